@@ -1,4 +1,4 @@
-"""What telemetry costs each run of a lot, where one run reads the host for all of them and where each does.
+"""What telemetry costs each run of a batch, where one run reads the host for all of them and where each does.
 
     python -m benches.shared_telemetry [--runs 16] [--processors 128] [--pairs 9] [--samples 24]
         [--period 0.25] [--json FILE]

@@ -5,13 +5,15 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+from docs.schema_files import ARCHIVE_TABLES, BATCH, DOCS, EVENTS, OUTPUTS, RUN, TABLES
 
+from openpts.batch.named_drives import WrittenDrives
+from openpts.cli.batch import BatchDocument
 from openpts.cli.conformance import ConformanceDocument, ConformanceRuns, GuideDocument
 from openpts.cli.devices import DeviceList
 from openpts.cli.doctor import Audit
 from openpts.cli.idle_flush import IdleFlushDocument
 from openpts.cli.io_document import IoDocument, IoSteps, IoTargets
-from openpts.cli.lot import LotDocument
 from openpts.cli.plan import PlanList
 from openpts.cli.plan_text import PlanDocument, SuitePlanDocument
 from openpts.cli.purge import Purged
@@ -19,14 +21,13 @@ from openpts.cli.sim import PresetList
 from openpts.cli.suite import SuiteDocument
 from openpts.cli.verify import VerifiedReport, VerifiedReports
 from openpts.limits.limits_file import LimitsFile
-from openpts.lot.named_drives import WrittenDrives
-from openpts.record.lot import Lot
+from openpts.record.batch import Batch
 from openpts.report.arrow_files import columns_of_tables
 from openpts.report.summary import RunFigures, RunsFigures
+from openpts.runner.event_lines import EventLine
 from openpts.vocabulary.document import Failure
 from openpts_fio.cli.crosscheck import CrosscheckDocument
 from openpts_line.compare.figures import ComparisonDocument
-from openpts_line.exchange.events import EventLine
 from openpts_line.gate.documents import GateDocument, PowerDocument
 from openpts_many.archive.check import ArchiveCheck
 from openpts_many.archive.query import ArchiveAnswer
@@ -34,7 +35,6 @@ from openpts_many.archive.tables import VERSION, columns_of_archive
 from openpts_many.campaign.campaign_file import Campaign
 from openpts_many.campaign.status import CampaignStatus
 from openpts_many.cli.fleet import FleetHosts, FleetRuns
-from openpts_many.cli.fleet_check import FleetFindings
 from openpts_many.cli.fleet_fetch import FleetFetched
 from openpts_many.fleet.configuration import FleetFile
 from openpts_many.population.figures import PopulationFigures
@@ -46,20 +46,10 @@ from openpts_traces.cli.capture import CaptureCost, Captured
 from openpts_traces.cli.trace_characterize import NearestRecipes
 from openpts_traces.cli.trace_text import TraceDocument
 
-_DOCS: Final = Path(__file__).parent
-EVENTS: Final = _DOCS / "events.schema.json"
-LOT: Final = _DOCS / "lot.schema.json"
-RUN: Final = _DOCS / "run.schema.json"
-OUTPUTS: Final = _DOCS / "outputs.schema.json"
 _DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
-TABLES: Final = _DOCS / "tables.json"
-ARCHIVE_TABLES: Final = _DOCS / "archive-tables.json"
-WRITTEN_BY_HAND: Final = tuple(
-    _DOCS / f"{name}.schema.json" for name in ("characterize", "trace-distances", "synthesize")
-)
 
 OF_FILES: Final = {
-    _DOCS / f"{name}.schema.json": (f"openpts {title}", shape)
+    DOCS / f"{name}.schema.json": (f"openpts {title}", shape)
     for name, title, shape in (
         ("campaign", "campaign", Campaign),
         ("drives", "list of drives", WrittenDrives),
@@ -83,7 +73,6 @@ OF_COMMANDS: Final[dict[str, tuple[str | type[Any], ...]]] = {
     "devices": (DeviceList,),
     "doctor": (Audit,),
     "fleet cancel": (FleetRuns,),
-    "fleet check": (FleetFindings,),
     "fleet fetch": (FleetFetched,),
     "fleet hosts": (FleetHosts,),
     "fleet list": (FleetRuns,),
@@ -100,8 +89,8 @@ OF_COMMANDS: Final[dict[str, tuple[str | type[Any], ...]]] = {
     "purge": (Purged,),
     "rehearse TEST": (RehearsalDocument,),
     "report": (RunFigures, RunsFigures),
-    "resume": (RunFigures, SuiteDocument, LotDocument),
-    "run TEST": (RunFigures, LotDocument),
+    "resume": (RunFigures, SuiteDocument, BatchDocument),
+    "run TEST": (RunFigures, BatchDocument),
     "run all": (SuiteDocument,),
     "sim check": (PresetCheck, TheoryCheck),
     "sim list": (PresetList,),
@@ -122,7 +111,7 @@ def schemas() -> dict[Path, str]:
     """The text of each schema's file; that of tables has the columns of each, with Arrow's names of types."""
     return {
         EVENTS: _text(_schema("openpts-events 1.1", EventLine)),
-        LOT: _text(_schema("openpts-lot 1.0", Lot)),
+        BATCH: _text(_schema("openpts-batch 1.0", Batch)),
         RUN: _text(_schema("openpts.run/1", RunFigures)),
         OUTPUTS: _text(_of_outputs()),
         TABLES: _text({"title": "openpts-tables 1.1", "tables": columns_of_tables()}),

@@ -29,7 +29,6 @@ _PACKAGES: Final = {
     "sg_requests": "sg3-utils",
     "sg_vpd": "sg3-utils",
     "smartctl": "smartmontools",
-    "mdadm": "mdadm",
     "wipefs": "util-linux",
     "ssh": "openssh-client",
 }

@@ -10,19 +10,11 @@ import click
 from openpts.cli.live_outputs import METRICS, opened_output, warn_of_loss
 from openpts.errors import UsageError
 from openpts.runner.events import Event, Listener
-from openpts_line.exchange.event_stream import EventStream
 
 if TYPE_CHECKING:
     from prometheus_client.registry import Collector
 
 _LAST_PORT = 65535
-
-
-@contextmanager
-def events(option: str, place: str) -> Iterator[Listener]:
-    """Lines of JSON, appended to a file."""
-    with opened_output(option, place) as write:
-        yield EventStream(write).on_event
 
 
 @contextmanager

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from openpts.lot.lot_runner import LotRunner, new_lot
+from openpts.batch.batch_runner import BatchRunner, new_batch
 from openpts.ownership import new_run_id
 from openpts.record.reader import read_run
 from openpts.units import NS_PER_S
 from openpts.vocabulary.run_request import RunRequest
 from tests.device.host_samplers import Samplers
-from tests.device.test_lot import TEST
+from tests.device.test_batch import TEST
 from tests.support.file_readers import readers_of
 
 STAT = Path("/proc/stat")
@@ -88,19 +88,19 @@ def test_without_the_one_that_has_read_the_others_go_on(
 
 
 @pytest.mark.slow
-def test_the_runs_of_a_lot_read_the_host_once(tmp_path: Path) -> None:
+def test_the_runs_of_a_batch_read_the_host_once(tmp_path: Path) -> None:
     """Or not at all, where a run that is none of them is first."""
     targets = [f"file:{tmp_path / f'drive{number}'}?size=8MiB" for number in range(3)]
     requests = [RunRequest(run_id=new_run_id(), test_words=IN_SECONDS, target=target) for target in targets]
     # the engine reads the times of processors around each step as well, but nothing of drives
     with readers_of(Path("/proc/diskstats")) as seen:
-        lot = LotRunner(tmp_path / "lot", new_lot(requests)).run()
+        batch = BatchRunner(tmp_path / "batch", new_batch(requests)).run()
         now_ns, now_s = time.monotonic_ns(), time.time()
-    folders = [tmp_path / "lot" / entry.folder for entry in lot.entries]
+    folders = [tmp_path / "batch" / entry.folder for entry in batch.entries]
     pids = [json.loads((folder / "claim.jsonl").read_text().splitlines()[0])["pid"] for folder in folders]
     # each reads as it starts
     begin = max(next(t_ns for t_ns, of in seen if of == pid) for pid in pids) // NS_PER_S + 2
-    ended_s = [datetime.fromisoformat(str(entry.ended_at)).timestamp() for entry in lot.entries]
+    ended_s = [datetime.fromisoformat(str(entry.ended_at)).timestamp() for entry in batch.entries]
     end = (now_ns - round((now_s - min(ended_s)) * NS_PER_S)) // NS_PER_S - 2
     assert end - begin >= 3
     readers = [

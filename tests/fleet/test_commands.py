@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from docs.interface_schemas import OUTPUTS
+from docs.schema_files import OUTPUTS
 from jsonschema_rs import Draft202012Validator
 
 from openpts.ownership import new_run_id

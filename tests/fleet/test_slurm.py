@@ -11,7 +11,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from docs.interface_schemas import OUTPUTS
+from docs.schema_files import OUTPUTS
 
 from openpts.ownership import new_run_id
 from tests.fleet.cluster import Cluster, Machine

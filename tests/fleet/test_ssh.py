@@ -242,7 +242,7 @@ def test_a_host_without_openpts_or_with_a_broken_one_says_so(backend: SshBackend
     broken.chmod(0o755)
     for program, complaint in (
         ("/nowhere/openpts", r"host h1 failed: .*/nowhere/openpts"),
-        (str(broken), r"host h1 answers what makes no sense: .*; see openpts fleet check"),
+        (str(broken), r"host h1 answers what makes no sense: .*; try .* --version there"),
     ):
         hosts = {"h1": structs.replace(backend.fleet.hosts["h1"], program=program)}
         other = SshBackend(Fleet(backend.fleet.backend, hosts))

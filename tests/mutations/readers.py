@@ -15,6 +15,7 @@ from msgspec import structs
 
 from openpts._native import Histogram
 from openpts.analysis.latency import encode_counts
+from openpts.batch.named_drives import read_drives
 from openpts.cli.main import cli
 from openpts.device.targets.simulated_target import parse_simulated_target
 from openpts.engine.simulated import SimulatedDrive
@@ -22,12 +23,11 @@ from openpts.limits.baseline import kept_baseline, stored_baseline
 from openpts.limits.judge import judge, judge_finished
 from openpts.limits.limits_file import parse_limits, read_limits
 from openpts.limits.words import judged_figures, limit_line
-from openpts.lot.named_drives import read_drives
 from openpts.parameters.description_file import read_description
 from openpts.parameters.plan_file import read_plan
 from openpts.plots.worker_processes import worker_processes
 from openpts.procedures.registry import PROCEDURES
-from openpts.record.lot import LOT_NAME, Lot, LotEntry, read_lot
+from openpts.record.batch import BATCH_NAME, Batch, BatchEntry, read_batch
 from openpts.record.reader import read_run
 from openpts.record.suite import SUITE_NAME, read_suite
 from openpts.record.writer import BASELINE_NAME, DATABASE_NAME, INPUT_FOLDER
@@ -286,13 +286,13 @@ slot = "0000:01:00.0"
 REQUEST = RunRequest(
     run_id=str(UUID(int=1)), test_words=("iops", "--seed=1"), target="sim:mlc?seed=1", serial="SIM0001"
 )
-LOTS = (
+BATCHES = (
     msgspec.json.encode(
-        Lot(
-            lot_id=str(UUID(int=7)),
+        Batch(
+            batch_id=str(UUID(int=7)),
             started_at="2026-11-24T08:00:00+00:00",
             at_most=2,
-            entries=(LotEntry(request=REQUEST, folder="1", cpus="0-1", exit_code=7, reason="x", slot="3"),),
+            entries=(BatchEntry(request=REQUEST, folder="1", cpus="0-1", exit_code=7, reason="x", slot="3"),),
         )
     ),
 )
@@ -549,7 +549,7 @@ def readers(seeds: Seeds, presets: tuple[bytes, ...]) -> Mapping[str, Reader]:
             JOURNAL_NAME, from_texts(*journals(run.parent)), lambda path: read_state(path.parent)
         ),
         "list of drives": Reader("drives.toml", from_texts(*DRIVES), read_drives),
-        "lot": Reader(LOT_NAME, from_texts(*LOTS), lambda path: read_lot(path.parent)),
+        "batch": Reader(BATCH_NAME, from_texts(*BATCHES), lambda path: read_batch(path.parent)),
         "benchmark": Reader(
             "mine.toml",
             from_texts(

@@ -16,6 +16,7 @@ import pytest
 
 from openpts.errors import OpenptsError
 from tests.mutations.readers import (
+    BATCHES,
     CAMPAIGNS,
     DESCRIPTIONS,
     DRIVES,
@@ -23,7 +24,6 @@ from tests.mutations.readers import (
     FLEETS,
     JOBS,
     LIMITS,
-    LOTS,
     OUTPUTS_OF_FIO,
     PLANS_TOML,
     PLANS_YAML,
@@ -65,7 +65,7 @@ SAMPLES = {
     "campaign": 200,
     "campaign's journal": 1000,
     "list of drives": 300,
-    "lot": 1500,
+    "batch": 1500,
     "benchmark": 150,
     "limits": 300,
     "baseline": 300,
@@ -162,7 +162,7 @@ def test_each_reader_takes_what_is_whole(all_readers: Mapping[str, Reader], scra
         "fio's job file": JOBS,
         "campaign": CAMPAIGNS,
         "list of drives": DRIVES,
-        "lot": LOTS,
+        "batch": BATCHES,
         "fio's result": RESULTS_OF_FIO,
         "fio's output": OUTPUTS_OF_FIO,
         "TKperf's file": FILES_OF_TKPERF,

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from openpts.device.guard.consent import Consent
 from openpts.fields.conditions import Conditions
-from openpts.procedures.pts.iops.conditions import IopsConditions
+from openpts.procedures.pts.iops import IopsConditions
 from openpts.procedures.pts.iops.script import TRACKING
 from openpts.procedures.registry import PTS
 from openpts.runner.events import Listener

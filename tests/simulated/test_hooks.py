@@ -16,7 +16,7 @@ from openpts.runner.hooks import Hook
 from openpts.runner.order import Order
 from openpts.runner.run import run_test
 from openpts.vocabulary.hook import HookPoint, HookRun
-from tests.simulated.practice.test_resume import small
+from tests.simulated.killed_run import small
 from tests.support.page_blocks import rows, tables
 
 

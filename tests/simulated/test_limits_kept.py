@@ -19,8 +19,8 @@ from openpts.runner import suite as runner_suite
 from openpts.runner.events import CycleEnded, Event, Listener, RunEnded, StepFinished
 from openpts.runner.order import Order
 from openpts.runner.run import FinishedRun, run_test
-from tests.simulated.line.test_gate import ALLOW, TARGET, invoke
-from tests.simulated.practice.test_resume import Killed, nth
+from tests.simulated.killed_run import Killed, nth
+from tests.support.limited_runs import ALLOW, TARGET, invoke
 
 QUICK = ("--quick", "--no-report")
 WRITE = "tp.seq-128k.write"

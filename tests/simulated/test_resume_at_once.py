@@ -1,4 +1,4 @@
-"""Suites and lots that were killed before their first record, and that several processes resume at once."""
+"""Suites and batches that were killed before their first record, and that several resume at once."""
 
 import shutil
 import subprocess
@@ -10,13 +10,13 @@ import pytest
 
 from openpts.errors import LimitError, RecordError
 from openpts.ownership import CLAIM_NAME
-from openpts.record.lot import LOT_NAME, read_lot
+from openpts.record.batch import BATCH_NAME, read_batch
 from openpts.record.reader import read_run
 from openpts.record.suite import SUITE_NAME, SuiteState, read_suite
 from openpts.runner import suite as runner_suite
 from openpts.runner.run import run_test
 from tests.device.openpts_process import Ended, start_openpts
-from tests.simulated.line.test_gate import ALLOW, TARGET, invoke
+from tests.support.limited_runs import ALLOW, TARGET, invoke
 from tests.support.processes import until
 
 AT_ONCE = 4
@@ -77,16 +77,16 @@ def test_of_those_that_resume_a_suite_at_once_one_carries_it_out(tmp_path: Path)
     assert [len(read_run(cut / entry.folder).manifest.attempts) for entry in suite.entries] == [1, 1]
 
 
-def test_of_those_that_resume_a_lot_at_once_one_carries_it_out(tmp_path: Path) -> None:
-    folder = tmp_path / "lot"
+def test_of_those_that_resume_a_batch_at_once_one_carries_it_out(tmp_path: Path) -> None:
+    folder = tmp_path / "batch"
     words = ("run", "tp", TARGET, f"{TARGET}&seed=2", "--max-rounds", "2", *QUICK, "--out", str(folder))
     process = start_openpts(*words, cwd=tmp_path)
-    until((folder / LOT_NAME).exists, "the lot begins")
+    until((folder / BATCH_NAME).exists, "the batch begins")
     process.kill()
     process.communicate()
     found = resumed_at_once(folder)
     assert sorted(one.exit_code for one in found) == [0, 8, 8, 8], found
-    assert [entry.state for entry in read_lot(folder).entries] == [SuiteState.COMPLETE] * 2
+    assert [entry.state for entry in read_batch(folder).entries] == [SuiteState.COMPLETE] * 2
 
 
 @pytest.mark.parametrize("left", [(), (CLAIM_NAME,), (".openpts-0123456789abcdef.new",)])

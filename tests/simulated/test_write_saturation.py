@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from openpts.fields.conditions import Conditions
 from openpts.pages.model import Report
-from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
+from openpts.procedures.pts.wsat import WriteSaturationConditions
 from openpts.record.reader import Run, read_run
 from openpts.report.build import build_report
 from openpts.report.sources import ReportSource

@@ -1,17 +1,16 @@
 """What tests need as a subject where all tests are tested: a job, a suite, a command, a trace, a capture."""
 
-from pathlib import Path
 from typing import Any, Final
 
 from msgspec.structs import replace
 
 from openpts.vocabulary.better import Better
 from openpts.vocabulary.command_run import FigureOrder
-from openpts_app.app.conditions import AppConditions
+from openpts_app.app import AppConditions
 from openpts_fio.fio_job.conditions import FioJob
-from openpts_fio.fiosynth.conditions import FiosynthConditions
+from openpts_fio.fiosynth import FiosynthConditions
 from openpts_fio.fiosynth.suite_file import read_suite
-from openpts_fio.workload.conditions import WorkloadConditions
+from openpts_fio.workload import WorkloadConditions
 from openpts_traces.characteristics.capture import (
     Capture,
     CaptureStep,
@@ -19,14 +18,14 @@ from openpts_traces.characteristics.capture import (
     StreamKind,
     StreamPattern,
 )
-from openpts_traces.replay.conditions import ReplayConditions
-from openpts_traces.rws.conditions import RwsConditions
-from openpts_traces.rwsdirth.conditions import RwsDemandConditions
-from openpts_traces.score.conditions import ScoreConditions
+from openpts_traces.replay import ReplayConditions
+from openpts_traces.rws import RwsConditions
+from openpts_traces.rwsdirth import RwsDemandConditions
+from openpts_traces.score import ScoreConditions
 from openpts_traces.trace_replay.conditions import TraceFile
+from tests.support.subject_files import CLONE, SMALL_TRACE
 
-CLONE: Final = Path(__file__).parents[1] / "data" / "fiosynth"
-TRACE: Final = TraceFile("small.iolog", str(CLONE.parent / "fio" / "small.iolog"))
+TRACE: Final = TraceFile(SMALL_TRACE.name, str(SMALL_TRACE))
 JOB: Final = FioJob(
     "mix.fio",
     (
@@ -44,8 +43,6 @@ JOB: Final = FioJob(
 )
 
 
-WEB: Final = Path(__file__).parents[1] / "data" / "captures" / "web.csv"
-"""Two seconds of a trace, and one between them without I/O."""
 _READS: Final = CaptureStream(StreamKind.READ, StreamPattern.RANDOM, 4096, 700, 700 * 4096)
 _WRITES: Final = CaptureStream(StreamKind.WRITE, StreamPattern.SEQUENTIAL, 8192, 300, 300 * 8192)
 SECOND_NS: Final = 10**9
@@ -77,7 +74,7 @@ CAPTURE: Final = Capture(
 """A second of 70 % reads and 30 % writes eight deep, and one without I/O."""
 
 
-def with_subject(conditions: Any) -> Any:
+def with_job(conditions: Any) -> Any:
     """The conditions with a job, a suite or a trace, where the test needs one."""
     match conditions:
         case WorkloadConditions():

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace as with_changes
 
+from openpts.procedures.shared.demand.results import OperatingPoint
 from openpts.record.reader import Run, StepRecord
 from openpts.units import NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
@@ -14,6 +15,14 @@ from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import CpuShares, Sample
 from openpts.vocabulary.stimulus import Stimulus
 from tests.support.made_up_run import made_up_run, with_intervals, with_samples
+
+
+class Point(NamedTuple):
+    """What the choice of operating points goes by."""
+
+    point: OperatingPoint
+    iops: float
+    mean_latency_ns: float | None
 
 
 def demand_run(

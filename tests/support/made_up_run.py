@@ -56,7 +56,7 @@ from openpts.vocabulary.sample import (
 )
 from openpts.vocabulary.stimulus import Stimulus
 from openpts.vocabulary.trimmed_reads import Promise, TrimLimits, TrimmedReads
-from tests.support.job_subjects import with_subject
+from tests.support.subject_files import with_subject
 from tests.unit.procedures.pts.trace.player import Drive, Health, Rate
 
 CAPACITY_BYTES = 256 * 2**30

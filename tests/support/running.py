@@ -16,7 +16,6 @@ from pathlib import Path
 from openpts.device.guard.consent import Consent
 from openpts.device.guard.guard import open_target
 from openpts.device.targets.target import parse_target
-from openpts_fio.engine.process import FioProcess, find_fio
 from openpts.ownership import folder_claimed
 from openpts.system_files import SystemRoots
 
@@ -26,6 +25,7 @@ with open_target(parse_target(target), consent, SystemRoots()) as opened:
     with folder_claimed(Path(folder), opened.owner):
         if with_fio:
             job = f"[reads]\\nfilename=/proc/self/fd/{opened.fd}\\nrw=randread\\ntime_based\\nruntime=60\\n"
+            from openpts_fio.engine.process import FioProcess, find_fio
             fio = FioProcess(find_fio(), opened.fd, read_only=True)
             threading.Thread(target=fio.run, args=[job], daemon=True).start()
         print(opened.owner.run_id, flush=True)

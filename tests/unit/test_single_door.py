@@ -89,7 +89,7 @@ MAKES_FOLDERS = {
     "run_folder_files.py": "those below a run's, a suite's or a report's",
     "journal.py": "its own",
     "journal_lock.py": "the journal's",
-    "lot/lot_runner.py": "a lot's",
+    "batch/batch_runner.py": "a batch's",
     "ownership.py": "that of owners' files",
     "plots/drawing_cache.py": "for what is kept",
     "record/writer.py": "a run's",
@@ -110,7 +110,7 @@ REMOVES_FOLDERS = {
     "temporary_folder.py": "those that it has made in a process which was killed",
 }
 OPENS_DATABASES = {
-    "record/reader.py": "a record, once its files are known to be files",
+    "record/database.py": "a record, once its files are known to be files",
     "record/writer.py": "a new record",
 }
 SENDS_IOCTLS = {
@@ -132,7 +132,7 @@ STARTS_PROCESSES = {
     "openpts_app/drivers/commands/command_process.py": "the operator's own command",
     "openpts_fio/engine/process.py": "fio --version; fio, on the descriptor that the guard has opened",
     "host/services.py": "systemd-inhibit",
-    "lot/lot_runner.py": "openpts itself, for each drive of a lot",
+    "batch/batch_runner.py": "openpts itself, for each drive of a batch",
     "plots/worker_processes.py": "copies of this process, to read runs and to draw",
     "openpts_many/sweep/executors.py": "copies of this process, to compute points",
     "runner/hooks.py": "the operator's own commands",
@@ -140,7 +140,6 @@ STARTS_PROCESSES = {
 }
 CARRIES_OUT_PURGES = {
     "device/purge/purge.py": "a method, once marks were written to its target",
-    "runner/array_device.py": "that of an array: of each of its members",
 }
 MAKES_TARGETS = {
     "device/guard/guard.py": "for writing",
@@ -159,7 +158,6 @@ CHANGES_DRIVES = {
     "hdparm": {"device/purge/ata_commands.py"},
     "sg_format": {"device/purge/scsi_format.py"},
     "sg_sanitize": {"device/purge/scsi_sanitize.py"},
-    "mdadm": {"device/md_array.py"},
     "wipefs": {"device/guard/signatures.py"},
     "mkfs.ext4": {"device/mounted/prepared_drive.py"},
     "mkfs.xfs": {"device/mounted/prepared_drive.py"},
@@ -229,7 +227,7 @@ def test_modules_that_reach_the_system_go_by_their_own_names() -> None:
     assert _modules(lambda node: _called(node) in {"__import__", "eval", "exec"}) == set()
     # commands, the exports of the package, plug-ins, parts of a test, the command line in its own process
     by_name = {"__init__.py", "cli/commands_on_demand.py", "procedures/kit/procedure.py"}
-    by_name |= {"lot/drive_process.py", "plugins.py"}
+    by_name |= {"batch/drive_process.py", "plugins.py"}
     assert _modules(lambda node: _called(node) == "import_module") == by_name
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from msgspec.structs import astuple
 
@@ -146,19 +146,28 @@ def _of(sample: Sample, start_ns: int) -> Iterator[Piece]:
 
 
 def _merged(number: int, pieces: Sequence[Piece], written_before_bytes: int) -> Minute:
-    measured = [piece.measured for piece in pieces]
     return Minute(
         number=number,
         start_ns=pieces[0].start_ns,
         end_ns=pieces[-1].end_ns,
         written_before_bytes=written_before_bytes,
-        elapsed_ns=sum(part.elapsed_ns for part in measured),
-        cpu=mean_cpu(measured),
-        **{name: _sum([getattr(part, name) for part in measured]) for name in _OPERATIONS},
+        **sum_parts([piece.measured for piece in pieces], histograms=True),
     )
 
 
-def _sum(parts: Sequence[OperationSample]) -> OperationSample:
+def sum_parts(parts: Sequence[Measured], *, histograms: bool = False) -> dict[str, Any]:
+    """Fields of a ``Measured`` that has counted and timed all parts together.
+
+    Its response times have no distribution unless ``histograms`` are merged, which takes long.
+    """
+    return {
+        "elapsed_ns": sum(part.elapsed_ns for part in parts),
+        "cpu": mean_cpu(parts),
+        **{name: _sum([getattr(part, name) for part in parts], histograms) for name in _OPERATIONS},
+    }
+
+
+def _sum(parts: Sequence[OperationSample], merged: bool) -> OperationSample:
     busy = [part for part in parts if part.ios]
     if len(busy) < 2:
         return busy[0] if busy else NOTHING
@@ -169,7 +178,7 @@ def _sum(parts: Sequence[OperationSample]) -> OperationSample:
         latency_sum_ns=sum(sums_ns),
         latency_min_ns=min((least for least in least_ns if least is not None), default=None),
         latency_max_ns=max((most for most in most_ns if most is not None), default=None),
-        histogram=LatencyDistribution.merged(histograms).encode() if all(histograms) else b"",
+        histogram=LatencyDistribution.merged(histograms).encode() if merged and all(histograms) else b"",
     )
 
 

@@ -3,13 +3,14 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from statistics import fmean
 from typing import TypeVar
 
 from openpts.analysis.steady_state import WINDOW_ROUNDS, disturbed_rounds, judge
-from openpts.vocabulary.sample import Sample, StepState
+from openpts.vocabulary.sample import CpuShares, Sample, StepState
 from openpts.vocabulary.stimulus import Stimulus
-from openpts.vocabulary.stop import SteadyFigure
-from openpts.vocabulary.verdict import RoundPoint, SteadyStateReport, TrackingVariable, figure_of
+from openpts.vocabulary.verdict import RoundPoint, SteadyStateReport, TrackingVariable
 
 CompleteRound = Mapping[RoundPoint, Sample]
 P = TypeVar("P")
@@ -47,11 +48,6 @@ def consecutive_rounds(
     while (samples := measured.get(len(rounds) + 1)) is not None and set(points) <= set(samples):
         rounds.append(samples)
     return tuple(rounds)
-
-
-def by_round(rounds: Sequence[CompleteRound], point: RoundPoint, figure: SteadyFigure) -> tuple[float, ...]:
-    """A figure of one test point in rounds 1, 2, ..., in its unit; empty if the point was never measured."""
-    return tuple(figure_of(figure, samples[point]) for samples in rounds if point in samples)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,3 +109,64 @@ def judge_window(
         else None
         for variable in tracking
     )
+
+
+@dataclass(frozen=True, eq=False)
+class RoundsMean:
+    """A test point over the rounds of a window: means of the rounds' values, extremes of all of them.
+
+    A mean is None unless every round has a value. ``samples`` are one of each round.
+    """
+
+    samples: tuple[Sample, ...]
+
+    @property
+    def ios(self) -> int:
+        """I/Os of all rounds together."""
+        return sum(sample.ios for sample in self.samples)
+
+    @cached_property
+    def iops_by_round(self) -> tuple[float, ...]:
+        """IOPS of each round."""
+        return tuple(sample.iops for sample in self.samples)
+
+    @property
+    def iops(self) -> float:
+        """Mean of the rounds' IOPS."""
+        return fmean(self.iops_by_round)
+
+    @property
+    def bandwidth_bytes_per_s(self) -> float:
+        """Mean of the rounds' throughputs."""
+        return fmean(sample.bandwidth_bytes_per_s for sample in self.samples)
+
+    @cached_property
+    def mean_latency_ns(self) -> float | None:
+        """Mean of the rounds' average response times."""
+        known = [sample.mean_latency_ns for sample in self.samples if sample.mean_latency_ns is not None]
+        return fmean(known) if len(known) == len(self.samples) else None
+
+    @property
+    def min_latency_ns(self) -> int | None:
+        """Least response time of all rounds."""
+        found = (sample.min_latency_ns for sample in self.samples)
+        return min((least for least in found if least is not None), default=None)
+
+    @property
+    def max_latency_ns(self) -> int | None:
+        """Maximum response time of all rounds."""
+        found = (sample.max_latency_ns for sample in self.samples)
+        return max((most for most in found if most is not None), default=None)
+
+    @property
+    def cpu(self) -> CpuShares | None:
+        """Mean of the rounds' shares of the processors."""
+        known = [sample.cpu for sample in self.samples if sample.cpu is not None]
+        if len(known) < len(self.samples):
+            return None
+        return CpuShares(
+            user_pct=fmean(cpu.user_pct for cpu in known),
+            sys_pct=fmean(cpu.sys_pct for cpu in known),
+            iowait_pct=fmean(cpu.iowait_pct for cpu in known),
+            process_ns=sum(cpu.process_ns for cpu in known),
+        )

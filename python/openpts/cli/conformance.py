@@ -125,7 +125,7 @@ class GuideDocument(Document, frozen=True, kw_only=True, tag="openpts.conformanc
 
 
 class ConformanceRuns(Document, frozen=True, kw_only=True, tag="openpts.conformance-runs/1"):
-    """What the runs of a suite or a lot show, each as if it were named alone."""
+    """What the runs of a suite or a batch show, each as if it were named alone."""
 
     runs: tuple[ConformanceDocument | GuideDocument | Failure, ...]
 
@@ -218,7 +218,7 @@ def conformance_command(
     neither can show is not verifiable, with the reason. The rest is not reached (it did not happen in this
     run) or not applicable. Only the checked ones are counted as met.
 
-    RUN is a run folder, or that of a suite or a lot for each of its runs.
+    RUN is a run folder, or that of a suite or a batch for each of its runs.
     """
     statuses = {_STATUS_WORDS[word] for word in only} or set(Status) - {Status.NOT_APPLICABLE}
     found: list[ConformanceDocument | GuideDocument | Failure] = []

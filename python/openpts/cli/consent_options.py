@@ -18,7 +18,6 @@ _NAMES: Final = (
     "erase_signatures",
     "overwrite_file",
     "confirm_namespace",
-    "confirm_members",
 )
 
 CONFIRM_NAMESPACE: Final[Callable[[Any], Any]] = click.option(
@@ -29,16 +28,6 @@ CONFIRM_NAMESPACE: Final[Callable[[Any], Any]] = click.option(
     help="Confirm that a purge also erases this other namespace of the drive; may be repeated.",
 )
 """For commands that purge."""
-
-CONFIRM_MEMBER: Final[Callable[[Any], Any]] = click.option(
-    "--confirm-member",
-    "confirm_members",
-    multiple=True,
-    metavar="SERIAL",
-    help="Confirm that a member of an md array is purged, by its serial number; the array is taken apart for "
-    "that and created again. Repeat for each.",
-)
-"""For commands that run tests."""
 
 _SERIAL_HELP: Final = "Confirm the drive by its serial number"
 _PATH_HELP: Final = "Confirm the device by its path, if its serial number is missing or not unique"
@@ -120,7 +109,6 @@ def consent_of(
     erase_signatures: bool,
     overwrite_file: bool,
     confirm_namespace: tuple[Path, ...],
-    confirm_members: tuple[str, ...],
 ) -> Consent:
     """The consent that all of these options give."""
     return Consent(
@@ -129,5 +117,4 @@ def consent_of(
         overwrite_file=overwrite_file,
         erase_signatures=erase_signatures,
         confirm_namespaces=confirm_namespace,
-        confirm_members=confirm_members,
     )

@@ -176,7 +176,7 @@ _ARGUMENTS: Final = {
     "openpts io": "sim:enterprise-tlc --seconds 10",
     "openpts plan": _A_TEST,
     "openpts plans": "tkperf",
-    "openpts population": "openpts-runs/lot-20261123T044313Z-iops",
+    "openpts population": "openpts-runs/batch-20261123T044313Z-iops",
     "openpts purge": "/dev/nvme0n1 --confirm-serial S3R1AL",
     "openpts rehearse": "iops --like /dev/nvme0n1",
     "openpts report": "openpts-runs/R1AL-20261120T220000Z-iops",

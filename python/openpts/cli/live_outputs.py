@@ -17,7 +17,8 @@ from openpts.cli.broken_pipe import LastingOutput
 from openpts.cli.help_order import Decorator, together
 from openpts.errors import OpenptsError, UsageError, failing_as
 from openpts.plugins import Kind, Offer, calling, load, offers
-from openpts.record.lot import LOT_NAME
+from openpts.record.batch import is_batch
+from openpts.runner.event_stream import EventStream
 from openpts.runner.events import Event, Listener, ProgramEnded, ProgramStarted
 
 _LISTENERS: Final = "openpts.cli.live_outputs.listeners"
@@ -61,7 +62,7 @@ def _with_outputs(command: Callable[..., Any]) -> Callable[..., Any]:
         places = {option: options.pop(option.strip("-").replace("-", "_")) for option in _offered()}
         given = {option: place for option, place in places.items() if place is not None}
         _check(given, as_json=options.get("as_json", False))
-        ours = {_NOTIFY} if _is_lot(options) else set(given)
+        ours = {_NOTIFY} if _is_batch(options) else set(given)
         with ExitStack() as open_outputs:
             listeners = tuple(
                 open_outputs.enter_context(_listening(option, place))
@@ -75,10 +76,10 @@ def _with_outputs(command: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped
 
 
-def _is_lot(options: dict[str, Any]) -> bool:
-    """Whether the command is on several drives, whose runs have outputs of their own (see lot_outputs)."""
+def _is_batch(options: dict[str, Any]) -> bool:
+    """Whether the command is on several drives, whose runs have outputs of their own (see batch_outputs)."""
     several = len(options.get("targets", ())) > 1 or options.get("drives") is not None
-    return several or ("folder" in options and (options["folder"] / LOT_NAME).exists())
+    return several or ("folder" in options and is_batch(options["folder"]))
 
 
 _OPTIONS: Final = {
@@ -105,14 +106,16 @@ _OPTIONS: Final = {
 """Options of openpts' own outputs in the order of the help: what they take and do."""
 
 
-def _offered() -> dict[str, Offer]:
-    """The outputs of plug-ins by their options, those of openpts first."""
-    found = {f"--{name}": offer for name, offer in offers(Kind.OUTPUT).items()}
-    return {option: found[option] for option in dict.fromkeys((*_OPTIONS, *found)) if option in found}
+def _offered() -> dict[str, Offer | None]:
+    """The outputs by their options: events, which the core has, and those of plug-ins."""
+    found = {f"--{name}": offer for name, offer in offers(Kind.OUTPUT, taken={EVENTS.strip("-")}).items()}
+    return {EVENTS: None} | {
+        name: found[name] for name in dict.fromkeys((*_OPTIONS, *found)) if name in found
+    }
 
 
-def _option(name: str, offer: Offer) -> Decorator:
-    metavar, help_text = _OPTIONS.get(name, ("PLACE", offer.summary))
+def _option(name: str, offer: Offer | None) -> Decorator:
+    metavar, help_text = _OPTIONS.get(name) or ("PLACE", "" if offer is None else offer.summary)
     return click.option(name, metavar=metavar, help=help_text)
 
 
@@ -153,10 +156,18 @@ def _listening(option: str, place: str) -> Iterator[Listener]:
             on_event(ProgramEnded(0, None))
 
 
-def _opened(offer: Offer, option: str, place: str) -> AbstractContextManager[Listener]:
+def _opened(offer: Offer | None, option: str, place: str) -> AbstractContextManager[Listener]:
+    if offer is None:
+        return _events(option, place)
     with calling(offer):
         output: AbstractContextManager[Listener] = load(offer)(option, place)
         return output
+
+
+@contextmanager
+def _events(option: str, place: str) -> Iterator[Listener]:
+    with opened_output(option, place) as write:
+        yield EventStream(write).on_event
 
 
 _EVENTS_BEGIN: Final = b'{"kind":"stream_started",'

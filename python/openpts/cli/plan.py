@@ -81,7 +81,7 @@ def _command(test: Procedure) -> click.Command:
             raise UsageError("--json prints the plan for one drive: name one TARGET")
         _print_plan(next(iter(targets), None), choices_of(test, options), as_json=as_json, **options)
         if len(targets) > 1:
-            from openpts.cli.lot import print_prospect  # noqa: PLC0415 few plans are for several drives
+            from openpts.cli.batch import print_prospect  # noqa: PLC0415 few plans are for several drives
 
             click.echo()
             print_prospect(targets, sys.stdout)

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from openpts.cli.printed_document import print_object
 from openpts.errors import OpenptsError, UsageError
 from openpts.plugins import service
-from openpts.record.lot import LOT_NAME
+from openpts.record.batch import is_batch
 from openpts.record.suite import INDEX_NAME
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def report(runs: tuple[Path, ...], out: Path | None, as_json: bool, style: str, 
     """Rebuild the report of runs from their folders alone.
 
     RUN is a run folder, or that of a suite, which includes all of its runs. Several runs of one drive make
-    one report; a lot has one for each drive, and a page that lists them. The device is not needed. The same
+    one report; a batch has one for each drive, and a page that lists them. The device is not needed. The same
     folders give the same figures, and the same files byte for byte. In the run folder a report is called
     report.pdf and so on; with --out it is named after drive, date and tests.
     """
@@ -69,8 +69,8 @@ def report(runs: tuple[Path, ...], out: Path | None, as_json: bool, style: str, 
     from openpts.report.write import ReportOptions, Style, write_report  # noqa: PLC0415 likewise
 
     chosen = ReportOptions(style=Style(style), **options)
-    if (lot := _lot_among(runs)) is not None:
-        folders, written = _reports_on_lot(lot, out, chosen)
+    if (batch := _batch_among(runs)) is not None:
+        folders, written = _reports_on_batch(batch, out, chosen)
     else:
         source = ReportSource.of(runs, out)
         folders, written = source.run_folders, [write_report(source, out=out, options=chosen)]
@@ -79,36 +79,36 @@ def report(runs: tuple[Path, ...], out: Path | None, as_json: bool, style: str, 
     else:
         for one in written:
             print_paths(one, sys.stdout)
-        if lot is not None and out is None:
-            click.echo(f"index: {lot / INDEX_NAME}")
+        if batch is not None and out is None:
+            click.echo(f"index: {batch / INDEX_NAME}")
     note_unfinished(folders)
 
 
-def _lot_among(runs: Sequence[Path]) -> Path | None:
-    """The lot, if one is reported on. Raises UsageError for a lot among other runs."""
-    lots = [run for run in runs if (run / LOT_NAME).exists()]
-    if lots and len(runs) > 1:
-        raise UsageError(f"{lots[0]} is a lot, with a report for each drive: name it alone")
-    return lots[0] if lots else None
+def _batch_among(runs: Sequence[Path]) -> Path | None:
+    """The batch, if one is reported on. Raises UsageError for a batch among other runs."""
+    batches = [run for run in runs if is_batch(run)]
+    if batches and len(runs) > 1:
+        raise UsageError(f"{batches[0]} is a batch, with a report for each drive: name it alone")
+    return batches[0] if batches else None
 
 
-def _reports_on_lot(
+def _reports_on_batch(
     folder: Path, out: Path | None, options: "ReportOptions"
 ) -> "tuple[tuple[Path, ...], list[WrittenReport]]":
     """Reports on all runs that have a record, each in its folder, and on all together; the page of them.
 
     A folder that is written to elsewhere has the drive's name without what ``redact`` takes away.
     """
-    from openpts.lot.lot_runner import as_recorded  # noqa: PLC0415 slow to load
-    from openpts.record.lot import DONE, read_lot, write_lot  # noqa: PLC0415 likewise
+    from openpts.batch.batch_runner import as_recorded  # noqa: PLC0415 slow to load
+    from openpts.record.batch import DONE, read_batch, write_batch  # noqa: PLC0415 likewise
     from openpts.record.reader import has_begun, read_manifest  # noqa: PLC0415 likewise
-    from openpts.report.lot_index import write_lot_index  # noqa: PLC0415 likewise
+    from openpts.report.batch_index import write_batch_index  # noqa: PLC0415 likewise
     from openpts.report.redaction import redacted_name  # noqa: PLC0415 likewise
     from openpts.report.sources import ReportSource  # noqa: PLC0415 likewise
     from openpts.report.write import write_report  # noqa: PLC0415 likewise
 
-    lot, folders, written = read_lot(folder), [], []
-    entries = list(lot.entries)
+    batch, folders, written = read_batch(folder), [], []
+    entries = list(batch.entries)
     for index, entry in enumerate(entries):
         run = folder / entry.folder
         if run.exists() and has_begun(run):
@@ -124,9 +124,9 @@ def _reports_on_lot(
         with suppress(UsageError):  # too few drives that can be held against each other
             written.append(population_of(folder, out or folder, options))
     if out is None:
-        lot = replace(lot, entries=tuple(entries))
-        write_lot(folder, lot)
-        write_lot_index(folder, lot)
+        batch = replace(batch, entries=tuple(entries))
+        write_batch(folder, batch)
+        write_batch_index(folder, batch)
     return tuple(folders), written
 
 

@@ -1,4 +1,4 @@
-"""`openpts resume`: go on with a run, a suite or a lot that was cut off."""
+"""`openpts resume`: go on with a run, a suite or a batch that was cut off."""
 
 from pathlib import Path
 from typing import Any
@@ -7,7 +7,6 @@ import click
 
 from openpts.cli.consent_options import (
     ACCEPT_OPTIONS,
-    CONFIRM_MEMBER,
     CONFIRM_NAMESPACE,
     CONSENT_OPTIONS_OF_SEVERAL,
     consent_of_one,
@@ -20,7 +19,7 @@ from openpts.cli.suite import resume_suite
 from openpts.errors import RecordError, UsageError
 from openpts.ownership import CLAIM_NAME, is_locked
 from openpts.procedures.registry import procedure_of
-from openpts.record.lot import LOT_NAME
+from openpts.record.batch import is_batch
 from openpts.record.manifest import RunState
 from openpts.record.reader import has_begun, stored_run
 from openpts.record.suite import SUITE_NAME
@@ -38,14 +37,13 @@ RESUME_OPTIONS = together(
     ACCEPT_OPTIONS,
     *CONSENT_OPTIONS_OF_SEVERAL,
     CONFIRM_NAMESPACE,
-    CONFIRM_MEMBER,
     click.option("--no-report", is_flag=True, help="Measure without making a report; see `openpts report`."),
     click.option("--json", "as_json", is_flag=True, help="Print one JSON object; the log goes to stderr."),
     LIVE_OPTIONS,
 )
 
 
-@click.command("resume", short_help="Go on with a run, a suite or a lot that was cut off.")
+@click.command("resume", short_help="Go on with a run, a suite or a batch that was cut off.")
 @click.argument("folder", type=click.Path(path_type=Path))
 @RESUME_OPTIONS
 def resume(
@@ -59,7 +57,7 @@ def resume(
     as_json: bool,
     **consent: Any,
 ) -> None:
-    """Go on with the run, the suite or the lot in FOLDER. DESTROYS ALL DATA on the target, as the run did.
+    """Go on with the run, the suite or the batch in FOLDER. DESTROYS ALL DATA on the target, as the run did.
 
     Conditions, seed and target are those of the record, and so are all finished steps. A test that was cut
     off after a purge begins again with this purge, as the specification allows no interruption; with
@@ -73,12 +71,12 @@ def resume(
         "accept_other_version": accept_other_version,
     }
     stream = log_stream(as_json=as_json)
-    if (folder / LOT_NAME).exists():
-        from openpts.cli.lot import resume_lot  # noqa: PLC0415 few commands are on several drives
+    if is_batch(folder):
+        from openpts.cli.batch import resume_batch  # noqa: PLC0415 few commands are on several drives
 
         if target is not None:
-            raise UsageError("--target names one drive: those of a lot are found by their serial numbers")
-        resume_lot(folder, consent, accepted, stream, no_report=no_report, as_json=as_json)
+            raise UsageError("--target names one drive: those of a batch are found by their serial numbers")
+        resume_batch(folder, consent, accepted, stream, no_report=no_report, as_json=as_json)
         return
     agreed = consent_of_one(**consent)
     if (folder / SUITE_NAME).exists():

@@ -12,9 +12,9 @@ from uuid import UUID
 import click
 
 from openpts.cli.background_listener import background_listener
+from openpts.cli.batch_options import BATCH_OPTIONS, refuse_alone
 from openpts.cli.commands_on_demand import OnDemandInOrder, of_tests
 from openpts.cli.consent_options import (
-    CONFIRM_MEMBER,
     CONFIRM_NAMESPACE,
     CONSENT_OPTIONS_OF_SEVERAL,
     consent_of_one,
@@ -25,7 +25,6 @@ from openpts.cli.fitting_scale import at_fitting_scale
 from openpts.cli.help_order import together
 from openpts.cli.io_engine import NUMA, EngineArgs
 from openpts.cli.live_outputs import LIVE_OPTIONS, live_listeners, log_stream
-from openpts.cli.lot_options import LOT_OPTIONS, refuse_alone
 from openpts.cli.number_types import FiniteRange
 from openpts.cli.parameter_options import PassthroughArgs, command_with_rest, targets_of
 from openpts.cli.procedure_options import Choices, choices_of, help_of, options_of
@@ -246,7 +245,7 @@ def _command(test: Procedure) -> click.Command:
     @together(*(_CONTINUE_OPTIONS if test.resumes else []))
     @together(*limit_options(test.conditions))
     @_RUN_ID_OPTION
-    @together(*LOT_OPTIONS, *CONSENT_OPTIONS_OF_SEVERAL, CONFIRM_NAMESPACE, CONFIRM_MEMBER)
+    @together(*BATCH_OPTIONS, *CONSENT_OPTIONS_OF_SEVERAL, CONFIRM_NAMESPACE)
     @RUN_OPTIONS
     def command(
         *,
@@ -266,11 +265,13 @@ def _command(test: Procedure) -> click.Command:
         targets = targets_of(test, options, drives)
         limits = RunLimits.of(limits_path, baseline, stop_on_fail=stop_on_fail, require_steady=require_steady)
         if len(targets) > 1 or drives is not None:
-            from openpts.cli.lot import LotWords, run_several  # noqa: PLC0415 few runs are of several drives
+            from openpts.cli.batch import BatchWords, run_several  # noqa: PLC0415 few runs are of several drives
 
             if continued is not None:
                 raise UsageError("--continue follows the run of one drive: name one TARGET")
-            words = LotWords(targets, drives, stagger_s or 0.0, at_most, as_json=as_json, no_report=no_report)
+            words = BatchWords(
+                targets, drives, stagger_s or 0.0, at_most, as_json=as_json, no_report=no_report
+            )
             run_several(test, words, options, limits)
             return
         refuse_alone(stagger_s=stagger_s, at_most=at_most)

@@ -13,7 +13,7 @@ import click
 from msgspec import Struct
 
 from openpts.cli.baseline_option import WithBaseline
-from openpts.cli.consent_options import CONFIRM_MEMBER, CONFIRM_NAMESPACE, CONSENT_OPTIONS, consent_of, taken
+from openpts.cli.consent_options import CONFIRM_NAMESPACE, CONSENT_OPTIONS, consent_of, taken
 from openpts.cli.end_of_run import RunLimits, StopOnFail, end_judged, limit_options
 from openpts.cli.fitting_scale import at_fitting_scale
 from openpts.cli.help_order import together
@@ -108,7 +108,7 @@ SUITE_OPTIONS = together(
 )
 @PURGE_OPTION
 @together(*limit_options())
-@together(*CONSENT_OPTIONS, CONFIRM_NAMESPACE, CONFIRM_MEMBER)
+@together(*CONSENT_OPTIONS, CONFIRM_NAMESPACE)
 @RUN_OPTIONS
 def run_all(
     targets: tuple[str, ...],

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from openpts.cli.printed_document import print_document
 from openpts.errors import RecordError, UsageError
-from openpts.record.lot import LOT_NAME
+from openpts.record.batch import is_batch
 from openpts.vocabulary.document import Document
 
 _MOST_SHOWN: Final = 40
@@ -33,7 +33,7 @@ class VerifiedReport(Document, frozen=True, kw_only=True, tag="openpts.verify/1"
 
 
 class VerifiedReports(Document, frozen=True, kw_only=True, tag="openpts.verify-reports/1"):
-    """The reports of a lot's drives, each as if it were named alone."""
+    """The reports of a batch's drives, each as if it were named alone."""
 
     reports: tuple[VerifiedReport, ...]
 
@@ -47,16 +47,16 @@ def verify(report_json: Path, runs: tuple[Path, ...], as_json: bool) -> None:
 
     REPORT is a report.json, or the folder with one. RUN is what the report was made from, as for `openpts
     report`; by default, the folder of the report. The files of the report (HTML, PDF, CSV) and of the record
-    beside it must match their SHA256SUMS. Of a lot, the report of each drive is verified. Exit code 8 if
+    beside it must match their SHA256SUMS. Of a batch, the report of each drive is verified. Exit code 8 if
     anything differs.
     """
     document: Document
-    if (report_json / LOT_NAME).exists():
+    if is_batch(report_json):
         if runs:
             raise UsageError(
-                f"{report_json} is a lot, whose reports are verified by their own runs: name it alone"
+                f"{report_json} is a batch, whose reports are verified by their own runs: name it alone"
             )
-        document, failure = _verified_lot(report_json, as_json=as_json)
+        document, failure = _verified_batch(report_json, as_json=as_json)
     else:
         path = report_json / "report.json" if report_json.is_dir() else report_json
         document, failure = _verified(path, runs, as_json=as_json)
@@ -66,12 +66,12 @@ def verify(report_json: Path, runs: tuple[Path, ...], as_json: bool) -> None:
         raise failure
 
 
-def _verified_lot(lot: Path, *, as_json: bool) -> tuple[VerifiedReports, RecordError | None]:
+def _verified_batch(batch: Path, *, as_json: bool) -> tuple[VerifiedReports, RecordError | None]:
     """The reports of all runs that have a record, whatever is wrong with one of them."""
     from openpts.report.sources import run_folders_of  # noqa: PLC0415 slow to load
 
     reports, failures = [], []
-    for folder in run_folders_of([lot]):
+    for folder in run_folders_of([batch]):
         path = folder / "report.json"
         try:
             one, failure = _verified(path, (), as_json=as_json)
@@ -83,7 +83,7 @@ def _verified_lot(lot: Path, *, as_json: bool) -> tuple[VerifiedReports, RecordE
             if not as_json:
                 click.echo(failure)
         reports.append(one)
-    wrong = f"{len(failures)} of {len(reports)} reports of {lot} are not confirmed by their records"
+    wrong = f"{len(failures)} of {len(reports)} reports of {batch} are not confirmed by their records"
     failure = RecordError(f"{wrong}: {failures[0]}") if failures else None
     return VerifiedReports(reports=tuple(reports)), failure
 

@@ -19,7 +19,6 @@ _PROGRAMS: Final = {
     "hdparm": ("hdparm", "-V"),
     "sg3_utils": ("sg_vpd", "--version"),
     "smartmontools": ("smartctl", "--version"),
-    "mdadm": ("mdadm", "--version"),
     "util_linux": ("wipefs", "--version"),
 }
 

@@ -42,7 +42,7 @@ HeldAgainst = MeasuredRun | BaselineRun
 
 
 def gated_runs(paths: Sequence[Path]) -> tuple[MeasuredRun, ...]:
-    """The runs that paths name, those of suites and lots included.
+    """The runs that paths name, those of suites and batches included.
 
     Raises RecordError, and UsageError for a run that is named twice.
     """

@@ -33,6 +33,7 @@ from openpts.units import NS_PER_MS, format_latency_ms
 from openpts.vocabulary.document import filled
 
 T = TypeVar("T")
+T_contra = TypeVar("T_contra", contravariant=True)
 C = TypeVar("C")
 
 _HEAD: Final = re.compile(r"(?P<label>.*?)(?::(?P<align>[<^]?)(?P<width>[0-9.]*))?")
@@ -65,11 +66,11 @@ class Required:
 
 
 @dataclass(frozen=True, slots=True)
-class Col(Generic[T]):
+class Col(Generic[T_contra]):
     """A column, and its cell of a row's thing. ``place`` is the column's on an axis, where it has one."""
 
     label: str
-    cell: Callable[[T], Cell]
+    cell: Callable[[T_contra], Cell]
     place: float | None = None
     align: str = "right"
     width: float = 1

@@ -10,6 +10,7 @@ from openpts.pages.model import Cell
 from openpts.vocabulary.better import Better
 
 R = TypeVar("R")
+R_contra = TypeVar("R_contra", contravariant=True)  # a measure of whatever has figures is one of samples too
 
 NOT_MEASURED: Final = "not measured"
 NO_STEADY_STATE: Final = "N/A"
@@ -93,7 +94,7 @@ _WHOLE_RUN: Final = Subject()
 
 
 @dataclass(frozen=True)  # slots and Measure[R](...) do not go together
-class Measure(Generic[R]):
+class Measure(Generic[R_contra]):
     """How a figure is computed from a test's results ``R``, with its name, unit and other facts.
 
     ``value`` gives it in ``1 / per`` of the unit, printed with ``decimals``, or the cell that the test's
@@ -106,20 +107,20 @@ class Measure(Generic[R]):
     key: str
     label: str
     unit: str
-    value: Callable[[R], float | Cell | None]
+    value: Callable[[R_contra], float | Cell | None]
     _: KW_ONLY
     better: Better | None = None
     per: float = 1
     decimals: int = 0
     absent: str = NOT_MEASURED
-    stands_in: Callable[[R], bool] | None = None
-    repeats: Callable[[R], Mapping[str, Any] | None] | None = None
+    stands_in: Callable[[R_contra], bool] | None = None
+    repeats: Callable[[R_contra], Mapping[str, Any] | None] | None = None
     of_steady_state: bool = True
     is_key: bool = True
     on_cover: bool = True
     cover_label: str = ""
 
-    def of(self, results: R | None, subject: Subject = _WHOLE_RUN) -> Measured:
+    def of(self, results: R_contra | None, subject: Subject = _WHOLE_RUN) -> Measured:
         """The measure in a run; results are None where there are none of the subject."""
         found = None if results is None else self.value(results)
         if not isinstance(found, Cell):

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
+from openpts.escaped_text import visible_line
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.phase import Phase
 
@@ -76,3 +77,11 @@ class TelemetrySeries:
         """The values that held between these moments: each does until the next."""
         first = max(0, bisect_right(self.t_ns, begin_ns) - 1)
         return self.values[first : bisect_right(self.t_ns, end_ns)]
+
+
+def visible_points(points: tuple[TelemetryPoint, ...]) -> tuple[TelemetryPoint, ...]:
+    """Points with printable names; each name is checked once, as hundreds of thousands share a few."""
+    names = {name: visible_line(name) for name in {point.name for point in points}}
+    if all(name == shown for name, shown in names.items()):
+        return points
+    return tuple(structs.replace(point, name=names[point.name]) for point in points)

@@ -85,7 +85,7 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True)
-class Manifest:
+class Manifest:  # noqa: PLW1641 a dataclass that is frozen has one
     """One per run. Times are ISO 8601, UTC; ``test_id`` is unique per run (header: Test ID No.).
 
     ``purges``, ``write_caches`` and ``cycles`` have an entry for each cycle of preconditioning and test
@@ -139,6 +139,12 @@ class Manifest:
     hooks: tuple[HookRun, ...] = ()
     imported: Imported | None = None
 
+    def __eq__(self, other: object) -> bool:
+        """Whether all fields are equal: one that was read is of the type of its test's manifests."""
+        return isinstance(other, Manifest) and all(
+            getattr(self, each.name) == getattr(other, each.name) for each in fields(Manifest)
+        )
+
     @property
     def host_name(self) -> str:
         """Where the run began; empty in records that were made before runs could be resumed."""
@@ -147,12 +153,12 @@ class Manifest:
 
 @cache
 def manifest_of(test: str) -> type[Manifest]:
-    """The type of a test's manifests: a test of a plug-in has conditions of its own. Raises PluginError."""
+    """The type of a test's manifests: that of a plug-in's test has its conditions. Raises PluginError."""
     if test in PTS or test not in PROCEDURES:
         return Manifest
     conditions = {"conditions": procedure_of(test).conditions}
     words = {"__annotations__": conditions, "__module__": __name__, "__reduce__": _pickled}
-    return dataclass(frozen=True)(type("Manifest", (Manifest,), words))
+    return dataclass(frozen=True, eq=False)(type("Manifest", (Manifest,), words))
 
 
 def _pickled(manifest: Manifest) -> tuple[Any, ...]:

@@ -1,17 +1,14 @@
 """Reads a run folder: the one source of everything that is analyzed, shown or compared."""
 
-import os
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, TypeVar
 
-import msgspec
 from msgspec import Meta, structs
 
 from openpts.analysis.limited_seconds import ENGINE_THREADS
@@ -19,16 +16,16 @@ from openpts.errors import NoRecordError, RecordError
 from openpts.escaped_text import visible_line
 from openpts.fields.conditions import Conditions
 from openpts.record.contradictions import refuse_contradictions, refuse_other_interval_histograms
-from openpts.record.decoding import Count, Finite, Moment, decode_json, in_visible_lines, rows_of
+from openpts.record.database import Query, opened_record, rows_by_type, stored_manifest
+from openpts.record.decoding import Count, Finite, Moment, in_visible_lines, rows_of
 from openpts.record.frames import frame
-from openpts.record.health import HealthRecord, ReadingPoint, TelemetryPoint, TelemetrySeries
+from openpts.record.health import HealthRecord, ReadingPoint, TelemetryPoint, TelemetrySeries, visible_points
 from openpts.record.host_marks import StepMarks, spans_of, step_marks
-from openpts.record.manifest import Manifest, manifest_of
-from openpts.record.schema import READABLE_VERSIONS, SCHEMA_VERSION, WITH_TIMES_OF_DAY, views_of
+from openpts.record.manifest import Manifest
+from openpts.record.schema import SCHEMA_VERSION, WITH_TIMES_OF_DAY
 from openpts.record.stored_operations import stored_distributions
 from openpts.record.stored_samples import stored_samples
-from openpts.record.writer import CHECKSUM_SECTION, DATABASE_NAME, capture_folder, checksum_of
-from openpts.run_folder_files import check_files
+from openpts.record.writer import capture_folder
 from openpts.units import NS_PER_S
 from openpts.vocabulary.deviation import Deviation, StepDeviation, ledger_of
 from openpts.vocabulary.engine_overhead import never_sleeps
@@ -43,35 +40,19 @@ if TYPE_CHECKING:
 C = TypeVar("C", bound=Conditions)
 
 
-class _Query(NamedTuple):
-    """What is read of a table, and of which types it has to be."""
-
-    table: str
-    columns: str
-    kind: Any
-
-
-_JUST_BEGUN: Final = "its run has just begun, or ended at once"
-_MANIFEST: Final = _Query("manifest", "section, json", tuple[str, str])
 _STORED: Final = "SELECT stored_at, started_ns, elapsed_ns FROM step"
-_DEVIATIONS: Final = _Query(
+_DEVIATIONS: Final = Query(
     "deviation LEFT JOIN step USING (step_id)",
     "deviation.position, rule_id, clause, required, used, effect, extent, cycle, part, number, step.position",
     tuple[int, str, str, str, str, str, Finite | None, int | None, Phase | None, int | None, int | None],
 )
-_TELEMETRY: Final = _Query("telemetry", "t_ns, name, value", tuple[Moment, str, Finite])
-_HEALTH: Final = _Query("health", "position, name, value", tuple[int, str, Finite])
-_HEALTH_READINGS: Final = _Query(
+_TELEMETRY: Final = Query("telemetry", "t_ns, name, value", tuple[Moment, str, Finite])
+_HEALTH: Final = Query("health", "position, name, value", tuple[int, str, Finite])
+_HEALTH_READINGS: Final = Query(
     "health_reading",
     "position, occasion, cycle, part, number, read_at, t_ns, source",
     tuple[int, ReadingPoint, Count, Phase | None, Count | None, str, Moment | None, str],
 )
-
-
-_COMPUTING: Final = """
-SELECT one.name FROM sqlite_schema AS one
-WHERE one.rootpage = 0 OR EXISTS (SELECT * FROM pragma_table_xinfo(one.name) WHERE hidden)
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,8 +201,8 @@ class Run:
 
 def read_manifest(folder: Path) -> Manifest:
     """What a run folder says of itself, without its steps. Raises RecordError as ``read_run`` does."""
-    with _opened(folder) as connection:
-        manifest = _manifest(folder, connection)
+    with opened_record(folder) as connection:
+        manifest = stored_manifest(folder, connection)
         return in_visible_lines(manifest, type(manifest))
 
 
@@ -258,7 +239,7 @@ def refuse_other_histograms(run: Run) -> None:
     They are read one by one: together they may not fit in memory.
     """
     places = {step.behind + 1: step for step in run.steps if step.sample.state is StepState.COMPLETE}
-    with _opened(run.folder) as connection:
+    with opened_record(run.folder) as connection:
         found = (
             (f"{places[step_id].place}: {where}", whole, parts)
             for step_id, where, whole, parts in stored_distributions(connection)
@@ -275,7 +256,7 @@ def in_visible_texts(run: Run) -> Run:
         steps=tuple(_visible_step(step) for step in run.steps),
         ledger=in_visible_lines(run.ledger, tuple[Deviation, ...]),
         health=in_visible_lines(run.health, tuple[HealthRecord, ...]),
-        sampled=_visible_points(run.sampled),
+        sampled=visible_points(run.sampled),
     )
 
 
@@ -300,14 +281,6 @@ def _visible_step(step: StepRecord) -> StepRecord:
     return replace(step, sample=shown)
 
 
-def _visible_points(points: tuple[TelemetryPoint, ...]) -> tuple[TelemetryPoint, ...]:
-    """Points with printable names; each name is checked once, as hundreds of thousands share a few."""
-    names = {name: visible_line(name) for name in {point.name for point in points}}
-    if all(name == shown for name, shown in names.items()):
-        return points
-    return tuple(structs.replace(point, name=names[point.name]) for point in points)
-
-
 def ns_between(earlier: str, later: str) -> int:
     """From one moment of a record to another, ISO 8601; below 0 where a clock was set back.
 
@@ -330,10 +303,10 @@ def stored_run(folder: Path, *, interval_histograms: bool = False) -> Run:
 
     Raises RecordError.
     """
-    with _opened(folder) as connection:
+    with opened_record(folder) as connection:
         return Run(
             folder=folder,
-            manifest=_manifest(folder, connection),
+            manifest=stored_manifest(folder, connection),
             steps=tuple(
                 StepRecord(place, sample, behind)
                 for place, sample, behind in stored_samples(
@@ -342,7 +315,7 @@ def stored_run(folder: Path, *, interval_histograms: bool = False) -> Run:
             ),
             ledger=_ledger(connection),
             health=_health(connection),
-            sampled=tuple(TelemetryPoint(*row) for row in _rows(connection, _TELEMETRY)),
+            sampled=tuple(TelemetryPoint(*row) for row in rows_by_type(connection, _TELEMETRY)),
             zero_at=_zero_at(connection),
         )
 
@@ -364,7 +337,7 @@ def _zero_at(connection: sqlite3.Connection) -> datetime | None:
 
 def last_step(folder: Path) -> LastStep:
     """What resuming a run needs of its record's end. Raises RecordError, also for a record without it."""
-    with _opened(folder) as connection:
+    with opened_record(folder) as connection:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         if version != SCHEMA_VERSION:
             raise RecordError(
@@ -378,119 +351,16 @@ def last_step(folder: Path) -> LastStep:
         return LastStep(count, *(found or (None, 0, "")))
 
 
-@contextmanager
-def _opened(folder: Path) -> Iterator[sqlite3.Connection]:
-    """The database of a run folder, if it is of the version that is read here."""
-    database = folder / DATABASE_NAME
-    if not os.path.lexists(database):
-        if not os.path.lexists(folder):
-            raise NoRecordError(f"{folder} can't be read: there is no such folder")
-        runs = sorted(folder.glob(f"*/{DATABASE_NAME}"))  # of a lot, a suite, a campaign
-        below = f"; name one of the runs below it, such as {runs[0].parent}" if runs else ""
-        raise NoRecordError(f"{folder} is not a run folder: it has no {DATABASE_NAME}{below}")
-    try:
-        check_files(folder, [f"{DATABASE_NAME}{ending}" for ending in ("", "-wal", "-shm", "-journal")])
-        with closing(_open(database)) as connection:
-            (version,) = connection.execute("PRAGMA user_version").fetchone()
-            if not version and not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                raise NoRecordError(f"{folder} is empty: {_JUST_BEGUN}")
-            if version not in READABLE_VERSIONS:
-                readable = " and ".join(str(readable) for readable in sorted(READABLE_VERSIONS))
-                raise RecordError(
-                    f"{folder} has record version {version}, this openpts reads versions {readable}"
-                )
-            _refuse_what_computes(database, connection)
-            for view in views_of(version):
-                connection.execute(view)
-            yield connection
-    except OSError as error:
-        raise RecordError(f"can't read {database}: {error.strerror}") from error
-    except MemoryError as error:  # a damaged length: SQLite asks for what no machine has
-        raise RecordError(f"can't read {database}: a value is larger than memory") from error
-    except UnicodeError as error:  # SQLite's own complaint, which quotes a damaged schema
-        raise RecordError(f"can't read {database}: its schema has text that is not UTF-8") from error
-    except (sqlite3.Error, msgspec.MsgspecError) as error:
-        raise RecordError(f"can't read {database}: {error}") from error
-
-
-def _refuse_what_computes(database: Path, connection: sqlite3.Connection) -> None:
-    """Views, triggers, and virtual tables and columns: reading one may take for ever, or all memory."""
-    for (name,) in connection.execute(_COMPUTING):
-        text = visible_line(str(name))
-        raise RecordError(f"can't read {database}: it computes {text}, which openpts only stores")
-
-
-def _open(database: Path) -> sqlite3.Connection:
-    # A closed run is one file that is never written again: opened as immutable, it can be read from read-only
-    # ground and reading leaves no side files. A run in progress, or one that was killed, has a log
-    # beside it that must be read as well.
-    closed = not database.with_name(f"{database.name}-wal").exists()
-    mode = "immutable=1" if closed else "mode=ro"
-    return sqlite3.connect(f"{database.absolute().as_uri()}?{mode}", uri=True)
-
-
-def _of_today(conditions: str) -> str:
-    """Conditions in today's words: benchmark profiles were called ``profile``, and a benchmark came alone."""
-    content: dict[str, Any] = dict(decode_json(conditions, dict[str, msgspec.Raw]))
-    renamed = content.get("test") == msgspec.Raw(b'"profile"')
-    if renamed:
-        content["test"] = "benchmarks"
-    if alone := "benchmark" in content:
-        content["benchmarks"] = [content.pop("benchmark")]
-    return msgspec.json.encode(content).decode() if renamed or alone else conditions
-
-
-class _Tag(msgspec.Struct):
-    """The part of any conditions that names their test."""
-
-    test: str = ""
-
-
-def _test_of(sections: Mapping[str, msgspec.Raw]) -> str:
-    return decode_json(sections["conditions"], _Tag).test if "conditions" in sections else ""
-
-
-def _manifest(folder: Path, connection: sqlite3.Connection) -> Manifest:
-    stored: dict[str, str] = dict(_rows(connection, _MANIFEST))
-    if not stored:
-        raise NoRecordError(f"{folder} is empty: {_JUST_BEGUN}")
-    # records of earlier versions have none
-    if stored.get(CHECKSUM_SECTION, checksum_of(stored)) != checksum_of(stored):
-        raise RecordError(
-            f"the record in {folder} contradicts itself: its manifest is not the one that section "
-            f"{CHECKSUM_SECTION} has the checksum of"
-        )
-    if "conditions" in stored:
-        stored["conditions"] = _of_today(stored["conditions"])
-    sections = {section: msgspec.Raw(text) for section, text in stored.items()}
-    try:
-        kind = manifest_of(_test_of(sections))
-        return decode_json(msgspec.json.encode(sections), kind)
-    except msgspec.ValidationError as error:
-        (version,) = connection.execute("PRAGMA user_version").fetchone()
-        if version == SCHEMA_VERSION or ", at conditions" not in str(error):
-            raise
-        raise RecordError(
-            f"can't read {folder}: its record has version {version}, and the conditions of its test are not "
-            "those that this openpts knows; read it with the openpts that wrote it, or run the test again"
-        ) from error
-
-
-def _rows(connection: sqlite3.Connection, query: _Query) -> Iterator[Any]:
-    cursor = connection.execute(f"SELECT {query.columns} FROM {query.table} ORDER BY 1, 2")  # noqa: S608 our names
-    return rows_of(cursor, query.table, query.kind)
-
-
 def stored_ledger(folder: Path) -> tuple[Deviation, ...]:
     """The ledger alone of what ``stored_run`` reads. Raises RecordError."""
-    with _opened(folder) as connection:
+    with opened_record(folder) as connection:
         return _ledger(connection)
 
 
 def _ledger(connection: sqlite3.Connection) -> tuple[Deviation, ...]:
     """By rule and clause, and each rule's in the order in which they were found."""
     found: list[Deviation | StepDeviation] = []
-    rows = sorted(_rows(connection, _DEVIATIONS), key=lambda row: (row[1], row[2], row[0]))
+    rows = sorted(rows_by_type(connection, _DEVIATIONS), key=lambda row: (row[1], row[2], row[0]))
     for _, rule_id, clause, required, used, effect, extent, *place in rows:
         entry = Deviation(rule_id, clause, required, used, effect)
         if extent is None or None in place:
@@ -502,11 +372,11 @@ def _ledger(connection: sqlite3.Connection) -> tuple[Deviation, ...]:
 
 def _health(connection: sqlite3.Connection) -> tuple[HealthRecord, ...]:
     values: dict[int, dict[str, float]] = defaultdict(dict)
-    for position, name, value in _rows(connection, _HEALTH):
+    for position, name, value in rows_by_type(connection, _HEALTH):
         values[position][name] = value
     return tuple(
         HealthRecord(*(*told, HealthReading(source, values.get(position, {}))))
-        for position, *told, source in _rows(connection, _HEALTH_READINGS)
+        for position, *told, source in rows_by_type(connection, _HEALTH_READINGS)
     )
 
 

@@ -16,7 +16,7 @@ from openpts.vocabulary.purpose import Purpose
 
 SUITE_NAME = "suite.json"
 INDEX_NAME = "index.html"
-"""The page on a suite, or on a lot, beside its file."""
+"""The page on a suite, or on a batch, beside its file."""
 
 
 class SuiteState(StrEnum):

@@ -54,7 +54,8 @@ def unpacked_part(content: bytes) -> RunPart:
     same bytes. A report must not depend on which process made a part, so every part is packed.
     """
     outer = msgspec.msgpack.decode(content, type=_Packed)
-    return msgspec.msgpack.decode(outer.part, type=_part_type(outer.test))
+    part = msgspec.msgpack.decode(outer.part, type=_part_type(outer.test))
+    return RunPart(**{name: getattr(part, name) for name in RunPart.__struct_fields__})
 
 
 class _Packed(msgspec.Struct):

@@ -10,8 +10,8 @@ import msgspec
 
 from openpts.escaped_text import with_texts
 from openpts.pages.model import Report
+from openpts.record.batch import folder_word
 from openpts.record.health import HealthRecord
-from openpts.record.lot import folder_word
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run
 from openpts.record.suite import SuiteEntry

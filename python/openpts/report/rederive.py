@@ -48,7 +48,7 @@ def differences(stored: Report, source: ReportSource) -> tuple[list[Difference],
 
 def read_report(path: Path) -> Report:
     """A report that was stored as JSON. Raises RecordError if it is none, or of another schema version."""
-    below = sorted(path.parent.glob(f"*/{path.name}"))  # of a lot, whose drives have a report each
+    below = sorted(path.parent.glob(f"*/{path.name}"))  # of a batch, whose drives have a report each
     such = f", such as {below[0].parent}" if below else ""
     with failing_as(
         RecordError, f"can't read {path}", f"name a report.json or the folder that holds it{such}"

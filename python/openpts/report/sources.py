@@ -8,7 +8,7 @@ from pathlib import Path
 
 from openpts.errors import RecordError, UsageError, failing_as
 from openpts.procedures.registry import procedure_of
-from openpts.record.lot import LOT_NAME, LotEntry, read_lot
+from openpts.record.batch import BatchEntry, is_batch, read_batch
 from openpts.record.manifest import Manifest
 from openpts.record.possible import refuse_impossible
 from openpts.record.reader import Run, read_manifest, read_run
@@ -26,7 +26,7 @@ class ReportSource:
 
     @classmethod
     def of(cls, paths: Sequence[Path], out: Path | None = None) -> "ReportSource":
-        """The source that paths name: run folders, suites and lots for all of their runs that have a record.
+        """The source that paths name: run folders, or suites and batches for all runs that have a record.
 
         Raises RecordError where a folder is none of them, UsageError where several lack a place for a report.
         """
@@ -50,7 +50,7 @@ def read_for_report(folder: Path) -> Run:
     return run
 
 
-def run_of_entry(folder: Path, entry: SuiteEntry | LotEntry) -> Run | None:
+def run_of_entry(folder: Path, entry: SuiteEntry | BatchEntry) -> Run | None:
     """None for a test that never had a record, or whose record is still being written."""
     if not entry.state.has_ended:
         return None
@@ -61,9 +61,9 @@ def run_of_entry(folder: Path, entry: SuiteEntry | LotEntry) -> Run | None:
 
 
 def run_folders_of(paths: Sequence[Path]) -> tuple[Path, ...]:
-    """The run folders that paths name: each, or all in a suite or a lot that have a record.
+    """The run folders that paths name: each, or all in a suite or a batch that have a record.
 
-    Raises RecordError for a suite or a lot without one, UsageError where a run is named twice.
+    Raises RecordError for a suite or a batch without one, UsageError where a run is named twice.
     """
     folders = tuple(folder for path in paths for folder in _run_folders(path))
     refuse_repeated(folders)
@@ -77,11 +77,11 @@ def refuse_repeated(folders: Collection[Path]) -> None:
 
 
 def _run_folders(path: Path) -> list[Path]:
-    entries: Sequence[SuiteEntry | LotEntry]
+    entries: Sequence[SuiteEntry | BatchEntry]
     if os.path.lexists(path / SUITE_NAME):
         what, entries = "suite", read_suite(path).entries
-    elif os.path.lexists(path / LOT_NAME):
-        what, entries = "lot", read_lot(path).entries
+    elif is_batch(path):
+        what, entries = "batch", read_batch(path).entries
     else:
         return [path]
     folders = [path / entry.folder for entry in entries if _has_record(path, entry.folder, what)]
@@ -91,7 +91,7 @@ def _run_folders(path: Path) -> list[Path]:
 
 
 def _has_record(whole: Path, name: str, what: str) -> bool:
-    """Whether a folder of a suite or a lot is that of a run. Raises RecordError where it lies elsewhere."""
+    """Whether a folder of a suite or a batch is that of a run. Raises RecordError where it lies elsewhere."""
     with failing_as(RecordError, f"can't read the {what} in {whole}"), suppress(FileNotFoundError):
         check_folder(whole, name)
         return os.path.lexists(whole / name / DATABASE_NAME)

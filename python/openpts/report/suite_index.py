@@ -13,8 +13,8 @@ import jinja2
 from openpts.errors import RecordError, failing_as
 from openpts.procedures.registry import procedure_of
 from openpts.procedures.shared.outcome_text import reached_text
+from openpts.record.batch import BatchEntry
 from openpts.record.decoding import in_visible_lines
-from openpts.record.lot import LotEntry
 from openpts.record.manifest import Manifest, RunState
 from openpts.record.reader import Run
 from openpts.record.suite import INDEX_NAME, Suite, SuiteEntry, SuiteState
@@ -107,7 +107,7 @@ def common_mark(rows: list[IndexRow], records: Sequence[Found | None]) -> tuple[
     return mark, [replace(row, standing=row.standing.removesuffix(mark).rstrip(", ")) for row in rows]
 
 
-def found_of_entry(folder: Path, entry: SuiteEntry | LotEntry) -> Found | None:
+def found_of_entry(folder: Path, entry: SuiteEntry | BatchEntry) -> Found | None:
     """None for a test that never had a record, or whose record is still being written."""
     if not entry.state.has_ended:
         return None
@@ -136,7 +136,7 @@ def _found(folder: Path, _written: tuple[tuple[str, int, int, int], ...]) -> Fou
     )
 
 
-def index_row(title: str, source: str, entry: SuiteEntry | LotEntry, record: Found | None) -> IndexRow:
+def index_row(title: str, source: str, entry: SuiteEntry | BatchEntry, record: Found | None) -> IndexRow:
     """The row of a run that has these words in its first column."""
     reason = "; ".join(word for word in (entry.reason, entry.report_reason) if word)
     if record is None:

@@ -19,7 +19,6 @@ from openpts.engine.options import Demand, NativeOptions
 from openpts.gauge import Gauge
 from openpts.journal import Journal
 from openpts.ownership import RunOwner
-from openpts.runner.array_device import ArrayDevice
 from openpts.runner.healing import Healing, heal_before_run
 from openpts.runner.host_capacity import DrivenDrive
 from openpts.runner.physical_device import PhysicalDevice
@@ -158,10 +157,6 @@ def device_under_test(
         return
     target, roots, journal = parse_target(text), SystemRoots(), Journal.of_machine()
     healed = heal_before_run(target, journal, roots, run_id) if for_writing else ()
-    if for_writing and consent.confirm_members and isinstance(target, BlockTarget):
-        with ArrayDevice.opened(target, consent, roots, journal, healed, run_id=run_id) as array:
-            yield array
-        return
     opening = open_target(target, consent, roots, run_id) if for_writing else open_for_reading(target, roots)
     with opening as opened, write_cache_control(opened, roots, journal) as cache:
         yield PhysicalDevice(opened, roots, cache, healed)

@@ -1,8 +1,9 @@
 """What happens in a run, as a stream that any number of listeners hear; measuring code never prints."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from openpts.analysis.limited_seconds import HostLimit
 from openpts.engine.contract import EngineProgress, OutstandingIo
@@ -22,29 +23,24 @@ from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.verdict import SteadyStateReport
 
 
-class Event:
+class Event(Struct, frozen=True):
     """Something that happens; each kind has a class of its own."""
 
-    __slots__ = ()
 
-
-@dataclass(frozen=True, slots=True)
-class ProgramStarted(Event):
+class ProgramStarted(Event, frozen=True):
     """openpts was started for one run or several, with these words behind its name."""
 
     version: str
     command_line: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Healed(Event):
+class Healed(Event, frozen=True):
     """Before the device was opened: something that an earlier run left behind was put back, or was not."""
 
     healing: Healing
 
 
-@dataclass(frozen=True, slots=True)
-class RunStarted(Event):
+class RunStarted(Event, frozen=True):
     """The run folder exists and the device is ours; ``plan`` is the longest that this run can get.
 
     ``resumes_at`` says where a run that was cut off goes on, and what stands; empty if it begins.
@@ -58,8 +54,7 @@ class RunStarted(Event):
     host_limits: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class DeviationFound(Event):
+class DeviationFound(Event, frozen=True):
     """An entry was added to the ledger.
 
     One of steps is an event after the first of them, and once more with all of them when the run has ended.
@@ -68,36 +63,31 @@ class DeviationFound(Event):
     deviation: Deviation
 
 
-@dataclass(frozen=True, slots=True)
-class PurgeStarted(Event):
+class PurgeStarted(Event, frozen=True):
     """The purge begins."""
 
 
-@dataclass(frozen=True, slots=True)
-class PurgeProgressed(Event):
+class PurgeProgressed(Event, frozen=True):
     """A purge goes on: ``share`` of it is done, 0 to 1, None where the drive doesn't tell."""
 
     share: float | None
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class PurgeFinished(Event):
+class PurgeFinished(Event, frozen=True):
     """The purge is over and proven, or was left out."""
 
     report: PurgeReport
 
 
-@dataclass(frozen=True, slots=True)
-class StepsStarted(Event):
+class StepsStarted(Event, frozen=True):
     """Steps were handed to the engine."""
 
     cycle: int
     apply: Apply
 
 
-@dataclass(frozen=True, slots=True)
-class Ticked(Event):
+class Ticked(Event, frozen=True):
     """A fraction of a second has passed in the step at ``position``; the temperature is the last sampled."""
 
     place: StepPlace
@@ -106,15 +96,13 @@ class Ticked(Event):
     temperature_c: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class IoHangs(Event):
+class IoHangs(Event, frozen=True):
     """An I/O has not been answered for seconds; reported again each time that its age has doubled."""
 
     io: OutstandingIo
 
 
-@dataclass(frozen=True, slots=True)
-class HostStalled(Event):
+class HostStalled(Event, frozen=True):
     """openpts itself did not run in a step; ``repeated``: the step and those beside it will be."""
 
     place: StepPlace
@@ -122,8 +110,7 @@ class HostStalled(Event):
     repeated: bool
 
 
-@dataclass(frozen=True, slots=True)
-class HostLimited(Event):
+class HostLimited(Event, frozen=True):
     """The host was the limit in seconds of a step: how long each part of it, of how much that was judged.
 
     ``new`` are parts that were not the limit in an earlier step of this process. ``told`` are the sampled
@@ -137,16 +124,14 @@ class HostLimited(Event):
     told: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class RecordDelayed(Event):
+class RecordDelayed(Event, frozen=True):
     """The disk of the record takes no more for now: the run pauses when the steps that run have ended."""
 
     folder: Path
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class RunPaused(Event):
+class RunPaused(Event, frozen=True):
     """Nothing is measured until the disk of the record takes what was measured; reported each second."""
 
     folder: Path
@@ -154,58 +139,50 @@ class RunPaused(Event):
     paused_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class RunGoesOn(Event):
+class RunGoesOn(Event, frozen=True):
     """All that was measured is in the record again, and the run goes on."""
 
     paused_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class StepFinished(Event):
+class StepFinished(Event, frozen=True):
     """One step is measured."""
 
     place: StepPlace
     sample: Sample
 
 
-@dataclass(frozen=True, slots=True)
-class PowerWasCut(Event):
+class PowerWasCut(Event, frozen=True):
     """The drive is back from a power cut, and all that was written is read."""
 
     cut: Cut
 
 
-@dataclass(frozen=True, slots=True)
-class FileSystemPrepared(Event):
+class FileSystemPrepared(Event, frozen=True):
     """Where a program of the operator's will run."""
 
     report: FileSystemReport
 
 
-@dataclass(frozen=True, slots=True)
-class CommandStarted(Event):
+class CommandStarted(Event, frozen=True):
     """A program of the operator's is started."""
 
     order: CommandOrder
 
 
-@dataclass(frozen=True, slots=True)
-class CommandEnded(Event):
+class CommandEnded(Event, frozen=True):
     """A run of the program has ended, successfully or not."""
 
     run: CommandRun
 
 
-@dataclass(frozen=True, slots=True)
-class HookEnded(Event):
+class HookEnded(Event, frozen=True):
     """A command of the operator's, started at a moment of the run, has ended."""
 
     run: HookRun
 
 
-@dataclass(frozen=True, slots=True)
-class SteadyStateJudged(Event):
+class SteadyStateJudged(Event, frozen=True):
     """The last five rounds, or tracking rounds, were judged; one report per name."""
 
     phase: Phase
@@ -214,38 +191,33 @@ class SteadyStateJudged(Event):
     reports: tuple[SteadyStateReport, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class CycleEnded(Event):
+class CycleEnded(Event, frozen=True):
     """A cycle of preconditioning and test came to its end."""
 
     cycle: int
     finished: CycleFinished
 
 
-@dataclass(frozen=True, slots=True)
-class RunEnded(Event):
+class RunEnded(Event, frozen=True):
     """Nothing more is measured; ``reason`` says why if the run is not complete."""
 
     state: RunState
     reason: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class LimitsJudged(Event):
+class LimitsJudged(Event, frozen=True):
     """The limits of a finished run were judged."""
 
     limits: tuple[JudgedLimit, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ReportsWritten(Event):
+class ReportsWritten(Event, frozen=True):
     """Documents were made of the run."""
 
     paths: tuple[Path, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ProgramEnded(Event):
+class ProgramEnded(Event, frozen=True):
     """openpts ends with this exit code; ``error`` is its last words if that is not 0."""
 
     exit_code: int

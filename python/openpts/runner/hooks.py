@@ -16,7 +16,7 @@ from typing import Final
 
 from openpts.errors import InterruptedRunError, RecordError, RunFailedError, UsageError
 from openpts.programs import kill_program, refuse_missing
-from openpts.record.lot import LotEntry, entry_of
+from openpts.record.batch import BatchEntry, entry_of
 from openpts.record.manifest import Manifest, RunState
 from openpts.record.spooling_writer import SpoolingWriter
 from openpts.runner.events import CycleEnded, Event, HookEnded, Listener, PurgeStarted, StepsStarted
@@ -168,10 +168,10 @@ class Hooks:
 
     def _environment(self, hook: Hook, more: Mapping[str, str]) -> dict[str, str]:
         folder, dut = self.writer.folder.absolute(), self.manifest.dut
-        of_lot: LotEntry | None = None
+        of_batch: BatchEntry | None = None
         with suppress(RecordError):  # a command is no reason to end a run that can be carried out
-            of_lot = entry_of(folder)
-        slot_in_lot = None if of_lot is None else of_lot.slot or of_lot.request.slot
+            of_batch = entry_of(folder)
+        slot_in_batch = None if of_batch is None else of_batch.slot or of_batch.request.slot
         return {
             **os.environ,
             "OPENPTS_MOMENT": hook.moment.value,
@@ -180,8 +180,8 @@ class Hooks:
             "OPENPTS_TEST": self.manifest.conditions.test,
             "OPENPTS_TARGET": self.manifest.target.path,
             "OPENPTS_SERIAL": fact_of(dut, "serial") or "",
-            "OPENPTS_SLOT": slot_in_lot or fact_of(dut, "slot") or "",
-            "OPENPTS_LOT": "" if of_lot is None else str(folder.parent),
+            "OPENPTS_SLOT": slot_in_batch or fact_of(dut, "slot") or "",
+            "OPENPTS_BATCH": "" if of_batch is None else str(folder.parent),
             **more,
         }
 

@@ -13,7 +13,7 @@ from openpts.errors import RecordError
 from openpts.host.memory import available_memory_bytes, last_level_cache_bytes, memory_by_modules
 from openpts.host.saturation_gauges import memory_traffic
 from openpts.ownership import CLAIM_NAME, RunOwner, host_is_used, host_used, is_locked
-from openpts.record.lot import read_lot
+from openpts.record.batch import read_batch
 from openpts.runner.host_capacity import DrivenDrive
 from openpts.runner.host_use import HOST_FOLDER
 from openpts.system_files import SystemRoots
@@ -60,9 +60,9 @@ def measured_memory(roots: SystemRoots, folder: Path = HOST_FOLDER) -> MemoryBan
     return MemoryBandwidth(sum(rates.values()), measured=True, source=source)
 
 
-def memory_for_lot(lot_id: str, roots: SystemRoots, folder: Path = HOST_FOLDER) -> MemoryBandwidth:
-    """As ``measured_memory``, where no run of the lot is on this host yet: two lots see each other."""
-    owner = RunOwner.this_process(lot_id, "memory", (), roots)
+def memory_for_batch(batch_id: str, roots: SystemRoots, folder: Path = HOST_FOLDER) -> MemoryBandwidth:
+    """As ``measured_memory``, where no run of the batch is on this host yet: two batches see each other."""
+    owner = RunOwner.this_process(batch_id, "memory", (), roots)
     with ExitStack() as held:
         with suppress(OSError):  # of another who has the host alone, or we may not write there
             held.enter_context(host_used(folder, owner, alone=False))
@@ -79,14 +79,14 @@ def _other_run(roots: SystemRoots, folder: Path) -> str | None:
 
 
 def memory_of_run(run_folder: Path, drives: Sequence[DrivenDrive], roots: SystemRoots) -> MemoryBandwidth:
-    """What the lot of a run has measured; of other runs measured now, where something is held against it."""
-    lot_folder = run_folder.parent
+    """What the batch of a run has measured; of others measured now, where something is held against it."""
+    batch_folder = run_folder.parent
     try:
-        of_lot = read_lot(lot_folder).memory if is_locked(lot_folder / CLAIM_NAME) else None
+        of_batch = read_batch(batch_folder).memory if is_locked(batch_folder / CLAIM_NAME) else None
     except (OSError, RecordError):
-        of_lot = None
-    if of_lot is not None:
-        return of_lot
+        of_batch = None
+    if of_batch is not None:
+        return of_batch
     if memory_traffic(roots) or any(drive.bytes_per_s is not None for drive in drives):
         return measured_memory(roots)
     return memory_by_modules(roots, "nothing is held against it here")

@@ -39,7 +39,7 @@ class Order:
     ``admit`` raises UsageError where conditions ask of the target what it can't do, though the operator did
     not have to ask. ``tune``: the host is set up for the scenario as long as the run lasts. ``inputs`` are
     the files that the operator wrote for the run, by the names of their copies. ``run_id`` is that of a run
-    that a lot or a fleet asked for. ``resumes``: the run in ``folder`` goes on, under the conditions of its
+    that a batch or a fleet asked for. ``resumes``: the run in ``folder`` goes on, under the conditions of its
     record. ``continues``: a new run follows a finished one.
     """
 

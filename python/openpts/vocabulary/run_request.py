@@ -6,17 +6,12 @@ from typing import Final
 
 from msgspec import Struct
 
-_CONSENTS: Final = (
-    "--confirm-serial",
-    "--confirm-device-path",
-    "--confirm-namespace",
-    "--confirm-member",
-)
+_CONSENTS: Final = ("--confirm-serial", "--confirm-device-path", "--confirm-namespace")
 _CONSENTS_WITHOUT_VALUE: Final = ("--erase-signatures", "--overwrite-file")
 
 
 class RunRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A run that a lot, a campaign or a fleet is to carry out once.
+    """A run that a batch, a campaign or a fleet is to carry out once.
 
     ``run_id`` is minted by who asks, before anything is submitted: it names claim, folder and job.
     ``test_words`` are the arguments of ``openpts run`` without target and folder, the test first. ``target``

@@ -56,23 +56,18 @@ class TrackingVariable(RoundPoint):
         return RoundPoint(self.access_pattern, self.block_size_bytes, self.read_pct)
 
     def of(self, measured: Measured) -> float:
-        """The figure of what was measured at the point, in its unit of ``UNITS``."""
-        return figure_of(self.figure, measured)
+        """The figure of what was measured at the point: in its unit of ``UNITS``; 0 without an I/O."""
+        match self.figure:
+            case SteadyFigure.IOPS:
+                return measured.iops
+            case SteadyFigure.THROUGHPUT:
+                return measured.bandwidth_bytes_per_s / MB
+            case SteadyFigure.MEAN_LATENCY:
+                return (measured.mean_latency_ns or 0) / NS_PER_MS
 
 
 UNITS: Final = {SteadyFigure.IOPS: "IOPS", SteadyFigure.THROUGHPUT: "MB/s", SteadyFigure.MEAN_LATENCY: "ms"}
 """In what unit each figure is judged and reported."""
-
-
-def figure_of(figure: SteadyFigure, measured: Measured) -> float:
-    """The figure of what was measured, in its unit of ``UNITS``; no I/O has a mean latency of 0."""
-    match figure:
-        case SteadyFigure.IOPS:
-            return measured.iops
-        case SteadyFigure.THROUGHPUT:
-            return measured.bandwidth_bytes_per_s / MB
-        case SteadyFigure.MEAN_LATENCY:
-            return (measured.mean_latency_ns or 0) / NS_PER_MS
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,283 @@
 """Application Benchmark: practice beyond the PTS."""
 
-from typing import Final
+import re
+import shlex
+from collections.abc import Collection
+from pathlib import Path
+from typing import Annotated, ClassVar, Final, Literal
 
+from openpts.analysis.ratio import MOST_RUNS
+from openpts.analysis.run_comparison import ADVISED_RUNS, RSE_LIMIT_PCT, SetRule
+from openpts.errors import UsageError
+from openpts.fields import usual
+from openpts.fields.conditions import Contradictions, ExtendedConditions
+from openpts.fields.field import Field, Kind
+from openpts.fields.kinds import SECONDS, count, percent
+from openpts.fields.parsing import refuse
 from openpts.procedures.kit.procedure import Procedure
-from openpts_app.app.conditions import AppConditions
+from openpts.units import format_duration
+from openpts.vocabulary.better import Better
+from openpts.vocabulary.command_run import FigureOrder, FileSystemType
+
+DIRECTORY_WORD: Final = "{dir}"
+"""In a word of the command, it stands for the directory to run in."""
+
+_MOST_RUNS: Final = 99
+_HOW_TO_WRITE_FIGURE: Final = (
+    "write NAME=REGEX or NAME=REGEX:UNIT, where the one group of REGEX is the number, such as "
+    "'rate=Rate: ([0-9.]+):MB/s'"
+)
+_UNIT: Final = re.compile(r"[\w%/µ. ]{1,20}")
+
+
+def _command(name: str, words: list[str]) -> tuple[str, ...]:
+    if not words or not words[0]:
+        raise UsageError(f"{name} is empty: name a program and its arguments")
+    if any("\0" in word for word in words):
+        raise UsageError(f"{name} contains a zero byte, which no program can be given")
+    return (_from_anywhere(words[0], "."), *words[1:])
+
+
+def _from_anywhere(program: str, folder: str) -> str:
+    """A path of a program, made absolute: the command runs in another directory."""
+    if "/" not in program or program.startswith((DIRECTORY_WORD, "/")):
+        return program
+    return str((Path(folder) / program).absolute())
+
+
+COMMAND: Final = Kind(
+    list[str],
+    _command,
+    shlex.join,
+    beside=lambda words, folder: [_from_anywhere(words[0], folder), *words[1:]] if words else words,
+)
+
+
+def _figure(name: str, text: str) -> FigureOrder:
+    """A pattern may contain colons: what follows the last one is a unit if it looks like one."""
+    title, equals, rest = text.partition("=")
+    pattern, colon, unit = rest.rpartition(":")
+    if not colon or not _UNIT.fullmatch(unit) or not _groups(pattern):
+        pattern, unit = rest, ""
+    if not equals or not title.strip() or _groups(pattern) != 1:
+        refuse(name, text, _HOW_TO_WRITE_FIGURE)
+    return FigureOrder(title.strip(), pattern, unit.strip())
+
+
+def _groups(pattern: str) -> int:
+    try:
+        return re.compile(pattern).groups
+    except re.error:
+        return 0
+
+
+def figure_text(figure: FigureOrder | None) -> str:
+    """As it is written on the command line."""
+    return "" if figure is None else str(figure)
+
+
+class AppConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="test", tag="app"):
+    """``command`` is run ``cold_runs`` times with an empty page cache, ``warm_runs`` times with a full one.
+
+    Where ``until_rse_pct`` is above 0, warm runs are added, two at a time and up to ``most_warm_runs``, until
+    their relative standard error is at most that. ``limit_ns`` bounds each run. ``file_system`` and
+    ``fill_level_pct`` are of a drive that is formatted for it; None and 0 for a directory. ``figure`` is one
+    that the program prints, and ``figure_better`` which way of it is better.
+    """
+
+    parameters = (
+        "command",
+        "file_system",
+        "fill_level_pct",
+        "cold_runs",
+        "warm_runs",
+        "until_rse_pct",
+        "most_warm_runs",
+        "limit_ns",
+        "figure",
+        "figure_better",
+    )
+    unused: ClassVar[frozenset[str]] = frozenset(map(str, ExtendedConditions.parameters))
+    # how long a program may take is no part of the test's length
+    unscaled: ClassVar[tuple[str, ...]] = ("limit_ns",)
+
+    command: Annotated[
+        tuple[str, ...],
+        Field(
+            "Command",
+            "The program that is the benchmark, and its arguments, as a list of words; no shell.",
+            COMMAND,
+            examples=(["tar", "-xf", "/data/linux.tar"], ["fio", "--directory={dir}", "/data/mail.fio"]),
+            argument="-- COMMAND [ARG]...",
+            free="the benchmark itself",
+        ),
+    ]
+    file_system: Annotated[
+        FileSystemType | None,
+        Field(
+            "File system made",
+            "File system to format a drive with; none gives COMMAND the raw drive, as {device}; ext4.",
+            Kind(
+                Literal["ext4", "xfs", "none"],
+                lambda _name, word: FileSystemType(word),
+                lambda kind: "" if kind is None else str(kind),
+                metavar=None,
+            ),
+            free="where the benchmark runs",
+        ),
+    ] = None
+    fill_level_pct: Annotated[
+        float,
+        Field(
+            "File system filled to (%)",
+            "Fill the new file system to this level with incompressible data, before the first run.",
+            percent(ge=0, le=95),
+            name="fill_level",
+            free="where the benchmark runs",
+        ),
+    ] = 0.0
+    cold_runs: Annotated[
+        int,
+        Field(
+            "Cold runs", "Runs with the page cache dropped before each.", count(0, _MOST_RUNS), amount=True
+        ),
+    ]
+    warm_runs: Annotated[
+        int,
+        Field(
+            "Warm runs, at least",
+            "Runs after these, with the page cache left alone; an odd number.",
+            count(1, _MOST_RUNS),
+            amount=True,
+        ),
+    ]
+    until_rse_pct: Annotated[
+        float,
+        Field(
+            "Warm runs added until their RSE is at most (%)",
+            "Add warm runs, two at a time, until their relative standard error is at most this; 0 adds none, "
+            f"and the report judges by {RSE_LIMIT_PCT:g}.",
+            percent(ge=0, le=100),
+            name="until_rse",
+            text=lambda pct: f"warm runs added until their RSE is {pct:g} %" if pct else "no warm runs added",
+        ),
+    ] = RSE_LIMIT_PCT
+    most_warm_runs: Annotated[
+        int,
+        Field(
+            "Warm runs at most, before the set is discarded",
+            "Discard a set of so many warm runs with a larger relative standard error; an odd number.",
+            count(ADVISED_RUNS, _MOST_RUNS),
+            text="{} warm runs at most",
+        ),
+    ] = MOST_RUNS
+    limit_ns: Annotated[
+        int | None,
+        Field(
+            "Time limit of a run",
+            "Stop COMMAND, and end the test, if a run of it takes longer.",
+            SECONDS,
+            name="limit",
+            text=lambda limit_ns: "no limit" if limit_ns is None else format_duration(limit_ns),
+            free="a run that reaches it is no result",
+        ),
+    ] = None
+    figure: Annotated[
+        FigureOrder | None,
+        Field(
+            "Figure that the command prints",
+            "Read a figure from the output of COMMAND: of the last match of REGEX its one group, a number.",
+            Kind(str, _figure, figure_text, "NAME=REGEX[:UNIT]"),
+            examples=("rate=Rate: ([0-9.]+):MB/s",),
+            text=figure_text,
+            free="what is read of the output, not what is done",
+        ),
+    ] = None
+    figure_better: Annotated[
+        Better | None,
+        Field(
+            "Better figure",
+            "Which way of the figure is better.",
+            Kind(
+                Literal["higher", "lower"],
+                lambda _name, word: Better(word),
+                lambda better: str(better or ""),
+                None,
+            ),
+            free="how the figure is judged, not what is done",
+        ),
+    ] = None
+
+    @property
+    def set_rule(self) -> SetRule:
+        """When warm runs are accepted, and with how many they are discarded."""
+        return SetRule(self.until_rse_pct or RSE_LIMIT_PCT, self.most_warm_runs)
+
+    @property
+    def lacking(self) -> str:
+        """See the base class."""
+        if self.command:
+            return ""
+        return "the command is missing: write it after --, as in `openpts run app TARGET -- COMMAND [ARG]...`"
+
+    @property
+    def planned_lines(self) -> tuple[str, ...]:
+        """See the base class."""
+        most = self.most_warm_runs if self.until_rse_pct else self.warm_runs
+        runs = 1 + self.cold_runs + most
+        where = "the directory as it is, or a drive formatted with"
+        fill = f", filled to {self.fill_level_pct:g} %" if self.fill_level_pct else ""
+        limit = (
+            "as long as the command does; --limit bounds each run"
+            if self.limit_ns is None
+            else f"{format_duration(self.limit_ns * runs)} at most, in {runs} runs"
+        )
+        return (
+            f"on          {where} {self.file_system or FileSystemType.EXT4}{fill}",
+            f"command     {shlex.join(self.command)}",
+            "condition   1 run of conditioning, not counted",
+            f"cold        {self.cold_runs}, each with the page cache dropped before it",
+            f"warm        {self.warm_runs if most == self.warm_runs else f'{self.warm_runs} to {most}'}",
+            f"takes       {limit}",
+            "writes      what the command writes, and the fill level",
+        )
+
+    def contradictions(self, given: Collection[str]) -> Contradictions:
+        """Numbers of runs that no set can have, and a figure without a direction."""
+        yield from super().contradictions(given)
+        yield from usual.even_most("most_warm_runs", self.most_warm_runs, "run")
+        if self.until_rse_pct and self.warm_runs > self.most_warm_runs:
+            yield (
+                ("most_warm_runs", "warm_runs"),
+                f"{self.warm_runs} warm runs, and {self.most_warm_runs} are the most: raise --most-warm-runs",
+            )
+        if self.figure is not None and self.figure_better is None:
+            yield ("figure",), "which way of it is better is not known: add --figure-better higher or lower"
+        if self.figure is None and self.figure_better is not None:
+            yield ("figure_better",), "there is no --figure that it could belong to: add one, or leave it out"
+        if self.file_system is FileSystemType.NONE and self.fill_level_pct:
+            yield (
+                ("fill_level", "file_system"),
+                "a raw drive has no file system to fill: leave one of them out",
+            )
+        if self.file_system is FileSystemType.NONE and any(DIRECTORY_WORD in word for word in self.command):
+            yield ("file_system",), "a raw drive has no directory for {dir}: write {device} in the command"
+
+    # SOL-STAT-02, 03
+    def doubts(self, given: Collection[str]) -> Contradictions:
+        """Few warm runs, or an even number, where none is added."""
+        yield from super().doubts(given)
+        if self.until_rse_pct:
+            return
+        if self.warm_runs < ADVISED_RUNS:
+            yield ("warm_runs",), f"{self.warm_runs} warm runs: {ADVISED_RUNS} or more are advised"
+        elif self.warm_runs % 2 == 0:
+            yield (
+                ("warm_runs",),
+                f"{self.warm_runs} is even: the median is the less favorable of the middle two; use an odd "
+                "number",
+            )
+
 
 PROCEDURE: Final = Procedure(
     package=__name__,

@@ -6,7 +6,7 @@ from openpts.procedures.kit.spread import spread_deviations
 from openpts.record.reader import Run
 from openpts.vocabulary.command_run import RunKind
 from openpts.vocabulary.deviation import Deviation
-from openpts_app.app.conditions import AppConditions
+from openpts_app.app import AppConditions
 from openpts_app.app.results import AppResults, results_of
 
 _GUIDE = "Solidigm guide"

@@ -19,7 +19,7 @@ from openpts.record.reader import Run
 from openpts.units import MB, NS_PER_S
 from openpts.vocabulary.better import Better
 from openpts.vocabulary.command_run import CommandRun, DeviceCounts, RunKind
-from openpts_app.app.conditions import AppConditions
+from openpts_app.app import AppConditions
 from openpts_app.app.pages import bound_page, place_page, runs_page
 from openpts_app.app.results import (
     AppResults,

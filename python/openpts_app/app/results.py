@@ -9,7 +9,7 @@ from openpts.analysis.run_comparison import RunSet
 from openpts.units import NS_PER_S
 from openpts.vocabulary.better import Better
 from openpts.vocabulary.command_run import CommandRun, DeviceCounts, RunKind
-from openpts_app.app.conditions import AppConditions
+from openpts_app.app import AppConditions
 
 MUCH_PCT: Final = 70.0
 LITTLE_PCT: Final = 50.0

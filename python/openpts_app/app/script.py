@@ -28,7 +28,7 @@ from openpts.vocabulary.command_run import (
     command_run_in,
 )
 from openpts.vocabulary.requests import CycleFinished, Outcome, Script
-from openpts_app.app.conditions import AppConditions
+from openpts_app.app import AppConditions
 from openpts_app.app.results import warm_runs_to_add
 
 _COLD_RUNS: Final = 1

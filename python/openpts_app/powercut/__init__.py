@@ -1,9 +1,75 @@
 """Power Cuts: practice beyond the PTS."""
 
-from typing import Final
+from typing import Annotated, ClassVar, Final
 
+from openpts.fields import usual
+from openpts.fields.conditions import ExtendedConditions
+from openpts.fields.field import Field, Kind
+from openpts.fields.kinds import AMOUNT, SECONDS, SIZE, WHOLE_PERCENT, count, listed
 from openpts.procedures.kit.procedure import Procedure
-from openpts_app.powercut.conditions import PowerCutConditions
+
+_COMMAND: Final = Kind(str, metavar="COMMAND", limits={"min_length": 1, "max_length": 1000})
+
+
+class PowerCutConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="test", tag="powercut"):
+    """``cycles`` cuts in each state of the write cache that the drive has.
+
+    Each comes after ``load_ns`` of writes, or half or one and a half times that, at random. The writes have
+    ``write_sizes_bytes`` and go to the first ``range_bytes`` of the drive, with ``tc`` x ``qd`` outstanding.
+    The drive has to be back ``back_ns`` after ``cut_command`` has ended.
+    """
+
+    parameters = ("cut_command", "cycles", "load_ns", "range_bytes", "write_sizes_bytes", ...)
+
+    cut_command: Annotated[
+        str | None,
+        Field(
+            "Cut command",
+            "Run this program to cut the power of the drive and to give it back. No shell.",
+            _COMMAND,
+            examples=("/usr/local/bin/relay --off-seconds 5",),
+            free="how the power is cut",
+        ),
+    ] = None
+    cycles: Annotated[
+        int,
+        Field("Cuts in each state of the cache", "Cuts in each state of the write cache.", count(1, 100_000)),
+    ]
+    load_ns: Annotated[int, Field("Writes before each cut", "Mean time of writes before each cut.", SECONDS)]
+    range_bytes: Annotated[
+        int, Field("Range", "Write to this much of the drive, from its beginning.", AMOUNT)
+    ]
+    write_sizes_bytes: Annotated[
+        tuple[int, ...],
+        Field("Write sizes", "Sizes of the writes, each as likely as any other.", listed(SIZE)),
+    ]
+    tc: Annotated[int, usual.TC]
+    qd: Annotated[int, usual.QD]
+    writes_per_flush: Annotated[
+        int,
+        Field("Writes per flush", "Writes from one flush to the next, on average.", count(1, 1_000_000)),
+    ]
+    fua_pct: Annotated[
+        int, Field("Writes with FUA (%)", "Share of the writes with Force Unit Access.", WHOLE_PERCENT)
+    ]
+    back_ns: Annotated[
+        int,
+        Field(
+            "Drive has to be back within",
+            "Wait this long for the drive after the cut command has ended.",
+            SECONDS,
+            rare=True,
+        ),
+    ]
+
+    # how long a drive may take to come back is no part of the test's length
+    unscaled: ClassVar[tuple[str, ...]] = ("back_ns",)
+
+    @property
+    def demand(self) -> tuple[int, int] | None:
+        """See the base class."""
+        return self.tc, self.qd
+
 
 PROCEDURE: Final = Procedure(
     package=__name__,

@@ -14,7 +14,7 @@ from openpts.record.reader import Run
 from openpts.units import NS_PER_S, format_block_size, format_capacity, format_duration
 from openpts.vocabulary.better import Better
 from openpts.vocabulary.power_cut import LOSSES, DataLoss, losses_text
-from openpts_app.powercut.conditions import PowerCutConditions
+from openpts_app.powercut import PowerCutConditions
 from openpts_app.powercut.results import (
     CONFIDENCE,
     CacheState,

@@ -28,7 +28,7 @@ from openpts.vocabulary.power_cut import CutLoad, CutPower, cut_in
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Script
 from openpts.vocabulary.stimulus import AccessPattern, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration
-from openpts_app.powercut.conditions import PowerCutConditions
+from openpts_app.powercut import PowerCutConditions
 
 _LONG_BYTES: Final = 1 * MIB
 

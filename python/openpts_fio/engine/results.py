@@ -2,8 +2,6 @@
 
 import os
 import re
-import sys
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -18,34 +16,32 @@ from openpts.units import NS_PER_MS
 from openpts.vocabulary.sample import NOTHING, IoErrors, IoFailure, OperationSample
 from openpts.vocabulary.stimulus import Step, Stimulus
 from openpts_fio.engine.operations import sync_name
+from openpts_fio.figures import Count, Figure, merged, storable
 
 _FAILED_IO: Final = re.compile(
     r"fio: io_u error on file .*: (?P<reason>[^:]+): (?P<operation>\w+) "
     r"offset=(?P<offset>\d{1,18}), buflen=(?P<length>\d{1,18})"
 )
 _MOST_OFFSETS: Final = 16
-_MOST: Final = 2**63 - 1
 
-_Count = Annotated[int, Meta(ge=0, le=_MOST)]
 _Code = Annotated[int, Meta(ge=0, le=2**31 - 1)]
-_Figure = Annotated[float, Meta(ge=0, le=sys.float_info.max)]
 
 
 class _Latencies(Struct):
-    min: _Count
-    max: _Count
-    mean: _Figure
-    bins: dict[_Count, _Count] = {}
+    min: Count
+    max: Count
+    mean: Figure
+    bins: dict[Count, Count] = {}
 
 
 class _Operation(Struct):
-    total_ios: _Count
+    total_ios: Count
     lat_ns: _Latencies
-    io_bytes: _Count = 0
+    io_bytes: Count = 0
 
 
 class _Transfers(_Operation, kw_only=True):
-    runtime: _Count
+    runtime: Count
 
 
 class _Job(Struct):
@@ -54,9 +50,9 @@ class _Job(Struct):
     read: _Transfers
     write: _Transfers
     trim: _Transfers
-    job_runtime: _Count
-    usr_cpu: _Figure
-    sys_cpu: _Figure
+    job_runtime: Count
+    usr_cpu: Figure
+    sys_cpu: Figure
     error: _Code
     sync: _Operation | None = None
 
@@ -107,22 +103,17 @@ def parse_result(stdout: str, stderr: str, step: Step) -> FioResult:
     begins_ns = [max(step.ramp_ns, stream.delay_ns) for stream in step.streams]
     try:
         streams = tuple(
-            FioStream(
-                _operations(_by_operation(of_stream, stimulus)), after_ns, _elapsed_ns(of_stream), errors
-            )
+            FioStream(_operations(of_stream, stimulus), after_ns, _elapsed_ns(of_stream), errors)
             for of_stream, stimulus, after_ns, errors in zip(
                 by_stream, step.stimuli, (ns - min(begins_ns) for ns in begins_ns), failed, strict=True
             )
         )
-        together: dict[str, list[_Operation]] = {}
-        for of_stream, stimulus in zip(by_stream, step.stimuli, strict=True):
-            for name, of_jobs in _by_operation(of_stream, stimulus).items():
-                together.setdefault(name, []).extend(of_jobs)
-        operations = _operations(together)
-        elapsed_ns = _storable(
+        names = dict.fromkeys(name for stream in streams for name in stream.operations)
+        operations = {name: merged([one.operations.get(name, NOTHING) for one in streams]) for name in names}
+        elapsed_ns = storable(
             max((one.after_ns + one.elapsed_ns for one in streams if one.elapsed_ns), default=0)
         )
-        process_ns = _storable(sum(map(_processor_ns, jobs)))
+        process_ns = storable(sum(map(_processor_ns, jobs)))
     except (OverflowError, ValueError):
         raise NoResultError("a figure of its result is larger than any run can have") from None
     return FioResult(
@@ -181,48 +172,31 @@ def _failed_by_stream(by_stream: Sequence[Sequence[_Job]], stderr: str, step: St
 
 def _elapsed_ns(jobs: Iterable[_Job]) -> int:
     runtimes_ms = [each.runtime for job in jobs for each in (job.read, job.write, job.trim)]
-    return _storable(max(runtimes_ms) * NS_PER_MS)
+    return storable(max(runtimes_ms) * NS_PER_MS)
 
 
-def _operations(by_operation: dict[str, list[_Operation]]) -> dict[str, OperationSample]:
-    return {name: _operation(of_jobs) for name, of_jobs in by_operation.items()}
+def _operations(jobs: Sequence[_Job], stimulus: Stimulus) -> dict[str, OperationSample]:
+    found = {name: [getattr(job, name) for job in jobs] for name in ("read", "write", "trim")}
+    if syncs := [job.sync for job in jobs if job.sync is not None]:
+        found[sync_name(stimulus)] = syncs
+    return {name: merged([_sample(one) for one in of_jobs]) for name, of_jobs in found.items()}
 
 
-def _by_operation(jobs: Iterable[_Job], stimulus: Stimulus) -> dict[str, list[_Operation]]:
-    found: dict[str, list[_Operation]] = {
-        name: [getattr(job, name) for job in jobs] for name in ("read", "write", "trim")
-    }
-    syncs = [job.sync for job in jobs if job.sync is not None]
-    return found | ({sync_name(stimulus): syncs} if syncs else {})
-
-
-def _operation(of_jobs: Iterable[_Operation]) -> OperationSample:
-    """One operation of all jobs: counts and sums add up, extremes are extremes, bins are merged.
-
-    After a ramp-up fio has timed the I/Os that were outstanding at its end and does not count them. Raises
-    OverflowError or ValueError for what a record can't hold.
+def _sample(one: _Operation) -> OperationSample:
+    """The operation of a job. After a ramp-up fio has timed the I/Os that were outstanding at its end, and
+    does not count them. Raises OverflowError for what a record can't hold.
     """
-    active = [one for one in of_jobs if one.total_ios]
-    if not active:
+    if not one.total_ios:
         return NOTHING
-    bins: Counter[int] = Counter()
-    for one in active:
-        bins.update(one.lat_ns.bins)
-    _storable(sum(bins.values()))
+    storable(sum(one.lat_ns.bins.values()))
     return OperationSample(
-        ios=_storable(sum(one.total_ios for one in active)),
-        bytes=_storable(sum(one.io_bytes for one in active)),
-        latency_sum_ns=_storable(sum(round(one.lat_ns.mean * one.total_ios) for one in active)),
-        latency_min_ns=min(one.lat_ns.min for one in active),
-        latency_max_ns=max(one.lat_ns.max for one in active),
-        histogram=encode_counts(bins.items()),
+        ios=one.total_ios,
+        bytes=one.io_bytes,
+        latency_sum_ns=storable(one.lat_ns.mean * one.total_ios),
+        latency_min_ns=one.lat_ns.min,
+        latency_max_ns=one.lat_ns.max,
+        histogram=encode_counts(one.lat_ns.bins.items()),
     )
-
-
-def _storable(figure: int) -> int:
-    if figure > _MOST:
-        raise OverflowError
-    return figure
 
 
 def _processor_ns(job: _Job) -> int:

@@ -8,7 +8,7 @@ from openpts.analysis.response_times import ResponseTimes
 from openpts.pages import cells
 from openpts.pages.measure import Measure
 from openpts.procedures.kit.steps import THROUGHPUT
-from openpts.procedures.shared.histogram_figures import times_figures
+from openpts.procedures.shared.confidence_page import times_figures
 from openpts.vocabulary.sample import Sample
 from openpts_fio.fio_job.conditions import ALL_STREAMS
 from openpts_fio.fio_job.streams import parts_named, stream_names

@@ -25,7 +25,8 @@ from openpts_fio.fio_job.times import (
     times_of_stream,
     whole_of,
 )
-from openpts_fio.fiosynth.conditions import FiosynthConditions, SuiteWorkload
+from openpts_fio.fiosynth import FiosynthConditions
+from openpts_fio.fiosynth.suite import SuiteWorkload
 
 _TITLE: Final = "FioSynth Suite"
 _TONES: Final = {Judgement.PASS: "pass", Judgement.FAIL: "fail", Judgement.NO_VERDICT: "missing"}

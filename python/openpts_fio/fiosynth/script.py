@@ -28,7 +28,8 @@ from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Purge, Sc
 from openpts.vocabulary.stimulus import BlockSize, OperationWeights, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount
 from openpts_fio.fio_job.steps import job_steps
-from openpts_fio.fiosynth.conditions import FiosynthConditions, SuiteWorkload
+from openpts_fio.fiosynth import FiosynthConditions
+from openpts_fio.fiosynth.suite import SuiteWorkload
 
 _LARGEST_TRIM_BYTES: Final = GIB
 _OTHER_CYCLES: Final = "the drive has been through other loads than the suite has"

@@ -13,13 +13,14 @@ from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.requests import CycleFinished, Outcome
 from openpts.vocabulary.sample import OperationSample, Sample
 from openpts.vocabulary.stimulus import Step
+from openpts_fio.figures import merged
 from openpts_fio.fio_job.conditions import FioJob, kept_lines
 from openpts_fio.fio_job.steps import translation_of
 from openpts_fio.imports.fio_output import FioJobResult, FioOutput, parse_output
-from openpts_fio.imports.imported_run import Results, Source, Wanted, merged, sample_of
+from openpts_fio.imports.imported_run import Results, Source, Wanted, sample_of
 from openpts_fio.jobs.job_file import job_lines, read_jobs
 from openpts_fio.jobs.options import BY_WORD, OptionHandling
-from openpts_fio.workload.conditions import WorkloadConditions
+from openpts_fio.workload import WorkloadConditions
 from openpts_fio.workload.script import standard_conditions
 
 _STATED: Final = "options as fio states them"

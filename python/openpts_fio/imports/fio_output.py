@@ -1,7 +1,6 @@
 """What fio printed as JSON, of the versions in the field: jobs with their operations, in ns and bytes."""
 
 import re
-import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +14,8 @@ from openpts.analysis.latency import encode_counts
 from openpts.record.decoding import decode_json
 from openpts.units import KIB, NS_PER_MS, NS_PER_US
 from openpts.vocabulary.sample import OperationSample
-from openpts_fio.imports.imported_run import MOST, Source, storable
+from openpts_fio.figures import MOST, Count, Figure, storable
+from openpts_fio.imports.imported_run import Source
 from openpts_fio.stated_percentiles import stated_percentiles
 
 _TRANSFERS: Final = ("read", "write", "trim")
@@ -30,26 +30,24 @@ _BW_TOLERANCE: Final = 0.05
 _SHORTEST_MS: Final = 100
 _JSON: Final = "use --output-format=json+"
 
-_Count = Annotated[int, Meta(ge=0, le=MOST)]
-_Figure = Annotated[float, Meta(ge=0, le=sys.float_info.max)]
 _Text = Annotated[str, Meta(max_length=64 * KIB)]
 
 
 class _Latencies(Struct):
     """fio 2 has usec under names without a unit, fio 3 nsec under names that end in ``_ns``."""
 
-    min: _Figure = 0
-    max: _Figure = 0
-    mean: _Figure = 0
-    bins: dict[str, _Count] = {}
+    min: Figure = 0
+    max: Figure = 0
+    mean: Figure = 0
+    bins: dict[str, Count] = {}
     percentile: dict[str, msgspec.Raw] = {}
 
 
 class _Direction(Struct):
-    total_ios: _Count
-    io_bytes: _Count
-    runtime: _Count
-    bw: _Figure = 0
+    total_ios: Count
+    io_bytes: Count
+    runtime: Count
+    bw: Figure = 0
     lat_ns: _Latencies | None = None
     clat_ns: _Latencies | None = None
     lat: _Latencies | None = None
@@ -58,7 +56,7 @@ class _Direction(Struct):
 
 class _Job(Struct):
     jobname: _Text
-    groupid: _Count = 0
+    groupid: Count = 0
     error: int = 0
     options: Annotated[dict[str, str | None], Meta(max_length=1000)] = msgspec.field(
         name="job options", default_factory=dict
@@ -277,7 +275,7 @@ def _percentiles(stated: Mapping[str, msgspec.Raw]) -> Sequence[tuple[float, flo
     values: list[tuple[float, float]] = []
     for key, raw in stated.items():
         try:
-            values.append((float(key), msgspec.json.decode(raw, type=_Figure)))
+            values.append((float(key), msgspec.json.decode(raw, type=Figure)))
         except (ValueError, msgspec.MsgspecError):
             continue  # fio 2 lists unused ones, and lengths of others
     return values

@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from openpts.analysis.latency import LatencyDistribution
 from openpts.config_files.written_file import read_written
 from openpts.errors import RecordError, UsageError
 from openpts.escaped_text import visible_line
@@ -28,9 +27,9 @@ from openpts.vocabulary.phase import StepPlace
 from openpts.vocabulary.requests import CycleFinished
 from openpts.vocabulary.sample import NOTHING, OperationSample, Sample, StepState, StreamSample
 from openpts.vocabulary.stimulus import Step
+from openpts_fio.figures import merged
 
 MOST_KIB: Final = 64 * 1024
-MOST: Final = 2**63 - 1
 _SECTOR_BYTES: Final = 512
 _ID_DIGITS: Final = 6
 _OF_A_DRIVE: Final = (
@@ -188,32 +187,6 @@ def sample_of(step: Step, parts: Sequence[tuple[dict[str, OperationSample], int]
         failure=None,
         streams=streams if len(streams) > 1 else (),
     )
-
-
-def merged(parts: Sequence[OperationSample]) -> OperationSample:
-    """One operation of several: a figure that one of them lacks, all of them lack. Raises OverflowError."""
-    active = [part for part in parts if part.ios]
-    if len(active) < 2:
-        return active[0] if active else NOTHING
-    known = all(part.latency_sum_ns for part in active)
-    least = [part.latency_min_ns for part in active if part.latency_min_ns is not None]
-    most = [part.latency_max_ns for part in active if part.latency_max_ns is not None]
-    has_all = all(part.histogram for part in active)
-    return OperationSample(
-        ios=storable(sum(part.ios for part in active)),
-        bytes=storable(sum(part.bytes for part in active)),
-        latency_sum_ns=storable(sum(part.latency_sum_ns for part in active)) if known else 0,
-        latency_min_ns=min(least) if len(least) == len(active) else None,
-        latency_max_ns=max(most) if len(most) == len(active) else None,
-        histogram=LatencyDistribution.merged(part.histogram for part in active).encode() if has_all else b"",
-    )
-
-
-def storable(figure: float) -> int:
-    """The whole number nearest to it. Raises OverflowError for what no record can hold."""
-    if not 0 <= figure <= MOST:
-        raise OverflowError
-    return round(figure)
 
 
 def _target(found: Results, wanted: Wanted) -> TargetFacts:

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from openpts.analysis.saturation import TrackedStep, steady_round_of
 from openpts.analysis.steady_state import WINDOW_ROUNDS, window_ending_at
 from openpts.fields.conditions import Conditions
-from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
+from openpts.procedures.pts.wsat import WriteSaturationConditions
 from openpts.procedures.pts.wsat.script import workload_stimulus
 from openpts.procedures.registry import procedure_of
 from openpts.procedures.shared.rounds.conditions import RoundConditions
@@ -31,7 +31,8 @@ from openpts.vocabulary.sample import OperationSample, Sample
 from openpts.vocabulary.stimulus import AccessPattern, Step
 from openpts.vocabulary.stop import Duration, SteadyFigure
 from openpts.vocabulary.verdict import RoundPoint, TrackingVariable
-from openpts_fio.imports.imported_run import Results, Source, Wanted, sample_of, storable
+from openpts_fio.figures import storable
+from openpts_fio.imports.imported_run import Results, Source, Wanted, sample_of
 
 _IOPS_MIXES: Final = (100, 95, 65, 50, 35, 5, 0)
 _IOPS_SIZES: Final = (MIB, 128 * KIB, 64 * KIB, 32 * KIB, 16 * KIB, 8 * KIB, 4 * KIB, 512)

@@ -1,23 +1,22 @@
 """The report of the workload of a job file: steady state of its rounds, and what each stream did in them."""
 
+from dataclasses import replace
 from typing import Any, Final
 
-from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.pages import ticks
 from openpts.pages.kit import Plot, PlotName, page, rows_table
 from openpts.pages.measure import Measured, Subject, measured
 from openpts.pages.model import Band, Page, Series, Verdict
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows, of_cycle
+from openpts.procedures.kit.steps import ART, IOPS, THROUGHPUT, HasFigures, Metric
 from openpts.procedures.shared.methodology import methodology, nothing_page, state_page
-from openpts.procedures.shared.metric import METRICS, Metric
-from openpts.procedures.shared.steady_state_pages import height_over_rounds, round_columns
+from openpts.procedures.shared.steady_state_pages import height_over_rounds, round_columns, rounds_reason
 from openpts.procedures.shared.window_page import Window, window_page
 from openpts.record.reader import Run
 from openpts.units import NS_PER_S, format_duration
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample
-from openpts.vocabulary.stop import SteadyFigure
 from openpts_fio.fio_job.pages import job_page, stream_blocks
 from openpts_fio.fio_job.streams import stream_names
 from openpts_fio.fio_job.times import (
@@ -28,16 +27,15 @@ from openpts_fio.fio_job.times import (
     times_of_stream,
     whole_of,
 )
-from openpts_fio.workload.conditions import RoundFigure, WorkloadConditions
+from openpts_fio.workload import RoundFigure, WorkloadConditions
 from openpts_fio.workload.results import WorkloadResults, analyze, tracked_name
 
 _TITLE: Final = "Workload of a Job File"
-_P99: Final = Metric(lambda _measured: 0.0, "ms", "P99 response time (ms)", None, "P99")
-_METRICS: Final = {
-    RoundFigure.IOPS: METRICS[SteadyFigure.IOPS],
-    RoundFigure.THROUGHPUT: METRICS[SteadyFigure.THROUGHPUT],
-    RoundFigure.MEAN_LATENCY: METRICS[SteadyFigure.MEAN_LATENCY],
-    RoundFigure.P99_LATENCY: _P99,
+_METRICS: Final[dict[RoundFigure, Metric[HasFigures]]] = {
+    RoundFigure.IOPS: IOPS,
+    RoundFigure.THROUGHPUT: THROUGHPUT,
+    RoundFigure.MEAN_LATENCY: ART,
+    RoundFigure.P99_LATENCY: replace(ART, axis="P99 response time (ms)"),
 }
 _VALUE_COLOR: Final = 2
 
@@ -85,11 +83,7 @@ def _sentence(results: WorkloadResults) -> Verdict:
             f"the last five ({results.window.label}) are shown."
         )
         return Verdict(text, "fail")
-    return Verdict(f"Steady State can't be judged: n/a ({_reason(results)}).", "fail")
-
-
-def _reason(results: WorkloadResults) -> str:
-    return f"{len(results.window.rounds)} of {WINDOW_ROUNDS} rounds"
+    return Verdict(f"Steady State can't be judged: n/a ({rounds_reason(results)}).", "fail")
 
 
 def _measures(results: WorkloadResults) -> list[Measured]:
@@ -152,7 +146,7 @@ def _rounds_page(results: WorkloadResults, name: PlotName) -> Page:
         f"{name.id}-values",
         f"Values plotted: {tracked_name(results.conditions)} of each Round ({metric.unit})",
         ("Tracked:<0", *round_columns(range(1, last + 1))),
-        ((metric.unit, *map(metric.cell, results.values)),),
+        ((metric.unit, *map(metric.shown, results.values)),),
     )
     band = Band("x", window.rounds[0] - 0.5, window.rounds[-1] + 0.5, "window", f"{label} {window.label}")
     plot = Plot(
@@ -174,7 +168,7 @@ def _window(results: WorkloadResults) -> Window:
         metric=_METRICS[results.conditions.figure],
         verdict=results.verdict,
         values=results.values,
-        reason=_reason(results),
+        reason=rounds_reason(results),
         conditions=f"Job file {job.name if job else ''}; tracked: {tracked_name(results.conditions)}.",
     )
 

@@ -12,7 +12,7 @@ from openpts.vocabulary.sample import Measured, Sample
 from openpts.vocabulary.verdict import SteadyStateReport
 from openpts_fio.fio_job.conditions import ALL_STREAMS
 from openpts_fio.fio_job.streams import parts_named
-from openpts_fio.workload.conditions import FIGURES, RoundFigure, WorkloadConditions
+from openpts_fio.workload import FIGURES, RoundFigure, WorkloadConditions
 
 Round = tuple[Sample, ...]
 

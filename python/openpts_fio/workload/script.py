@@ -26,7 +26,7 @@ from openpts.vocabulary.requests import CycleFinished, Outcome, Purge, Script, S
 from openpts_fio.fio_job.conditions import ALL_STREAMS
 from openpts_fio.fio_job.steps import job_steps
 from openpts_fio.fio_job.streams import stream_names
-from openpts_fio.workload.conditions import RoundFigure, WorkloadConditions
+from openpts_fio.workload import RoundFigure, WorkloadConditions
 from openpts_fio.workload.results import tracked_name, tracked_value
 
 # Preconditioning and rounds as those of the IOPS test; the job is the operator's.

@@ -75,7 +75,7 @@ def compare(
 ) -> None:
     """Compare runs: medians, spread, and the significance of the differences.
 
-    RUN is a run folder, or that of a suite or a lot with all of its runs. Runs of one drive (model, serial
+    RUN is a run folder, or that of a suite or a batch with all of its runs. Runs of one drive (model, serial
     number, firmware, capacity) under the same conditions form a set, which is compared by its median. Use
     three warm runs or more, an odd number. The more figures are compared, the more runs a difference needs to
     count. A red list names the conditions in which runs differ.

@@ -65,7 +65,7 @@ def export(
 ) -> None:
     """Write runs in the forms of other programs: fio, spreadsheets, data frames, test servers.
 
-    RUN is a run folder, or that of a suite or a lot with all of its runs. The device is not needed. What is
+    RUN is a run folder, or that of a suite or a batch with all of its runs. The device is not needed. What is
     simulated, unfinished or shortened says so in each form. docs/interfaces.md describes the forms.
     """
     if not (fio_json or csv_row or parquet or junit or exporters):

@@ -93,7 +93,7 @@ def gate(
 ) -> int:
     """Hold runs against limits: each passes, fails or has no verdict.
 
-    RUN is a run folder, or that of a suite or a lot with all of its runs. An absolute limit holds for each
+    RUN is a run folder, or that of a suite or a batch with all of its runs. An absolute limit holds for each
     run. A relative one compares all runs of a test with the baseline's, and asks for more runs while the
     spread between them leaves it open. Without limits, what can be limited is listed.
 

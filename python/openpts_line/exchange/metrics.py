@@ -27,13 +27,13 @@ from openpts.engine.contract import EngineProgress
 from openpts.errors import UsageError
 from openpts.record.manifest import RunState
 from openpts.runner import events
+from openpts.runner.event_stream import PERCENTILES
 from openpts.runner.events import Event
+from openpts.runner.recent_rate import RecentRate
 from openpts.units import NS_PER_S
 from openpts.vocabulary.facts import fact_of
 from openpts.vocabulary.limit import Judgement
 from openpts.vocabulary.sample import Sample
-from openpts_line.exchange.event_stream import PERCENTILES
-from openpts_line.exchange.recent_rate import RecentRate
 
 _WRITTEN_EACH_S: Final = 5.0
 

@@ -28,6 +28,7 @@ from ocptv.output.step import TestStep
 from openpts.analysis.figures import Figures
 from openpts.errors import LimitError, NotSteadyError, NoVerdictError
 from openpts.runner import events
+from openpts.runner.event_stream import PERCENTILES
 from openpts.runner.events import Event
 from openpts.runner.step_faults import failed_io_text, hang_text, standstill_text
 from openpts.units import NS_PER_S
@@ -35,7 +36,6 @@ from openpts.vocabulary.facts import fact_of
 from openpts.vocabulary.limit import JudgedLimit, Judgement
 from openpts.vocabulary.phase import phase_text
 from openpts.vocabulary.sample import Sample, StepState
-from openpts_line.exchange.event_stream import PERCENTILES
 
 _NO_TARGET: Final = "no target was opened"
 _DIAGNOSES: Final = {

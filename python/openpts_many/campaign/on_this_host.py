@@ -1,14 +1,14 @@
-"""A campaign's runs on this host, carried out as a lot in the campaign's folder."""
+"""A campaign's runs on this host, carried out as a batch in the campaign's folder."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
 from msgspec.structs import replace
 
+from openpts.batch.batch_runner import BatchRunner, Reporter, as_recorded, new_batch
 from openpts.errors import RecordError
-from openpts.lot.lot_runner import LotRunner, Reporter, as_recorded, new_lot
 from openpts.ownership import CLAIM_NAME, new_run_id, until_unlocked
-from openpts.record.lot import DONE, LOT_NAME, Lot, LotEntry, read_lot, write_lot
+from openpts.record.batch import BATCH_NAME, DONE, Batch, BatchEntry, is_batch, read_batch, write_batch
 from openpts.record.suite import SuiteState
 from openpts.vocabulary.run_request import RunRequest
 from openpts_many.campaign.campaign_file import Campaign, OnInterruption
@@ -17,34 +17,34 @@ from openpts_many.campaign.journal import note_replaced
 
 def runner_here(
     folder: Path, campaign: Campaign, requests: Sequence[RunRequest], report: Reporter | None
-) -> LotRunner:
+) -> BatchRunner:
     """What carries out the runs of a campaign that are not done, in its folder. Raises RecordError.
 
-    The lot is on the disk already, so that its claims of the folder are those of one lot.
+    The batch is on the disk already, so that its claims of the folder are those of one batch.
     """
-    lot = _lot(folder, campaign, requests)
-    lot = replace(lot, at_most=campaign.at_most, stagger_s=campaign.stagger_s, ended_at=None)
-    write_lot(folder, lot)
-    return LotRunner(folder, lot, report=report)
+    batch = _batch(folder, campaign, requests)
+    batch = replace(batch, at_most=campaign.at_most, stagger_s=campaign.stagger_s, ended_at=None)
+    write_batch(folder, batch)
+    return BatchRunner(folder, batch, report=report)
 
 
-def _lot(folder: Path, campaign: Campaign, requests: Sequence[RunRequest]) -> Lot:
-    """The lot with what is left as waiting."""
-    if not (folder / LOT_NAME).exists():
-        return new_lot(requests)
-    lot = read_lot(folder)
-    known = {entry.request.run_id for entry in lot.entries}
-    if len(lot.entries) != len(requests):
-        raise RecordError(f"{folder / LOT_NAME} has other runs than the campaign")
+def _batch(folder: Path, campaign: Campaign, requests: Sequence[RunRequest]) -> Batch:
+    """The batch with what is left as waiting."""
+    if not is_batch(folder):
+        return new_batch(requests)
+    batch = read_batch(folder)
+    known = {entry.request.run_id for entry in batch.entries}
+    if len(batch.entries) != len(requests):
+        raise RecordError(f"{folder / BATCH_NAME} has other runs than the campaign")
     entries = []
-    for entry, request in zip(lot.entries, requests, strict=True):
-        # of a replacement that was cut off behind the journal's line, the lot has the run before
+    for entry, request in zip(batch.entries, requests, strict=True):
+        # of a replacement that was cut off behind the journal's line, the batch has the run before
         own = entry if request.run_id in known else _replaced(entry, request)
         entries.append(_left(folder, own, campaign.interrupted))
-    return replace(lot, entries=tuple(entries))
+    return replace(batch, entries=tuple(entries))
 
 
-def _left(folder: Path, entry: LotEntry, interrupted: OnInterruption) -> LotEntry:
+def _left(folder: Path, entry: BatchEntry, interrupted: OnInterruption) -> BatchEntry:
     """As it is by its record, or the one that takes its place."""
     until_unlocked(folder / entry.folder / CLAIM_NAME)  # what the kernel ends with its campaign takes seconds
     found = as_recorded(folder, entry)
@@ -55,6 +55,6 @@ def _left(folder: Path, entry: LotEntry, interrupted: OnInterruption) -> LotEntr
     return found if found.state in DONE else replace(found, state=SuiteState.WAITING)
 
 
-def _replaced(entry: LotEntry, request: RunRequest) -> LotEntry:
+def _replaced(entry: BatchEntry, request: RunRequest) -> BatchEntry:
     """The run that takes the place of one that was cut off, whose folder stays."""
-    return LotEntry(request=request, folder=f"{entry.folder}-again")
+    return BatchEntry(request=request, folder=f"{entry.folder}-again")

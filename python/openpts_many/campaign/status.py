@@ -5,7 +5,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from openpts.record.lot import LOT_NAME, read_lot
+from openpts.record.batch import is_batch, read_batch
 from openpts.record.suite import SuiteState
 from openpts.vocabulary.document import Document
 from openpts.vocabulary.run_request import RunRequest
@@ -51,7 +51,7 @@ class CampaignStatus(Document, frozen=True, kw_only=True, tag="openpts.campaign/
 def status_of(folder: Path, state: CampaignState) -> CampaignStatus:
     """What the campaign's folder tells of its runs. Raises RecordError."""
     running = is_carried_out(folder)
-    entries = read_lot(folder).entries if (folder / LOT_NAME).exists() else ()
+    entries = read_batch(folder).entries if is_batch(folder) else ()
     by_id = {entry.request.run_id: entry for entry in entries}
     runs = []
     for number, request in enumerate(state.requests, start=1):

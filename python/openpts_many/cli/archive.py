@@ -44,7 +44,7 @@ def archive() -> None:
 def add(runs: tuple[Path, ...], place: str, *, redact: bool, replace: bool) -> None:
     """Add runs to an archive, which is made if there is none.
 
-    RUN is a run folder, or that of a suite or a lot with all of its runs. A run that is there already is
+    RUN is a run folder, or that of a suite or a batch with all of its runs. A run that is there already is
     left alone; one that was resumed since is added again. Each is there as a whole or not at all, also if
     this is killed. Several processes may add at once.
     """

@@ -10,14 +10,14 @@ from typing import Final
 import click
 import msgspec
 
+from openpts.batch.batch_runner import BatchRunner
 from openpts.cli.background_listener import background_listener
+from openpts.cli.batch_display import batch_shown_on
 from openpts.cli.console import table_console, table_of
 from openpts.cli.help_order import InOrder, together
-from openpts.cli.lot_display import lot_shown_on
 from openpts.cli.printed_document import print_document
 from openpts.cli.report import documents_on
 from openpts.errors import FleetError, InterruptedRunError, RecordError, RunFailedError, UsageError
-from openpts.lot.lot_runner import LotRunner
 from openpts.record.suite import SuiteState
 from openpts.units import format_count
 from openpts.vocabulary.run_request import RunRequest
@@ -214,8 +214,8 @@ def _refuse_options(planned: Campaign, file: Path) -> None:
     refuse_at(file, wrong)
 
 
-def _here(runner: LotRunner) -> None:
-    with background_listener(lot_shown_on(sys.stdout, runner.lot)) as on_event:
+def _here(runner: BatchRunner) -> None:
+    with background_listener(batch_shown_on(sys.stdout, runner.batch)) as on_event:
         runner.listener = on_event
         runner.run()
     if runner.stopped:

@@ -10,7 +10,7 @@ from uuid import UUID
 import click
 import msgspec
 
-from openpts.cli.consent_options import ACCEPT_OPTIONS, CONFIRM_MEMBER, CONFIRM_NAMESPACE, CONSENT_OPTIONS
+from openpts.cli.consent_options import ACCEPT_OPTIONS, CONFIRM_NAMESPACE, CONSENT_OPTIONS
 from openpts.cli.console import table_console, table_of
 from openpts.cli.help_order import InOrder, together
 from openpts.cli.printed_document import print_document
@@ -189,7 +189,7 @@ def cancel(*, run_id: UUID, fleet_file: Path, as_json: bool) -> None:
 @fleet.command(short_help="Go on with a run that was interrupted.")
 @_RUN_ID
 @ACCEPT_OPTIONS
-@together(*CONSENT_OPTIONS, CONFIRM_NAMESPACE, CONFIRM_MEMBER)
+@together(*CONSENT_OPTIONS, CONFIRM_NAMESPACE)
 @_ON_CLIENT
 def resume(
     *, run_id: UUID, confirm_serial: str | None, fleet_file: Path, as_json: bool, **options: Any
@@ -281,20 +281,6 @@ def fetch(*, run_ids: tuple[UUID, ...], out: Path, wait: bool, fleet_file: Path,
 
     backend, known = backend_of(fleet_file), read_fleet(fleet_file)
     return fetched(backend, known, [str(run_id) for run_id in run_ids], out, wait=wait, as_json=as_json)
-
-
-@fleet.command(short_help="Show what the configuration of hosts and scheduler gets wrong.")
-@_ON_CLIENT
-def check(*, fleet_file: Path, as_json: bool) -> int:
-    """Show what the configuration of hosts and scheduler gets wrong, with the reason and what to do.
-
-    It looks at Slurm's configuration where Slurm starts the runs, and over ssh at each host: programs,
-    versions, clock, disk, processors, the drives in the slots and the host audit. A host that measures is
-    spared most of it. Nothing is changed. Exit code 15 if there are errors.
-    """
-    from openpts_many.cli.fleet_check import checked  # noqa: PLC0415 likewise
-
-    return checked(fleet_file, as_json=as_json)
 
 
 def _show(runs: Sequence[Observation], *, as_json: bool, failure: FleetError | None = None) -> None:

@@ -90,10 +90,10 @@ def show_population(
         click.echo(f"report: {path}")
 
 
-def population_of_lot(lot: Path, out: Path, options: ReportOptions | None = None) -> WrittenReport:
-    """Write the population of a lot into the folder `population` of ``out``. Raises UsageError."""
+def population_of_batch(batch: Path, out: Path, options: ReportOptions | None = None) -> WrittenReport:
+    """Write the population of a batch into the folder `population` of ``out``. Raises UsageError."""
     options = options or ReportOptions()
-    populations = read_populations([lot])
+    populations = read_populations([batch])
     report = build_population(populations, population_figures(populations), paper=options.paper)
     if options.redact:
         report = redacted(report, populations.manifests)

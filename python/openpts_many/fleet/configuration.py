@@ -46,7 +46,7 @@ class Engine(StrEnum):
 class Slot(Struct, frozen=True, forbid_unknown_fields=True):
     """A place for a drive; ``target`` as for `openpts run`, best a path of /dev/disk/by-path.
 
-    ``model`` is the model of drive that belongs there, empty for any.
+    ``model`` is the model of drive that belongs there, empty for any: runs on another one are refused.
     """
 
     target: _Text
@@ -100,7 +100,7 @@ class Host(Struct, frozen=True):
     def decoded(self, answer: str, kind: type[_T]) -> _T:
         """What its openpts has answered, as a value of that type. Raises FleetError."""
         senseless = f"host {self.name} answers what makes no sense"
-        with failing_as(FleetError, senseless, "see openpts fleet check"):
+        with failing_as(FleetError, senseless, f"try {self.program} --version there"):
             return decode_json(answer, kind)
 
 

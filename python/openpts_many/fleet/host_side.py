@@ -127,10 +127,9 @@ class HostSide:
                 f"refused [slot]: {where} has drive {drive.serial}, and run {request.run_id} is for "
                 f"{request.serial}"
             )
-        if request.model is not None and drive.model != request.model:
-            raise RefusedError(
-                f"refused [slot]: the drive in {where} is a {drive.model}, and no {request.model}"
-            )
+        wanted = request.model or (self.host.slots[request.slot].model if request.slot else None)
+        if wanted and drive.model != wanted:
+            raise RefusedError(f"refused [slot]: the drive in {where} is a {drive.model}, and no {wanted}")
         return drive
 
     def _meant(self, request: RunRequest) -> "tuple[str, Drive | None]":

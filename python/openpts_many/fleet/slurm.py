@@ -15,7 +15,7 @@ from uuid import UUID
 import msgspec
 
 from openpts.errors import FleetError, UsageError
-from openpts.programs import ProgramError, Run, run_program
+from openpts.programs import ProgramError, run_program
 from openpts.vocabulary.run_request import RunRequest
 from openpts_many.fleet.configuration import Fleet, Host
 from openpts_many.fleet.port import NOT_BEGUN, HostState, Observation, RunStage, request_noted
@@ -96,7 +96,7 @@ class SlurmBackend:
                 return found
         try:
             script = _script(host, request, resume_words, again=again)
-            slurm_answer([*self._sbatch(host, request), f"--wrap={script}"])
+            _slurm_answer([*self._sbatch(host, request), f"--wrap={script}"])
         except FleetError:
             if not any(job.run_id == request.run_id for job in self._jobs()):
                 raise  # else it took the job, and only its answer was lost
@@ -130,7 +130,7 @@ class SlurmBackend:
             try:
                 for found in self._journal(host, run_id):
                     if job is not None and not job.is_over and _is_left_over(job, found):
-                        slurm_answer(["scancel", str(job.number)])
+                        _slurm_answer(["scancel", str(job.number)])
                     return found
             except FleetError as error:
                 unasked.append(str(error))
@@ -157,7 +157,7 @@ class SlurmBackend:
                     self._ask(self.fleet.host(observed.host), "stop", run_id, patience_s=_TO_STOP_S)
                 except FleetError as error:
                     trouble = error
-        slurm_answer(["scancel", f"--name={run_id}"])
+        _slurm_answer(["scancel", f"--name={run_id}"])
         if trouble is not None:
             raise FleetError(f"its job is cancelled, but the host could not be asked to end it: {trouble}")
         # Slurm calls a job that was cancelled COMPLETING until its processes are gone: the host knows better
@@ -181,7 +181,7 @@ class SlurmBackend:
     def hosts(self) -> Sequence[HostState]:
         """All hosts of the fleet file, with what is in their slots where nothing is measured."""
         jobs = self._jobs()
-        lines = slurm_answer(["sinfo", "--noheader", "--Node", f"--format={_HOST_FORMAT}"]).splitlines()
+        lines = _slurm_answer(["sinfo", "--noheader", "--Node", f"--format={_HOST_FORMAT}"]).splitlines()
         told = {name: (state, reason) for name, state, reason in (line.split("|", 2) for line in lines)}
         return [self._host_state(host, told.get(host.name), jobs) for host in self.fleet.hosts.values()]
 
@@ -210,11 +210,11 @@ class SlurmBackend:
         # an srun that is killed, or that slurmctld forgot, leaves its job behind, with a processor
         minutes = round(patience_s / 60)
         placed += ["--job-name=openpts-journal", f"--time={minutes}", "--export=NIL", "--chdir=/"]
-        return slurm_answer([*placed, *host.command(verb), *words], patience_s)
+        return _slurm_answer([*placed, *host.command(verb), *words], patience_s)
 
     def _jobs(self) -> tuple[Job, ...]:
         """All jobs that are runs, also those that have ended. Raises FleetError."""
-        text = slurm_answer(["squeue", "--noheader", "--states=all", f"--format={_JOB_FORMAT}"])
+        text = _slurm_answer(["squeue", "--noheader", "--states=all", f"--format={_JOB_FORMAT}"])
         split = (line.split("|", 6) for line in text.splitlines())
         return tuple(
             Job(int(number), name, state, node or wanted, reason, comment)
@@ -245,10 +245,10 @@ def _is_run_id(name: str) -> bool:
         return False
 
 
-def slurm_answer(words: Sequence[str], patience_s: float = _TO_ANSWER_S, run: Run = run_program) -> str:
+def _slurm_answer(words: Sequence[str], patience_s: float = _TO_ANSWER_S) -> str:
     """What a program of Slurm says. Raises FleetError if it is missing, fails, or does not end in time."""
     try:
-        answer = run(words, patience_s)
+        answer = run_program(words, patience_s)
     except ProgramError as error:
         raise FleetError(f"Slurm can't be asked: {error}: openpts does so where its commands are") from error
     if answer.returncode:

@@ -187,7 +187,9 @@ class SshBackend:
     def _ask(self, host: Host, words: Sequence[str], timeout_s: float = 60.0) -> str:
         answer = Remote(host, self.run).ask(words, timeout_s)
         if answer.returncode:
-            raise FleetError(f"host {host.name} failed: {answer.complaint}; see openpts fleet check")
+            raise FleetError(
+                f"host {host.name} failed: {answer.complaint}; try {host.program} --version there"
+            )
         return answer.stdout
 
 

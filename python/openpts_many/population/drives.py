@@ -13,8 +13,8 @@ from openpts.pages.measure import Measured
 from openpts.pages.model import Cell
 from openpts.plots.worker_processes import worker_processes
 from openpts.procedures.registry import in_test_order, procedure_of
+from openpts.record.batch import entry_of
 from openpts.record.health import ReadingPoint
-from openpts.record.lot import entry_of
 from openpts.record.manifest import Manifest, RunState
 from openpts.record.reader import Run, read_manifest
 from openpts.record.suite import SUITE_NAME
@@ -177,8 +177,8 @@ def _read(folder: Path) -> DriveRun | str:
         if manifest.state is not RunState.COMPLETE:
             reason = manifest.state_reason
             return f"{manifest.state}{f': {reason}' if reason else ''}"
-        of_lot = entry_of(folder)
-        return drive_run(read_for_report(folder), None if of_lot is None else of_lot.slot)
+        of_batch = entry_of(folder)
+        return drive_run(read_for_report(folder), None if of_batch is None else of_batch.slot)
     except RecordError as error:
         return str(error)
 

@@ -4,7 +4,7 @@ from openpts.cli.progress import RunProgress
 from openpts.procedures.kit.spread import spread_words
 from openpts.vocabulary.phase import Phase
 from openpts_practice.benchmark_rows.conditions import ProfileTestConditions
-from openpts_practice.benchmark_rows.results import passes_of, row_figure
+from openpts_practice.benchmark_rows.rows import passes_of, row_figure
 
 
 def phase_line(progress: RunProgress) -> str | None:

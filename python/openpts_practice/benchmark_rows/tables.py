@@ -27,7 +27,7 @@ from openpts_practice.benchmark_rows.benchmark_profile import (
     ProfileRow,
     Statistic,
 )
-from openpts_practice.benchmark_rows.results import RowFigure, passes_of, row_figure
+from openpts_practice.benchmark_rows.rows import RowFigure, passes_of, row_figure
 
 R = TypeVar("R")
 _NOT_MEASURED = "not measured"

@@ -24,7 +24,7 @@ from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.settling import SettlingRule
 from openpts_practice.benchmark_rows.benchmark_profile import BenchmarkProfile, FigureUnit
 from openpts_practice.benchmark_rows.conditions import free_space_words
-from openpts_practice.benchmark_rows.results import Score, as_ssd_score
+from openpts_practice.benchmark_rows.rows import Score, as_ssd_score
 from openpts_practice.benchmark_rows.tables import (
     MeasuredRow,
     cover_rows,
@@ -39,7 +39,7 @@ from openpts_practice.benchmark_rows.tables import (
     start_and_end,
     times_table,
 )
-from openpts_practice.benchmarks.conditions import BenchmarksConditions
+from openpts_practice.benchmarks import BenchmarksConditions
 
 _TITLE: Final = "Benchmark Profiles"
 _COLORS: Final = {"Read": 2, "Write": 3}

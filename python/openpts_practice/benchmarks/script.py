@@ -35,7 +35,7 @@ from openpts_practice.benchmark_rows.rows import (
     sequential_writes,
     without_impossible_rows,
 )
-from openpts_practice.benchmarks.conditions import BenchmarksConditions
+from openpts_practice.benchmarks import BenchmarksConditions
 
 # The popular benchmarks as they come, on a purged drive.
 standard_conditions: Final = Standard(

@@ -1,20 +1,107 @@
 """The page of the fill curve: MB/s over the fill level, with its break points and segments."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from openpts.pages import cells, ticks
-from openpts.pages.kit import Col, Plot, PlotName, page, rows_table, table
-from openpts.pages.model import Cell, Mark, Page, Series, Table, Verdict
+from openpts.pages.kit import Col, Plot, PlotName, column_series, grid, page, rows_table, table
+from openpts.pages.model import Cell, Column, Mark, Page, Series, Table, Verdict
+from openpts.procedures.kit.steps import THROUGHPUT
 from openpts.procedures.shared.methodology import nothing_page
 from openpts.record.reader import Run
 from openpts.units import GB, MB
 from openpts.vocabulary.sample import Sample
+from openpts_practice.fill import FillConditions, IdleTime
 from openpts_practice.fill.change_points import RULE
-from openpts_practice.fill.conditions import FillConditions
-from openpts_practice.fill.idle_table import Rewrite
-from openpts_practice.fill.rate_fall import Fall
-from openpts_practice.fill.results import READING, FillPoint, FillSegment, Trajectory
+from openpts_practice.fill.results import (
+    LEAST_GAIN,
+    READING,
+    Fall,
+    FillPoint,
+    FillSegment,
+    Returned,
+    Trajectory,
+    returned,
+)
+
+_IDLE_NAME: Final = PlotName("fill-idle", "Plot X-FILL-2", "Writes after Idle Time: MB/s v GB Written")
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """What was written after an idle time."""
+
+    time: IdleTime
+    course: Trajectory
+
+    @property
+    def name(self) -> str:
+        """``5 min 0 s idle``."""
+        return f"{self.time} idle"
+
+
+def idle_page(rewrites: Sequence[Rewrite], without_idle: Trajectory | None) -> Page:
+    """The course after each idle time; ``without_idle`` is that of the shortest."""
+    if not rewrites or without_idle is None:
+        return nothing_page(_IDLE_NAME.id, _IDLE_NAME.title, "nothing was written again")
+    shown = _values_table(rewrites)
+    written = max(rewrite.course.written_bytes for rewrite in rewrites) / GB
+    plot = Plot(
+        x=ticks.linear_axis("Written since the idle time (GB)", 0, written),
+        y=lambda rates: ticks.linear_axis("MB/s", 0, max(rates)),
+        series=column_series(shown),
+        alt=f"{len(rewrites)} idle times, from {{low}} to {{high}} MB/s.",
+        height_px=260,
+    )
+    rule = Verdict(
+        "Cache returned: what was written at the rate of the fastest step, up to the first that is slower "
+        "than the geometric mean of the fastest and of the usual rate (median step after the shortest idle "
+        "time). A step between the two rates counts in part: as much as must have been written at the faster "
+        f"rate. None if the fastest is less than {LEAST_GAIN:g} times the usual rate."
+    )
+    return page(
+        _IDLE_NAME, plot.over(_IDLE_NAME, shown), _returned_table(rewrites, without_idle), rule, shown
+    )
+
+
+def _values_table(rewrites: Sequence[Rewrite]) -> Table:
+    longest = max(rewrites, key=lambda rewrite: len(rewrite.course.points)).course.points
+    return grid(
+        f"{_IDLE_NAME.id}-values",
+        "Values plotted: MB/s of each step, at its end",
+        Col("Written since the idle time (GB)", lambda n: cells.number(longest[n].end_bytes / GB, 2)),
+        [(Column(rewrite.name), rewrite.course) for rewrite in rewrites],
+        range(len(longest)),
+        cell=lambda number, course: THROUGHPUT.cell(_step(course, number)),
+    )
+
+
+def _step(course: Trajectory, number: int) -> Sample | None:
+    return course.points[number].step if number < len(course.points) else None
+
+
+def _returned_table(rewrites: Sequence[Rewrite], without_idle: Trajectory) -> Table:
+    columns: list[Col[Rewrite]] = [
+        Col("Cache returned (GB)", lambda one: _returned_cell(returned(one.course, without_idle))),
+        Col("First segment (MB/s)", lambda one: THROUGHPUT.cell(one.course.segments[0])),
+        Col("Last segment (MB/s)", lambda one: THROUGHPUT.cell(one.course.segments[-1])),
+        Col("Written (GB)", lambda one: cells.number(one.course.written_bytes / GB, 1)),
+    ]
+    return table(
+        f"{_IDLE_NAME.id}-returned",
+        "What idle time gives back",
+        Col("Idle time", lambda one: Cell(str(one.time)), align="left"),
+        columns,
+        rewrites,
+    )
+
+
+def _returned_cell(found: Returned) -> Cell:
+    value = found.bytes / GB
+    return cells.number(value, 1, note="at least: the rate never fell" if found.at_least else "")
+
 
 _MEAN_COLOR, _SPREAD_COLOR = 2, 6
 _SPREAD: Final = (
@@ -58,18 +145,16 @@ def breaks_sentence(measured: FillRun) -> Verdict:
         f"{cells.fixed(fill.written_bytes / GB, 1)} GB = "
         f"{cells.fixed(measured.share_pct(fill.written_bytes), 1)} % of the user capacity written"
     )
+    rates = [cells.fixed(one.bandwidth_bytes_per_s / MB, 0) for one in (first, last)]
     if len(fill.segments) == 1:
-        return Verdict(f"Fill: no break point, {cells.fixed(first.bytes_per_s / MB, 0)} MB/s; {whole}.")
+        return Verdict(f"Fill: no break point, {rates[0]} MB/s; {whole}.")
     falls = [
         f"{name} at {_gigabytes(fall.at_bytes)} GB (between {_bounds(fall)})"
         for name, fall in zip(_FALLS, fill.falls, strict=False)
     ]
     places = [f"{name} at {_gigabytes(place)} GB" for name, place in _marks_of(fill) if name not in _FALLS]
     marks = ", ".join((*falls, *places))
-    return Verdict(
-        f"Fill: {cells.fixed(first.bytes_per_s / MB, 0)} MB/s at first, "
-        f"{cells.fixed(last.bytes_per_s / MB, 0)} MB/s at the end; {marks}; {whole}."
-    )
+    return Verdict(f"Fill: {rates[0]} MB/s at first, {rates[1]} MB/s at the end; {marks}; {whole}.")
 
 
 # HYP-FILL-02
@@ -100,14 +185,14 @@ def curve_page(measured: FillRun) -> Page:
     if not fill.points:
         return nothing_page(_NAME.id, _NAME.title, "nothing was filled")
     shown = _points_table(measured)
-    spread = any(point.lowest_bytes_per_s for point in fill.points)
-    highest = [point.highest_bytes_per_s / MB for point in fill.points if point.highest_bytes_per_s]
+    spreads = [spread for point in fill.points if (spread := point.spread_bytes_per_s)]
+    highest = [high / MB for _, high in spreads]
     sentence = breaks_sentence(measured)
     plot = Plot(
         x=ticks.span_axis("Fill level (% of user capacity)", 0, measured.share_pct(fill.written_bytes)),
         y=lambda values: ticks.linear_axis("MB/s", 0, max([*values, *highest])),
         series=(
-            *(_SPREAD if spread else ()),
+            *(_SPREAD if any(low for low, _ in spreads) else ()),
             Series("Mean of a step", "column", (0,), _MEAN_COLOR, style="mean", emphasis=True),
         ),
         alt=f"{{rows}} steps. {sentence.text}",
@@ -139,7 +224,7 @@ def _rate_before(fill: Trajectory, place_bytes: int) -> float:
 
 
 def _segments_table(measured: FillRun) -> Table:
-    first = measured.fill.segments[0].bytes_per_s
+    first = measured.fill.segments[0].bandwidth_bytes_per_s
     return rows_table(
         f"{_NAME.id}-segments",
         "Segments between break points",
@@ -162,8 +247,8 @@ def _segment_cells(measured: FillRun, segment: FillSegment, first_bytes_per_s: f
         cells.number(segment.end_bytes / GB, 1),
         cells.percent(measured.share_pct(start)),
         cells.percent(measured.share_pct(segment.end_bytes)),
-        cells.number(segment.bytes_per_s / MB, 1),
-        cells.percent(100 * segment.bytes_per_s / first_bytes_per_s),
+        THROUGHPUT.cell(segment),
+        cells.percent(100 * segment.bandwidth_bytes_per_s / first_bytes_per_s),
     )
 
 
@@ -181,10 +266,12 @@ def _beginnings(fill: Trajectory) -> list[str]:
 
 def _points_table(measured: FillRun) -> Table:
     columns: list[Col[FillPoint]] = [
-        Col("Mean (MB/s)", lambda point: cells.number(point.bytes_per_s / MB, 1)),
+        Col("Mean (MB/s)", lambda point: THROUGHPUT.cell(point.step)),
         Col("Written (GB)", lambda point: cells.number(point.end_bytes / GB, 2)),
-        Col("Lowest interval (MB/s)", lambda point: _interval(point.lowest_bytes_per_s)),
-        Col("Highest interval (MB/s)", lambda point: _interval(point.highest_bytes_per_s)),
+        *(
+            Col(f"{label} interval (MB/s)", partial(_interval, end=end))
+            for end, label in enumerate(("Lowest", "Highest"))
+        ),
     ]
     return table(
         f"{_NAME.id}-values",
@@ -199,5 +286,6 @@ def _points_table(measured: FillRun) -> Table:
     )
 
 
-def _interval(bytes_per_s: float | None) -> Cell:
-    return cells.number_or("no whole interval", bytes_per_s, 1, per=MB)
+def _interval(point: FillPoint, end: int) -> Cell:
+    spread = point.spread_bytes_per_s
+    return cells.number_or("no whole interval", spread and spread[end], 1, per=MB)

@@ -4,6 +4,7 @@ Implements: HYP-FILL-01, HYP-FILL-02.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from openpts.pages import cells, ticks
@@ -13,16 +14,15 @@ from openpts.pages.model import Axis, Cell, Page, Series, Verdict
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.curve import OVER_FILL_LEVEL, RATE, Curve
 from openpts.procedures.kit.header import Rows, demand_text, stimulus_rows
+from openpts.procedures.kit.steps import ART, IOPS, MRT, THROUGHPUT, values_json
 from openpts.procedures.shared.methodology import methodology, nothing_page, state_page
 from openpts.record.reader import Run
 from openpts.units import GB, MB, NS_PER_S, format_block_size, format_duration
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample, StepState
-from openpts_practice.fill.conditions import FillConditions
-from openpts_practice.fill.idle_table import Rewrite, idle_page
-from openpts_practice.fill.pages import FillRun, breaks_sentence, curve_page, fall_cell
-from openpts_practice.fill.rate_fall import Fall
-from openpts_practice.fill.results import Trajectory, course_of, returned
+from openpts_practice.fill import FillConditions
+from openpts_practice.fill.pages import FillRun, Rewrite, breaks_sentence, curve_page, fall_cell, idle_page
+from openpts_practice.fill.results import Fall, Trajectory, course_of, returned
 
 # the cycles: that of the fill curve, that of the bursts by fill level
 _CURVE, _LEVELS = 1, 2
@@ -94,14 +94,14 @@ _MEASURES: Final[tuple[Measure[Trajectory], ...]] = (
         "first_segment",
         "First segment of the fill",
         "MB/s",
-        lambda fill: fill.segments[0].bytes_per_s if fill.segments else None,
+        lambda fill: fill.segments[0].bandwidth_bytes_per_s if fill.segments else None,
         per=MB,
     ),
     Measure(
         "last_segment",
         "Last segment of the fill",
         "MB/s",
-        lambda fill: fill.segments[-1].bytes_per_s if fill.segments else None,
+        lambda fill: fill.segments[-1].bandwidth_bytes_per_s if fill.segments else None,
         per=MB,
     ),
 )
@@ -172,12 +172,12 @@ def _fall_figures(name: str, fall: Fall | None) -> dict[str, Any]:
     }
 
 
-def _segments(course: Trajectory) -> list[dict[str, float]]:
+def _segments(course: Trajectory) -> list[dict[str, float | None]]:
     return [
         {
             "start_bytes": segment.start_bytes,
             "end_bytes": segment.end_bytes,
-            "mb_per_s": segment.bytes_per_s / MB,
+            **values_json(segment, (THROUGHPUT,)),
         }
         for segment in course.segments
     ]
@@ -190,10 +190,10 @@ def bursts_page(bursts: Sequence[tuple[float, Sample]], workload: str, burst_ns:
         return nothing_page(name.id, name.title, "no burst was measured")
     first = bursts[0][1].iops
     columns: list[Col[tuple[float, Sample]]] = [
-        Col("IOPS", lambda burst: cells.number(burst[1].iops, 0)),
+        replace(IOPS, decimals=0).column(_sample),
         Col("Of the first (%)", lambda burst: _share_of(first, burst[1].iops)),
-        Col("ART (ms)", lambda burst: cells.latency(burst[1].mean_latency_ns)),
-        Col("MRT (ms)", lambda burst: cells.latency(burst[1].max_latency_ns)),
+        ART.column(_sample),
+        MRT.column(_sample),
         Col("Written (GB)", lambda burst: cells.number(burst[1].write.bytes / GB, 2)),
     ]
     shown = table(
@@ -215,6 +215,10 @@ def bursts_page(bursts: Sequence[tuple[float, Sample]], workload: str, burst_ns:
         "part; on the empty drive, to the part that is filled next."
     )
     return page(name, plot.over(name, shown), rule, shown)
+
+
+def _sample(burst: tuple[float, Sample]) -> Sample:
+    return burst[1]
 
 
 def _share_of(first: float, iops: float) -> Cell:

@@ -10,10 +10,10 @@ from itertools import accumulate
 from statistics import median
 from typing import Final
 
+from openpts.analysis.minutes import sum_parts
 from openpts.units import NS_PER_S, per_second
-from openpts.vocabulary.sample import Sample
+from openpts.vocabulary.sample import Measured, Sample
 from openpts_practice.fill.change_points import Segment, segments_of
-from openpts_practice.fill.rate_fall import Fall, fall_between
 
 LEAST_GAIN: Final = 1.5
 """After an idle time a drive has a cache again if its fastest step is so many times as fast as usual."""
@@ -29,33 +29,62 @@ READING: Final = (
 )
 
 
+# What stood still has no logarithm: it counts as so much of the lower rate.
+_STILL: Final = 1e-3
+
+
+@dataclass(frozen=True, slots=True)
+class Fall:
+    """Bytes written when the rate fell: between ``low_bytes`` and ``high_bytes``, most likely ``at_bytes``.
+
+    The bounds are those of the interval in which it fell. Within it as much is counted before the fall as
+    must have been written at the higher rate for it to take the time that it took.
+    """
+
+    at_bytes: int
+    low_bytes: int
+    high_bytes: int
+
+
 @dataclass(frozen=True, slots=True)
 class FillPoint:
-    """A step of a course: bytes written up to its end, its rate, and those of its whole intervals."""
+    """A step of a course of writes: bytes written up to its end, and what was measured."""
 
     end_bytes: int
-    bytes: int
-    elapsed_ns: int
-    lowest_bytes_per_s: float | None
-    highest_bytes_per_s: float | None
+    step: Sample
+
+    @property
+    def start_bytes(self) -> int:
+        """Bytes written up to its begin."""
+        return self.end_bytes - self.step.write.bytes
 
     @property
     def bytes_per_s(self) -> float:
         """Mean rate."""
-        return per_second(self.bytes, self.elapsed_ns)
+        return self.step.bandwidth_bytes_per_s
+
+    @property
+    def spread_bytes_per_s(self) -> tuple[float, float] | None:
+        """Lowest and highest rate of its whole intervals; None without any."""
+        step = self.step
+        whole = [one for one in step.intervals if one.elapsed_ns >= _WHOLE * step.interval_ns]
+        rates = [interval.bandwidth_bytes_per_s for interval in whole]
+        return (min(rates), max(rates)) if rates else None
 
 
-@dataclass(frozen=True, slots=True)
-class FillSegment:
-    """A part of a course at one rate: from and to in bytes written, and bytes over time in it.
+class FillSegment(Measured, frozen=True, kw_only=True):
+    """A part of a course at one rate: its steps together, from ``start_bytes`` written on.
 
     ``fall`` is that with which it begins; None for the first one, and for a faster one than that before.
     """
 
     start_bytes: int
-    end_bytes: int
-    bytes_per_s: float
     fall: Fall | None = None
+
+    @property
+    def end_bytes(self) -> int:
+        """Bytes written up to its end."""
+        return self.start_bytes + self.write.bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,14 +135,16 @@ def course_of(samples: Sequence[Sample]) -> Trajectory:
     """The course of consecutive writes that were carried out whole, one point per step."""
     ends = accumulate(sample.write.bytes for sample in samples)
     points = tuple(
-        _point(sample, end) for sample, end in zip(samples, ends, strict=True) if sample.write.bytes
+        FillPoint(end, sample) for sample, end in zip(samples, ends, strict=True) if sample.write.bytes
     )
     found = segments_of([point.bytes_per_s for point in points])
-    measured = [sample for sample in samples if sample.write.bytes]
-    before = (None, *found)
     segments = tuple(
-        _segment(points, segment, _fall(measured, points, previous, segment))
-        for previous, segment in zip(before, found, strict=False)
+        FillSegment(
+            start_bytes=points[segment.start].start_bytes,
+            fall=_fall(points, previous, segment),
+            **sum_parts([point.step for point in points[segment.start : segment.end]]),
+        )
+        for previous, segment in zip((None, *found), found, strict=False)
     )
     return Trajectory(points, segments)
 
@@ -137,45 +168,50 @@ def returned(course: Trajectory, without_idle: Trajectory) -> Returned:
     slow = next((number for number, rate in enumerate(rates) if rate < limit), None)
     if slow is None:
         return Returned(course.written_bytes, at_least=True)
-    return Returned(round(sum(_at_fastest(point, fastest, usual) for point in course.points[: slow + 1])))
+    fast = course.points[: slow + 1]
+    return Returned(round(sum(bytes_at_higher(point.step, fastest, usual) for point in fast)))
 
 
-def _at_fastest(point: FillPoint, fastest: float, usual: float) -> float:
-    """Bytes of a step at the fastest rate, if all others were written at the usual one."""
-    saved_s = point.bytes / usual - point.elapsed_ns / NS_PER_S
-    return min(float(point.bytes), max(0.0, saved_s / (1 / usual - 1 / fastest)))
-
-
-def _point(sample: Sample, end_bytes: int) -> FillPoint:
-    whole = [one for one in sample.intervals if one.elapsed_ns >= _WHOLE * sample.interval_ns]
-    rates = [interval.bandwidth_bytes_per_s for interval in whole]
-    return FillPoint(
-        end_bytes=end_bytes,
-        bytes=sample.write.bytes,
-        elapsed_ns=sample.elapsed_ns,
-        lowest_bytes_per_s=min(rates, default=None),
-        highest_bytes_per_s=max(rates, default=None),
-    )
-
-
-def _fall(
-    samples: Sequence[Sample], points: Sequence[FillPoint], before: Segment | None, segment: Segment
-) -> Fall | None:
+def _fall(points: Sequence[FillPoint], before: Segment | None, segment: Segment) -> Fall | None:
     """Looked for from the last two steps of one segment to the first two of the next."""
     if before is None or segment.rate >= before.rate:
         return None
-    first, last = max(before.start, before.end - 2), min(segment.end, segment.start + 2)
-    start_bytes = points[first].end_bytes - points[first].bytes
-    return fall_between(samples[first:last], start_bytes, before.rate, segment.rate)
+    near = points[max(before.start, before.end - 2) : min(segment.end, segment.start + 2)]
+    return fall_between([point.step for point in near], near[0].start_bytes, before.rate, segment.rate)
 
 
-def _segment(points: Sequence[FillPoint], segment: Segment, fall: Fall | None) -> FillSegment:
-    inside = points[segment.start : segment.end]
-    written = sum(point.bytes for point in inside)
-    elapsed_ns = sum(point.elapsed_ns for point in inside)
-    return FillSegment(
-        start_bytes=inside[0].end_bytes - inside[0].bytes,
-        end_bytes=inside[-1].end_bytes,
-        bytes_per_s=per_second(written, elapsed_ns),
-        fall=fall,
-    )
+def fall_between(
+    samples: Sequence[Sample], start_bytes: int, higher_bytes_per_s: float, lower_bytes_per_s: float
+) -> Fall:
+    """The fall within these steps, the first of which begins with so many bytes written.
+
+    It lies in the interval whose removal leaves those before it nearest to the higher rate and those behind
+    it nearest to the lower one (distances of logarithms, weighed by time, not squared: a single stall is no
+    fall). Steps without intervals count as a whole.
+    """
+    parts = [part for sample in samples for part in (sample.intervals or (sample,)) if part.write.bytes]
+    number = _fell_in(parts, higher_bytes_per_s, lower_bytes_per_s)
+    ends = list(accumulate((part.write.bytes for part in parts), initial=start_bytes))
+    before = bytes_at_higher(parts[number], higher_bytes_per_s, lower_bytes_per_s)
+    return Fall(ends[number] + round(before), ends[number], ends[number + 1])
+
+
+def _fell_in(parts: Sequence[Measured], higher: float, lower: float) -> int:
+    """The number of the interval within which the rate fell."""
+
+    def distances(level: float) -> list[float]:
+        return [part.elapsed_ns * abs(math.log(max(_rate(part), _STILL * lower) / level)) for part in parts]
+
+    before = list(accumulate(distances(higher), initial=0.0))
+    behind = list(accumulate(reversed(distances(lower)), initial=0.0))[::-1]
+    return min(range(len(parts)), key=lambda number: before[number] + behind[number + 1])
+
+
+def bytes_at_higher(part: Measured, higher: float, lower: float) -> float:
+    """Bytes of a step or an interval at the higher rate, if all others were written at the lower one."""
+    saved_s = part.write.bytes / lower - part.elapsed_ns / NS_PER_S
+    return min(float(part.write.bytes), max(0.0, saved_s / (1 / lower - 1 / higher)))
+
+
+def _rate(part: Measured) -> float:
+    return per_second(part.write.bytes, part.elapsed_ns)

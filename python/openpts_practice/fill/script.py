@@ -25,7 +25,7 @@ from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Purge, Sc
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration
 from openpts.vocabulary.workload import simple_workload
-from openpts_practice.fill.conditions import FillConditions, IdleTime
+from openpts_practice.fill import FillConditions, IdleTime
 
 REWRITE_STEPS: Final = 25
 """Into so many steps the writes after an idle time are cut."""

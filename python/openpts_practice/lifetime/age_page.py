@@ -9,7 +9,7 @@ from openpts.pages.kit import Col, Plot, PlotName, page, table
 from openpts.pages.model import Axis, Block, Cell, Page, Series, Table, Verdict
 from openpts.procedures.kit.header import date_and_time
 from openpts.units import MB, NS_PER_DAY, format_duration
-from openpts_practice.lifetime.conditions import Continued, ReadBack
+from openpts_practice.lifetime import Continued, ReadBack
 from openpts_practice.lifetime.cycles import LifetimeRun
 
 _ID: Final = "lifetime-age"

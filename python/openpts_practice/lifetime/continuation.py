@@ -8,7 +8,7 @@ from openpts.errors import RecordError
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run
 from openpts.vocabulary.phase import Phase
-from openpts_practice.lifetime.conditions import Continued, LifetimeConditions
+from openpts_practice.lifetime import Continued, LifetimeConditions
 from openpts_practice.lifetime.cycles import LifetimeRun, read_back
 from openpts_practice.lifetime.results import DriveCycle
 

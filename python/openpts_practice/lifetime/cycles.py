@@ -5,18 +5,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from openpts.analysis.latency import LatencyDistribution
+from openpts.analysis.figures import Figures
 from openpts.pages import cells
 from openpts.pages.model import Verdict
 from openpts.procedures.kit.header import of_cycle
 from openpts.procedures.kit.standing import state_sentence
 from openpts.record.health import HealthRecord
 from openpts.record.reader import Run, ns_between
-from openpts.units import GB, NS_PER_S, TB, format_duration
+from openpts.units import GB, TB, format_duration
 from openpts.vocabulary.facts import TargetKind
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import IoErrors, Sample
-from openpts_practice.lifetime.conditions import LifetimeConditions, ReadBack
+from openpts_practice.lifetime import LifetimeConditions, ReadBack
 from openpts_practice.lifetime.results import (
     Crossing,
     DriveCycle,
@@ -183,20 +183,18 @@ def read_back(
 
     ``temperatures_c`` are those of the drive when all was written, and when all was read.
     """
-    ios = sum(sample.read.ios for sample in samples)
-    elapsed_ns = sum(sample.elapsed_ns for sample in samples)
-    times = LatencyDistribution.merged(s.read.histogram for s in samples if s.read.histogram)
-    most = [sample.read.latency_max_ns for sample in samples if sample.read.latency_max_ns is not None]
+    read = Figures.of((sample.read for sample in samples), sum(sample.elapsed_ns for sample in samples))
+    times = read.distribution
     return ReadBack(
         cycle=cycle,
         run=run,
         age_ns=age_ns,
         written_c=temperatures_c[0],
         read_c=temperatures_c[1],
-        bytes_per_s=sum(s.read.bytes for s in samples) * NS_PER_S / elapsed_ns if elapsed_ns else None,
-        mean_ns=sum(sample.read.latency_sum_ns for sample in samples) / ios if ios else None,
+        bytes_per_s=read.bandwidth_bytes_per_s if read.elapsed_ns else None,
+        mean_ns=read.mean_latency_ns,
         p999_ns=times.percentile_ns(_TAIL_PCT) if times.supports(_TAIL_PCT) else None,
-        max_ns=max(most, default=None),
+        max_ns=read.max_latency_ns,
         errors=sum(errors.count for sample in samples for errors in sample.errors),
     )
 
@@ -274,8 +272,3 @@ def forecast_verdict(measured: LifetimeRun) -> Verdict:
         f"TB written. Straight line through {len(points)} readings of the drive's log, valid if the drive "
         "goes on as in these cycles."
     )
-
-
-def seconds(elapsed_ns: int) -> float:
-    """A time in s."""
-    return elapsed_ns / NS_PER_S

@@ -1,14 +1,16 @@
 """Pages of the lifetime test: over cycles, stretch by stretch, and the forecast of wear."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Final, TypeVar
 
 from openpts.pages import cells, ticks
-from openpts.pages.kit import rows_table, values_of
-from openpts.pages.model import Axis, Block, Cell, Column, Figure, Page, Row, Rule, Series, Table, Verdict
+from openpts.pages.kit import Col, rows_table, table, values_of
+from openpts.pages.model import Axis, Block, Cell, Figure, Page, Row, Rule, Series, Table, Verdict
+from openpts.procedures.kit.steps import MRT, Metric
 from openpts.procedures.shared.methodology import nothing_page
-from openpts.units import MB
+from openpts.units import NS_PER_S
+from openpts.vocabulary.sample import Measured
 from openpts_practice.lifetime.cycles import (
     CONFIDENCE,
     RATED_LIFE_PCT,
@@ -16,9 +18,10 @@ from openpts_practice.lifetime.cycles import (
     end_verdict,
     errors_verdict,
     forecast_verdict,
-    seconds,
 )
-from openpts_practice.lifetime.results import DriveCycle, Span, stretches, wear_points
+from openpts_practice.lifetime.results import SPEED, DriveCycle, Span, stretches, wear_points
+
+T = TypeVar("T")
 
 _WRITE, _READ, _WRITE_S, _READ_S, _WEAR, _SPARE = range(6)
 _WRITE_COLOR, _READ_COLOR, _WEAR_COLOR, _SPARE_COLOR = 3, 2, 0, 4
@@ -33,17 +36,17 @@ def course_page(measured: LifetimeRun) -> Page:
     page_id, title = "lifetime-course", "MB/s, Seconds per Cycle and Wear v Full Drive Cycles"
     if not measured.cycles:
         return nothing_page(page_id, title, "no cycle was begun")
-    table = _values_table(measured, page_id)
+    shown = _values_table(measured, page_id)
     x = ticks.whole_axis(_CYCLES, measured.cycles[0].number, measured.cycles[-1].number)
     figures: list[Block] = [
         figure
         for number, panel in enumerate(_PANELS, start=1)
-        if (figure := _figure(measured, table, x, (number, panel))) is not None
+        if (figure := _figure(measured, shown, x, (number, panel))) is not None
     ]
     words = [end_verdict(measured), errors_verdict(measured)]
-    if not any(table.rows[0].cells[column].value is not None for column in (_WEAR, _SPARE)):
+    if not any(shown.rows[0].cells[column].value is not None for column in (_WEAR, _SPARE)):
         words.append(Verdict("Wear and spare: not reported (the drive's log does not report them)."))
-    return Page(page_id, title, (*figures, *words, table), mandatory=True)
+    return Page(page_id, title, (*figures, *words, shown), mandatory=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,23 +77,23 @@ _PANELS: Final = (
 )
 
 
-def _figure(measured: LifetimeRun, table: Table, x: Axis, numbered: tuple[int, _Panel]) -> Figure | None:
+def _figure(measured: LifetimeRun, shown: Table, x: Axis, numbered: tuple[int, _Panel]) -> Figure | None:
     """A panel of the columns that have values; None if none has."""
     number, panel = numbered
-    known = [column for column in panel.columns if values_of(table, column[0])]
+    known = [column for column in panel.columns if values_of(shown, column[0])]
     if not known:
         return None
-    values = [value for column, _, _ in known for value in values_of(table, column)]
-    style = "measured" if len(table.rows) <= 30 else "line"
+    values = [value for column, _, _ in known for value in values_of(shown, column)]
+    style = "measured" if len(shown.rows) <= 30 else "line"
     return Figure(
         id=f"lifetime-{panel.key}",
         number=f"Plot X-LIFETIME-1{'abcd'[number - 1]}",
         title=panel.title,
         kind="lines",
-        table_id=table.id,
+        table_id=shown.id,
         x=x,
         y=ticks.linear_axis(panel.axis_title, 0, max(*values, 1e-9)),
-        alt=f"{panel.title} over {len(table.rows)} cycles: from {min(values):,.1f} to {max(values):,.1f}.",
+        alt=f"{panel.title} over {len(shown.rows)} cycles: from {min(values):,.1f} to {max(values):,.1f}.",
         series=tuple(
             Series(label, "column", (column,), color, style=style) for column, label, color in known
         ),
@@ -111,37 +114,38 @@ def _failures(measured: LifetimeRun, operation: str) -> tuple[Rule, ...]:
 
 
 def _values_table(measured: LifetimeRun, page_id: str) -> Table:
-    rows = tuple(Row(Cell(str(cycle.number), cycle.number), _value_cells(cycle)) for cycle in measured.cycles)
-    return rows_table(
+    return table(
         f"{page_id}-values",
         "Values plotted: each cycle",
-        "Cycle:0 | Write (MB/s) | Read (MB/s) | Write (s) | Read (s) | Rated life used (%) | Spare (%)",
-        rows,
-        printed=6 * len(rows) <= _PRINTED_VALUES // 2,
+        Col("Cycle", lambda cycle: Cell(str(cycle.number), cycle.number), width=0),
+        _VALUES,
+        measured.cycles,
+        printed=_PRINTED_VALUES // 2,
     )
 
 
-def _value_cells(cycle: DriveCycle) -> tuple[Cell, ...]:
-    return (
-        _rate(cycle.write.bytes_per_s),
-        _rate(cycle.read.bytes_per_s),
-        _seconds(cycle.write.elapsed_ns if cycle.complete else 0),
-        _seconds(cycle.read.elapsed_ns if cycle.complete else 0),
-        _logged(cycle.log.get("percentage_used_pct"), 2),
-        _logged(cycle.log.get("available_spare_pct"), 1),
-    )
+def _done(label: str, metric: Metric[Measured], of: Callable[[T], Measured]) -> Col[T]:
+    """A figure of all writes, or all reads, of a cycle or a stretch."""
+    return replace(metric, label=label).column(of)
 
 
-def _rate(bytes_per_s: float | None) -> Cell:
-    return cells.number_or("not run", bytes_per_s, 1, per=MB)
-
-
-def _seconds(elapsed_ns: int) -> Cell:
-    return cells.number(seconds(elapsed_ns), 1) if elapsed_ns else cells.missing("not finished")
+def _seconds(cycle: DriveCycle, done: Measured) -> Cell:
+    elapsed_ns = done.elapsed_ns if cycle.complete else 0
+    return cells.number(elapsed_ns / NS_PER_S, 1) if elapsed_ns else cells.missing("not finished")
 
 
 def _logged(value: float | None, decimals: int) -> Cell:
     return cells.number_or("not in the log", value, decimals)
+
+
+_VALUES: Final[tuple[Col[DriveCycle], ...]] = (
+    _done("Write (MB/s)", SPEED, lambda cycle: cycle.write),
+    _done("Read (MB/s)", SPEED, lambda cycle: cycle.read),
+    Col("Write (s)", lambda cycle: _seconds(cycle, cycle.write)),
+    Col("Read (s)", lambda cycle: _seconds(cycle, cycle.read)),
+    Col("Rated life used (%)", lambda cycle: _logged(cycle.log.get("percentage_used_pct"), 2)),
+    Col("Spare (%)", lambda cycle: _logged(cycle.log.get("available_spare_pct"), 1)),
+)
 
 
 def stretches_page(measured: LifetimeRun) -> Page:
@@ -150,34 +154,34 @@ def stretches_page(measured: LifetimeRun) -> Page:
     if not measured.cycles:
         return nothing_page(page_id, title, "no cycle was begun")
     found = stretches(measured.cycles, measured.before)
-    table = rows_table(
+    shown = table(
         f"{page_id}-table",
         "For each 5 % of wear" if len(found) < len(measured.cycles) else "Cycle by cycle",
-        ("Cycles:<0.8", *(Column(label) for label, _ in _COLUMNS)),
-        (_stretch_row(stretch) for stretch in found),
+        Col("Cycles", _cycles_cell, align="left", width=0.8),
+        _COLUMNS,
+        found,
         note="Errors: I/Os that failed, or returned other data than was written. WAF: bytes written to the "
         "media for each byte that the host wrote.",
-        printed=len(_COLUMNS) * len(found) <= 3 * _PRINTED_VALUES,
+        printed=3 * _PRINTED_VALUES,
     )
-    return Page(page_id, title, (table, end_verdict(measured), errors_verdict(measured)), mandatory=True)
+    return Page(page_id, title, (shown, end_verdict(measured), errors_verdict(measured)), mandatory=True)
 
 
-_COLUMNS: Final[tuple[tuple[str, Callable[[Span], Cell]], ...]] = (
-    ("Write (MB/s)", lambda s: _rate(s.write.bytes_per_s)),
-    ("Read (MB/s)", lambda s: _rate(s.read.bytes_per_s)),
-    ("Write MRT (ms)", lambda s: cells.latency(s.write.max_latency_ns)),
-    ("Read MRT (ms)", lambda s: cells.latency(s.read.max_latency_ns)),
-    ("Errors", lambda s: cells.number(s.errors, 0, tone="fail" if s.errors else "")),
-    ("Media errors", lambda s: _logged(s.media_errors, 0)),
-    ("Life used (%)", lambda s: _logged(s.wear_pct, 2)),
-    ("Spare (%)", lambda s: _logged(s.spare_pct, 1)),
-    ("WAF", lambda s: _logged(s.write_amplification, 2)),
+_COLUMNS: Final[tuple[Col[Span], ...]] = (
+    _done("Write (MB/s)", SPEED, lambda span: span.write),
+    _done("Read (MB/s)", SPEED, lambda span: span.read),
+    _done("Write MRT (ms)", MRT, lambda span: span.write),
+    _done("Read MRT (ms)", MRT, lambda span: span.read),
+    Col("Errors", lambda span: cells.number(span.errors, 0, tone="fail" if span.errors else "")),
+    Col("Media errors", lambda span: _logged(span.media_errors, 0)),
+    Col("Life used (%)", lambda span: _logged(span.wear_pct, 2)),
+    Col("Spare (%)", lambda span: _logged(span.spare_pct, 1)),
+    Col("WAF", lambda span: _logged(span.write_amplification, 2)),
 )
 
 
-def _stretch_row(stretch: Span) -> Row:
-    name = str(stretch.first) if stretch.first == stretch.last else f"{stretch.first} - {stretch.last}"
-    return Row(Cell(name), tuple(cell(stretch) for _, cell in _COLUMNS))
+def _cycles_cell(span: Span) -> Cell:
+    return Cell(str(span.first) if span.first == span.last else f"{span.first} - {span.last}")
 
 
 def forecast_page(measured: LifetimeRun) -> Page:
@@ -191,7 +195,7 @@ def forecast_page(measured: LifetimeRun) -> Page:
     if line is None or forecast is None:
         return Page(page_id, title, (verdict, _measured_table(points, page_id)), mandatory=True)
     last = max(points[-1][0], 1.1 * (forecast.likely if forecast.latest is None else forecast.latest))
-    table = _forecast_table(measured, points, last, page_id)
+    shown = _forecast_table(measured, points, last, page_id)
     highest = max(RATED_LIFE_PCT * 1.1, *(value for _, value in points))
     percent = f"{100 * CONFIDENCE:g} %"
     figure = Figure(
@@ -199,7 +203,7 @@ def forecast_page(measured: LifetimeRun) -> Page:
         number="Plot X-LIFETIME-2",
         title=title,
         kind="lines",
-        table_id=table.id,
+        table_id=shown.id,
         x=ticks.span_axis(
             _CYCLES if measured.conditions.continues else f"{_CYCLES} of this run", points[0][0], last
         ),
@@ -214,7 +218,7 @@ def forecast_page(measured: LifetimeRun) -> Page:
         rules=(Rule("rated life", float(RATED_LIFE_PCT), "limit"),),
         height_px=300,
     )
-    return Page(page_id, title, (figure, verdict, table), mandatory=True)
+    return Page(page_id, title, (figure, verdict, shown), mandatory=True)
 
 
 def _measured_table(points: Sequence[tuple[float, float]], page_id: str) -> Table:

@@ -20,8 +20,8 @@ from openpts.procedures.shared.methodology import methodology, state_page
 from openpts.record.reader import Run
 from openpts.units import MB, NS_PER_DAY, NS_PER_S, TB, format_block_size, format_duration
 from openpts.vocabulary.better import Better
+from openpts_practice.lifetime import LifetimeConditions, ReadBack
 from openpts_practice.lifetime.age_page import age_page, age_verdict
-from openpts_practice.lifetime.conditions import LifetimeConditions, ReadBack
 from openpts_practice.lifetime.cycles import (
     FoundErrors,
     LifetimeRun,
@@ -30,7 +30,7 @@ from openpts_practice.lifetime.cycles import (
     forecast_verdict,
 )
 from openpts_practice.lifetime.pages import course_page, forecast_page, stretches_page
-from openpts_practice.lifetime.results import DriveCycle, Pass, stretches
+from openpts_practice.lifetime.results import SPEED, DriveCycle, stretches
 
 _TITLE: Final = "Lifetime"
 
@@ -67,13 +67,9 @@ def _curve(run: LifetimeRun, title: str, y: str, of: Callable[[DriveCycle], floa
     )
 
 
-def _rate(done: Pass) -> float | None:
-    return None if done.bytes_per_s is None else done.bytes_per_s / MB
-
-
 _CURVES: Final[tuple[tuple[str, str, Callable[[DriveCycle], float | None]], ...]] = (
-    ("Write", "MB/s", lambda cycle: _rate(cycle.write)),
-    ("Read", "MB/s", lambda cycle: _rate(cycle.read)),
+    ("Write", "MB/s", lambda cycle: SPEED.value(cycle.write)),
+    ("Read", "MB/s", lambda cycle: SPEED.value(cycle.read)),
     ("Rated Life Used", "Rated life used (%)", lambda cycle: cycle.log.get("percentage_used_pct")),
 )
 
@@ -127,8 +123,8 @@ _READ_BACK: Final[tuple[Measure[ReadBack], ...]] = (
     ),
 )
 _CYCLE: Final[tuple[Measure[DriveCycle], ...]] = (
-    Measure("write", "{name}, write", "MB/s", lambda cycle: cycle.write.bytes_per_s, per=MB),
-    Measure("read", "{name}, read", "MB/s", lambda cycle: cycle.read.bytes_per_s, per=MB),
+    Measure("write", "{name}, write", "MB/s", lambda cycle: SPEED.of(cycle.write), per=MB),
+    Measure("read", "{name}, read", "MB/s", lambda cycle: SPEED.of(cycle.read), per=MB),
 )
 _FORECAST: Final = Measure[LifetimeRun](
     "rated_life_used_after",
@@ -189,8 +185,8 @@ def _figures(measured: LifetimeRun) -> dict[str, Any]:
                 "number": cycle.number,
                 "complete": cycle.complete,
                 "io_errors": cycle.errors,
-                "write_bytes_per_s": cycle.write.bytes_per_s,
-                "read_bytes_per_s": cycle.read.bytes_per_s,
+                "write_bytes_per_s": SPEED.of(cycle.write),
+                "read_bytes_per_s": SPEED.of(cycle.read),
                 "write_s": cycle.write.elapsed_ns / NS_PER_S,
                 "read_s": cycle.read.elapsed_ns / NS_PER_S,
                 "percentage_used_pct": cycle.log.get("percentage_used_pct"),

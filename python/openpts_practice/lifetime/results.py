@@ -1,15 +1,17 @@
 """Drive cycles from the steps of a record: speeds, errors, wear, and stretches of wear."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Final, Self
 
 from openpts.analysis.health_change import write_amplification
+from openpts.analysis.minutes import sum_parts
 from openpts.analysis.student_t import critical_value
-from openpts.units import NS_PER_S
-from openpts.vocabulary.sample import IoErrors, IoFailure, Sample, StepState
+from openpts.procedures.kit.steps import Metric
+from openpts.units import MB
+from openpts.vocabulary.sample import IoErrors, IoFailure, Measured, Sample, StepState
 
 FEWEST_POINTS = 3
 
@@ -103,18 +105,15 @@ WEAR_STEP_PCT: Final = 5
 Log = Mapping[str, float]
 
 
-@dataclass(frozen=True, slots=True)
-class Pass:
-    """All writes of a cycle, or all reads; ``max_latency_ns`` None without an I/O."""
-
-    bytes: int = 0
-    elapsed_ns: int = 0
-    max_latency_ns: int | None = None
-
-    @property
-    def bytes_per_s(self) -> float | None:
-        """Throughput of the writes; None if they were never begun."""
-        return self.bytes * NS_PER_S / self.elapsed_ns if self.elapsed_ns else None
+SPEED: Final = Metric[Measured](
+    "mb_per_s",
+    "MB/s",
+    "MB/s",
+    lambda done: done.bandwidth_bytes_per_s if done.elapsed_ns else None,
+    MB,
+    absent="not run",
+)
+"""Throughput of all writes, or all reads, of a cycle; None if they were never begun."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +125,8 @@ class DriveCycle:
     """
 
     number: int
-    write: Pass
-    read: Pass
+    write: Measured
+    read: Measured
     found: tuple[IoErrors, ...]
     failure: IoFailure | None
     complete: bool
@@ -151,8 +150,8 @@ class Span:
 
     first: int
     last: int
-    write: Pass
-    read: Pass
+    write: Measured
+    read: Measured
     errors: int
     media_errors: float | None
     wear_pct: float | None
@@ -171,11 +170,11 @@ def drive_cycle(number: int, samples: Sequence[Sample], log: Log) -> DriveCycle:
     done_bytes = sum(sample.read.bytes + _failed_bytes(sample) for sample in reads)
     whole = all(sample.state is StepState.COMPLETE for sample in samples)
     failed = (sample.failure for sample in samples if sample.state is StepState.FAILED)
-    write = _pass(writes)
+    write = Measured(**sum_parts(writes))
     return DriveCycle(
         number=number,
         write=write,
-        read=_pass(reads),
+        read=Measured(**sum_parts(reads)),
         found=found,
         failure=next((failure for failure in failed if failure is not None), None),
         complete=0 < write.bytes <= done_bytes and whole,
@@ -194,17 +193,6 @@ def _failed_bytes(sample: Sample) -> int:
 def _writes(sample: Sample) -> bool:
     stimulus = sample.step.stimulus
     return stimulus is not None and stimulus.operations.write > 0
-
-
-def _pass(samples: Iterable[Sample]) -> Pass:
-    found = list(samples)
-    return Pass(
-        bytes=sum(sample.bytes for sample in found),
-        elapsed_ns=sum(sample.elapsed_ns for sample in found),
-        max_latency_ns=max(
-            (sample.max_latency_ns for sample in found if sample.max_latency_ns is not None), default=None
-        ),
-    )
 
 
 def stretches(cycles: Sequence[DriveCycle], before: Log) -> tuple[Span, ...]:
@@ -237,23 +225,13 @@ def _stretch(cycles: Sequence[DriveCycle], before: Log) -> Span:
     return Span(
         first=cycles[0].number,
         last=cycles[-1].number,
-        write=_sum([cycle.write for cycle in cycles]),
-        read=_sum([cycle.read for cycle in cycles]),
+        write=Measured(**sum_parts([cycle.write for cycle in cycles])),
+        read=Measured(**sum_parts([cycle.read for cycle in cycles])),
         errors=sum(cycle.errors for cycle in cycles),
         media_errors=rise(before, after, "media_errors"),
         wear_pct=after.get("percentage_used_pct"),
         spare_pct=after.get("available_spare_pct"),
         write_amplification=write_amplification(before, after),
-    )
-
-
-def _sum(passes: Sequence[Pass]) -> Pass:
-    return Pass(
-        bytes=sum(part.bytes for part in passes),
-        elapsed_ns=sum(part.elapsed_ns for part in passes),
-        max_latency_ns=max(
-            (part.max_latency_ns for part in passes if part.max_latency_ns is not None), default=None
-        ),
     )
 
 

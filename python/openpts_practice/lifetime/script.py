@@ -44,7 +44,7 @@ from openpts.vocabulary.sample import Sample, StepState
 from openpts.vocabulary.stimulus import AccessPattern, Step
 from openpts.vocabulary.stop import ByteAmount, Duration
 from openpts.vocabulary.workload import simple_workload
-from openpts_practice.lifetime.conditions import Continued, LifetimeConditions, StopOn
+from openpts_practice.lifetime import Continued, LifetimeConditions, StopOn
 
 A_HANDFUL: Final = 5
 """Cycles that no drive is harmed by; more have to be asked for."""

@@ -2,7 +2,7 @@
 
 from openpts.record.reader import Run
 from openpts.vocabulary.deviation import Deviation
-from openpts_practice.precon.conditions import PreconConditions
+from openpts_practice.precon import PreconConditions
 from openpts_practice.precon.states import course_of
 
 

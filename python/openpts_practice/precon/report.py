@@ -26,12 +26,12 @@ from openpts.units import NS_PER_S
 from openpts_practice.benchmark_rows.benchmark_profile import BenchmarkProfile
 from openpts_practice.benchmark_rows.conditions import free_space_words
 from openpts_practice.benchmark_rows.tables import cover_rows, row_measure, spread_verdicts, start_and_end
-from openpts_practice.precon.conditions import DriveState, PreconConditions
-from openpts_practice.precon.results import CourseResults
+from openpts_practice.precon import DriveState, PreconConditions
 from openpts_practice.precon.rows_pages import definition_pages, entropy_page, rows_pages
 from openpts_practice.precon.states import (
     STATES,
     Comparison,
+    CourseResults,
     comparisons_of,
     counting_state,
     loss_of,

@@ -21,7 +21,7 @@ from openpts_practice.benchmark_rows.tables import (
     times_table,
     value_text,
 )
-from openpts_practice.precon.conditions import DriveState
+from openpts_practice.precon import DriveState
 from openpts_practice.precon.states import STATES, Comparison, StateRow, counting_state, loss_of
 from openpts_practice.precon.trajectory_pages import COLORS
 

@@ -59,7 +59,7 @@ from openpts_practice.benchmark_rows.rows import (
     sequential_writes,
     without_impossible_rows,
 )
-from openpts_practice.precon.conditions import DriveState, InitialState, PreconConditions
+from openpts_practice.precon import DriveState, InitialState, PreconConditions
 
 
 # LSI-PRE-01, 05

@@ -12,9 +12,8 @@ from openpts.pages.model import Axis, Block, Cell, Column, Mark, Page, Rule, Ser
 from openpts.pages.texts import capitalised
 from openpts.procedures.shared.methodology import nothing_page
 from openpts.units import format_duration
-from openpts_practice.precon.conditions import DriveState
-from openpts_practice.precon.results import CourseResults, reached_at
-from openpts_practice.precon.states import STATES, Comparison
+from openpts_practice.precon import DriveState
+from openpts_practice.precon.states import STATES, Comparison, CourseResults, reached_at
 
 COLORS: Final = {DriveState.FRESH: 2, DriveState.SEQUENTIAL: 4, DriveState.RANDOM: 3}
 _PRINTED_VALUES: Final = 200

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from openpts.pages import cells
@@ -11,16 +12,57 @@ from openpts.pages.model import Cell, Column, Page, Table, Verdict
 from openpts.procedures.shared.methodology import nothing_page
 from openpts.units import format_latency_ms
 from openpts_practice.contour import contour
-from openpts_practice.qos.conditions import Limit, Operation
-from openpts_practice.qos.load_columns import (
-    DONE_NOTE,
-    done_cell,
-    percentile_cell,
-    percentile_columns,
-    percentiles_of,
-)
+from openpts_practice.qos import Limit, Operation, QosConditions
 from openpts_practice.qos.points import Point
 from openpts_practice.qos.results import QosRun
+
+PERCENTILES: Final = (50.0, 99.0, 99.9, 99.99)
+
+DONE_NOTE: Final = (
+    "Done: per cent of the I/Os offered that were done, of reads or writes whichever is less. Percentiles of "
+    "a load that is not carried are those of the I/Os that were done; they grow with the time measured."
+)
+
+
+def percentiles_of(conditions: QosConditions) -> tuple[float, ...]:
+    """The percentiles that are always shown, and those of the limits."""
+    return tuple(sorted({*PERCENTILES, *(limit.percentile for limit in conditions.limits)}))
+
+
+def percentile_text(percentile: float) -> str:
+    """``p99.9``."""
+    return f"p{percentile:.12g}"
+
+
+def percentile_columns(operations: Sequence[Operation], percentiles: Sequence[float]) -> list[Col[Point]]:
+    """A column for each percentile of reads, then of writes."""
+    return [
+        Col(
+            f"{operation.plural.capitalize()} {percentile_text(percentile)}",
+            partial(percentile_cell, operation=operation, percentile=percentile),
+        )
+        for operation in operations
+        for percentile in percentiles
+    ]
+
+
+def percentile_cell(point: Point, operation: Operation, percentile: float) -> Cell:
+    """A percentile in ms, or why there is none."""
+    value_ns = point.percentile_ns(operation, percentile)
+    if value_ns is None:
+        return cells.missing("too few I/Os" if point.distribution(operation).count else "no I/O")
+    return cells.latency(value_ns)
+
+
+def done_cell(point: Point, late_pct: float) -> Cell:
+    """Per cent of the I/Os offered that were done."""
+    return cells.number(
+        point.done_pct,
+        1,
+        note="limited by the host" if point.is_limited_by_host else "",
+        tone="" if point.is_carried(late_pct) else "fail",
+    )
+
 
 _HEAT_PX: Final = 420
 
@@ -127,22 +169,20 @@ def _contour_table(measured: QosRun, table_id: str, limits: Sequence[Limit]) -> 
         label, peak = ("Writes", "Reads")[at], peaks[at]
         return Col(
             f"{label} (IOPS)",
-            lambda one: cells.number_or("no peak", None if peak is None else one[2 + at] / 100 * peak, 1),
+            lambda one: cells.number_or("no peak", None if peak is None else one[2:][at] / 100 * peak, 1),
         )
 
-    return table(
-        table_id,
-        "Contours, interpolated between neighboring pairs",
-        Col("Limit", lambda one: Cell(f"{format_latency_ms(one[0].latency_ns)} ms"), width=0.6),
-        [
-            Col("Line", lambda one: cells.count(one[1])),
-            Col("Writes (% of the peak)", lambda one: cells.number(one[2], 1)),
-            Col("Reads (% of the peak)", lambda one: cells.number(one[3], 1)),
-            rate(0),
-            rate(1),
-        ],
-        points,
+    columns: list[Col[tuple[Limit, int, float, float]]] = [
+        Col("Line", lambda one: cells.count(one[1])),
+        Col("Writes (% of the peak)", lambda one: cells.number(one[2], 1)),
+        Col("Reads (% of the peak)", lambda one: cells.number(one[3], 1)),
+        rate(0),
+        rate(1),
+    ]
+    head: Col[tuple[Limit, int, float, float]] = Col(
+        "Limit", lambda one: Cell(f"{format_latency_ms(one[0].latency_ns)} ms"), width=0.6
     )
+    return table(table_id, "Contours, interpolated between neighboring pairs", head, columns, points)
 
 
 def _between(loads: Sequence[float], place: float) -> float:

@@ -17,16 +17,16 @@ from openpts.procedures.shared.tracking.pages import tracking_rounds_page, track
 from openpts.record.reader import Run
 from openpts.units import NS_PER_MS, format_block_size, format_duration, format_latency_ms, in_ms
 from openpts.vocabulary.sample import Sample
-from openpts_practice.qos.conditions import Limit, Operation, QosConditions, mix_text
-from openpts_practice.qos.load_columns import (
+from openpts_practice.qos import Limit, Operation, QosConditions, mix_text
+from openpts_practice.qos.map_pages import (
     DONE_NOTE,
     PERCENTILES,
     done_cell,
+    map_pages,
     percentile_columns,
     percentile_text,
     percentiles_of,
 )
-from openpts_practice.qos.map_pages import map_pages
 from openpts_practice.qos.points import Point
 from openpts_practice.qos.results import Mix, QosRun, Search, qos_run
 

@@ -7,9 +7,8 @@ from openpts.procedures.shared.tracking.pages import TrackedPhase, tracked_phase
 from openpts.record.reader import Run
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample, StepState
-from openpts_practice.qos.conditions import Limit, QosConditions, mix_text
-from openpts_practice.qos.points import Point, points_of
-from openpts_practice.qos.search import Bracket, bracket_of
+from openpts_practice.qos import Limit, QosConditions, mix_text
+from openpts_practice.qos.points import Bracket, Point, bracket_of, points_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,9 +48,8 @@ from openpts.vocabulary.requests import (
 from openpts.vocabulary.stimulus import AccessPattern, Step, Stimulus, Stream
 from openpts.vocabulary.stop import Duration
 from openpts.vocabulary.workload import simple_workload
-from openpts_practice.qos.conditions import Limit, Operation, QosConditions
-from openpts_practice.qos.points import ios_for, points_of
-from openpts_practice.qos.search import MOST_MEASUREMENTS, bracket_of
+from openpts_practice.qos import Limit, Operation, QosConditions
+from openpts_practice.qos.points import MOST_MEASUREMENTS, bracket_of, ios_for, points_of
 
 T = TypeVar("T")
 

@@ -11,9 +11,9 @@ from openpts.analysis.minutes import Minute
 from openpts.pages import cells, ticks
 from openpts.pages.kit import Col, Plot, PlotName, labels_axis, page, page_of, table
 from openpts.pages.model import WIDTH_PX, Block, Cell, Figure, Page, Series, Table, Verdict
-from openpts.procedures.kit.steps import ART, IOPS, MRT, THROUGHPUT
+from openpts.procedures.kit.steps import ART, MRT, THROUGHPUT
 from openpts.procedures.shared.methodology import fills_text, stimulus_words
-from openpts.procedures.shared.minutes_table import elapsed_cell, elapsed_column, minutes_axis
+from openpts.procedures.shared.minutes_table import list_minutes, minutes_axis, spread_columns
 from openpts.record.reader import Run
 from openpts.units import GB, format_duration, format_latency_ms
 from openpts.vocabulary.stimulus import Stimulus
@@ -24,9 +24,8 @@ from openpts_practice.benchmark_rows.tables import (
     figure_cell,
     passes_table,
 )
-from openpts_practice.sustained.claims import ClaimSource
-from openpts_practice.sustained.conditions import SustainedConditions
-from openpts_practice.sustained.results import ClaimResult, Pair
+from openpts_practice.sustained import SustainedConditions
+from openpts_practice.sustained.results import ClaimResult, ClaimSource, Pair
 
 _FRESH_COLOR, _SUSTAINED_COLOR = 2, 3
 _MEAN_COLOR, _SPREAD_COLOR = 2, 6
@@ -190,12 +189,13 @@ def load_page(measured: SustainedRun) -> Page:
     if not load.minutes:
         return page_of(name, absent="the load never began")
     time = minutes_axis(load.minutes)
-    shown = table(
+    shown = list_minutes(
         f"{name.id}-values",
         "Values plotted: mean of each minute, at its end",
-        Col(elapsed_column(time).label, lambda one: elapsed_cell(one[0].end_ns, time), width=0),
-        _LOAD_COLUMNS,
+        spread_columns("no whole interval", THROUGHPUT, ART, MRT),
         list(zip(load.minutes, load.spreads, strict=True)),
+        time=time,
+        end_ns=lambda one: one[0].end_ns,
         printed=_PRINTED_VALUES,
     )
     style = "mean" if len(load.minutes) > 1 else "measured"
@@ -213,26 +213,6 @@ def load_page(measured: SustainedRun) -> Page:
         f"{sentence.text}",
     )
     return page(name, plot.over(name, shown), sentence, shown)
-
-
-_Point = tuple[Minute, tuple[float, float] | None]
-"""A minute, and its lowest and highest interval (IOPS)."""
-
-
-def _minute(point: _Point) -> Minute:
-    return point[0]
-
-
-def _interval(label: str, end: int) -> Col[_Point]:
-    return Col(label, lambda one: cells.number_or("no whole interval", one[1] and one[1][end], 1))
-
-
-_LOAD_COLUMNS: Final = (
-    IOPS.column(_minute),
-    _interval("Lowest interval (IOPS)", 0),
-    _interval("Highest interval (IOPS)", 1),
-    *(metric.column(_minute) for metric in (THROUGHPUT, ART, MRT)),
-)
 
 
 def load_sentence(measured: SustainedRun) -> Verdict:

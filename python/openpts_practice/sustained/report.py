@@ -25,8 +25,7 @@ from openpts.vocabulary.facts import Facts
 from openpts.vocabulary.phase import Phase
 from openpts_practice.benchmark_rows.benchmark_profile import FigureUnit
 from openpts_practice.benchmark_rows.tables import MeasuredRow, measured_row, spread_verdicts, value_text
-from openpts_practice.sustained.claims import ClaimSource, claims_page, claims_verdict
-from openpts_practice.sustained.conditions import DATA_SHEET_FIGURES, Claim, SustainedConditions
+from openpts_practice.sustained import DATA_SHEET_FIGURES, Claim, SustainedConditions
 from openpts_practice.sustained.pages import (
     Load,
     SustainedRun,
@@ -35,7 +34,7 @@ from openpts_practice.sustained.pages import (
     load_sentence,
     ratio_page,
 )
-from openpts_practice.sustained.results import Pair, claim_result
+from openpts_practice.sustained.results import ClaimSource, Pair, claim_result, claims_page, claims_verdict
 
 _TITLE: Final = "Sustained Performance and Claims"
 _MOST_ON_COVER: Final = 16

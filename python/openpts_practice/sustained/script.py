@@ -41,7 +41,7 @@ from openpts_practice.benchmark_rows.rows import (
     row_steps,
     without_impossible_rows,
 )
-from openpts_practice.sustained.conditions import SustainedConditions
+from openpts_practice.sustained import SustainedConditions
 
 FRESH: Final = 1
 SUSTAINED: Final = 2

@@ -13,9 +13,17 @@ from openpts.pages.ticks import TimeAxis
 from openpts.procedures.kit.curve import OVER_TIME, Curve
 from openpts.procedures.shared.methodology import nothing_page
 from openpts.units import MB, NS_PER_S, format_duration
-from openpts_practice.thermal.phases import COLD, DUTY_CYCLE, NAMES, WARM, Load, ThermalRun
+from openpts_practice.thermal.phases import (
+    COLD,
+    DUTY_CYCLE,
+    NAMES,
+    RULE,
+    WARM,
+    Load,
+    ThermalRun,
+    load_verdict,
+)
 from openpts_practice.thermal.results import HeatPoint, merged
-from openpts_practice.thermal.words import RULE, load_verdict
 
 _COLD_COLOR, _WARM_COLOR, _TEMPERATURE_COLOR, _LIMIT_WITHIN_K = 2, 3, 3, 15
 _MOST_POINTS: Final = 1500

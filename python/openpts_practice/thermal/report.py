@@ -14,11 +14,10 @@ from openpts.procedures.shared.methodology import methodology, state_page
 from openpts.record.reader import Run
 from openpts.units import GB, MB, NS_PER_S, format_block_size, format_duration
 from openpts.vocabulary.better import Better
-from openpts_practice.thermal.conditions import ThermalConditions
+from openpts_practice.thermal import ThermalConditions
 from openpts_practice.thermal.pages import course_page, curves, duty_cycle_page, scatter_page
-from openpts_practice.thermal.phases import NAMES, Load, ThermalRun
+from openpts_practice.thermal.phases import NAMES, RULE, Load, ThermalRun, highest_temperature_c, load_verdict
 from openpts_practice.thermal.results import merged
-from openpts_practice.thermal.words import RULE, highest_temperature_c, load_verdict
 
 _TITLE: Final = "Thermal Throttling"
 

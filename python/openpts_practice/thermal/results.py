@@ -7,7 +7,7 @@ from enum import StrEnum
 from itertools import groupby
 from typing import Final
 
-from openpts.units import NS_PER_S, per_second
+from openpts.units import per_second
 
 SLOW_SHARE: Final = 0.8
 """A minute is slow below this share of the reference speed."""
@@ -132,7 +132,8 @@ def _split(evidence: Evidence, points: Sequence[HeatPoint], throttled: Sequence[
 def mean_bytes_per_s(points: Sequence[HeatPoint]) -> float | None:
     """Speed over all points together; None without any time."""
     elapsed_ns = _time_ns(points)
-    return sum(point.written_bytes for point in points) * NS_PER_S / elapsed_ns if elapsed_ns else None
+    written_bytes = sum(point.written_bytes for point in points)
+    return per_second(written_bytes, elapsed_ns) if elapsed_ns else None
 
 
 def _time_ns(points: Iterable[HeatPoint]) -> int:

@@ -41,7 +41,7 @@ from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import AccessPattern, Step, Stimulus
 from openpts.vocabulary.stop import Duration
 from openpts.vocabulary.workload import simple_workload
-from openpts_practice.thermal.conditions import ThermalConditions
+from openpts_practice.thermal import ThermalConditions
 from openpts_practice.thermal.results import (
     HeatPoint,
     counters_rose,

@@ -14,7 +14,7 @@ from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample, StepState
 from openpts.vocabulary.stimulus import Stimulus
 from openpts.vocabulary.trimmed_reads import TrimLimits, TrimmedReads
-from openpts_practice.trim.conditions import AFTER, BEFORE, BESIDE, TrimConditions
+from openpts_practice.trim import AFTER, BEFORE, BESIDE, TrimConditions
 
 FACTOR_LIMIT: Final = 2.0
 """Trims stall what takes so many times as long beside them, at the judged percentile."""

@@ -49,7 +49,7 @@ from openpts.vocabulary.stimulus import (
     Stream,
 )
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
-from openpts_practice.trim.conditions import AFTER, BEFORE, BESIDE, TrimConditions
+from openpts_practice.trim import AFTER, BEFORE, BESIDE, TrimConditions
 
 _LEAST_SIZE_BYTES: Final = 4 * KIB
 _WRITES_OUTSTANDING: Final = 32

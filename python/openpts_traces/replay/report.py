@@ -20,7 +20,7 @@ from openpts.vocabulary.condition_text import data_text
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.replay import Conflicts, Preparation, ReplayMode
 from openpts.vocabulary.stimulus import ActiveRange
-from openpts_traces.replay.conditions import ReplayConditions
+from openpts_traces.replay import ReplayConditions
 from openpts_traces.replay.results import ReplayResults, analyze
 from openpts_traces.trace_replay.conditions import TraceFile, trace_words
 from openpts_traces.trace_replay.pages import (

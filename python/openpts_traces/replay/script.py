@@ -28,7 +28,7 @@ from openpts.vocabulary.replay import ReplayMode
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Purge, Script, SetWriteCache
 from openpts.vocabulary.stimulus import ActiveRange, Step
 from openpts.vocabulary.stop import STREAMS_END
-from openpts_traces.replay.conditions import ReplayConditions
+from openpts_traces.replay import ReplayConditions
 from openpts_traces.trace_replay.conditions import Mapping, Prefill, TraceFile
 from openpts_traces.trace_replay.steps import in_sequence, replayed, written_once
 

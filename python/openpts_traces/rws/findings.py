@@ -6,7 +6,7 @@ from typing import Final
 from openpts.record.reader import Run
 from openpts.vocabulary.deviation import Deviation
 from openpts_traces.captured.ledger import CLAUSE, unchecked
-from openpts_traces.rws.conditions import PART_TITLES, Part
+from openpts_traces.rws import PART_TITLES, Part
 from openpts_traces.rws.results import RwsRun, rws_run
 
 _OF_PART: Final = {

@@ -26,8 +26,8 @@ from openpts_traces.captured.pages import (
 )
 from openpts_traces.characteristics.capture import CaptureStep
 from openpts_traces.characteristics.stream_map import MapStep
-from openpts_traces.rws.passes import PASS_FIGURES, pass_figures
 from openpts_traces.rws.results import Replay, RwsRun
+from openpts_traces.rws.streams import PASS_FIGURES, pass_figures
 
 _PASSES: Final = PlotName("rws-passes", "Plot X-RWS-5", "Replay-Native: Passes")
 _STEPS: Final = PlotName("rws-steps", "Plot X-RWS-6", "Replay-Native: Drive v Capture over Steps")

@@ -14,11 +14,11 @@ from openpts.record.reader import Run
 from openpts.units import format_duration
 from openpts_fio.fio_job.times import STREAM_MEASURES, stream_times, times_of_stream
 from openpts_traces.captured.pages import captured_map, map_page, workload_page
-from openpts_traces.rws.conditions import PART_TITLES
+from openpts_traces.rws import PART_TITLES
 from openpts_traces.rws.pages import alone_page, multi_pages, stream_figures
-from openpts_traces.rws.passes import pass_figures
 from openpts_traces.rws.replay_pages import drive_map, replay_pages, replay_sentence
 from openpts_traces.rws.results import RwsRun, rws_run
+from openpts_traces.rws.streams import pass_figures
 
 _MAP: Final = PlotName("rws-map", "Plot X-RWS-7", "Stream Map: Capture")
 _TITLE: Final = "Real-World Workload of a Capture: after the RWSW PTS, reading of openpts"

@@ -14,8 +14,8 @@ from openpts.vocabulary.sample import Measured, Sample
 from openpts.vocabulary.verdict import SteadyStateReport
 from openpts_fio.fio_job.streams import parts_of
 from openpts_traces.characteristics.capture import Capture, CaptureStream
-from openpts_traces.rws.conditions import Part, RwsConditions
-from openpts_traces.rws.passes import pass_figures
+from openpts_traces.rws import Part, RwsConditions
+from openpts_traces.rws.streams import pass_figures
 
 
 @dataclass(frozen=True, slots=True)

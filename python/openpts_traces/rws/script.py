@@ -33,9 +33,8 @@ from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import CycleFinished, Outcome, Purge, Script, ScriptPart, SetWriteCache
 from openpts.vocabulary.stimulus import Stream
 from openpts_traces.characteristics.capture import Capture
-from openpts_traces.rws.conditions import PART_TITLES, Part, RwsConditions
-from openpts_traces.rws.passes import PASS_FIGURES, pass_figures
-from openpts_traces.rws.streams import alone, composite, replayed
+from openpts_traces.rws import PART_TITLES, Part, RwsConditions
+from openpts_traces.rws.streams import PASS_FIGURES, alone, composite, pass_figures, replayed
 
 _MINUTE_NS: Final = 60 * NS_PER_S
 

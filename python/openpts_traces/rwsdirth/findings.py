@@ -7,7 +7,7 @@ from openpts.procedures.shared.demand.findings import Requirement, Requirements,
 from openpts.record.reader import Run
 from openpts.vocabulary.deviation import Deviation
 from openpts_traces.captured.ledger import CLAUSE, unchecked
-from openpts_traces.rwsdirth.conditions import RwsDemandConditions
+from openpts_traces.rwsdirth import RwsDemandConditions
 
 _USED: Final = (("RWS-DI-01", "demand variation of the composite, then histograms at operating points"),)
 _STEPS: Final = Requirement("RWS-DI-02", CLAUSE)

@@ -17,7 +17,7 @@ from openpts_traces.captured.pages import (
     workload_page,
 )
 from openpts_traces.characteristics.capture import Capture
-from openpts_traces.rwsdirth.conditions import RwsDemandConditions
+from openpts_traces.rwsdirth import RwsDemandConditions
 
 NAMES: Final = Names(
     prefix="rwsdirth",
@@ -51,7 +51,7 @@ def _title(demand: DemandRun) -> str:
 def _pages(demand: DemandRun) -> tuple[Page, ...]:
     """What the PTS has no plot for."""
     drive = [
-        DemandPoint(str(one.point), one.point.toio, one.iops, one.art_ns)
+        DemandPoint(str(one.point), one.point.toio, one.iops, one.mean_latency_ns)
         for one in demand.results.results.values()
     ]
     capture = _capture(demand)

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from openpts.procedures.shared.demand.script import demand_test, standard_demand
 from openpts.vocabulary.workload import DEFAULT
 from openpts_traces.captured.streams import composite_workload
-from openpts_traces.rwsdirth.conditions import RwsDemandConditions
+from openpts_traces.rwsdirth import RwsDemandConditions
 
 # Those of DIRTH; the capture is the operator's, and the workload is made of it for a device.
 standard_conditions: Final = standard_demand(RwsDemandConditions, DEFAULT)

@@ -4,7 +4,7 @@ from openpts.procedures.kit.spread import spread_deviations
 from openpts.record.reader import Run
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.phase import Phase
-from openpts_traces.score.conditions import ScoreConditions
+from openpts_traces.score import ScoreConditions
 from openpts_traces.score.results import analyze
 
 

@@ -13,7 +13,7 @@ from openpts.procedures.shared.methodology import NO_STEADY_STATE, methodology, 
 from openpts.record.reader import Run
 from openpts.vocabulary.better import Better
 from openpts.vocabulary.phase import Phase
-from openpts_traces.score.conditions import ScoreConditions
+from openpts_traces.score import ScoreConditions
 from openpts_traces.score.pages import (
     OVER_MS,
     fidelity_page,

@@ -8,7 +8,7 @@ from openpts.analysis.run_comparison import Quality, RunSet
 from openpts.vocabulary.better import Better
 from openpts.vocabulary.replay import TraceScore, trace_score
 from openpts.vocabulary.sample import Sample
-from openpts_traces.score.conditions import FULL, Case, Idle, Load, ScoreConditions
+from openpts_traces.score import FULL, Case, Idle, Load, ScoreConditions
 from openpts_traces.trace_replay.passes import Pass, passes_of, score_of
 
 

@@ -36,7 +36,7 @@ from openpts.vocabulary.requests import (
 )
 from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.stop import STREAMS_END
-from openpts_traces.score.conditions import Background, Case, Idle, ScoreConditions, full_set
+from openpts_traces.score import Background, Case, Idle, ScoreConditions, full_set
 from openpts_traces.score.results import passes_to_add, score_of_sample
 from openpts_traces.trace_replay.steps import in_sequence, replayed, written_once
 

@@ -7,7 +7,7 @@ import pytest
 from openpts.record.reader import read_run
 from openpts.vocabulary.phase import Phase
 from tests.device.openpts_process import openpts
-from tests.support.job_subjects import CLONE
+from tests.support.subject_files import CLONE
 
 JOB = """
 [global]

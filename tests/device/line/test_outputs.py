@@ -14,14 +14,15 @@ from typing import Any, Final, get_args, get_type_hints, is_typeddict
 import click
 import pytest
 from click.testing import CliRunner
-from docs.interface_schemas import EVENTS, OF_COMMANDS, OUTPUTS, RUN, WRITTEN_BY_HAND
+from docs.interface_schemas import OF_COMMANDS
+from docs.schema_files import EVENTS, OUTPUTS, RUN, WRITTEN_BY_HAND
 from jsonschema_rs import Draft202012Validator
 from msgspec.structs import replace
 
 from openpts.cli.main import cli
 from openpts.errors import EngineUnavailableError
 from openpts.procedures.registry import PROCEDURES
-from openpts.record.lot import read_lot, write_lot
+from openpts.record.batch import read_batch, write_batch
 from openpts.record.suite import SuiteState
 from openpts.runner import suite as runner_suite
 from openpts.runner.events import StepFinished
@@ -30,7 +31,7 @@ from openpts_fio.engine.process import find_fio
 from openpts_traces.cli import trace_characterize
 from openpts_traces.recipes import recipes
 from tests.device.openpts_process import openpts
-from tests.simulated.practice.test_resume import Killed, killed, nth
+from tests.simulated.killed_run import Killed, killed, nth
 from tests.support.command_tree import all_commands
 from tests.support.openpts_command import COMMAND
 from tests.support.oracle_presets import write_oracle
@@ -152,26 +153,26 @@ def _resume(at: Place) -> Iterator[_Document]:
     patch.setattr(runner_suite, "run_test", lambda *order: run_test(*order[:2], [*order[2], in_suite]))
     at.printed("run", "all", at.drive, "--tests", "tp", *_SHORT, "--out", suite)
     yield at.printed("resume", cut, "--no-report")
-    yield _lot(at, "lot-to-resume")
-    lot = read_lot(at.folder / "lot-to-resume")
-    first, last = lot.entries
-    shutil.rmtree(at.folder / "lot-to-resume" / last.folder)
+    yield _batch(at, "batch-to-resume")
+    batch = read_batch(at.folder / "batch-to-resume")
+    first, last = batch.entries
+    shutil.rmtree(at.folder / "batch-to-resume" / last.folder)
     waiting = replace(last, state=SuiteState.WAITING, exit_code=None)
-    write_lot(at.folder / "lot-to-resume", replace(lot, entries=(first, waiting), ended_at=None))
-    yield at.printed("resume", at.folder / "lot-to-resume", "--no-report")
+    write_batch(at.folder / "batch-to-resume", replace(batch, entries=(first, waiting), ended_at=None))
+    yield at.printed("resume", at.folder / "batch-to-resume", "--no-report")
 
 
-def _lot(at: Place, name: str) -> _Document:
+def _batch(at: Place, name: str) -> _Document:
     return at.printed("run", "tp", at.drive, at.drive, *_SHORT, "--out", at.folder / name)
 
 
 def _run(at: Place) -> Iterator[_Document]:
     yield at.printed("run", "tp", at.drive, *_SHORT, "--out", "run", "--require-steady")
-    yield _lot(at, "lot")
+    yield _batch(at, "batch")
 
 
 def _population(at: Place) -> Iterator[_Document]:
-    _lot(at, "drives")
+    _batch(at, "drives")
     yield at.printed("population", "drives")
 
 
@@ -210,14 +211,14 @@ def _verify(at: Place) -> Iterator[_Document]:
     report = at.folder / "one" / "report.json"
     report.write_text(report.read_text().replace("tp", "iops", 1))
     yield at.printed("verify", "one")
-    _lot(at, "lot-to-verify")
-    yield at.printed("verify", "lot-to-verify")
+    _batch(at, "batch-to-verify")
+    yield at.printed("verify", "batch-to-verify")
 
 
 def _conformance(at: Place) -> Iterator[_Document]:
     yield from _words("conformance one", "conformance one --guide tkperf")(at)
-    _lot(at, "lot-to-judge")
-    yield at.printed("conformance", "lot-to-judge")
+    _batch(at, "batch-to-judge")
+    yield at.printed("conformance", "batch-to-judge")
 
 
 def _words(*commands: str) -> Callable[[Place], Iterator[_Document]]:

@@ -26,13 +26,14 @@ from openpts.vocabulary.people import People
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.purge import PurgeChoice
 from openpts_fio.fio_job.conditions import FioJob
-from openpts_fio.fiosynth.conditions import FiosynthConditions, Suite, SuiteWorkload
-from openpts_fio.workload.conditions import RoundFigure, WorkloadConditions
+from openpts_fio.fiosynth import FiosynthConditions
+from openpts_fio.fiosynth.suite import Suite, SuiteWorkload
+from openpts_fio.workload import RoundFigure, WorkloadConditions
 from tests.device import openpts_process
 from tests.device.openpts_process import Ended
 from tests.simulated.whole_tests import run_whole
-from tests.support.job_subjects import CLONE
 from tests.support.oracle_presets import write_oracle
+from tests.support.subject_files import CLONE
 
 MS = 1_000_000
 TWO = FioJob(

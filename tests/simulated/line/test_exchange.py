@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from docs.interface_schemas import EVENTS, RUN, schemas
+from docs.interface_schemas import schemas
+from docs.schema_files import EVENTS, RUN
 from jsonschema_rs import Draft202012Validator, Registry
 
 from openpts.errors import LimitError
@@ -19,13 +20,13 @@ from openpts.procedures.registry import PROCEDURES
 from openpts.record.reader import read_run
 from openpts.report.sources import read_for_report
 from openpts.report.summary import summarize
+from openpts.runner.event_stream import EventStream
 from openpts.runner.events import ProgramEnded, ProgramStarted
 from openpts.runner.run import run_test
-from openpts_line.exchange.event_stream import EventStream
 from openpts_line.exchange.ocp_diag import OcpDiagStream
 from tests.device.openpts_process import openpts
+from tests.simulated.killed_run import ordered
 from tests.simulated.line.test_export import check_fio_outputs, check_other_forms
-from tests.simulated.practice.test_resume import ordered
 from tests.support.openpts_command import COMMAND
 from tests.support.oracle_presets import write_oracle
 

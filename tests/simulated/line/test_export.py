@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
-from docs.interface_schemas import TABLES
+from docs.schema_files import TABLES
 
 from openpts.cli.main import cli
 from openpts.errors import RecordError, UsageError
@@ -28,7 +28,7 @@ from openpts.report.sources import read_for_report
 from openpts.runner.run import run_test
 from openpts.vocabulary.people import People
 from openpts_line.exchange.junit import Case, CaseOutcome, junit_xml
-from tests.simulated.practice.test_resume import ordered
+from tests.simulated.killed_run import ordered
 from tests.support.stream_runs import measured, stored
 from tests.support.synthetic_run import Synthetic, write_synthetic_run
 

@@ -5,31 +5,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
-from docs.interface_schemas import RUN
+from docs.schema_files import RUN
 from jsonschema_rs import Draft202012Validator
 from syrupy.assertion import SnapshotAssertion
 
-from openpts.cli.main import cli
 from openpts.errors import LimitError, NotSteadyError, NoVerdictError, OpenptsError, RecordError, UsageError
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_manifest, read_run
 from openpts.report.summary import summarize
 from openpts.vocabulary.drive_class import DriveClass
 from tests.device.openpts_process import openpts
+from tests.support.limited_runs import ALLOW, TARGET, invoke
 from tests.support.oracle_presets import write_oracle
 from tests.support.shortened_runs import run_whole
 
-ALLOW = 'allow = ["deviations", "not steady"]\n'
-TARGET = "sim:enterprise-tlc?capacity=4GB"
 PRESET = Path(__file__).parents[3] / "python/openpts/simulation/presets/enterprise-tlc.toml"
 QUICK = ("--quick", "--no-report", "--seed", "1")
-
-
-def invoke(*words: object) -> tuple[OpenptsError | None, str]:
-    result = CliRunner().invoke(cli, list(map(str, words)), standalone_mode=False)
-    assert result.exception is None or isinstance(result.exception, OpenptsError), result.output
-    return result.exception, result.output
 
 
 def run_tp(place: Path, limits: str, *more: object) -> tuple[OpenptsError | None, str]:

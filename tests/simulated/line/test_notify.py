@@ -1,13 +1,10 @@
 """Messages about a run: what is sent to a service that exists, fails, hangs, or is not there."""
 
-import json
 import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,7 +15,8 @@ from openpts.runner.events import LimitsJudged, ProgramEnded
 from openpts.runner.run import run_test
 from openpts.vocabulary.limit import JudgedLimit, Judgement
 from openpts_line.exchange.notify import Message, Messages, Notifier, notifier, services_in
-from tests.simulated.practice.test_resume import ordered, small
+from tests.simulated.killed_run import ordered, small
+from tests.support.message_service import Service
 
 SECRET = "s3cret-token"
 
@@ -34,31 +32,6 @@ def test_a_verdict_says_what_was_found(judgement: Judgement, kind: str) -> None:
     assert (message.kind.value, message.title) == (kind, f"openpts: limits: 1 {judgement}")
     kept = judgement is Judgement.PASS
     assert message.body == ("" if kept else f"{judgement}: {limit.name} {limit.limit}: measured 5.5 IOPS")
-
-
-class Service(ThreadingHTTPServer):
-    """Answers with an error the first ``failures`` times."""
-
-    def __init__(self, failures: int = 0) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.failures, self.received = failures, list[dict[str, Any]]()
-
-
-class Handler(BaseHTTPRequestHandler):
-    server: Service
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        if self.server.failures:
-            self.server.failures -= 1
-            self.send_error(503)
-            return
-        self.server.received.append(json.loads(body))
-        self.send_response(200)
-        self.end_headers()
-
-    def log_message(self, *_: object) -> None:
-        """Nothing."""
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from openpts.fields.conditions import Conditions
 from openpts.pages.measure import Measured
 from openpts.pages.model import Report, Row
-from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
+from openpts.procedures.pts.wsat import WriteSaturationConditions
 from openpts.procedures.registry import procedure_of
 from openpts.record.reader import Run
 from openpts.report.build import build_report

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from docs.interface_schemas import ARCHIVE_TABLES
+from docs.schema_files import ARCHIVE_TABLES
 from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import fs, parquet
@@ -48,8 +48,8 @@ from openpts_many.archive.engine import Engine
 from openpts_many.archive.store import Store
 from openpts_many.archive.tables import RUN_VIEW, columns_of_archive, parquet_bytes
 from tests.device.openpts_process import openpts
+from tests.simulated.killed_run import ordered
 from tests.simulated.one_point import run_one_point
-from tests.simulated.practice.test_resume import ordered
 from tests.support.openpts_command import COMMAND
 from tests.support.s3_server import KEYS_A_PAGE, SERVERS, Variables, missing_swift
 

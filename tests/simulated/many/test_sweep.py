@@ -20,7 +20,7 @@ from openpts_many.sweep.axes import Axis, combinations
 from openpts_many.sweep.point import Point
 from openpts_many.sweep.sweep import Progress, SweepFolder, SweptPoint, run_sweep
 from tests.device.openpts_process import openpts
-from tests.simulated.practice.test_resume import ordered
+from tests.simulated.killed_run import ordered
 from tests.support.openpts_command import COMMAND
 from tests.support.processes import of_session, until
 

@@ -29,7 +29,7 @@ from openpts.vocabulary.facts import Fact
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.stimulus import ActiveRange
-from openpts_practice.lifetime.conditions import LifetimeConditions, StopOn
+from openpts_practice.lifetime import LifetimeConditions, StopOn
 from tests.simulated.whole_tests import run_whole
 from tests.support.endurance_presets import write_forgetful_drive
 from tests.support.oracle_presets import CAPACITY_BYTES, write_oracle

@@ -23,7 +23,7 @@ from openpts.vocabulary.sample import DRIVE_ENERGY, DRIVE_HOST_WRITES, DRIVE_MED
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.verdict import TrackingVariable
 from openpts_line.compare.contenders import Entry, compare_runs
-from openpts_practice.fill.conditions import FillConditions
+from openpts_practice.fill import FillConditions
 from tests.simulated.one_point import run_one_point
 from tests.simulated.whole_tests import run_whole
 

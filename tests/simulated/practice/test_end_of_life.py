@@ -13,7 +13,7 @@ from openpts.report.build import build_report
 from openpts.report.summary import summarize
 from openpts.report.times import default_date
 from openpts.vocabulary.drive_class import DriveClass
-from openpts_practice.lifetime.conditions import StopOn
+from openpts_practice.lifetime import StopOn
 from tests.simulated.whole_tests import run_whole
 from tests.support.endurance_presets import write_short_lived
 from tests.support.oracle_presets import CAPACITY_BYTES, write_oracle

@@ -13,7 +13,7 @@ from openpts.runner.order import Adjust
 from openpts.simulation.presets import load_preset
 from openpts.units import GB
 from openpts.vocabulary.drive_class import DriveClass
-from openpts_practice.fill.conditions import FillConditions
+from openpts_practice.fill import FillConditions
 from tests.simulated.whole_tests import run_whole
 from tests.support.oracle_presets import CAPACITY_BYTES, write_oracle
 

@@ -13,7 +13,7 @@ from openpts.report.build import build_report
 from openpts.report.summary import summarize
 from openpts.report.times import default_date
 from openpts.vocabulary.drive_class import DriveClass
-from openpts_practice.lifetime.conditions import LifetimeConditions
+from openpts_practice.lifetime import LifetimeConditions
 from tests.simulated.whole_tests import run_whole
 from tests.support.endurance_presets import RATED_ERASES, write_worn_drive
 

@@ -20,8 +20,8 @@ from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import StepState
 from openpts_practice.benchmark_rows.conditions import FreeSpace
 from openpts_practice.benchmark_rows.profiles import BENCHMARKS, SHORT
-from openpts_practice.benchmarks.conditions import BenchmarksConditions
-from openpts_practice.precon.conditions import DriveState, PreconConditions
+from openpts_practice.benchmarks import BenchmarksConditions
+from openpts_practice.precon import DriveState, PreconConditions
 from openpts_practice.precon.states import comparisons_of
 from tests.simulated.whole_tests import run_whole
 from tests.support.oracle_presets import write_oracle

@@ -14,7 +14,7 @@ from openpts.record.reader import Run
 from openpts.report.summary import summarize
 from openpts.units import NS_PER_MS, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
-from openpts_practice.qos.conditions import Limit, Operation, QosConditions
+from openpts_practice.qos import Limit, Operation, QosConditions
 from tests.simulated.whole_tests import run_whole
 from tests.support.oracle_presets import write_oracle
 from tests.support.queue_theory import highest_load, share_answered_within

@@ -1,6 +1,5 @@
 """A run on a simulated drive that was killed and goes on ends with the figures of one that was left alone."""
 
-import random
 import shutil
 import sqlite3
 from collections.abc import Callable, Sequence
@@ -18,7 +17,6 @@ from openpts.cli.suite import run_all
 from openpts.device.guard.consent import Consent
 from openpts.errors import InterruptedRunError, RecordError, RunFailedError, TargetError, UsageError
 from openpts.fields.conditions import Conditions
-from openpts.fields.time_scale import at_time_scale
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.kit.standing import state_sentence
 from openpts.procedures.registry import PROCEDURES
@@ -43,55 +41,17 @@ from openpts.runner.events import (
 from openpts.runner.order import Order
 from openpts.runner.resumed_run import Resumption
 from openpts.runner.run import FinishedRun, run_test
-from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import Fact
-from openpts.vocabulary.people import People
 from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.purpose import Purpose
 from openpts_practice.benchmark_rows.profiles import BENCHMARKS
-from openpts_practice.benchmarks.conditions import BenchmarksConditions
-from tests.support.job_subjects import with_subject
+from openpts_practice.benchmarks import BenchmarksConditions
+from tests.simulated.killed_run import Killed, killed, nth, ordered, small
 from tests.support.oracle_presets import write_oracle
 from tests.support.page_blocks import rows, tables, texts
-from tests.support.shortened_runs import SMALL
 
 SCALES = {"hir": 0.01, "benchmarks": 0.01, "lifetime": 0.01, "hdd": 0.01, "thermal": 0.02}
 SAMPLED = {"tp", "thermal", "fiosynth"}  # rounds in several cycles; readings of the log between steps
-
-
-def ordered(test: str, folder: Path, target: str = SMALL) -> Order:
-    return Order(
-        target=target,
-        drive_class=DriveClass.ENTERPRISE,
-        adjust=lambda conditions: at_time_scale(with_subject(conditions), SCALES.get(test, 0.004)),
-        consent=Consent(),
-        purge_choice=PurgeChoice.AUTO,
-        people=People(),
-        command_line=("run", test, target),
-        folder=folder,
-        seed=5,
-    )
-
-
-class Killed:
-    """Keeps what a kill would leave at a step that any of them is with the same chance, or at a moment."""
-
-    def __init__(
-        self, folder: Path, kept: Path, *, seed: str = "", at: Callable[[Event], bool] | None = None
-    ):
-        self._folder, self._kept, self._at = folder, kept, at
-        self._random, self._steps = random.Random(seed), 0
-
-    def on_event(self, event: Event) -> None:
-        if self._at is not None:
-            if self._at(event) and not self._kept.exists():
-                shutil.copytree(self._folder, self._kept)
-        elif isinstance(event, StepFinished):
-            self._steps += 1
-            if self._random.randrange(self._steps) == 0:
-                shutil.rmtree(self._kept, ignore_errors=True)
-                shutil.copytree(self._folder, self._kept)
 
 
 def resumed(folder: Path, listeners: Any = (), target: str | None = None, **accepted: bool) -> Run:
@@ -148,32 +108,6 @@ def test_any_test_killed_at_any_step_ends_as_if_it_had_not_been(tmp_path: Path, 
     first, second = after.manifest.attempts
     assert (first.end, second.end, second.idle_ns) == (RunState.RUNNING, None, None)
     assert second.steps == len(before.steps)
-
-
-def small(tmp_path: Path, test: str = "tp", errors: str = "") -> Order:
-    """A run of a second on a drive that follows a script; throughput has two cycles."""
-    preset = write_oracle(tmp_path, [1000, 900.5, 950], every=3, extra=errors)
-    order = ordered(test, tmp_path / "whole", f"sim:{preset}?seed=42")
-    return replace(order, adjust=lambda conditions: at_time_scale(conditions, 1 / 500))
-
-
-def killed(tmp_path: Path, at: Callable[[Event], bool], test: str = "tp") -> tuple[Run, Run]:
-    """The run that a kill at an event leaves, and the same one undisturbed."""
-    order, cut = small(tmp_path, test), tmp_path / "cut"
-    run_test(PROCEDURES[test], order, [Killed(tmp_path / "whole", cut, at=at).on_event])
-    return read_run(cut), read_run(tmp_path / "whole", interval_histograms=True)
-
-
-def nth(kind: type[Event], number: int) -> Callable[[Event], bool]:
-    """When the event of a kind comes for the n-th time."""
-    seen = 0
-
-    def at(event: Event) -> bool:
-        nonlocal seen
-        seen += isinstance(event, kind)
-        return isinstance(event, kind) and seen == number
-
-    return at
 
 
 def stopped(at: Callable[[Event], bool]) -> Callable[[Event], None]:

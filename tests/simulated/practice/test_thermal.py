@@ -15,7 +15,7 @@ from openpts.report.times import default_date
 from openpts.units import KIB, MB
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
-from openpts_practice.thermal.conditions import ThermalConditions
+from openpts_practice.thermal import ThermalConditions
 from tests.simulated.whole_tests import run_whole
 from tests.support.endurance_presets import THROTTLED_FACTOR, WRITE_COMMAND_S, write_hot_drive
 

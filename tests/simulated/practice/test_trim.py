@@ -11,7 +11,7 @@ from openpts.report.summary import summarize
 from openpts.units import GIB, KIB, MIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.trimmed_reads import Promise
-from openpts_practice.trim.conditions import TrimConditions
+from openpts_practice.trim import TrimConditions
 from tests.simulated.whole_tests import run_whole
 from tests.support.oracle_presets import write_oracle
 

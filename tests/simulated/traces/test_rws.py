@@ -29,10 +29,11 @@ from openpts_traces.characteristics.capture import (
     StreamPattern,
     capture_of,
 )
-from openpts_traces.rws.conditions import Part, RwsConditions
+from openpts_traces.rws import Part, RwsConditions
 from tests.simulated.whole_tests import run_whole
-from tests.support.job_subjects import CAPTURE, SECOND_NS, WEB
+from tests.support.job_subjects import CAPTURE, SECOND_NS
 from tests.support.oracle_presets import write_oracle
+from tests.support.subject_files import WEB
 
 RECIPE = Path(__file__).parents[3] / "rust" / "trace" / "recipes" / "office.toml"
 READS = CaptureStream(StreamKind.READ, StreamPattern.RANDOM, 4096, 700, 700 * 4096)

@@ -18,7 +18,7 @@ from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
 from openpts_line.compare.contenders import Entry, compare_runs
 from openpts_traces.characteristics.capture import Capture, CaptureStream, StreamKind, StreamPattern
-from openpts_traces.rwsdirth.conditions import RwsDemandConditions
+from openpts_traces.rwsdirth import RwsDemandConditions
 from tests.simulated.whole_tests import run_whole
 from tests.support.job_subjects import CAPTURE
 from tests.support.oracle_presets import write_oracle

@@ -23,7 +23,7 @@ from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply
 from openpts_line.compare.build import build_comparison
 from openpts_line.compare.contenders import Entry, compare_runs
-from openpts_traces.score.conditions import Background, Idle, ScoreConditions
+from openpts_traces.score import Background, Idle, ScoreConditions
 from openpts_traces.trace_replay.conditions import TraceFile
 from tests.simulated.whole_tests import run_whole
 from tests.support.oracle_presets import write_oracle

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace as with_changes
 
-from openpts.procedures.pts.xsr.results import analyze_cross_stimulus
+from openpts.procedures.kit.steps import THROUGHPUT
+from openpts.procedures.pts.xsr.results import GroupSummary, analyze_cross_stimulus
 from openpts.units import MB, NS_PER_S
 from openpts.vocabulary.sample import NOTHING, CpuShares, Interval, OperationSample, Sample, StepState
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
@@ -53,6 +54,11 @@ def group(start_ns: int, rates_mb_per_s: Sequence[int], mean_ns: int = 1000) -> 
     ]
 
 
+def peak(summary: GroupSummary) -> float:
+    best = summary.peak(THROUGHPUT)
+    return 0 if best is None else best.bandwidth_bytes_per_s
+
+
 FIRST = [600] * 20 + [500] * 80
 THIRD = [100, 250, 400, 450, 474, 480, 499, 500, 510, 505]
 START = 5 * NS_PER_S
@@ -68,9 +74,9 @@ def three_groups() -> list[list[Sample]]:
 def test_groups_have_averages_and_peaks() -> None:
     first, second, third = analyze_cross_stimulus(three_groups(), MINUTE_NS).groups
     assert first.bandwidth_bytes_per_s == pytest.approx(520 * MB)
-    assert first.peak_bandwidth_bytes_per_s == pytest.approx(600 * MB)
-    assert (second.art_ns, second.mrt_ns) == (300, 9000)
-    assert third.peak_bandwidth_bytes_per_s == pytest.approx(510 * MB)
+    assert peak(first) == pytest.approx(600 * MB)
+    assert (second.mean_latency_ns, second.max_latency_ns) == (300, 9000)
+    assert peak(third) == pytest.approx(510 * MB)
     assert [len(g.minutes) for g in (first, second, third)] == [100, 50, 10]
     assert (first.start_ns, third.start_ns) == (0, 150 * MINUTE_NS + 2 * NS_PER_S)
 
@@ -84,7 +90,7 @@ def test_a_rest_of_a_minute_is_no_peak() -> None:
     follower = with_changes(step, intervals=(rest,), elapsed_ns=2 * NS_PER_S)
     results = analyze_cross_stimulus([first, second, [step, follower]], MINUTE_NS)
     assert len(results.groups[2].minutes) == 11
-    assert results.groups[2].peak_bandwidth_bytes_per_s == pytest.approx(510 * MB)
+    assert peak(results.groups[2]) == pytest.approx(510 * MB)
     assert results.peak_recovery_ns == 9 * MINUTE_NS + 2 * NS_PER_S
 
 
@@ -95,9 +101,10 @@ def test_processor_use_is_weighed_by_time() -> None:
     cpus = CpuShares(0, 10, 2, 0), CpuShares(0, 50, 6, 0)
     parts = [with_changes(step, cpu=cpu) for step, cpu in zip((long, short), cpus, strict=True)]
     (summary,) = analyze_cross_stimulus([parts], MINUTE_NS).groups
-    assert (summary.cpu_sys_pct, summary.cpu_iowait_pct) == (20, 3)
+    assert summary.cpu is not None
+    assert (summary.cpu.sys_pct, summary.cpu.iowait_pct) == (20, 3)
     (without,) = analyze_cross_stimulus([[parts[0], short]], MINUTE_NS).groups
-    assert without.cpu_sys_pct is None
+    assert without.cpu is None
 
 
 @pytest.mark.proves("PTS-XSR-22")

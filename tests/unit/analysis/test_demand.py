@@ -6,18 +6,19 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.procedures.pts.dirth.script import standard_conditions
-from openpts.procedures.shared.demand.operating_points import (
-    MeasuredPoint,
+from openpts.procedures.shared.demand.results import (
+    DemandResults,
     OperatingPoint,
+    analyze_demand,
     choose_points,
     operating_points,
 )
-from openpts.procedures.shared.demand.results import DemandResults, analyze_demand, measure_point
 from openpts.units import NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.sample import NOTHING, CpuShares, OperationSample, Sample, StepState
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import Duration
+from tests.support.made_up_demand import Point
 
 CONDITIONS = replace(standard_conditions(DriveClass.ENTERPRISE, 1), tcs=(4, 2, 1), qds=(2, 1))
 POINTS = operating_points(CONDITIONS.tcs, CONDITIONS.qds)
@@ -63,10 +64,11 @@ def test_results_are_means_over_the_window() -> None:
     assert found.iops == 402
     assert list(found.iops_by_round) == [202, 302, 402, 502, 602]
     latencies = [2 * NS_PER_S // iops for iops in found.iops_by_round]
-    assert found.art_ns == pytest.approx(sum(latencies) / 5)
-    assert found.mrt_ns == 2 * max(2 * NS_PER_S // iops for iops in (202, 302, 402, 502, 602))
+    assert found.mean_latency_ns == pytest.approx(sum(latencies) / 5)
+    assert found.max_latency_ns == 2 * max(2 * NS_PER_S // iops for iops in (202, 302, 402, 502, 602))
     assert found.bandwidth_bytes_per_s == pytest.approx(402 * 8192)
-    assert found.cpu_sys_pct == 5
+    assert found.cpu is not None
+    assert found.cpu.sys_pct == 5
     assert not results.steady
     assert results.iops_by_round(results.tracked) == tuple(100 * number + 8 for number in range(1, 8))
 
@@ -106,18 +108,9 @@ def test_the_knee_is_where_response_times_exceed_twice_the_first() -> None:
     assert analyzed(5, lambda _number, point: 1000 * point.toio).knee_toio() is None
 
 
-def test_a_share_of_cpu_needs_every_round() -> None:
-    point = OperatingPoint(1, 1)
-    with_one_missing = [measured(point, 10), measured(point, 10, cpu_pct=None)]
-    assert measure_point(point, with_one_missing).cpu_sys_pct is None
-    with pytest.raises(ValueError, match="at least one round"):
-        measure_point(point, [])
-
-
 def test_no_point_between_is_taken_twice() -> None:
     points = [
-        MeasuredPoint(OperatingPoint(tc, 1), iops, 1e6)
-        for tc, iops in ((32, 100.0), (8, 52.0), (4, 48.0), (1, 10.0))
+        Point(OperatingPoint(tc, 1), iops, 1e6) for tc, iops in ((32, 100.0), (8, 52.0), (4, 48.0), (1, 10.0))
     ]
     chosen = choose_points(points, art_limit_ns=5_000_000, plateau_pct=1, mid_points=5)
     # 25 and 40 are nearest to 48, the others to what is left
@@ -128,7 +121,7 @@ def test_no_point_between_is_taken_twice() -> None:
 
 
 def test_a_point_without_an_io_has_no_response_time_below_the_limit() -> None:
-    silent = MeasuredPoint(OperatingPoint(2, 1), 0.0, None)
-    slow = MeasuredPoint(OperatingPoint(1, 1), 10.0, 9e6)
+    silent = Point(OperatingPoint(2, 1), 0.0, None)
+    slow = Point(OperatingPoint(1, 1), 10.0, 9e6)
     chosen = choose_points([silent, slow], art_limit_ns=5_000_000, plateau_pct=1, mid_points=1)
     assert (chosen.maximum, chosen.below_art_limit) == (slow, False)

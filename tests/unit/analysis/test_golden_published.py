@@ -13,15 +13,15 @@ from scipy import stats
 from openpts.analysis.comparison import gain_pct, relative_standard_error_pct, share_pct
 from openpts.analysis.saturation import TrackedStep, analyze_saturation
 from openpts.analysis.steady_state import judge
+from openpts.procedures.kit.steps import THROUGHPUT
 from openpts.procedures.pts.hir.results import summarize_segment
 from openpts.procedures.pts.xsr.results import analyze_cross_stimulus
-from openpts.procedures.shared.rounds.matrix import measure_cell
+from openpts.procedures.shared.rounds.results import MatrixCell
 from openpts.units import KIB, MB, MIB, NS_PER_MS, NS_PER_S, format_latency_ms, parse_size_bytes
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Measured, Sample
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
-from openpts.vocabulary.stop import Duration, SteadyFigure
-from openpts.vocabulary.verdict import figure_of
+from openpts.vocabulary.stop import Duration
 from tests.unit.procedures.pts.trace.player import Drive
 from tests.unit.procedures.pts.trace.scenario import play
 
@@ -60,7 +60,7 @@ def cells(table: dict[str, Any], field: str) -> list[tuple[float, str, float]]:
 
 
 def throughput_mb_per_s(measured: Measured) -> float:
-    return figure_of(SteadyFigure.THROUGHPUT, measured)
+    return THROUGHPUT.value(measured) or 0.0
 
 
 @pytest.mark.parametrize("source", [SPECIFICATION, TKPERF], ids=["specification", "tkperf"])
@@ -69,7 +69,7 @@ def test_iops_tables(source: dict[str, Any]) -> None:
     table = cells(source["iops"], "iops_by_kib")
     assert len(table) == 56
     for kib, rw_mix, iops in table:
-        cell = measure_cell([sample(iops, kib, rw_mix)] * 5)
+        cell = MatrixCell((sample(iops, kib, rw_mix),) * 5)
         assert f"{cell.iops:.1f}" == f"{iops:.1f}"
 
 
@@ -90,8 +90,8 @@ def test_a_minute_of_large_blocks_has_too_few_ios_for_five_nines() -> None:
     for kib, rw_mix, art_ms in cells(table, "art_ms_by_kib"):
         # Little's law gives the IOPS that the table leaves out
         iops = Fraction(toio * 1000) / Fraction(str(art_ms))
-        cell = measure_cell([sample(str(iops), kib, rw_mix, tc_qd=(table["tc"], table["qd"]))] * 5)
-        assert cell.art_ns == pytest.approx(art_ms * NS_PER_MS, rel=1e-6)
+        cell = MatrixCell((sample(str(iops), kib, rw_mix, tc_qd=(table["tc"], table["qd"])),) * 5)
+        assert cell.mean_latency_ns == pytest.approx(art_ms * NS_PER_MS, rel=1e-6)
         enough = art_ms <= table["enough_for_five_nines_up_to_ms"]
         assert (cell.tail.mean_of_rounds_ns is not None) == enough
         short += not enough
@@ -110,10 +110,10 @@ def test_latency_table() -> None:
         ):
             at_rate = sample(iops, kib, rw_mix)
             slowest = _with_latencies(at_rate, art_ms, mrt_ms)
-            cell = measure_cell([slowest, *[_with_latencies(at_rate, art_ms, 0.9 * mrt_ms)] * 4])
+            cell = MatrixCell((slowest, *[_with_latencies(at_rate, art_ms, 0.9 * mrt_ms)] * 4))
             assert cell.iops == pytest.approx(iops)
-            assert cell.art_ns == pytest.approx(art_ms * NS_PER_MS, rel=1e-6)
-            assert cell.mrt_ns == round(mrt_ms * NS_PER_MS)
+            assert cell.mean_latency_ns == pytest.approx(art_ms * NS_PER_MS, rel=1e-6)
+            assert cell.max_latency_ns == round(mrt_ms * NS_PER_MS)
             assert cell.tail.mean_of_rounds_ns is not None
             fewest.append(cell.tail.fewest_ios)
     assert min(fewest) == table["fewest_ios_in_a_minute"]
@@ -153,9 +153,9 @@ def test_idle_recovery_table() -> None:
         assert summary is not None
         # active time alone counts: with its idle time, wait state 10 would have an eleventh of its IOPS
         assert summary.iops == pytest.approx(iops)
-        assert summary.mrt_ns == round(mrt_ms * NS_PER_MS)
-        assert summary.art_ns is not None
-        assert summary.iops * summary.art_ns / NS_PER_S == pytest.approx(outstanding, abs=0.005)
+        assert summary.max_latency_ns == round(mrt_ms * NS_PER_MS)
+        assert summary.mean_latency_ns is not None
+        assert summary.iops * summary.mean_latency_ns / NS_PER_S == pytest.approx(outstanding, abs=0.005)
         summaries.append(summary)
     ratios = [summary.iops / summaries[0].iops for summary in summaries]
     assert ratios == pytest.approx(table["iops_ratio_to_baseline"], abs=5e-5)
@@ -193,12 +193,14 @@ def test_cross_stimulus_table() -> None:
     assert first.iops == pytest.approx(known["iops"], abs=0.01)
     assert first.bandwidth_bytes_per_s / MB == pytest.approx(known["mb_per_s"], abs=0.01)
     # what is printed as MB/s is base 2: average, average and peak
-    shown = (first.bandwidth_bytes_per_s, second.bandwidth_bytes_per_s, third.peak_bandwidth_bytes_per_s)
+    peak = third.peak(THROUGHPUT)
+    assert peak is not None
+    shown = [one.bandwidth_bytes_per_s for one in (first, second, peak)]
     assert [round(bytes_per_s / MIB) for bytes_per_s in shown] == table["printed_bandwidth"]
-    assert [group.art_ns for group in results.groups] == pytest.approx(
+    assert [group.mean_latency_ns for group in results.groups] == pytest.approx(
         [art_ms * NS_PER_MS for art_ms in table["art_ms"]], rel=1e-6
     )
-    assert [group.mrt_ns for group in results.groups] == [
+    assert [group.max_latency_ns for group in results.groups] == [
         round(mrt_ms * NS_PER_MS) for mrt_ms in table["mrt_ms"]
     ]
     # by the clock, from the end of the second segment on, and not by counting minutes
@@ -209,7 +211,7 @@ def test_cross_stimulus_table() -> None:
 @pytest.mark.proves("TKP-SS-02")
 def test_tkperf_windows_give_its_cells() -> None:
     window = WINDOWS[TKPERF["iops"]["window"]]
-    cell = measure_cell([sample(iops) for iops in window["values"]])
+    cell = MatrixCell(tuple(sample(iops) for iops in window["values"]))
     assert cell.iops == TKPERF["iops"]["iops_by_kib"][4][-1] == 444696
     assert min(cell.deviations_pct) == pytest.approx(-9.9158, abs=5e-5)
     assert cell.range_pct == pytest.approx(window["expected"]["range_pct_of_average"], abs=5e-5)

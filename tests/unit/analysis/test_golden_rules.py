@@ -9,8 +9,7 @@ import pytest
 import yaml
 
 from openpts.analysis.latency import ios_needed
-from openpts.procedures.shared.demand.operating_points import (
-    MeasuredPoint,
+from openpts.procedures.shared.demand.results import (
     OperatingPoint,
     choose_points,
     operating_points,
@@ -20,6 +19,7 @@ from openpts.units import NS_PER_MS, NS_PER_S
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import Duration
+from tests.support.made_up_demand import Point
 from tests.unit.procedures.pts.trace.player import Drive
 from tests.unit.procedures.pts.trace.scenario import CAPACITY_BYTES, STEADY, play, settling
 from tests.unit.procedures.pts.trace.table import load
@@ -28,14 +28,13 @@ VECTORS = yaml.safe_load((Path(__file__).parents[2] / "data/rule_vectors.yaml").
 CHOICES = VECTORS["operating_points"]
 
 
-def measured(points: Sequence[Sequence[float]]) -> list[MeasuredPoint]:
+def measured(points: Sequence[Sequence[float]]) -> list[Point]:
     return [
-        MeasuredPoint(OperatingPoint(int(tc), int(qd)), iops, art_ms * NS_PER_MS)
-        for tc, qd, iops, art_ms in points
+        Point(OperatingPoint(int(tc), int(qd)), iops, art_ms * NS_PER_MS) for tc, qd, iops, art_ms in points
     ]
 
 
-def choose(points: list[MeasuredPoint], mid_points: int = 1) -> Any:
+def choose(points: list[Point], mid_points: int = 1) -> Any:
     return choose_points(points, art_limit_ns=5 * NS_PER_MS, plateau_pct=1, mid_points=mid_points)
 
 

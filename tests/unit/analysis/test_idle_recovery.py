@@ -54,9 +54,9 @@ def cycles(counts: list[int], *, late_ns: int = 0, drain_ns: int = 0) -> list[Sa
 def test_each_access_is_logged_at_its_end_over_its_active_time() -> None:
     found = accesses(cycles([500, 1000]), ON_NS, 7 * NS_PER_S)
     assert [access.ended_ns for access in found] == [5 * NS_PER_S, 20 * NS_PER_S]
-    assert [access.iops for access in found] == [100, 200]
-    assert [access.art_ns for access in found] == [1000, 1000]
-    assert [access.mrt_ns for access in found] == [5000, 5000]
+    assert [access.sample.iops for access in found] == [100, 200]
+    assert [access.sample.mean_latency_ns for access in found] == [1000, 1000]
+    assert [access.sample.max_latency_ns for access in found] == [5000, 5000]
 
 
 def test_the_pause_is_from_the_last_answer_to_the_next_request() -> None:
@@ -78,8 +78,8 @@ def test_a_segment_weighs_its_accesses_by_their_ios() -> None:
     summary = summarize_segment([few, many], ON_NS)
     assert summary is not None
     assert summary.iops == 100
-    assert summary.art_ns == (100 * 9000 + 900 * 1000) / 1000
-    assert summary.mrt_ns == 70_000
+    assert summary.mean_latency_ns == (100 * 9000 + 900 * 1000) / 1000
+    assert summary.max_latency_ns == 70_000
 
 
 def test_percentiles_of_the_accesses_are_those_of_numpy() -> None:
@@ -87,7 +87,7 @@ def test_percentiles_of_the_accesses_are_those_of_numpy() -> None:
     summary = summarize_segment(cycles(counts), ON_NS)
     assert summary is not None
     low, high = numpy.percentile([ios / 5 for ios in counts], [5, 95])
-    assert (summary.low_iops, summary.high_iops) == (pytest.approx(low), pytest.approx(high))
+    assert [summary.low_iops, summary.high_iops] == pytest.approx([low, high])
 
 
 def test_few_accesses_have_no_percentiles_and_none_have_no_summary() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from openpts.procedures.pts.tp.results import last_pass
+from openpts.procedures.pts.tp.pages import last_pass
 from openpts.units import GB, MB
 from tests.unit.analysis.test_cross_stimulus import group
 

@@ -4,11 +4,11 @@ from msgspec.structs import replace as with_changes
 
 from openpts.analysis import rounds as rounds_module
 from openpts.analysis.rounds import (
-    by_round,
     complete_rounds,
     judge_window,
     measurement_window,
 )
+from openpts.procedures.kit.steps import IOPS
 from openpts.vocabulary import verdict as verdict_module
 from openpts.vocabulary.sample import Sample, StepState
 from openpts.vocabulary.stimulus import AccessPattern, OperationWeights, Step
@@ -115,7 +115,7 @@ def test_a_variable_that_was_not_measured_is_not_judged() -> None:
     missing = TrackingVariable(AccessPattern.SEQUENTIAL, 4096, 0)
     rounds = complete_rounds(numbered([100] * 5), POINTS)
     assert judge_window(rounds, measurement_window(5, None), [missing]) == (None,)
-    assert by_round(rounds, missing.point, SteadyFigure.IOPS) == ()
+    assert IOPS.of_rounds(rounds, missing.point) == ()
 
 
 def test_a_variable_is_judged_by_its_own_figure() -> None:

@@ -23,7 +23,7 @@ from openpts.vocabulary.command_run import (
 )
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.requests import CycleFinished
-from openpts_app.app.conditions import AppConditions
+from openpts_app.app import AppConditions
 from openpts_app.app.results import Bound, bound_of, results_of
 
 _TEST = PROCEDURES["app"]

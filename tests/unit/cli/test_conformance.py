@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from openpts.batch.batch_runner import new_batch
 from openpts.cli.conformance import ConformanceDocument, conformance_command, print_conformance
 from openpts.conformance.catalogue import catalogue
 from openpts.conformance.conformance import conformance_of, count_line
 from openpts.errors import RecordError
-from openpts.lot.lot_runner import new_lot
-from openpts.record.lot import write_lot
+from openpts.record.batch import write_batch
 from openpts.record.reader import read_run
 from openpts.record.suite import Suite, SuiteEntry, SuiteState, write_suite
 from openpts.record.writer import DATABASE_NAME
@@ -120,24 +120,24 @@ def test_a_guide_is_shown_by_itself(folder: Path) -> None:
 
 
 @pytest.fixture
-def lot(tmp_path: Path) -> Path:
+def batch(tmp_path: Path) -> Path:
     """Two runs, of which the second deviates, and a drive that was refused."""
-    lot = new_lot([RunRequest(run_id=name, test_words=("iops",), target=f"sim:{name}") for name in "abc"])
-    write_synthetic_run(tmp_path / "lot" / lot.entries[0].folder, Synthetic())
-    write_synthetic_run(tmp_path / "lot" / lot.entries[1].folder, Synthetic(deviations=(SHORTER,)))
-    write_lot(tmp_path / "lot", lot)
-    return tmp_path / "lot"
+    batch = new_batch([RunRequest(run_id=name, test_words=("iops",), target=f"sim:{name}") for name in "abc"])
+    write_synthetic_run(tmp_path / "batch" / batch.entries[0].folder, Synthetic())
+    write_synthetic_run(tmp_path / "batch" / batch.entries[1].folder, Synthetic(deviations=(SHORTER,)))
+    write_batch(tmp_path / "batch", batch)
+    return tmp_path / "batch"
 
 
-def test_a_lot_is_all_of_its_runs(lot: Path) -> None:
-    printed = json.loads(invoke(str(lot), "--json", "--only", "deviated"))
+def test_a_batch_is_all_of_its_runs(batch: Path) -> None:
+    printed = json.loads(invoke(str(batch), "--json", "--only", "deviated"))
     assert printed["schema"] == "openpts.conformance-runs/1"
     rows = [[row["id"] for row in run["requirements"]] for run in printed["runs"]]
     assert rows == [[], ["PTS-IOPS-14"]]
-    assert printed["runs"][0] == json.loads(invoke(str(lot / "1-a"), "--json", "--only", "deviated"))
-    alone = [invoke(str(lot / name)) for name in ("1-a", "2-b")]
-    assert invoke(str(lot)) == "\n".join(alone)
-    guided = json.loads(invoke(str(lot), "--json", "--guide", "tkperf"))["runs"]
+    assert printed["runs"][0] == json.loads(invoke(str(batch / "1-a"), "--json", "--only", "deviated"))
+    alone = [invoke(str(batch / name)) for name in ("1-a", "2-b")]
+    assert invoke(str(batch)) == "\n".join(alone)
+    guided = json.loads(invoke(str(batch), "--json", "--guide", "tkperf"))["runs"]
     assert [run["guide"] for run in guided] == ["tkperf", "tkperf"]
 
 
@@ -153,17 +153,17 @@ def test_a_suite_is_all_of_its_runs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("as_json", [True, False])
-def test_a_run_of_a_lot_that_can_t_be_read_takes_none_of_the_others_with_it(lot: Path, as_json: bool) -> None:
-    (lot / "1-a" / DATABASE_NAME).write_bytes(b"x" * 4096)
-    words = [str(lot), *["--json"] * as_json]
+def test_a_run_of_a_batch_that_can_t_be_read_takes_no_other_with_it(batch: Path, as_json: bool) -> None:
+    (batch / "1-a" / DATABASE_NAME).write_bytes(b"x" * 4096)
+    words = [str(batch), *["--json"] * as_json]
     done = CliRunner().invoke(conformance_command, words)
     assert isinstance(done.exception, RecordError)
     assert done.exception.exit_code == 8
-    assert str(done.exception).startswith(f"1 of 2 runs of {lot} can't be judged: ")
+    assert str(done.exception).startswith(f"1 of 2 runs of {batch} can't be judged: ")
     if as_json:
         printed = json.loads(done.stdout)
         assert [run["schema"] for run in printed["runs"]] == ["openpts.error/1", "openpts.conformance/1"]
-        assert str(lot / "1-a") in printed["runs"][0]["error"]
+        assert str(batch / "1-a") in printed["runs"][0]["error"]
         assert (printed["exit_code"], printed["error"]) == (8, str(done.exception))
     else:
         assert "required 1 min 0 s per step; used 2.00 s per step" in done.stdout

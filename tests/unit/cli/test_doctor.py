@@ -8,7 +8,7 @@ import jsonschema
 import msgspec
 import pytest
 from click.testing import CliRunner
-from docs.interface_schemas import OUTPUTS
+from docs.schema_files import OUTPUTS
 from rich.console import Console
 
 from openpts.cli.doctor import Audit, audit_text, changes_text, doctor

@@ -26,8 +26,8 @@ from syrupy.assertion import SnapshotAssertion
 from openpts.cli.first_pages import EXAMPLES, FIRST_EXAMPLES, example_of
 from openpts.cli.main import cli, main
 from tests.support.command_tree import all_commands
-from tests.support.job_subjects import CLONE, WEB
 from tests.support.openpts_command import COMMAND
+from tests.support.subject_files import CLONE, WEB
 from tests.support.transcript import Transcript
 
 TREE = dict(all_commands())

@@ -1,8 +1,7 @@
 """What is worked out of a run while it goes on: rates, shares, and the time that is left."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from openpts.cli.log_lines import now_line, time_text
 from openpts.cli.progress import RunProgress

@@ -100,6 +100,13 @@ def test_what_a_drive_lacks_is_refused_with_what_it_has(server: SystemRoots) -> 
         chosen("ata-sanitize-block", server, NO, YES, ELSEWHERE, YES, YES)
 
 
+def test_an_array_that_cannot_be_purged_is_told_what_to_do_with_its_members(tmp_path: Path) -> None:
+    array = BlockDevice(tmp_path / "devices/virtual/block/md0", SystemRoots(sys=tmp_path, dev=Path("/dev")))
+    (array.folder / "md").mkdir(parents=True)
+    with pytest.raises(PurgeError, match=r"purge the members of the array, create it .* --purge none$"):
+        choose(PurgeChoice.AUTO, array, frozenset(), lambda _: [(DISCARD, NO)])
+
+
 def test_an_order_keeps_its_order(server: SystemRoots) -> None:
     found = chosen("discard,nvme-format,nvme-sanitize-block", server, NO, YES, ELSEWHERE, YES, YES)
     assert found == ChosenMethods((DISCARD, SANITIZE), (PurgeAttempt("nvme-format", "says no"),))

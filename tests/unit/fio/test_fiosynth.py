@@ -17,10 +17,10 @@ from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.stimulus import OperationWeights
 from openpts_fio.fio_job.conditions import by_name
-from openpts_fio.fiosynth.conditions import Suite
 from openpts_fio.fiosynth.script import script, standard_conditions
+from openpts_fio.fiosynth.suite import Suite
 from openpts_fio.fiosynth.suite_file import read_suite
-from tests.support.job_subjects import CLONE
+from tests.support.subject_files import CLONE
 
 PEERS = Path(os.environ.get("OPENPTS_PEERS", "none")) / "fiosynth"
 SUITES = sorted(path.name for path in (PEERS / "wkldsuites").iterdir()) if PEERS.is_dir() else []

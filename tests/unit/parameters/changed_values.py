@@ -1,15 +1,14 @@
 """A value for each parameter of each test that no test has as its standard."""
 
-from collections.abc import Mapping
 from typing import Any, Final
 
 from openpts.fields.workload_table import WorkloadTable
-from openpts_practice.sustained.conditions import ClaimsTable
-from tests.support.job_subjects import CLONE, TRACE, WEB
+from openpts.procedures.registry import PROCEDURES
+from tests.support.subject_files import CLONE, SMALL_TRACE, WEB
 
 OWN_WORKLOAD: Final = WorkloadTable(name="mail", block_sizes={"4KiB": 70, "64KiB": 30}, read_pct=60)
 
-CHANGED: Final[Mapping[str, Any]] = {
+CHANGED: Final[dict[str, Any]] = {
     "stop_on": "failed-write",
     "time_scale": "1/60",
     "step_seconds": 1.5,
@@ -88,7 +87,6 @@ CHANGED: Final[Mapping[str, Any]] = {
     "repeats": 2,
     "late_pct": 3.0,
     "burst_seconds": 7,
-    "claims": ClaimsTable(random_write_iops=70_000, sequential_read_mb_per_s=3500),
     "cool_c": 35.0,
     "longest_cooling_seconds": 70,
     "look_seconds": 7,
@@ -136,8 +134,8 @@ CHANGED: Final[Mapping[str, Any]] = {
     "most_warm_runs": 9,
     "limit": 77,
     "figure_better": "higher",
-    "trace": TRACE.path,
-    "also": [f"{TRACE.path}?region=50-100&mapping=compact", TRACE.path],
+    "trace": str(SMALL_TRACE),
+    "also": [f"{SMALL_TRACE!s}?region=50-100&mapping=compact", str(SMALL_TRACE)],
     "mode": "afap",
     "speed": "1/2",
     "max_idle_seconds": 0.025,
@@ -157,6 +155,11 @@ CHANGED: Final[Mapping[str, Any]] = {
     "idle": ["25ms"],
     "background": "recipe:backup",
 }
+"""By the parameter's name; a table of claims is a type of a plug-in's."""
+if "sustained" in PROCEDURES:
+    from openpts_practice.sustained import ClaimsTable
+
+    CHANGED["claims"] = ClaimsTable(random_write_iops=70_000, sequential_read_mb_per_s=3500)
 
 
 def changed_value(parameter: str, standard: Any) -> Any:

@@ -12,7 +12,7 @@ from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, CycleFinished, Purge, SetWriteCache
 from openpts.vocabulary.stimulus import ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration
-from openpts_practice.fill.conditions import IdleTime
+from openpts_practice.fill import IdleTime
 from openpts_practice.fill.script import REWRITE_STEPS, standard_conditions
 from openpts_practice.fill.script import script as fill_test
 from tests.unit.procedures.pts.trace.player import Drive

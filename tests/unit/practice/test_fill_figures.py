@@ -45,7 +45,8 @@ def test_break_points_of_a_fill() -> None:
     assert (found.cache_end, found.collection_start) == found.falls
     assert found.last_rate_from_bytes == 70 * STEP_BYTES
     assert found.written_bytes == 100 * STEP_BYTES
-    assert [segment.bytes_per_s / MB for segment in found.segments] == pytest.approx([2000, 500, 250])
+    rates = [segment.bandwidth_bytes_per_s / MB for segment in found.segments]
+    assert rates == pytest.approx([2000, 500, 250])
 
 
 def test_the_step_in_which_the_cache_ends_is_in_no_segment() -> None:
@@ -112,7 +113,7 @@ def test_the_mean_of_a_segment_is_bytes_over_time() -> None:
     """A GB at 1000 MB/s and one at 960 MB/s take 1 s and 1.041667 s."""
     (segment,) = course(1000, 960).segments
     assert (segment.start_bytes, segment.end_bytes) == (0, 2 * STEP_BYTES)
-    assert segment.bytes_per_s == pytest.approx(2000 * MB / (1 + 1 / 0.96))
+    assert segment.bandwidth_bytes_per_s == pytest.approx(2000 * MB / (1 + 1 / 0.96))
 
 
 def test_a_level_fill_has_no_break_points() -> None:
@@ -147,12 +148,12 @@ def test_the_envelope_is_that_of_whole_intervals() -> None:
         for index, (length_ns, amount) in enumerate(zip(lengths, amounts, strict=True))
     )
     (point,) = course_of([step(400, intervals)]).points
-    assert (point.lowest_bytes_per_s, point.highest_bytes_per_s) == (350 * MB, 450 * MB)
+    assert list(point.spread_bytes_per_s or ()) == [350 * MB, 450 * MB]
     (bare,) = course(400).points
-    assert bare.lowest_bytes_per_s is None
+    assert bare.spread_bytes_per_s is None
     # a step that ends within its first interval has none that tells more than its mean
     (short,) = course_of([step(4000, intervals[2:])]).points
-    assert short.lowest_bytes_per_s is None
+    assert short.spread_bytes_per_s is None
 
 
 USUAL = course(*[150, 120] * 10)

@@ -16,7 +16,7 @@ from openpts.vocabulary.requests import Apply, CycleFinished, Purge
 from openpts.vocabulary.sample import IoFailure, StepState
 from openpts.vocabulary.stimulus import ActiveRange, Step
 from openpts.vocabulary.stop import ByteAmount, Duration
-from openpts_practice.lifetime.conditions import Continued, StopOn
+from openpts_practice.lifetime import Continued, StopOn
 from openpts_practice.lifetime.script import (
     A_HANDFUL,
     standard_conditions,

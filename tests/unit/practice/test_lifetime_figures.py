@@ -10,6 +10,7 @@ from openpts.vocabulary.sample import NOTHING, IoErrors, IoFailure, OperationSam
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount
 from openpts_practice.lifetime.results import (
+    SPEED,
     DriveCycle,
     drive_cycle,
     stretches,
@@ -43,8 +44,8 @@ def cycle(number: int, wear: float, **log: float) -> DriveCycle:
 
 def test_a_cycle_puts_its_steps_together() -> None:
     found = cycle(3, 1.0)
-    assert (found.write.bytes, found.write.bytes_per_s, found.write.max_latency_ns) == (3000, 75, 90)
-    assert (found.read.bytes, found.read.bytes_per_s, found.read.max_latency_ns) == (3000, 600, 20)
+    assert (found.write.bytes, SPEED.of(found.write), found.write.max_latency_ns) == (3000, 75, 90)
+    assert (found.read.bytes, SPEED.of(found.read), found.read.max_latency_ns) == (3000, 600, 20)
     assert (found.errors, found.failure, found.complete) == (0, None, True)
 
 
@@ -77,7 +78,7 @@ def test_a_cycle_that_failed_has_no_read_and_counts_its_errors() -> None:
     )
     found = drive_cycle(1, [sample(0, 10, 1000, 50), bad], {})
     assert (found.complete, found.errors, found.failure) == (False, 4, failure)
-    assert found.read.bytes_per_s is None
+    assert SPEED.of(found.read) is None
     assert wear_points([found], {"percentage_used_pct": 7.0}) == ((0, 7.0),)
 
 
@@ -96,7 +97,7 @@ def test_a_stretch_spans_five_per_cent_of_wear() -> None:
     assert [s.wear_pct for s in found] == [16, 20, 26]
     assert [s.media_errors for s in found] == [2, 2, 3]
     assert [s.spare_pct for s in found] == [97, 95, 92]
-    assert found[0].write.bytes_per_s == 75
+    assert SPEED.of(found[0].write) == 75
     assert found[0].write.bytes == 9000
     assert found[2].write_amplification is None
 

@@ -14,7 +14,7 @@ from openpts.procedures.kit.ledger import deviations, shortened
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.registry import PROCEDURES, PTS
 from openpts.vocabulary.drive_class import DriveClass
-from tests.support.job_subjects import with_subject
+from tests.support.subject_files import with_subject
 from tests.unit.parameters.changed_values import changed_value
 
 NAMES = [name for name in PROCEDURES if name not in PTS]

@@ -16,7 +16,7 @@ from openpts.vocabulary.stimulus import Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
 from openpts_practice.benchmark_rows.conditions import FreeSpace
 from openpts_practice.benchmark_rows.profiles import BENCHMARKS, SHORT
-from openpts_practice.precon.conditions import DriveState, PreconConditions
+from openpts_practice.precon import DriveState, PreconConditions
 from openpts_practice.precon.script import order_of, possible_on, standard_conditions
 from openpts_practice.precon.script import script as precon_test
 from tests.unit.procedures.pts.trace.player import Drive, Played

@@ -19,7 +19,7 @@ from openpts_practice.benchmark_rows.benchmark_profile import BenchmarkProfile, 
 from openpts_practice.benchmark_rows.conditions import FreeSpace
 from openpts_practice.benchmark_rows.profiles import BENCHMARKS, POPULAR
 from openpts_practice.benchmark_rows.rows import range_of
-from openpts_practice.benchmarks.conditions import BenchmarksConditions
+from openpts_practice.benchmarks import BenchmarksConditions
 from openpts_practice.benchmarks.script import possible_on, standard_conditions
 from openpts_practice.benchmarks.script import script as benchmarks_test
 from tests.unit.practice.benchmark_tables import (

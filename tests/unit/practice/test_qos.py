@@ -18,10 +18,9 @@ from openpts.vocabulary.requests import Apply, CycleFinished, Purge, SetWriteCac
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import ActiveRange, ClosedLoop, FixedRate, Poisson, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration
-from openpts_practice.qos.conditions import Limit, Operation, QosConditions
-from openpts_practice.qos.points import Point, ios_for, points_of
+from openpts_practice.qos import Limit, Operation, QosConditions
+from openpts_practice.qos.points import MOST_MEASUREMENTS, Bracket, Point, bracket_of, ios_for, points_of
 from openpts_practice.qos.script import load_step, script, standard_conditions
-from openpts_practice.qos.search import MOST_MEASUREMENTS, Bracket, bracket_of
 from tests.support.queueing_drive import QueueingDrive
 
 CAPACITY_BYTES = 1000 * MIB

@@ -6,8 +6,8 @@ from openpts.runner.simulated_device import SimulatedDevice
 from openpts.simulation.presets import load_preset
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.purpose import Purpose
-from openpts_practice.sustained.claims import claims_page
 from openpts_practice.sustained.report import claims_of
+from openpts_practice.sustained.results import claims_page
 from openpts_practice.sustained.script import standard_conditions
 
 

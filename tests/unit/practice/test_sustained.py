@@ -15,7 +15,7 @@ from openpts.vocabulary.stimulus import ActiveRange, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
 from openpts.vocabulary.workload import WORKLOADS
 from openpts_practice.benchmark_rows.profiles import BENCHMARKS
-from openpts_practice.sustained.conditions import SustainedConditions
+from openpts_practice.sustained import SustainedConditions
 from openpts_practice.sustained.script import possible_on, standard_conditions
 from openpts_practice.sustained.script import script as sustained_test
 from tests.unit.procedures.pts.trace.player import Drive, Played

@@ -10,7 +10,7 @@ from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, BlockSize, S
 from openpts.vocabulary.stop import Duration
 from openpts_practice.benchmark_rows.benchmark_profile import FigureUnit, ProfileRow
 from openpts_practice.benchmark_rows.tables import MeasuredRow
-from openpts_practice.sustained.conditions import DATA_SHEET_FIGURES, Claim
+from openpts_practice.sustained import DATA_SHEET_FIGURES, Claim
 from openpts_practice.sustained.results import (
     HELD_INTERVALS,
     ClaimResult,

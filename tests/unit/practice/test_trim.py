@@ -11,7 +11,7 @@ from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, Purge, ReadTrimmed
 from openpts.vocabulary.stimulus import ActiveRange, FixedRate, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
-from openpts_practice.trim.conditions import AFTER, BEFORE, BESIDE
+from openpts_practice.trim import AFTER, BEFORE, BESIDE
 from openpts_practice.trim.script import at_scale, points, possible_on, standard_conditions
 from openpts_practice.trim.script import script as trim_test
 from tests.unit.procedures.pts.trace.player import Drive, Played

@@ -1,6 +1,5 @@
 """A run folder holds what was put in, whole, whatever happens to the process or the folder."""
 
-import json
 import os
 import shutil
 import signal
@@ -22,7 +21,7 @@ from openpts.procedures.pts.iops.script import standard_conditions
 from openpts.record import reader as reader_module
 from openpts.record.manifest import Manifest, RunState
 from openpts.record.reader import read_manifest, read_run, stored_run
-from openpts.record.writer import CHECKSUM_SECTION, DATABASE_NAME, RunWriter, checksum_of
+from openpts.record.writer import CHECKSUM_SECTION, DATABASE_NAME, RunWriter
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import (
@@ -49,8 +48,6 @@ from openpts.vocabulary.sample import (
 )
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, BlockSize, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration
-from openpts_practice.benchmarks import script as profile
-from openpts_practice.precon import script as precon
 from tests.support.processes import die, dies
 
 HOSTILE = "<b>\"'; DROP TABLE step; #import ü 漢"
@@ -423,37 +420,6 @@ def test_a_name_that_is_no_utf_8_is_refused_in_a_sentence(tmp_path: Path) -> Non
     command_line = ("openpts", "run", "iops", "file:\udcff")
     with pytest.raises(RecordError, match="can't write the record in"):
         RunWriter.create(tmp_path / "run", replace(manifest(), command_line=command_line))
-
-
-def test_a_run_of_benchmarks_opens_under_the_name_it_had_before(tmp_path: Path) -> None:
-    conditions = profile.standard_conditions(DriveClass.CLIENT, 1)
-    RunWriter.create(tmp_path / "run", replace(manifest(), conditions=conditions)).close()
-    with closing(sqlite3.connect(tmp_path / "run" / DATABASE_NAME)) as database, database:
-        stored = dict(database.execute("SELECT section, json FROM manifest"))
-        assert stored["conditions"].count('"test":"benchmarks"') == 1
-        stored["conditions"] = stored["conditions"].replace('"test":"benchmarks"', '"test":"profile"')
-        del stored[CHECKSUM_SECTION]
-        stored[CHECKSUM_SECTION] = checksum_of(stored)
-        rows = [(text, section) for section, text in stored.items()]
-        database.executemany("UPDATE manifest SET json = ? WHERE section = ?", rows)
-    assert read_run(tmp_path / "run").manifest.conditions == conditions
-
-
-def test_a_comparison_of_states_opens_with_the_one_benchmark_it_had_before(tmp_path: Path) -> None:
-    conditions = precon.standard_conditions(DriveClass.CLIENT, 1)
-    RunWriter.create(tmp_path / "run", replace(manifest(), conditions=conditions)).close()
-    with closing(sqlite3.connect(tmp_path / "run" / DATABASE_NAME)) as database, database:
-        stored = dict(database.execute("SELECT section, json FROM manifest"))
-        content = json.loads(stored["conditions"])
-        (content["benchmark"],) = content.pop("benchmarks")
-        for added in ("entropies_pct", "leave_free", "sector_bytes"):
-            del content[added]
-        stored["conditions"] = json.dumps(content)
-        del stored[CHECKSUM_SECTION]
-        stored[CHECKSUM_SECTION] = checksum_of(stored)
-        rows = [(text, section) for section, text in stored.items()]
-        database.executemany("UPDATE manifest SET json = ? WHERE section = ?", rows)
-    assert read_run(tmp_path / "run").manifest.conditions == conditions
 
 
 def test_a_kill_while_the_record_is_made_leaves_one_that_is_empty(

@@ -3,7 +3,7 @@
 import pytest
 
 from openpts.pages.model import Figure, Table, points_of
-from openpts.procedures.pts.xsr.conditions import CrossStimulusConditions
+from openpts.procedures.pts.xsr import CrossStimulusConditions
 from openpts.procedures.pts.xsr.pages import transition_page
 from openpts.procedures.pts.xsr.results import analyze_cross_stimulus
 from openpts.procedures.registry import PTS

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from openpts.batch.batch_runner import new_batch
 from openpts.cli.main import cli
 from openpts.errors import RecordError, UsageError
-from openpts.lot.lot_runner import new_lot
-from openpts.record.lot import write_lot
+from openpts.record.batch import write_batch
 from openpts.record.suite import Suite, SuiteEntry, SuiteState, write_suite
 from openpts.report.checksums import file_faults
 from openpts.report.record_files import record_files
@@ -228,24 +228,24 @@ def _table(run: Path, table_id: str) -> dict[str, list[dict[str, dict[str, str]]
     return next(block for page in report["back"] for block in page["blocks"] if block.get("id") == table_id)
 
 
-def test_the_reports_of_a_lot_are_verified_each(tmp_path: Path) -> None:
+def test_the_reports_of_a_batch_are_verified_each(tmp_path: Path) -> None:
     """All of them, whatever is wrong with the first."""
-    lot = new_lot([RunRequest(run_id=name, test_words=("iops",), target=f"sim:{name}") for name in "abc"])
-    first, second = (tmp_path / "lot" / entry.folder for entry in lot.entries[:2])  # the last was refused
+    batch = new_batch([RunRequest(run_id=name, test_words=("iops",), target=f"sim:{name}") for name in "abc"])
+    first, second = (tmp_path / "batch" / entry.folder for entry in batch.entries[:2])  # the last was refused
     for run in (first, second):
         write_synthetic_run(run, Synthetic(rounds=5, steady_round=5))
-    write_lot(tmp_path / "lot", lot)
+    write_batch(tmp_path / "batch", batch)
     assert openpts("report", second, "--no-html", "--no-pdf", "--no-csv").exit_code == 0
     missing, alone = openpts("verify", first, "--json"), openpts("verify", second, "--json")
-    done = openpts("verify", tmp_path / "lot", "--json")
+    done = openpts("verify", tmp_path / "batch", "--json")
     printed = json.loads(done.stdout)
     assert [one["report"] for one in printed["reports"]] == [f"{first}/report.json", f"{second}/report.json"]
     assert printed["reports"][0]["error"] == str(missing.exception)
     assert printed["reports"][1] == json.loads(alone.stdout)
     assert isinstance(done.exception, RecordError)
     assert (printed["exit_code"], printed["error"]) == (8, str(done.exception))
-    words = openpts("verify", tmp_path / "lot")
+    words = openpts("verify", tmp_path / "batch")
     assert isinstance(words.exception, RecordError)
-    assert str(words.exception).startswith(f"1 of 2 reports of {tmp_path / 'lot'} are not confirmed by")
+    assert str(words.exception).startswith(f"1 of 2 reports of {tmp_path / 'batch'} are not confirmed by")
     assert words.stdout.splitlines()[-1] == f"{second}/report.json: every value matches the record"
-    assert isinstance(openpts("verify", tmp_path / "lot", first).exception, UsageError)
+    assert isinstance(openpts("verify", tmp_path / "batch", first).exception, UsageError)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from openpts.pages.model import Figure, Verdict
-from openpts.procedures.shared.interface_limit import interface_limit
+from openpts.procedures.shared.steady_state_pages import interface_limit
 from openpts.report.build import build_report
 from openpts.vocabulary.facts import Fact
 from tests.support.made_up_run import made_up_run

@@ -9,7 +9,7 @@ from msgspec.structs import replace as with_changes
 from openpts.analysis.latency import encode_counts
 from openpts.fields.conditions import Conditions
 from openpts.pages.model import Figure, Report, Verdict, points_of
-from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
+from openpts.procedures.pts.wsat import WriteSaturationConditions
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run, StepRecord
 from openpts.report.build import build_report

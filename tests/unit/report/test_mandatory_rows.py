@@ -14,8 +14,8 @@ from openpts.errors import RecordError
 from openpts.fields.conditions import Conditions
 from openpts.pages.model import Figure, Page, Report, Section, Table
 from openpts.procedures.kit.standing import Standing
-from openpts.procedures.pts.iops.conditions import IopsConditions
-from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
+from openpts.procedures.pts.iops import IopsConditions
+from openpts.procedures.pts.wsat import WriteSaturationConditions
 from openpts.procedures.registry import PROCEDURES, procedure_of
 from openpts.report.build import build_report
 from openpts.report.run_part import missing_plots

@@ -11,7 +11,7 @@ from syrupy.assertion import SnapshotAssertion
 from openpts.analysis.steady_state import judge
 from openpts.pages.model import Figure, Report, Table, Verdict, points_of
 from openpts.plots.vega_lite import vega_lite_spec
-from openpts.procedures.shared.metric import IOPS
+from openpts.procedures.kit.steps import IOPS
 from openpts.procedures.shared.window_page import _judgements, determination_table
 from openpts.record.reader import StepRecord, read_run
 from openpts.report.build import build_report

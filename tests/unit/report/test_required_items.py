@@ -9,8 +9,8 @@ from msgspec.structs import replace as with_changes
 from openpts.fields.field import fields_of
 from openpts.pages.model import Report, Table, Verdict
 from openpts.procedures.kit.ledger import deviations
-from openpts.procedures.pts.iops.conditions import IopsConditions
-from openpts.procedures.pts.xsr.conditions import CrossStimulusConditions
+from openpts.procedures.pts.iops import IopsConditions
+from openpts.procedures.pts.xsr import CrossStimulusConditions
 from openpts.procedures.registry import PROCEDURES, PTS
 from openpts.record.reader import Run
 from openpts.report.build import build_report

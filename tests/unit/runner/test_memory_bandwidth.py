@@ -17,10 +17,10 @@ from openpts import _native
 from openpts.device.block_device import BlockDevice
 from openpts.host.memory import last_level_cache_bytes
 from openpts.ownership import RunOwner, folder_claimed, host_used, new_run_id
-from openpts.record.lot import Lot, write_lot
+from openpts.record.batch import Batch, write_batch
 from openpts.runner import memory_bandwidth
 from openpts.runner.host_capacity import DrivenDrive
-from openpts.runner.memory_bandwidth import measured_memory, memory_for_lot, memory_of_run
+from openpts.runner.memory_bandwidth import measured_memory, memory_for_batch, memory_of_run
 from openpts.system_files import SystemRoots
 from openpts.units import GB, KIB, MIB
 from openpts.vocabulary.memory_bandwidth import MemoryBandwidth
@@ -186,11 +186,11 @@ def test_the_run_itself_is_no_other(quiet: SystemRoots, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("planted")
-def test_two_lots_see_each_other(quiet: SystemRoots, tmp_path: Path) -> None:
+def test_two_batches_see_each_other(quiet: SystemRoots, tmp_path: Path) -> None:
     with other_run("lock", tmp_path):
-        assert not memory_for_lot(new_run_id(), quiet, tmp_path).measured
-    assert memory_for_lot(new_run_id(), quiet, tmp_path).measured
-    # the lot has let go of the host
+        assert not memory_for_batch(new_run_id(), quiet, tmp_path).measured
+    assert memory_for_batch(new_run_id(), quiet, tmp_path).measured
+    # the batch has let go of the host
     with host_used(tmp_path, RunOwner.this_process("id", "drive", (), quiet), alone=True):
         assert measured_memory(quiet, tmp_path).measured
 
@@ -208,11 +208,11 @@ def test_caches_that_processors_share_count_once(quiet: SystemRoots) -> None:
     assert last_level_cache_bytes([9], quiet) == 0
 
 
-def test_a_run_of_a_lot_has_what_the_lot_measured(tmp_path: Path, shelf: SystemRoots) -> None:
-    memory = MemoryBandwidth(12.5 * GB, measured=True, source="of the lot")
-    write_lot(tmp_path, Lot(lot_id="id", started_at="2026-11-23T12:00:00+00:00", memory=memory))
+def test_a_run_of_a_batch_has_what_the_batch_measured(tmp_path: Path, shelf: SystemRoots) -> None:
+    memory = MemoryBandwidth(12.5 * GB, measured=True, source="of the batch")
+    write_batch(tmp_path, Batch(batch_id="id", started_at="2026-11-23T12:00:00+00:00", memory=memory))
     run_folder = tmp_path / "1-a"
-    owner = RunOwner.this_process("id", "lot", (), shelf)
+    owner = RunOwner.this_process("id", "batch", (), shelf)
     with folder_claimed(tmp_path, owner):
         assert memory_of_run(run_folder, [], shelf) == memory
     # a run of it that is resumed alone, later

@@ -29,7 +29,7 @@ from openpts.vocabulary.requests import Apply
 from openpts.vocabulary.sample import NOTHING, OperationSample, Sample, StepState
 from openpts.vocabulary.stimulus import Step
 from openpts_traces.recipes import recipes
-from openpts_traces.score.conditions import ScoreConditions
+from openpts_traces.score import ScoreConditions
 from openpts_traces.score.pages import time_over_s
 from openpts_traces.score.results import passes_to_add, ratios
 

@@ -21,8 +21,7 @@ _UNPRINTABLE: Final = "\N{REPLACEMENT CHARACTER}"
 class Consent:
     """The operator's words, one field for each option of that name (``--confirm-serial`` and so on).
 
-    ``confirm_namespaces`` are nodes of other namespaces of the drive that may be erased with it,
-    ``confirm_members`` serial numbers of the drives that an array is made of.
+    ``confirm_namespaces`` are nodes of other namespaces of the drive that may be erased with it.
     """
 
     confirm_serial: str | None = None
@@ -30,7 +29,6 @@ class Consent:
     overwrite_file: bool = False
     erase_signatures: bool = False
     confirm_namespaces: tuple[Path, ...] = ()
-    confirm_members: tuple[str, ...] = ()
 
 
 def unconfirmed(target: BlockTarget, device: BlockDevice, consent: Consent) -> Refusal | None:

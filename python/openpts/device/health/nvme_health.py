@@ -25,24 +25,24 @@ _COUNTERS_BYTES: Final = 16
 _FULL: Final = 2**64 - 1
 _SENSORS: Final = 8
 
-# name: first byte, bytes, factor to the unit in the name
-_FIELDS: Final = {
-    "critical_warning": (0, 1, 1),
-    "available_spare_pct": (3, 1, 1),
-    "available_spare_threshold_pct": (4, 1, 1),
-    "percentage_used_pct": (5, 1, 1),
-    "host_read_bytes": (32, 16, _DATA_UNIT_BYTES),
-    "host_write_bytes": (48, 16, _DATA_UNIT_BYTES),
-    "host_read_commands": (64, 16, 1),
-    "host_write_commands": (80, 16, 1),
-    "busy_s": (96, 16, _S_PER_MINUTE),
-    "power_cycles": (112, 16, 1),
-    "power_on_hours": (128, 16, 1),
-    "unsafe_shutdowns": (144, 16, 1),
-    "media_errors": (160, 16, 1),
-    "error_log_entries": (176, 16, 1),
-    "warning_temperature_s": (192, 4, _S_PER_MINUTE),
-    "critical_temperature_s": (196, 4, _S_PER_MINUTE),
+# name: first byte, bytes, factor to the unit in the name, smartctl's word
+SMART_LOG_FIELDS: Final = {
+    "critical_warning": (0, 1, 1, "critical_warning"),
+    "available_spare_pct": (3, 1, 1, "available_spare"),
+    "available_spare_threshold_pct": (4, 1, 1, "available_spare_threshold"),
+    "percentage_used_pct": (5, 1, 1, "percentage_used"),
+    "host_read_bytes": (32, 16, _DATA_UNIT_BYTES, "data_units_read"),
+    "host_write_bytes": (48, 16, _DATA_UNIT_BYTES, "data_units_written"),
+    "host_read_commands": (64, 16, 1, "host_reads"),
+    "host_write_commands": (80, 16, 1, "host_writes"),
+    "busy_s": (96, 16, _S_PER_MINUTE, "controller_busy_time"),
+    "power_cycles": (112, 16, 1, "power_cycles"),
+    "power_on_hours": (128, 16, 1, "power_on_hours"),
+    "unsafe_shutdowns": (144, 16, 1, "unsafe_shutdowns"),
+    "media_errors": (160, 16, 1, "media_errors"),
+    "error_log_entries": (176, 16, 1, "num_err_log_entries"),
+    "warning_temperature_s": (192, 4, _S_PER_MINUTE, "warning_temp_time"),
+    "critical_temperature_s": (196, 4, _S_PER_MINUTE, "critical_comp_time"),
 }
 _COMPOSITE_TEMPERATURE_AT: Final = 1
 _SENSORS_AT: Final = 200
@@ -64,7 +64,7 @@ def parse_smart_log(data: bytes) -> dict[str, float]:
         raise ValueError(_GONE)
     values = {
         name: float(told * factor)
-        for name, (start, length, factor) in _FIELDS.items()
+        for name, (start, length, factor, _) in SMART_LOG_FIELDS.items()
         if (told := _integer(data, start, length)) < _FULL or length < _COUNTERS_BYTES
     }
     return values | _temperatures(data) | _throttling(data, values.get("power_on_hours"))

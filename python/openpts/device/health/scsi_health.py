@@ -7,6 +7,7 @@ no NVMe drive there and its ioctl reaches none; smartctl knows the bridges' own 
 from typing import Final
 
 from openpts.device.health.ata_health import plausible_temperature_c
+from openpts.device.health.nvme_health import SMART_LOG_FIELDS
 from openpts.device.health.smartctl import Reported, SmartctlAnswer
 
 # before it, smartctl's JSON had the length of the list in bytes under this name
@@ -59,36 +60,15 @@ def _uncorrected(answer: SmartctlAnswer) -> float | None:
 
 
 _NVME_LOG: Final = "nvme_smart_health_information_log"
-_DATA_UNIT_BYTES: Final = 512_000
-_S_PER_MINUTE: Final = 60
 # a counter at this value is saturated
 _SATURATED: Final = float(2**64 - 1)
-# smartctl's names: ours, and the factor to the unit in them
-_NVME_FIELDS: Final = {
-    "critical_warning": ("critical_warning", 1),
-    "available_spare": ("available_spare_pct", 1),
-    "available_spare_threshold": ("available_spare_threshold_pct", 1),
-    "percentage_used": ("percentage_used_pct", 1),
-    "data_units_read": ("host_read_bytes", _DATA_UNIT_BYTES),
-    "data_units_written": ("host_write_bytes", _DATA_UNIT_BYTES),
-    "host_reads": ("host_read_commands", 1),
-    "host_writes": ("host_write_commands", 1),
-    "controller_busy_time": ("busy_s", _S_PER_MINUTE),
-    "power_cycles": ("power_cycles", 1),
-    "power_on_hours": ("power_on_hours", 1),
-    "unsafe_shutdowns": ("unsafe_shutdowns", 1),
-    "media_errors": ("media_errors", 1),
-    "num_err_log_entries": ("error_log_entries", 1),
-    "warning_temp_time": ("warning_temperature_s", _S_PER_MINUTE),
-    "critical_comp_time": ("critical_temperature_s", _S_PER_MINUTE),
-}
 
 
 def bridged_nvme_health(answer: SmartctlAnswer) -> Reported:
     """Values under the names of vocabulary.health."""
     told = Reported()
-    for theirs, (name, factor) in _NVME_FIELDS.items():
-        value = answer.number(_NVME_LOG, theirs)
+    for name, (_, _, factor, word) in SMART_LOG_FIELDS.items():
+        value = answer.number(_NVME_LOG, word)
         if value is not None and 0 <= value < _SATURATED:
             told.add(name, value * factor)
     told.add("temperature_c", plausible_temperature_c(answer.number(_NVME_LOG, "temperature")))

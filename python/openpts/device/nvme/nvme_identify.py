@@ -98,42 +98,39 @@ class NvmeController:
         return tuple(name for bit, name in named if bit)
 
 
+# first byte, bytes
+_CONTROLLER_FIELDS: Final = {
+    "vid": (0, 2),
+    "ssvid": (2, 2),
+    "cntlid": (78, 2),
+    "ver": (80, 4),
+    "ctratt": (96, 4),
+    "oacs": (256, 2),
+    "wctemp": (266, 2),
+    "cctemp": (268, 2),
+    "tnvmcap": (280, 16),
+    "unvmcap": (296, 16),
+    "hctma": (322, 2),
+    "mntmt": (324, 2),
+    "mxtmt": (326, 2),
+    "sanicap": (328, 4),
+    "nn": (516, 4),
+    "oncs": (520, 2),
+    "fna": (524, 1),
+    "vwc": (525, 1),
+    "awupf": (528, 2),
+}
+
+
 def parse_identify_controller(data: bytes) -> NvmeController:
     """Pick the fields out of what Identify Controller returns. Raises ValueError if it is no 4096 bytes."""
     if len(data) != IDENTIFY_BYTES:
         raise ValueError(f"Identify Controller has {IDENTIFY_BYTES} bytes, not {len(data)}")
-    vid, ssvid = struct.unpack_from("<HH", data, 0)
-    (cntlid,) = struct.unpack_from("<H", data, 78)
-    (ver,) = struct.unpack_from("<I", data, 80)
-    (ctratt,) = struct.unpack_from("<I", data, 96)
-    (oacs,) = struct.unpack_from("<H", data, 256)
-    wctemp, cctemp = struct.unpack_from("<HH", data, 266)
-    hctma, mntmt, mxtmt, sanicap = struct.unpack_from("<HHHI", data, 322)
-    (nn,) = struct.unpack_from("<I", data, 516)
-    (oncs,) = struct.unpack_from("<H", data, 520)
-    (awupf,) = struct.unpack_from("<H", data, 528)
-    return NvmeController(
-        ver=ver,
-        oacs=oacs,
-        sanicap=sanicap,
-        oncs=oncs,
-        fna=data[524],
-        vwc=data[525],
-        wctemp=wctemp,
-        cctemp=cctemp,
-        vid=vid,
-        ssvid=ssvid,
-        sn=_text(data[4:24]),
-        cntlid=cntlid,
-        ctratt=ctratt,
-        tnvmcap=int.from_bytes(data[280:296], "little"),
-        unvmcap=int.from_bytes(data[296:312], "little"),
-        hctma=hctma,
-        mntmt=mntmt,
-        mxtmt=mxtmt,
-        nn=nn,
-        awupf=awupf,
-    )
+    fields = {
+        name: int.from_bytes(data[start : start + length], "little")
+        for name, (start, length) in _CONTROLLER_FIELDS.items()
+    }
+    return NvmeController(**fields, sn=_text(data[4:24]))
 
 
 def _text(data: bytes) -> str:

@@ -78,6 +78,8 @@ def _nothing_left(
         if capability.supported
     ]
     instead = f"; it has {', '.join(has)}" if has else ""
+    if (device.folder / "md").is_dir():
+        instead += "; purge the members of the array, create it of them again, and run with --purge none"
     return PurgeImpossibleError(f"{device.node} can't be purged this way: {why}{instead}")
 
 

@@ -1,11 +1,14 @@
 """The common header of a test's pages: ten rows in four groups (PTS 5, Annex A; design: section 3)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from openpts.fields.conditions import Conditions
-from openpts.pages.model import Header, HeaderGroup, HeaderRow
+from openpts.pages.model import Header, HeaderGroup, HeaderRow, Page, Section
 from openpts.pages.texts import NOT_REPORTED, NOT_STATED, brief, fact_text, value_text
+from openpts.procedures.kit.content import Sections
+from openpts.procedures.kit.standing import Standing
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run
 from openpts.units import block_size_kib, format_capacity
@@ -28,25 +31,57 @@ _KINDS: Final = {
 Rows = tuple[tuple[str, str], ...]
 
 
-def common_header(
-    manifest: Manifest, report_date: str, *, bar: str, title: str, setup: Rows, test: Rows, cycle: int = 1
-) -> Header:
-    """The header of one test, or one cycle of it; ``setup`` and ``test`` are its ten rows each."""
-    return Header(
-        test_run_date=date_and_time(manifest.started_at),
-        report_run_date=date_and_time(report_date),
-        bar=bar,
-        title=title,
-        revision=manifest.conditions.drive_class.revision,
-        vendor=brief(fact_text(manifest.dut, "manufacturer")),
-        model=brief(fact_text(manifest.dut, "model", manifest.target.name)),
-        sponsor=brief(manifest.people.sponsor or NOT_STATED),
-        groups=(
-            _group("Test Platform", "platform", _platform(manifest)),
-            _group("Device Under Test", "dut", _device(manifest, cycle)),
-            _group("Set Up Parameters", "setup", setup),
-            _group("Test Parameters", "test", test),
+@dataclass(frozen=True, kw_only=True)
+class TestSection:
+    """What a section of a report is made of: of a test, or of one ``cycle`` of it.
+
+    ``bar`` and ``heading`` stand in its common header, with ``setup`` and ``test_rows``, ten rows each.
+    ``red_lines`` say what of the test itself is wrong.
+    """
+
+    __test__ = False  # the name is the field's, not pytest's
+
+    test: str
+    title: str
+    bar: str
+    heading: str
+    setup: Rows
+    test_rows: Rows
+    pages: Callable[[], Iterable[Page]]
+    red_lines: Sequence[str] = ()
+    cycle: int = 1
+    of_specification: bool = True
+
+
+def sections_of(run: Run, *parts: TestSection) -> Sections:
+    """Sections of a run's report, whose pages are made when they are asked for."""
+    return lambda standing, report_date: tuple(_section(run, one, standing, report_date) for one in parts)
+
+
+def _section(run: Run, one: TestSection, standing: Standing, report_date: str) -> Section:
+    manifest = run.manifest
+    return Section(
+        test=one.test,
+        title=one.title,
+        header=Header(
+            test_run_date=date_and_time(manifest.started_at),
+            report_run_date=date_and_time(report_date),
+            bar=one.bar,
+            title=one.heading,
+            revision=manifest.conditions.drive_class.revision,
+            vendor=brief(fact_text(manifest.dut, "manufacturer")),
+            model=brief(fact_text(manifest.dut, "model", manifest.target.name)),
+            sponsor=brief(manifest.people.sponsor or NOT_STATED),
+            groups=(
+                _group("Test Platform", "platform", _platform(manifest)),
+                _group("Device Under Test", "dut", _device(manifest, one.cycle)),
+                _group("Set Up Parameters", "setup", one.setup),
+                _group("Test Parameters", "test", one.test_rows),
+            ),
+            of_specification=one.of_specification,
         ),
+        alerts=tuple(line for line in (standing.red_line, *one.red_lines) if line),
+        pages=tuple(one.pages()),
     )
 
 

@@ -14,9 +14,10 @@ from openpts.pages.kit import Col, Plot, PlotName, column_series, grid
 from openpts.pages.measure import NOT_MEASURED, Measure
 from openpts.pages.model import Axis, Cell, Column, Figure, Series, Table
 from openpts.record.reader import StepRecord
-from openpts.units import MB, NS_PER_MS
-from openpts.vocabulary.sample import Sample, StepState
+from openpts.units import MB, NS_PER_MS, format_latency_ms
+from openpts.vocabulary.sample import CpuShares, Sample, StepState
 from openpts.vocabulary.stimulus import Stimulus
+from openpts.vocabulary.stop import SteadyFigure
 
 LINE_COLORS: Final = (2, 3, 1, 6, 4, 5)
 
@@ -64,6 +65,14 @@ class HasFigures(Protocol):
         """Maximum response time; None without an I/O."""
 
 
+class HasCpu(Protocol):
+    """Processor use: a sample, a minute, or several samples summed up."""
+
+    @property
+    def cpu(self) -> CpuShares | None:
+        """Shares of the host's processors; None where not every part has them."""
+
+
 class HasResponseTimes(HasFigures, Protocol):
     """Figures with the distribution of the response times."""
 
@@ -76,7 +85,8 @@ class Metric(Generic[M_contra]):
     """A figure: how it is found, and how tables, plots and JSON show it.
 
     ``of`` gives it in ``1 / per`` of the unit, None where it was not measured, for the reason ``absent``.
-    ``key`` is its name in JSON, ``label`` its column's. With ``decimals`` of None it is a response time,
+    ``key`` is its name in JSON, ``label`` its column's, ``axis`` that of an axis where it is another;
+    ``statistic`` says what it is of a Round. With ``decimals`` of None it is a response time,
     shown in ms with three significant digits.
     """
 
@@ -87,6 +97,13 @@ class Metric(Generic[M_contra]):
     per: int = 1
     decimals: int | None = 1
     absent: str = NOT_MEASURED
+    axis: str = ""
+    statistic: str = "average"
+
+    @property
+    def axis_title(self) -> str:
+        """Title of an axis of it."""
+        return self.axis or self.label
 
     def value(self, measured: M_contra | None) -> float | None:
         """The figure in its unit; None where it was not measured."""
@@ -103,13 +120,19 @@ class Metric(Generic[M_contra]):
             return cells.count(found)
         return cells.number(found / self.per if self.per != 1 else found, self.decimals)
 
-    def shown(self, value: float | None) -> Cell:
-        """A value in the unit, such as a mean of several."""
-        if value is None:
-            return cells.missing(self.absent)
+    def text(self, value: float) -> str:
+        """A value in the unit, without it."""
         if self.decimals is None:
-            return cells.latency(value * self.per)
-        return cells.number(value, self.decimals)
+            return ("-" if value < 0 else "") + format_latency_ms(abs(value) * NS_PER_MS)
+        return cells.fixed(value, self.decimals)
+
+    def shown(self, value: float | None, note: str = "") -> Cell:
+        """A value in the unit, such as a mean of several."""
+        return cells.missing(self.absent) if value is None else Cell(self.text(value), value, note)
+
+    def of_rounds(self, rounds: Iterable[Mapping[K, M_contra]], point: K) -> tuple[float, ...]:
+        """Values of a test point in rounds 1, 2, ...; empty if it was never measured, 0 without an I/O."""
+        return tuple(self.value(measured[point]) or 0.0 for measured in rounds if point in measured)
 
     def column(self, measured_in: Callable[[T], M_contra | None]) -> Col[T]:
         """A column of a table whose rows hold what was measured."""
@@ -131,7 +154,7 @@ class Metric(Generic[M_contra]):
 IOS: Final = Metric[HasFigures]("ios", "I/Os", "", lambda one: one.ios)
 IOPS: Final = Metric[HasFigures]("iops", "IOPS", "IOPS", lambda one: one.iops)
 THROUGHPUT: Final = Metric[HasFigures](
-    "mb_per_s", "MB/s", "MB/s", lambda one: one.bandwidth_bytes_per_s, per=MB
+    "mb_per_s", "MB/s", "MB/s", lambda one: one.bandwidth_bytes_per_s, per=MB, axis="Throughput (MB/s)"
 )
 MEAN: Final = Metric[HasFigures](
     "mean_ms", "Mean (ms)", "ms", lambda one: one.mean_latency_ns, NS_PER_MS, None, "no I/O timed"
@@ -140,9 +163,33 @@ LONGEST: Final = Metric[HasFigures](
     "longest_ms", "Longest (ms)", "ms", lambda one: one.max_latency_ns, NS_PER_MS, None, "no I/O timed"
 )
 
-ART: Final = replace(MEAN, key="art_ms", label="ART (ms)")
-MRT: Final = replace(LONGEST, key="mrt_ms", label="MRT (ms)")
+ART: Final = replace(MEAN, key="art_ms", label="ART (ms)", axis="Average response time (ms)")
+MRT: Final = replace(
+    LONGEST, key="mrt_ms", label="MRT (ms)", axis="Maximum response time (ms)", statistic="maximum"
+)
 """Average and maximum response time under the specification's names."""
+
+METRICS: Final = {
+    SteadyFigure.IOPS: IOPS,
+    SteadyFigure.THROUGHPUT: THROUGHPUT,
+    SteadyFigure.MEAN_LATENCY: ART,
+}
+"""What steady state is judged by."""
+
+CPU_SYS: Final = Metric[HasCpu](
+    "cpu_sys_pct",
+    "CPU Sys (%)",
+    "%",
+    lambda one: None if one.cpu is None else one.cpu.sys_pct,
+    decimals=2,
+    absent="not recorded",
+)
+CPU_IOWAIT: Final = replace(
+    CPU_SYS,
+    key="cpu_iowait_pct",
+    label="CPU IO Wait (%)",
+    of=lambda one: None if one.cpu is None else one.cpu.iowait_pct,
+)
 
 
 def percentile(pct: float) -> Metric[HasResponseTimes]:
@@ -161,6 +208,11 @@ def percentile(pct: float) -> Metric[HasResponseTimes]:
 def response_times(pcts: Iterable[float]) -> tuple[Metric[HasResponseTimes], ...]:
     """Mean, percentiles and longest."""
     return (MEAN, *map(percentile, pcts), LONGEST)
+
+
+def columns_of(metrics: Iterable[Metric[T]]) -> list[Col[T]]:
+    """A column for each metric of a table whose rows are what was measured."""
+    return [Col(metric.label, metric.cell) for metric in metrics]
 
 
 def values_json(measured: T | None, metrics: Iterable[Metric[T]]) -> dict[str, float | None]:
@@ -247,6 +299,26 @@ def summarize(
     for applied, measured in rows:
         found[key(applied)] = (*found.get(key(applied), ()), figure(measured))
     return {each: found[each] for each in sorted(found)}
+
+
+def transpose(
+    table_id: str,
+    title: str,
+    rows: Iterable[Col[T]],
+    things: Iterable[tuple[str, T | None]],
+    *,
+    head: Col[str],
+    absent: str = NOT_MEASURED,
+    note: str = "",
+) -> Table:
+    """A row for each figure, a column for each thing by its head; ``absent`` where it is None."""
+    figures = {row.label: row.cell for row in rows}
+    columns = [(Column(label), thing) for label, thing in things]
+
+    def cell(row: str, thing: T | None) -> Cell:
+        return cells.missing(absent) if thing is None else figures[row](thing)
+
+    return grid(table_id, title, head, columns, figures, cell=cell, note=note)
 
 
 def line_series(shown: Table) -> tuple[Series, ...]:

@@ -3,14 +3,14 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from openpts.analysis.latency import ios_needed
 from openpts.analysis.response_times import ResponseTimes, enough_for, nines_percentile, nines_supported
 from openpts.pages import cells, ticks
 from openpts.pages.kit import Plot, PlotName, page, rows_table
 from openpts.pages.model import Axis, Cell, Column, Figure, Page, Row, Rule, Series, Table, Verdict
-from openpts.units import NS_PER_MS, format_duration, format_latency_ms
+from openpts.units import NS_PER_MS, format_duration, format_latency_ms, in_ms
 
 SURE_COUNT_FACTOR: Final = 1.5
 USUAL_NINES: Final = (3, 4, 5)
@@ -214,3 +214,24 @@ def _time_axis(times: ResponseTimes) -> Axis:
     factors = (1, 2, 5) if math.log10(high / low) < 2 else (1,)
     places = [factor * 10.0**exponent for exponent in range(first, last + 1) for factor in factors]
     return Axis("Response time (ms)", "log", (low, high), tuple(t for t in places if low <= t <= high))
+
+
+def times_figures(times: ResponseTimes | None, nines: int | None) -> dict[str, Any] | None:
+    """Response times of a histogram, JSON-ready; a percentile that the I/Os don't suffice for is None."""
+    if times is None:
+        return None
+    percentiles = {
+        f"p{nines_percentile(n):.10f}".rstrip("0").replace(".", "_") + "_ms": in_ms(
+            times.percentile_ns(nines_percentile(n))
+        )
+        for n in sorted({3, 4, 5, nines or 5})
+    }
+    return {
+        "ios": times.ios,
+        "recorded_ios": times.recorded_ios,
+        "elapsed_s": times.elapsed_ns / 1e9,
+        "iops": times.iops,
+        "art_ms": in_ms(times.mean_latency_ns),
+        **percentiles,
+        "mrt_ms": in_ms(times.max_latency_ns),
+    }

@@ -8,10 +8,9 @@ from msgspec.structs import replace
 from openpts.pages import cells
 from openpts.pages.facts_table import items_table
 from openpts.pages.kit import Cells, PlotName, page_of, rows_table
-from openpts.pages.model import Cell, Column, Page, Row, Section, Table, Verdict
+from openpts.pages.model import Cell, Column, Page, Row, Table, Verdict
 from openpts.procedures.kit.content import Sections
-from openpts.procedures.kit.header import Rows, common_header, demand_text, setup_rows
-from openpts.procedures.kit.standing import Standing
+from openpts.procedures.kit.header import Rows, TestSection, demand_text, sections_of, setup_rows
 from openpts.procedures.shared.preparation_page import largest_gap, purge_table, purge_verdict
 from openpts.record.reader import Run, StepRecord
 from openpts.units import GB, MB, format_duration, per_second
@@ -26,22 +25,17 @@ NO_STEADY_STATE: Final = "N/A"
 
 def methodology(run: Run, title: str, test_rows: Rows, pages: Callable[[], tuple[Page, ...]]) -> Sections:
     """The section of the run's test; its header names no specification, ``test_rows`` are ten of its rows."""
-
-    def sections(standing: Standing, report_date: str) -> tuple[Section, ...]:
-        manifest = run.manifest
-        header = common_header(
-            manifest, report_date, bar=BAR, title=title, setup=_setup_rows(run), test=test_rows
-        )
-        section = Section(
-            test=manifest.conditions.test,
-            title=title,
-            header=replace(header, of_specification=False),
-            alerts=(standing.red_line,) if standing.red_line else (),
-            pages=pages(),
-        )
-        return (section,)
-
-    return sections
+    section = TestSection(
+        test=run.manifest.conditions.test,
+        title=title,
+        bar=BAR,
+        heading=title,
+        setup=_setup_rows(run),
+        test_rows=test_rows,
+        pages=pages,
+        of_specification=False,
+    )
+    return sections_of(run, section)
 
 
 def _setup_rows(run: Run) -> Rows:

@@ -1,12 +1,20 @@
 """Minutes of a continuous stimulus as rows of a table (PTS 11.2 step 3.1, 13.2 step 3.2.1)."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Final, TypeVar
 
 from openpts.analysis.minutes import Minute
 from openpts.pages import cells, ticks
-from openpts.pages.model import Cell, Column, Row
+from openpts.pages.kit import Col, table
+from openpts.pages.model import Cell, Column, Row, Table
 from openpts.pages.ticks import TimeAxis
+from openpts.procedures.kit.steps import ART, CPU_SYS, IOPS, MRT, Metric
 from openpts.units import NS_PER_S
+
+T = TypeVar("T")
+
+_CPU_SYS: Final = replace(CPU_SYS, decimals=1)
 
 
 def minutes_axis(minutes: Sequence[Minute]) -> TimeAxis:
@@ -18,6 +26,39 @@ def minutes_axis(minutes: Sequence[Minute]) -> TimeAxis:
 def elapsed_column(time: TimeAxis) -> Column:
     """The heading of the rows' heads."""
     return Column(f"Elapsed ({time.unit_name})", width=0)
+
+
+def list_minutes(
+    table_id: str,
+    title: str,
+    columns: Iterable[Col[T]],
+    minutes: Iterable[T],
+    *,
+    time: TimeAxis,
+    end_ns: Callable[[T], int],
+    printed: bool | int = False,
+) -> Table:
+    """A row for each minute, or each access, under the time of its end."""
+    head: Col[T] = Col(elapsed_column(time).label, lambda one: elapsed_cell(end_ns(one), time), width=0)
+    return table(table_id, title, head, columns, minutes, printed=printed)
+
+
+MinuteSpread = tuple[Minute, tuple[float, float] | None]
+"""A minute, and its lowest and highest interval (IOPS)."""
+
+
+def spread_columns(absent: str, *metrics: Metric[Minute]) -> tuple[Col[MinuteSpread], ...]:
+    """IOPS of minutes with those of their lowest and highest intervals, then further figures."""
+
+    def interval(label: str, end: int) -> Col[MinuteSpread]:
+        return Col(f"{label} interval (IOPS)", lambda one: cells.number_or(absent, one[1] and one[1][end], 1))
+
+    others = (metric.column(_minute) for metric in metrics)
+    return (IOPS.column(_minute), interval("Lowest", 0), interval("Highest", 1), *others)
+
+
+def _minute(point: MinuteSpread) -> Minute:
+    return point[0]
 
 
 def minute_columns(*, extra: Iterable[Column] = ()) -> tuple[Column, ...]:
@@ -32,16 +73,14 @@ def minute_row(minute: Minute, time: TimeAxis, minute_ns: int, *, extra: Iterabl
         (
             _iops(minute, minute_ns),
             *extra,
-            cells.latency(minute.mean_latency_ns),
-            cells.latency(minute.max_latency_ns),
-            cells.missing("not recorded") if minute.cpu is None else cells.percent(minute.cpu.sys_pct),
+            *(metric.cell(minute) for metric in (ART, MRT, _CPU_SYS)),
         ),
     )
 
 
 def _iops(minute: Minute, minute_ns: int) -> Cell:
     """IOPS of a minute; a part of one, at the end of a stimulus, is marked and not plotted."""
-    iops = cells.number(minute.iops, 1)
+    iops = IOPS.cell(minute)
     if minute.number == 1 or 2 * minute.elapsed_ns >= minute_ns:
         return iops
     return cells.words(iops.text, note=f"in {cells.fixed(minute.elapsed_ns / NS_PER_S, 3)} s")

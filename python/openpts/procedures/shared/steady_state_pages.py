@@ -1,24 +1,76 @@
 """Pages that show how a test converged over its rounds (PTS 7.3.3; design: section 4)."""
 
+import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Final, Protocol
 
-from openpts.analysis.rounds import by_round
+from openpts.analysis.rounds import MeasurementWindow
 from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.pages import cells, ticks
 from openpts.pages.kit import Plot, PlotName, page, rows_table, values_of
 from openpts.pages.model import Axis, Band, Cell, Column, Page, Rule, Series, Table, Verdict
-from openpts.procedures.shared.interface_limit import InterfaceLimit
-from openpts.procedures.shared.metric import IOPS, Metric
+from openpts.pages.texts import fact_text
+from openpts.procedures.kit.steps import IOPS, METRICS, HasFigures, Metric
 from openpts.procedures.shared.rounds.results import RoundTestResults
-from openpts.units import block_size_kib, format_block_size
+from openpts.record.manifest import Manifest
+from openpts.units import MB, block_size_kib, format_block_size
+from openpts.vocabulary.link_rates import PCIE_LANE_BYTES_PER_S, serial_bytes_per_s
 from openpts.vocabulary.verdict import RoundPoint, SteadyStateReport, TrackingVariable
+
+_PCIE: Final = re.compile(r"Gen (\d) x(\d+)")
+_SERIAL: Final = re.compile(r"^(?:SATA|SAS|SATA behind SAS), (\d+(?:\.\d+)?) Gb")
+# SATA and SAS up to 12 Gbit/s send ten bits for eight.
+_MOST_SERIAL_GBIT_PER_S: Final = 12
+
+
+@dataclass(frozen=True, slots=True)
+class InterfaceLimit:
+    """``name`` of the link and what it carries at most, in MB/s of 10^6 bytes, before packet overhead."""
+
+    name: str
+    mb_per_s: float
+
+
+def interface_limit(manifest: Manifest) -> InterfaceLimit | None:
+    """The slowest link that the record names on the way to the drive; None where it names none."""
+    interface = fact_text(manifest.dut, "interface", "")
+    if serial := _SERIAL.match(interface):
+        gbit_per_s = float(serial[1])
+        if gbit_per_s <= _MOST_SERIAL_GBIT_PER_S:
+            rate = serial_bytes_per_s(gbit_per_s) / MB
+            return InterfaceLimit(serial[0].removesuffix(" Gb") + " Gbit/s", rate)
+        return None
+    if "PCIe" not in interface:
+        return None
+    # "Gen 4 x4 of Gen 5 x4, behind the bridge ... at Gen 3 x4": what the drive could do is no link in use
+    in_use = re.sub(r" of Gen \d x\d+", "", fact_text(manifest.dut, "pcie", ""))
+    links = [(int(generation), int(lanes)) for generation, lanes in _PCIE.findall(in_use)]
+    known = [
+        InterfaceLimit(f"PCIe Gen {generation} x{lanes}", lanes * PCIE_LANE_BYTES_PER_S[generation] / MB)
+        for generation, lanes in links
+        if generation in PCIE_LANE_BYTES_PER_S
+    ]
+    return min(known, key=lambda limit: limit.mb_per_s, default=None)
+
 
 # Many rounds make two tables below the plot; a lower plot keeps them on its page.
 _ROUNDS_IN_ONE_TABLE = 13
 _TALL_PX, _LOW_PX = 380, 300
 _LIMIT_SHOWN_UP_TO = 2.5  # x the highest value: beyond that a line would press the values flat
+
+
+class HasWindow(Protocol):
+    """Results of rounds that are judged: of test points, of operating points, of tracked minutes."""
+
+    @property
+    def window(self) -> MeasurementWindow:
+        """Rounds that the results are of."""
+
+    @property
+    def steady(self) -> bool:
+        """Whether they are steady in it."""
 
 
 def height_over_rounds(rounds: int) -> int:
@@ -34,7 +86,7 @@ def point_name(point: RoundPoint) -> str:
     )
 
 
-def rounds_reason(results: RoundTestResults) -> str:
+def rounds_reason(results: HasWindow) -> str:
     """Why there is no full window: ``2 of 5 rounds``."""
     return f"{len(results.window.rounds)} of {WINDOW_ROUNDS} rounds"
 
@@ -61,11 +113,31 @@ def steady_state_sentence(results: RoundTestResults) -> Verdict:
     )
 
 
+def judged_sentence(
+    what: str, results: HasWindow, completed: int, reason: str, word: str = "Round"
+) -> Verdict:
+    """Whether ``what`` came to steady state within so many rounds, with its rule."""
+    rounds, label = results.window.rounds, results.window.label
+    if results.steady:
+        return Verdict(
+            f"{what}: Steady State reached in {word} {rounds[-1]}; range and slope rules of 2.1.24 hold in "
+            f"{word}s {label}.",
+            "pass",
+        )
+    if results.window.is_full:
+        return Verdict(
+            f"{what}: Steady State not reached within {completed} {word}s; "
+            f"the last five ({label}) are shown.",
+            "fail",
+        )
+    return Verdict(f"{what}: Steady State can't be judged: n/a ({reason}).", "fail")
+
+
 def convergence_page(
     results: RoundTestResults,
     name: PlotName,
     points: Sequence[RoundPoint],
-    metric: Metric = IOPS,
+    metric: Metric[HasFigures] = IOPS,
     *,
     limit: InterfaceLimit | None = None,
 ) -> Page:
@@ -83,7 +155,9 @@ def convergence_page(
     return page(name, figure, sentence, _limit_sentence(limit), shown)
 
 
-def _convergence_plot(results: RoundTestResults, points: Sequence[RoundPoint], metric: Metric) -> Plot:
+def _convergence_plot(
+    results: RoundTestResults, points: Sequence[RoundPoint], metric: Metric[HasFigures]
+) -> Plot:
     return Plot(
         x=ticks.rounds_axis(len(results.rounds)),
         y=partial(_convergence_axis, metric),
@@ -100,12 +174,12 @@ def _convergence_plot(results: RoundTestResults, points: Sequence[RoundPoint], m
         alt=f"{{rows}} series over Rounds 1 to {len(results.rounds)}, from {{low}} to {{high}} "
         f"{metric.unit}. {steady_state_sentence(results).text}",
         decimals=metric.decimals,
-        bands=_window_band(results),
+        bands=window_band(results),
         height_px=height_over_rounds(len(results.rounds)),
     )
 
 
-def _with_limit(plot: Plot, shown: Table, metric: Metric, limit: InterfaceLimit | None) -> Plot:
+def _with_limit(plot: Plot, shown: Table, metric: Metric[HasFigures], limit: InterfaceLimit | None) -> Plot:
     highest = max(values_of(shown))
     if limit is None or limit.mb_per_s > _LIMIT_SHOWN_UP_TO * highest:
         return plot
@@ -120,9 +194,9 @@ def _limit_sentence(limit: InterfaceLimit | None) -> Verdict | None:
     return Verdict(f"The interface ({limit.name}) carries at most {rate} before packet overhead.")
 
 
-def _convergence_axis(metric: Metric, values: Sequence[float]) -> Axis:
+def _convergence_axis(metric: Metric[HasFigures], values: Sequence[float]) -> Axis:
     above_zero = [value for value in values if value > 0]
-    if metric.is_latency and above_zero:
+    if metric.decimals is None and above_zero:
         return ticks.log_axis(metric.axis_title, above_zero)
     return ticks.amount_axis(metric.axis_title, values)
 
@@ -134,7 +208,8 @@ def _size_color(results: RoundTestResults, point: RoundPoint) -> int:
     return sizes.index(point.block_size_bytes)
 
 
-def _window_band(results: RoundTestResults) -> tuple[Band, ...]:
+def window_band(results: HasWindow) -> tuple[Band, ...]:
+    """Shades the rounds of the window, if it is full."""
     if not results.window.is_full:
         return ()
     first, last = results.window.rounds[0], results.window.rounds[-1]
@@ -143,7 +218,7 @@ def _window_band(results: RoundTestResults) -> tuple[Band, ...]:
 
 
 def _rounds_table(
-    table_id: str, results: RoundTestResults, points: Sequence[RoundPoint], metric: Metric
+    table_id: str, results: RoundTestResults, points: Sequence[RoundPoint], metric: Metric[HasFigures]
 ) -> Table:
     return rows_table(
         table_id,
@@ -152,7 +227,7 @@ def _rounds_table(
         (
             (
                 Cell(block_size_kib(point.block_size_bytes), point.block_size_bytes / 1024),
-                *(metric.cell(value) for value in metric.by_round(results.rounds, point)),
+                *(metric.shown(value) for value in metric.of_rounds(results.rounds, point)),
             )
             for point in points
         ),
@@ -191,7 +266,7 @@ def share_of_average_page(results: RoundTestResults, name: PlotName) -> Page:
         alt=f"the tracking variables in per cent of their window averages, from {{low}} % to {{high}} %. "
         f"{sentence.text}",
         rules=(Rule("100 %", 100, "average"), Rule("110 %", 110, "limit"), Rule("90 %", 90, "limit")),
-        bands=(*_window_band(results), Band("y", 90, 110, "allowed")),
+        bands=(*window_band(results), Band("y", 90, 110, "allowed")),
     )
     return page(name, plot.over(name, shown), sentence, shown)
 
@@ -208,7 +283,7 @@ def _shares_table(
                 point_name(variable),
                 *(
                     cells.percent(100 * value / verdict.average)
-                    for value in by_round(results.rounds, variable.point, variable.figure)
+                    for value in METRICS[variable.figure].of_rounds(results.rounds, variable.point)
                 ),
             )
             for variable, verdict in judged

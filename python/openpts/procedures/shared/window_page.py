@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from openpts.analysis.rounds import by_round
 from openpts.pages import cells, ticks
 from openpts.pages.kit import Plot, PlotName, page, rows_table
 from openpts.pages.model import Band, Cell, Column, Page, Rule, Series, Table, Verdict
-from openpts.procedures.shared.metric import METRICS, Metric
+from openpts.procedures.kit.steps import METRICS, HasFigures, Metric
 from openpts.procedures.shared.rounds.results import RoundTestResults
 from openpts.procedures.shared.steady_state_pages import point_name, round_columns, rounds_reason
 from openpts.vocabulary.verdict import SteadyStateReport
@@ -26,7 +25,7 @@ class Window:
     """
 
     variable: str
-    metric: Metric
+    metric: Metric[HasFigures]
     verdict: SteadyStateReport | None
     values: tuple[float, ...]
     reason: str
@@ -43,7 +42,7 @@ def window_of(results: RoundTestResults, variable_index: int, conditions: str) -
         variable=point_name(variable),
         metric=METRICS[variable.figure],
         verdict=results.verdicts[variable_index],
-        values=by_round(results.rounds, variable.point, variable.figure),
+        values=METRICS[variable.figure].of_rounds(results.rounds, variable.point),
         reason=reason,
         conditions=conditions,
     )
@@ -83,7 +82,7 @@ def _unjudged_page(window: Window, name: PlotName) -> Page:
         f"{name.id}-values",
         f"{window.round_word}s completed ({window.metric.unit})",
         ("Tracking variable:<0", *round_columns(range(1, len(window.values) + 1))),
-        ((window.variable, *(window.metric.cell(value) for value in window.values)),),
+        ((window.variable, *(window.metric.shown(value) for value in window.values)),),
     )
     verdict = Verdict(f"Steady State Measurement Window: n/a ({window.reason}).", "fail")
     return page(name, verdict, table if window.values else None)
@@ -112,7 +111,9 @@ def _judgements(verdict: SteadyStateReport) -> tuple[Verdict, ...]:
     )
 
 
-def determination_table(table_id: str, verdict: SteadyStateReport, metric: Metric, conditions: str) -> Table:
+def determination_table(
+    table_id: str, verdict: SteadyStateReport, metric: Metric[HasFigures], conditions: str
+) -> Table:
     """The Steady State determination data, both forms of the specification in one (PTS 7.3.4, Plot 8-3)."""
     low, high = verdict.band
     slope = cells.fixed(verdict.slope, 3 if metric.decimals is not None else 6)
@@ -121,21 +122,21 @@ def determination_table(table_id: str, verdict: SteadyStateReport, metric: Metri
             "Measurement Window",
             Cell(f"Start {verdict.rounds[0]}; End {verdict.rounds[-1]}"),
             "Average",
-            metric.cell(verdict.average),
+            metric.shown(verdict.average),
             Cell("-"),
         ),
         (
             "Allowed maximum data excursion (20 %)",
-            metric.cell(verdict.allowed_range),
+            metric.shown(verdict.allowed_range),
             "Measured maximum data excursion (max - min)",
-            metric.cell(verdict.range, note=cells.fixed(verdict.range_pct, 1, "%")),
+            metric.shown(verdict.range, note=cells.fixed(verdict.range_pct, 1, "%")),
             cells.verdict(verdict.range_ok),
         ),
         (
             "Allowed maximum slope excursion (10 %)",
-            metric.cell(verdict.allowed_slope_excursion),
+            metric.shown(verdict.allowed_slope_excursion),
             "Measured maximum slope excursion",
-            metric.cell(verdict.slope_excursion, note=cells.fixed(verdict.slope_excursion_pct, 1, "%")),
+            metric.shown(verdict.slope_excursion, note=cells.fixed(verdict.slope_excursion_pct, 1, "%")),
             cells.verdict(verdict.slope_ok),
         ),
         (
@@ -172,7 +173,7 @@ def _window_values(table_id: str, window: Window, verdict: SteadyStateReport, fi
             *(Column(str(number), float(number)) for number in verdict.rounds),
         ),
         (
-            (metric.unit, *(metric.cell(value) for value in verdict.values)),
+            (metric.unit, *(metric.shown(value) for value in verdict.values)),
             (
                 "Deviation from average (%)",
                 *(
@@ -182,6 +183,6 @@ def _window_values(table_id: str, window: Window, verdict: SteadyStateReport, fi
                     for value in verdict.values
                 ),
             ),
-            ("Best linear fit", *(metric.cell(value) for value in fit)),
+            ("Best linear fit", *(metric.shown(value) for value in fit)),
         ),
     )

@@ -54,9 +54,9 @@ from openpts.vocabulary.facts import Fact, Facts, TargetKind
 from openpts.vocabulary.memory_bandwidth import MemoryBandwidth
 from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.tuning import Change, Scenario
-from openpts_app.app.page_cache import drop_page_cache
-from openpts_app.app.pressure import stall_ns
 from openpts_app.drivers.commands.command_process import Ended, ProgramOfTheOperator
+from openpts_app.drivers.commands.page_cache import drop_page_cache
+from openpts_app.drivers.commands.pressure import stall_ns
 
 _DIRECTORY_WORD, _DEVICE_WORD = "{dir}", "{device}"
 _DROPPED: Final = "dropped"

@@ -92,9 +92,9 @@ def _refuse_other(before: OpenTarget, opened: OpenTarget, was_file: tuple[int, i
 
 @contextmanager
 def cuttable_device(text: str, consent: Consent, run_id: str) -> Iterator[DeviceUnderTest]:
-    """The device that the operator's text names: a CuttableDrive, unless it is simulated or an array."""
+    """The device that the operator's text names: a CuttableDrive, unless it is simulated."""
     target = None if names_simulated(text) else parse_target(text)
-    if target is None or (consent.confirm_members and isinstance(target, BlockTarget)):
+    if target is None:
         with device_under_test(text, consent, for_writing=True, run_id=run_id) as device:
             yield device
         return

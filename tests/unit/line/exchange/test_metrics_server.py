@@ -18,7 +18,7 @@ from openpts.runner.run import run_test
 from openpts_line.exchange import metrics_server
 from openpts_line.exchange.metrics import RunMetrics
 from openpts_line.exchange.metrics_server import MOST_CLIENTS, served_metrics
-from tests.simulated.practice.test_resume import ordered
+from tests.simulated.killed_run import ordered
 from tests.support.free_ports import free_ports
 from tests.support.processes import until
 

@@ -1,4 +1,4 @@
-"""A drive of a campaign that is named by its serial number alone, as in a file of drives of a lot."""
+"""A drive of a campaign that is named by its serial number alone, as in a file of drives of a batch."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -31,7 +31,7 @@ def test_on_this_host_it_is_the_drive_wherever_it_is(tmp_path: Path, server: Sys
     runner = runner_here(tmp_path / "lot-7", campaign, requests_of(campaign), None)
     runner.roots = server
     runner.locate(measured=False)
-    there, gone = runner.lot.entries
+    there, gone = runner.batch.entries
     assert (there.state, there.folder) == (SuiteState.WAITING, "1-HLJ00101")
     assert runner._drives[0].target == str(server.dev / "sdb")
     assert (gone.state, gone.exit_code) == (SuiteState.REFUSED, 3)

@@ -63,7 +63,6 @@ def resume(monkeypatch: pytest.MonkeyPatch, backend: Backend, *words: str) -> An
             ("--confirm-namespace", "/dev/nvme1n2", "--confirm-namespace", "/dev/nvme1n3"),
             (*NAMED, "--confirm-namespace=/dev/nvme1n2", "--confirm-namespace=/dev/nvme1n3"),
         ),
-        (("--confirm-member", "M1"), (*NAMED, *NAMESPACES, "--confirm-member=M1")),
     ],
 )
 def test_what_names_a_drive_is_handed_on_and_what_is_typed_counts_instead(

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from click.testing import CliRunner
-from docs.interface_schemas import OUTPUTS
+from docs.schema_files import OUTPUTS
 from jsonschema import validate
 from syrupy.assertion import SnapshotAssertion
 

@@ -7,7 +7,7 @@ from openpts.fields.conditions import Conditions
 from openpts.pages.model import Report, Verdict
 from openpts.record.reader import Run
 from openpts.report.build import build_report
-from openpts_practice.precon.conditions import DriveState, PreconConditions
+from openpts_practice.precon import DriveState, PreconConditions
 from openpts_practice.precon.report import report as content_of
 from openpts_practice.precon.states import comparisons_of
 from tests.support.made_up_run import made_up_run

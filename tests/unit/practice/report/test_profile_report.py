@@ -8,7 +8,7 @@ from openpts.pages.model import Report
 from openpts.record.reader import Run
 from openpts.report.build import build_report
 from openpts_practice.benchmark_rows.profiles import BENCHMARKS
-from openpts_practice.benchmarks.conditions import BenchmarksConditions
+from openpts_practice.benchmarks import BenchmarksConditions
 from openpts_practice.benchmarks.report import report as content_of
 from tests.support.made_up_run import made_up_run
 from tests.unit.practice.report.known_drives import Rates

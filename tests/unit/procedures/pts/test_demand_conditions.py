@@ -10,8 +10,8 @@ from openpts.fields.time_scale import at_time_scale
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, dry_run
 from openpts.procedures.kit.ledger import deviations, shortened
-from openpts.procedures.pts.cbw.conditions import CompositeConditions
-from openpts.procedures.pts.dirth.conditions import DemandIntensityConditions
+from openpts.procedures.pts.cbw import CompositeConditions
+from openpts.procedures.pts.dirth import DemandIntensityConditions
 from openpts.procedures.registry import PTS
 from openpts.vocabulary.data import PatternData
 from openpts.vocabulary.drive_class import DriveClass

@@ -6,8 +6,8 @@ import pytest
 from msgspec.structs import replace as with_changes
 
 from openpts.fields.conditions import Conditions
-from openpts.procedures.pts.lat.conditions import LatencyConditions
-from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
+from openpts.procedures.pts.lat import LatencyConditions
+from openpts.procedures.pts.wsat import WriteSaturationConditions
 from openpts.procedures.shared.nines import histogram_ns
 from openpts.record.reader import Run
 from openpts.units import NS_PER_S

@@ -8,7 +8,7 @@ from msgspec.structs import replace as with_changes
 
 from openpts.errors import UsageError
 from openpts.procedures.kit.ledger import deviations, shortened
-from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
+from openpts.procedures.pts.wsat import WriteSaturationConditions
 from openpts.procedures.pts.wsat.script import possible_on, standard_conditions
 from openpts.procedures.pts.wsat.script import script as write_saturation_test
 from openpts.procedures.registry import PTS

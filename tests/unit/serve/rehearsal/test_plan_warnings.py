@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace as with_conditions
 
 from openpts.fields.conditions import Conditions
-from openpts.procedures.pts.xsr.conditions import CrossStimulusConditions
+from openpts.procedures.pts.xsr import CrossStimulusConditions
 from openpts.record.reader import Run, read_run
 from openpts.simulation.presets import load_preset
 from openpts.vocabulary.phase import Phase

@@ -3,7 +3,12 @@
 from typing import Final
 
 from openpts.procedures.kit.procedure import Procedure
-from openpts.procedures.pts.cbw.conditions import CompositeConditions
+from openpts.procedures.shared.demand.conditions import DemandConditions
+
+
+class CompositeConditions(DemandConditions, frozen=True, kw_only=True, tag_field="test", tag="cbw"):
+    """Composite block size workload (PTS 13.2)."""
+
 
 PROCEDURE: Final = Procedure(
     package=__name__,

@@ -23,7 +23,7 @@ Reported
 from typing import Final
 
 from openpts.procedures.kit.ledger import Rule
-from openpts.procedures.pts.cbw.conditions import CompositeConditions
+from openpts.procedures.pts.cbw import CompositeConditions
 from openpts.procedures.shared.demand.script import demand_test, possible_sizes, standard_demand
 from openpts.vocabulary.workload import COMPOSITE
 

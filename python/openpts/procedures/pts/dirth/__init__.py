@@ -1,9 +1,36 @@
 """Demand Intensity / Response Time Histogram: PTS section 14."""
 
-from typing import Final
+from collections.abc import Collection
+from typing import Annotated, Final
 
+from openpts.fields import usual
+from openpts.fields.conditions import Contradictions
+from openpts.fields.workload_table import NAMES
 from openpts.procedures.kit.procedure import Procedure
-from openpts.procedures.pts.dirth.conditions import DemandIntensityConditions
+from openpts.procedures.shared.demand.conditions import DemandConditions
+from openpts.vocabulary.placement import Uniform
+from openpts.vocabulary.workload import Workload
+
+
+class DemandIntensityConditions(DemandConditions, frozen=True, kw_only=True, tag_field="test", tag="dirth"):
+    """Demand intensity and response time histogram (PTS 14.2)."""
+
+    parameters = ("segments", ...)
+
+    workload: Annotated[
+        Workload,
+        usual.ONE_WORKLOAD.but(
+            help=f"Access pattern: {NAMES}, or order, size and mix as in RND 8KiB RW65.",
+            free="14.2 leaves it to the operator, and the report's header has it",
+        ),
+    ]
+
+    def contradictions(self, given: Collection[str]) -> Contradictions:
+        """Contradictions of demand variation, and of access ranges with a workload that has its own."""
+        yield from super().contradictions(given)
+        if self.segments is not None and self.workload.placement != Uniform():
+            yield ("segments",), f"the workload {self.workload.title} has its own access ranges"
+
 
 PROCEDURE: Final = Procedure(
     package=__name__,

@@ -20,7 +20,7 @@ Reported
 from typing import Final
 
 from openpts.procedures.kit.ledger import Rule
-from openpts.procedures.pts.dirth.conditions import DemandIntensityConditions
+from openpts.procedures.pts.dirth import DemandIntensityConditions
 from openpts.procedures.shared.demand.script import demand_test, possible_sizes, standard_demand
 from openpts.vocabulary.workload import WORKLOADS
 

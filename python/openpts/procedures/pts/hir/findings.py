@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from openpts.procedures.pts.hir.conditions import IdleRecoveryConditions
+from openpts.procedures.pts.hir import IdleRecoveryConditions
 from openpts.procedures.pts.hir.results import late_edges
 from openpts.record.reader import Run
 from openpts.units import NS_PER_MS, format_duration

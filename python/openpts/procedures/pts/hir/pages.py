@@ -1,16 +1,19 @@
 """Pages of the wait states of HIR: over time, one by one, beside the baseline (PTS 11.3.2)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
+from operator import itemgetter
 from typing import Final
 
 from openpts.pages import cells, ticks
-from openpts.pages.kit import Col, Plot, PlotName, Required, grid, page, table
-from openpts.pages.model import HEIGHT_PX, Band, Cell, Column, Page, Rule, Series, Table, Verdict
+from openpts.pages.kit import Col, Plot, PlotName, Required, page
+from openpts.pages.model import HEIGHT_PX, Band, Cell, Page, Rule, Series, Table, Verdict
 from openpts.pages.ticks import TimeAxis
-from openpts.procedures.pts.hir.results import Access, SegmentSummary
-from openpts.procedures.pts.hir.wait_states import IdleRecoveryResults, Segment
-from openpts.procedures.shared.minutes_table import elapsed_cell, elapsed_column
+from openpts.procedures.kit.steps import ART, CPU_IOWAIT, CPU_SYS, IOPS, MRT, transpose
+from openpts.procedures.pts.hir.results import Access, IdleRecoveryResults, Segment, SegmentSummary
+from openpts.procedures.shared.minutes_table import list_minutes
 from openpts.units import NS_PER_MS, NS_PER_S
+from openpts.vocabulary.sample import Sample
 
 WAIT_COLOR: Final = 2
 RETURN_COLOR: Final = 0
@@ -86,29 +89,30 @@ def secondary_page(results: IdleRecoveryResults, powers: Sequence[Cell], title: 
     """
     names = ["Baseline", *(f"WS {segment.state.number}" for segment in results.segments)]
     summaries = [results.baseline, *(segment.active_summary for segment in results.segments)]
-    columns = list(zip(names, zip(summaries, powers, strict=True), strict=True))
-    shown = grid(
+    found = [None if one is None else (one, power) for one, power in zip(summaries, powers, strict=True)]
+    head: Col[str] = Col("", cells.words, align="left", width=1.2)
+    shown = transpose(
         "hir-4-values",
         "HIR Secondary Metrics",
-        Col("", cells.words, align="left", width=1.2),
-        [(Column(name), found) for name, found in columns],
         _SECONDARY,
-        cell=lambda name, found: (
-            cells.missing("not reached") if found[0] is None else _SECONDARY[name](found[0], found[1])
-        ),
+        zip(names, found, strict=True),
+        head=head,
+        absent="not reached",
         note="IOPS of a wait state count its active time only; its power is that of its pauses as well.",
     )
     return page(PlotName("hir-4", "", title), Verdict(head_line), shown)
 
 
-_SECONDARY: Final[dict[str, Callable[[SegmentSummary, Cell], Cell]]] = {
-    "IOPS": lambda summary, _power: cells.number(summary.iops, 0),
-    "ART (ms)": lambda summary, _power: cells.latency(summary.art_ns),
-    "MRT (ms)": lambda summary, _power: cells.latency(summary.mrt_ns),
-    "Avg Power (mW)": lambda _summary, power: power,
-    "CPU Sys (%)": lambda summary, _power: cells.cpu_share(summary.cpu_sys_pct, 2),
-    "CPU IO Wait (%)": lambda summary, _power: cells.cpu_share(summary.cpu_iowait_pct, 2),
-}
+def _summary(one: tuple[SegmentSummary, Cell]) -> SegmentSummary:
+    return one[0]
+
+
+_IOPS: Final = replace(IOPS, decimals=0)
+_SECONDARY: Final[tuple[Col[tuple[SegmentSummary, Cell]], ...]] = (
+    *(metric.column(_summary) for metric in (_IOPS, ART, MRT)),
+    Col("Avg Power (mW)", itemgetter(1)),
+    *(metric.column(_summary) for metric in (CPU_SYS, CPU_IOWAIT)),
+)
 
 
 def _edges(segment: Segment) -> tuple[Verdict, ...]:
@@ -135,16 +139,16 @@ def _accesses_table(table_id: str, segments: Sequence[Segment], time: TimeAxis) 
         for access in of_segment
     ]
     columns: list[Col[tuple[Access, bool]]] = [
-        Col("IOPS, with pauses", lambda one: nothing if one[1] else cells.number(one[0].iops, 0)),
-        Col("IOPS, return to baseline", lambda one: cells.number(one[0].iops, 0) if one[1] else nothing),
-        Col("ART (ms)", lambda one: cells.latency(one[0].art_ns)),
-        Col("MRT (ms)", lambda one: cells.latency(one[0].mrt_ns)),
+        Col("IOPS, with pauses", lambda one: nothing if one[1] else _IOPS.cell(one[0].sample)),
+        Col("IOPS, return to baseline", lambda one: _IOPS.cell(one[0].sample) if one[1] else nothing),
+        *(metric.column(_sample_of) for metric in (ART, MRT)),
     ]
-    head: Col[tuple[Access, bool]] = Col(
-        elapsed_column(time).label, lambda one: elapsed_cell(one[0].ended_ns, time), width=0
-    )
     title = "Values plotted: each access at its end"
-    return table(table_id, title, head, columns, accesses, printed=False)
+    return list_minutes(table_id, title, columns, accesses, time=time, end_ns=lambda one: one[0].ended_ns)
+
+
+def _sample_of(one: tuple[Access, bool]) -> Sample:
+    return one[0].sample
 
 
 def baseline_rule(results: IdleRecoveryResults) -> tuple[Rule, ...]:
@@ -155,7 +159,7 @@ def baseline_rule(results: IdleRecoveryResults) -> tuple[Rule, ...]:
 def highest_iops(results: IdleRecoveryResults) -> float:
     """The fastest access: where the axes of all plots over accesses end."""
     return max(
-        (access.iops for segment in results.segments for access in (*segment.active, *segment.returned)),
+        (one.sample.iops for segment in results.segments for one in (*segment.active, *segment.returned)),
         default=1.0,
     )
 

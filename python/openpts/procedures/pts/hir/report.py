@@ -9,22 +9,23 @@ from openpts.analysis.comparison import gain_pct
 from openpts.pages import cells, ticks
 from openpts.pages.kit import Cells, Col, Plot, PlotName, Required, grid, labels_axis, page, rows_table
 from openpts.pages.measure import Measure, Measured, Subject
-from openpts.pages.model import Cell, Column, Figure, Page, Rule, Section, Series, Table, Verdict
+from openpts.pages.model import Cell, Column, Figure, Page, Rule, Series, Table, Verdict
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.drive_work.energy_page import power_cell
 from openpts.procedures.kit.drive_work.work import DriveWork
 from openpts.procedures.kit.header import (
     Rows,
+    TestSection,
     active_range_text,
-    common_header,
     data_text,
     demand_text,
     head_line,
+    sections_of,
     setup_rows,
     stimulus_rows,
 )
-from openpts.procedures.kit.standing import Standing
-from openpts.procedures.pts.hir.conditions import IdleRecoveryConditions
+from openpts.procedures.kit.steps import ART, IOPS, MRT, values_json
+from openpts.procedures.pts.hir import IdleRecoveryConditions
 from openpts.procedures.pts.hir.pages import (
     ALL_WAIT_STATES,
     WAIT_COLOR,
@@ -36,10 +37,15 @@ from openpts.procedures.pts.hir.pages import (
     secondary_page,
     wait_state_page,
 )
-from openpts.procedures.pts.hir.results import SegmentSummary
-from openpts.procedures.pts.hir.wait_states import IdleRecoveryResults, Segment, analyze_idle_recovery
+from openpts.procedures.pts.hir.results import (
+    IdleRecoveryResults,
+    Segment,
+    SegmentSummary,
+    analyze_idle_recovery,
+)
 from openpts.procedures.shared.preparation_page import preparation_page
-from openpts.procedures.shared.tracking.other_minutes_words import other_minutes_figures
+from openpts.procedures.shared.rounds.words import steady_rounds
+from openpts.procedures.shared.tracking.other_minutes import other_minutes_figures
 from openpts.procedures.shared.tracking.pages import (
     TrackedPhase,
     between_verdicts,
@@ -58,10 +64,9 @@ REQUIRED: Final = (Required("1", "Plot 11-1"), Required("2", "Plot 11-2"), ALL_W
 _PRECONDITIONING: Final = REQUIRED[0].named("hir", "HIR IOPS v Time - Pre-conditioning")
 _WINDOW: Final = REQUIRED[1].named("hir", "HIR Pre-conditioning Steady State Measurement Plot")
 
+_NOT_REACHED: Final = "STEADY STATE NOT REACHED - no wait states were run"
 _LONGEST_WAIT_STATE: Final = 10
-_BASELINE: Final = Measure[SegmentSummary](
-    "baseline_iops", "Baseline", "IOPS", lambda baseline: baseline.iops
-)
+_BASELINE: Final = IOPS.measure("baseline_iops", "Baseline", decimals=0)
 _GAIN: Final = Measure[Cell](
     "gain", "Gain of WS {name} over the baseline", "%", lambda gain: gain, better=Better.HIGHER
 )
@@ -75,20 +80,17 @@ def report(run: Run) -> ReportContent:
     return ReportContent(
         verdicts=(tracking_sentence(tracked), *between_verdicts(tracked)),
         measures=_measures(results, tracked),
-        sections=lambda standing, report_date: (
-            Section(
+        sections=sections_of(
+            run,
+            TestSection(
                 test="hir",
                 title="HIR Test",
-                header=common_header(
-                    run.manifest,
-                    report_date,
-                    bar="Host Idle Recovery Test (REQUIRED) - Report Page",
-                    title=f"HIR - {conditions.workload.title}",
-                    setup=_setup_rows(run, conditions, tracked),
-                    test=_test_rows(run, conditions, tracked),
-                ),
-                alerts=_alerts(standing, tracked),
-                pages=with_transfer_size(
+                bar="Host Idle Recovery Test (REQUIRED) - Report Page",
+                heading=f"HIR - {conditions.workload.title}",
+                setup=_setup_rows(run, conditions, tracked),
+                test_rows=_test_rows(run, conditions, tracked),
+                red_lines=() if tracked.results.steady else (_NOT_REACHED,),
+                pages=lambda: with_transfer_size(
                     _pages(run, conditions, tracked, results),
                     (size.block_size_bytes for size in conditions.workload.block_sizes),
                 ),
@@ -143,13 +145,6 @@ def _powers(run: Run, tracked: TrackedPhase, results: IdleRecoveryResults) -> li
     return [power_cell(work, steps) for steps in (baseline, *states)]
 
 
-def _alerts(standing: Standing, tracked: TrackedPhase) -> tuple[str, ...]:
-    lines = [standing.red_line] if standing.red_line else []
-    if not tracked.results.steady:
-        lines.append("STEADY STATE NOT REACHED - no wait states were run")
-    return tuple(lines)
-
-
 def _measures(results: IdleRecoveryResults, tracked: TrackedPhase) -> tuple[Measured, ...]:
     """Baseline and gains; the gain of the longest wait state is the key value, also where it is missing."""
     steady = _steady_text(tracked)
@@ -177,10 +172,6 @@ def _steady_text(tracked: TrackedPhase) -> str:
     return "not reached" if tracked.results.window.is_full else f"n/a ({tracked.reason})"
 
 
-def _window_text(tracked: TrackedPhase) -> str:
-    return tracked.results.window.label if tracked.results.steady else "NOT REACHED"
-
-
 def _setup_rows(run: Run, conditions: IdleRecoveryConditions, tracked: TrackedPhase) -> Rows:
     elapsed_ns = sum(sample.elapsed_ns for sample in tracked.samples)
     return setup_rows(
@@ -190,7 +181,7 @@ def _setup_rows(run: Run, conditions: IdleRecoveryConditions, tracked: TrackedPh
         ("Duration", format_duration(elapsed_ns)),
         ("Pre Condition 2", "none"),
         ("TOIO - TC/QD", "-"),
-        ("SS Rounds", _window_text(tracked)),
+        ("SS Rounds", steady_rounds(tracked.results)),
     )
 
 
@@ -203,7 +194,7 @@ def _test_rows(run: Run, conditions: IdleRecoveryConditions, tracked: TrackedPha
         ("RW Mix", "0/100"),
         ("Block Sizes", conditions.workload.title.split(" RW")[0]),
         ("TOIO - TC/QD", demand_text(conditions.tc, conditions.qd)),
-        ("Steady State", _window_text(tracked)),
+        ("Steady State", steady_rounds(tracked.results)),
         ("Test Stimulus 2", f"Return to baseline: {access} x {conditions.cycles}"),
         ("TOIO - TC/QD", demand_text(conditions.tc, conditions.qd)),
         ("Steady State", "-"),
@@ -242,9 +233,7 @@ def _figures(results: IdleRecoveryResults, tracked: TrackedPhase) -> dict[str, A
 
 
 def _summary_figures(summary: SegmentSummary | None) -> dict[str, Any] | None:
-    if summary is None:
-        return None
-    return {"iops": summary.iops, "art_ms": in_ms(summary.art_ns), "mrt_ms": in_ms(summary.mrt_ns)}
+    return None if summary is None else values_json(summary, (IOPS, ART, MRT))
 
 
 _MEAN_GAIN, _LOW_GAIN, _HIGH_GAIN = 4, 5, 6
@@ -372,7 +361,7 @@ def _cycles_table(results: IdleRecoveryResults) -> Table:
         [(Column(f"WS {segment.state.number}"), segment.active) for segment in results.segments],
         range(1, length + 1),
         cell=lambda number, active: (
-            cells.number(active[number - 1].iops, 0) if number <= len(active) else cells.none()
+            cells.number(active[number - 1].sample.iops, 0) if number <= len(active) else cells.none()
         ),
         printed=False,
     )

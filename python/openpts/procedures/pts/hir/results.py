@@ -3,15 +3,21 @@
 IOPS of an access count its active time only: IOPS times ART is then the demand (openpts' reading of 11.2).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean, quantiles
 
-from openpts.analysis.minutes import mean_cpu
-from openpts.units import NS_PER_S
-from openpts.vocabulary.sample import Sample, StepState
+from msgspec.structs import asdict
+
+from openpts.analysis.comparison import gain_pct
+from openpts.analysis.minutes import sum_parts
+from openpts.procedures.pts.hir import IdleRecoveryConditions, WaitState
+from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.sample import Measured, Sample, StepState
 from openpts.vocabulary.stop import Duration
+
+SamplesOf = Callable[[Phase, int], Sequence[Sample]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +29,8 @@ class Access:
     followed.
     """
 
+    sample: Sample
     ended_ns: int
-    iops: float
-    art_ns: float | None
-    mrt_ns: int | None
     on_excess_ns: int
     off_error_ns: int | None
 
@@ -42,10 +46,8 @@ def accesses(
     """
     return tuple(
         Access(
+            sample=sample,
             ended_ns=sample.started_ns + sample.elapsed_ns - origin_ns,
-            iops=sample.iops,
-            art_ns=sample.mean_latency_ns,
-            mrt_ns=sample.max_latency_ns,
             on_excess_ns=round((sample.elapsed_ns - planned_ns) / scale),
             off_error_ns=None if off_error_ns is None else round(off_error_ns / scale),
         )
@@ -74,22 +76,16 @@ def _planned_ns(pause: Sample) -> int:
     return stop.duration_ns
 
 
-@dataclass(frozen=True, slots=True)
-class SegmentSummary:
-    """All accesses of a wait state, of a return to baseline, or of the baseline, together.
+class SegmentSummary(Measured, frozen=True, kw_only=True):
+    """All accesses of a wait state, of a return to baseline, or of the baseline, together, in active time.
 
-    ``iops`` is I/Os per second of active time; ``low_iops`` and ``high_iops`` are the 5th and 95th percentile
-    of the accesses, None for fewer than 20 of them. CPU shares are those of active time, in per cent.
+    ``low_iops`` and ``high_iops`` are the 5th and 95th percentile of the accesses, None for fewer than 20 of
+    them.
     """
 
     accesses: int
-    iops: float
     low_iops: float | None
     high_iops: float | None
-    art_ns: float | None
-    mrt_ns: int | None
-    cpu_sys_pct: float | None
-    cpu_iowait_pct: float | None
     longest_on_excess_ns: int
     largest_off_error_ns: int | None
     mean_off_error_ns: float | None
@@ -104,8 +100,6 @@ def summarize_segment(samples: Sequence[Sample], planned_ns: int, scale: int = 1
     ]
     if not bursts:
         return None
-    ios = sum(sample.ios for sample in bursts)
-    latency_sum_ns = sum(operation.latency_sum_ns for sample in bursts for operation in sample.transfers)
     each = [sample.iops for sample in bursts]
     low, high = (None, None)
     if len(each) >= 20:
@@ -116,21 +110,14 @@ def summarize_segment(samples: Sequence[Sample], planned_ns: int, scale: int = 1
         for access in accesses(samples, planned_ns, 0, scale)
         if access.off_error_ns is not None
     ]
-    cpu = mean_cpu(bursts)
     return SegmentSummary(
         accesses=len(bursts),
-        iops=ios * NS_PER_S / sum(sample.elapsed_ns for sample in bursts),
         low_iops=low,
         high_iops=high,
-        art_ns=latency_sum_ns / ios if ios else None,
-        mrt_ns=max(
-            (sample.max_latency_ns for sample in bursts if sample.max_latency_ns is not None), default=None
-        ),
-        cpu_sys_pct=cpu.sys_pct if cpu else None,
-        cpu_iowait_pct=cpu.iowait_pct if cpu else None,
         longest_on_excess_ns=round(max(sample.elapsed_ns - planned_ns for sample in bursts) / scale),
         largest_off_error_ns=max(offs, key=abs, default=None),
         mean_off_error_ns=fmean(offs) if offs else None,
+        **sum_parts(bursts),
     )
 
 
@@ -147,3 +134,90 @@ def late_edges(samples: Sequence[Sample], planned_ns: int, limit_ns: int, scale:
     )
     pauses = (access.off_error_ns for access in accesses(samples, planned_ns, 0, scale))
     return late_ends + sum(error is not None and abs(error) > limit_ns for error in pauses)
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A wait state with its return to baseline; times in ns from the first access of the first one.
+
+    Either is empty, and its summary None, as far as it was not reached.
+    """
+
+    state: WaitState
+    began_ns: int
+    ended_ns: int
+    active: tuple[Access, ...]
+    returned: tuple[Access, ...]
+    active_summary: SegmentSummary | None
+    returned_summary: SegmentSummary | None
+
+
+class Baseline(SegmentSummary, frozen=True, kw_only=True):
+    """The tracked minutes of the window of steady state together (openpts' reading of 11.2)."""
+
+    average_iops: float
+
+    @property
+    def iops(self) -> float:
+        """The tracking variable's average in the window (2.1.24)."""
+        return self.average_iops
+
+
+@dataclass(frozen=True, slots=True)
+class IdleRecoveryResults:
+    """The baseline, None without steady state, and the wait states that were begun."""
+
+    baseline: Baseline | None
+    segments: tuple[Segment, ...]
+
+    def gain_pct(self, segment: Segment) -> float | None:
+        """IOPS of the wait state above the baseline, in per cent of it."""
+        if self.baseline is None or segment.active_summary is None:
+            return None
+        return gain_pct(self.baseline.iops, segment.active_summary.iops)
+
+
+def analyze_idle_recovery(
+    conditions: IdleRecoveryConditions, window: Sequence[Sample], samples_of: SamplesOf, scale: int = 1
+) -> IdleRecoveryResults:
+    """Sum up the test; ``window`` are the tracked minutes in which it was steady, none without that.
+
+    ``scale`` is that of a simulated drive.
+    """
+    parts = [
+        (
+            state,
+            samples_of(Phase.WAIT_STATE, state.number),
+            samples_of(Phase.RETURN_TO_BASELINE, state.number),
+        )
+        for state in conditions.wait_states
+    ]
+    begun = [(state, waits, returns) for state, waits, returns in parts if waits]
+    origin_ns = begun[0][1][0].started_ns if begun else 0
+    planned_ns = conditions.access_ns
+    return IdleRecoveryResults(
+        baseline=_baseline(window, conditions.minute_ns, scale),
+        segments=tuple(
+            Segment(
+                state=state,
+                began_ns=waits[0].started_ns - origin_ns,
+                ended_ns=_end_ns([*waits, *returns]) - origin_ns,
+                active=accesses(waits, planned_ns, origin_ns, scale),
+                returned=accesses(returns, planned_ns, origin_ns, scale),
+                active_summary=summarize_segment(waits, planned_ns, scale),
+                returned_summary=summarize_segment(returns, planned_ns, scale),
+            )
+            for state, waits, returns in begun
+        ),
+    )
+
+
+def _baseline(window: Sequence[Sample], minute_ns: int, scale: int) -> Baseline | None:
+    summary = summarize_segment(window, minute_ns, scale)
+    if summary is None:
+        return None
+    return Baseline(average_iops=fmean(minute.iops for minute in window), **asdict(summary))
+
+
+def _end_ns(samples: Sequence[Sample]) -> int:
+    return samples[-1].started_ns + samples[-1].elapsed_ns

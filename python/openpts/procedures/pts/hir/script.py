@@ -19,7 +19,7 @@ from typing import Final
 
 from openpts.procedures.kit.ledger import Rule
 from openpts.procedures.kit.standard import RANGE_BY_CLASS, RECOMMENDED_QD, RECOMMENDED_TC, Standard
-from openpts.procedures.pts.hir.conditions import IdleRecoveryConditions, WaitState
+from openpts.procedures.pts.hir import IdleRecoveryConditions, WaitState
 from openpts.procedures.shared.tracking.script import Tracking, until_steady
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.phase import Phase

@@ -3,8 +3,14 @@
 from typing import Final
 
 from openpts.procedures.kit.procedure import Procedure
-from openpts.procedures.pts.iops.conditions import IopsConditions
-from openpts.procedures.shared.rounds.conditions import QUICK
+from openpts.procedures.shared.rounds.conditions import QUICK, RoundConditions
+
+
+class IopsConditions(RoundConditions, frozen=True, kw_only=True, tag_field="test", tag="iops"):
+    """IOPS test (PTS 7.2)."""
+
+    parameters = ("segments", "precondition_block_size_bytes", "tracking")
+
 
 PROCEDURE: Final = Procedure(
     package=__name__,

@@ -6,32 +6,36 @@ from typing import Final
 from openpts.analysis.comparison import relative_standard_error_pct
 from openpts.pages import cells, ticks
 from openpts.pages.kit import Plot, PlotName, Required, labels_axis, page, rows_table, values_of
-from openpts.pages.measure import Measure, Measured, Subject
-from openpts.pages.model import Band, Cell, Column, Page, Rule, Section, Series, Table, Verdict
+from openpts.pages.measure import Measured, Subject
+from openpts.pages.model import Band, Cell, Column, Page, Rule, Series, Table, Verdict
 from openpts.procedures.kit.content import ReportContent
-from openpts.procedures.kit.header import Rows, common_header, head_line, stimulus_rows
-from openpts.procedures.kit.standing import Standing
+from openpts.procedures.kit.header import TestSection, head_line, sections_of
+from openpts.procedures.kit.steps import IOPS
 from openpts.procedures.shared.preparation_page import loop_preparation_page
-from openpts.procedures.shared.rounds.figures import analyze_cycle, round_figures
-from openpts.procedures.shared.rounds.matrix import MatrixCell
 from openpts.procedures.shared.rounds.matrix_pages import (
     Matrix,
     columns_3d_page,
     iops_table,
+    merged_tail_page,
     mix,
     plot_2d_page,
+    power_page,
     ranges_table,
+    response_times_page,
     tabular_page,
 )
-from openpts.procedures.shared.rounds.results import RoundTestResults
-from openpts.procedures.shared.rounds.secondary_pages import merged_tail_page, power_page, response_times_page
+from openpts.procedures.shared.rounds.results import (
+    MatrixCell,
+    RoundTestResults,
+    analyze_cycle,
+    round_figures,
+)
 from openpts.procedures.shared.rounds.words import (
-    alerts,
-    demand,
     loop_setup_rows,
+    loop_test_rows,
     not_steady,
+    red_lines,
     short_name,
-    steady_rounds,
     summary_state,
     verification_record,
 )
@@ -150,7 +154,7 @@ _KEY_READ_PCTS: Final = (0, 65, 100)
 _KEY_BLOCK_SIZE_BYTES: Final = 4 * KIB
 _SECONDARY_TITLE: Final = "IOPS - ALL RW Mix & BS - Optional Secondary Metrics"
 
-_IOPS: Final = Measure[MatrixCell]("iops", "{name}", "IOPS", lambda cell: cell.iops)
+_IOPS: Final = IOPS.measure("iops", "{name}", decimals=0)
 
 
 def report(run: Run) -> ReportContent:
@@ -159,7 +163,19 @@ def report(run: Run) -> ReportContent:
     return ReportContent(
         verdicts=(steady_state_sentence(results),),
         measures=_measures(results),
-        sections=lambda standing, report_date: (_section(run, results, standing, report_date),),
+        sections=sections_of(
+            run,
+            TestSection(
+                test=PREFIX,
+                title="IOPS Test",
+                bar="IOPS Test (REQUIRED) - Report Page",
+                heading="IOPS - Block Size x RW Mix Matrix",
+                setup=loop_setup_rows(run, results, "IOPS Loop"),
+                test_rows=loop_test_rows(run, results, "IOPS Loop"),
+                red_lines=red_lines(results),
+                pages=lambda: (*_evidence_pages(run, results), *_result_pages(run, results)),
+            ),
+        ),
         figures=round_figures(results),
     )
 
@@ -173,38 +189,6 @@ def _measures(results: RoundTestResults) -> tuple[Measured, ...]:
     return tuple(
         _IOPS.of(results.cells.get(point), Subject(str(point), steady=steady, state=state))
         for point in points
-    )
-
-
-def _section(run: Run, results: RoundTestResults, standing: Standing, report_date: str) -> Section:
-    """All pages of the test with their common header."""
-    return Section(
-        test=PREFIX,
-        title="IOPS Test",
-        header=common_header(
-            run.manifest,
-            report_date,
-            bar="IOPS Test (REQUIRED) - Report Page",
-            title="IOPS - Block Size x RW Mix Matrix",
-            setup=loop_setup_rows(run, results, "IOPS Loop"),
-            test=_test_rows(run, results),
-        ),
-        alerts=alerts(results, standing),
-        pages=(*_evidence_pages(run, results), *_result_pages(run, results)),
-    )
-
-
-def _test_rows(run: Run, results: RoundTestResults) -> Rows:
-    return stimulus_rows(
-        run,
-        ("Test Stimulus 1", "IOPS Loop"),
-        ("RW Mix", "Outer Loop"),
-        ("Block Sizes", "Inner Loop"),
-        ("TOIO - TC/QD", demand(results)),
-        ("Steady State", steady_rounds(results)),
-        ("Test Stimulus 2", "-"),
-        ("TOIO - TC/QD", "-"),
-        ("Steady State", "-"),
     )
 
 

@@ -20,7 +20,7 @@ from typing import Final
 
 from openpts.procedures.kit.ledger import Rule
 from openpts.procedures.kit.standard import RANGE_BY_CLASS, RECOMMENDED_QD, RECOMMENDED_TC, Standard
-from openpts.procedures.pts.iops.conditions import IopsConditions
+from openpts.procedures.pts.iops import IopsConditions
 from openpts.procedures.shared.rounds.script import (
     preconditioning,
     random_round,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from openpts.pages.model import HEIGHT_PX, Block, Section
-from openpts.procedures.pts.iops.conditions import IopsConditions
+from openpts.procedures.pts.iops import IopsConditions
 from openpts.procedures.shared.short_report import (
     Picked,
     preparation,

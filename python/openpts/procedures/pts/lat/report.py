@@ -9,38 +9,38 @@ from openpts.analysis.response_times import ResponseTimes, nines_supported, resp
 from openpts.pages import cells, ticks
 from openpts.pages.kit import PlotName, Required
 from openpts.pages.measure import Measure, Measured, Subject, measured
-from openpts.pages.model import Page, Section, Verdict
+from openpts.pages.model import Page, Verdict
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.curve import OVER_NINES, Curve
-from openpts.procedures.kit.header import Rows, common_header, head_line, stimulus_rows
-from openpts.procedures.kit.standing import Standing
-from openpts.procedures.pts.lat.conditions import LatencyConditions
-from openpts.procedures.pts.lat.engine_overhead import engine_overhead
-from openpts.procedures.pts.lat.levels_page import levels_page
+from openpts.procedures.kit.header import TestSection, head_line, sections_of
+from openpts.procedures.kit.steps import ART, MRT
+from openpts.procedures.pts.lat import LatencyConditions
+from openpts.procedures.pts.lat.findings import engine_overhead
 from openpts.procedures.pts.lat.pages import (
     BLOCK_SIZES_KIB,
     READ_PCTS,
     columns_3d_page,
     exceedance_page,
+    levels_page,
     measured_points,
     mix_title,
     tabular_page,
 )
-from openpts.procedures.shared.confidence_page import Applied, confidence_page
-from openpts.procedures.shared.histogram_figures import times_figures
-from openpts.procedures.shared.metric import MAX_LATENCY, METRICS
+from openpts.procedures.shared.confidence_page import Applied, confidence_page, times_figures
 from openpts.procedures.shared.preparation_page import loop_preparation_page
-from openpts.procedures.shared.rounds.figures import analyze_cycle, round_figures
-from openpts.procedures.shared.rounds.matrix import MatrixCell
-from openpts.procedures.shared.rounds.matrix_pages import Matrix
-from openpts.procedures.shared.rounds.results import RoundTestResults
-from openpts.procedures.shared.rounds.secondary_pages import art_cell, mrt_cell, tail_cell
+from openpts.procedures.shared.rounds.matrix_pages import Matrix, tail_cell
+from openpts.procedures.shared.rounds.results import (
+    MatrixCell,
+    RoundTestResults,
+    analyze_cycle,
+    round_figures,
+)
 from openpts.procedures.shared.rounds.words import (
-    alerts,
     demand,
     loop_setup_rows,
+    loop_test_rows,
     not_steady,
-    steady_rounds,
+    red_lines,
     summary_state,
     verification_record,
 )
@@ -57,7 +57,6 @@ from openpts.vocabulary.engine_overhead import (
 )
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.stimulus import AccessPattern
-from openpts.vocabulary.stop import SteadyFigure
 from openpts.vocabulary.verdict import RoundPoint
 
 PREFIX: Final = "lat"
@@ -68,10 +67,9 @@ BLOCK_SIZES_BYTES: Final = tuple(round(kib * KIB) for kib in BLOCK_SIZES_KIB)
 HISTOGRAM_WORKLOAD: Final = "RND 4 KiB RW0"
 _STEPS_PER_NINE: Final = 4
 _MOST_NINES: Final = 7
-_MEAN_LATENCY: Final = METRICS[SteadyFigure.MEAN_LATENCY]
 
 _MEASURES: Final[tuple[Measure[MatrixCell], ...]] = (
-    Measure("art", "{name}, ART", "ms", art_cell),
+    ART.measure("art", "{name}, ART"),
     Measure(
         "five_nines",
         "{name}, 5 9s",
@@ -98,7 +96,21 @@ def report(run: Run) -> ReportContent:
     return ReportContent(
         verdicts=(steady_state_sentence(results),),
         measures=_measures(results),
-        sections=lambda standing, report_date: (_section(run, results, times, standing, report_date),),
+        sections=sections_of(
+            run,
+            TestSection(
+                test=PREFIX,
+                title="Latency Test",
+                bar="Latency Test (REQUIRED) - Report Page",
+                heading="LAT - Response Time OIO=1",
+                setup=loop_setup_rows(run, results, "LAT Loop"),
+                test_rows=loop_test_rows(
+                    run, results, "LAT Loop", second=f"{HISTOGRAM_WORKLOAD}, {_length(times)}"
+                ),
+                red_lines=red_lines(results),
+                pages=lambda: (*_evidence_pages(run, results), *_result_pages(run, results, times)),
+            ),
+        ),
         figures={**round_figures(results), "histogram": times_figures(times, _nines(run))},
         curves=lambda: () if times is None or not times.recorded_ios else (_levels(times),),
     )
@@ -141,39 +153,8 @@ def _measures(results: RoundTestResults) -> tuple[Measured, ...]:
     )
 
 
-def _section(
-    run: Run, results: RoundTestResults, times: ResponseTimes | None, standing: Standing, report_date: str
-) -> Section:
-    """All pages of the test with their common header."""
-    return Section(
-        test=PREFIX,
-        title="Latency Test",
-        header=common_header(
-            run.manifest,
-            report_date,
-            bar="Latency Test (REQUIRED) - Report Page",
-            title="LAT - Response Time OIO=1",
-            setup=loop_setup_rows(run, results, "LAT Loop"),
-            test=_test_rows(run, results, times),
-        ),
-        alerts=alerts(results, standing),
-        pages=(*_evidence_pages(run, results), *_result_pages(run, results, times)),
-    )
-
-
-def _test_rows(run: Run, results: RoundTestResults, times: ResponseTimes | None) -> Rows:
-    length = "NOT RUN" if times is None else format_duration(times.elapsed_ns)
-    return stimulus_rows(
-        run,
-        ("Test Stimulus 1", "LAT Loop"),
-        ("RW Mix", "Outer Loop"),
-        ("Block Sizes", "Inner Loop"),
-        ("TOIO - TC/QD", demand(results)),
-        ("Steady State", steady_rounds(results)),
-        ("Test Stimulus 2", f"{HISTOGRAM_WORKLOAD}, {length}"),
-        ("TOIO - TC/QD", demand(results)),
-        ("Steady State", "N/A"),
-    )
+def _length(times: ResponseTimes | None) -> str:
+    return "NOT RUN" if times is None else format_duration(times.elapsed_ns)
 
 
 def _evidence_pages(run: Run, results: RoundTestResults) -> tuple[Page, ...]:
@@ -206,10 +187,10 @@ def _evidence_pages(run: Run, results: RoundTestResults) -> tuple[Page, ...]:
 def _convergence_pages(results: RoundTestResults, matrix: Matrix) -> tuple[Page, ...]:
     """Averages of the writes, which the specification asks for; then their maxima and the other mixes."""
     shown = (
-        (_CONVERGENCE, 0, "Average", _MEAN_LATENCY),
-        (Required("convergence-rw0-maximum", "Plot 9-1b"), 0, "Maximum", MAX_LATENCY),
-        (Required("convergence-rw65", "Plot 9-1c"), 65, "Average", _MEAN_LATENCY),
-        (Required("convergence-rw100", "Plot 9-1d"), 100, "Average", _MEAN_LATENCY),
+        (_CONVERGENCE, 0, "Average", ART),
+        (Required("convergence-rw0-maximum", "Plot 9-1b"), 0, "Maximum", MRT),
+        (Required("convergence-rw65", "Plot 9-1c"), 65, "Average", ART),
+        (Required("convergence-rw100", "Plot 9-1d"), 100, "Average", ART),
     )
     pages = [
         convergence_page(
@@ -247,13 +228,13 @@ def _result_pages(run: Run, results: RoundTestResults, times: ResponseTimes | No
             matrix,
             PlotName(f"{PREFIX}-3d-average", "Plot 9-5", "Average Latency v BS and R/W Mix - 3D Plot"),
             "Average",
-            art_cell,
+            ART.cell,
         ),
         columns_3d_page(
             matrix,
             PlotName(f"{PREFIX}-3d-maximum", "Plot 9-6", "Maximum Latency v BS and R/W Mix - 3D Plot"),
             "Maximum",
-            mrt_cell,
+            MRT.cell,
         ),
         exceedance_page(
             times,

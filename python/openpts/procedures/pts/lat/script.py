@@ -20,7 +20,7 @@ from typing import Final
 
 from openpts.procedures.kit.ledger import Rule
 from openpts.procedures.kit.standard import RANGE_BY_CLASS, Standard
-from openpts.procedures.pts.lat.conditions import LatencyConditions
+from openpts.procedures.pts.lat import LatencyConditions
 from openpts.procedures.shared.continuous import continuous
 from openpts.procedures.shared.nines import histogram_ns
 from openpts.procedures.shared.rounds.script import (

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from openpts.pages.model import Block, Section
-from openpts.procedures.pts.lat.conditions import LatencyConditions
+from openpts.procedures.pts.lat import LatencyConditions
 from openpts.procedures.shared.short_report import (
     Picked,
     preparation,

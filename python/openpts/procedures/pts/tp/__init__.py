@@ -1,10 +1,61 @@
 """Throughput: PTS section 8."""
 
-from typing import Final
+from collections.abc import Collection
+from typing import Annotated, Any, Final
 
+from msgspec.structs import replace
+
+from openpts.fields.conditions import Contradictions
+from openpts.fields.field import fields_of
+from openpts.fields.kinds import SIZE, listed
 from openpts.procedures.kit.procedure import Procedure
-from openpts.procedures.pts.tp.conditions import ThroughputConditions
-from openpts.procedures.shared.rounds.conditions import QUICK
+from openpts.procedures.shared.rounds.conditions import QUICK, RoundConditions
+from openpts.vocabulary.stimulus import AccessPattern
+from openpts.vocabulary.verdict import TrackingVariable
+
+_SIZES = listed(SIZE)
+
+
+def _with_sizes(name: str, texts: list[str], conditions: Any) -> Any:
+    """In the cycle of each size, steady state is judged on its own writes (PTS 8.3.5)."""
+    figure = conditions.tracking[0].figure
+    sizes = _SIZES.read(name, texts)
+    tracking = tuple(TrackingVariable(AccessPattern.SEQUENTIAL, size, 0, figure) for size in sizes)
+    return replace(conditions, block_sizes_bytes=sizes, tracking=tracking)
+
+
+class ThroughputConditions(RoundConditions, frozen=True, kw_only=True, tag_field="test", tag="tp"):
+    """Throughput test (PTS 8.2): one cycle from purge to steady state for each of ``block_sizes_bytes``.
+
+    ``precondition_block_size_bytes`` counts for nothing: each cycle preconditions with its own size.
+    """
+
+    block_sizes_bytes: Annotated[
+        tuple[int, ...],
+        fields_of(RoundConditions)["block_sizes_bytes"].but(
+            help="Block sizes, one test after the other, each from the purge on: 128KiB,1MiB.",
+            examples=(["128KiB", "1MiB"],),
+            change=_with_sizes,
+        ),
+    ]
+    precondition_block_size_bytes: Annotated[
+        int,
+        fields_of(RoundConditions)["precondition_block_size_bytes"].but(
+            help="", free="8.2 (2.2) preconditions with the size under test"
+        ),
+    ]
+
+    @property
+    def elements_per_round(self) -> int:
+        """A round has one block size."""
+        return len(self.read_pcts)
+
+    def contradictions(self, given: Collection[str]) -> Contradictions:
+        """What steady state is judged on has to be measured."""
+        del given
+        if 0 not in self.read_pcts:
+            yield ("read_pcts",), "steady state is judged on writes, so the mixes must include 0"
+
 
 PROCEDURE: Final = Procedure(
     package=__name__,

@@ -1,38 +1,89 @@
 """The pages of one block size of the throughput test (PTS 8.3.1 to 8.3.7)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Final
 
 from msgspec.structs import replace
 
-from openpts.analysis.rounds import by_round, judge_window
+from openpts.analysis.minutes import pieces_of
+from openpts.analysis.rounds import judge_window
 from openpts.pages import cells, ticks
 from openpts.pages.kit import NO_ROUND, Plot, PlotName, Required, labels_axis, page, rows_table, values_of
 from openpts.pages.model import Cell, Column, Page, Repeat, Series, Table, Verdict
-from openpts.procedures.pts.tp.results import PositionBin, last_pass
-from openpts.procedures.shared.interface_limit import interface_limit
-from openpts.procedures.shared.metric import METRICS
+from openpts.procedures.kit.steps import THROUGHPUT
 from openpts.procedures.shared.preparation_page import loop_preparation_page
 from openpts.procedures.shared.rounds.matrix_pages import mix
 from openpts.procedures.shared.rounds.results import RoundTestResults
 from openpts.procedures.shared.rounds.words import verification_record
-from openpts.procedures.shared.steady_state_pages import convergence_page, rounds_reason
+from openpts.procedures.shared.steady_state_pages import convergence_page, interface_limit, rounds_reason
 from openpts.procedures.shared.window_page import Window, window_of, window_page
 from openpts.record.reader import Run
-from openpts.units import MB, MIB, block_size_kib, format_block_size
+from openpts.units import MB, MIB, NS_PER_S, block_size_kib, format_block_size
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.stop import SteadyFigure
 from openpts.vocabulary.verdict import RoundPoint, TrackingVariable
+
+
+@dataclass(frozen=True, slots=True)
+class PositionBin:
+    """A stretch of the range, in per cent of it: mean rate, and that of its slowest and fastest interval."""
+
+    start_pct: float
+    end_pct: float
+    bytes_per_s: float
+    lowest_bytes_per_s: float
+    highest_bytes_per_s: float
+
+    @property
+    def middle_pct(self) -> float:
+        """The place at which it is plotted."""
+        return (self.start_pct + self.end_pct) / 2
+
+
+def last_pass(samples: Sequence[Sample], range_bytes: int, most_bins: int) -> tuple[PositionBin, ...]:
+    """The last full pass of one sequential stream that began at the start of a range and wraps at its end.
+
+    An interval lies where the middle of its bytes does; those that wrap around belong to the pass in which
+    that is. Bins are at most so many, and have four intervals each at the least; none without a full pass, or
+    with fewer than two such bins.
+    """
+    moved = sum(sample.bytes for sample in samples)
+    passes = moved // range_bytes if range_bytes else 0
+    if not passes:
+        return ()
+    start = (passes - 1) * range_bytes
+    placed: list[tuple[float, int, int]] = []  # where in the pass, bytes, ns
+    before = 0
+    for piece in pieces_of(samples):
+        amount = piece.measured.bytes
+        middle = before + amount / 2 - start
+        before += amount
+        if amount and piece.measured.elapsed_ns and not piece.rest and 0 <= middle < range_bytes:
+            placed.append((middle / range_bytes, amount, piece.measured.elapsed_ns))
+    bins = min(most_bins, len(placed) // 4)
+    if bins < 2:
+        return ()
+    found = []
+    for number in range(bins):
+        own = [(amount, ns) for where, amount, ns in placed if number <= where * bins < number + 1]
+        if own:
+            rates = [amount * NS_PER_S / ns for amount, ns in own]
+            mean = sum(amount for amount, _ in own) * NS_PER_S / sum(ns for _, ns in own)
+            low, high = 100 * number / bins, 100 * (number + 1) / bins
+            found.append(PositionBin(low, high, mean, min(rates), max(rates)))
+    return tuple(found)
+
 
 READ_PCTS: Final = (0, 100)
 _CONVERGENCE: Final = (Required("write", "Plot 8-1"), Required("read", "Plot 8-2"))
 _WINDOW: Final = Required("window", "Plot 8-3")
 LARGE: Final = (*_CONVERGENCE, _WINDOW, Required("tabular", "Plot 8-4"), Required("bars", "Plot 8-6"))
 OTHERS: Final = (*_CONVERGENCE, _WINDOW, Required("tabular", "Plot 8-5"), Required("bars", "Plot 8-7"))
-_METRIC: Final = METRICS[SteadyFigure.THROUGHPUT]
 _BAR_COLOR: Final = 2
 _MOST_BINS: Final = 100
 _MEAN_COLOR, _SPREAD_COLOR = 2, 6
@@ -68,7 +119,7 @@ class Cycle:
 
     def mb_per_s(self, read_pct: int) -> tuple[float, ...]:
         """Average throughput of each complete round."""
-        return by_round(self.results.rounds, self.point(read_pct), SteadyFigure.THROUGHPUT)
+        return THROUGHPUT.of_rounds(self.results.rounds, self.point(read_pct))
 
     def window_mb_per_s(self, read_pct: int) -> tuple[float, ...]:
         """Throughputs of the window's rounds."""
@@ -125,7 +176,7 @@ def _convergence(run: Run, cycle: Cycle, compact: str) -> tuple[Page, ...]:
             cycle.results,
             plot.named(cycle.prefix, f"Throughput Test - SS Convergence - {name} {compact}"),
             [cycle.point(read_pct)],
-            _METRIC,
+            THROUGHPUT,
             limit=limit,
         )
         for read_pct, name, plot in zip(READ_PCTS, ("Write", "Read"), _CONVERGENCE, strict=True)
@@ -149,7 +200,7 @@ def _read_window(cycle: Cycle) -> Page:
     measured = cycle.results.window.is_full
     window = Window(
         variable=f"{cycle.title} 100/0",
-        metric=_METRIC,
+        metric=THROUGHPUT,
         verdict=verdict,
         values=cycle.mb_per_s(100),
         reason="not part of this run" if measured else rounds_reason(cycle.results),
@@ -185,7 +236,7 @@ def _bars_page(cycle: Cycle, shown: Table, required: Required) -> Page:
     plot = Plot(
         kind="bars",
         x=labels_axis("R/W mix %", names),
-        y=lambda values: ticks.linear_axis(_METRIC.axis_title, 0, max(values)),
+        y=lambda values: ticks.linear_axis(THROUGHPUT.axis_title, 0, max(values)),
         series=(Series(cycle.title, "row", (0,), _BAR_COLOR, style="bars"),),
         alt="",
         height_px=320,

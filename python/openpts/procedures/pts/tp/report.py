@@ -3,18 +3,17 @@
 from typing import Any, Final
 
 from openpts.pages.measure import Measure, Measured, Subject, measured
-from openpts.pages.model import Section, Verdict
+from openpts.pages.model import Verdict
 from openpts.procedures.kit.content import ReportContent
-from openpts.procedures.kit.header import Rows, common_header, demand_text, stimulus_rows
-from openpts.procedures.kit.standing import Standing
-from openpts.procedures.pts.tp.conditions import ThroughputConditions
+from openpts.procedures.kit.header import TestSection, sections_of
+from openpts.procedures.pts.tp import ThroughputConditions
 from openpts.procedures.pts.tp.pages import LARGE, OTHERS, READ_PCTS, Cycle, cycle_pages
-from openpts.procedures.shared.rounds.figures import analyze_cycle, round_figures
+from openpts.procedures.shared.rounds.results import analyze_cycle, round_figures
 from openpts.procedures.shared.rounds.words import (
-    alerts,
     loop_setup_rows,
+    loop_test_rows,
     not_steady,
-    steady_rounds,
+    red_lines,
     summary_state,
 )
 from openpts.procedures.shared.steady_state_pages import steady_state_sentence
@@ -39,9 +38,7 @@ def report(run: Run) -> ReportContent:
     return ReportContent(
         verdicts=tuple(_verdict(cycle) for cycle in cycles),
         measures=tuple(one for cycle in cycles for one in _measures(cycle)),
-        sections=lambda standing, report_date: tuple(
-            _section(run, cycle, standing, report_date) for cycle in largest_first
-        ),
+        sections=sections_of(run, *(_section(run, cycle) for cycle in largest_first)),
         figures={"cycles": [_figures(cycle) for cycle in cycles]},
     )
 
@@ -79,40 +76,19 @@ def _figures(cycle: Cycle) -> dict[str, Any]:
     }
 
 
-def _section(run: Run, cycle: Cycle, standing: Standing, report_date: str) -> Section:
+def _section(run: Run, cycle: Cycle) -> TestSection:
     """All pages of one block size with their common header."""
-    red_lines = alerts(cycle.results, standing)
-    if not cycle.begun:
-        red_lines = (*([standing.red_line] if standing.red_line else []), f"{cycle.title}: NOT BEGUN")
-    return Section(
+    mixes = " / ".join(f"{read_pct}:{100 - read_pct}" for read_pct in cycle.results.conditions.read_pcts)
+    return TestSection(
         test=cycle.prefix,
         title=f"{_TITLE} - {cycle.title}",
-        header=common_header(
-            run.manifest,
-            report_date,
-            bar=f"{_TITLE} (REQUIRED) - Report Page",
-            title=f"TP - {cycle.title.replace(' KiB', 'KiB')}",
-            setup=loop_setup_rows(
-                run, cycle.results, f"{cycle.title} loop", first=cycle.title, cycle=cycle.number
-            ),
-            test=_test_rows(run, cycle),
-            cycle=cycle.number,
+        bar=f"{_TITLE} (REQUIRED) - Report Page",
+        heading=f"TP - {cycle.title.replace(' KiB', 'KiB')}",
+        setup=loop_setup_rows(
+            run, cycle.results, f"{cycle.title} loop", first=cycle.title, cycle=cycle.number
         ),
-        alerts=red_lines,
-        pages=with_transfer_size(cycle_pages(run, cycle), (cycle.size_bytes,)),
-    )
-
-
-def _test_rows(run: Run, cycle: Cycle) -> Rows:
-    conditions = cycle.results.conditions
-    return stimulus_rows(
-        run,
-        ("Test Stimulus 1", cycle.title),
-        ("RW Mix", " / ".join(f"{read_pct}:{100 - read_pct}" for read_pct in conditions.read_pcts)),
-        ("Block Sizes", cycle.size_text),
-        ("TOIO - TC/QD", demand_text(conditions.tc, conditions.qd)),
-        ("Steady State", steady_rounds(cycle.results)),
-        ("Test Stimulus 2", "-"),
-        ("TOIO - TC/QD", "-"),
-        ("Steady State", "-"),
+        test_rows=loop_test_rows(run, cycle.results, cycle.title, mixes, cycle.size_text),
+        red_lines=red_lines(cycle.results) if cycle.begun else (f"{cycle.title}: NOT BEGUN",),
+        pages=lambda: with_transfer_size(cycle_pages(run, cycle), (cycle.size_bytes,)),
+        cycle=cycle.number,
     )

@@ -19,7 +19,7 @@ from typing import Final
 
 from openpts.procedures.kit.ledger import Rule
 from openpts.procedures.kit.standard import RANGE_BY_CLASS, Standard
-from openpts.procedures.pts.tp.conditions import ThroughputConditions
+from openpts.procedures.pts.tp import ThroughputConditions
 from openpts.procedures.shared.rounds.script import (
     element,
     preconditioning,

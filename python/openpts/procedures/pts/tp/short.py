@@ -2,15 +2,14 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Final
 
 from msgspec.structs import replace
 
 from openpts.pages import cells, ticks
 from openpts.pages.kit import NO_ROUND, Plot, PlotName, category_axis, rows_table, values_of
 from openpts.pages.model import Block, Cell, Column, Row, Section, Series, Table, Verdict
-from openpts.procedures.pts.tp.conditions import ThroughputConditions
-from openpts.procedures.shared.metric import METRICS
+from openpts.procedures.kit.steps import THROUGHPUT
+from openpts.procedures.pts.tp import ThroughputConditions
 from openpts.procedures.shared.short_report import (
     PLOT_PX,
     Picked,
@@ -22,9 +21,6 @@ from openpts.procedures.shared.short_report import (
 )
 from openpts.procedures.shared.steady_state_pages import round_columns
 from openpts.units import block_size_kib
-from openpts.vocabulary.stop import SteadyFigure
-
-_AXIS: Final = METRICS[SteadyFigure.THROUGHPUT].axis_title
 
 
 # TKP-TP-01, 02
@@ -103,7 +99,7 @@ def _convergence(sections: Sequence[Section], key: str, what: str) -> list[Block
     )
     plot = Plot(
         x=ticks.rounds_axis(rounds),
-        y=partial(ticks.amount_axis, _AXIS),
+        y=partial(ticks.amount_axis, THROUGHPUT.axis_title),
         series=tuple(
             Series(f"{row.head.text} KiB", "row", (n,), len(rows) - 1 - n, emphasis=n == 0)
             for n, row in enumerate(rows)
@@ -140,7 +136,7 @@ def _averages(sections: Sequence[Section]) -> list[Block]:
     plot = Plot(
         kind="bars",
         x=category_axis("Block size (KiB)", shown),
-        y=lambda values: ticks.linear_axis(_AXIS, 0, max(values)),
+        y=lambda values: ticks.linear_axis(THROUGHPUT.axis_title, 0, max(values)),
         series=tuple(
             Series(column.label, "column", (n,), n + 2, style="bars") for n, column in enumerate(columns)
         ),

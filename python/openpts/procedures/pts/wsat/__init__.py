@@ -1,9 +1,91 @@
 """Write Saturation: PTS section 10."""
 
-from typing import Final
+from collections.abc import Collection
+from typing import Annotated, Any, Final
 
+from msgspec.structs import replace
+
+from openpts.fields import readers, usual
+from openpts.fields.conditions import Conditions, Contradictions, StepCounts
+from openpts.fields.field import Field
+from openpts.fields.kinds import SWITCH, WORKLOAD, listed
+from openpts.fields.workload_table import NAMES, WorkloadTable, workload_or_same, workload_word
 from openpts.procedures.kit.procedure import Procedure
-from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
+from openpts.procedures.shared.continuous import histogram_steps
+from openpts.vocabulary.verdict import SteadyState
+from openpts.vocabulary.workload import Workload
+
+
+def _with_workloads(name: str, words: list[str | WorkloadTable], conditions: Any) -> Any:
+    present = conditions.workloads[0]
+    meant = tuple(workload_or_same(name, word, present) for word in words)
+    readers.without_repeats(name, tuple(workload.title for workload in meant))
+    return replace(conditions, workloads=meant)
+
+
+class WriteSaturationConditions(Conditions, frozen=True, kw_only=True, tag_field="test", tag="wsat"):
+    """Write saturation (PTS 10.2): one cycle from the purge on for each of ``workloads``.
+
+    Sequential workloads have a demand of their own. ``tracking_period_ns`` lies between the starts of the
+    tracked minutes. ``impossible`` says in words which sizes the device's sectors rule out, of which
+    workload.
+    """
+
+    steady_state = SteadyState.MINUTES
+    parameters = ("segments", ...)
+
+    workloads: Annotated[
+        tuple[Workload, ...],
+        Field(
+            "Workloads",
+            f"Workloads, one after the other: {NAMES}, or order, size and mix as in RND 16KiB RW30.",
+            listed(WORKLOAD),
+            examples=(["write_intensive", "oltp"],),
+            change=_with_workloads,
+            show=lambda conditions: ",".join(map(workload_word, conditions.workloads)),
+        ),
+    ]
+    impossible: Annotated[tuple[str, ...], usual.IMPOSSIBLE] = ()
+    tc: Annotated[int, usual.TC]
+    qd: Annotated[int, usual.QD]
+    sequential_tc: Annotated[int, usual.SEQUENTIAL_TC]
+    sequential_qd: Annotated[int, usual.SEQUENTIAL_QD]
+    drive_fills: Annotated[float, usual.DRIVE_FILLS]
+    longest_ns: Annotated[int, usual.LONGEST]
+    tracking_period_ns: Annotated[int, usual.TRACKING_PERIOD]
+    stop_when_steady: Annotated[
+        bool,
+        Field(
+            "Ends when steady",
+            "End in steady state, if that comes first.",
+            SWITCH,
+            text=lambda stop: "ends in steady state" if stop else "steady state does not end it",
+            free="10.2 (2.2) and 10.3.2 let steady state end the stimulus",
+        ),
+    ] = False
+    steady_after_drive_fills: Annotated[float, usual.STEADY_AFTER] = 1
+    histogram_ns: Annotated[int, usual.HISTOGRAM]
+    nines: Annotated[int | None, usual.NINES] = None
+
+    @property
+    def demand(self) -> tuple[int, int]:
+        """TC and QD."""
+        return self.tc, self.qd
+
+    @property
+    def chosen_workloads(self) -> tuple[Workload, ...]:
+        """Each has a cycle of its own."""
+        return self.workloads
+
+    def contradictions(self, given: Collection[str]) -> Contradictions:
+        """What is said of steady state counts only where that ends the stimulus."""
+        if "steady_after_drive_fills" in given and not self.stop_when_steady:
+            yield ("steady_after_drive_fills",), "does nothing without stop_when_steady"
+
+    def step_counts(self) -> StepCounts:
+        """Steps of the histogram; those that drive fills end sooner aren't counted."""
+        yield from histogram_steps(self.histogram_ns, self.minute_ns)
+
 
 PROCEDURE: Final = Procedure(
     package=__name__,

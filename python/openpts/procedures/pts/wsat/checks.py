@@ -10,7 +10,7 @@ from openpts.evidence.kept import response_times_kept, settings_kept
 from openpts.evidence.sequence import directly_after_purge
 from openpts.evidence.settings import class_settings, random_data, recommended, stimuli
 from openpts.evidence.tracking import tracked_minutes
-from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
+from openpts.procedures.pts.wsat import WriteSaturationConditions
 from openpts.procedures.shared import spec_interpretations as spec
 from openpts.units import KIB, format_duration, format_significant
 from openpts.vocabulary.phase import Phase

@@ -7,10 +7,9 @@ from openpts.analysis.saturation import SaturationResults, analyze_saturation, s
 from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.pages.model import Verdict
 from openpts.procedures.kit.header import of_cycle
-from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
+from openpts.procedures.pts.wsat import WriteSaturationConditions
 from openpts.procedures.pts.wsat.pages import Trajectory
-from openpts.procedures.shared.tracking.other_minutes import other_minutes
-from openpts.procedures.shared.tracking.other_minutes_words import other_minutes_verdicts
+from openpts.procedures.shared.tracking.other_minutes import other_minutes, other_minutes_verdicts
 from openpts.record.reader import Run
 from openpts.vocabulary.phase import Phase
 

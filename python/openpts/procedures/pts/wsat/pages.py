@@ -6,14 +6,28 @@ from typing import Final
 
 from openpts.analysis.latency import ios_needed
 from openpts.analysis.minutes import TAIL_PERCENTILE, Minute
-from openpts.analysis.saturation import SaturationResults, spread_of
+from openpts.analysis.saturation import (
+    FINAL_MINUTES,
+    PLATEAU_MINUTES,
+    ZONE_PCT,
+    SaturationResults,
+    Zones,
+    spread_of,
+)
 from openpts.pages import cells, ticks
-from openpts.pages.kit import Plot, PlotName, page, rows_table, values_of
-from openpts.pages.model import Axis, Cell, Column, Figure, Page, Row, Rule, Series, Table, Verdict
-from openpts.units import GB, MB, format_duration
+from openpts.pages.facts_table import items_table
+from openpts.pages.kit import Col, Plot, PlotName, page, table, values_of
+from openpts.pages.model import Axis, Cell, Figure, Page, Rule, Series, Table, Verdict
+from openpts.procedures.kit.steps import ART, MRT, THROUGHPUT, Metric
+from openpts.procedures.pts.wsat import WriteSaturationConditions
+from openpts.procedures.shared.minutes_table import MinuteSpread, spread_columns
+from openpts.procedures.shared.preparation_page import active_range, preparation_page
+from openpts.record.reader import Run
+from openpts.units import GB, NS_PER_MS, format_duration
+from openpts.vocabulary.condition_text import data_text
 
 PRINTED_VALUES: Final = 200
-MEAN, LOW, HIGH, _MBPS, MEAN_LATENCY, _TAIL, MRT = range(7)
+MEAN, LOW, HIGH, _MBPS, MEAN_LATENCY, _TAIL, MAX_LATENCY = range(7)
 """Columns of ``minutes_table``."""
 MEAN_COLOR: Final = 2
 _SPREAD_COLOR: Final = 6
@@ -70,43 +84,25 @@ def minutes_table(course: Trajectory, along: XAxis) -> Table:
     """A row per minute, in its place on the axis: what all plots over this axis are drawn from."""
     results = course.results
     spreads = spread_of(results.minutes, results.pieces)
-    rows = tuple(
-        Row(Cell(cells.fixed(along.of(minute), 3), along.of(minute)), _minute_cells(minute, spread))
-        for minute, spread in zip(results.minutes, spreads, strict=True)
-    )
-    return rows_table(
+    head: Col[MinuteSpread] = Col(along.axis.title, lambda one: cells.number(along.of(one[0]), 3))
+    return table(
         f"{course.prefix}-{along.key}-values",
         "Values plotted: mean of each minute, at its end",
-        (
-            Column(along.axis.title),
-            "IOPS | Lowest interval (IOPS) | Highest interval (IOPS) | MB/s | ART (ms) | 99.999 % (ms) | "
-            "MRT (ms)",
-        ),
-        rows,
+        head,
+        _COLUMNS,
+        list(zip(results.minutes, spreads, strict=True)),
         note=f"99.999 %: only of minutes with {ios_needed(TAIL_PERCENTILE):,} I/Os or more.",
-        printed=7 * len(rows) <= PRINTED_VALUES,
+        printed=PRINTED_VALUES,
     )
 
 
-def _minute_cells(minute: Minute, spread: tuple[float, float] | None) -> tuple[Cell, ...]:
-    low, high = spread or (None, None)
-    return (
-        cells.number(minute.iops, 1),
-        _rate(low),
-        _rate(high),
-        cells.number(minute.bandwidth_bytes_per_s / MB, 1),
-        _latency(minute.mean_latency_ns),
-        _latency(minute.tail_ns),
-        _latency(minute.max_latency_ns),
-    )
-
-
-def _rate(value: float | None) -> Cell:
-    return Cell("n/a", tone="missing") if value is None else cells.number(value, 1)
-
-
-def _latency(value_ns: float | None) -> Cell:
-    return Cell("n/a", tone="missing") if value_ns is None else cells.latency(value_ns)
+_COLUMNS: Final = spread_columns(
+    "",
+    THROUGHPUT,
+    replace(ART, absent=""),
+    Metric[Minute]("tail_ms", "99.999 % (ms)", "ms", lambda one: one.tail_ns, NS_PER_MS, None, ""),
+    replace(MRT, absent=""),
+)
 
 
 def iops_page(course: Trajectory, along: XAxis, name: PlotName, steady_at: float | None) -> Page:
@@ -147,7 +143,7 @@ def response_times_page(course: Trajectory, name: PlotName) -> Page | None:
     if _nothing(course, along):
         return None
     shown = minutes_table(course, along)
-    kinds = (("ART", MEAN_LATENCY, 2), ("5 9s", _TAIL, 3), ("MRT", MRT, 0))
+    kinds = (("ART", MEAN_LATENCY, 2), ("5 9s", _TAIL, 3), ("MRT", MAX_LATENCY, 0))
     measured = [entry for entry in kinds if values_of(shown, entry[1])]
     times = Plot(
         x=along.axis,
@@ -227,3 +223,87 @@ def end_sentence(course: Trajectory) -> str:
     amount = f"{cells.fixed(results.written_bytes / GB, 1)} GB written = {cells.fixed(fills, 2)} drive fills"
     ended = f"ended by: {course.ended_by}" if course.ended_by else "not completed"
     return f"{course.title}: {format_duration(results.elapsed_ns)}, {amount}; {ended}."
+
+
+def stimulus_page(run: Run, course: Trajectory, demand: str, cycle: int) -> Page:
+    """Purge, write cache, and what was applied after it."""
+    page_id = f"{course.prefix}-preparation"
+    conditions = run.conditions(WriteSaturationConditions)
+    results, covered = course.results, conditions.active_range
+    fills = results.written_bytes / course.capacity_bytes if course.capacity_bytes else 0.0
+    items: list[tuple[str, str | Cell]] = [
+        ("Workload", course.title),
+        ("TOIO - TC/QD", demand),
+        ("Data pattern", data_text(conditions.data)),
+        ("Active range", active_range(covered.start_pct, covered.end_pct)),
+        (
+            "End rules",
+            f"{conditions.drive_fills:g} x user capacity written or {format_duration(conditions.longest_ns)}"
+            + (", or Steady State" if conditions.stop_when_steady else ""),
+        ),
+        ("Ended by", course.ended_by or cells.words("not ended", tone="fail")),
+        ("Time", format_duration(results.elapsed_ns)),
+        ("Written", f"{cells.fixed(results.written_bytes / GB, 1)} GB = {cells.fixed(fills, 2)} drive fills"),
+        ("Tracked minutes", str(len(results.tracked_iops))),
+    ]
+    stimulus = items_table(f"{page_id}-stimulus", "Stimulus, applied to the purged device", items)
+    return preparation_page(run, page_id, "WSAT Purge Report and Test Stimulus", stimulus, cycle=cycle)
+
+
+def zones_page(course: Trajectory, page_id: str, title: str, state: str) -> Page:
+    """Plateau, transition and end zone with the rule that separates them.
+
+    ``state`` is whether Steady State was found, in words.
+    """
+    zones = course.results.zones
+    if zones is None:
+        return Page(page_id, title, (Verdict("Zones: n/a (fewer than ten minutes).", "info"),))
+    rule = Verdict(
+        f"Rule (openpts' own): the plateau lasts while minute means are within {ZONE_PCT:g} % of the mean of "
+        f"the first {PLATEAU_MINUTES} minutes, or of the first minute if those {PLATEAU_MINUTES} differ by "
+        f"more; the end zone "
+        f"begins with the first minute after it within {ZONE_PCT:g} % of the mean of the last "
+        f"{FINAL_MINUTES} minutes (or the last quarter, if shorter). Steady State is decided by definition "
+        "2.1.24 alone."
+    )
+    return Page(
+        page_id,
+        title,
+        (
+            Verdict(end_sentence(course)),
+            items_table(
+                f"{page_id}-table",
+                "X-WSAT-1 - Zones",
+                _items(zones, state, left=zones.plateau_minutes < course.results.minutes[-1].number),
+            ),
+            rule,
+        ),
+    )
+
+
+def _items(zones: Zones, state: str, *, left: bool) -> list[tuple[str, str | Cell]]:
+    plateau_end = zones.plateau_minutes
+    never_left = "n/a (plateau never left)"
+    settled = "n/a (nothing settled)" if zones.settled_from is None else f"minute {zones.settled_from}"
+    items: list[tuple[str, str | Cell]] = [
+        ("FOB plateau, mean (IOPS)", cells.number(zones.plateau_iops, 1)),
+        ("FOB plateau, length (min)", cells.number(plateau_end, 0)),
+        ("Transition begins", f"minute {plateau_end + 1}" if left else never_left),
+        ("End zone begins", settled if left else never_left),
+        ("Steady State", state),
+        (f"Last {FINAL_MINUTES} minutes, mean (IOPS)", cells.number(zones.final_iops, 1)),
+    ]
+    for label, value, decimals in (
+        ("End zone, mean (IOPS)", zones.end_zone_iops, 1),
+        ("End zone, lowest interval (IOPS)", zones.lowest_iops, 1),
+        ("End zone, coefficient of variation of the intervals (%)", zones.variation_pct, 1),
+        (
+            "End zone, time below half of its mean (s)",
+            None if zones.below_half_ns is None else zones.below_half_ns / 1e9,
+            1,
+        ),
+        ("FOB plateau / end zone", zones.ratio, 2),
+        ("End zone, share of the FOB plateau (%)", zones.kept_pct, 1),
+    ):
+        items.append((label, cells.number_or("no end zone", value, decimals)))
+    return items

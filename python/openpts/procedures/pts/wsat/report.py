@@ -9,12 +9,12 @@ from openpts.analysis.saturation import SaturationResults, Zones, whole_pieces
 from openpts.pages import cells
 from openpts.pages.kit import PlotName, Required
 from openpts.pages.measure import Measure, Measured, Subject, measured
-from openpts.pages.model import Cell, Page, Section, Verdict
+from openpts.pages.model import Cell, Page, Verdict
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.curve import Curve, iops_curve
-from openpts.procedures.kit.header import Rows, common_header, data_text, setup_rows, stimulus_rows
-from openpts.procedures.kit.standing import Standing
-from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
+from openpts.procedures.kit.header import Rows, TestSection, data_text, sections_of, setup_rows, stimulus_rows
+from openpts.procedures.kit.steps import ART, IOPS, Metric
+from openpts.procedures.pts.wsat import WriteSaturationConditions
 from openpts.procedures.pts.wsat.consistency_pages import consistency_pages
 from openpts.procedures.pts.wsat.cycle import SaturationCycle
 from openpts.procedures.pts.wsat.pages import (
@@ -26,12 +26,11 @@ from openpts.procedures.pts.wsat.pages import (
     end_sentence,
     iops_page,
     response_times_page,
+    stimulus_page,
+    zones_page,
 )
-from openpts.procedures.pts.wsat.tables import stimulus_page, zones_page
-from openpts.procedures.shared.confidence_page import Applied, confidence_page, percentile_cell
-from openpts.procedures.shared.histogram_figures import times_figures
-from openpts.procedures.shared.metric import IOPS
-from openpts.procedures.shared.tracking.other_minutes_words import other_minutes_figures
+from openpts.procedures.shared.confidence_page import Applied, confidence_page, percentile_cell, times_figures
+from openpts.procedures.shared.tracking.other_minutes import other_minutes_figures
 from openpts.procedures.shared.transfer_size import with_transfer_size
 from openpts.procedures.shared.window_page import Window, window_page
 from openpts.record.reader import Run
@@ -72,15 +71,10 @@ _ZONES: Final[tuple[Measure[Zones], ...]] = (
         on_cover=False,
     ),
 )
+_ART: Final[Metric[ResponseTimes]] = ART
 _HISTOGRAM_MEASURES: Final[tuple[Measure[ResponseTimes], ...]] = (
     Measure("histogram_iops", "{name}, histogram", "IOPS", lambda times: times.iops, is_key=False),
-    Measure(
-        "histogram_art",
-        "{name}, histogram ART",
-        "ms",
-        lambda times: None if times.mean_latency_ns is None else cells.latency(times.mean_latency_ns),
-        is_key=False,
-    ),
+    _ART.measure("histogram_art", "{name}, histogram ART", is_key=False),
     Measure(
         "histogram_five_nines",
         "{name}, histogram 5 9s",
@@ -104,9 +98,7 @@ def report(run: Run) -> ReportContent:
     return ReportContent(
         verdicts=(*(verdict for cycle in cycles for verdict in _verdicts(cycle)), *missing),
         measures=tuple(one for cycle in cycles for one in _measures(cycle, steady)),
-        sections=lambda standing, report_date: tuple(
-            _section(cycle, standing, report_date) for cycle in cycles
-        ),
+        sections=sections_of(run, *map(_section, cycles)),
         figures={"workloads": [_figures(cycle) for cycle in cycles]},
         conditions=tuple(verdict for cycle in cycles for verdict in cycle.between_verdicts),
         curves=lambda: tuple(_curve(cycle) for cycle in cycles),
@@ -176,28 +168,23 @@ _STEADY: Final = Measure[SaturationCycle](
 )
 
 
-def _section(cycle: SaturationCycle, standing: Standing, report_date: str) -> Section:
-    title = cycle.workload.title.replace(" KiB", "KiB")
+def _section(cycle: SaturationCycle) -> TestSection:
+    title, test = cycle.workload.title.replace(" KiB", "KiB"), "Write Saturation Test"
     status = "REQUIRED" if _is_default(cycle.workload) else "OPTIONAL"
-    return Section(
+    must_be_steady = cycle.conditions.stop_when_steady and not cycle.results.steady
+    return TestSection(
         test=cycle.prefix,
-        title=f"Write Saturation Test - {title}"
-        if len(cycle.conditions.workloads) > 1
-        else "Write Saturation Test",
-        header=common_header(
-            cycle.run.manifest,
-            report_date,
-            bar=f"Write Saturation Test ({status}) - Report Page",
-            title=f"WSAT - {title}",
-            setup=_setup_rows(cycle),
-            test=_test_rows(cycle),
-            cycle=cycle.number,
-        ),
-        alerts=_alerts(cycle, standing),
-        pages=with_transfer_size(
+        title=f"{test} - {title}" if len(cycle.conditions.workloads) > 1 else test,
+        bar=f"{test} ({status}) - Report Page",
+        heading=f"WSAT - {title}",
+        setup=_setup_rows(cycle),
+        test_rows=_test_rows(cycle),
+        red_lines=("STEADY STATE NOT REACHED - last Tracking Rounds shown",) if must_be_steady else (),
+        pages=lambda: with_transfer_size(
             (page for page in _pages(cycle, title) if page is not None),
             (size.block_size_bytes for size in cycle.workload.block_sizes),
         ),
+        cycle=cycle.number,
     )
 
 
@@ -205,13 +192,6 @@ def _is_default(workload: Workload) -> bool:
     """RND 4 KiB 0/100 is what the test must apply; all others it may (10.2 step 2.2)."""
     required = simple_workload(workload.name, AccessPattern.RANDOM, 4 * KIB, 0)
     return replace(required, title=workload.title) == workload
-
-
-def _alerts(cycle: SaturationCycle, standing: Standing) -> tuple[str, ...]:
-    lines = [standing.red_line] if standing.red_line else []
-    if cycle.conditions.stop_when_steady and not cycle.results.steady:
-        lines.append("STEADY STATE NOT REACHED - last Tracking Rounds shown")
-    return tuple(lines)
 
 
 def _setup_rows(cycle: SaturationCycle) -> Rows:

@@ -26,7 +26,7 @@ from openpts.analysis.saturation import is_whole_minute
 from openpts.errors import UsageError
 from openpts.procedures.kit.ledger import Rule
 from openpts.procedures.kit.standard import RANGE_BY_CLASS, RECOMMENDED_QD, RECOMMENDED_TC, Standard
-from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
+from openpts.procedures.pts.wsat import WriteSaturationConditions
 from openpts.procedures.shared.continuous import continuous, transferred_for
 from openpts.procedures.shared.judged_rounds import JudgedRounds
 from openpts.procedures.shared.nines import histogram_ns

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from openpts.pages import cells, ticks
 from openpts.pages.kit import Plot, PlotName, columns_of, rows_table
 from openpts.pages.model import Block, Cell, Section, Series, Table, Verdict
-from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
-from openpts.procedures.pts.wsat.pages import HIGH, LOW, MEAN, MEAN_LATENCY, MRT
+from openpts.procedures.pts.wsat import WriteSaturationConditions
+from openpts.procedures.pts.wsat.pages import HIGH, LOW, MAX_LATENCY, MEAN, MEAN_LATENCY
 from openpts.procedures.shared.short_report import PLOT_PX, Picked, preparation, seconds
 from openpts.units import format_duration
 
@@ -73,7 +73,7 @@ def _rounds(picked: Picked) -> Table | None:
             (
                 Cell(str(number), float(number)),
                 amount,
-                *(row.cells[n] for n in (MEAN, LOW, HIGH, MEAN_LATENCY, MRT)),
+                *(row.cells[n] for n in (MEAN, LOW, HIGH, MEAN_LATENCY, MAX_LATENCY)),
             )
             for number, (row, amount) in enumerate(zip(minutes.rows, amounts, strict=True), start=1)
         ),

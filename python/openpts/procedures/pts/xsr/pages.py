@@ -1,21 +1,131 @@
 """Pages of XSR: throughput and response times over time, both transitions, table of groups (PTS 12.3.2)."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Final
 
 from openpts.analysis.minutes import Minute, pieces_between
 from openpts.pages import cells, ticks
-from openpts.pages.kit import Col, Plot, PlotName, Required, page, rows_table, table, values_of
-from openpts.pages.model import Axis, Band, Cell, Column, Mark, Page, Series, Table, Verdict
+from openpts.pages.kit import Col, Plot, PlotName, Required, page, rows_table, values_of
+from openpts.pages.model import Axis, Band, Block, Cell, Column, Mark, Page, Row, Series, Table, Verdict
 from openpts.pages.ticks import TimeAxis
 from openpts.procedures.kit.header import demand_text
-from openpts.procedures.pts.xsr.conditions import CrossStimulusConditions
-from openpts.procedures.pts.xsr.results import STABLE_SHARE, CrossStimulusResults, GroupSummary
-from openpts.procedures.pts.xsr.words import group_name, rate_cell
-from openpts.procedures.shared.minutes_table import elapsed_cell, elapsed_column, minutes_axis
-from openpts.units import MB, format_duration, format_latency_ms
+from openpts.procedures.kit.steps import ART, CPU_IOWAIT, CPU_SYS, IOPS, MRT, THROUGHPUT, transpose
+from openpts.procedures.pts.xsr import CrossStimulusConditions
+from openpts.procedures.pts.xsr.results import (
+    MEDIAN_MINUTES,
+    STABLE_SHARE,
+    CrossStimulusResults,
+    GroupSummary,
+    Recovery,
+)
+from openpts.procedures.shared.minutes_table import elapsed_cell, list_minutes, minutes_axis
+from openpts.units import MB, NS_PER_S, format_duration
 from openpts.vocabulary.sample import Measured, Sample
+
+_NS_PER_MIN: Final = 60 * NS_PER_S
+TABLE: Final = Required("5", "Plot 12-3")
+
+
+def table_page(results: CrossStimulusResults, conditions: CrossStimulusConditions, head_line: str) -> Page:
+    """Throughput, ART, MRT of each group, average and peak, and the recovery time (Plot 12-3)."""
+    name = TABLE.named("xsr", "XSR Table: TP, ART, MRT and BW Recovery Time")
+    if not results.groups:
+        return page(name, Verdict("No access group was begun.", "fail"))
+    columns = [
+        Column(f"{format_duration(group.duration_ns)}, {kind} {conditions.groups[group.number - 1].name}")
+        for group in results.groups
+        for kind in ("Avg", "Peak")
+    ]
+    rows = (
+        Row(
+            Cell(metric.label),
+            tuple(metric.cell(one) for group in results.groups for one in (group, group.peak(metric))),
+        )
+        for metric in (THROUGHPUT, ART)
+    )
+    longest = (cell for group in results.groups for cell in (Cell("-"), MRT.cell(group)))
+    table = rows_table(
+        "xsr-table",
+        f"{name.number} - Recovery (Min): {_recovery_text(results.peak_recovery_ns)}",
+        (":<0.6", *columns),
+        (*rows, (MRT.label, *longest)),
+        note="Peaks are the best minute's throughput and the worst minute's ART; MRT is the largest of all "
+        "I/Os. Recovery: from the end of group 2 to the end of group 3's best minute, as 12.1 defines it.",
+    )
+    return page(name, Verdict(head_line), table, *_recovery_blocks(results))
+
+
+def secondary_page(
+    results: CrossStimulusResults,
+    conditions: CrossStimulusConditions,
+    power: Callable[[int], Cell],
+    head_line: str,
+) -> Page:
+    """Average power, by the number of a group, and processor use of each (Plot 12-4)."""
+    rows: list[Col[GroupSummary]] = [
+        Col("Avg Power (mW)", lambda group: power(group.number)),
+        Col(CPU_SYS.label, CPU_SYS.cell),
+        Col(CPU_IOWAIT.label, CPU_IOWAIT.cell),
+    ]
+    name = PlotName("xsr-6", "", "XSR Secondary Metrics")
+    groups = [(conditions.groups[group.number - 1].name, group) for group in results.groups]
+    head: Col[str] = Col("", cells.words, align="left", width=0.8)
+    shown = transpose("xsr-secondary", name.title, rows, groups, head=head)
+    return page(name, Verdict(head_line), shown, mandatory=False)
+
+
+def _recovery_blocks(results: CrossStimulusResults) -> tuple[Block, ...]:
+    """Our own measures of recovery: in noise a peak may come at any time, while a share is first reached only
+    once.
+    """
+    if not results.recoveries:
+        return (Verdict("Recovery: n/a, the third access group was not reached.", "fail"),)
+    table = rows_table(
+        "xsr-recovery",
+        "X-XSR-1 - Recovery by rule (openpts' own)",
+        "Rule:<1.8 | Throughput (MB/s) | Time from the end of group 2 (min)",
+        tuple(
+            Row(
+                Cell(f"First minute at or above {100 * recovery.share:g} % of group 1's last hour"),
+                (THROUGHPUT.shown(recovery.bandwidth_bytes_per_s / MB), _minutes_cell(recovery.after_ns)),
+            )
+            for recovery in results.recoveries
+        )
+        + _peak_rows(results),
+        note="Each time ends with the minute named; the time to the highest minute (12.1) is in the table "
+        "above.",
+    )
+    stable = results.stable_recovery
+    return (table, *(() if stable is None else (Verdict(_stable_text(stable)),)))
+
+
+def _peak_rows(results: CrossStimulusResults) -> tuple[Row, ...]:
+    """The peak of group 3, where noise of single minutes is left out."""
+    peak = results.median_peak
+    if peak is None:
+        return ()
+    rule = f"Highest median of {MEDIAN_MINUTES} minutes of group 3: its last minute"
+    return (
+        Row(Cell(rule), (THROUGHPUT.shown(peak.bandwidth_bytes_per_s / MB), _minutes_cell(peak.after_ns))),
+    )
+
+
+def _stable_text(recovery: Recovery) -> str:
+    rule = f"first minute at or above {100 * STABLE_SHARE:g} % of group 1's average"
+    if recovery.after_ns is None:
+        return f"Recovery by the {rule}: not reached in group 3."
+    return f"Recovery by the {rule}: {recovery.after_ns / _NS_PER_MIN:.2f} min after the end of group 2."
+
+
+def _minutes_cell(time_ns: int | None) -> Cell:
+    return cells.number_or("not reached", time_ns, 2, per=_NS_PER_MIN)
+
+
+def _recovery_text(time_ns: int | None) -> str:
+    return "n/a" if time_ns is None else f"{time_ns / _NS_PER_MIN:.2f}"
+
 
 _COLOR: Final = 2
 _INTERVAL_COLOR: Final = 6
@@ -68,7 +178,7 @@ def group_page(group: GroupSummary, conditions: CrossStimulusConditions) -> Page
     name = PlotName(
         f"xsr-group-{group.number}",
         f"Plot X-XSR-G{group.number}",
-        f"XSR Throughput v Time - Access Group {group.number}: {group_name(group.number, conditions)}",
+        f"XSR Throughput v Time - Access Group {group.number}: {conditions.groups[group.number - 1].name}",
     )
     time = minutes_axis(group.minutes)
     placed = [(minute.end_ns, minute) for minute in group.minutes]
@@ -90,7 +200,7 @@ def transition_page(
     number: int,
 ) -> Page:
     """The change from group ``number`` to the next, enlarged, from the intervals as they were measured."""
-    names = (group_name(number, conditions), group_name(number + 1, conditions))
+    names = [group.name for group in conditions.groups[number - 1 : number + 1]]
     name = _TRANSITIONS[number - 1].named("xsr", f"XSR enlarged: {names[0]} to {names[1]}")
     if len(results.groups) <= number:
         return page(name, Verdict(f"Access group {number + 1} was not reached.", "fail"))
@@ -176,17 +286,14 @@ def _all_minutes(results: CrossStimulusResults) -> Table:
 
 def _minutes_table(table_id: str, placed: Sequence[tuple[int, Minute]], time: TimeAxis) -> Table:
     """Each minute with the moment of its end."""
-    head: Col[tuple[int, Minute]] = Col(
-        elapsed_column(time).label, lambda one: elapsed_cell(one[0], time), width=0
+    return list_minutes(
+        table_id, "Values plotted: each minute", _COLUMNS, placed, time=time, end_ns=itemgetter(0)
     )
-    return table(table_id, "Values plotted: each minute", head, _COLUMNS, placed, printed=False)
 
 
-_COLUMNS: Final[tuple[Col[tuple[int, Minute]], ...]] = (
-    Col("Throughput (MB/s)", lambda one: rate_cell(one[1].bandwidth_bytes_per_s)),
-    Col("ART (ms)", lambda one: cells.latency(one[1].mean_latency_ns)),
-    Col("MRT (ms)", lambda one: cells.latency(one[1].max_latency_ns)),
-    Col("IOPS", lambda one: cells.number(one[1].iops, 0)),
+_COLUMNS: Final[tuple[Col[tuple[int, Minute]], ...]] = tuple(
+    metric.column(itemgetter(1))
+    for metric in (replace(THROUGHPUT, label="Throughput (MB/s)"), ART, MRT, replace(IOPS, decimals=0))
 )
 
 
@@ -207,7 +314,7 @@ def _intervals(before: Sequence[Sample], after: Sequence[Sample], span_ns: tuple
     """What was measured around the change, at its middle, counted from the change."""
     change_ns = after[0].started_ns
     near = [*_near(before, change_ns, span_ns[0], 0), *_near(after, change_ns, 0, span_ns[1])]
-    return [(at_ns, rate_cell(measured.bandwidth_bytes_per_s), False) for at_ns, measured in near]
+    return [(at_ns, THROUGHPUT.cell(measured), False) for at_ns, measured in near]
 
 
 def _minutes(before: GroupSummary, after: GroupSummary, span_ns: tuple[int, int]) -> list[_Placed]:
@@ -222,7 +329,7 @@ def _minutes(before: GroupSummary, after: GroupSummary, span_ns: tuple[int, int]
         for minute in group.minutes
     ]
     return [
-        ((start_ns + end_ns) // 2, rate_cell(minute.bandwidth_bytes_per_s), True)
+        ((start_ns + end_ns) // 2, THROUGHPUT.cell(minute), True)
         for start_ns, end_ns, minute in placed
         if span_ns[0] <= start_ns and end_ns <= span_ns[1]
     ]
@@ -253,21 +360,23 @@ def _span_text(values: Sequence[float], unit: str) -> str:
 
 def _band_name(number: int, conditions: CrossStimulusConditions) -> str:
     group = conditions.groups[number - 1]
-    return f"{group_name(number, conditions)}, {demand_text(group.tc, group.qd)}"
+    return f"{group.name}, {demand_text(group.tc, group.qd)}"
 
 
 def _summary_text(group: GroupSummary) -> str:
-    art = "n/a" if group.art_ns is None else f"{format_latency_ms(group.art_ns)} ms"
-    mrt = "n/a" if group.mrt_ns is None else f"{format_latency_ms(group.mrt_ns)} ms"
+    art, mrt = (
+        f"{cell.text} ms" if cell.value is not None else cell.text
+        for cell in (ART.cell(group), MRT.cell(group))
+    )
     return (
-        f"Access group {group.number}: {cells.fixed(group.bandwidth_bytes_per_s / MB, 1)} MB/s on average "
+        f"Access group {group.number}: {THROUGHPUT.cell(group).text} MB/s on average "
         f"over {format_duration(group.duration_ns)}, ART {art}, MRT {mrt}."
     )
 
 
 def _course_text(results: CrossStimulusResults, conditions: CrossStimulusConditions) -> str:
     parts = [
-        f"{group_name(group.number, conditions)} {cells.fixed(group.bandwidth_bytes_per_s / MB, 1)} MB/s"
+        f"{conditions.groups[group.number - 1].name} {THROUGHPUT.cell(group).text} MB/s"
         for group in results.groups
     ]
     return f"Averages: {'; '.join(parts)}." if parts else "No access group was completed."

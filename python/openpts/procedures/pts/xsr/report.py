@@ -3,30 +3,37 @@
 from dataclasses import replace
 from typing import Any, Final
 
-from openpts.pages import cells
+from msgspec.structs import replace as with_changes
+
 from openpts.pages.measure import Measure, Measured, Subject
-from openpts.pages.model import Cell, Page, Section, Verdict
+from openpts.pages.model import Cell, Page, Verdict
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.drive_work.energy_page import power_cell
 from openpts.procedures.kit.drive_work.work import DriveWork
 from openpts.procedures.kit.header import (
     Rows,
-    common_header,
+    TestSection,
     demand_text,
     head_line,
+    sections_of,
     setup_rows,
     stimulus_rows,
 )
+from openpts.procedures.kit.steps import ART, IOPS, MRT, THROUGHPUT, values_json
+from openpts.procedures.pts.xsr import CrossStimulusConditions
 from openpts.procedures.pts.xsr import pages as cross_stimulus_pages
-from openpts.procedures.pts.xsr import tables as cross_stimulus_tables
-from openpts.procedures.pts.xsr.conditions import CrossStimulusConditions
-from openpts.procedures.pts.xsr.pages import group_page, response_times_page, throughput_page, transition_page
+from openpts.procedures.pts.xsr.pages import (
+    group_page,
+    response_times_page,
+    secondary_page,
+    table_page,
+    throughput_page,
+    transition_page,
+)
 from openpts.procedures.pts.xsr.results import CrossStimulusResults, GroupSummary, analyze_cross_stimulus
-from openpts.procedures.pts.xsr.tables import secondary_page, table_page
-from openpts.procedures.pts.xsr.words import group_name
 from openpts.procedures.shared.preparation_page import preparation_page
 from openpts.record.reader import Run
-from openpts.units import MB, NS_PER_S, format_duration, in_ms
+from openpts.units import NS_PER_S, format_duration
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample
 
@@ -35,7 +42,7 @@ _NO_STEADY_STATE: Final = "n.a."
 # A group lasts until its last I/O is answered: a little longer than planned, or shorter if nothing was.
 _WHOLE: Final = 0.99
 
-REQUIRED: Final = (*cross_stimulus_pages.REQUIRED, cross_stimulus_tables.TABLE)
+REQUIRED: Final = (*cross_stimulus_pages.REQUIRED, cross_stimulus_pages.TABLE)
 _GROUP: Final = Measure[Cell](
     "bandwidth", "Group {name} average", "MB/s", lambda average: average, is_key=False
 )
@@ -61,20 +68,16 @@ def report(run: Run) -> ReportContent:
     return ReportContent(
         verdicts=(_verdict(results, conditions),),
         measures=_measures(results, conditions),
-        sections=lambda standing, report_date: (
-            Section(
+        sections=sections_of(
+            run,
+            TestSection(
                 test="xsr",
                 title="XSR Test",
-                header=common_header(
-                    run.manifest,
-                    report_date,
-                    bar="Cross Stimulus Recovery Test (REQUIRED) - Report Page",
-                    title=f"XSR - {' / '.join(_names(conditions))}",
-                    setup=_setup_rows(run),
-                    test=_test_rows(run, conditions),
-                ),
-                alerts=(standing.red_line,) if standing.red_line else (),
-                pages=_pages(run, results, groups),
+                bar="Cross Stimulus Recovery Test (REQUIRED) - Report Page",
+                heading=f"XSR - {' / '.join(group.name for group in conditions.groups)}",
+                setup=_setup_rows(run),
+                test_rows=_test_rows(run, conditions),
+                pages=lambda: _pages(run, results, groups),
             ),
         ),
         figures=_figures(results),
@@ -83,10 +86,6 @@ def report(run: Run) -> ReportContent:
 
 def _samples(run: Run, number: int) -> list[Sample]:
     return [step.sample for step in run.phase(Phase.ACCESS_GROUP, number=number)]
-
-
-def _names(conditions: CrossStimulusConditions) -> list[str]:
-    return [group_name(number, conditions) for number in range(1, len(conditions.groups) + 1)]
 
 
 def _pages(run: Run, results: CrossStimulusResults, groups: list[list[Sample]]) -> tuple[Page, ...]:
@@ -147,7 +146,7 @@ def _subject(name: str = "", key: str = "") -> Subject:
 
 def _average_cell(group: GroupSummary, conditions: CrossStimulusConditions) -> Cell:
     note = "" if _is_whole(group, conditions) else f"cut short: {format_duration(group.duration_ns)}"
-    return cells.number(group.bandwidth_bytes_per_s / MB, 1, note=note)
+    return with_changes(THROUGHPUT.cell(group), note=note)
 
 
 def _setup_rows(run: Run) -> Rows:
@@ -164,8 +163,8 @@ def _setup_rows(run: Run) -> Rows:
 
 def _test_rows(run: Run, conditions: CrossStimulusConditions) -> Rows:
     rows: list[tuple[str, str]] = []
-    for number, (name, group) in enumerate(zip(_names(conditions), conditions.groups, strict=True), start=1):
-        rows.append((f"Test Stimulus {number}", f"{name} W, {format_duration(group.duration_ns)}"))
+    for number, group in enumerate(conditions.groups, start=1):
+        rows.append((f"Test Stimulus {number}", f"{group.name} W, {format_duration(group.duration_ns)}"))
         rows.append(("TOIO - TC/QD", demand_text(group.tc, group.qd)))
     return stimulus_rows(run, *rows, ("RW Mix", "0/100"), ("Steady State", _NO_STEADY_STATE))
 
@@ -177,10 +176,8 @@ def _figures(results: CrossStimulusResults) -> dict[str, Any]:
             {
                 "number": group.number,
                 "bandwidth_bytes_per_s": group.bandwidth_bytes_per_s,
-                "peak_bandwidth_bytes_per_s": group.peak_bandwidth_bytes_per_s,
-                "iops": group.iops,
-                "art_ms": in_ms(group.art_ns),
-                "mrt_ms": in_ms(group.mrt_ns),
+                "peak_bandwidth_bytes_per_s": max(one.bandwidth_bytes_per_s for one in group.whole),
+                **values_json(group, (IOPS, ART, MRT)),
                 "duration_s": group.duration_ns / NS_PER_S,
             }
             for group in results.groups

@@ -7,43 +7,40 @@ first group's level, which a second lab can repeat.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from statistics import median
 from typing import Final
 
-from openpts.analysis.minutes import Minute, mean_cpu, minutes_of, whole_minutes
-from openpts.units import per_second
-from openpts.vocabulary.sample import Sample
+from openpts.analysis.minutes import Minute, minutes_of, sum_parts, whole_minutes
+from openpts.procedures.kit.steps import THROUGHPUT, HasFigures, Metric
+from openpts.vocabulary.sample import Measured, Sample
 
 RECOVERED_SHARES: Final = (0.80, 0.90, 0.95, 1.00)
 STABLE_SHARE: Final = 0.95
 MEDIAN_MINUTES: Final = 5
 
 
-@dataclass(frozen=True, slots=True)
-class GroupSummary:
-    """One access group over its whole length, with its minutes; latencies in ns, CPU shares in per cent.
+class GroupSummary(Measured, frozen=True, kw_only=True):
+    """One access group over its whole length, with its minutes and those of them that are ``whole``.
 
-    ``peak_*`` are the extremes of its whole minutes, ``mrt_ns`` that of its I/Os. ``start_ns`` and ``end_ns``
-    count from the start of the first group.
+    ``start_ns`` and ``end_ns`` count from the start of the first group.
     """
 
     number: int
     start_ns: int
     end_ns: int
     minutes: tuple[Minute, ...]
-    bandwidth_bytes_per_s: float
-    iops: float
-    art_ns: float | None
-    mrt_ns: int | None
-    peak_bandwidth_bytes_per_s: float
-    peak_art_ns: float | None
-    cpu_sys_pct: float | None
-    cpu_iowait_pct: float | None
+    whole: tuple[Minute, ...]
 
     @property
     def duration_ns(self) -> int:
         """How long it was applied."""
         return self.end_ns - self.start_ns
+
+    def peak(self, metric: Metric[HasFigures]) -> Minute | None:
+        """The whole minute with the highest figure."""
+        found = [(value, minute) for minute in self.whole if (value := metric.of(minute)) is not None]
+        return max(found, key=itemgetter(0))[1] if found else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +87,7 @@ def analyze_cross_stimulus(groups: Sequence[Sequence[Sample]], minute_ns: int) -
     if len(summaries) < 3:
         return CrossStimulusResults(summaries, None, (), None)
     first, second, third = summaries[:3]
-    minutes = whole_minutes(third.minutes, minute_ns)
-    best = max(minutes, key=lambda minute: minute.bandwidth_bytes_per_s, default=None)
+    minutes, best = third.whole, third.peak(THROUGHPUT)
     settled = _last_hour(first, minute_ns)
     return CrossStimulusResults(
         groups=summaries,
@@ -108,33 +104,20 @@ def analyze_cross_stimulus(groups: Sequence[Sequence[Sample]], minute_ns: int) -
 
 def _summarize(number: int, samples: Sequence[Sample], minute_ns: int, origin_ns: int) -> GroupSummary:
     minutes = minutes_of(samples, minute_ns)
-    elapsed_ns = sum(sample.elapsed_ns for sample in samples)
-    ios = sum(sample.ios for sample in samples)
-    latency_sum_ns = sum(operation.latency_sum_ns for sample in samples for operation in sample.transfers)
-    maxima = [sample.max_latency_ns for sample in samples if sample.max_latency_ns is not None]
-    whole = whole_minutes(minutes, minute_ns)
-    cpu = mean_cpu(samples)
-    means = [minute.mean_latency_ns for minute in whole if minute.mean_latency_ns is not None]
     return GroupSummary(
         number=number,
         start_ns=samples[0].started_ns - origin_ns,
         end_ns=samples[-1].started_ns + samples[-1].elapsed_ns - origin_ns,
         minutes=minutes,
-        bandwidth_bytes_per_s=_per_s(sum(sample.bytes for sample in samples), elapsed_ns),
-        iops=_per_s(ios, elapsed_ns),
-        art_ns=latency_sum_ns / ios if ios else None,
-        mrt_ns=max(maxima, default=None),
-        peak_bandwidth_bytes_per_s=max((minute.bandwidth_bytes_per_s for minute in whole), default=0.0),
-        peak_art_ns=max(means, default=None),
-        cpu_sys_pct=cpu.sys_pct if cpu else None,
-        cpu_iowait_pct=cpu.iowait_pct if cpu else None,
+        whole=tuple(whole_minutes(minutes, minute_ns)),
+        **sum_parts(samples),
     )
 
 
 def _last_hour(group: GroupSummary, minute_ns: int) -> float:
     """Bandwidth of the last 60 minutes: what the drive had settled to before the change."""
     last = [minute for minute in group.minutes if minute.end_ns > group.duration_ns - 60 * minute_ns]
-    return _per_s(sum(minute.bytes for minute in last), sum(minute.elapsed_ns for minute in last))
+    return Measured(**sum_parts(last)).bandwidth_bytes_per_s
 
 
 def _first_at(
@@ -158,7 +141,3 @@ def _median_peak(minutes: Sequence[Minute], second: GroupSummary, third: GroupSu
 def _after_ns(minute: Minute, second: GroupSummary, third: GroupSummary) -> int:
     """From the end of group 2 to the end of a minute of group 3, the gap between both included."""
     return third.start_ns + minute.end_ns - second.end_ns
-
-
-def _per_s(amount: int, elapsed_ns: int) -> float:
-    return per_second(amount, elapsed_ns)

@@ -18,7 +18,7 @@ from typing import Final
 
 from openpts.procedures.kit.ledger import Rule
 from openpts.procedures.kit.standard import RANGE_BY_CLASS, Standard
-from openpts.procedures.pts.xsr.conditions import AccessGroup, CrossStimulusConditions
+from openpts.procedures.pts.xsr import AccessGroup, CrossStimulusConditions
 from openpts.procedures.shared.continuous import continuous
 from openpts.units import KIB, MIB, NS_PER_S
 from openpts.vocabulary.phase import Phase

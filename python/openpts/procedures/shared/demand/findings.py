@@ -75,7 +75,8 @@ def _of_points(run: Run, requirements: Requirements) -> Iterator[Deviation]:
         return
     if not chosen.below_art_limit:
         maximum, limit = chosen.maximum, format_latency_ms(conditions.art_limit_ns)
-        art = "no I/O" if maximum.art_ns is None else f"{format_latency_ms(maximum.art_ns)} ms"
+        art_ns = maximum.mean_latency_ns
+        art = "no I/O" if art_ns is None else f"{format_latency_ms(art_ns)} ms"
         yield _entry(
             requirements.art_limit,
             f"a MaxIOPS point with an average response time below {limit} ms",

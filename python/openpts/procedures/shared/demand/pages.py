@@ -4,6 +4,7 @@ PTS Table 13-3 and Plot 14-1 (6 to 8, 15).
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from statistics import fmean
 from typing import Final
@@ -24,13 +25,14 @@ from openpts.pages.kit import (
     values_of,
 )
 from openpts.pages.model import Axis, Cell, Column, Mark, Page, Rule, Series, Table, Verdict
-from openpts.procedures.shared.demand.operating_points import OperatingPoint
-from openpts.procedures.shared.demand.results import PointResults
+from openpts.procedures.kit.steps import ART, CPU_SYS, IOPS, MRT, THROUGHPUT, Metric, columns_of
+from openpts.procedures.shared.demand.results import OperatingPoint, PointResults
 from openpts.procedures.shared.demand.words import DemandRun, choice_rule, choice_sentence
-from openpts.units import MB, NS_PER_MS
+from openpts.units import NS_PER_MS
 
 _MEAN_COLOR: Final = 6
 _RANGE_COLOR: Final = 0
+_CPU: Final = replace(CPU_SYS, decimals=1)
 _NO_CPU: Final = "System CPU use: n/a (not recorded in every Round of this run)."
 _NO_IO: Final = Verdict("No I/O was completed: there is nothing to plot.", "fail")
 
@@ -63,9 +65,7 @@ def demand_pages(demand: DemandRun) -> Iterator[Page]:
             alt="{count} operating points, from {low} to {high} IOPS.",
             palette="mix",
         ),
-        by_demand(
-            names.plot(6), "Values plotted: IOPS", tcs[::-1], lambda result: cells.number(result.iops, 0)
-        ),
+        by_demand(names.plot(6), "Values plotted: IOPS", tcs[::-1], replace(IOPS, decimals=0).cell),
     )
     yield _intensity_page(demand, lead(f"P7 {demand.pattern} - ART vs IOPS, every TC"))
     yield plot_page(
@@ -86,7 +86,7 @@ def demand_pages(demand: DemandRun) -> Iterator[Page]:
             names.plot(8),
             "System CPU use (%): share of all processors",
             tcs,
-            lambda result: cells.cpu_share(result.cpu_sys_pct),
+            _CPU.cell,
         ),
         absent=Verdict(_NO_CPU) if results else NO_ROUND,
     )
@@ -130,16 +130,14 @@ def toio_pages(demand: DemandRun) -> Iterator[Page]:
             f"P15 {demand.pattern} - IOPS vs TOIO: each bar is the mean of the operating points of that "
             f"TOIO, the line in it their range; each point {demand.results.window.averaging}"
         ),
-        ("IOPS", "IOPS", 0),
-        lambda result: result.iops,
+        replace(IOPS, decimals=0),
     )
     bandwidth = demand.names.plot(15, suffix="b")
     yield _toio_page(
         demand,
         PlotName(bandwidth.id, bandwidth.number, "BW v Total OIO"),
         Verdict(f"P15b {demand.pattern} - bandwidth vs TOIO, as plot P15"),
-        ("MB/s", "Bandwidth (MB/s)", 1),
-        lambda result: result.bandwidth_bytes_per_s / MB,
+        replace(THROUGHPUT, label="Bandwidth (MB/s)"),
         mandatory=False,
     )
 
@@ -148,15 +146,16 @@ def _toio_page(
     demand: DemandRun,
     name: PlotName,
     lead: Verdict,
-    shown_as: tuple[str, str, int],
-    value_of: Callable[[PointResults], float],
+    metric: Metric[PointResults],
     *,
     mandatory: bool = True,
 ) -> Page:
     """A row per TOIO: how many points it has, their mean and range, and each point in its TC's column."""
-    unit, axis_title, decimals = shown_as
-    rows = [(g.toio, {r.point.tc: value_of(r) for r in g.points}) for g in demand.results.by_toio()]
-    number = partial(cells.number, decimals=decimals)
+    unit, number = metric.unit, metric.shown
+    rows = [
+        (group.toio, {one.point.tc: metric.value(one) or 0.0 for one in group.points})
+        for group in demand.results.by_toio()
+    ]
 
     def point(row: tuple[int, dict[int, float]], tc: int) -> Cell:
         return number(row[1][tc]) if tc in row[1] else cells.none()
@@ -175,12 +174,12 @@ def _toio_page(
         lambda shown: Plot(
             kind="bars",
             x=category_axis("Total OIO", shown),
-            y=lambda values: ticks.linear_axis(axis_title, 0, max(values)),
+            y=lambda values: ticks.linear_axis(metric.label, 0, max(values)),
             series=(
                 Series("Mean of the points", "column", (mean,), _MEAN_COLOR, style="bars"),
                 Series("Least to largest", "column", (least, largest), _RANGE_COLOR, style="range"),
             ),
-            alt=f"{{rows}} TOIO, from {{low}} to {{high}} {axis_title}.",
+            alt=f"{{rows}} TOIO, from {{low}} to {{high}} {metric.label}.",
             height_px=320,
         ),
         table(
@@ -200,15 +199,13 @@ def points_page(demand: DemandRun) -> Page:
     results = demand.results.results.values()
     if not results:
         return page(name, choice_sentence(demand), NO_ROUND, mandatory=False)
-    has_cpu = any(result.cpu_sys_pct is not None for result in results)
+    has_cpu = any(result.cpu is not None for result in results)
     columns: list[Col[PointResults]] = [
         Col("TOIO", lambda r: Cell(str(r.point.toio), float(r.point.toio))),
-        Col("IOPS", lambda r: cells.number(r.iops, 1)),
+        *columns_of([IOPS]),
         Col("Range of Rounds (%)", _range),
-        Col("MB/s", lambda r: cells.number(r.bandwidth_bytes_per_s / MB, 1)),
-        Col("ART (ms)", lambda r: cells.latency(r.art_ns)),
-        Col("MRT (ms)", lambda r: cells.latency(r.mrt_ns)),
-        *([Col("CPU Sys (%)", lambda r: cells.cpu_share(r.cpu_sys_pct))] if has_cpu else ()),
+        *columns_of((THROUGHPUT, ART, MRT)),
+        *columns_of([_CPU] if has_cpu else []),
         Col("Point", lambda r: Cell(", ".join(_roles(demand, r.point)) or "-"), align="left"),
     ]
     shown = table(
@@ -242,9 +239,9 @@ def _marks(demand: DemandRun) -> tuple[Mark, ...]:
     """One ring per chosen point, with all that it was chosen for."""
     chosen = demand.results.chosen
     return tuple(
-        Mark(f"{', '.join(_roles(demand, one.point))} {one.point}", one.iops, one.art_ns / NS_PER_MS)
+        Mark(f"{', '.join(_roles(demand, one.point))} {one.point}", one.iops, art_ms)
         for one in dict.fromkeys(chosen.in_order if chosen else ())
-        if one.art_ns is not None
+        if (art_ms := ART.value(one)) is not None
     )
 
 
@@ -265,10 +262,10 @@ def _curves(table_id: str, demand: DemandRun) -> Table:
     return grid(
         table_id,
         "Values plotted: average response time (ms)",
-        Col("IOPS", lambda result: cells.number(result.iops, 1), width=0),
+        Col("IOPS", IOPS.cell, width=0),
         [(Column(f"TC {tc}", tc), tc) for tc in tcs],
         [results[OperatingPoint(tc, qd)] for tc in tcs for qd in qds] if results else (),
-        cell=lambda result, tc: cells.latency(result.art_ns) if result.point.tc == tc else cells.none(),
+        cell=lambda result, tc: ART.cell(result) if result.point.tc == tc else cells.none(),
         note=f"Each TC's rows go from QD {qds[0]} to {qds[-1]}; the operating points page has all.",
         printed=False,
     )

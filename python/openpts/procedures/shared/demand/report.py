@@ -3,25 +3,34 @@
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
+from openpts.analysis.distribution import period_shares
+from openpts.analysis.response_times import response_times
 from openpts.pages import cells, ticks
 from openpts.pages.measure import Measure, Measured, Subject, measured
-from openpts.pages.model import Page, Section, Verdict
+from openpts.pages.model import Page, Verdict
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.curve import OVER_IOPS, Curve
-from openpts.procedures.kit.header import Rows, active_range_text, common_header, data_text, demand_text
-from openpts.procedures.kit.standing import Standing
+from openpts.procedures.kit.header import (
+    Rows,
+    TestSection,
+    active_range_text,
+    data_text,
+    demand_text,
+    sections_of,
+)
+from openpts.procedures.kit.steps import ART, CPU_SYS, IOPS, MRT, THROUGHPUT, Metric, percentile, values_json
 from openpts.procedures.shared.demand.access_pattern_page import access_pattern_page
-from openpts.procedures.shared.demand.figures import demand_figures
 from openpts.procedures.shared.demand.histogram_pages import (
+    Histogram,
     histogram_page,
     histogram_prewrite_page,
     histograms,
+    measured_histogram,
 )
-from openpts.procedures.shared.demand.operating_points import MeasuredPoint
 from openpts.procedures.shared.demand.pages import demand_pages, points_page, toio_pages
 from openpts.procedures.shared.demand.results import PointResults
 from openpts.procedures.shared.demand.rounds_pages import (
@@ -37,7 +46,8 @@ from openpts.procedures.shared.demand.words import (
     steady_state_sentence,
 )
 from openpts.procedures.shared.preparation_page import preparation_page, wipc_table
-from openpts.procedures.shared.rounds.words import not_steady, summary_state
+from openpts.procedures.shared.rounds.words import not_steady, red_lines, steady_rounds, summary_state
+from openpts.procedures.shared.tracking.other_minutes import other_minutes_figures
 from openpts.procedures.shared.tracking.pages import (
     between_verdicts,
     tracking_rounds_page,
@@ -49,10 +59,103 @@ from openpts.procedures.shared.transfer_size import with_transfer_size
 from openpts.record.reader import Run
 from openpts.units import block_size_kib, format_duration
 from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.sample import StepState
+from openpts.vocabulary.verdict import SteadyStateReport
 
-_MEASURES: Final[tuple[Measure[MeasuredPoint], ...]] = (
-    Measure("iops", "{name}", "IOPS", lambda measured: measured.iops, cover_label="{name} at {point}"),
-    Measure("art", "ART at {name}", "ms", lambda measured: cells.latency(measured.art_ns)),
+_MEASURED: Final = (IOPS, replace(THROUGHPUT, key="bandwidth_bytes_per_s", per=1), ART, MRT, CPU_SYS)
+
+
+def demand_figures(demand: DemandRun) -> dict[str, Any]:
+    """Rounds, steady state, operating points, histograms, shares, JSON-ready; latencies in ms."""
+    results, tracked = demand.results, demand.preconditioning.results
+    return {
+        "complete_rounds": len(results.rounds),
+        "preconditioning": {
+            "tracking_rounds": len(tracked.minutes),
+            "steady_state": {
+                **_steady_state(tracked.steady, tracked.window.rounds, tracked.verdict),
+                "other_minutes": other_minutes_figures(demand.preconditioning.others),
+            },
+            "iops": list(tracked.iops),
+        },
+        "steady_state": _steady_state(results.steady, results.window.rounds, results.verdict),
+        "operating_points": [_point(result, *_MEASURED) for result in results.results.values()],
+        "chosen_points": _chosen(demand),
+        "knee_toio": results.knee_toio(),
+        "histograms": [
+            figures for one in histograms(demand) if (figures := _histogram(demand, one)) is not None
+        ],
+        "distributions": _distributions(demand),
+    }
+
+
+def _steady_state(steady: bool, window: tuple[int, ...], verdict: SteadyStateReport | None) -> dict[str, Any]:
+    return {
+        "reached": steady,
+        "round": window[-1] if steady else None,
+        "window": list(window),
+        "average_iops": None if verdict is None else verdict.average,
+        "range_pct": None if verdict is None else verdict.range_pct,
+        "slope_excursion_pct": None if verdict is None else verdict.slope_excursion_pct,
+    }
+
+
+def _point(result: PointResults, *metrics: Metric[PointResults]) -> dict[str, Any]:
+    return {"tc": result.point.tc, "qd": result.point.qd, **values_json(result, metrics)}
+
+
+def _chosen(demand: DemandRun) -> dict[str, Any] | None:
+    chosen = demand.results.chosen
+    if chosen is None:
+        return None
+    return {
+        "below_art_limit": chosen.below_art_limit,
+        "max": _point(chosen.maximum, IOPS, ART),
+        "min": _point(chosen.minimum, IOPS, ART),
+        "mid": [_point(middle, IOPS, ART) for middle in chosen.middles],
+        "mid_targets_iops": list(chosen.mid_targets_iops),
+    }
+
+
+def _histogram(demand: DemandRun, histogram: Histogram) -> dict[str, Any] | None:
+    step = measured_histogram(demand, histogram.number)
+    if step is None or step.sample.step.stimulus is None:
+        return None
+    times = response_times([step.sample])
+    return {
+        "point": histogram.role,
+        "tc": step.sample.step.stimulus.tc,
+        "qd": step.sample.step.stimulus.qd,
+        "iops": times.iops,
+        "ios": times.ios,
+        "recorded_ios": times.recorded_ios,
+        **values_json(times, (ART, *map(percentile, (99.9, 99.99, 99.999)), MRT)),
+    }
+
+
+def _distributions(demand: DemandRun) -> dict[str, Any] | None:
+    """How many distributions were checked, how many are off; None where there is nothing to check."""
+    scale = demand.run.manifest.target.scale
+    checked = [
+        shares
+        for step in demand.run.steps
+        if step.sample.state is StepState.COMPLETE
+        for shares in period_shares(step.sample, scale).checked
+    ]
+    if not checked:
+        return None
+    p_values = [shares.p_value for shares in checked if shares.p_value is not None]
+    return {
+        "checked": len(checked),
+        "off": sum(not shares.hold for shares in checked),
+        "farthest_standard_errors": max(abs(shares.errors[shares.worst]) for shares in checked),
+        "least_p_value": min(p_values, default=None),
+    }
+
+
+_MEASURES: Final[tuple[Measure[PointResults], ...]] = (
+    IOPS.measure("iops", "{name}", decimals=0, cover_label="{name} at {point}"),
+    ART.measure("art", "ART at {name}"),
 )
 
 
@@ -79,7 +182,22 @@ def _content(demand: DemandRun, title: str, own_pages: Pages) -> ReportContent:
             choice_sentence(demand),
         ),
         measures=_measures(demand),
-        sections=lambda standing, report_date: (_section(demand, title, own_pages, standing, report_date),),
+        sections=sections_of(
+            demand.run,
+            TestSection(
+                test=demand.names.prefix,
+                title=f"{demand.names.test} Test",
+                bar=demand.names.bar,
+                heading=title,
+                setup=_setup_rows(demand),
+                test_rows=_test_rows(demand),
+                red_lines=_red_lines(demand),
+                pages=lambda: with_transfer_size(
+                    (*_pages(demand), *own_pages(demand)),
+                    (size.block_size_bytes for size in demand.conditions.workload.block_sizes),
+                ),
+            ),
+        ),
         figures=demand_figures(demand),
         conditions=between_verdicts(demand.preconditioning),
         curves=lambda: (_demand_curve(demand.results.results.values()),),
@@ -94,32 +212,9 @@ def _demand_curve(results: Iterable[PointResults]) -> Curve:
         "ART (ms) of each operating point at its IOPS",
         OVER_IOPS,
         partial(ticks.log_axis, "ART (ms)"),
-        tuple((point.iops, point.art_ns) for point in results if point.iops and point.art_ns),
+        tuple((one.iops, one.mean_latency_ns) for one in results if one.iops and one.mean_latency_ns),
         cells.latency,
         dots=True,
-    )
-
-
-def _section(
-    demand: DemandRun, title: str, own_pages: Pages, standing: Standing, report_date: str
-) -> Section:
-    names = demand.names
-    return Section(
-        test=names.prefix,
-        title=f"{names.test} Test",
-        header=common_header(
-            demand.run.manifest,
-            report_date,
-            bar=names.bar,
-            title=title,
-            setup=_setup_rows(demand),
-            test=_test_rows(demand),
-        ),
-        alerts=_alerts(demand, standing),
-        pages=with_transfer_size(
-            (*_pages(demand), *own_pages(demand)),
-            (size.block_size_bytes for size in demand.conditions.workload.block_sizes),
-        ),
     )
 
 
@@ -150,10 +245,8 @@ def _state(demand: DemandRun) -> str:
     return "; ".join(word for word in words if word)
 
 
-def _alerts(demand: DemandRun, standing: Standing) -> tuple[str, ...]:
-    """The red lines of every page."""
-    results, tracked = demand.results, demand.preconditioning.results
-    lines = [standing.red_line] if standing.red_line else []
+def _red_lines(demand: DemandRun) -> tuple[str, ...]:
+    results, tracked, lines = demand.results, demand.preconditioning.results, []
     if not tracked.steady:
         reached = (
             f"after {len(tracked.minutes)} Tracking Rounds"
@@ -161,10 +254,7 @@ def _alerts(demand: DemandRun, standing: Standing) -> tuple[str, ...]:
             else f"{demand.preconditioning.reason} completed"
         )
         lines.append(f"PRE-CONDITIONING NOT STEADY - {reached}")
-    if results.window.is_full and not results.steady:
-        lines.append("STEADY STATE NOT REACHED - last five Rounds shown")
-    elif not results.window.is_full:
-        lines.append(f"STEADY STATE NOT REACHED - {demand.rounds_reason} completed")
+    lines += red_lines(results)
     if results.chosen is not None and not results.chosen.below_art_limit:
         limit_ms = demand.conditions.art_limit_ns / 1e6
         lines.append(f"NO OPERATING POINT WITH AN AVERAGE RESPONSE TIME BELOW {limit_ms:g} ms")
@@ -214,7 +304,7 @@ def _test_rows(demand: DemandRun) -> Rows:
         ("Min IOPS Point", str(chosen.minimum.point) if chosen else not_known),
         ("Mid IOPS Point", middles or "none between"),
         ("Max IOPS Point", str(chosen.maximum.point) if chosen else not_known),
-        ("Steady State", results.window.label if results.steady else "NOT REACHED"),
+        ("Steady State", steady_rounds(results)),
     )
 
 

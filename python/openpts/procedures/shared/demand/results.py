@@ -2,48 +2,124 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from statistics import fmean
+from typing import NamedTuple
 
-from openpts.analysis.rounds import MeasurementWindow, consecutive_rounds, measurement_window
+from openpts.analysis.rounds import MeasurementWindow, RoundsMean, consecutive_rounds, measurement_window
 from openpts.analysis.steady_state import disturbed_rounds, judge
 from openpts.procedures.shared.demand.conditions import DemandConditions
-from openpts.procedures.shared.demand.operating_points import (
-    ChosenPoints,
-    MeasuredPoint,
-    OperatingPoint,
-    choose_points,
-    operating_points,
-)
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.verdict import SteadyStateReport
 
 _KNEE_FACTOR = 2
 
 
-@dataclass(frozen=True, slots=True)
-class PointResults:
-    """An operating point over the rounds of the window: means of the rounds' values, maximum of their maxima.
+class OperatingPoint(NamedTuple):
+    """A demand: thread count and queue depth."""
 
-    Shares of CPU in per cent; None where a round did not record them.
-    """
+    tc: int
+    qd: int
+
+    @property
+    def toio(self) -> int:
+        """Total outstanding I/O."""
+        return self.tc * self.qd
+
+    def __str__(self) -> str:
+        return f"TC {self.tc} / QD {self.qd}"
+
+
+@dataclass(frozen=True, eq=False)
+class PointResults(RoundsMean):
+    """An operating point over the rounds of the window."""
 
     point: OperatingPoint
-    iops_by_round: tuple[float, ...]
-    bandwidth_bytes_per_s: float
-    art_ns: float | None
-    mrt_ns: int | None
-    cpu_sys_pct: float | None
-    cpu_iowait_pct: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenPoints:
+    """The points at which response times are measured, and how they were found.
+
+    ``below_art_limit`` is False where no point's average response time is below the limit: ``maximum`` is
+    then the one with the lowest. ``highest_iops`` is the highest among the points that were eligible.
+    ``mid_targets_iops`` may be more than ``middles``, for only points strictly between count.
+    """
+
+    maximum: PointResults
+    minimum: PointResults
+    middles: tuple[PointResults, ...]
+    below_art_limit: bool
+    highest_iops: float
+    mid_targets_iops: tuple[float, ...]
 
     @property
-    def iops(self) -> float:
-        """Mean of the rounds' IOPS."""
-        return fmean(self.iops_by_round)
+    def in_order(self) -> tuple[PointResults, ...]:
+        """In the order of their histograms: maximum, minimum, then those between."""
+        return (self.maximum, self.minimum, *self.middles)
 
-    @property
-    def measured(self) -> MeasuredPoint:
-        """What the choice of operating points goes by."""
-        return MeasuredPoint(self.point, self.iops, self.art_ns)
+
+def operating_points(tcs: Iterable[int], qds: Sequence[int]) -> tuple[OperatingPoint, ...]:
+    """All combinations by decreasing total outstanding I/O; of equal ones the higher thread count first."""
+    points = (OperatingPoint(tc, qd) for tc in tcs for qd in qds)
+    return tuple(sorted(points, key=lambda point: (-point.toio, -point.tc)))
+
+
+def choose_points(
+    measured: Sequence[PointResults], *, art_limit_ns: int, plateau_pct: float, mid_points: int
+) -> ChosenPoints:
+    """Choose the maximum, the minimum and so many points between.
+
+    Raises ValueError without a point.
+    """
+    if not measured:
+        raise ValueError("there is no operating point to choose from")
+    eligible = [m for m in measured if m.mean_latency_ns is not None and m.mean_latency_ns < art_limit_ns]
+    maximum = _plateau_start(eligible, plateau_pct) if eligible else min(measured, key=_slowness)
+    minimum = min(measured, key=lambda m: (m.point.toio, -m.point.tc))
+    targets = tuple(
+        minimum.iops + number * (maximum.iops - minimum.iops) / (mid_points + 1)
+        for number in range(1, mid_points + 1)
+    )
+    return ChosenPoints(
+        maximum=maximum,
+        minimum=minimum,
+        middles=_nearest(measured, targets, minimum.iops, maximum.iops),
+        below_art_limit=bool(eligible),
+        highest_iops=max(m.iops for m in eligible or [maximum]),
+        mid_targets_iops=targets,
+    )
+
+
+def _plateau_start(eligible: Sequence[PointResults], plateau_pct: float) -> PointResults:
+    """The least demand that gets the highest IOPS but for ``plateau_pct``."""
+    highest = max(m.iops for m in eligible)
+    plateau = [m for m in eligible if m.iops >= highest * (1 - plateau_pct / 100)]
+    return min(plateau, key=lambda m: (m.point.toio, -m.point.tc, -m.iops))
+
+
+def _slowness(measured: PointResults) -> tuple[float, int, int]:
+    """Order by average response time; a point without an I/O is slower than any."""
+    art_ns = float("inf") if measured.mean_latency_ns is None else measured.mean_latency_ns
+    return art_ns, measured.point.toio, -measured.point.tc
+
+
+def _nearest(
+    measured: Sequence[PointResults], targets: Sequence[float], low: float, high: float
+) -> tuple[PointResults, ...]:
+    """For each target the nearest point strictly between that no target before it has taken."""
+    between = [m for m in measured if low < m.iops < high]
+    chosen: list[PointResults] = []
+    for target in targets:
+        free = [m for m in between if m not in chosen]
+        if not free:
+            break
+        chosen.append(min(free, key=partial(_distance, target)))
+    return tuple(chosen)
+
+
+def _distance(target_iops: float, measured: PointResults) -> tuple[float, int, int]:
+    return abs(measured.iops - target_iops), measured.point.toio, -measured.point.tc
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +182,11 @@ class DemandResults:
 
         The response time of a TOIO is the mean of its points' averages. None if it never is.
         """
-        if self.chosen is None or self.chosen.minimum.art_ns is None:
+        if self.chosen is None or self.chosen.minimum.mean_latency_ns is None:
             return None
-        limit_ns = _KNEE_FACTOR * self.chosen.minimum.art_ns
+        limit_ns = _KNEE_FACTOR * self.chosen.minimum.mean_latency_ns
         for at_toio in self.by_toio():
-            latencies = [point.art_ns for point in at_toio.points if point.art_ns is not None]
+            latencies = [at_ns for point in at_toio.points if (at_ns := point.mean_latency_ns) is not None]
             if latencies and fmean(latencies) > limit_ns:
                 return at_toio.toio
         return None
@@ -130,7 +206,7 @@ def analyze_demand(
     chosen_rounds = [rounds[number - 1] for number in window.rounds]
     tracked = [samples[points[0]].iops for samples in chosen_rounds]
     results = {
-        point: measure_point(point, [samples[point] for samples in chosen_rounds])
+        point: PointResults(tuple(samples[point] for samples in chosen_rounds), point)
         for point in points
         if chosen_rounds
     }
@@ -147,28 +223,10 @@ def analyze_demand(
     )
 
 
-def measure_point(point: OperatingPoint, samples: Sequence[Sample]) -> PointResults:
-    """Average a point over its rounds. Raises ValueError without a sample."""
-    if not samples:
-        raise ValueError("an operating point needs at least one round")
-    latencies = [sample.mean_latency_ns for sample in samples if sample.mean_latency_ns is not None]
-    shares = [sample.cpu for sample in samples if sample.cpu is not None]
-    has_cpu = len(shares) == len(samples)
-    return PointResults(
-        point=point,
-        iops_by_round=tuple(sample.iops for sample in samples),
-        bandwidth_bytes_per_s=fmean(sample.bandwidth_bytes_per_s for sample in samples),
-        art_ns=fmean(latencies) if len(latencies) == len(samples) else None,
-        mrt_ns=max((s.max_latency_ns for s in samples if s.max_latency_ns is not None), default=None),
-        cpu_sys_pct=fmean(share.sys_pct for share in shares) if has_cpu else None,
-        cpu_iowait_pct=fmean(share.iowait_pct for share in shares) if has_cpu else None,
-    )
-
-
 def chosen_points(conditions: DemandConditions, results: Sequence[PointResults]) -> ChosenPoints:
     """The points at which this test measures response times."""
     return choose_points(
-        [result.measured for result in results],
+        results,
         art_limit_ns=conditions.art_limit_ns,
         plateau_pct=conditions.plateau_pct,
         mid_points=conditions.mid_points,

@@ -15,13 +15,18 @@ from openpts.pages import cells, ticks
 from openpts.pages.kit import Cells, Col, Plot, grid, page, rows_table
 from openpts.pages.model import Band, Cell, Column, Page, Row, Series, Table, Verdict
 from openpts.pages.ticks import TimeAxis
+from openpts.procedures.kit.steps import ART, IOPS, MRT, THROUGHPUT
 from openpts.procedures.shared.demand.words import DemandRun, point_text, steady_state_sentence
-from openpts.procedures.shared.metric import IOPS
 from openpts.procedures.shared.minutes_table import elapsed_cell, elapsed_column, minute_row
-from openpts.procedures.shared.steady_state_pages import height_over_rounds, round_columns
+from openpts.procedures.shared.steady_state_pages import (
+    height_over_rounds,
+    round_columns,
+    rounds_reason,
+    window_band,
+)
 from openpts.procedures.shared.window_page import Window, window_page
 from openpts.record.reader import StepRecord
-from openpts.units import MB, format_capacity, format_duration
+from openpts.units import format_capacity, format_duration
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import StepState
 
@@ -141,10 +146,7 @@ def _summary_row(prewrite: _Prewrite, capacity_bytes: int) -> Cells:
     complete = sample.state is StepState.COMPLETE
     return (
         Cell(str(prewrite.number), float(prewrite.number)),
-        cells.number(sample.iops, 1),
-        cells.number(sample.bandwidth_bytes_per_s / MB, 1),
-        cells.latency(sample.mean_latency_ns),
-        cells.latency(sample.max_latency_ns),
+        *(metric.cell(sample) for metric in (IOPS, THROUGHPUT, ART, MRT)),
         format_duration(sample.elapsed_ns),
         f"{format_capacity(written)} = {100 * written / capacity_bytes:.2f} %",
         Cell((sample.ended_by or "-").replace("_", " "))
@@ -180,21 +182,11 @@ def variation_page(demand: DemandRun) -> Page:
         ),
         alt=f"{{rows}} queue depths over Rounds 1 to {len(results.rounds)}, from {{low}} to {{high}} IOPS. "
         f"{sentence.text}",
-        bands=window_band(demand),
+        bands=window_band(results),
         palette="mix",
         height_px=height_over_rounds(len(results.rounds)),
     )
     return page(name, lead, plot.over(name, shown), sentence, shown)
-
-
-def window_band(demand: DemandRun) -> tuple[Band, ...]:
-    """The rounds of the window, if it is full."""
-    results = demand.results
-    if not results.window.is_full:
-        return ()
-    first, last = results.window.rounds[0], results.window.rounds[-1]
-    name = "Measurement Window" if results.steady else "Last five Rounds"
-    return (Band("x", first - 0.5, last + 0.5, "window", f"{name} {first}-{last}"),)
 
 
 def variation_window_page(demand: DemandRun, record: str) -> Page:
@@ -209,7 +201,7 @@ def variation_window_page(demand: DemandRun, record: str) -> Page:
             metric=IOPS,
             verdict=results.verdict,
             values=results.iops_by_round(results.tracked),
-            reason=demand.rounds_reason,
+            reason=rounds_reason(results),
             conditions=record,
         ),
         demand.names.plot(5),

@@ -14,8 +14,12 @@ from openpts.analysis.rounds import measurement_window
 from openpts.errors import UsageError
 from openpts.procedures.kit.standard import Standard
 from openpts.procedures.shared.demand.conditions import DemandConditions
-from openpts.procedures.shared.demand.operating_points import OperatingPoint, operating_points
-from openpts.procedures.shared.demand.results import PointResults, chosen_points, measure_point
+from openpts.procedures.shared.demand.results import (
+    OperatingPoint,
+    PointResults,
+    chosen_points,
+    operating_points,
+)
 from openpts.procedures.shared.judged_rounds import JudgedRounds
 from openpts.procedures.shared.sequential_writes import written_in_sequence
 from openpts.procedures.shared.tracking import script as tracking
@@ -157,7 +161,7 @@ def _averages(
 ) -> list[PointResults]:
     chosen = [history[number - 1] for number in rounds]
     by_point = zip(points, zip(*chosen, strict=True), strict=True)
-    return [measure_point(point, samples) for point, samples in by_point]
+    return [PointResults(samples, point) for point, samples in by_point]
 
 
 def _histogram(conditions: DemandConditions, number: int, point: OperatingPoint) -> Script:

@@ -3,13 +3,12 @@
 from dataclasses import dataclass
 from typing import Final
 
-from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.pages.kit import PlotName, Required
 from openpts.pages.model import Verdict
 from openpts.procedures.kit.header import of_cycle
 from openpts.procedures.shared.demand.conditions import DemandConditions
-from openpts.procedures.shared.demand.operating_points import OperatingPoint
-from openpts.procedures.shared.demand.results import DemandResults, analyze_demand
+from openpts.procedures.shared.demand.results import DemandResults, OperatingPoint, analyze_demand
+from openpts.procedures.shared.steady_state_pages import judged_sentence, rounds_reason
 from openpts.procedures.shared.tracking.pages import TrackedPhase, tracked_phase
 from openpts.record.reader import Run
 from openpts.units import format_block_size, format_latency_ms
@@ -84,11 +83,6 @@ class DemandRun:
         """The pattern of preconditioning and pre-writes."""
         return pattern_text(self.conditions.workload, 0)
 
-    @property
-    def rounds_reason(self) -> str:
-        """Why there is no full window: ``2 of 5 rounds``."""
-        return f"{len(self.results.window.rounds)} of {WINDOW_ROUNDS} rounds"
-
 
 def demand_run(run: Run, names: Names) -> DemandRun:
     """Analyze a run from its record alone."""
@@ -121,19 +115,7 @@ def steady_state_sentence(demand: DemandRun) -> Verdict:
     """Whether demand variation came to steady state, with its rule."""
     results = demand.results
     what = f"Demand variation (IOPS of {demand.pattern} at {results.tracked})"
-    if results.steady:
-        return Verdict(
-            f"{what}: Steady State reached in Round {results.window.rounds[-1]}; range and slope rules of "
-            f"2.1.24 hold in Rounds {results.window.label}.",
-            "pass",
-        )
-    if results.window.is_full:
-        return Verdict(
-            f"{what}: Steady State not reached within {len(results.rounds)} Rounds; "
-            f"the last five ({results.window.label}) are shown.",
-            "fail",
-        )
-    return Verdict(f"{what}: Steady State can't be judged: n/a ({demand.rounds_reason}).", "fail")
+    return judged_sentence(what, results, len(results.rounds), rounds_reason(results))
 
 
 def choice_rule(demand: DemandRun) -> str:
@@ -155,7 +137,7 @@ def choice_sentence(demand: DemandRun) -> Verdict:
     limit = format_latency_ms(demand.conditions.art_limit_ns)
     points = [
         f"{name} {measured.point} with {measured.iops:,.0f} IOPS"
-        + ("" if measured.art_ns is None else f" and ART {format_latency_ms(measured.art_ns)} ms")
+        + ("" if (art_ns := measured.mean_latency_ns) is None else f" and ART {format_latency_ms(art_ns)} ms")
         for name, measured in [
             ("MaxIOPS", chosen.maximum),
             ("MinIOPS", chosen.minimum),

@@ -1,22 +1,100 @@
 """A test that runs rounds of test points, analyzed as a whole: from samples to verdicts and cells."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from statistics import fmean
+from typing import Any, Final
 
 from msgspec.structs import replace
 
+from openpts.analysis.latency import LatencyDistribution, ios_needed
+from openpts.analysis.response_times import response_times
 from openpts.analysis.rounds import (
     CompleteRound,
     MeasurementWindow,
+    RoundsMean,
     complete_rounds,
     judge_window,
     measurement_window,
 )
+from openpts.procedures.kit.header import of_cycle
+from openpts.procedures.kit.steps import ART, IOPS, MRT, Metric, values_json
 from openpts.procedures.shared.rounds.conditions import RoundConditions
-from openpts.procedures.shared.rounds.matrix import MatrixCell, measure_cell
+from openpts.record.reader import Run
+from openpts.units import NS_PER_MS
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.verdict import RoundPoint, SteadyStateReport
+
+TAIL_PERCENTILE: Final = 99.999
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """The 99.999 % response time of a cell (PTS 7.3.6.4; reading AMB-16 of openpts).
+
+    ``mean_of_rounds_ns`` is the mean of the rounds' percentiles, None unless every round has the
+    100,000 I/Os that five nines need. ``merged_ns`` is the percentile of all rounds' I/Os together,
+    None with fewer. ``fewest_ios`` is the smallest round's count, ``merged_ios`` that of all rounds: of I/Os
+    whose response time is recorded, which on a simulated drive with a scale are fewer than the nominal ones.
+    """
+
+    mean_of_rounds_ns: float | None
+    merged_ns: int | None
+    fewest_ios: int
+    merged_ios: int
+
+
+class MatrixCell(RoundsMean):
+    """A test point over the window, as the results matrix has it."""
+
+    @cached_property
+    def tail(self) -> Tail:
+        """99.999 % response time."""
+        return _tail(self.samples)
+
+    @property
+    def deviations_pct(self) -> tuple[float, ...]:
+        """Each round's distance from the mean, in per cent of the mean."""
+        return tuple(100 * (value / self.iops - 1) if self.iops else 0.0 for value in self.iops_by_round)
+
+    @property
+    def range_pct(self) -> float:
+        """Maximum minus minimum of the rounds, in per cent of the mean."""
+        return max(self.deviations_pct) - min(self.deviations_pct)
+
+
+MINIMUM: Final = Metric[MatrixCell](
+    "min_ms", "Minimum (ms)", "ms", lambda cell: cell.min_latency_ns, NS_PER_MS, None, "no I/O timed"
+)
+TAIL: Final = Metric[MatrixCell](
+    "p99_999_ms", "99.999 % (ms)", "ms", lambda cell: cell.tail.mean_of_rounds_ns, NS_PER_MS, None
+)
+
+
+def _tail(samples: Sequence[Sample]) -> Tail:
+    counts = [response_times([sample]).recorded_ios for sample in samples]
+    needed = ios_needed(TAIL_PERCENTILE)
+    mean: float | None = None
+    if min(counts) >= needed:
+        mean = fmean(_percentile_ns([sample]) for sample in samples)
+    return Tail(
+        mean_of_rounds_ns=mean,
+        merged_ns=_percentile_ns(samples) if sum(counts) >= needed else None,
+        fewest_ios=min(counts),
+        merged_ios=sum(counts),
+    )
+
+
+def _percentile_ns(samples: Sequence[Sample]) -> int:
+    """The tail of these samples' I/Os together; a bucket's upper end can't exceed the exact maximum."""
+    distribution = LatencyDistribution.merged(
+        operation.histogram for sample in samples for operation in sample.transfers if operation.ios
+    )
+    percentile_ns = distribution.percentile_ns(TAIL_PERCENTILE) or 0
+    return min(percentile_ns, max(sample.max_latency_ns or 0 for sample in samples))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +141,7 @@ def analyze_round_test(
         rounds=rounds,
         window=window,
         verdicts=judge_window(rounds, window, conditions.tracking),
-        cells={point: measure_cell([samples[point] for samples in chosen]) for point in points if chosen},
+        cells={point: MatrixCell(tuple(samples[point] for samples in chosen)) for point in points if chosen},
     )
 
 
@@ -76,3 +154,68 @@ def test_points(conditions: RoundConditions) -> tuple[RoundPoint, ...]:
         for block_size_bytes in conditions.block_sizes_bytes
         if block_size_bytes not in conditions.skipped_block_sizes_bytes
     )
+
+
+def analyze_cycle(run: Run, cycle: int, block_sizes_bytes: tuple[int, ...] | None = None) -> RoundTestResults:
+    """Results of one cycle of a test of rounds; ``block_sizes_bytes`` are its sizes, if not all."""
+    conditions = run.conditions(RoundConditions)
+    finished = of_cycle(run.manifest.cycles, cycle)
+    return analyze_round_test(
+        conditions,
+        ((step.place.number, step.sample) for step in run.phase(Phase.ROUND, cycle=cycle)),
+        finished.outcome.steady_round if finished else None,
+        block_sizes_bytes,
+    )
+
+
+def round_figures(results: RoundTestResults) -> dict[str, Any]:
+    """Rounds, steady state and cells, JSON-ready; latencies in ms."""
+    return {
+        "complete_rounds": len(results.rounds),
+        "steady_state": _steady_state(results),
+        "iops": [_cell(point, cell) for point, cell in results.cells.items()],
+    }
+
+
+def _steady_state(results: RoundTestResults) -> dict[str, Any]:
+    return {
+        "reached": results.steady,
+        "round": results.window.rounds[-1] if results.steady else None,
+        "window": list(results.window.rounds),
+        "variables": [
+            {**_point(point), **_verdict(verdict)}
+            for point, verdict in zip(results.conditions.tracking, results.verdicts, strict=True)
+        ],
+    }
+
+
+def _verdict(verdict: SteadyStateReport | None) -> dict[str, Any]:
+    if verdict is None:
+        return {"steady": False, "judged": False}
+    return {
+        "steady": verdict.steady,
+        "judged": True,
+        "average": verdict.average,
+        "range_pct": verdict.range_pct,
+        "slope_excursion_pct": verdict.slope_excursion_pct,
+        "slope": verdict.slope,
+        "intercept": verdict.intercept,
+        "r": verdict.r,
+        "inside_10pct_band": verdict.inside_band,
+    }
+
+
+def _cell(point: RoundPoint, cell: MatrixCell) -> dict[str, Any]:
+    return {
+        **_point(point),
+        **values_json(cell, (IOPS, ART, MINIMUM, TAIL, MRT)),
+        "range_pct": cell.range_pct,
+    }
+
+
+def _point(point: RoundPoint) -> dict[str, Any]:
+    return {
+        "access_pattern": point.access_pattern,
+        "block_size_bytes": point.block_size_bytes,
+        "read_pct": point.read_pct,
+    }

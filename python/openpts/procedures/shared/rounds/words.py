@@ -1,8 +1,14 @@
 """Words of the reports on tests of rounds: header fields, red lines, records."""
 
 from openpts.analysis.steady_state import WINDOW_ROUNDS
-from openpts.procedures.kit.header import Rows, data_text, demand_text, precondition_amount, setup_rows
-from openpts.procedures.kit.standing import Standing
+from openpts.procedures.kit.header import (
+    Rows,
+    data_text,
+    demand_text,
+    precondition_amount,
+    setup_rows,
+    stimulus_rows,
+)
 from openpts.procedures.shared.demand.results import DemandResults
 from openpts.procedures.shared.rounds.results import RoundTestResults
 from openpts.procedures.shared.steady_state_pages import rounds_reason
@@ -25,14 +31,11 @@ def not_steady(results: RoundTestResults | DemandResults | TrackingResults) -> s
     return "" if results.steady else f"Steady State {summary_state(results)}"
 
 
-def alerts(results: RoundTestResults, standing: Standing) -> tuple[str, ...]:
-    """The red lines of all pages of the test."""
-    lines = [standing.red_line] if standing.red_line else []
-    if results.window.is_full and not results.steady:
-        lines.append("STEADY STATE NOT REACHED - last five Rounds shown")
-    elif not results.window.is_full:
-        lines.append(f"STEADY STATE NOT REACHED - {rounds_reason(results)} completed")
-    return tuple(lines)
+def red_lines(results: RoundTestResults | DemandResults) -> tuple[str, ...]:
+    """What all pages of the test say in red."""
+    if not results.window.is_full:
+        return (f"STEADY STATE NOT REACHED - {rounds_reason(results)} completed",)
+    return () if results.steady else ("STEADY STATE NOT REACHED - last five Rounds shown",)
 
 
 def demand(results: RoundTestResults) -> str:
@@ -61,9 +64,30 @@ def loop_setup_rows(
     )
 
 
-def steady_rounds(results: RoundTestResults) -> str:
+def steady_rounds(results: RoundTestResults | DemandResults | TrackingResults) -> str:
     """The header's field Steady State."""
     return results.window.label if results.steady else "NOT REACHED"
+
+
+def loop_test_rows(
+    run: Run,
+    results: RoundTestResults,
+    *loop: str,
+    second: str = "-",
+) -> Rows:
+    """The ten test rows: the ``loop`` with its mixes and block sizes, and a ``second`` stimulus, if any."""
+    name, mixes, sizes = loop if len(loop) > 1 else (*loop, "Outer Loop", "Inner Loop")
+    return stimulus_rows(
+        run,
+        ("Test Stimulus 1", name),
+        ("RW Mix", mixes),
+        ("Block Sizes", sizes),
+        ("TOIO - TC/QD", demand(results)),
+        ("Steady State", steady_rounds(results)),
+        ("Test Stimulus 2", second),
+        ("TOIO - TC/QD", "-" if second == "-" else demand(results)),
+        ("Steady State", "-" if second == "-" else "N/A"),
+    )
 
 
 def short_name(point: RoundPoint) -> str:

@@ -7,12 +7,15 @@ tracked ones, are held against the same rules: like is compared with like.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
-from openpts.analysis.minutes import pieces_between
+from openpts.analysis.minutes import pieces_between, sum_parts
 from openpts.analysis.steady_state import judge
-from openpts.units import NS_PER_S
-from openpts.vocabulary.sample import Sample
+from openpts.pages import cells
+from openpts.pages.model import Verdict
+from openpts.procedures.kit.steps import summarize
+from openpts.units import format_duration
+from openpts.vocabulary.sample import Measured, Sample
 from openpts.vocabulary.verdict import SteadyStateReport
 
 # A minute of which less was measured is no record of it.
@@ -93,14 +96,51 @@ def other_minutes(
 
 def _minutes(samples: Sequence[Sample], first_ns: int, last_ns: int, minute_ns: int) -> dict[int, float]:
     """IOPS of the minutes from one moment to another, by their number from 0."""
-    ios: dict[int, int] = {}
-    elapsed_ns: dict[int, int] = {}
-    for piece in pieces_between(samples, first_ns, last_ns):
-        number = (piece.middle_ns - first_ns) // minute_ns
-        ios[number] = ios.get(number, 0) + piece.measured.ios
-        elapsed_ns[number] = elapsed_ns.get(number, 0) + piece.measured.elapsed_ns
+    parts = (
+        ((piece.middle_ns - first_ns) // minute_ns, piece.measured)
+        for piece in pieces_between(samples, first_ns, last_ns)
+    )
+    by_minute = summarize(parts, int, lambda measured: measured)
+    sums = {number: Measured(**sum_parts(found)) for number, found in by_minute.items()}
     return {
-        number: ios[number] * NS_PER_S / length_ns
-        for number, length_ns in elapsed_ns.items()
-        if _LEAST * minute_ns <= length_ns <= minute_ns / _LEAST
+        number: one.iops
+        for number, one in sums.items()
+        if _LEAST * minute_ns <= one.elapsed_ns <= minute_ns / _LEAST
+    }
+
+
+def other_minutes_verdicts(found: OtherMinutes | None, subject: str, period_ns: int) -> tuple[Verdict, ...]:
+    """A sentence on what the tracked minutes missed; none if the others agree with them.
+
+    ``subject`` names the stimulus. The verdict by the specification's rule does not change.
+    """
+    if found is None or found.agree:
+        return ()
+    period = format_duration(period_ns)
+    low, high = cells.fixed(found.lowest_iops, 0), cells.fixed(found.highest_iops, 0)
+    least, most = cells.fixed(found.minimum_iops, 0), cells.fixed(found.maximum_iops, 0)
+    return (
+        Verdict(
+            f"{subject}: the minutes between the tracked ones disagree. {found.steady} of {found.rows} other "
+            f"rows of minutes {period} apart in the same time meet the rules of 2.1.24; their averages are "
+            f"{low} to {high} IOPS, single minutes {least} to {most} IOPS; the tracked minutes average "
+            f"{cells.fixed(found.tracked.average, 0)} IOPS. Tracked minutes can't show what repeats every "
+            f"{period}, or comes and goes within that time.",
+            "fail" if found.elsewhere or 2 * found.steady < found.rows else "info",
+        ),
+    )
+
+
+def other_minutes_figures(found: OtherMinutes | None) -> dict[str, Any] | None:
+    """The same, JSON-ready; None where there are no minutes between."""
+    if found is None:
+        return None
+    return {
+        "agree": found.agree,
+        "rows": found.rows,
+        "steady_rows": found.steady,
+        "lowest_average_iops": found.lowest_iops,
+        "highest_average_iops": found.highest_iops,
+        "minimum_iops": found.minimum_iops,
+        "maximum_iops": found.maximum_iops,
     }

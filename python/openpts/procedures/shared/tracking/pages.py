@@ -15,16 +15,19 @@ from openpts.pages import cells, ticks
 from openpts.pages.kit import Plot, PlotName, page, rows_table
 from openpts.pages.model import Axis, Band, Cell, Column, Page, Series, Table, Verdict
 from openpts.pages.ticks import TimeAxis
-from openpts.procedures.shared.metric import IOPS
+from openpts.procedures.kit.steps import ART, IOPS, MRT
 from openpts.procedures.shared.minutes_table import (
     elapsed_column,
     minute_columns,
     minute_row,
     minutes_axis,
 )
-from openpts.procedures.shared.steady_state_pages import height_over_rounds, round_columns
-from openpts.procedures.shared.tracking.other_minutes import OtherMinutes, other_minutes
-from openpts.procedures.shared.tracking.other_minutes_words import other_minutes_verdicts
+from openpts.procedures.shared.steady_state_pages import height_over_rounds, judged_sentence, round_columns
+from openpts.procedures.shared.tracking.other_minutes import (
+    OtherMinutes,
+    other_minutes,
+    other_minutes_verdicts,
+)
 from openpts.procedures.shared.tracking.rounds import TrackedStep, TrackingResults, analyze_tracking
 from openpts.procedures.shared.window_page import Window, window_page
 from openpts.record.reader import Run
@@ -112,21 +115,8 @@ def between_verdicts(tracked: TrackedPhase, subject: str = "Pre-conditioning") -
 
 def tracking_sentence(tracked: TrackedPhase, subject: str = "Pre-conditioning") -> Verdict:
     """Whether the part came to steady state, with its rule; ``subject`` begins the sentence."""
-    results = tracked.results
     what = f"{subject} ({tracked.stimulus}, {tracked.demand})"
-    if results.steady:
-        return Verdict(
-            f"{what}: Steady State reached in {ROUND_WORD} {results.window.rounds[-1]}; range and slope "
-            f"rules of 2.1.24 hold in {ROUND_WORD}s {results.window.label}.",
-            "pass",
-        )
-    if results.window.is_full:
-        return Verdict(
-            f"{what}: Steady State not reached within {len(results.minutes)} {ROUND_WORD}s; "
-            f"the last five ({results.window.label}) are shown.",
-            "fail",
-        )
-    return Verdict(f"{what}: Steady State can't be judged: n/a ({tracked.reason}).", "fail")
+    return judged_sentence(what, tracked.results, len(tracked.results.minutes), tracked.reason, ROUND_WORD)
 
 
 def tracking_time_page(
@@ -231,9 +221,9 @@ def _rounds_table(name: PlotName, tracked: TrackedPhase) -> Table:
     first_ns = tracked.samples[0].started_ns if tracked.samples else 0
     began_s = [(minute.started_ns - first_ns) / NS_PER_S for minute in results.minutes]
     rows: tuple[tuple[str, tuple[Cell, ...]], ...] = (
-        ("IOPS", tuple(IOPS.cell(iops) for iops in results.iops)),
-        ("ART (ms)", tuple(cells.latency(minute.mean_latency_ns) for minute in results.minutes)),
-        ("MRT (ms)", tuple(cells.latency(minute.max_latency_ns) for minute in results.minutes)),
+        ("IOPS", tuple(map(IOPS.cell, results.minutes))),
+        (ART.label, tuple(map(ART.cell, results.minutes))),
+        (MRT.label, tuple(map(MRT.cell, results.minutes))),
         ("Start (s)", tuple(cells.number(start_s, 3) for start_s in began_s)),
     )
     return rows_table(
@@ -263,5 +253,5 @@ def _tracked_cell(results: TrackingResults, row: Minute) -> Cell:
     """The IOPS of the tracked minute whose middle lies in this minute, if one does."""
     for minute, start_ns, end_ns in zip(results.minutes, results.starts_ns, results.ends_ns, strict=True):
         if row.start_ns <= (start_ns + end_ns) // 2 < row.end_ns:
-            return IOPS.cell(minute.iops)
+            return IOPS.cell(minute)
     return Cell("-")

@@ -1,0 +1,223 @@
+"""The displays of a batch: a table that is redrawn on terminals, lines for files and pipes."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import IO, Final
+
+import click
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from openpts.batch.batch_runner import BatchEvent, BatchListener, DriveChanged
+from openpts.cli.console import VisibleConsole, table_of
+from openpts.cli.log_lines import host_limit_text
+from openpts.cli.terminal import can_be_drawn_over
+from openpts.record.batch import Batch, BatchEntry, counts_text
+from openpts.record.suite import SuiteState
+from openpts.runner import event_lines as lines
+from openpts.runner.event_lines import EventLine
+from openpts.units import MB
+from openpts.vocabulary.phase import phase_text
+
+_REFRESH_PER_S: Final = 4
+_UNKNOWN: Final = "-"
+_WIDE: Final = 110
+_VERY_WIDE: Final = 150
+_LINES_AROUND: Final = 5
+_STYLES: Final = {
+    SuiteState.RUNNING: "bold",
+    SuiteState.FAILED: "red",
+    SuiteState.REFUSED: "red",
+    SuiteState.INTERRUPTED: "yellow",
+    SuiteState.COMPLETE: "green",
+}
+"""In the order in which drives are shown where not all have room."""
+
+
+@dataclass(slots=True)
+class DriveRow:
+    """What is known of a drive while its run goes on; rates and temperature are the last that were said."""
+
+    entry: BatchEntry
+    phase: str = ""
+    planned_steps: int = 0
+    steps: int = 0
+    iops: float | None = None
+    bytes_per_s: float | None = None
+    temperature_c: float | None = None
+    _said_phase: str = ""
+    _said_limits: set[str] = field(default_factory=set)
+
+    def change(self, entry: BatchEntry) -> str:
+        """Take in what became of the run; what of it is news, in words."""
+        before, self.entry = self.entry, entry
+        if before.state is not entry.state:
+            if entry.state is SuiteState.RUNNING:
+                words = [
+                    f"begins {entry.request.test_words[0]} on {entry.request.target or f'slot {entry.slot}'}",
+                    entry.request.labels.get("condition", ""),
+                    f"slot {entry.slot}" if entry.slot else "",
+                    f"processors {entry.cpus}" if entry.cpus else "",
+                ]
+                return ", ".join(filter(None, words))
+            return f"{entry.state}{f': {entry.reason}' if entry.reason else ''}"
+        if entry.report_reason and entry.report_reason != before.report_reason:
+            return f"no report: {entry.report_reason}"
+        return f"reports {', '.join(entry.reports)}" if entry.reports != before.reports else ""
+
+    def on_event(self, line: EventLine) -> str:
+        """Take in what the run says; what of it is news, in words."""
+        news = ""
+        match line:
+            case lines.RunStarted():
+                self.planned_steps, self.steps = line.planned_steps, 0
+            case lines.PurgeStarted():
+                self.phase = news = "purge"
+            case lines.PhaseStarted():
+                cycle = f"cycle {line.cycle}, " if line.cycle > 1 else ""
+                self.phase = f"{cycle}{phase_text(line.phase, line.number)}"
+                news = self.phase if line.phase != self._said_phase else ""
+                self._said_phase = line.phase
+            case lines.Progress() | lines.SampleTaken() | lines.StepFinished():
+                self._measure(line)
+            case lines.CycleFinished():
+                title = f"{line.title}: " if line.title else ""
+                steady = f"steady in round {line.steady_round}" if line.steady_round else "not steady"
+                news = f"{title}{steady}, ended in round {line.last_round}"
+            case lines.Note():
+                news = line.text
+            case lines.HostLimited():
+                new = line.limited_ns.keys() - self._said_limits
+                self._said_limits |= new
+                news = host_limit_text(sorted(new), line.told) if new else ""
+            case lines.RunFinished():
+                self.phase, self.iops, self.bytes_per_s = "", None, None
+        return news
+
+    def _measure(self, line: lines.Progress | lines.SampleTaken | lines.StepFinished) -> None:
+        if isinstance(line, lines.StepFinished):
+            self.steps += 1
+            self.iops = sum(one.iops for one in line.operations.values())
+            self.bytes_per_s = sum(one.bytes_per_s for one in line.operations.values())
+            return
+        self.temperature_c = line.temperature_c or self.temperature_c
+        if isinstance(line, lines.Progress):
+            self.iops, self.bytes_per_s = line.iops, line.bytes_per_s
+
+    @property
+    def done(self) -> str:
+        """The share of the longest plan's steps; empty before the run has a plan."""
+        if self.entry.state is SuiteState.COMPLETE:
+            return "100 %"
+        share = min(1.0, self.steps / self.planned_steps) if self.planned_steps else None
+        return "" if share is None else f"{share:.0%}".replace("%", " %")
+
+
+def _rate(value: float | None) -> str:
+    return "" if value is None else f"{value:,.0f}"
+
+
+_COLUMNS: Final[dict[str, Callable[[DriveRow], str | None]]] = {
+    "=Slot": lambda row: row.entry.slot,
+    "Drive": lambda row: row.entry.request.target,
+    "Model": lambda row: row.entry.request.model,
+    "=Serial": lambda row: row.entry.request.serial or row.entry.folder,
+    "Phase": lambda row: row.phase,
+    ">Done": lambda row: row.done,
+    ">IOPS": lambda row: _rate(row.iops),
+    ">MB/s": lambda row: _rate(None if row.bytes_per_s is None else row.bytes_per_s / MB),
+    ">Temp": lambda row: "" if row.temperature_c is None else f"{row.temperature_c:.0f} C",
+    "=State": lambda row: str(row.entry.state),
+}
+"""Where the terminal is too narrow drive, model and phase are shortened, and no number and no state."""
+
+
+@dataclass(slots=True)
+class BatchDisplay:
+    """All drives: a table of them, and a line for what is worth one. Each run has a log beside its folder."""
+
+    rows: list[DriveRow]
+    began_s: float = field(default_factory=time.monotonic)
+
+    @classmethod
+    def of(cls, batch: Batch) -> "BatchDisplay":
+        """Before anything has happened."""
+        return cls([DriveRow(entry) for entry in batch.entries])
+
+    def on_event(self, event: BatchEvent) -> str:
+        """Take in what happens in the batch; the line of a log that says it, empty if it is no news."""
+        row = self.rows[event.index]
+        text = row.change(event.entry) if isinstance(event, DriveChanged) else row.on_event(event.line)
+        if not text:
+            return ""
+        minutes, seconds = divmod(int(time.monotonic() - self.began_s), 60)
+        hours, minutes = divmod(minutes, 60)
+        return f"[{hours:02}:{minutes:02}:{seconds:02}] {row.entry.folder}: {text}"
+
+    def table(self, width: int, height: int | None = None) -> Table:
+        """As many rows as fit, those that run or failed first, and how many there are in which state.
+
+        Without a height all of them, whose counts come behind the table.
+        """
+        columns = self._columns(width)
+        table = table_of(*columns)
+        shown = self.rows
+        if height is not None:
+            table.caption, table.caption_justify = self._caption(), "left"
+            room = max(1, height - _LINES_AROUND)
+            shown = shown if len(shown) <= room else sorted(shown, key=_urgency)[:room]
+        for row in shown:
+            texts = (text(row) or _UNKNOWN for text in columns.values())
+            style = _STYLES.get(row.entry.state, "dim")
+            table.add_row(*(Text(text, no_wrap=True, overflow="ellipsis") for text in texts), style=style)
+        return table
+
+    def _columns(self, width: int) -> dict[str, Callable[[DriveRow], str | None]]:
+        """What fits side by side, and says something: without slots of drives there is no column of them."""
+        left_out = {"Drive"} if width < _VERY_WIDE else set()
+        left_out |= {"Model"} if width < _WIDE else set()
+        left_out |= set() if any(row.entry.slot for row in self.rows) else {"=Slot"}
+        return {heading: text for heading, text in _COLUMNS.items() if heading not in left_out}
+
+    def _caption(self) -> str:
+        """Counts of states, and while reports are made how many there are."""
+        entries = [row.entry for row in self.rows]
+        reported = sum(bool(entry.reports) for entry in entries)
+        return counts_text(entries) + (f"; reports of {reported}" if reported else "")
+
+
+def _urgency(row: DriveRow) -> int:
+    order = [state for state in _STYLES if state is not SuiteState.COMPLETE]
+    return order.index(row.entry.state) if row.entry.state in order else len(order)
+
+
+@contextmanager
+def batch_shown_on(stream: IO[str], batch: Batch) -> Iterator[BatchListener]:
+    """The table on a terminal that it can be drawn on, the log anywhere else."""
+    display = BatchDisplay.of(batch)
+    if not can_be_drawn_over(stream):
+
+        def log(event: BatchEvent) -> None:
+            if line := display.on_event(event):
+                click.echo(line, file=stream)
+
+        yield log
+        return
+    console = VisibleConsole(stream)
+
+    def on_event(event: BatchEvent) -> None:
+        line = display.on_event(event)
+        if line and (isinstance(event, DriveChanged) or isinstance(event.line, lines.HostLimited)):
+            console.print(Text(line))
+
+    with Live(
+        console=console,
+        get_renderable=lambda: display.table(console.width, console.height),
+        refresh_per_second=_REFRESH_PER_S,
+        transient=True,
+    ):
+        yield on_event
+    console.print(display.table(console.width))

@@ -1,0 +1,140 @@
+"""The database of a run folder: opened for reading, its rows by type, and the manifest in it."""
+
+import os
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from openpts.errors import NoRecordError, RecordError
+from openpts.escaped_text import visible_line
+from openpts.record.decoding import decode_json, rows_of
+from openpts.record.manifest import Manifest, manifest_of
+from openpts.record.schema import READABLE_VERSIONS, SCHEMA_VERSION, views_of
+from openpts.record.writer import CHECKSUM_SECTION, DATABASE_NAME, checksum_of
+from openpts.run_folder_files import check_files
+
+
+class Query(NamedTuple):
+    """What is read of a table, and of which types it has to be."""
+
+    table: str
+    columns: str
+    kind: Any
+
+
+_JUST_BEGUN: Final = "its run has just begun, or ended at once"
+_MANIFEST: Final = Query("manifest", "section, json", tuple[str, str])
+
+_COMPUTING: Final = """
+SELECT one.name FROM sqlite_schema AS one
+WHERE one.rootpage = 0 OR EXISTS (SELECT * FROM pragma_table_xinfo(one.name) WHERE hidden)
+"""
+
+
+@contextmanager
+def opened_record(folder: Path) -> Iterator[sqlite3.Connection]:
+    """The database of a run folder, if it is of a version that is read here. Raises RecordError."""
+    database = folder / DATABASE_NAME
+    if not os.path.lexists(database):
+        if not os.path.lexists(folder):
+            raise NoRecordError(f"{folder} can't be read: there is no such folder")
+        runs = sorted(folder.glob(f"*/{DATABASE_NAME}"))  # of a batch, a suite, a campaign
+        below = f"; name one of the runs below it, such as {runs[0].parent}" if runs else ""
+        raise NoRecordError(f"{folder} is not a run folder: it has no {DATABASE_NAME}{below}")
+    try:
+        check_files(folder, [f"{DATABASE_NAME}{ending}" for ending in ("", "-wal", "-shm", "-journal")])
+        with closing(_open(database)) as connection:
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+            if not version and not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+                raise NoRecordError(f"{folder} is empty: {_JUST_BEGUN}")
+            if version not in READABLE_VERSIONS:
+                readable = " and ".join(str(readable) for readable in sorted(READABLE_VERSIONS))
+                raise RecordError(
+                    f"{folder} has record version {version}, this openpts reads versions {readable}"
+                )
+            _refuse_what_computes(database, connection)
+            for view in views_of(version):
+                connection.execute(view)
+            yield connection
+    except OSError as error:
+        raise RecordError(f"can't read {database}: {error.strerror}") from error
+    except MemoryError as error:  # a damaged length: SQLite asks for what no machine has
+        raise RecordError(f"can't read {database}: a value is larger than memory") from error
+    except UnicodeError as error:  # SQLite's own complaint, which quotes a damaged schema
+        raise RecordError(f"can't read {database}: its schema has text that is not UTF-8") from error
+    except (sqlite3.Error, msgspec.MsgspecError) as error:
+        raise RecordError(f"can't read {database}: {error}") from error
+
+
+def _refuse_what_computes(database: Path, connection: sqlite3.Connection) -> None:
+    """Views, triggers, and virtual tables and columns: reading one may take for ever, or all memory."""
+    for (name,) in connection.execute(_COMPUTING):
+        text = visible_line(str(name))
+        raise RecordError(f"can't read {database}: it computes {text}, which openpts only stores")
+
+
+def _open(database: Path) -> sqlite3.Connection:
+    # A closed run is one file that is never written again: opened as immutable, it can be read from read-only
+    # ground and reading leaves no side files. A run in progress, or one that was killed, has a log
+    # beside it that must be read as well.
+    closed = not database.with_name(f"{database.name}-wal").exists()
+    mode = "immutable=1" if closed else "mode=ro"
+    return sqlite3.connect(f"{database.absolute().as_uri()}?{mode}", uri=True)
+
+
+def _of_today(conditions: str) -> str:
+    """Conditions in today's words: benchmark profiles were called ``profile``, and a benchmark came alone."""
+    content: dict[str, Any] = dict(decode_json(conditions, dict[str, msgspec.Raw]))
+    renamed = content.get("test") == msgspec.Raw(b'"profile"')
+    if renamed:
+        content["test"] = "benchmarks"
+    if alone := "benchmark" in content:
+        content["benchmarks"] = [content.pop("benchmark")]
+    return msgspec.json.encode(content).decode() if renamed or alone else conditions
+
+
+class _Tag(msgspec.Struct):
+    """The part of any conditions that names their test."""
+
+    test: str = ""
+
+
+def _test_of(sections: Mapping[str, msgspec.Raw]) -> str:
+    return decode_json(sections["conditions"], _Tag).test if "conditions" in sections else ""
+
+
+def stored_manifest(folder: Path, connection: sqlite3.Connection) -> Manifest:
+    """The manifest as it is stored. Raises RecordError for one that is damaged or not readable here."""
+    stored: dict[str, str] = dict(rows_by_type(connection, _MANIFEST))
+    if not stored:
+        raise NoRecordError(f"{folder} is empty: {_JUST_BEGUN}")
+    # records of earlier versions have none
+    if stored.get(CHECKSUM_SECTION, checksum_of(stored)) != checksum_of(stored):
+        raise RecordError(
+            f"the record in {folder} contradicts itself: its manifest is not the one that section "
+            f"{CHECKSUM_SECTION} has the checksum of"
+        )
+    if "conditions" in stored:
+        stored["conditions"] = _of_today(stored["conditions"])
+    sections = {section: msgspec.Raw(text) for section, text in stored.items()}
+    try:
+        kind = manifest_of(_test_of(sections))
+        return decode_json(msgspec.json.encode(sections), kind)
+    except msgspec.ValidationError as error:
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        if version == SCHEMA_VERSION or ", at conditions" not in str(error):
+            raise
+        raise RecordError(
+            f"can't read {folder}: its record has version {version}, and the conditions of its test are not "
+            "those that this openpts knows; read it with the openpts that wrote it, or run the test again"
+        ) from error
+
+
+def rows_by_type(connection: sqlite3.Connection, query: Query) -> Iterator[Any]:
+    """All rows, ordered by their first two columns."""
+    cursor = connection.execute(f"SELECT {query.columns} FROM {query.table} ORDER BY 1, 2")  # noqa: S608 our names
+    return rows_of(cursor, query.table, query.kind)

@@ -1,0 +1,204 @@
+"""A listener that writes what happens in a run as JSON lines."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import msgspec
+
+from openpts.analysis.figures import Figures
+from openpts.analysis.limited_seconds import evidence_words
+from openpts.runner import event_lines as lines
+from openpts.runner import events
+from openpts.runner.event_lines import EventLine, utc_now
+from openpts.runner.events import Event
+from openpts.runner.recent_rate import RecentRate
+from openpts.runner.step_faults import failed_io_text, hang_text, standstill_text, what_to_do
+from openpts.units import format_duration
+from openpts.vocabulary.document import filled
+from openpts.vocabulary.facts import fact_of
+from openpts.vocabulary.phase import StepPlace
+from openpts.vocabulary.sample import OperationSample, Sample
+
+PERCENTILES: Final = (50.0, 90.0, 99.0, 99.9, 99.99, 99.999, 99.9999)
+
+
+@dataclass(slots=True)
+class EventStream:
+    """Gives each event's lines to ``write``, which must take a whole line at a time."""
+
+    write: Callable[[bytes], object]
+    _place: StepPlace | None = None
+    _began: tuple[int, int] = (0, 0)
+    _rate: RecentRate = field(default_factory=RecentRate)
+
+    def on_event(self, event: Event) -> None:
+        """Write what the event says."""
+        for line in self._lines(event):
+            self.write(msgspec.json.encode(line) + b"\n")
+
+    def _lines(self, event: Event) -> Iterator[EventLine]:
+        match event:
+            case events.Ticked():
+                yield from self._progress(event)
+            case events.StepFinished(place, sample):
+                yield from _samples(place, sample)
+                yield _step(place, sample)
+            case _ if type(event) in _LINES:
+                yield _LINES[type(event)](event)
+
+    def _progress(self, tick: events.Ticked) -> Iterator[lines.Progress]:
+        """At most one for each second of the engine's clock."""
+        progress = tick.progress
+        if tick.place != self._place:
+            self._place, self._began = tick.place, (progress.ios, progress.bytes)
+        if self._rate.take(tick):
+            yield lines.Progress(
+                at=utc_now(),
+                place=_place(tick.place),
+                step_elapsed_ns=progress.step_elapsed_ns,
+                ios=progress.ios - self._began[0],
+                bytes=progress.bytes - self._began[1],
+                iops=self._rate.iops,
+                bytes_per_s=self._rate.bytes_per_s,
+                temperature_c=tick.temperature_c,
+            )
+
+
+def _like(kind: type[EventLine], source: object = None, **others: Any) -> EventLine:
+    """A line with these values; the other fields are the attributes of the same names of ``source``."""
+    line: EventLine = filled(kind, source, at=utc_now(), **others)
+    return line
+
+
+def _note(topic: lines.Topic, text: str) -> lines.Note:
+    return lines.Note(at=utc_now(), topic=topic, text=text)
+
+
+def _run_started(started: events.RunStarted) -> EventLine:
+    manifest, target = started.manifest, started.manifest.target
+    return lines.RunStarted(
+        at=utc_now(),
+        run=manifest.test_id,
+        folder=str(started.folder.absolute()),
+        test=manifest.conditions.test,
+        profile=manifest.conditions.class_text,
+        seed=manifest.conditions.seed,
+        target=filled(
+            lines.Target,
+            target,
+            model=fact_of(manifest.dut, "model"),
+            serial=fact_of(manifest.dut, "serial"),
+            firmware=fact_of(manifest.dut, "firmware"),
+            simulated=None if target.simulation is None else target.simulation.preset,
+        ),
+        longest_ns=sum(sum(planned.durations_ns) for planned in started.plan),
+        planned_steps=sum(len(planned.apply.steps) for planned in started.plan),
+        resumes_at=started.resumes_at,
+        labels=manifest.people.labels,
+        host_limits=started.host_limits,
+    )
+
+
+def _stood_still(event: events.HostStalled) -> EventLine:
+    happened = f"{standstill_text(event.sample)} in {event.place}"
+    return _note("standstill", f"{happened}: {what_to_do(repeated=event.repeated)}")
+
+
+def _place(place: StepPlace) -> lines.Place:
+    return lines.Place(cycle=place.cycle, phase=place.phase, number=place.number, position=place.position)
+
+
+def _samples(place: StepPlace, sample: Sample) -> Iterator[lines.SampleTaken]:
+    at, where = utc_now(), _place(place)
+    for interval in sample.intervals:
+        operations = {
+            name: _operation(operation, interval.elapsed_ns)
+            for name, operation in interval.operations.items()
+            if operation.ios
+        }
+        yield filled(lines.SampleTaken, interval, at=at, place=where, operations=operations)
+
+
+def _step(place: StepPlace, sample: Sample) -> lines.StepFinished:
+    failure = sample.failure
+    return filled(
+        lines.StepFinished,
+        sample,
+        at=utc_now(),
+        place=_place(place),
+        stimulus=str(sample.step),
+        operations={
+            name: _operation(operation, sample.elapsed_ns, PERCENTILES)
+            for name, operation in sample.operations.items()
+            if operation.ios
+        },
+        errors=sum(error.count for error in sample.errors),
+        failure=None if failure is None else failed_io_text(failure),
+    )
+
+
+def _operation(
+    operation: OperationSample, elapsed_ns: int, percentiles: tuple[float, ...] = ()
+) -> lines.Operation:
+    figures = Figures.of([operation], elapsed_ns)
+    found = {f"p{percentile:.10g}": figures.percentile_ns(percentile) for percentile in percentiles}
+    return lines.Operation(
+        ios=operation.ios,
+        bytes=operation.bytes,
+        iops=figures.iops,
+        bytes_per_s=figures.bandwidth_bytes_per_s,
+        latency_mean_ns=operation.latency_sum_ns / operation.ios,
+        latency_min_ns=operation.latency_min_ns,
+        latency_max_ns=operation.latency_max_ns,
+        percentiles_ns={name: value_ns for name, value_ns in found.items() if value_ns is not None},
+    )
+
+
+def _steady_state(judged: events.SteadyStateJudged) -> EventLine:
+    variables = tuple(
+        filled(lines.Steadiness, report, name=name, window=report.rounds)
+        for name, report in zip(judged.names, judged.reports, strict=True)
+    )
+    return lines.SteadyStateJudged(
+        at=utc_now(),
+        phase=judged.phase,
+        number=judged.round_number,
+        steady=all(variable.steady for variable in variables),
+        variables=variables,
+    )
+
+
+# What events say; those that are not here say nothing that another does not.
+_LINES: Final[Mapping[type, Callable[[Any], EventLine]]] = {
+    events.ProgramStarted: lambda event: _like(
+        lines.StreamStarted, program_version=event.version, command_line=event.command_line
+    ),
+    events.Healed: lambda event: _note("healed", event.healing.text),
+    events.RunStarted: _run_started,
+    events.DeviationFound: lambda event: _like(lines.DeviationFound, event.deviation),
+    events.PurgeStarted: lambda event: _like(lines.PurgeStarted, event),
+    events.PurgeFinished: lambda event: _like(lines.PurgeFinished, event.report),
+    events.StepsStarted: lambda event: _like(
+        lines.PhaseStarted, event.apply, cycle=event.cycle, stimuli=tuple(map(str, event.apply.steps))
+    ),
+    events.IoHangs: lambda event: _note("io_hangs", hang_text(event.io)),
+    events.HostStalled: _stood_still,
+    events.RecordDelayed: lambda event: _note("record_delayed", event.reason),
+    events.RunGoesOn: lambda event: _note("goes_on", f"paused for {format_duration(event.paused_ns)}"),
+    events.HostLimited: lambda event: _like(lines.HostLimited, event, told=tuple(evidence_words(event.told))),
+    events.SteadyStateJudged: _steady_state,
+    events.CycleEnded: lambda event: _like(
+        lines.CycleFinished, event.finished.outcome, cycle=event.cycle, title=event.finished.title
+    ),
+    events.PowerWasCut: lambda event: _like(lines.PowerCut, event),
+    events.FileSystemPrepared: lambda event: _like(lines.FileSystemPrepared, file_system=event.report),
+    events.CommandEnded: lambda event: _like(lines.CommandFinished, event),
+    events.HookEnded: lambda event: _like(lines.HookFinished, hook=event.run),
+    events.RunEnded: lambda event: _like(lines.RunFinished, event),
+    events.LimitsJudged: lambda event: _like(lines.LimitsJudged, event),
+    events.ReportsWritten: lambda event: _like(
+        lines.ReportWritten, paths=tuple(str(path.absolute()) for path in event.paths)
+    ),
+    events.ProgramEnded: lambda event: _like(lines.StreamFinished, event),
+}

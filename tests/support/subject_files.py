@@ -1,0 +1,21 @@
+"""What tests need as a subject: a clone of FioSynth, traces."""
+
+from pathlib import Path
+from typing import Any, Final
+
+from openpts.procedures.registry import PTS
+
+_DATA: Final = Path(__file__).parents[1] / "data"
+CLONE: Final = _DATA / "fiosynth"
+SMALL_TRACE: Final = _DATA / "fio" / "small.iolog"
+WEB: Final = _DATA / "captures" / "web.csv"
+"""Two seconds of a trace, and one between them without I/O."""
+
+
+def with_subject(conditions: Any) -> Any:
+    """The conditions with what their test is about; tests of the specification need nothing."""
+    if conditions.test in PTS:
+        return conditions
+    from tests.support.job_subjects import with_job  # noqa: PLC0415 it imports plug-ins
+
+    return with_job(conditions)

@@ -1,0 +1,187 @@
+"""What an operator sees of a batch: a table that fits the terminal, and lines that say what is news."""
+
+import io
+
+import pytest
+from msgspec.structs import replace
+from rich.console import Console
+from syrupy.assertion import SnapshotAssertion
+
+from openpts.batch.batch_runner import BatchEvent, DriveChanged, DriveOutput
+from openpts.cli.batch_display import BatchDisplay
+from openpts.record.batch import Batch, BatchEntry
+from openpts.record.suite import SuiteState
+from openpts.runner import event_lines as lines
+from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.run_request import RunRequest
+
+AT = "2026-01-01T00:00:00.000Z"
+PLACE = lines.Place(cycle=1, phase=Phase.ROUND, number=3, position=0)
+
+
+def entries(count: int) -> list[BatchEntry]:
+    return [
+        BatchEntry(
+            request=RunRequest(
+                run_id=f"{number}",
+                test_words=("iops",),
+                target=f"/dev/nvme{number}n1",
+                model="A drive of some length",
+                serial=f"S{number:05}",
+            ),
+            folder=f"{number}-S{number:05}",
+            slot=str(number),
+        )
+        for number in range(1, count + 1)
+    ]
+
+
+def story(first: BatchEntry, second: BatchEntry) -> list[BatchEvent]:
+    running = replace(first, state=SuiteState.RUNNING, cpus="0-3")
+    refused = replace(second, state=SuiteState.REFUSED, exit_code=3, reason="/dev/nvme2n1 doesn't exist")
+    target = lines.Target(
+        path="",
+        name="",
+        kind="",
+        model=None,
+        serial=None,
+        firmware=None,
+        user_capacity_bytes=1,
+        sector_bytes=512,
+        simulated=None,
+    )
+    started = lines.RunStarted(
+        at=AT,
+        run="",
+        folder="",
+        test="iops",
+        profile="",
+        seed=1,
+        target=target,
+        longest_ns=1,
+        planned_steps=8,
+        resumes_at="",
+    )
+    phase = lines.PhaseStarted(at=AT, cycle=1, phase=Phase.ROUND, number=3, stimuli=("x",))
+    step = lines.StepFinished(
+        at=AT,
+        place=PLACE,
+        stimulus="x",
+        state="measured",
+        ended_by=None,
+        elapsed_ns=1,
+        gap_ns=None,
+        operations={},
+        errors=0,
+        failure=None,
+    )
+    progress = lines.Progress(
+        at=AT,
+        place=PLACE,
+        step_elapsed_ns=1,
+        ios=1,
+        bytes=1,
+        iops=181234.0,
+        bytes_per_s=742_334_464.0,
+        temperature_c=48.6,
+    )
+    limited = lines.HostLimited(
+        at=AT,
+        place=PLACE,
+        limited_ns={"processor": 2_000_000_000},
+        judged_ns=3_000_000_000,
+        told=("the hypervisor gave the engine's processors to others",),
+    )
+    hang = lines.Note(at=AT, topic="io_hangs", text="a read hangs for 4 s")
+    told = (
+        started,
+        lines.PurgeStarted(at=AT),
+        phase,
+        step,
+        step,
+        changed_number(phase),
+        progress,
+        limited,
+        limited,
+        hang,
+    )
+    return [
+        DriveChanged(0, running),
+        DriveChanged(1, refused),
+        *(DriveOutput(0, line) for line in told),
+    ]
+
+
+def changed_number(phase: lines.PhaseStarted) -> lines.PhaseStarted:
+    """The next round: the same phase, no news in a log."""
+    return replace(phase, number=4)
+
+
+def drawn(table: BatchDisplay, width: int, height: int) -> str:
+    console = Console(file=io.StringIO(), width=width, height=height)
+    console.print(table.table(width, height))
+    assert isinstance(console.file, io.StringIO)
+    return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())
+
+
+@pytest.mark.parametrize("width", [80, 120, 200])
+def test_the_table_fits_the_terminal(width: int, snapshot: SnapshotAssertion) -> None:
+    batch = Batch(batch_id="l", started_at=AT, entries=tuple(entries(3)))
+    table = BatchDisplay.of(batch)
+    for event in story(*batch.entries[:2]):
+        table.on_event(event)
+    text = drawn(table, width, 24)
+    assert all(len(line) <= width for line in text.splitlines())
+    assert text == snapshot
+
+
+def test_a_narrow_terminal_shortens_the_phase_and_nothing_else() -> None:
+    batch = Batch(batch_id="l", started_at=AT, entries=tuple(entries(1)))
+    first = replace(batch.entries[0], request=replace(batch.entries[0].request, serial="S4EVNX0R512345"))
+    table = BatchDisplay.of(replace(batch, entries=(first,)))
+    for event in story(first, first):
+        if not event.index:
+            table.on_event(event)
+    table.rows[0].phase = "cycle 2, workload independent preconditioning"
+    row = drawn(table, 80, 24).splitlines()[1]
+    assert row.startswith("1     S4EVNX0R512345  cycle 2, ")
+    assert row.endswith("…  25 %  181,234   742  49 C  running")
+
+
+def test_of_many_drives_those_that_run_or_failed_are_seen() -> None:
+    batch = Batch(batch_id="l", started_at=AT, entries=tuple(entries(100)))
+    table = BatchDisplay.of(batch)
+    for index, state in ((98, SuiteState.RUNNING), (99, SuiteState.FAILED)):
+        table.on_event(DriveChanged(index, replace(batch.entries[index], state=state)))
+    text = drawn(table, 120, 24)
+    assert len(text.splitlines()) <= 24
+    assert "S00099" in text
+    assert "S00100" in text
+    assert "100 drives: 98 waiting, 1 running, 1 failed" in text
+
+
+def test_at_the_end_all_drives_are_listed_and_their_number_comes_behind() -> None:
+    batch = Batch(batch_id="l", started_at=AT, entries=tuple(entries(100)))
+    console = Console(file=io.StringIO(), width=120, height=24)
+    console.print(BatchDisplay.of(batch).table(120))
+    assert isinstance(console.file, io.StringIO)
+    lines = console.file.getvalue().splitlines()
+    assert [line.split()[0] for line in lines[1:]] == [str(number) for number in range(1, 101)]
+
+
+def test_while_reports_are_made_their_number_is_seen() -> None:
+    batch = Batch(batch_id="l", started_at=AT, entries=tuple(entries(3)))
+    table = BatchDisplay.of(batch)
+    complete = [replace(entry, state=SuiteState.COMPLETE) for entry in batch.entries]
+    for index, entry in enumerate(complete):
+        table.on_event(DriveChanged(index, entry))
+    assert drawn(table, 120, 24).splitlines()[-1] == "3 drives: 3 complete"
+    table.on_event(DriveChanged(1, replace(complete[1], reports=("report.html",))))
+    assert drawn(table, 120, 24).splitlines()[-1] == "3 drives: 3 complete; reports of 1"
+
+
+def test_the_log_has_a_line_for_what_is_news(snapshot: SnapshotAssertion) -> None:
+    batch = Batch(batch_id="l", started_at=AT, entries=tuple(entries(2)))
+    display = BatchDisplay.of(batch)
+    said = [display.on_event(event) for event in story(*batch.entries)]
+    assert "\n".join(line[11:] for line in said if line) == snapshot

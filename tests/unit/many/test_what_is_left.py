@@ -1,0 +1,133 @@
+"""What a batch that is resumed and a campaign that goes on take up again: both read the records alike."""
+
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from openpts.batch.batch_runner import new_batch
+from openpts.cli.batch import resume_batch
+from openpts.errors import RecordError
+from openpts.record.batch import Batch, BatchEntry, read_batch, write_batch
+from openpts.record.manifest import RunState
+from openpts.record.suite import SuiteState
+from openpts.record.writer import DATABASE_NAME
+from openpts.vocabulary.run_request import RunRequest
+from openpts_many.campaign.campaign_file import Campaign, CampaignDrive, CampaignTest
+from openpts_many.campaign.on_this_host import runner_here
+from tests.support.synthetic_run import Synthetic, write_synthetic_run
+
+NOTHING_AGREED = {
+    "confirm_serials": (),
+    "confirm_device_paths": (),
+    "confirm_namespace": (),
+    "erase_signatures": False,
+    "overwrite_file": False,
+}
+REQUEST = RunRequest(run_id="ID", test_words=("iops",), target="sim:mlc?capacity=4GB")
+
+
+def batch_with(folder: Path, noted: SuiteState, recorded: RunState | None) -> Batch:
+    """A batch of one run, as it was noted last, whose record may say otherwise."""
+    batch = new_batch([REQUEST])
+    (entry,) = batch.entries
+    batch = replace(batch, entries=(replace(entry, state=noted, exit_code=7 if noted == "failed" else None),))
+    if recorded is not None:
+        reason = "an I/O failed" if recorded is RunState.FAILED else None
+        write_synthetic_run(folder / entry.folder, Synthetic(state=recorded, state_reason=reason))
+    folder.mkdir(exist_ok=True)
+    write_batch(folder, batch)
+    return batch
+
+
+def of_campaign(folder: Path) -> BatchEntry:
+    drives, tests = (CampaignDrive(target=str(REQUEST.target)),), (CampaignTest(test="iops"),)
+    runner_here(folder, Campaign(drives=drives, tests=tests), [REQUEST], None)
+    (entry,) = read_batch(folder).entries
+    return entry
+
+
+def of_batch(folder: Path, monkeypatch: pytest.MonkeyPatch) -> BatchEntry:
+    """As the batch is when it goes on, or has nothing left."""
+    taken: list[Batch] = []
+    monkeypatch.setattr("openpts.cli.batch._carry_out", lambda runner, *_, **__: taken.append(runner.batch))
+    try:
+        with (folder / "log").open("w") as log:
+            resume_batch(folder, dict(NOTHING_AGREED), {}, log, no_report=True, as_json=False)
+    except RecordError:
+        taken.append(read_batch(folder))
+    (entry,) = taken[0].entries
+    return entry
+
+
+@pytest.mark.parametrize(
+    ("noted", "recorded", "left"),
+    [
+        (SuiteState.RUNNING, RunState.RUNNING, SuiteState.WAITING),
+        (SuiteState.INTERRUPTED, RunState.INTERRUPTED, SuiteState.WAITING),
+        (SuiteState.REFUSED, None, SuiteState.WAITING),
+        (SuiteState.RUNNING, RunState.COMPLETE, SuiteState.COMPLETE),
+        (SuiteState.RUNNING, RunState.FAILED, SuiteState.FAILED),  # the batch took this one up again
+        (SuiteState.FAILED, RunState.FAILED, SuiteState.FAILED),
+        (SuiteState.FAILED, RunState.INTERRUPTED, SuiteState.FAILED),
+        (SuiteState.FAILED, RunState.COMPLETE, SuiteState.COMPLETE),  # it was resumed alone
+        (SuiteState.COMPLETE, RunState.COMPLETE, SuiteState.COMPLETE),
+    ],
+)
+def test_what_is_done_and_what_is_left(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    noted: SuiteState,
+    recorded: RunState | None,
+    left: SuiteState,
+) -> None:
+    before = batch_with(tmp_path / "batch", noted, recorded)
+    batch = of_batch(tmp_path / "batch", monkeypatch)
+    write_batch(tmp_path / "batch", before)
+    campaign = of_campaign(tmp_path / "batch")
+    assert (batch.state, campaign.state) == (left, left)
+    assert (batch.reason, batch.exit_code) == (campaign.reason, campaign.exit_code)
+
+
+def test_what_is_agreed_to_now_is_handed_to_the_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The batch took it for granted, and each run refused."""
+    batch_with(tmp_path / "batch", SuiteState.INTERRUPTED, RunState.INTERRUPTED)
+    words: list[str] = []
+    monkeypatch.setattr(
+        "openpts.cli.batch._carry_out", lambda runner, *_, **__: words.extend(runner.resume_words)
+    )
+    agreed = {**NOTHING_AGREED, "overwrite_file": True}
+    with (tmp_path / "log").open("w") as log:
+        resume_batch(
+            tmp_path / "batch", agreed, {"accept_interruption": True}, log, no_report=True, as_json=False
+        )
+    assert words == ["--accept-interruption", "--overwrite-file"]
+
+
+def test_a_folder_of_before_is_read_as_it_was(tmp_path: Path) -> None:
+    batch = batch_with(tmp_path, SuiteState.FAILED, RunState.FAILED)
+    text = (tmp_path / "batch.json").read_text()
+    (tmp_path / "lot.json").write_text(
+        text.replace("openpts-batch", "openpts-lot").replace("batch_id", "lot_id")
+    )
+    (tmp_path / "batch.json").unlink()
+    assert read_batch(tmp_path) == batch
+
+
+def test_a_damaged_record_of_a_run_that_has_failed_holds_up_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batch = batch_with(tmp_path / "batch", SuiteState.FAILED, RunState.FAILED)
+    (tmp_path / "batch" / batch.entries[0].folder / DATABASE_NAME).write_bytes(b"x" * 4096)
+    assert of_batch(tmp_path / "batch", monkeypatch).state is SuiteState.FAILED
+    assert of_campaign(tmp_path / "batch").state is SuiteState.FAILED
+
+
+def test_a_batch_whose_run_had_failed_when_it_was_killed_says_how_that_goes_on(tmp_path: Path) -> None:
+    batch_with(tmp_path / "batch", SuiteState.RUNNING, RunState.FAILED)
+    with (tmp_path / "log").open("w") as log, pytest.raises(RecordError) as found:
+        resume_batch(tmp_path / "batch", dict(NOTHING_AGREED), {}, log, no_report=True, as_json=False)
+    alone = f"a run that failed is resumed alone: `openpts resume {tmp_path / 'batch'}/1-mlc`"
+    assert str(found.value).endswith(alone)
+    (entry,) = read_batch(tmp_path / "batch").entries
+    assert (entry.state, entry.reason) == (SuiteState.FAILED, "an I/O failed")

@@ -115,7 +115,7 @@ def chance_of(base: Sequence[float], candidate: Sequence[float], *, apart: bool 
     scale = math.log if min(*base, *candidate) > 0 else float
     sides = [[scale(value) for value in values] for values in (base, candidate)]
     distance, degrees = abs(fmean(sides[0]) - fmean(sides[1])), len(base) + len(candidate) - 2
-    error = _pooled(sides) * _unit_error(len(base), len(candidate), apart=apart)
+    error = spread_within(sides) * _unit_error(len(base), len(candidate), apart=apart)
     if not error:
         return 0.0 if distance else 1.0
     return max(0.0, 1 - central_probability(distance / error, degrees))
@@ -124,11 +124,11 @@ def chance_of(base: Sequence[float], candidate: Sequence[float], *, apart: bool 
 def pooled_spread(sides: Sequence[Sequence[float]]) -> float | None:
     """Standard deviation of a run's logarithm, of all sides together; None where each has one run."""
     logs = [[math.log(value) for value in values] for values in sides]
-    return _pooled(logs) if any(len(values) > 1 for values in logs) else None
+    return spread_within(logs) if any(len(values) > 1 for values in logs) else None
 
 
-def _pooled(sides: Sequence[Sequence[float]]) -> float:
-    """The standard deviation within sides, of which one at least has several values."""
+def spread_within(sides: Sequence[Sequence[float]]) -> float:
+    """Standard deviation within sides, of all together; one side at least has several values."""
     several = [values for values in sides if len(values) > 1]
     degrees = sum(len(values) - 1 for values in several)
     return math.sqrt(sum((len(values) - 1) * variance(values) for values in several) / degrees)

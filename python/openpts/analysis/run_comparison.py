@@ -17,7 +17,7 @@ from openpts.analysis.comparison import (
     holm,
     relative_standard_error_pct,
 )
-from openpts.analysis.ratio import MOST_RUNS, chance_of
+from openpts.analysis.ratio import MOST_RUNS, Ratio, chance_of, ratio_of
 from openpts.analysis.sessions import Made, are_apart
 from openpts.vocabulary.better import Better
 
@@ -48,6 +48,7 @@ class Outcome(StrEnum):
     DIFFERENT: they lie farther apart than chance puts them, all lines considered, and the medians differ by
     the least difference of interest. MAY_BE_CHANCE: far apart as a single line, but not for so many.
     NOT_OF_INTEREST: they differ by less. ONE_RUN: one against one, of which nothing can be said of chance.
+    NO_REPEATS: nor of runs that drift, or are one and the same.
     """
 
     DIFFERENT = "different"
@@ -56,6 +57,7 @@ class Outcome(StrEnum):
     NO_DIFFERENCE = "no difference shown"
     ONE_RUN = "one run"
     DISCARDED = "discarded"
+    NO_REPEATS = "no repeats"
 
 
 def measured_median(values: Sequence[float], better: Better) -> float:
@@ -78,13 +80,15 @@ class SetRule:
 class RunSet:
     """One figure of all warm runs of a drive, or of all passes of a row: at least one, in their order.
 
-    A cold run is none of them. ``made`` says of runs when and where.
+    A cold run is none of them. ``made`` says of runs when and where, ``doubt`` why they, or those that they
+    are held against, are no repeats.
     """
 
     values: tuple[float, ...]
     better: Better
     rule: SetRule = SetRule()
     made: tuple[Made | None, ...] = ()
+    doubt: str = ""
 
     @property
     def count(self) -> int:
@@ -138,13 +142,14 @@ class SetComparison:
     ``delta_pct`` compares the medians so that plus is better; None where neither way is better, where a set
     is discarded, or where a median is not above 0. ``chance`` is the probability that sets lie so far apart,
     or farther, where nothing differs; ``corrected_chance`` is corrected for all lines. Both are None where
-    nothing can be said of chance.
+    nothing can be said of chance; ``reason`` says why runs are no repeats.
     """
 
     delta_pct: float | None
     outcome: Outcome
     chance: float | None = None
     corrected_chance: float | None = None
+    reason: str = ""
 
 
 def compare_lines(
@@ -163,19 +168,23 @@ def compare_lines(
     )
 
 
+def ratio_between(base: RunSet, candidate: RunSet) -> Ratio | None:
+    """The ratio of two sets, by which a limit is decided; None where `ratio_of` has none."""
+    return ratio_of(base.values, candidate.values, apart=are_apart(base.made, candidate.made))
+
+
 def _chance(base: RunSet, candidate: RunSet) -> float | None:
-    is_discarded = Quality.DISCARDED in {base.quality, candidate.quality}
-    return (
-        None
-        if is_discarded
-        else chance_of(base.values, candidate.values, apart=are_apart(base.made, candidate.made))
-    )
+    if candidate.doubt or Quality.DISCARDED in {base.quality, candidate.quality}:
+        return None
+    return chance_of(base.values, candidate.values, apart=are_apart(base.made, candidate.made))
 
 
 def _without_chance(base: RunSet, candidate: RunSet) -> SetComparison:
     if Quality.DISCARDED in {base.quality, candidate.quality}:
         return SetComparison(None, Outcome.DISCARDED)
-    return SetComparison(advantage_pct(base.median, candidate.median, base.better), Outcome.ONE_RUN)
+    outcome = Outcome.NO_REPEATS if candidate.doubt else Outcome.ONE_RUN
+    delta_pct = advantage_pct(base.median, candidate.median, base.better)
+    return SetComparison(delta_pct, outcome, reason=candidate.doubt)
 
 
 def _with_chance(

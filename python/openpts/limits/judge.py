@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Final
 
-from openpts.analysis.ratio import ErrorRule, Ratio, ratio_of
-from openpts.analysis.sessions import DRIFT_LIMIT, are_apart, drift_chance
+from openpts.analysis.ratio import ErrorRule, Ratio
+from openpts.analysis.run_comparison import RunSet, ratio_between
 from openpts.did_you_mean import nearest_word
 from openpts.errors import UsageError
 from openpts.limits.baseline import HeldAgainst
@@ -18,7 +18,9 @@ from openpts.limits.words import fewer_runs, more_runs, ratio_words, too_many_ru
 from openpts.procedures.registry import PROCEDURES
 from openpts.runs.measured_run import OF_SUBJECTS, Figure, MeasuredRun, test_named
 from openpts.runs.reference import words_of
+from openpts.runs.repeats import drift_of, repeated_run
 from openpts.units import format_count
+from openpts.vocabulary.better import Better
 from openpts.vocabulary.limit import JudgedLimit, Judgement, whole_of
 
 _ORDER: Final = (Judgement.FAIL, Judgement.NO_VERDICT, Judgement.PASS)
@@ -251,31 +253,23 @@ def _relative(
     lacking = _lacking(bound, (*candidates, *bases), (*runs, *baseline))
     if reason := lacking or _incomparable(candidates, bases, limits):
         return replace(row, reason=reason)
-    values = [[one.value for one, _ in side if one.value is not None] for side in (bases, candidates)]
-    if min(*values[0], *values[1]) <= 0:
+    base_set, run_set = _set_of(bases), _set_of(candidates)
+    if min(base_set.low, run_set.low) <= 0:
         return replace(row, reason="a value is not above 0: there is no ratio")
-    if drifting := _drifting(bases) or _drifting(candidates):
-        return replace(row, reason=drifting)
-    base_made, made = ([run.made for _, run in side] for side in (bases, candidates))
-    ratio = ratio_of(*values, apart=are_apart(base_made, made))
+    for found, side in ((base_set, bases), (run_set, candidates)):
+        if drifting := drift_of(found.values, [run for _, run in side]):
+            return replace(row, reason=drifting)
+    ratio = ratio_between(base_set, run_set)
     if ratio is None:
-        return replace(row, value=values[1][0] / values[0][0], reason=fewer_runs(values[1][0] / values[0][0]))
+        single = run_set.median / base_set.median
+        return replace(row, value=single, reason=fewer_runs(single))
     return _decided(row, bound, ratio, limits.rule)
 
 
-def _drifting(side: Sequence[tuple[Figure, HeldAgainst]]) -> str:
-    """Why runs of a real drive are no repeats of each other, if their order says so."""
-    made = [
-        (run.made.started_s, figure.value or 0.0, run.folder) for figure, run in side if run.made is not None
-    ]
-    made.sort(key=lambda one: one[0])
-    chance = drift_chance([value for _, value, _ in made])
-    if chance > DRIFT_LIMIT:
-        return ""
-    return (
-        f"the {len(made)} runs from {made[0][2]} on drift, each near the one before it, as by chance in "
-        f"{100 * chance:.2g} %: they are no repeats; bring drive and host into the same state before each"
-    )
+def _set_of(side: Sequence[tuple[Figure, HeldAgainst]]) -> RunSet:
+    """Figures of runs that all have a value, as a comparison puts them together."""
+    values = tuple(figure.value for figure, _ in side if figure.value is not None)
+    return RunSet(values, Better.UNJUDGED, made=tuple(run.made for _, run in side))
 
 
 def _decided(row: JudgedLimit, bound: Bound, ratio: Ratio, rule: ErrorRule) -> JudgedLimit:
@@ -321,25 +315,7 @@ def _incomparable(
         return f"the runs were made under different conditions: `openpts compare` shows which; {to_allow}"
     if len({run.deviations for run in every}) > 1 and Allowed.DEVIATIONS not in limits.allowed:
         return f"the runs deviate differently: {_TO_ALLOW.format(Allowed.DEVIATIONS)}"
-    return _repeated(candidates, bases)
-
-
-def _repeated(*sides: Sequence[tuple[Figure, HeldAgainst]]) -> str:
-    """Why runs that should be repeats are the same one; empty where they are not."""
-    if any(_several([run.seeds for _, run in side]) for side in sides):
-        return "simulated runs of one set have the same seed: they are one run, repeated"
-    of_folders = {run.folder: run for side in sides for _, run in side}.values()
-    if _several([run.source for run in of_folders]):
-        return "the same results were imported twice: they are one run"
-    if _several([run.test_id for run in of_folders]):
-        return "two folders are copies of one run: leave one out"
-    return ""
-
-
-def _several(marks: Sequence[object]) -> bool:
-    """Whether two runs have the same mark: a simulated drive with the same seeds shows no spread."""
-    known = [mark for mark in marks if mark is not None]
-    return len(set(known)) < len(known)
+    return repeated_run([run for _, run in candidates], [run for _, run in bases])
 
 
 def mean_rounds_spread(figures: Sequence[Figure]) -> float | None:

@@ -5,14 +5,10 @@ from typing import Any, Final
 
 import msgspec
 
-from openpts.analysis.ratio import ErrorRule, Ratio, ratio_of
+from openpts.analysis.ratio import ErrorRule, Ratio
 from openpts.limits.bound import number_text
 from openpts.units import format_count
 from openpts.vocabulary.limit import JudgedLimit, Judgement
-
-CONFIDENCE: Final = 0.95
-"""Of the interval that a comparison shows, where no limit says how often it may be wrong."""
-
 
 _APART: Final = " and taken for that between sessions, which the sides do not share"
 
@@ -24,15 +20,6 @@ def ratio_words(value: float, low: float, high: float, ratio: Ratio) -> str:
         f"against {ratio.base_runs}, spread between runs {ratio.spread_pct:.2g} %"
         f"{_APART if ratio.apart else ''}"
     )
-
-
-def compared_words(base: tuple[float, ...], candidate: tuple[float, ...], *, apart: bool) -> str:
-    """The ratio of two sets with its 95 % interval; empty for single runs, or values not above 0."""
-    ratio = ratio_of(base, candidate, apart=apart)
-    if ratio is None:
-        return ""
-    error = (1 - CONFIDENCE) / 2
-    return ratio_words(ratio.value, ratio.low(error), ratio.high(error), ratio)
 
 
 def fewer_runs(value: float) -> str:

@@ -53,6 +53,11 @@ class Measured:
         return self.cell.value
 
     @property
+    def comparable(self) -> float | None:
+        """The value, to be held against others; None of a maximum that stands in for a percentile."""
+        return None if self.stands_in else self.value
+
+    @property
     def text(self) -> str:
         """What a report prints without the unit."""
         return self.cell.text

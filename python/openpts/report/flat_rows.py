@@ -69,7 +69,7 @@ def flat_row(run: Run) -> Row:
     row.update(labels_of(run))
     for one in procedure_of(test).report(run).measures:
         unit = f" ({one.unit})" if one.unit else ""
-        row[f"{test}.{one.key}{unit}"] = None if one.stands_in else one.value
+        row[f"{test}.{one.key}{unit}"] = one.comparable
     return row
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from statistics import fmean
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import msgspec
 from msgspec import Struct
@@ -21,7 +21,7 @@ from openpts.pages.texts import fact_text
 from openpts.plugins import Kind, offers
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.registry import PROCEDURES, procedure_of
-from openpts.record.manifest import RunState
+from openpts.record.manifest import Manifest, RunState
 from openpts.record.reader import Run
 from openpts.runs.reference import Tokens, percentile_name, percentile_of, tokens_of, words_of
 from openpts.runs.subjects import parts_of
@@ -110,7 +110,7 @@ class MeasuredRun(RunAttributes, frozen=True, kw_only=True, dict=True):
     content: ReportContent
 
     @classmethod
-    def of(cls, run: Run, content: ReportContent | None = None) -> "MeasuredRun":
+    def of(cls, run: Run, content: ReportContent | None = None, **more: Any) -> Self:
         """The run with what its report holds; ``content``, if that is made already."""
         manifest = run.manifest
         conditions, simulation, imported = manifest.conditions, manifest.target.simulation, manifest.imported
@@ -128,7 +128,27 @@ class MeasuredRun(RunAttributes, frozen=True, kw_only=True, dict=True):
             source=None if imported is None else imported.sha256,
             firmware=fact_text(manifest.dut, "firmware", ""),
             host=manifest.host_name,
+            **more,
         )
+
+    @property
+    def manifest(self) -> Manifest:
+        """Manifest of the run."""
+        return self.run.manifest
+
+    @property
+    def key_values(self) -> tuple[Measure, ...]:
+        """Measures that runs are compared by, those that the run did not measure among them."""
+        return tuple(one for one in self.content.measures if one.is_key)
+
+    def key_value(self, key: str) -> Measure | None:
+        """A key value by its key; None if the run has none."""
+        return next((one for one in self.key_values if one.key == key), None)
+
+    def value(self, key: str) -> float | None:
+        """What may be compared of a key value; None if it was not measured."""
+        found = self.key_value(key)
+        return None if found is None else found.comparable
 
     @cached_property
     def _measures(self) -> dict[Tokens, list[Measure]]:

@@ -6,19 +6,15 @@ under the same conditions.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 from openpts.analysis.run_comparison import LEAST_DIFFERENCE_PCT, RSE_LIMIT_PCT, SetRule
-from openpts.analysis.sessions import Made
 from openpts.errors import UsageError
 from openpts.escaped_text import visible_line
-from openpts.pages.measure import Measured
 from openpts.pages.texts import fact_text
-from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.registry import in_test_order, procedure_of
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run
-from openpts.runs.measured_run import conditions_key
+from openpts.runs.measured_run import MeasuredRun
 from openpts.units import format_capacity
 
 
@@ -31,35 +27,10 @@ class Entry:
     cold: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ComparedRun:
-    """A run with what its report holds; ``cold`` runs are shown apart and count in no set."""
+class ComparedRun(MeasuredRun, frozen=True, kw_only=True):
+    """A run of a comparison; ``cold`` runs are shown apart and count in no set."""
 
-    run: Run
-    cold: bool
-    content: ReportContent
-
-    @property
-    def manifest(self) -> Manifest:
-        """Manifest of the run."""
-        return self.run.manifest
-
-    @property
-    def made(self) -> Made | None:
-        """Host and start time of the run; None for a simulated drive."""
-        manifest = self.manifest
-        if manifest.target.simulation:
-            return None
-        return Made(manifest.host_name, datetime.fromisoformat(manifest.started_at).timestamp())
-
-    @property
-    def values(self) -> tuple[Measured, ...]:
-        """Key values that the run measured."""
-        return tuple(one for one in self.content.measures if one.is_key)
-
-    def value(self, key: str) -> Measured | None:
-        """A key value by its key."""
-        return next((value for value in self.values if value.key == key), None)
+    cold: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,13 +110,14 @@ def compare_runs(
     """
     if len(entries) < 2:
         raise UsageError(f"cannot compare {len(entries) or 'no'} run: name two runs or more")
-    named = _named(entries)
+    runs = [ComparedRun.of(entry.run, cold=entry.cold) for entry in entries]
+    named = list(zip(_names(entries), runs, strict=True))
     names = list(dict.fromkeys(name for name, _ in named))
     if base:
         if base not in names:
             raise UsageError(f"invalid --base {base!r}: use one of {', '.join(names)}")
         names = [base, *(name for name in names if name != base)]
-    order = in_test_order({_test_of(entry.run) for _, entry in named})
+    order = in_test_order({run.test for run in runs})
     tests = [_compared_test(test, named, names) for test in order]
     if all(len(test.contenders) < 2 for test in tests) and len(names) > 1:
         tests_of_names = "; ".join(f"{name} has {_tests_of(named, name)}" for name in names)
@@ -153,11 +125,11 @@ def compare_runs(
     return RunComparison(tuple(names), tuple(tests), least_difference_pct, SetRule(rse_limit_pct))
 
 
-def _named(entries: Sequence[Entry]) -> list[tuple[str, Entry]]:
-    """Each run with its label, or the shortest name that distinguishes its drive from the others."""
+def _names(entries: Sequence[Entry]) -> list[str]:
+    """The label of each run, or the shortest name that distinguishes its drive from the others."""
     drives = dict.fromkeys(_drive(entry.run.manifest) for entry in entries if not entry.label)
     short = {drive: _shortest(drive, drives) for drive in drives}
-    return [(visible_line(entry.label) or short[_drive(entry.run.manifest)], entry) for entry in entries]
+    return [visible_line(entry.label) or short[_drive(entry.run.manifest)] for entry in entries]
 
 
 def _drive(manifest: Manifest) -> tuple[str, ...]:
@@ -182,18 +154,12 @@ def _shortest(drive: tuple[str, ...], drives: Iterable[tuple[str, ...]]) -> str:
     return " ".join(drive)
 
 
-def _test_of(run: Run) -> str:
-    return run.manifest.conditions.test
+def _tests_of(named: Iterable[tuple[str, ComparedRun]], name: str) -> str:
+    return ", ".join(dict.fromkeys(run.test for whose, run in named if whose == name))
 
 
-def _tests_of(named: Iterable[tuple[str, Entry]], name: str) -> str:
-    return ", ".join(dict.fromkeys(_test_of(entry.run) for whose, entry in named if whose == name))
-
-
-def _compared_test(test: str, named: Sequence[tuple[str, Entry]], names: Sequence[str]) -> ComparedTest:
-    inputs = dict.fromkeys(
-        entry.run.manifest.conditions.compares_by for _, entry in named if _test_of(entry.run) == test
-    )
+def _compared_test(test: str, named: Sequence[tuple[str, ComparedRun]], names: Sequence[str]) -> ComparedTest:
+    inputs = dict.fromkeys(run.manifest.conditions.compares_by for _, run in named if run.test == test)
     if len(inputs) > 1:
         raise UsageError(
             f"cannot compare: runs of {test} applied different workloads ({'; '.join(inputs)}); "
@@ -201,21 +167,15 @@ def _compared_test(test: str, named: Sequence[tuple[str, Entry]], names: Sequenc
         )
     contenders: list[Contender] = []
     for name in names:
-        runs = [entry for whose, entry in named if whose == name and _test_of(entry.run) == test]
-        contenders += _sets_of(name, runs)
+        contenders += _sets_of(name, [run for whose, run in named if whose == name and run.test == test])
     has_base = bool(contenders) and contenders[0].owner == names[0]
     return ComparedTest(test, procedure_of(test).title, tuple(contenders), has_base)
 
 
-def _sets_of(name: str, entries: Sequence[Entry]) -> list[Contender]:
+def _sets_of(name: str, runs: Sequence[ComparedRun]) -> list[Contender]:
     """One set for each of the conditions under which the runs were made."""
     sets: dict[str, list[ComparedRun]] = {}
-    for entry in entries:
-        sets.setdefault(conditions_key(entry.run), []).append(_compared(entry))
+    for run in runs:
+        sets.setdefault(run.conditions, []).append(run)
     numbers = range(1, len(sets) + 1) if len(sets) > 1 else (0,)
-    return [Contender(name, n, tuple(runs)) for n, runs in zip(numbers, sets.values(), strict=False)]
-
-
-def _compared(entry: Entry) -> ComparedRun:
-    content = procedure_of(_test_of(entry.run)).report(entry.run)
-    return ComparedRun(entry.run, entry.cold, content)
+    return [Contender(name, n, tuple(own)) for n, own in zip(numbers, sets.values(), strict=False)]

@@ -178,7 +178,7 @@ def _table_and_series(test: ComparedTest, metrics: tuple[Metric, ...]) -> tuple[
 
 def _row(metric: Metric, runs: tuple[ComparedRun, ...], name: str, width: int) -> Cells:
     reference = _reference(metric)
-    found = [_cell(run.value(metric.key), reference) for run in runs]
+    found = [_cell(run.key_value(metric.key), reference) for run in runs]
     return (f"{metric.title} - {name}", *found, *["-"] * (width - len(found)))
 
 
@@ -189,10 +189,10 @@ def _reference(metric: Metric) -> float | None:
 
 
 def _cell(value: Measured | None, reference: float | None) -> Cell:
-    if value is None or value.value is None or value.stands_in:
+    if value is None or value.comparable is None:
         return cells.missing("not measured" if value is None else value.note)
     if reference is None:
         return Cell("n/a", note=value.text, tone="missing")
-    share = 100 * value.value / reference
+    share = 100 * value.comparable / reference
     note = f"{value.text}; {value.state}" if value.state else value.text
     return Cell(cells.fixed(share, 1), share, note)

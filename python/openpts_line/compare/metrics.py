@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from openpts.analysis.run_comparison import RunSet, SetComparison, SetRule, compare_lines
 from openpts.pages.measure import Measured
+from openpts.runs.repeats import drift_of, repeated_run
 from openpts.vocabulary.better import Better
 from openpts_line.compare.contenders import ComparedRun, ComparedTest, Contender, RunComparison
 
@@ -86,32 +87,30 @@ def _named_once(test: ComparedTest) -> list[Measured]:
     first: dict[str, Measured] = {}
     for contender in test.contenders:
         for run in contender.runs:
-            for value in run.values:
+            for value in run.key_values:
                 first.setdefault(value.key, value)
     return list(first.values())
 
 
 def _metric(test: ComparedTest, like: Measured, rule: SetRule) -> Metric:
     base = _run_set(test.base, like, rule) if test.base is not None else None
-    return Metric(
-        like.key,
-        like.label,
-        like.unit,
-        like.better,
-        base,
-        tuple(_set_value(contender, like, rule) for contender in test.contenders),
+    sets = tuple(_set_value(contender, like, rule, base) for contender in test.contenders)
+    return Metric(like.key, like.label, like.unit, like.better, base, sets)
+
+
+def _set_value(contender: Contender, like: Measured, rule: SetRule, base: RunSet | None) -> SetValue:
+    warm, cold, every = (
+        [value for run in runs if (value := run.key_value(like.key)) is not None]
+        for runs in (contender.warm, contender.cold, contender.runs)
     )
-
-
-def _set_value(contender: Contender, like: Measured, rule: SetRule) -> SetValue:
-    values = [value for run in contender.runs if (value := run.value(like.key)) is not None]
     return SetValue(
         contender,
-        tuple(_measured(contender.warm, like)),
-        tuple(_measured(contender.cold, like)),
-        tuple(value for value in values if not _is_compared(value)),
-        _run_set(contender, like, rule),
-        None,
+        warm=tuple(value for value in warm if value.comparable is not None),
+        cold=tuple(value for value in cold if value.comparable is not None),
+        missing=tuple(value for value in every if value.comparable is None),
+        runs=_run_set(contender, like, rule),
+        comparison=None,
+        base=base,
     )
 
 
@@ -119,28 +118,27 @@ def _lines(test: ComparedTest, metric: Metric) -> Iterator[tuple[SetValue, RunSe
     """Candidates that can be compared with the base: each with the base's runs and its own."""
     for one in metric.sets:
         if one.contender is not test.base and metric.base is not None and one.runs is not None:
-            yield one, metric.base, one.runs
+            sides = [_counted(side, metric.key) for side in (test.contenders[0], one.contender)]
+            drifts = (
+                drift_of(runs.values, side) for runs, side in zip((metric.base, one.runs), sides, strict=True)
+            )
+            doubt = repeated_run(*sides) or next(filter(None, drifts), "")
+            yield one, metric.base, replace(one.runs, doubt=doubt)
 
 
 def _judged(metric: Metric, outcomes: dict[int, SetComparison]) -> Metric:
-    sets = tuple(replace(one, comparison=outcomes.get(id(one)), base=metric.base) for one in metric.sets)
-    return replace(metric, sets=sets)
+    return replace(metric, sets=tuple(replace(one, comparison=outcomes.get(id(one))) for one in metric.sets))
 
 
 def _run_set(contender: Contender, like: Measured, rule: SetRule) -> RunSet | None:
-    values = tuple(v.value for v in _measured(contender.warm, like) if v.value is not None)
-    made = tuple(run.made for run in contender.warm)
-    return RunSet(values, like.better, rule, made) if values else None
+    runs = _counted(contender, like.key)
+    values = tuple(value for run in runs if (value := run.value(like.key)) is not None)
+    return RunSet(values, like.better, rule, tuple(run.made for run in runs)) if runs else None
 
 
-def _measured(runs: tuple[ComparedRun, ...], like: Measured) -> list[Measured]:
-    found = (run.value(like.key) for run in runs)
-    return [value for value in found if value is not None and _is_compared(value)]
-
-
-def _is_compared(value: Measured) -> bool:
-    """Whether a value may be compared: a maximum that stands in for a percentile may not."""
-    return value.value is not None and not value.stands_in
+def _counted(contender: Contender, key: str) -> list[ComparedRun]:
+    """The warm runs that have the key value."""
+    return [run for run in contender.warm if run.value(key) is not None]
 
 
 def typical_run(contender: Contender, metrics: tuple[Metric, ...]) -> ComparedRun:
@@ -149,10 +147,5 @@ def typical_run(contender: Contender, metrics: tuple[Metric, ...]) -> ComparedRu
         for one in metric.sets:
             if one.contender is contender and one.runs is not None:
                 median = one.runs.median
-                return next(run for run in contender.warm if _is(run, metric.key, median))
+                return next(run for run in contender.warm if run.value(metric.key) == median)
     return (contender.warm or contender.runs)[0]
-
-
-def _is(run: ComparedRun, key: str, value: float) -> bool:
-    found = run.value(key)
-    return found is not None and found.value == value

@@ -7,15 +7,16 @@ from decimal import Decimal
 from typing import Final
 
 from openpts.analysis.comparison import FALSE_ALARM_LIMIT
-from openpts.analysis.run_comparison import Outcome, Quality, SetComparison, SetRule
-from openpts.analysis.sessions import are_apart
-from openpts.limits.words import compared_words
+from openpts.analysis.run_comparison import Outcome, Quality, SetComparison, SetRule, ratio_between
+from openpts.limits.words import ratio_words
 from openpts.pages import cells
 from openpts.procedures.kit.spread import ONE_RUN, set_words
 from openpts.units import format_count
 from openpts_line.compare.metrics import ComparedMetrics, Metric, SetValue
 
 NO_DIFFERENCE: Final = "no difference shown"
+_ERROR: Final = (1 - 0.95) / 2
+"""At each end of the interval of a ratio, where no limit says how often it may be wrong."""
 
 _MEDIAN: Final = (
     "Median: the middle value of the warm runs, always a measured one; of an even number of runs the less "
@@ -62,7 +63,8 @@ def _answer(compared: Sequence[tuple[Metric, SetComparison]]) -> str:
     judged = format_count(sum(one.chance is not None for _, one in compared), "key value")
     found = Counter(one.outcome for _, one in compared)
     if not any(one.chance is not None for _, one in compared):
-        return "nothing can be said of chance, make 2 more runs of each"
+        reasons = (one.reason for _, one in compared if one.reason)
+        return f"nothing can be said of chance, {next(reasons, 'make 2 more runs of each')}"
     doubtful = f", {found[Outcome.MAY_BE_CHANCE]} may be chance" if found[Outcome.MAY_BE_CHANCE] else ""
     different = [(metric, one) for metric, one in compared if one.outcome is Outcome.DIFFERENT]
     if not different:
@@ -94,15 +96,16 @@ def outcome_words(one: SetValue) -> str:
         Outcome.NO_DIFFERENCE: f"{NO_DIFFERENCE}{_chance_words(one.comparison)}",
         Outcome.ONE_RUN: ONE_RUN if is_alone else f"base of {ONE_RUN}",
         Outcome.DISCARDED: "not compared: a set is discarded",
+        Outcome.NO_REPEATS: f"nothing can be said of chance: {one.comparison.reason}",
     }[one.comparison.outcome]
 
 
 def _ratio_words(one: SetValue) -> str:
-    """The ratio with its interval, as a gate says it."""
-    if one.base is None or one.runs is None or one.comparison is None:
+    """The ratio with its 95 % interval, as a gate says it; empty for single runs, or values not above 0."""
+    if one.base is None or one.runs is None or one.comparison is None or one.comparison.reason:
         return ""
-    apart = are_apart(one.base.made, one.runs.made)
-    return compared_words(one.base.values, one.runs.values, apart=apart)
+    ratio = ratio_between(one.base, one.runs)
+    return "" if ratio is None else ratio_words(ratio.value, ratio.low(_ERROR), ratio.high(_ERROR), ratio)
 
 
 def _chance_words(comparison: SetComparison) -> str:

@@ -211,7 +211,7 @@ def drive_run(run: Run, slot: str | None = None) -> DriveRun:
 def _key_values(run: MeasuredRun) -> Iterator[Measured]:
     """The key values, and the tail of the response times of each rate among them."""
     for one in run.content.measures:
-        if one.is_key and one.value is not None and not one.stands_in:
+        if one.is_key and one.comparable is not None:
             yield one
             yield from _tail(run, one)
 

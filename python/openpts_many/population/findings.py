@@ -294,8 +294,9 @@ class _Value:
         """By how much drives differ, and runs of a drive; None where no drive has several."""
         every = [[self.scale.of(one) for one in drive.values(self.name.key)] for drive in self.drives]
         found = repeatability(every)
-        factor = 100 if self.scale.is_log else 1
-        return (None, None) if found is None else (factor * found.between, factor * found.within)
+        return (
+            (None, None) if found is None else (self.scale.off(found.between), self.scale.off(found.within))
+        )
 
 
 def _named(drives: Sequence[DriveValue], place: int, chance: float) -> NamedValue:

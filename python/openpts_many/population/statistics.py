@@ -12,6 +12,8 @@ from math import comb
 from statistics import fmean, median, variance
 from typing import Final
 
+from openpts.analysis.ratio import spread_within
+
 CONFIDENCE: Final = 0.95
 COVERED: Final = 0.9
 MAD_TO_SIGMA: Final = 1.482602218505602
@@ -84,11 +86,9 @@ class Repeatability:
 
 def repeatability(runs_of_drives: Sequence[Sequence[float]]) -> Repeatability | None:
     """From drives with several runs, by an analysis of variance; None where no drive has two runs."""
-    several = [runs for runs in runs_of_drives if len(runs) > 1]
-    degrees = sum(len(runs) - 1 for runs in several)
-    if not degrees or len(runs_of_drives) < 2:
+    if len(runs_of_drives) < 2 or all(len(runs) < 2 for runs in runs_of_drives):
         return None
-    within = sum((len(runs) - 1) * variance(runs) for runs in several) / degrees
-    of_means = within * fmean(1 / len(runs) for runs in runs_of_drives)
+    within = spread_within(runs_of_drives)
+    of_means = within**2 * fmean(1 / len(runs) for runs in runs_of_drives)
     between = max(0.0, variance([fmean(runs) for runs in runs_of_drives]) - of_means)
-    return Repeatability(math.sqrt(within), math.sqrt(between))
+    return Repeatability(within, math.sqrt(between))

@@ -61,6 +61,40 @@ def test_three_seeds_stand_against_another_preset(found: dict[str, Any]) -> None
                 assert qlc["delta_pct"] == pytest.approx(100 * (tlc["median"] / qlc["median"] - 1))
 
 
+def test_gate_and_population_say_the_same_of_the_same_folders(
+    found: dict[str, Any], suites: dict[str, Path], tmp_path: Path
+) -> None:
+    """With one look, a limit of no change fails just where chance has what the rule allows on either side."""
+    tlc = [str(path) for name, path in suites.items() if name != "qlc"]
+    chances_pct = {
+        f"{test['test']}.{value['key']}": (value["sets"][1]["chance_pct"], sorted(value["sets"][0]["warm"]))
+        for test in found["tests"]
+        for value in test["key_values"]
+        if value["sets"][1]["chance_pct"] is not None and min(value["sets"][0]["warm"]) > 0
+    }
+    limits = [f"{name} {sign} 1 x" for name in chances_pct for sign in (">=", "<=")]
+    file = tmp_path / "limits.toml"
+    file.write_text(
+        f"limits = {json.dumps(limits)}\nallow = ['deviations', 'not steady', 'different conditions']\n"
+        "statistics = {false_alarm_pct = 40, most_runs = 2}"
+    )
+    words = ["gate", str(suites["qlc"]), "--limits", str(file), "--baseline", *tlc, "--json"]
+    judged = json.loads(CliRunner().invoke(cli, words).stdout)["limits"]
+    share_pct = 40 / len(limits) / 2
+    failed = {one["name"] for one in judged if one["judgement"] == "fail"}
+    assert {one["name"] for one in judged} == set(chances_pct)
+    assert failed == {name for name, (chance_pct, _) in chances_pct.items() if chance_pct < 2 * share_pct}
+    assert 0 < len(failed) < len(chances_pct)
+
+    words = ["population", *tlc, "--json"]
+    drives = {
+        f"{one['test']}.{value['key']}": [drive["value"] for drive in value["drives"]]
+        for one in json.loads(CliRunner().invoke(cli, words).stdout)["populations"]
+        for value in one["values"]
+    }
+    assert all(drives[name] == warm for name, (_, warm) in chances_pct.items())
+
+
 def test_the_other_way_round_the_deltas_are_inverse(found: dict[str, Any], suites: dict[str, Path]) -> None:
     other = json.loads(compare(*labeled(suites), "--base", "client-qlc", "--json"))
     assert other["names"] == ["client-qlc", "tlc"]

@@ -178,7 +178,7 @@ def test_pages_and_comparison_have_the_measures(fill: Run) -> None:
     tables = build_report(fill, default_date(fill)).tables()
     assert {"fill-energy", "fill-media-writes-loads", "fill-media-writes-rests"} <= set(tables)
     (test,) = compare_runs([Entry(fill, "one"), Entry(fill, "two")]).tests
-    keys = {one.key for one in test.contenders[0].runs[0].values}
+    keys = {one.key for one in test.contenders[0].runs[0].key_values}
     assert {"energy.loads.mean_w", "energy.idle.mean_w", "media.write_amplification"} <= keys
 
 

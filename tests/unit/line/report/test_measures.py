@@ -183,7 +183,7 @@ def test_a_figure_is_judged_by_what_it_is(test: str, key: str, unit: str, better
 
 def relabeled(run: ComparedRun) -> ComparedRun:
     renamed = tuple(replace(one, label=f"Other words {n}") for n, one in enumerate(run.content.measures))
-    return replace(run, content=replace(run.content, measures=renamed))
+    return with_changes(run, content=replace(run.content, measures=renamed))
 
 
 def with_last_set(comparison: RunComparison, change: Callable[[ComparedRun], ComparedRun]) -> RunComparison:

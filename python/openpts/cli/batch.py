@@ -26,7 +26,7 @@ from openpts.cli.parameter_options import own_words
 from openpts.cli.printed_document import print_document
 from openpts.cli.procedure_options import choices_of
 from openpts.cli.report import documents_on
-from openpts.cli.run import order_of
+from openpts.cli.run_order import order_of
 from openpts.device.block_device import BlockDevice, whole_drives
 from openpts.device.guard.consent import Consent
 from openpts.device.identity.drive_name import serial_number
@@ -38,6 +38,7 @@ from openpts.errors import (
     TargetError,
     UsageError,
 )
+from openpts.plugins import service
 from openpts.procedures.kit.procedure import Procedure
 from openpts.record.batch import (
     DONE,
@@ -206,10 +207,11 @@ def _carry_out(runner: SideBySide, stream: IO[str], *, as_json: bool, no_report:
 
 def _print_population(folder: Path, stream: IO[str]) -> None:
     """Make the report on all drives together, and say where it is, or why there is none."""
-    from openpts_many.cli.population import population_of_batch  # noqa: PLC0415 large, and needed at the end
-
+    population_of = service("population")
+    if population_of is None:
+        return
     try:
-        written = population_of_batch(folder, folder)
+        written = population_of(folder, folder)
     except OpenptsError as error:  # the runs and their reports count more
         click.echo(f"no population: {error}", file=stream)
     else:

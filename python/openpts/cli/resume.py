@@ -15,7 +15,7 @@ from openpts.cli.end_of_run import end_run
 from openpts.cli.help_order import together
 from openpts.cli.live_outputs import LIVE_OPTIONS, log_stream
 from openpts.cli.options import flag, option
-from openpts.cli.run import run_and_log
+from openpts.cli.run_order import run_and_log
 from openpts.cli.suite import resume_suite
 from openpts.errors import RecordError, UsageError
 from openpts.ownership import CLAIM_NAME, is_locked

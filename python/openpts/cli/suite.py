@@ -36,7 +36,7 @@ from openpts.cli.procedure_options import (
     plan_at,
 )
 from openpts.cli.report import documents_on
-from openpts.cli.run import PURGE_OPTION, RUN_OPTIONS, display_on, order_of
+from openpts.cli.run_order import PURGE_OPTION, RUN_OPTIONS, display_on, order_of
 from openpts.device.guard.consent import Consent
 from openpts.did_you_mean import did_you_mean
 from openpts.errors import OpenptsError, RecordError, TargetError, UsageError

@@ -15,7 +15,7 @@ from openpts.cli.console import table_console, table_of
 from openpts.cli.help_order import InOrder, together
 from openpts.cli.options import FILE, FOLDER, argument, flag, option, with_options
 from openpts.cli.printed_document import print_document
-from openpts.cli.run import LABELS
+from openpts.cli.run_order import LABELS
 from openpts.did_you_mean import did_you_mean
 from openpts.errors import FleetError, UsageError, failing_as
 from openpts.ownership import new_run_id

@@ -15,7 +15,7 @@ from openpts.cli.options import FILE, PATH, flag, option
 from openpts.cli.printed_document import print_document
 from openpts.cli.procedure_options import choices_of, options_of
 from openpts.cli.report import reports_on
-from openpts.cli.run import display_on
+from openpts.cli.run_order import display_on
 from openpts.cli.verdict_lines import cycle_line
 from openpts.device.targets.simulated_target import MOST_SCALE
 from openpts.fields.field import parameters_of

@@ -38,8 +38,8 @@ from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, capture_bytes, dry_run, record_bytes
 from openpts.plots.theme import FONT_DIRECTORY, LIGHT, vega_config
 from openpts.procedures.registry import procedure_of
+from openpts.record.batch import batch_file, read_batch
 from openpts.record.reader import Run, StepRecord, read_run
-from openpts.record.suite import SUITE_NAME, read_suite
 from openpts.record.writer import CAPTURE_FOLDER, DATABASE_NAME
 from openpts.runner.resource_check import interval_ns
 from openpts.units import KIB, MIB, NS_PER_S
@@ -222,8 +222,8 @@ class Soak:
     def of(cls, folder: Path) -> "Soak":
         """Raises RecordError if a run can't be read."""
         runs = [folder / "run"]
-        if (folder / "run" / SUITE_NAME).exists():
-            runs = [folder / "run" / entry.folder for entry in read_suite(folder / "run").entries]
+        if batch_file(folder / "run"):
+            runs = [folder / "run" / entry.folder for entry in read_batch(folder / "run").entries]
         samples, log = (
             [json.loads(line) for line in (folder / f"{name}.jsonl").read_text().splitlines()]
             for name in ("samples", "log")

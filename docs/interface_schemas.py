@@ -18,7 +18,6 @@ from openpts.cli.plan import PlanList
 from openpts.cli.plan_text import PlanDocument, SuitePlanDocument
 from openpts.cli.purge import Purged
 from openpts.cli.sim import PresetList
-from openpts.cli.suite import SuiteDocument
 from openpts.cli.verify import VerifiedReport, VerifiedReports
 from openpts.limits.limits_file import LimitsFile
 from openpts.record.batch import Batch
@@ -89,9 +88,9 @@ OF_COMMANDS: Final[dict[str, tuple[str | type[Any], ...]]] = {
     "purge": (Purged,),
     "rehearse TEST": (RehearsalDocument,),
     "report": (RunFigures, RunsFigures),
-    "resume": (RunFigures, SuiteDocument, BatchDocument),
+    "resume": (RunFigures, BatchDocument),
     "run TEST": (RunFigures, BatchDocument),
-    "run all": (SuiteDocument,),
+    "run all": (BatchDocument,),
     "sim check": (PresetCheck, TheoryCheck),
     "sim list": (PresetList,),
     "sim serve": (ServingBegun, ServingEnded),

@@ -12,8 +12,8 @@ from zlib import crc32
 
 import pytest
 
+from openpts.record.batch import batch_file
 from openpts.record.reader import read_run
-from openpts.record.suite import SUITE_NAME
 from openpts.record.writer import DATABASE_NAME
 from tests.crash.trial import (
     CASES,
@@ -88,7 +88,7 @@ def test_a_suite_that_is_killed_again_and_again_loses_nothing(
         kills += 1
         stored = {step for run in _runs_in(folder) for step in stored_steps(run)}
         assert {(one.cycle, one.phase, one.started_ns) for one in told} <= stored
-        if (folder / SUITE_NAME).exists():
+        if batch_file(folder):
             command = ("resume", _SUITE, "--no-report")
         else:
             assert not told

@@ -16,14 +16,13 @@ import pytest
 from docs.schema_files import BATCH
 from jsonschema import Draft202012Validator
 
-from openpts.batch.batch_runner import BatchRunner, new_batch
+from openpts.batch.side_by_side import SideBySide, new_batch
 from openpts.cli.main import cli
 from openpts.errors import InterruptedRunError, RecordError
 from openpts.ownership import new_run_id
 from openpts.record.batch import Batch, read_batch
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
-from openpts.record.suite import SuiteState
 from openpts.units import MIB
 from openpts.vocabulary.run_request import RunRequest
 from tests.device.openpts_process import openpts, start_openpts
@@ -51,7 +50,7 @@ def seconds(moment: str | None) -> float:
     return datetime.fromisoformat(str(moment)).timestamp()
 
 
-def states(batch: Batch) -> list[SuiteState]:
+def states(batch: Batch) -> list[RunState]:
     return [entry.state for entry in batch.entries]
 
 
@@ -104,8 +103,8 @@ def test_one_drive_that_fails_stops_only_itself(tmp_path: Path) -> None:
         request(str(tmp_path / "gone"), *QUICK),
         request(last, *QUICK),
     ]
-    batch = BatchRunner(tmp_path / "batch", new_batch(requests)).run()
-    complete, failed, refused = SuiteState.COMPLETE, SuiteState.FAILED, SuiteState.REFUSED
+    batch = SideBySide(folder=tmp_path / "batch", batch=new_batch(requests)).run()
+    complete, failed, refused = RunState.COMPLETE, RunState.FAILED, RunState.REFUSED
     assert states(batch) == [complete, failed, refused, complete]
     assert [entry.exit_code for entry in batch.entries] == [0, 7, 3, 0]
     assert "worn out" in str(batch.entries[1].reason)
@@ -123,8 +122,10 @@ def test_one_drive_that_fails_stops_only_itself(tmp_path: Path) -> None:
 def test_starts_are_in_order_staggered_and_so_many_at_once(tmp_path: Path) -> None:
     stagger_s, at_most = 0.5, 2
     requests = [request(target, *QUICK) for target in files(tmp_path, 3)]
-    batch = BatchRunner(tmp_path / "batch", new_batch(requests, at_most=at_most, stagger_s=stagger_s)).run()
-    assert states(batch) == [SuiteState.COMPLETE] * 3
+    batch = SideBySide(
+        folder=tmp_path / "batch", batch=new_batch(requests, at_most=at_most, stagger_s=stagger_s)
+    ).run()
+    assert states(batch) == [RunState.COMPLETE] * 3
     times = [(seconds(entry.started_at), seconds(entry.ended_at)) for entry in batch.entries]
     starts = [start for start, _ in times]
     assert all(later - earlier >= stagger_s - 0.01 for earlier, later in pairwise(starts))
@@ -136,8 +137,8 @@ def test_starts_are_in_order_staggered_and_so_many_at_once(tmp_path: Path) -> No
 def test_runs_on_one_drive_follow_one_another(tmp_path: Path) -> None:
     (target,) = files(tmp_path, 1)
     requests = [request(target, *QUICK, "--overwrite-file") for _ in range(2)]
-    batch = BatchRunner(tmp_path / "batch", new_batch(requests)).run()
-    assert states(batch) == [SuiteState.COMPLETE] * 2
+    batch = SideBySide(folder=tmp_path / "batch", batch=new_batch(requests)).run()
+    assert states(batch) == [RunState.COMPLETE] * 2
     assert seconds(batch.entries[1].started_at) >= seconds(batch.entries[0].ended_at)
 
 
@@ -147,7 +148,7 @@ def test_a_killed_run_costs_only_itself_and_an_interrupt_stops_all_others(tmp_pa
         victim = min(processes(tmp_path / "batch/1-drive0") or processes(Path("batch/1-drive0")))
         os.kill(victim, signal.SIGKILL)
         until(lambda: is_measuring(tmp_path / "batch", "3-drive2"))
-        interrupted, running, waiting = SuiteState.INTERRUPTED, SuiteState.RUNNING, SuiteState.WAITING
+        interrupted, running, waiting = RunState.INTERRUPTED, RunState.RUNNING, RunState.WAITING
         batch = read_batch(tmp_path / "batch")
         assert states(batch) == [interrupted, running, running, waiting]
         assert batch.entries[0].reason == "its process was ended by SIGKILL"
@@ -178,7 +179,7 @@ def test_an_interrupt_while_reports_are_made_says_how_to_make_them(
     drives = [f"sim:theory?capacity=1GB&seed={seed}" for seed in (1, 2)]
     with pytest.raises(InterruptedRunError, match="operator: `openpts report batch` makes the reports"):
         cli.main(["run", *TEST, *drives, *QUICK, "--out", "batch"], standalone_mode=False)
-    assert states(read_batch(tmp_path / "batch")) == [SuiteState.COMPLETE] * 2
+    assert states(read_batch(tmp_path / "batch")) == [RunState.COMPLETE] * 2
 
 
 def test_a_run_that_is_stopped_while_python_starts_says_so(
@@ -188,9 +189,11 @@ def test_a_run_that_is_stopped_while_python_starts_says_so(
     starting = tmp_path / "python"
     starting.write_text("#!/bin/sh\nkill -INT $$\n")
     starting.chmod(0o755)
-    monkeypatch.setattr("openpts.batch.batch_runner.sys.executable", str(starting))
-    (entry,) = BatchRunner(tmp_path / "batch", new_batch([request(*files(tmp_path, 1))])).run().entries
-    assert (entry.state, entry.reason) == (SuiteState.INTERRUPTED, "stopped by the operator")
+    monkeypatch.setattr("openpts.batch.side_by_side.sys.executable", str(starting))
+    (entry,) = (
+        SideBySide(folder=tmp_path / "batch", batch=new_batch([request(*files(tmp_path, 1))])).run().entries
+    )
+    assert (entry.state, entry.reason) == (RunState.INTERRUPTED, "stopped by the operator")
 
 
 def test_a_batch_that_is_killed_leaves_no_run_behind_and_goes_on(tmp_path: Path) -> None:
@@ -202,7 +205,7 @@ def test_a_batch_that_is_killed_leaves_no_run_behind_and_goes_on(tmp_path: Path)
         process.kill()
         process.wait()
     until(lambda: not processes(Path("batch")))
-    assert states(read_batch(tmp_path / "batch")) == [SuiteState.RUNNING] * 2
+    assert states(read_batch(tmp_path / "batch")) == [RunState.RUNNING] * 2
     with start_openpts("resume", "batch", "--no-report", cwd=tmp_path) as again:
         assert again.stdout is not None
         waited_for = {"1-drive0:", "2-drive1:"}
@@ -219,16 +222,16 @@ def test_a_batch_that_is_killed_leaves_no_run_behind_and_goes_on(tmp_path: Path)
 
 def test_a_batch_that_has_come_to_its_end_is_not_resumed(tmp_path: Path) -> None:
     requests = [request(target, *QUICK) for target in files(tmp_path, 1)]
-    BatchRunner(tmp_path / "batch", new_batch(requests)).run()
+    SideBySide(folder=tmp_path / "batch", batch=new_batch(requests)).run()
     ended = openpts("resume", "batch", cwd=tmp_path)
     assert ended.exit_code == 8
     assert "no drive is left" in ended.complaint
 
 
 def test_a_folder_has_one_batch(tmp_path: Path) -> None:
-    BatchRunner(tmp_path / "batch", new_batch([])).run()
+    SideBySide(folder=tmp_path / "batch", batch=new_batch([])).run()
     with pytest.raises(RecordError, match="belongs to run"):
-        BatchRunner(tmp_path / "batch", new_batch([])).run()
+        SideBySide(folder=tmp_path / "batch", batch=new_batch([])).run()
 
 
 def test_nothing_starts_where_one_drive_is_refused(tmp_path: Path) -> None:

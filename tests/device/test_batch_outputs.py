@@ -17,11 +17,11 @@ from jsonschema_rs import Draft202012Validator
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
-from openpts.batch.batch_runner import BatchRunner, new_batch
+from openpts.batch.side_by_side import SideBySide, new_batch
 from openpts.errors import RecordError, UsageError
 from openpts.record.batch import read_batch
+from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
-from openpts.record.suite import SuiteState
 from openpts.report.sources import run_folders_of
 from tests.device.openpts_process import openpts, start_openpts
 from tests.device.test_batch import PATIENCE_S, QUICK, TEST
@@ -163,7 +163,7 @@ def test_a_batch_stands_for_its_runs_where_runs_are_named(folder: Path, tmp_path
 
 
 def test_a_batch_in_which_no_run_began_is_refused(tmp_path: Path) -> None:
-    BatchRunner(tmp_path / "batch", new_batch([])).run()
+    SideBySide(folder=tmp_path / "batch", batch=new_batch([])).run()
     with pytest.raises(RecordError, match="none of its runs has a record"):
         run_folders_of([tmp_path / "batch"])
 
@@ -186,7 +186,7 @@ def test_each_run_is_held_against_limits_and_baseline_and_tells_by_message(
     service.server_close()
     entries = read_batch(tmp_path / "batch").entries
     assert [entry.exit_code for entry in entries] == [13, 10], ended.stderr
-    assert [entry.state for entry in entries] == [SuiteState.COMPLETE] * 2
+    assert [entry.state for entry in entries] == [RunState.COMPLETE] * 2
     told = [message["title"] for message in service.received]
     assert sum("run started" in title for title in told) == len(DRIVES)
     assert sum("limits: 1 fail, 1 no verdict" in title for title in told) == 1
@@ -203,7 +203,7 @@ def test_commands_at_moments_know_drive_slot_and_batch_and_a_failure_ends_its_ru
     ended = openpts("run", *words, "--hook", hook, cwd=tmp_path)
     assert ended.exit_code == 7
     entries = read_batch(tmp_path / "batch").entries
-    assert [entry.state for entry in entries] == [SuiteState.COMPLETE, SuiteState.FAILED], ended.stderr
+    assert [entry.state for entry in entries] == [RunState.COMPLETE, RunState.FAILED], ended.stderr
     assert "exit code 1" in str(entries[1].reason)
     batch = tmp_path / "batch"
     assert sorted((tmp_path / "told").read_text().splitlines()) == sorted(

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from openpts.batch.batch_runner import BatchEvent, BatchRunner, DriveChanged, new_batch
+from openpts.batch.side_by_side import BatchEvent, DriveChanged, SideBySide, new_batch
 from openpts.ownership import new_run_id
-from openpts.record.suite import SuiteState
+from openpts.record.manifest import RunState
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.run_request import RunRequest
 from openpts.vocabulary.tuning import Scenario
@@ -27,16 +27,20 @@ def test_settings_last_from_the_first_run_to_the_end_of_the_last(
         RunRequest(run_id=new_run_id(), test_words=("iops",), target=f"file:{tmp_path / name}?size=4KiB")
         for name in ("a", "b")
     ]
-    seen: list[tuple[SuiteState, str]] = []
+    seen: list[tuple[RunState, str]] = []
 
     def on_event(event: BatchEvent) -> None:
         if isinstance(event, DriveChanged):
             seen.append((event.entry.state, (ceiling / "scaling_max_freq").read_text().strip()))
 
-    BatchRunner(
-        tmp_path / "batch", new_batch(requests, at_most=1), on_event, tune=Scenario.REAL_WORLD, roots=roots
+    SideBySide(
+        folder=tmp_path / "batch",
+        batch=new_batch(requests, at_most=1),
+        listener=on_event,
+        tune=Scenario.REAL_WORLD,
+        roots=roots,
     ).run()
-    running, refused = SuiteState.RUNNING, SuiteState.REFUSED
+    running, refused = RunState.RUNNING, RunState.REFUSED
     # a state is heard again when something else of the run has changed
     changes = [each for each, _ in groupby(seen)]
     assert changes == [(state, "3000000") for state in (running, refused, running, refused)]

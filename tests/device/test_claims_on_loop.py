@@ -14,20 +14,21 @@ from typing import Final
 
 import pytest
 
+from openpts.batch import in_turn
+from openpts.batch.in_turn import InTurn, SuitePart
 from openpts.device.guard.consent import Consent
 from openpts.device.guard.guard import check, open_target
 from openpts.device.targets.target import BlockTarget, FileTarget, parse_target
 from openpts.errors import RefusedError
 from openpts.procedures.registry import PTS
-from openpts.record.suite import Suite, SuiteState
-from openpts.runner import suite
+from openpts.record.manifest import RunState
 from openpts.runner.order import Order
-from openpts.runner.suite import SuitePart, SuiteRunner
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.people import People
 from openpts.vocabulary.purge import PurgeChoice
 from tests.device.openpts_process import openpts
+from tests.support.batches import suite_of
 from tests.support.openpts_command import COMMAND
 from tests.support.running import is_named, running
 
@@ -180,23 +181,29 @@ def test_a_suite_keeps_its_drive_between_its_tests(
         with open_target(parse_target(order.target), order.consent, roots):
             pass
 
-    def publish(now: Suite) -> None:
-        states = [entry.state for entry in now.entries]
-        if states == [SuiteState.COMPLETE, SuiteState.WAITING] or now.ended_at:
-            script = "import sys; from pathlib import Path; from openpts.device.guard.guard import check; "
-            script += "from openpts.device.targets.target import BlockTarget; "
-            script += "from openpts.system_files import SystemRoots; "
-            script += "print(*(r.rule_id for r in check(BlockTarget(Path(sys.argv[1])), SystemRoots())))"
-            elsewhere = [sys.executable, "-c", script, str(node)]
-            seen.append(subprocess.run(elsewhere, capture_output=True, text=True, check=True).stdout.split())
+    class Watched(InTurn):
+        def publish(self) -> None:
+            states = [entry.state for entry in self.batch.entries]
+            if states == [RunState.COMPLETE, RunState.WAITING] or self.batch.ended_at:
+                script = "import sys; from pathlib import Path; "
+                script += "from openpts.device.guard.guard import check; "
+                script += "from openpts.device.targets.target import BlockTarget; "
+                script += "from openpts.system_files import SystemRoots; "
+                script += "print(*(r.rule_id for r in check(BlockTarget(Path(sys.argv[1])), SystemRoots())))"
+                elsewhere = [sys.executable, "-c", script, str(node)]
+                said = subprocess.run(elsewhere, capture_output=True, text=True, check=True).stdout
+                seen.append(said.split())
 
-    monkeypatch.setattr(suite, "run_test", run_test)
+    monkeypatch.setattr(in_turn, "run_test", run_test)
     order = Order(str(node), DriveClass.ENTERPRISE, lambda c: c, consent, PurgeChoice.AUTO, People(), ())
     parts = [SuitePart(PTS[name], order) for name in ("iops", "hir")]
-    whole = Suite(str(node), "PTS-E 2.0.1", (), "now")
-    SuiteRunner(tmp_path, whole, lambda _entry: nullcontext(lambda _event: None), publish, lambda _: ()).run(
-        parts
-    )
+    whole = suite_of(*(part.entry(number) for number, part in enumerate(parts)), target=str(node))
+    Watched(
+        folder=tmp_path,
+        batch=whole,
+        parts=parts,
+        display=lambda _entry: nullcontext(lambda _event: None),
+    ).run()
     assert seen == [["owned"], []]
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from openpts.batch.batch_runner import BatchRunner, new_batch
+from openpts.batch.side_by_side import SideBySide, new_batch
 from openpts.ownership import new_run_id
 from openpts.record.reader import read_run
 from openpts.units import NS_PER_S
@@ -94,7 +94,7 @@ def test_the_runs_of_a_batch_read_the_host_once(tmp_path: Path) -> None:
     requests = [RunRequest(run_id=new_run_id(), test_words=IN_SECONDS, target=target) for target in targets]
     # the engine reads the times of processors around each step as well, but nothing of drives
     with readers_of(Path("/proc/diskstats")) as seen:
-        batch = BatchRunner(tmp_path / "batch", new_batch(requests)).run()
+        batch = SideBySide(folder=tmp_path / "batch", batch=new_batch(requests)).run()
         now_ns, now_s = time.monotonic_ns(), time.time()
     folders = [tmp_path / "batch" / entry.folder for entry in batch.entries]
     pids = [json.loads((folder / "claim.jsonl").read_text().splitlines()[0])["pid"] for folder in folders]

@@ -17,7 +17,7 @@ SHORT = ("--tests", "hir,xsr", "--time-scale", "1/20000", "--class", "client", "
 def check(ended: Ended, folder: Path) -> None:
     assert ended.exit_code == 0, ended.stderr
     suite = ended.json
-    assert [(entry["test"], entry["state"]) for entry in suite["entries"]] == [
+    assert [(entry["request"]["test_words"][0], entry["state"]) for entry in suite["entries"]] == [
         ("hir", "complete"),
         ("xsr", "complete"),
     ]

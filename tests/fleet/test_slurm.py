@@ -1,10 +1,8 @@
 """Runs on three hosts by Slurm of the distribution; random faults among them are in tests/crash."""
 
-import csv
 import json
 import os
 import signal
-import subprocess
 import time
 from pathlib import Path
 from typing import Any
@@ -182,67 +180,3 @@ def test_without_an_answer_of_slurm_nothing_is_claimed_to_be_known(cluster: Clus
     until(cluster.is_ready, "a controller that knows its hosts again: it refuses jobs before")
     assert ended.returncode == 15
     assert "squeue failed: " in ended.stderr
-
-
-@pytest.mark.slow
-def test_a_sweep_outlives_its_workers_and_goes_on_after_its_submitter(
-    cluster: Cluster, tmp_path: Path
-) -> None:
-    """Each point is stored once, whatever was killed, and no job is left behind."""
-    words = [*cluster.command(), "sweep", "iops", "sim:mlc?capacity=16GB", "--out", str(tmp_path)]
-    words += ["--tc", "1", "--read-pcts", "0", "--block-sizes", "4KiB", "--tracking", "RND 4KiB RW0"]
-    words += ["--round-seconds", "1", "--vary", "qd=1", "--seeds"]
-    alone_on_hosts = {
-        "DASK_JOBQUEUE__SLURM__JOB_EXTRA_DIRECTIVES": '["--exclusive"]',
-        "DASK_DISTRIBUTED__DEPLOY__LOST_WORKER_TIMEOUT": "100ms",
-    }
-
-    def jobs() -> dict[str, str]:
-        lines = cluster.slurm("squeue", "-h", "-t", "RUNNING", "-n", "openpts-sweep", "-o", "%N %i")
-        return dict(line.split() for line in lines.splitlines())
-
-    def known_to_dask(job: str) -> bool:
-        output = tmp_path / f"slurm/openpts-sweep-{job}.err"
-        return output.exists() and "Registered to" in output.read_text()
-
-    def stored() -> dict[str, int]:
-        return {path.stem: path.stat().st_mtime_ns for path in tmp_path.glob("points/*/*.json")}
-
-    until(cluster.is_ready, "all hosts")
-    on_slurm = [*words, "600", "--slurm", "drives", "--jobs", "2"]  # minutes of work, of which some is done
-    with subprocess.Popen(on_slurm, stderr=subprocess.DEVNULL, env=os.environ | alone_on_hosts) as submitter:
-        try:
-            until(lambda: len(jobs()) == 2, "jobs on two hosts")
-            first = jobs()
-            working, starting = sorted(first)
-            until(lambda: cluster.hosts[starting].kill("python"), "a worker before Dask knows of it")
-            until(lambda: bool(stored()), "a point")
-            assert not known_to_dask(first[starting])
-            assert cluster.hosts[working].kill("python")
-            until(
-                lambda: (
-                    len(jobs()) == 2
-                    and not {*jobs().values()} & {*first.values()}
-                    and all(map(known_to_dask, jobs().values()))
-                ),
-                "workers in the place of both",
-            )
-            computed = len(stored())
-            until(lambda: len(stored()) > computed, "a point of theirs")
-        finally:
-            submitter.kill()
-    until(lambda: not jobs(), "the workers of a submitter that is gone end")
-    before = stored()
-    assert len(before) < 600
-    count = len(before) + 4
-    told = subprocess.run(
-        [*words, str(count), "--jobs", "2"], capture_output=True, text=True, check=True, timeout=180
-    )
-    with (tmp_path / "points.csv").open(newline="") as table:
-        keys = {row["key"] for row in csv.DictReader(table)}
-    assert len(keys) == count
-    assert f"{count} points, {len(keys & before.keys())} of them computed before" in told.stderr
-    assert keys & before.keys()
-    after = stored()
-    assert after.keys() == keys | before.keys()
-    assert after.items() >= before.items()

@@ -27,9 +27,8 @@ from openpts.parameters.description_file import read_description
 from openpts.parameters.plan_file import read_plan
 from openpts.plots.worker_processes import worker_processes
 from openpts.procedures.registry import PROCEDURES
-from openpts.record.batch import BATCH_NAME, Batch, BatchEntry, read_batch
+from openpts.record.batch import BATCH_NAME, SUITE_NAME, Batch, BatchEntry, read_batch
 from openpts.record.reader import read_run
-from openpts.record.suite import SUITE_NAME, read_suite
 from openpts.record.writer import BASELINE_NAME, DATABASE_NAME, INPUT_FOLDER
 from openpts.report import rederive
 from openpts.report.arrow_files import parquet_files
@@ -520,7 +519,7 @@ def readers(seeds: Seeds, presets: tuple[bytes, ...]) -> Mapping[str, Reader]:
         "record value": Reader(DATABASE_NAME, with_streams, record),
         "record evaluated": Reader(DATABASE_NAME, values, everything_beside(run)),
         "record exported": Reader(DATABASE_NAME, values, exported),
-        "suite": Reader(SUITE_NAME, from_texts(SUITE), lambda path: read_suite(path.parent)),
+        "suite": Reader(SUITE_NAME, from_texts(SUITE), lambda path: read_batch(path.parent)),
         "report": Reader("report.json", from_texts(*reports), report),
         "report rederived": Reader("report.json", from_texts(*reports), rederived(run)),
         "checksums": Reader(

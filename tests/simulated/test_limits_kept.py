@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from openpts.batch import in_turn
 from openpts.cli import run as run_command
 from openpts.errors import LimitError, NotSteadyError, OpenptsError, RecordError, UsageError
 from openpts.procedures.kit.procedure import Procedure
+from openpts.record.batch import read_batch
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_manifest, read_run
-from openpts.record.suite import read_suite
 from openpts.report.summary import summarize
-from openpts.runner import suite as runner_suite
 from openpts.runner.events import CycleEnded, Event, Listener, RunEnded, StepFinished
 from openpts.runner.order import Order
 from openpts.runner.run import FinishedRun, run_test
@@ -180,10 +180,10 @@ def test_a_resumed_suite_ends_as_one_that_was_left_alone(
     plan = tmp_path / "plan.toml"
     plan.write_text('tests = ["tp", "hir"]\n[common]\ntime_scale = "1/100"\n[tp]\nmax_rounds = 3\n')
     words = ("--plan", plan, "--limits", limits_file(tmp_path, f"{WRITE} >= {least}"), *more)
-    with killed(runner_suite, folder, cut, nth(kind, number)):
+    with killed(in_turn, folder, cut, nth(kind, number)):
         undisturbed, _ = invoke("run", "all", TARGET, "--no-report", *words, "--out", folder)
     found, _ = invoke("resume", cut, "--no-report")
     error = NotSteadyError if "--require-steady" in more else LimitError
     assert [type(undisturbed), type(found)] == [error, error]
-    ends = [[(one.state, one.exit_code) for one in read_suite(each).entries] for each in (folder, cut)]
+    ends = [[(one.state, one.exit_code) for one in read_batch(each).entries] for each in (folder, cut)]
     assert ends[0] == ends[1]

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from openpts.batch import in_turn
 from openpts.errors import LimitError, RecordError
 from openpts.ownership import CLAIM_NAME
 from openpts.record.batch import BATCH_NAME, read_batch
+from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
-from openpts.record.suite import SUITE_NAME, SuiteState, read_suite
-from openpts.runner import suite as runner_suite
 from openpts.runner.run import run_test
 from tests.device.openpts_process import Ended, start_openpts
 from tests.support.limited_runs import ALLOW, TARGET, invoke
@@ -35,7 +35,7 @@ def killed_before_its_record(place: Path, *more: object) -> Path:
         return run_test(*arguments)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runner_suite, "run_test", begins)
+        patch.setattr(in_turn, "run_test", begins)
         words = ("--tests", "tp,lat", *QUICK, *more, "--out", folder)
         invoke("run", "all", TARGET, *words)
     assert not list(cut.rglob("run.db"))
@@ -72,8 +72,8 @@ def test_of_those_that_resume_a_suite_at_once_one_carries_it_out(tmp_path: Path)
     found = resumed_at_once(cut)
     assert sorted(one.exit_code for one in found) == [0, 8, 8, 8], found
     assert all("is in use by" in one.complaint for one in found if one.exit_code)
-    suite = read_suite(cut)
-    assert [entry.state for entry in suite.entries] == [SuiteState.COMPLETE] * 2
+    suite = read_batch(cut)
+    assert [entry.state for entry in suite.entries] == [RunState.COMPLETE] * 2
     assert [len(read_run(cut / entry.folder).manifest.attempts) for entry in suite.entries] == [1, 1]
 
 
@@ -86,7 +86,7 @@ def test_of_those_that_resume_a_batch_at_once_one_carries_it_out(tmp_path: Path)
     process.communicate()
     found = resumed_at_once(folder)
     assert sorted(one.exit_code for one in found) == [0, 8, 8, 8], found
-    assert [entry.state for entry in read_batch(folder).entries] == [SuiteState.COMPLETE] * 2
+    assert [entry.state for entry in read_batch(folder).entries] == [RunState.COMPLETE] * 2
 
 
 @pytest.mark.parametrize("left", [(), (CLAIM_NAME,), (".openpts-0123456789abcdef.new",)])
@@ -110,10 +110,10 @@ def test_a_suite_that_is_carried_out_is_left_alone_by_who_resumes_it(tmp_path: P
         "run", "all", TARGET, "--tests", "xsr", *QUICK, "--out", str(folder), cwd=tmp_path
     )
     until((folder / "1-xsr" / "run.db").exists, "the first test begins")
-    before = (folder / SUITE_NAME).read_bytes()
+    before = (folder / BATCH_NAME).read_bytes()
     error, _ = invoke("resume", folder)
     assert isinstance(error, RecordError)
     assert "is in use by" in str(error)
-    assert (folder / SUITE_NAME).read_bytes() == before
+    assert (folder / BATCH_NAME).read_bytes() == before
     process.communicate(timeout=180)
     assert process.returncode == 0

@@ -2,13 +2,15 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from msgspec.structs import replace
 
+from openpts.batch.in_turn import InTurn, SuitePart
 from openpts.cli.resume import resume
 from openpts.cli.suite import run_all
 from openpts.cli.verify import verify
@@ -23,17 +25,17 @@ from openpts.errors import (
 )
 from openpts.parameters.overrides import Given, conditions_of
 from openpts.procedures.registry import PTS
+from openpts.record.batch import Batch, read_batch, write_batch
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
-from openpts.record.suite import Suite, SuiteEntry, SuiteState, read_suite, write_suite
 from openpts.record.writer import RunWriter
 from openpts.runner.events import Event, Listener, StepsStarted
 from openpts.runner.order import Order
-from openpts.runner.suite import SuitePart, SuiteRunner
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.people import People
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.purpose import Purpose
+from tests.support.batches import suite_of
 from tests.support.oracle_presets import CAPACITY_BYTES, write_oracle
 
 FAST = [20_000.0]
@@ -49,15 +51,15 @@ def suite(folder: Path, *words: str) -> dict[str, Any]:
 
 
 def states(folder: Path) -> dict[str, str]:
-    return {entry.test: entry.state.value for entry in read_suite(folder).entries}
+    return {entry.test: entry.state.value for entry in read_batch(folder).entries}
 
 
 def test_every_test_has_a_folder_with_its_own_purge(tmp_path: Path) -> None:
     folder = tmp_path / "suite"
     found = suite(folder, f"sim:{write_oracle(tmp_path, FAST)}")
-    assert [entry["test"] for entry in found["entries"]] == list(PTS)
+    assert [entry["request"]["test_words"][0] for entry in found["entries"]] == list(PTS)
     assert set(states(folder).values()) == {"complete"}
-    for entry in read_suite(folder).entries:
+    for entry in read_batch(folder).entries:
         run = read_run(folder / entry.folder)
         assert run.manifest.state is RunState.COMPLETE
         assert run.manifest.conditions.test == entry.test
@@ -120,10 +122,10 @@ def test_the_checksums_of_a_suite_are_those_of_its_files_at_its_end(tmp_path: Pa
         verified = CliRunner().invoke(verify, [str(report)])
         assert verified.exit_code == 0, str(verified.exception)
         assert json.loads((report / "report-short.json").read_text())["style"] == "short"
-    assert [name.partition(".")[0] for name in read_suite(folder).reports] == ["report"] * 3 + [
+    assert [name.partition(".")[0] for name in read_batch(folder).reports] == ["report"] * 3 + [
         "report-short"
     ] * 3
-    for name in ("suite.json", "index.html", "1-iops/input/plan.toml", "2-lat/report.pdf"):
+    for name in ("batch.json", "index.html", "1-iops/input/plan.toml", "2-lat/report.pdf"):
         before = (folder / name).read_bytes()
         (folder / name).write_bytes(before + b" ")
         verified = CliRunner().invoke(verify, [str(folder)])
@@ -201,16 +203,16 @@ def test_a_drive_that_loses_data_in_power_cuts_fails_that_test_and_not_the_suite
     assert error.exit_code == 7
     assert states(folder) == {"powercut": "failed", "lat": "complete"}
     # cut off in the first, which no other process can go on with: what is behind it does
-    entries = read_suite(folder).entries
-    begun = replace(entries[0], state=SuiteState.RUNNING, reason=None)
-    write_suite(folder, replace(read_suite(folder), entries=(begun, *entries[1:]), ended_at=None))
+    entries = read_batch(folder).entries
+    begun = replace(entries[0], state=RunState.RUNNING, reason=None)
+    write_batch(folder, replace(read_batch(folder), entries=(begun, *entries[1:]), ended_at=None))
     writer = RunWriter.reopen(folder / "1-powercut")
     writer.update_manifest(state=RunState.RUNNING)
     writer.close()
     again = CliRunner().invoke(resume, [str(folder), "--no-report"])
     assert "1 of 2 tests failed: powercut: was cut off" in str(again.exception)
     assert states(folder) == {"powercut": "failed", "lat": "complete"}
-    assert "was cut off" in str(read_suite(folder).entries[0].reason)
+    assert "was cut off" in str(read_batch(folder).entries[0].reason)
 
 
 def test_without_keeping_going_the_first_failure_is_the_last(tmp_path: Path) -> None:
@@ -226,20 +228,7 @@ def test_a_purge_that_fails_ends_the_suite(tmp_path: Path) -> None:
     error = refused(folder, f"sim:{write_oracle(tmp_path, FAST, purge='lies')}", "--tests", "iops,hir")
     assert isinstance(error, PurgeError)
     assert states(folder) == {"iops": "failed", "hir": "waiting"}
-    assert read_suite(folder).ended_at is not None
-
-
-class Shown:
-    """A display that listens with what the test gives it."""
-
-    def __init__(self, listener: Listener) -> None:
-        self.listener = listener
-
-    def __enter__(self) -> Listener:
-        return self.listener
-
-    def __exit__(self, *_: object) -> None:
-        return None
+    assert read_batch(folder).ended_at is not None
 
 
 def phase(name: str, preset: Path) -> SuitePart:
@@ -259,16 +248,40 @@ def phase(name: str, preset: Path) -> SuitePart:
     return SuitePart(PTS[name], order)
 
 
-def runner(folder: Path, listener: Listener, told: list[Suite], reports: Sequence[str] = ()) -> SuiteRunner:
+class Noted(InTurn):
+    """Keeps each state of the suite that it publishes."""
+
+    def publish(self) -> None:
+        told.append(self.batch)
+        super().publish()
+
+
+told: list[Batch] = []
+
+
+def run_parts(
+    folder: Path,
+    preset: Path,
+    tests: Sequence[str],
+    listener: Listener = lambda _: None,
+    kind: type[InTurn] = Noted,
+    reports: Sequence[str] = (),
+) -> None:
     def report(_run_folder: Path) -> Sequence[str]:
         if not reports:
             raise ZeroDivisionError("a defect of a page")
         return reports
 
-    def display(_entry: SuiteEntry) -> Shown:
-        return Shown(listener)
-
-    return SuiteRunner(folder, Suite("sim:x", "PTS-E 2.0.1", (), "now"), display, told.append, report)
+    told.clear()
+    parts = [phase(name, preset) for name in tests]
+    entries = [part.entry(number) for number, part in enumerate(parts, start=1)]
+    kind(
+        folder=folder,
+        batch=suite_of(*entries, target="sim:x"),
+        parts=parts,
+        display=lambda _: nullcontext(listener),
+        report=report,
+    ).run()
 
 
 def test_ctrl_c_ends_the_suite_and_keeps_what_there_is(tmp_path: Path) -> None:
@@ -279,15 +292,13 @@ def test_ctrl_c_ends_the_suite_and_keeps_what_there_is(tmp_path: Path) -> None:
         if isinstance(event, StepsStarted) and event.apply.phase.value == "access_group":
             raise KeyboardInterrupt
 
-    told: list[Suite] = []
     preset = write_oracle(tmp_path, FAST)
-    running = runner(tmp_path, stop_in_the_second, told, ["report.json"])
     with pytest.raises(InterruptedRunError):
-        running.run([phase(name, preset) for name in ("hir", "xsr", "iops")])
+        run_parts(tmp_path, preset, ("hir", "xsr", "iops"), stop_in_the_second, reports=["report.json"])
     assert [entry.state for entry in told[-1].entries] == [
-        SuiteState.COMPLETE,
-        SuiteState.INTERRUPTED,
-        SuiteState.WAITING,
+        RunState.COMPLETE,
+        RunState.INTERRUPTED,
+        RunState.WAITING,
     ]
     assert told[-1].ended_at is not None
     assert told[-1].entries[0].reports == ("report.json",)
@@ -296,30 +307,27 @@ def test_ctrl_c_ends_the_suite_and_keeps_what_there_is(tmp_path: Path) -> None:
 
 
 def test_a_report_that_can_not_be_made_ends_nothing(tmp_path: Path) -> None:
-    told: list[Suite] = []
-    preset = write_oracle(tmp_path, FAST)
-    runner(tmp_path, lambda event: None, told).run([phase(name, preset) for name in ("xsr", "hir")])
-    assert [entry.state for entry in told[-1].entries] == [SuiteState.COMPLETE] * 2
+    run_parts(tmp_path, write_oracle(tmp_path, FAST), ("xsr", "hir"))
+    assert [entry.state for entry in told[-1].entries] == [RunState.COMPLETE] * 2
     assert told[-1].entries[0].report_reason == "ZeroDivisionError: a defect of a page"
 
 
-def test_an_index_that_has_no_room_meanwhile_ends_nothing(tmp_path: Path) -> None:
-    told: list[Suite] = []
+class NoRoom(Noted):
+    """A disk that is full while a test runs."""
 
-    def publish(suite: Suite) -> None:
-        told.append(suite)
-        if any(entry.state is SuiteState.RUNNING for entry in suite.entries):
+    def publish(self) -> None:
+        super().publish()
+        if any(entry.state is RunState.RUNNING for entry in self.batch.entries):
             raise RecordError("No space left on device")
 
-    subject = runner(tmp_path, lambda event: None, told, ["r"])
-    subject.publish = publish
-    subject.run([phase("xsr", write_oracle(tmp_path, FAST))])
-    assert [entry.state for entry in told[-1].entries] == [SuiteState.COMPLETE]
+
+def test_an_index_that_has_no_room_meanwhile_ends_nothing(tmp_path: Path) -> None:
+    run_parts(tmp_path, write_oracle(tmp_path, FAST), ["xsr"], kind=NoRoom, reports=["r"])
+    assert [entry.state for entry in told[-1].entries] == [RunState.COMPLETE]
 
 
 def test_the_suite_is_told_as_it_goes(tmp_path: Path) -> None:
-    told: list[Suite] = []
-    runner(tmp_path, lambda event: None, told, ["r"]).run([phase("xsr", write_oracle(tmp_path, FAST))])
+    run_parts(tmp_path, write_oracle(tmp_path, FAST), ["xsr"], reports=["r"])
     assert [suite.entries[0].state.value for suite in told] == [
         "waiting",
         "running",

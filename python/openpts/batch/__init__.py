@@ -1,4 +1,4 @@
-"""Several drives tested at once on one host: which ones, on what processors, limited by what.
+"""Several runs on this host: tests in turn on a drive, or drives side by side; which, and on what processors.
 
-Knows no test and no engine: each drive is tested by a process of its own.
+Of several drives each is tested by a process of its own, and nothing here knows the test.
 """

@@ -8,9 +8,9 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
 
-from openpts.batch.batch_runner import BatchEvent, DriveChanged
+from openpts.batch.side_by_side import BatchEvent, DriveChanged
 from openpts.record.batch import BatchEntry
-from openpts.record.suite import SuiteState
+from openpts.record.manifest import RunState
 
 
 class BatchMetrics(Collector):
@@ -32,7 +32,7 @@ class BatchMetrics(Collector):
         """Metrics of the runs that have begun, and how many drives are in which state."""
         drives = GaugeMetricFamily("openpts_batch_drives", "Drives of the batch by state.", labels=["state"])
         states = Counter(entry.state for entry in self._entries)
-        for state in SuiteState:
+        for state in RunState:
             drives.add_metric([state.value], states[state])
         families: dict[str, Metric] = {drives.name: drives}
         for entry in list(self._entries):

@@ -1,11 +1,10 @@
 """The option that names runs of a baseline, as shells expand them: ``--baseline old-*``."""
 
-from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
 
-from openpts.cli.help_order import Decorator
+from openpts.cli.options import PATH, option
 
 BASELINE: Final = "--baseline"
 
@@ -26,12 +25,7 @@ class WithBaseline(click.Command):
         return super().parse_args(ctx, [*spread, BASELINE] if args[-1:] == [BASELINE] else spread)
 
 
-def baseline_option(help_text: str) -> Decorator:
+def baseline_option(help_text: str) -> Any:
     """The option of a command that is one ``WithBaseline``."""
-    return click.option(
-        BASELINE,
-        metavar="RUN...",
-        multiple=True,
-        type=click.Path(path_type=Path),
-        help=f"{help_text}; all words up to the next option.",
-    )
+    text = f"{help_text}; all words up to the next option."
+    return option(f"{BASELINE} RUN...", text, PATH, name="baseline", multiple=True)

@@ -11,9 +11,10 @@ from typing import IO, Any, Final
 import click
 from msgspec.structs import replace as changed
 
-from openpts.batch.batch_runner import BatchEvent, BatchRunner, as_recorded, batch_claimed, new_batch
 from openpts.batch.chosen_drives import ChosenDrive, chosen_drives, refuse_any
+from openpts.batch.executor import batch_claimed
 from openpts.batch.named_drives import WrittenDrive, named_drives
+from openpts.batch.side_by_side import BatchEvent, SideBySide, as_recorded, new_batch
 from openpts.cli.background_listener import background_listener
 from openpts.cli.batch_display import batch_shown_on
 from openpts.cli.batch_outputs import OF_EACH_RUN, batch_outputs
@@ -25,7 +26,7 @@ from openpts.cli.parameter_options import own_words
 from openpts.cli.printed_document import print_document
 from openpts.cli.procedure_options import choices_of
 from openpts.cli.report import documents_on
-from openpts.cli.run import order_of
+from openpts.cli.run_order import order_of
 from openpts.device.block_device import BlockDevice, whole_drives
 from openpts.device.guard.consent import Consent
 from openpts.device.identity.drive_name import serial_number
@@ -37,9 +38,20 @@ from openpts.errors import (
     TargetError,
     UsageError,
 )
+from openpts.plugins import service
 from openpts.procedures.kit.procedure import Procedure
-from openpts.record.batch import DONE, Batch, BatchEntry, counts_text, is_batch, read_batch, write_batch
-from openpts.record.suite import INDEX_NAME, SuiteState
+from openpts.record.batch import (
+    DONE,
+    INDEX_NAME,
+    Batch,
+    BatchEntry,
+    Suite,
+    batch_file,
+    counts_text,
+    read_batch,
+    write_batch,
+)
+from openpts.record.manifest import RunState
 from openpts.record.writer import RunWriter
 from openpts.report.batch_index import write_batch_index
 from openpts.system_files import SystemRoots
@@ -60,8 +72,9 @@ _OF_THE_BATCH: Final = (
 
 
 class BatchDocument(Document, frozen=True, kw_only=True, tag="openpts.batch/1"):
-    """The runs of a batch, as in batch.json."""
+    """The runs of a batch in ``folder``, as in batch.json; ``suite`` is of several tests on one drive."""
 
+    folder: str
     batch_id: str
     command_line: tuple[str, ...]
     started_at: str
@@ -71,6 +84,9 @@ class BatchDocument(Document, frozen=True, kw_only=True, tag="openpts.batch/1"):
     host_limits: tuple[str, ...]
     memory: MemoryBandwidth | None
     entries: tuple[BatchEntry, ...]
+    suite: Suite | None
+    reports: tuple[str, ...]
+    report_reason: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +126,7 @@ def run_several(test: Procedure, words: BatchWords, options: dict[str, Any], lim
     out: Path | None = options["out"]
     folder = out or Path("openpts-runs") / f"batch-{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{test.name}"
     RunWriter.check_free(folder)
-    runner = BatchRunner(folder, batch, tune=order.scenario if order.tune else None)
+    runner = SideBySide(folder=folder, batch=batch, tune=order.scenario if order.tune else None)
     _carry_out(runner, stream, as_json=words.as_json, no_report=words.no_report)
 
 
@@ -140,12 +156,12 @@ def print_prospect(targets: Sequence[str], stream: IO[str]) -> None:
     chosen = chosen_drives(named_drives(targets, None, SystemRoots()), Consent(), (), (), SystemRoots())
     _print_drives(chosen, stream)
     located = [one for one in chosen if one.drive is not None]
-    runner = BatchRunner(Path(), new_batch([one.request(("",)) for one in located]))
+    runner = SideBySide(folder=Path(), batch=new_batch([one.request(("",)) for one in located]))
     runner.locate(measured=False)
     _print_host(runner, stream)
 
 
-def _print_host(runner: BatchRunner, stream: IO[str]) -> None:
+def _print_host(runner: SideBySide, stream: IO[str]) -> None:
     if runner.shares is not None:
         for line in runner.shares.words():
             click.echo(line, file=stream)
@@ -155,7 +171,7 @@ def _print_host(runner: BatchRunner, stream: IO[str]) -> None:
         click.echo(f"memory: {runner.batch.memory}", file=stream)
 
 
-def _carry_out(runner: BatchRunner, stream: IO[str], *, as_json: bool, no_report: bool) -> None:
+def _carry_out(runner: SideBySide, stream: IO[str], *, as_json: bool, no_report: bool) -> None:
     runner.report = None if no_report else documents_on
     runner.locate(measured=True)
     _print_host(runner, stream)
@@ -171,7 +187,7 @@ def _carry_out(runner: BatchRunner, stream: IO[str], *, as_json: bool, no_report
 
             runner.listener = on_event
             batch = runner.run()
-        if not no_report and sum(entry.state is SuiteState.COMPLETE for entry in batch.entries) > 1:
+        if not no_report and sum(entry.state is RunState.COMPLETE for entry in batch.entries) > 1:
             _print_population(runner.folder, stream)
     except KeyboardInterrupt:
         if all(entry.state in DONE for entry in runner.batch.entries):
@@ -180,10 +196,10 @@ def _carry_out(runner: BatchRunner, stream: IO[str], *, as_json: bool, no_report
             ) from None
         raise
     finally:
-        if is_batch(runner.folder):
+        if batch_file(runner.folder):
             write_batch_index(runner.folder, runner.batch)
     if as_json:
-        print_document(BatchDocument.of(batch))
+        print_document(BatchDocument.of(batch, folder=str(runner.folder)))
     index = runner.folder / INDEX_NAME
     click.echo(f"{counts_text(batch.entries)}\nindex: {index}", file=stream)
     _end(batch, runner.folder, stopped=runner.stopped)
@@ -191,10 +207,11 @@ def _carry_out(runner: BatchRunner, stream: IO[str], *, as_json: bool, no_report
 
 def _print_population(folder: Path, stream: IO[str]) -> None:
     """Make the report on all drives together, and say where it is, or why there is none."""
-    from openpts_many.cli.population import population_of_batch  # noqa: PLC0415 large, and needed at the end
-
+    population_of = service("population")
+    if population_of is None:
+        return
     try:
-        written = population_of_batch(folder, folder)
+        written = population_of(folder, folder)
     except OpenptsError as error:  # the runs and their reports count more
         click.echo(f"no population: {error}", file=stream)
     else:
@@ -205,7 +222,7 @@ def _end(batch: Batch, folder: Path, *, stopped: bool) -> None:
     """Raises the error whose exit code the drives' runs ended with, RunFailedError if there are several."""
     if stopped:
         raise InterruptedRunError(f"stopped by the operator: `openpts resume {folder}` goes on")
-    failed = [entry for entry in batch.entries if entry.exit_code or entry.state is not SuiteState.COMPLETE]
+    failed = [entry for entry in batch.entries if entry.exit_code or entry.state is not RunState.COMPLETE]
     if not failed:
         return
     codes = {entry.exit_code for entry in failed}
@@ -245,14 +262,14 @@ def resume_batch(
 
 def _what_is_left(
     folder: Path, agreed: dict[str, Any], accepted: Mapping[str, bool], roots: SystemRoots, stream: IO[str]
-) -> BatchRunner:
+) -> SideBySide:
     """What carries out the drives that are not done. Raises RecordError if none is left."""
     batch = read_batch(folder)
     entries = [as_recorded(folder, entry) for entry in batch.entries]
     left = [index for index, entry in enumerate(entries) if entry.state not in DONE]
     if not left:
         write_batch(folder, changed(batch, entries=tuple(entries)))
-        failed = [folder / entry.folder for entry in entries if entry.state is SuiteState.FAILED]
+        failed = [folder / entry.folder for entry in entries if entry.state is RunState.FAILED]
         alone = f"; a run that failed is resumed alone: `openpts resume {failed[0]}`" if failed else ""
         raise RecordError(f"{folder} has come to its end: no drive is left to resume{alone}")
     requests = [entries[index].request for index in left]
@@ -263,11 +280,11 @@ def _what_is_left(
     chosen = _chosen(named, agreed, roots, stream)
     for index, one, before in zip(left, chosen, requests, strict=True):
         request = changed(before, target=one.name)
-        entries[index] = changed(entries[index], request=request, state=SuiteState.WAITING)
+        entries[index] = changed(entries[index], request=request, state=RunState.WAITING)
     given = {**accepted, **{name: agreed[name] for name in ("erase_signatures", "overwrite_file")}}
     words = tuple(f"--{name.replace('_', '-')}" for name, said in given.items() if said)
     batch = changed(batch, entries=tuple(entries), ended_at=None)
-    return BatchRunner(folder, batch, resume_words=words)
+    return SideBySide(folder=folder, batch=batch, resume_words=words)
 
 
 def _where_now(entry: BatchEntry, roots: SystemRoots) -> str | None:

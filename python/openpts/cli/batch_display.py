@@ -11,12 +11,12 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from openpts.batch.batch_runner import BatchEvent, BatchListener, DriveChanged
+from openpts.batch.side_by_side import BatchEvent, BatchListener, DriveChanged
 from openpts.cli.console import VisibleConsole, table_of
 from openpts.cli.log_lines import host_limit_text
 from openpts.cli.terminal import can_be_drawn_over
 from openpts.record.batch import Batch, BatchEntry, counts_text
-from openpts.record.suite import SuiteState
+from openpts.record.manifest import RunState
 from openpts.runner import event_lines as lines
 from openpts.runner.event_lines import EventLine
 from openpts.units import MB
@@ -28,11 +28,11 @@ _WIDE: Final = 110
 _VERY_WIDE: Final = 150
 _LINES_AROUND: Final = 5
 _STYLES: Final = {
-    SuiteState.RUNNING: "bold",
-    SuiteState.FAILED: "red",
-    SuiteState.REFUSED: "red",
-    SuiteState.INTERRUPTED: "yellow",
-    SuiteState.COMPLETE: "green",
+    RunState.RUNNING: "bold",
+    RunState.FAILED: "red",
+    RunState.REFUSED: "red",
+    RunState.INTERRUPTED: "yellow",
+    RunState.COMPLETE: "green",
 }
 """In the order in which drives are shown where not all have room."""
 
@@ -55,7 +55,7 @@ class DriveRow:
         """Take in what became of the run; what of it is news, in words."""
         before, self.entry = self.entry, entry
         if before.state is not entry.state:
-            if entry.state is SuiteState.RUNNING:
+            if entry.state is RunState.RUNNING:
                 words = [
                     f"begins {entry.request.test_words[0]} on {entry.request.target or f'slot {entry.slot}'}",
                     entry.request.labels.get("condition", ""),
@@ -110,7 +110,7 @@ class DriveRow:
     @property
     def done(self) -> str:
         """The share of the longest plan's steps; empty before the run has a plan."""
-        if self.entry.state is SuiteState.COMPLETE:
+        if self.entry.state is RunState.COMPLETE:
             return "100 %"
         share = min(1.0, self.steps / self.planned_steps) if self.planned_steps else None
         return "" if share is None else f"{share:.0%}".replace("%", " %")
@@ -190,7 +190,7 @@ class BatchDisplay:
 
 
 def _urgency(row: DriveRow) -> int:
-    order = [state for state in _STYLES if state is not SuiteState.COMPLETE]
+    order = [state for state in _STYLES if state is not RunState.COMPLETE]
     return order.index(row.entry.state) if row.entry.state in order else len(order)
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from openpts.batch.batch_runner import BatchEvent, BatchListener, DriveOutput
+from openpts.batch.side_by_side import BatchEvent, BatchListener, DriveOutput
 from openpts.cli.background_listener import background_listener
 from openpts.cli.live_outputs import (
     EVENTS,
@@ -18,9 +18,9 @@ from openpts.cli.live_outputs import (
     opened_output,
 )
 from openpts.errors import UsageError
+from openpts.plugins import service
 from openpts.record.batch import BatchEntry
 from openpts.temporary_folder import temporary_folder
-from openpts_line.outputs import published_metrics
 
 OF_EACH_RUN: Final = (EVENTS, OCP_DIAG, METRICS)
 """Options that a batch does not pass on as they are."""
@@ -87,7 +87,7 @@ def _metrics(
 
     folder = held.enter_context(temporary_folder("metrics"))
     metrics = BatchMetrics(folder, entries)
-    renew = held.enter_context(published_metrics(place, metrics))
+    renew = held.enter_context(service("published-metrics")(place, metrics))
     words.append(lambda entry: (METRICS, str(metrics.file_of(entry))))
 
     def on_event(event: BatchEvent) -> None:

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from openpts.cli.console import table_console
+from openpts.cli.options import PATH, argument, flag, option, with_options
 from openpts.cli.printed_document import print_document
 from openpts.conformance.catalogue import SECTION_TITLES, Level
 from openpts.conformance.conformance import Conformance, conformance_of, count_line, counts_by_level
@@ -189,27 +190,28 @@ def _guided(run: Run, guide: str, statuses: Container[Status], *, as_json: bool)
 
 
 @click.command("conformance")
-@click.argument("named", metavar="RUN", type=click.Path(path_type=Path))
-@click.option(
-    "--only",
-    type=click.Choice(list(_STATUS_WORDS)),
-    multiple=True,
-    help="Show requirements of this status; may be repeated. [default: all but not applicable]",
-)
-@click.option(
-    "--level",
-    type=click.Choice([level.value for level in Level]),
-    multiple=True,
-    help="Show requirements of this level; may be repeated.",
-)
-@click.option(
-    "--guide",
-    type=click.Choice(list(GUIDES)),
-    help="Show what the run shows of a guide's requirements instead; they count in no report.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@with_options
 def conformance_command(
-    named: Path, only: tuple[str, ...], level: tuple[str, ...], guide: str | None, as_json: bool
+    *,
+    named: Path = argument("RUN", PATH),
+    only: tuple[str, ...] = option(
+        "",
+        "Show requirements of this status; may be repeated. [default: all but not applicable]",
+        click.Choice(list(_STATUS_WORDS)),
+        multiple=True,
+    ),
+    level: tuple[str, ...] = option(
+        "",
+        "Show requirements of this level; may be repeated.",
+        click.Choice([level.value for level in Level]),
+        multiple=True,
+    ),
+    guide: str | None = option(
+        "",
+        "Show what the run shows of a guide's requirements instead; they count in no report.",
+        click.Choice(list(GUIDES)),
+    ),
+    as_json: bool = flag("Print one JSON object.", name="--json"),
 ) -> None:
     """Check a run against every requirement of the specification, from its folder alone.
 

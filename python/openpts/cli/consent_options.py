@@ -1,12 +1,11 @@
 """The operator's consent to lose what is on one target, and to go on with a run, as options."""
 
-from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import click
-
-from openpts.cli.help_order import together
+from openpts.cli.help_order import Decorator, together
+from openpts.cli.options import PATH, flag, group, option
 from openpts.device.guard.consent import Consent
 from openpts.errors import UsageError
 
@@ -20,61 +19,60 @@ _NAMES: Final = (
     "confirm_namespace",
 )
 
-CONFIRM_NAMESPACE: Final[Callable[[Any], Any]] = click.option(
-    "--confirm-namespace",
+CONFIRM_NAMESPACE: Final = option(
+    "--confirm-namespace PATH",
+    "Confirm that a purge also erases this other namespace of the drive; may be repeated.",
+    PATH,
     multiple=True,
-    metavar="PATH",
-    type=click.Path(path_type=Path),
-    help="Confirm that a purge also erases this other namespace of the drive; may be repeated.",
 )
 """For commands that purge."""
 
 _SERIAL_HELP: Final = "Confirm the drive by its serial number"
 _PATH_HELP: Final = "Confirm the device by its path, if its serial number is missing or not unique"
-_TO_ERASE: Final[tuple[Callable[[Any], Any], ...]] = (
-    click.option("--erase-signatures", is_flag=True, help="Erase partition tables and file systems found."),
-    click.option("--overwrite-file", is_flag=True, help="Overwrite a file that openpts did not create."),
-)
+_ERASE: Final = flag("Erase partition tables and file systems found.", name="--erase-signatures")
+_OVERWRITE: Final = flag("Overwrite a file that openpts did not create.", name="--overwrite-file")
 
-CONSENT_OPTIONS: Final[tuple[Callable[[Any], Any], ...]] = (
-    click.option("--confirm-serial", metavar="SERIAL", help=f"{_SERIAL_HELP}."),
-    click.option("--confirm-device-path", metavar="PATH", help=f"{_PATH_HELP}."),
-    *_TO_ERASE,
-)
+
+@dataclass(frozen=True, slots=True)
+class ConsentOfOne(Consent):
+    """The consent of a command on one target."""
+
+    confirm_serial: str | None = option("SERIAL", f"{_SERIAL_HELP}.")
+    confirm_device_path: str | None = option("PATH", f"{_PATH_HELP}.")
+    erase_signatures: bool = _ERASE
+    overwrite_file: bool = _OVERWRITE
+
+
+CONSENT_OPTIONS: Final[tuple[Decorator, ...]] = (group(ConsentOfOne),)
 """For commands on one target."""
 
-CONSENT_OPTIONS_OF_SEVERAL: Final[tuple[Callable[[Any], Any], ...]] = (
-    click.option(
-        "--confirm-serial",
-        "confirm_serials",
-        metavar="SERIAL",
+CONSENT_OPTIONS_OF_SEVERAL: Final[tuple[Decorator, ...]] = (
+    option(
+        "--confirm-serial SERIAL",
+        f"{_SERIAL_HELP}; repeat for each of several.",
+        name="confirm_serials",
         multiple=True,
-        help=f"{_SERIAL_HELP}; repeat for each of several.",
     ),
-    click.option(
-        "--confirm-device-path",
-        "confirm_device_paths",
-        metavar="PATH",
+    option(
+        "--confirm-device-path PATH",
+        f"{_PATH_HELP}; repeat for each.",
+        name="confirm_device_paths",
         multiple=True,
-        help=f"{_PATH_HELP}; repeat for each.",
     ),
-    *_TO_ERASE,
+    _ERASE,
+    _OVERWRITE,
 )
 """For commands that also take several."""
 
 ACCEPT_OPTIONS: Final = together(
-    click.option(
-        "--accept-interruption",
-        is_flag=True,
-        help="Go on with the round that was cut off, not with the purge before it; entered in the ledger.",
+    flag(
+        "Go on with the round that was cut off, not with the purge before it; entered in the ledger.",
+        name="--accept-interruption",
     ),
-    click.option(
-        "--accept-other-host", is_flag=True, help="Continue on another host; entered in the ledger."
-    ),
-    click.option(
-        "--accept-other-version",
-        is_flag=True,
-        help="Continue with another version of openpts or of the kernel; entered in the ledger.",
+    flag("Continue on another host; entered in the ledger.", name="--accept-other-host"),
+    flag(
+        "Continue with another version of openpts or of the kernel; entered in the ledger.",
+        name="--accept-other-version",
     ),
 )
 """For commands that resume."""

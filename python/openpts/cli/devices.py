@@ -12,6 +12,7 @@ from msgspec import Struct
 from openpts.cli.console import table_console
 from openpts.cli.devices_table import print_details, print_table
 from openpts.cli.guard_verdict import SafetyVerdict
+from openpts.cli.options import argument, flag, option, with_options
 from openpts.cli.printed_document import print_document
 from openpts.device.block_device import BlockDevice
 from openpts.device.listing.discovery import PATIENCE_S, list_device, list_devices
@@ -86,18 +87,18 @@ class DeviceList(Document, frozen=True, kw_only=True, tag="openpts.devices/1"):
 
 
 @click.command()
-@click.argument("node", required=False, metavar="[NODE]")
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON object; docs/devices.md describes it.")
-@click.option(
-    "--patience",
-    "patience_s",
-    type=click.FloatRange(min=0.1),
-    default=PATIENCE_S,
-    show_default=True,
-    metavar="SECONDS",
-    help="How long to wait for the drives, all of them together; one that hangs costs its own line.",
-)
-def devices(node: str | None, as_json: bool, patience_s: float) -> None:
+@with_options
+def devices(
+    *,
+    node: str | None = argument("[NODE]", required=False),
+    as_json: bool = flag("Print a JSON object; docs/devices.md describes it.", name="--json"),
+    patience_s: float = option(
+        "--patience SECONDS",
+        "How long to wait for the drives, all of them together; one that hangs costs its own line.",
+        click.FloatRange(min=0.1),
+        default=PATIENCE_S,
+    ),
+) -> None:
     """List the drives of this machine, and why one cannot be tested.
 
     With NODE, such as /dev/nvme0n1, print all that is known of one drive and the source of each fact. Nothing

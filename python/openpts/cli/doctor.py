@@ -16,6 +16,7 @@ from openpts.advice.advice import Grade
 from openpts.advice.table import ADVICE_OF
 from openpts.cli.console import table_console
 from openpts.cli.first_pages import FirstPages
+from openpts.cli.options import argument, flag, option, with_options
 from openpts.cli.printed_document import print_document
 from openpts.errors import OpenptsError, UsageError
 from openpts.journal import Journal
@@ -291,29 +292,20 @@ _PIPE_COLUMNS = 120
 
 
 @click.command()
-@click.argument("target", required=False)
-@click.option(
-    "--for",
-    "scenario_word",
-    type=click.Choice([scenario.value for scenario in Scenario]),
-    default=Scenario.SYNTHETIC.value,
-    show_default=True,
-    help="Judge the settings for measuring the drive alone, or a machine as its users have it.",
-)
-@click.option(
-    "--apply", "to_apply", is_flag=True, help="Change the settings that can be changed, until --restore."
-)
-@click.option("--restore", "to_restore", is_flag=True, help="Restore all settings that openpts changed.")
-@click.option("--all", "in_full", is_flag=True, help="Show good settings in full as well.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@with_options
 def doctor(
-    target: str | None,
-    scenario_word: str,
     *,
-    to_apply: bool,
-    to_restore: bool,
-    in_full: bool,
-    as_json: bool,
+    target: str | None = argument(required=False),
+    scenario_word: str = option(
+        "--for",
+        "Judge the settings for measuring the drive alone, or a machine as its users have it.",
+        click.Choice([scenario.value for scenario in Scenario]),
+        default=Scenario.SYNTHETIC.value,
+    ),
+    to_apply: bool = flag("Change the settings that can be changed, until --restore.", name="--apply"),
+    to_restore: bool = flag("Restore all settings that openpts changed.", name="--restore"),
+    in_full: bool = flag("Show good settings in full as well.", name="--all"),
+    as_json: bool = flag("Print one JSON object.", name="--json"),
 ) -> None:
     """Show which settings of this machine affect results, and those of TARGET if it is given.
 

@@ -10,6 +10,7 @@ import click
 from openpts.cli.baseline_option import BASELINE, baseline_option
 from openpts.cli.help_order import Decorator
 from openpts.cli.live_outputs import publish
+from openpts.cli.options import flag
 from openpts.cli.report import print_figures, print_paths, reports_on
 from openpts.cli.terminal import wrapped
 from openpts.errors import LimitError, NotSteadyError, NoVerdictError, RunFailedError, UsageError
@@ -59,14 +60,8 @@ def _file_option(names: tuple[str, ...]) -> Decorator:
 
 _OTHER_OPTIONS: Final = (
     baseline_option("Finished runs, or suites, that relative limits such as '>= -3 %' are held against"),
-    click.option(
-        "--stop-on-fail",
-        is_flag=True,
-        help="With a limits file, end the run as soon as a limit can't be kept.",
-    ),
-    click.option(
-        "--require-steady", is_flag=True, help="End with exit code 14 if steady state was not reached."
-    ),
+    flag("With a limits file, end the run as soon as a limit can't be kept.", name="--stop-on-fail"),
+    flag("End with exit code 14 if steady state was not reached.", name="--require-steady"),
 )
 
 
@@ -154,14 +149,7 @@ class StopOnFail:
             raise LimitError(f"stopped at a limit: {self._failed}")
 
 
-def end_run(
-    test: Procedure,
-    folder: Path,
-    stream: IO[str],
-    *,
-    no_report: bool,
-    as_json: bool,
-) -> None:
+def end_run(test: Procedure, folder: Path, stream: IO[str], *, no_report: bool, as_json: bool) -> None:
     """Report on a finished run and say what became of it, as one JSON object where that was asked for.
 
     Raises RunFailedError for a drive that lost data or failed a limit, and where no verdict was possible.

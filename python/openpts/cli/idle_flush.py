@@ -1,6 +1,5 @@
 """`openpts idle-flush`: leave a drive alone until its background work is done."""
 
-from collections.abc import Callable
 from typing import Any, Final, Self
 
 import click
@@ -8,6 +7,7 @@ from msgspec import Struct
 
 from openpts.analysis.settling import Look, Settling
 from openpts.cli.number_types import FiniteRange
+from openpts.cli.options import argument, flag, option, with_options
 from openpts.cli.printed_document import print_document
 from openpts.errors import NotSettledError, UsageError
 from openpts.fields import readers
@@ -61,33 +61,30 @@ class IdleFlushDocument(Document, frozen=True, kw_only=True, tag="openpts.idle-f
     looks: tuple[ListedLook, ...]
 
 
-def _minutes(option: str, default_ns: int, text: str) -> Callable[[Any], Any]:
-    return click.option(
-        option,
-        type=FiniteRange(0, 100_000, min_open=True),
-        default=default_ns / _MINUTE_NS,
-        show_default=True,
-        metavar="MINUTES",
-        help=text,
-    )
+def _minutes(default_ns: int, text: str) -> Any:
+    limits = FiniteRange(0, 100_000, min_open=True)
+    return option("MINUTES", text, limits, default=default_ns / _MINUTE_NS)
 
 
 @click.command("idle-flush")
-@click.argument("target")
-@_minutes("--longest", _STANDARD.longest_ns, "Wait at most this long.")
-@_minutes("--least", _STANDARD.least_ns, "Wait at least this long.")
-@_minutes("--look", _STANDARD.look_ns, "Idle time between two looks.")
-@click.option(
-    "--probe",
-    type=FiniteRange(0.01, 60),
-    default=_STANDARD.probe_ns / NS_PER_S,
-    show_default=True,
-    metavar="SECONDS",
-    help="Length of a look: single 4 KiB reads at random, one at a time.",
-)
-@click.option("--range", "active_range", default="100", metavar="START:END", help="Part of the LBAs read.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object; the log goes to stderr.")
-def idle_flush(target: str, as_json: bool, active_range: str, **times: float) -> int:
+@with_options
+def idle_flush(
+    *,
+    target: str = argument(),
+    longest: float = _minutes(_STANDARD.longest_ns, "Wait at most this long."),
+    least: float = _minutes(_STANDARD.least_ns, "Wait at least this long."),
+    look: float = _minutes(_STANDARD.look_ns, "Idle time between two looks."),
+    probe: float = option(
+        "SECONDS",
+        "Length of a look: single 4 KiB reads at random, one at a time.",
+        FiniteRange(0.01, 60),
+        default=_STANDARD.probe_ns / NS_PER_S,
+    ),
+    active_range: str = option(
+        "--range START:END", "Part of the LBAs read.", default="100", show_default=False
+    ),
+    as_json: bool = flag("Print one JSON object; the log goes to stderr.", name="--json"),
+) -> int:
     """Wait until the background work of TARGET is done. Only reads; needs no consent.
 
     A drive with a fast cache (SLC) moves data out of it in the background when it is idle. No standard
@@ -97,7 +94,7 @@ def idle_flush(target: str, as_json: bool, active_range: str, **times: float) ->
     evenly for long seems settled too early: set --least for it. Exits with 9 if the drive has not settled in
     time.
     """
-    rule = _rule(times)
+    rule = _rule(longest, least, look, probe)
     order = SettlingOrder(target, rule, readers.active_range("--range", active_range))
     started: list[SettlingStarted] = []
     looks: list[ListedLook] = []
@@ -133,17 +130,17 @@ def idle_flush(target: str, as_json: bool, active_range: str, **times: float) ->
     return 0 if course.last.settled else NotSettledError.exit_code
 
 
-def _rule(times: dict[str, float]) -> SettlingRule:
+def _rule(longest: float, least: float, look: float, probe: float) -> SettlingRule:
     rule = SettlingRule(
-        look_ns=round(times["look"] * _MINUTE_NS),
-        probe_ns=round(times["probe"] * NS_PER_S),
-        least_ns=round(times["least"] * _MINUTE_NS),
-        longest_ns=round(times["longest"] * _MINUTE_NS),
+        look_ns=round(look * _MINUTE_NS),
+        probe_ns=round(probe * NS_PER_S),
+        least_ns=round(least * _MINUTE_NS),
+        longest_ns=round(longest * _MINUTE_NS),
     )
     if rule.longest_ns < max(rule.least_ns, rule.looks * rule.look_ns):
         raise UsageError(
-            f"--longest {times['longest']:g} min is over before --least {times['least']:g} min and "
-            f"{rule.looks} looks, {times['look']:g} min apart, are done"
+            f"--longest {longest:g} min is over before --least {least:g} min and "
+            f"{rule.looks} looks, {look:g} min apart, are done"
         )
     return rule
 

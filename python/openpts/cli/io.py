@@ -1,26 +1,18 @@
 """`openpts io`: one stimulus on one or several targets, measured at once."""
 
-import os
 import secrets
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, TypeVar
 
 import click
 
 from openpts.cli.io_display import following
-from openpts.cli.io_engine import EngineArgs
-from openpts.cli.io_options import StopArgs, io_options
+from openpts.cli.io_engine import NUMA
+from openpts.cli.io_options import IoWords
 from openpts.cli.io_result import MeasurementResults
 from openpts.cli.io_spellings import in_own_words
-from openpts.cli.io_stimulus import PACINGS, PLACEMENTS, StimulusWords
-from openpts.device.block_device import BlockDevice
+from openpts.cli.options import flag, group, with_options
 from openpts.device.guard.consent import Consent
-from openpts.device.identity.drive_name import serial_number
-from openpts.device.targets.simulated_target import names_simulated
-from openpts.device.targets.target import FileTarget, parse_target
 from openpts.errors import InterruptedRunError, RecordError, RunFailedError, UsageError, failing_as
 from openpts.plugins import service
 from openpts.runner.measure import MeasurementEvent, MeasurementListener, MeasurementOrder, alone, measure
@@ -30,46 +22,15 @@ from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.translation import Translation
 
 
-@dataclass(frozen=True, slots=True)
-class ConsentArgs:
-    """The options as given, of all targets together."""
-
-    serials: tuple[str, ...] = ()
-    device_paths: tuple[str, ...] = ()
-    overwrite_file: bool = False
-    erase_signatures: bool = False
-
-    def for_target(self, target: str, roots: SystemRoots) -> Consent:
-        """The words for one target; the guard compares them with the drive that it opens.
-
-        Raises TargetError and UsageError as parse_target does.
-        """
-        if names_simulated(target):
-            return Consent()  # no user's data
-        parsed = parse_target(target)
-        if isinstance(parsed, FileTarget):
-            return Consent(overwrite_file=self.overwrite_file)
-        serial = serial_number(BlockDevice.of_node(parsed.path, roots)).value
-        names = {str(parsed.path), os.path.realpath(parsed.path)}
-        return Consent(
-            confirm_serial=_own_word(self.serials, {serial}),
-            confirm_device_path=_own_word(self.device_paths, names),
-            erase_signatures=self.erase_signatures,
-        )
-
-
-def _own_word(words: tuple[str, ...], names: set[str | None] | set[str]) -> str | None:
-    """The word that is one of the names, or else the first, so that the guard can say what it is not."""
-    return next((word for word in words if word in names), words[0] if words else None)
-
-
-Words = TypeVar("Words", StimulusWords, StopArgs, EngineArgs, ConsentArgs)
-
-
 @click.command()
 @click.argument("targets", nargs=-1, required=True, metavar="TARGET...")
-@io_options
-def io(targets: tuple[str, ...], as_json: bool, print_fio: bool = False, **options: Any) -> int:
+@with_options
+def io(
+    targets: tuple[str, ...],
+    *,
+    words: IoWords = group(IoWords),
+    as_json: bool = flag("Print one JSON object; the log goes to stderr.", name="--json"),
+) -> int:
     """Measure one stimulus, or the jobs of a fio job file, with every I/O timed. Only reads by default.
 
     TARGET is a drive such as /dev/nvme0n1, a file as file:PATH, or a simulated drive, new each time, as
@@ -78,11 +39,11 @@ def io(targets: tuple[str, ...], as_json: bool, print_fio: bool = False, **optio
     same consent as a test, and file:PATH?size=SIZE creates a new scratch file. The first stop rule that
     applies ends the measurement.
     """
-    if print_fio:
-        return _print_fio(targets, options)
+    orders = orders_of(targets, words)
+    if words.fio is not None and words.fio.print_fio:
+        return _print_fio(orders)
     results = MeasurementResults()
-    orders = orders_of(targets, options)
-    _make_capture_folder(options["capture"], targets)
+    _make_capture_folder(words.engine.capture, targets)
     stream = sys.stderr if as_json else sys.stdout
     with following(stream, orders[0].options.interval_ns, len(orders)) as show:
 
@@ -90,29 +51,27 @@ def io(targets: tuple[str, ...], as_json: bool, print_fio: bool = False, **optio
             results.on_event(event)
             show(event)
 
-        interrupted = options["alone"] and _measured_alone(orders, show, results)
+        interrupted = words.engine.alone and _measured_alone(orders, show, results)
         if not interrupted:
             interrupted = _measured(orders, on_event, results)
     results.print(sys.stdout, as_json=as_json)
     return _ending(results, interrupted=interrupted)
 
 
-def orders_of(targets: tuple[str, ...], options: Mapping[str, Any]) -> list[MeasurementOrder]:
+def orders_of(targets: tuple[str, ...], words: IoWords) -> list[MeasurementOrder]:
     """What the options ask for, once for each target. Raises UsageError where they make no sense."""
     if len(set(targets)) < len(targets):
         raise UsageError("a target is given twice: two engines on one target would disturb each other")
-    engine = _words(EngineArgs, options)
-    engine_options = engine.options()
-    loads = _loads(targets, options, engine_options.interval_ns)
-    consent = _words(ConsentArgs, options)
-    seed = secrets.randbits(63) if options["seed"] is None else options["seed"]
+    options = words.engine.options()
+    loads = _loads(targets, words, options.interval_ns)
+    seed = secrets.randbits(63) if words.engine.seed is None else words.engine.seed
     return [
         MeasurementOrder(
             target=target,
             steps=load.steps,
-            options=engine_options,
-            consent=consent.for_target(target, SystemRoots()) if load.changes_target else Consent(),
-            pin_to_node=engine.pin_to_node,
+            options=options,
+            consent=words.consent.for_target(target, SystemRoots()) if load.changes_target else Consent(),
+            pin_to_node=words.engine.cpus == NUMA,
             seed=seed,
             notes=load.notes,
         )
@@ -120,40 +79,30 @@ def orders_of(targets: tuple[str, ...], options: Mapping[str, Any]) -> list[Meas
     ]
 
 
-def _loads(targets: tuple[str, ...], options: Mapping[str, Any], interval_ns: int) -> list[Translation]:
+def _loads(targets: tuple[str, ...], words: IoWords, interval_ns: int) -> list[Translation]:
     """The steps for each target: those of a job file, or one of the stimulus that the options describe."""
-    if options.get("fio_job") is not None:
-        loads: list[Translation] = [service("fio-jobs").translation(target, options) for target in targets]
+    captured, fio = words.engine.capture is not None, words.fio
+    if fio is not None and fio.fio_job is not None:
+        translation = service("fio-jobs").translation
+        loads: list[Translation] = [
+            translation(target, fio.fio_job, fio.fio_values, captured=captured) for target in targets
+        ]
         for text in loads[0].ignored:
             click.echo(f"openpts: ignored: {text}", err=True)
         return loads
-    if options.get("fio_values"):
+    if fio is not None and fio.fio_values:
         raise UsageError("--fio-value applies to --fio, which is missing")
-    own = in_own_words(options)
-    stimulus = _words(
-        StimulusWords,
-        own,
-        placements={option: own[option.removeprefix("--")] for option in PLACEMENTS},
-        pacings={option: own[option.removeprefix("--")] for option in PACINGS},
-    ).stimulus()
-    stop = _words(StopArgs, own).rule(interval_ns)
-    captured = options["capture"] is not None
-    step = Step.of(stimulus, stop, round(options["ramp"] * NS_PER_S), capture=captured)
+    load = in_own_words(words.load)
+    step = Step.of(load.stimulus(), load.stop(interval_ns), round(load.ramp * NS_PER_S), capture=captured)
     return [Translation((step,), (), ())] * len(targets)
 
 
-def _words(kind: type[Words], options: Mapping[str, Any], **others: Any) -> Words:
-    names = {field.name for field in fields(kind)} & options.keys()
-    return kind(**{name: options[name] for name in names}, **others)
-
-
-def _print_fio(targets: tuple[str, ...], options: Mapping[str, Any]) -> int:
+def _print_fio(orders: list[MeasurementOrder]) -> int:
     """Print the load as a job file instead of measuring it."""
-    if len(targets) > 1:
+    if len(orders) > 1:
         raise UsageError("--print-fio writes the job file of one target: name one")
-    (order,) = orders_of(targets, options)
-    text = service("fio-jobs").text(order)
-    for note in order.notes:
+    text = service("fio-jobs").text(orders[0])
+    for note in orders[0].notes:
         click.echo(f"openpts: note: {note}", err=True)
     click.echo(text, nl=False)
     return 0

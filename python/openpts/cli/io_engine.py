@@ -1,45 +1,23 @@
-"""How the engine does its work, from the words of `openpts io`."""
+"""How the engine does its work, from words that `openpts io` and `openpts run` share."""
 
 import os
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from openpts.device.link.nearby_cpus import parse_cpu_list
-from openpts.engine.options import CaptureOrder, CompletionWait, IoPath, NativeOptions
+from openpts.engine.options import IoPath, NativeOptions
 from openpts.fields.parsing import refuse
-from openpts.units import NS_PER_S
 
 NUMA: Final = "numa"
 NOT_PINNED: Final = "none"
 
 
-@dataclass(frozen=True, slots=True)
-class EngineArgs:
-    """The options as given."""
-
-    io_path: str | None = None
-    wait: str = CompletionWait.EACH.value
-    cpus: str = NUMA
-    max_errors: int = 0
-    interval_seconds: float = 1.0
-    capture: Path | None = None
-
-    @property
-    def pin_to_node(self) -> bool:
-        """Whether the threads shall run near the target, wherever that is."""
-        return self.cpus == NUMA
-
-    def options(self) -> NativeOptions:
-        """The choices that the words stand for. Raises UsageError."""
-        return NativeOptions(
-            io_path=None if self.io_path is None else IoPath(self.io_path),
-            completion_wait=CompletionWait(self.wait),
-            cpus=() if self.cpus in {NUMA, NOT_PINNED} else _cpus(self.cpus),
-            most_errors=self.max_errors,
-            interval_ns=round(self.interval_seconds * NS_PER_S),
-            capture=None if self.capture is None else CaptureOrder(self.capture, lba_bytes=0),
-        )
+def native_options(io_path: str | None, cpus: str, **others: Any) -> NativeOptions:
+    """The choices that the words stand for, and others. Raises UsageError."""
+    return NativeOptions(
+        io_path=None if io_path is None else IoPath(io_path),
+        cpus=() if cpus in {NUMA, NOT_PINNED} else _cpus(cpus),
+        **others,
+    )
 
 
 def _cpus(text: str) -> tuple[int, ...]:

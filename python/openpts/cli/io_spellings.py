@@ -1,63 +1,65 @@
 """fio's spellings of the options of `openpts io`."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 import click
 from click.core import ParameterSource
 
+from openpts.cli.io_options import Load
+from openpts.cli.io_stimulus import block_sizes
 from openpts.errors import UsageError
 from openpts.fields.fio_values import KIB_BASE, ORDERS, READ, TRIM, ValueTextError, time_ns, weighted_sizes
 from openpts.units import NS_PER_S
+from openpts.vocabulary.stimulus import BlockSize, OperationWeights
 
 _MIXES: Final = ("rw", "readwrite", "randrw")
-SPELLINGS: Final = ("rw", "rwmixread", "bssplit", "runtime")
-"""Names of the options."""
 
 
-def in_own_words(options: Mapping[str, Any]) -> dict[str, Any]:
+def in_own_words(load: Load) -> Load:
     """The options with fio's spellings replaced by ours. Raises UsageError where both are given."""
-    own = {name: value for name, value in options.items() if name not in SPELLINGS}
-    if options.get("rw") is not None:
-        own |= _operations(options["rw"], options)
-    elif options.get("rwmixread") is not None:
+    own: dict[str, Any] = {}
+    if load.rw is not None:
+        own |= _operations(load.rw, load)
+    elif load.rwmixread is not None:
         raise UsageError("--rwmixread applies to --rw randrw: use --mix otherwise")
-    if options.get("bssplit") is not None:
+    if load.bssplit is not None:
         _refuse_both("--bssplit", {"bs": "--bs"})
-        own["bs"] = _sizes(options["bssplit"])
-    if options.get("runtime") is not None:
+        own["bs"] = _sizes(load.bssplit)
+    if load.runtime is not None:
         _refuse_both("--runtime", {"seconds": "--seconds"})
         try:
-            own["seconds"] = time_ns(options["runtime"], NS_PER_S) / NS_PER_S
+            own["seconds"] = time_ns(load.runtime, NS_PER_S) / NS_PER_S
         except ValueTextError as error:
-            raise UsageError(f"invalid --runtime {options['runtime']!r}: {error}") from error
+            raise UsageError(f"invalid --runtime {load.runtime!r}: {error}") from error
         if not own["seconds"]:
             raise UsageError("invalid --runtime 0: a time of 0 does nothing")
-    return own
+    return replace(load, **own)
 
 
-def _operations(word: str, options: Mapping[str, Any]) -> dict[str, Any]:
+def _operations(word: str, load: Load) -> dict[str, Any]:
     _refuse_both("--rw", {"mix": "--mix", "ops": "--ops", "trim": "--trim", "pattern": "--pattern"})
     directions, random = ORDERS[word]
-    read_pct = options.get("rwmixread")
-    if read_pct is not None and word not in _MIXES:
+    if load.rwmixread is not None and word not in _MIXES:
         raise UsageError(f"--rwmixread applies to --rw randrw, not to --rw {word}")
     own: dict[str, Any] = {}
-    if not (random and options.get("random_pct") is not None):
+    if not (random and load.random_pct is not None):
         own["pattern"] = "random" if random else "sequential"
     if word in _MIXES:
-        read_pct = 50 if read_pct is None else read_pct
-        return own | {"mix": f"{read_pct}/{100 - read_pct}"}
+        read_pct = 50 if load.rwmixread is None else load.rwmixread
+        return own | {"mix": (read_pct, 100 - read_pct)}
     if directions == (TRIM,):
-        return own | {"ops": "trim=1"}
-    return own | {"mix": "100/0" if directions == (READ,) else "0/100"}
+        return own | {"ops": OperationWeights(trim=1)}
+    return own | {"mix": (100, 0) if directions == (READ,) else (0, 100)}
 
 
-def _sizes(text: str) -> str:
+def _sizes(text: str) -> tuple[BlockSize, ...]:
     try:
-        return ",".join(f"{size}:{weight}" for size, weight in weighted_sizes(text, KIB_BASE).items())
+        words = ",".join(f"{size}:{weight}" for size, weight in weighted_sizes(text, KIB_BASE).items())
     except ValueTextError as error:
         raise UsageError(f"invalid --bssplit {text!r}: {error}") from error
+    return block_sizes("--bs", words)
 
 
 def is_given(name: str) -> bool:

@@ -8,6 +8,7 @@ from rich.table import Table
 from openpts.analysis.figures import Figures, counted
 from openpts.analysis.host_limits import Lateness, lateness
 from openpts.analysis.interference import Interference
+from openpts.cli.console import table_of
 from openpts.runner.step_faults import host_texts
 from openpts.units import MB, NS_PER_US
 from openpts.vocabulary.sample import Sample, StepState, StreamSample
@@ -35,10 +36,7 @@ def streams_table(sample: Sample, latency: Callable[[float | None], str]) -> Tab
     heads = ["I/Os", "IOPS", "MB/s", "mean us", *(f"{p:g} %" for p in _PERCENTILES), "max us"]
     heads += ["late %", "99 % late us"] if late else []
     heads += ["not issued"] if unissued else []
-    table = Table(box=None, padding=(0, 0, 0, 2), pad_edge=False)
-    table.add_column("stream", no_wrap=True)
-    for head in heads:
-        table.add_column(head, justify="right", no_wrap=True)
+    table = table_of("=stream", *(f">{head}" for head in heads))
     for name, part in parts:
         figures = Figures.of(counted(part), part.elapsed_ns)
         texts = [
@@ -67,10 +65,8 @@ def interference_table(
     sample: Sample, alone: Sequence[Sample], latency: Callable[[float | None], str]
 ) -> Table:
     """What each stream does alone and beside the others."""
-    table = Table(box=None, padding=(0, 0, 0, 2), pad_edge=False)
-    table.add_column("stream", no_wrap=True)
-    for head in ("IOPS alone", "together", "factor", "99 % us alone", "together", "factor"):
-        table.add_column(head, justify="right", no_wrap=True)
+    heads = (">IOPS alone", ">together", ">factor", ">99 % us alone", ">together", ">factor")
+    table = table_of("=stream", *heads)
     for name, found in _interferences(sample, alone):
         if found is None:
             table.add_row(name, *["-"] * 6)

@@ -17,7 +17,7 @@ from openpts.cli.broken_pipe import LastingOutput
 from openpts.cli.help_order import Decorator, together
 from openpts.errors import OpenptsError, UsageError, failing_as
 from openpts.plugins import Kind, Offer, calling, load, offers
-from openpts.record.batch import is_batch
+from openpts.record.batch import has_drives_apart
 from openpts.runner.event_stream import EventStream
 from openpts.runner.events import Event, Listener, ProgramEnded, ProgramStarted
 
@@ -62,7 +62,7 @@ def _with_outputs(command: Callable[..., Any]) -> Callable[..., Any]:
         places = {option: options.pop(option.strip("-").replace("-", "_")) for option in _offered()}
         given = {option: place for option, place in places.items() if place is not None}
         _check(given, as_json=options.get("as_json", False))
-        ours = {_NOTIFY} if _is_batch(options) else set(given)
+        ours = {_NOTIFY} if _has_drives_apart(options) else set(given)
         with ExitStack() as open_outputs:
             listeners = tuple(
                 open_outputs.enter_context(_listening(option, place))
@@ -76,10 +76,10 @@ def _with_outputs(command: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped
 
 
-def _is_batch(options: dict[str, Any]) -> bool:
+def _has_drives_apart(options: dict[str, Any]) -> bool:
     """Whether the command is on several drives, whose runs have outputs of their own (see batch_outputs)."""
     several = len(options.get("targets", ())) > 1 or options.get("drives") is not None
-    return several or ("folder" in options and is_batch(options["folder"]))
+    return several or ("folder" in options and has_drives_apart(options["folder"]))
 
 
 _OPTIONS: Final = {

@@ -12,9 +12,10 @@ from msgspec import Struct
 from openpts.cli.commands_on_demand import OnDemandInOrder, Place, of_tests
 from openpts.cli.fitting_scale import at_fitting_scale
 from openpts.cli.guard_verdict import SafetyVerdict, verdict_lines
-from openpts.cli.help_order import together
+from openpts.cli.help_order import Decorator, together
 from openpts.cli.live_outputs import log_stream
 from openpts.cli.number_types import Endurance, FiniteRange
+from openpts.cli.options import argument, flag, option, with_options
 from openpts.cli.parameter_options import PassthroughArgs, command_with_rest, targets_of
 from openpts.cli.plan_text import plan_document, plan_lines
 from openpts.cli.planned_run import planned_run
@@ -40,25 +41,19 @@ BELOW_LABELS = " " * 12
 _above_zero = FiniteRange(min=0, min_open=True)
 
 
-_PURGE_OPTION = click.option(
-    "--purge", metavar="METHOD", help="Plan with this purge, as `openpts run` would do it."
-)
+_PURGE_OPTION = option("--purge METHOD", "Plan with this purge, as `openpts run` would do it.")
 
-_STEPS_OPTION = click.option("--steps", is_flag=True, help="Print every step in its order, too.")
+_STEPS_OPTION: Decorator = flag("Print every step in its order, too.", name="--steps")
 
 PLAN_OPTIONS = together(
-    click.option("--capacity", metavar="SIZE", help="User capacity instead of a target, such as 1.92TB."),
-    click.option("--tbw", type=Endurance(), help="Rated endurance, such as 1.2PB; a number alone is in TB."),
-    click.option(
-        "--read-iops", type=_above_zero, metavar="IOPS", help="Assumed maximum of random read IOPS."
-    ),
-    click.option(
-        "--write-iops", type=_above_zero, metavar="IOPS", help="Assumed maximum of random write IOPS."
-    ),
-    click.option("--read-rate", type=_above_zero, metavar="MB/s", help="Assumed maximum read throughput."),
-    click.option("--write-rate", type=_above_zero, metavar="MB/s", help="Assumed maximum write throughput."),
-    click.option("--latency-us", type=_above_zero, metavar="US", help="Assumed time of a single I/O."),
-    click.option("--json", "as_json", is_flag=True, help="Print one JSON object, steps included."),
+    option("--capacity SIZE", "User capacity instead of a target, such as 1.92TB."),
+    option("--tbw", "Rated endurance, such as 1.2PB; a number alone is in TB.", Endurance()),
+    option("--read-iops IOPS", "Assumed maximum of random read IOPS.", _above_zero),
+    option("--write-iops IOPS", "Assumed maximum of random write IOPS.", _above_zero),
+    option("--read-rate MB/s", "Assumed maximum read throughput.", _above_zero),
+    option("--write-rate MB/s", "Assumed maximum write throughput.", _above_zero),
+    option("--latency-us US", "Assumed time of a single I/O.", _above_zero),
+    flag("Print one JSON object, steps included.", name="--json as_json"),
 )
 
 
@@ -207,9 +202,12 @@ class PlanList(Document, frozen=True, kw_only=True, tag="openpts.plans/1"):
 
 
 @click.command("plans")
-@click.argument("name", required=False)
-@click.option("--json", "as_json", is_flag=True, help="Print the list as one JSON object.")
-def plans_command(name: str | None, *, as_json: bool) -> None:
+@with_options
+def plans_command(
+    *,
+    name: str | None = argument(required=False),
+    as_json: bool = flag("Print the list as one JSON object.", name="--json"),
+) -> None:
     """List the plans that ship, for `--plan NAME`; with NAME print its file, to read or to edit a copy.
 
     `openpts run all TARGET --plan NAME` runs all tests of a plan, `openpts run TEST TARGET --plan NAME` one.

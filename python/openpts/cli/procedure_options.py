@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from openpts.cli.options import PATH, flag, option
 from openpts.cli.parameter_options import given_as_options, parameter_options
 from openpts.device.purge.choose import purge_choice
 from openpts.errors import UsageError
@@ -25,29 +26,25 @@ from openpts.vocabulary.tuning import Scenario
 if TYPE_CHECKING:
     from openpts.parameters.plan_file import Plan
 
-CLASS_OPTION = click.option(
+CLASS_OPTION = option(
     "--class",
-    "drive_class",
-    type=click.Choice([drive_class.value for drive_class in DriveClass]),
-    help="PTS-E or PTS-C: the set of settings that the specification has for such drives; enterprise.",
+    "PTS-E or PTS-C: the set of settings that the specification has for such drives; enterprise.",
+    click.Choice([drive_class.value for drive_class in DriveClass]),
+    name="drive_class",
 )
-PLAN_OPTION = click.option(
-    "--plan",
-    "plan_path",
-    type=click.Path(path_type=Path),
-    metavar="NAME|FILE",
-    help="Plan that ships (`openpts plans`), or TOML or YAML file with any of these, and with those that are "
+PLAN_OPTION = option(
+    "--plan NAME|FILE",
+    "Plan that ships (`openpts plans`), or TOML or YAML file with any of these, and with those that are "
     "rarely set; options override it. See `openpts plan-schema`.",
+    PATH,
+    name="plan_path",
 )
-QUICK_OPTION = click.option(
-    "--quick",
-    is_flag=True,
-    help="Shorten everything for a first look, a few minutes. On a simulated drive elements stay as long as "
+QUICK_OPTION = flag(
+    "Shorten everything for a first look, a few minutes. On a simulated drive elements stay as long as "
     "its scale needs.",
+    name="--quick",
 )
-SEED_OPTION = click.option(
-    "--seed", type=click.IntRange(0, 2**63 - 1), metavar="N", help="Seed of offsets and data; random."
-)
+SEED_OPTION = option("--seed N", "Seed of offsets and data; random.", click.IntRange(0, 2**63 - 1))
 
 _TARGET: Final = """
     TARGET is a drive such as /dev/nvme0n1, or file:PATH?size=SIZE for a scratch file, which is created, or a

@@ -5,17 +5,16 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, TextIO
+from typing import Final, TextIO
 
 import click
-from rich.table import Table
 from rich.text import Text
 
 from openpts.cli.broken_pipe import with_controls
-from openpts.cli.consent_options import CONFIRM_NAMESPACE, CONSENT_OPTIONS
-from openpts.cli.console import table_console
-from openpts.cli.help_order import together
+from openpts.cli.consent_options import CONFIRM_NAMESPACE, ConsentOfOne
+from openpts.cli.console import table_console, table_of
 from openpts.cli.log_lines import purge_lines
+from openpts.cli.options import argument, flag, group, option, with_options
 from openpts.cli.printed_document import print_document
 from openpts.cli.terminal import can_be_drawn_over
 from openpts.device.guard.consent import Consent
@@ -41,20 +40,26 @@ class Purged(Document, frozen=True, kw_only=True, tag="openpts.purge/1"):
     purge: PurgeReport | None
 
 
+@dataclass(frozen=True, slots=True)
+class _PurgeConsent(ConsentOfOne):
+    confirm_namespaces: tuple[Path, ...] = CONFIRM_NAMESPACE
+
+
 @click.command()
-@click.argument("target")
-@click.option(
-    "--method",
-    default="auto",
-    show_default=True,
-    metavar="METHOD",
-    help="Use this method, or several separated by commas, each tried if the one "
-    "before failed; `auto` is the best purge that the drive has.",
-)
-@click.option("--list", "only_list", is_flag=True, help="Print the methods of the drive, and change nothing.")
-@together(*CONSENT_OPTIONS, CONFIRM_NAMESPACE)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object; the log goes to stderr.")
-def purge(target: str, method: str, only_list: bool, as_json: bool, **consent: Any) -> None:
+@with_options
+def purge(
+    *,
+    target: str = argument(),
+    method: str = option(
+        "METHOD",
+        "Use this method, or several separated by commas, each tried if the one before failed; "
+        "`auto` is the best purge that the drive has.",
+        default="auto",
+    ),
+    only_list: bool = flag("Print the methods of the drive, and change nothing.", name="--list"),
+    consent: Consent = group(_PurgeConsent),
+    as_json: bool = flag("Print one JSON object; the log goes to stderr.", name="--json"),
+) -> None:
     """Purge TARGET by one of its methods, and prove it. DESTROYS ALL DATA on it.
 
     Before the purge, random marks are written all over the drive and older data is sampled; all of it must
@@ -70,7 +75,7 @@ def purge(target: str, method: str, only_list: bool, as_json: bool, **consent: A
     report: PurgeReport | None = None
     if not only_list:
         display = _Display(log)
-        order = PurgeOrder(target, _consent(**consent), choice)
+        order = PurgeOrder(target, consent, choice)
         report = purge_alone(
             order, display.hear, lambda healing: click.echo(printable(healing.text), file=log)
         )
@@ -82,17 +87,11 @@ def purge(target: str, method: str, only_list: bool, as_json: bool, **consent: A
         print_document(Purged(target=target, methods=abilities, purge=report))
 
 
-def _consent(*, confirm_namespace: tuple[Path, ...], **words: Any) -> Consent:
-    return Consent(confirm_namespaces=confirm_namespace, **words)
-
-
 def _print_methods(methods: _Methods) -> None:
     """Print the methods that a drive of this kind could have, the best first."""
     if not (shown := [each for each in methods if not each[1].foreign]):
         return
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for heading in ("Method", "Does", "Has it", "Takes", "Reason, or source"):
-        table.add_column(heading, no_wrap=not heading.startswith("Why"))
+    table = table_of("=Method", "=Does", "=Has it", "=Takes", "=Reason, or source")
     for method, capability in shown:
         reason = capability.reason
         if capability.reaches:

@@ -9,54 +9,38 @@ from typing import IO, TYPE_CHECKING, Any, Final
 import click
 from msgspec.structs import replace
 
+from openpts.cli.help_order import together
+from openpts.cli.options import FOLDER, PATH, argument, flag, option
 from openpts.cli.printed_document import print_object
 from openpts.errors import OpenptsError, UsageError
 from openpts.plugins import service
-from openpts.record.batch import is_batch
-from openpts.record.suite import INDEX_NAME
+from openpts.record.batch import INDEX_NAME, has_drives_apart
 
 if TYPE_CHECKING:
     from openpts.report.write import ReportOptions, WrittenReport
 
-PAPER: Final = click.option(
-    "--paper",
-    type=click.Choice(["a4", "us-letter"]),
-    default="a4",
-    show_default=True,
-    help="Paper of the PDF.",
-)
-REDACT: Final = click.option(
-    "--redact", is_flag=True, help="Replace serial numbers by four digits of their checksum."
-)
+PAPER: Final = option("--paper", "Paper of the PDF.", click.Choice(["a4", "us-letter"]), default="a4")
+REDACT: Final = flag("Replace serial numbers by four digits of their checksum.", name="--redact")
 
 
 @click.command()
-@click.argument("runs", metavar="RUN...", type=click.Path(path_type=Path), nargs=-1, required=True)
-@click.option(
-    "--html/--no-html", default=True, show_default=True, help="Write an interactive page (HTML), one file."
+@together(
+    argument("RUN...", PATH, name="runs", nargs=-1, required=True),
+    option("--html/--no-html", "Write an interactive page (HTML), one file.", default=True),
+    option("--pdf/--no-pdf", "Write pages for print (PDF).", default=True),
+    option("--csv/--no-csv", "Write each table and series as a CSV file.", default=True),
+    option("--out", "Write into this folder instead of the run folder.", FOLDER),
+    option(
+        "--style",
+        "Include all, or only the tables and plots of TKperf (short).",
+        click.Choice(["full", "short"]),
+        default="full",
+    ),
+    PAPER,
+    REDACT,
+    flag("Embed long series in full in the HTML instead of in buckets.", name="--embed-full"),
+    flag("Print the runs' figures as one JSON object.", name="--json as_json"),
 )
-@click.option("--pdf/--no-pdf", default=True, show_default=True, help="Write pages for print (PDF).")
-@click.option(
-    "--csv/--no-csv", default=True, show_default=True, help="Write each table and series as a CSV file."
-)
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Write into this folder instead of the run folder.",
-)
-@click.option(
-    "--style",
-    type=click.Choice(["full", "short"]),
-    default="full",
-    show_default=True,
-    help="Include all, or only the tables and plots of TKperf (short).",
-)
-@PAPER
-@REDACT
-@click.option(
-    "--embed-full", is_flag=True, help="Embed long series in full in the HTML instead of in buckets."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print the runs' figures as one JSON object.")
 def report(runs: tuple[Path, ...], out: Path | None, as_json: bool, style: str, **options: Any) -> None:
     """Rebuild the report of runs from their folders alone.
 
@@ -86,7 +70,7 @@ def report(runs: tuple[Path, ...], out: Path | None, as_json: bool, style: str, 
 
 def _batch_among(runs: Sequence[Path]) -> Path | None:
     """The batch, if one is reported on. Raises UsageError for a batch among other runs."""
-    batches = [run for run in runs if is_batch(run)]
+    batches = [run for run in runs if has_drives_apart(run)]
     if batches and len(runs) > 1:
         raise UsageError(f"{batches[0]} is a batch, with a report for each drive: name it alone")
     return batches[0] if batches else None
@@ -99,7 +83,7 @@ def _reports_on_batch(
 
     A folder that is written to elsewhere has the drive's name without what ``redact`` takes away.
     """
-    from openpts.batch.batch_runner import as_recorded  # noqa: PLC0415 slow to load
+    from openpts.batch.side_by_side import as_recorded  # noqa: PLC0415 slow to load
     from openpts.record.batch import DONE, read_batch, write_batch  # noqa: PLC0415 likewise
     from openpts.record.reader import has_begun, read_manifest  # noqa: PLC0415 likewise
     from openpts.report.batch_index import write_batch_index  # noqa: PLC0415 likewise

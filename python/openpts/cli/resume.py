@@ -14,31 +14,30 @@ from openpts.cli.consent_options import (
 from openpts.cli.end_of_run import end_run
 from openpts.cli.help_order import together
 from openpts.cli.live_outputs import LIVE_OPTIONS, log_stream
-from openpts.cli.run import run_and_log
+from openpts.cli.options import flag, option
+from openpts.cli.run_order import run_and_log
 from openpts.cli.suite import resume_suite
 from openpts.errors import RecordError, UsageError
 from openpts.ownership import CLAIM_NAME, is_locked
 from openpts.procedures.registry import procedure_of
-from openpts.record.batch import is_batch
+from openpts.record.batch import batch_file, has_drives_apart
 from openpts.record.manifest import RunState
 from openpts.record.reader import has_begun, stored_run
-from openpts.record.suite import SUITE_NAME
 from openpts.record.writer import is_beginning
 from openpts.runner.order import Order
 from openpts.runner.resumed_run import Resumption
 
 RESUME_OPTIONS = together(
-    click.option(
-        "--target",
-        metavar="TARGET",
-        help="Name the drive, if its name has changed. Serial number, model, firmware and capacity must be "
+    option(
+        "--target TARGET",
+        "Name the drive, if its name has changed. Serial number, model, firmware and capacity must be "
         "those of the record.",
     ),
     ACCEPT_OPTIONS,
     *CONSENT_OPTIONS_OF_SEVERAL,
     CONFIRM_NAMESPACE,
-    click.option("--no-report", is_flag=True, help="Measure without making a report; see `openpts report`."),
-    click.option("--json", "as_json", is_flag=True, help="Print one JSON object; the log goes to stderr."),
+    flag("Measure without making a report; see `openpts report`.", name="--no-report"),
+    flag("Print one JSON object; the log goes to stderr.", name="--json as_json"),
     LIVE_OPTIONS,
 )
 
@@ -71,7 +70,7 @@ def resume(
         "accept_other_version": accept_other_version,
     }
     stream = log_stream(as_json=as_json)
-    if is_batch(folder):
+    if has_drives_apart(folder):
         from openpts.cli.batch import resume_batch  # noqa: PLC0415 few commands are on several drives
 
         if target is not None:
@@ -79,7 +78,7 @@ def resume(
         resume_batch(folder, consent, accepted, stream, no_report=no_report, as_json=as_json)
         return
     agreed = consent_of_one(**consent)
-    if (folder / SUITE_NAME).exists():
+    if batch_file(folder) is not None:
         resume_suite(folder, target, agreed, accepted, stream, no_report=no_report, as_json=as_json)
         return
     if is_beginning(folder) and not has_begun(folder) and not is_locked(folder / CLAIM_NAME):

@@ -10,6 +10,8 @@ from rich.table import Table
 
 from openpts.cli.commands_on_demand import OnDemand, of_own_plugins
 from openpts.cli.console import table_console, table_of
+from openpts.cli.help_order import together
+from openpts.cli.options import argument, flag, with_options
 from openpts.cli.printed_document import print_document
 from openpts.errors import UsageError
 from openpts.simulation.presets import Preset, load_preset, shipped_presets
@@ -159,7 +161,7 @@ def sim() -> None:
 
 
 @sim.command("list", short_help="List the presets that ship.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@together(flag("Print one JSON object.", name="--json as_json"))
 def list_(as_json: bool) -> None:
     """List the drives that ship: name, model, capacity, default scale and the drives that they represent."""
     presets = shipped_presets()
@@ -170,10 +172,13 @@ def list_(as_json: bool) -> None:
 
 
 @sim.command(short_help="Show the parameters of a preset.")
-@click.argument("preset")
-@click.option("--toml", is_flag=True, help="Print the file itself, to copy and edit.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def show(preset: str, *, toml: bool, as_json: bool) -> None:
+@with_options
+def show(
+    *,
+    preset: str = argument(),
+    toml: bool = flag("Print the file itself, to copy and edit."),
+    as_json: bool = flag("Print one JSON object.", name="--json"),
+) -> None:
     """Show the parameters of PRESET, the name of one that ships or the path of a TOML file.
 
     Parameters without a published source are marked as assumed.

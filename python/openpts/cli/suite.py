@@ -6,13 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
 import click
-from msgspec import Struct
+import msgspec
+from msgspec.structs import replace as changed
 
+from openpts.batch.executor import batch_claimed, now
+from openpts.batch.in_turn import InTurn, SuitePart, is_complete
 from openpts.cli.baseline_option import WithBaseline
+from openpts.cli.batch import BatchDocument
 from openpts.cli.consent_options import CONFIRM_NAMESPACE, CONSENT_OPTIONS, consent_of, taken
 from openpts.cli.end_of_run import RunLimits, StopOnFail, end_judged, limit_options
 from openpts.cli.fitting_scale import at_fitting_scale
@@ -31,37 +36,34 @@ from openpts.cli.procedure_options import (
     plan_at,
 )
 from openpts.cli.report import documents_on
-from openpts.cli.run import PURGE_OPTION, RUN_OPTIONS, display_on, order_of
+from openpts.cli.run_order import PURGE_OPTION, RUN_OPTIONS, display_on, order_of
 from openpts.device.guard.consent import Consent
 from openpts.did_you_mean import did_you_mean
-from openpts.errors import OpenptsError, RecordError, TargetError, UsageError, failing_as
+from openpts.errors import OpenptsError, RecordError, TargetError, UsageError
 from openpts.fields.conditions import Conditions
-from openpts.ownership import CLAIM_NAME, RunOwner, folder_claimed, new_run_id, read_owner
+from openpts.ownership import new_run_id
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.plan import RunPlan
 from openpts.procedures.registry import PROCEDURES, PTS, procedure_of
-from openpts.record.reader import has_begun, read_manifest, stored_run
-from openpts.record.suite import (
+from openpts.record.batch import (
+    DONE,
     INDEX_NAME,
     SUITE_NAME,
+    Batch,
+    BatchEntry,
     Suite,
-    SuiteEntry,
-    SuiteState,
-    read_suite,
-    write_suite,
+    read_batch,
 )
+from openpts.record.manifest import RunState
+from openpts.record.reader import has_begun, read_manifest, stored_run
 from openpts.record.writer import DATABASE_NAME, RunWriter, inputs_of, remove_unbegun
 from openpts.runner.driver import driver_of
 from openpts.runner.events import Event, Listener
 from openpts.runner.order import Order
 from openpts.runner.resumed_run import Resumption
-from openpts.runner.suite import DONE, SuitePart, SuiteRunner, is_complete
 from openpts.runner.unopened_target import UnopenedTarget
 from openpts.system_files import SystemRoots
 from openpts.units import format_capacity, format_duration
-from openpts.vocabulary.document import Document
-from openpts.vocabulary.people import People
-from openpts.vocabulary.purpose import Purpose
 
 
 class _Tests(click.ParamType[tuple[str, ...]]):
@@ -127,7 +129,7 @@ def run_all(
     """Run several tests on TARGET, each with its own purge and preconditioning.
 
     Which tests: those of --tests, or of the plan, or all of the specification in its order. Each has its run
-    folder; suite.json and index.html cover all of them. Settings of single tests are given in a plan file,
+    folder; batch.json and index.html cover all of them. Settings of single tests are given in a plan file,
     with a table for each. All tests are checked before the first purge. If a test fails, the results of the
     others are kept and the suite continues; it ends if a purge fails, if a target is refused or gone, or if
     it is stopped.
@@ -149,32 +151,24 @@ def run_all(
         for order in [order_of(target, choices, consent, out=None, **options)]
     ]
     folder = out or Path("openpts-runs") / f"suite-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
-    suite = Suite(
-        target=target,
-        ordered=parts[0].order.ordered,
-        people=parts[0].order.people,
-        purpose=parts[0].order.purpose,
-        revision=parts[0].order.wanted_conditions(parts[0].test).class_text,
+    first = parts[0]
+    suite = Batch(
+        batch_id=new_run_id(),
         command_line=tuple(sys.argv[1:]),
-        started_at=datetime.now(UTC).isoformat(timespec="seconds"),
-        keep_going=keep_going and not stop_on_fail,
+        started_at=now("seconds"),
+        entries=tuple(part.entry(number) for number, part in enumerate(parts, start=1)),
+        suite=Suite(
+            target=target,
+            revision=first.order.wanted_conditions(first.test).class_text,
+            ordered=first.order.ordered,
+            people=first.order.people,
+            purpose=first.order.purpose,
+            keep_going=keep_going and not stop_on_fail,
+        ),
         inputs={name: raw for part in parts for name, raw in part.order.inputs.items()},
     )
-    runner = _runner(folder, suite, stream, no_report=no_report)
     RunWriter.check_free(folder)
-    with failing_as(RecordError, f"can't create the suite's folder {folder}"):
-        folder.mkdir(parents=True, exist_ok=True)
-    with _claimed(folder, again=False):
-        _run_parts(runner, parts, stream, as_json=as_json)
-
-
-@contextmanager
-def _claimed(folder: Path, *, again: bool) -> Iterator[None]:
-    """No other process carries out the suite as long as the block lasts. Raises RecordError."""
-    before = read_owner(folder / CLAIM_NAME) if again else None
-    run_id = new_run_id() if before is None else before.run_id
-    with folder_claimed(folder, RunOwner.this_process(run_id, "suite", (), SystemRoots()), again=again):
-        yield
+    _carry_out(folder, suite, parts, stream, as_json=as_json, no_report=no_report)
 
 
 def resume_suite(
@@ -191,38 +185,37 @@ def resume_suite(
 
     Raises RecordError if the suite has come to its end, does not say what was ordered, or is carried out.
     """
-    with _claimed(folder, again=True):
-        suite, parts = _what_is_left(folder, target, consent, accepted)
-        runner = _runner(folder, suite, stream, no_report=no_report)
-        _run_parts(runner, parts, stream, as_json=as_json)
+    with batch_claimed(folder, read_batch(folder), SystemRoots()):
+        batch, parts = _what_is_left(folder, target, consent, accepted)
+        _carry_out(folder, batch, parts, stream, as_json=as_json, no_report=no_report)
 
 
 def _what_is_left(
     folder: Path, target: str | None, consent: Consent, accepted: Mapping[str, bool]
-) -> tuple[Suite, list[SuitePart]]:
+) -> tuple[Batch, list[SuitePart]]:
     """The suite as its records have it, and all its parts. Raises RecordError as ``resume_suite`` does."""
-    suite = read_suite(folder)
-    if suite.ordered is None:
+    batch = read_batch(folder)
+    suite = batch.suite
+    if suite is None or suite.ordered is None:
         raise RecordError(
             f"can't resume {folder}: an earlier openpts made its {SUITE_NAME}, without what resuming needs; "
             "run the tests that are left with --tests"
         )
     # suites of earlier versions have the operator's files in the copies of their runs alone
-    of_runs = {name: raw for entry in suite.entries for name, raw in inputs_of(folder / entry.folder).items()}
-    inputs = of_runs | suite.inputs
-    suite = replace(
-        suite,
-        ordered=replace(suite.ordered, target=target or suite.ordered.target),
-        entries=tuple(_as_recorded(folder, entry) for entry in suite.entries),
-    )
-    if suite.ended_at is not None and all(entry.state in DONE for entry in suite.entries):
+    of_runs = {name: raw for entry in batch.entries for name, raw in inputs_of(folder / entry.folder).items()}
+    entries = tuple(_as_recorded(folder, entry) for entry in batch.entries)
+    if batch.ended_at is not None and all(entry.state in DONE for entry in entries):
         raise RecordError(f"{folder} has come to its end: no test is left to resume")
-    again = (_part_again(folder, suite, entry, consent, accepted) for entry in suite.entries)
-    parts = [replace(part, order=replace(part.order, inputs=inputs)) for part in again]
-    return replace(suite, ended_at=None), parts
+    ordered = replace(suite.ordered, target=target or suite.ordered.target)
+    suite = changed(suite, ordered=ordered)
+    batch = changed(batch, suite=suite, entries=entries, inputs=of_runs | batch.inputs, ended_at=None)
+    return batch, [
+        SuitePart(procedure_of(entry.test), _order_again(folder, batch, entry, consent, accepted))
+        for entry in entries
+    ]
 
 
-def _as_recorded(folder: Path, entry: SuiteEntry) -> SuiteEntry:
+def _as_recorded(folder: Path, entry: BatchEntry) -> BatchEntry:
     """The state of a test, which may have come to its end just before the suite was killed.
 
     One that was killed before its record began begins again, in a folder of its own. One that cuts the
@@ -235,25 +228,27 @@ def _as_recorded(folder: Path, entry: SuiteEntry) -> SuiteEntry:
         remove_unbegun(run_folder)
         return entry
     if is_complete(run_folder):
-        return replace(entry, state=SuiteState.WAITING)  # only its verdict is left
+        return changed(entry, state=RunState.WAITING)  # only its verdict is left
     if driver_of(procedure_of(entry.test)).unresumable(read_manifest(run_folder)):
-        return replace(entry, state=SuiteState.FAILED, reason="was cut off, which it can't be resumed from")
+        return changed(entry, state=RunState.FAILED, reason="was cut off, which it can't be resumed from")
     return entry
 
 
-def _part_again(
-    folder: Path, suite: Suite, entry: SuiteEntry, consent: Consent, accepted: Mapping[str, bool]
-) -> SuitePart:
-    """A test that goes on where it has a record, and begins where it has none."""
-    test, run_folder, ordered = procedure_of(entry.test), folder / entry.folder, suite.ordered
+def _order_again(
+    folder: Path, batch: Batch, entry: BatchEntry, consent: Consent, accepted: Mapping[str, bool]
+) -> Order:
+    """Of a test that goes on where it has a record, and begins where it has none."""
+    run_folder, suite = folder / entry.folder, batch.suite
+    ordered = suite.ordered if suite else None
     begins = entry.state in DONE or not (run_folder / DATABASE_NAME).exists() or is_complete(run_folder)
-    if begins and entry.conditions is not None and ordered is not None:
-        order = Order.again(ordered, entry.conditions, consent, suite.people, suite.command_line)
+    if begins and entry.conditions is not None and suite and ordered:
+        conditions = msgspec.convert(entry.conditions, procedure_of(entry.test).conditions)
+        order = Order.again(ordered, conditions, consent, suite.people, batch.command_line)
         order = replace(order, purpose=suite.purpose)
     else:
         wanted = Resumption(stored_run(run_folder), **accepted)
         order = Order.to_resume(wanted, consent, ordered.target if ordered else None)
-    return SuitePart(test, order)
+    return replace(order, inputs=batch.inputs)
 
 
 def _with_seed(order: Order) -> Order:
@@ -261,81 +256,42 @@ def _with_seed(order: Order) -> Order:
     return replace(order, seed=secrets.randbits(63)) if order.seed is None else order
 
 
-class SuiteTest(Struct, frozen=True, kw_only=True):
-    """A test of a suite, as suite.json has it; ``folder`` and ``reports`` are names in the suite's folder."""
-
-    test: str
-    title: str
-    section: int
-    folder: str
-    state: SuiteState
-    reason: str | None
-    reports: tuple[str, ...]
-    report_reason: str | None
-
-
-class SuiteDocument(Document, frozen=True, kw_only=True, tag="openpts.suite/1"):
-    """What became of each test, in the order in which they ran; ``suite`` is their folder.
-
-    ``reports`` are those on all tests together; ``report_reason`` says why there is none.
-    """
-
-    suite: str
-    target: str
-    revision: str
-    command_line: tuple[str, ...]
-    started_at: str
-    ended_at: str | None
-    people: People
-    purpose: Purpose
-    entries: tuple[SuiteTest, ...]
-    reports: tuple[str, ...]
-    report_reason: str | None
-
-
-def _run_parts(runner: SuiteRunner, parts: Sequence[SuitePart], stream: IO[str], *, as_json: bool) -> None:
-    index = runner.folder / INDEX_NAME
+def _carry_out(
+    folder: Path, suite: Batch, parts: Sequence[SuitePart], stream: IO[str], *, as_json: bool, no_report: bool
+) -> None:
+    index = folder / INDEX_NAME
+    running = InTurn(
+        folder=folder,
+        batch=suite,
+        parts=parts,
+        report=None if no_report else documents_on,
+        display=partial(_display, folder, stream),
+        judge=lambda run_folder: end_judged(run_folder, None),
+    )
     try:
-        runner.run(parts)
+        running.run()
     except OpenptsError as error:
         failure = type(error)(f"{error}; {index} lists the state of each test")
         if as_json:
-            print_document(SuiteDocument.of(runner.suite, suite=str(runner.folder)), failure)
+            print_document(BatchDocument.of(running.batch, folder=str(folder)), failure)
         raise failure from error
     if as_json:
-        print_document(SuiteDocument.of(runner.suite, suite=str(runner.folder)))
+        print_document(BatchDocument.of(running.batch, folder=str(folder)))
     click.echo(f"index: {index}", file=stream)
 
 
-def _runner(folder: Path, suite: Suite, stream: IO[str], *, no_report: bool) -> SuiteRunner:
-    from openpts.report.record_files import renew_suite_checksums  # noqa: PLC0415 slow to load
-    from openpts.report.suite_index import write_suite_index  # noqa: PLC0415 slow to load
+@contextmanager
+def _display(folder: Path, stream: IO[str], entry: BatchEntry) -> Iterator[Listener]:
+    test = procedure_of(entry.test)
+    click.echo(f"{test.title} ({test.source}), in {folder / entry.folder}", file=stream)
+    with display_on(stream) as show:
+        stop = StopOnFail()
 
-    def publish(now: Suite) -> None:
-        write_suite(folder, now)
-        write_suite_index(folder, now)
-        renew_suite_checksums(folder)
+        def on_event(event: Event) -> None:
+            show(event)
+            stop(event)
 
-    def report(run_folder: Path) -> Sequence[str]:
-        return () if no_report else documents_on(run_folder)
-
-    @contextmanager
-    def display(entry: SuiteEntry) -> Iterator[Listener]:
-        source = procedure_of(entry.test).source
-        click.echo(f"{entry.title} ({source}), in {folder / entry.folder}", file=stream)
-        is_stopped = suite.ordered is not None and suite.ordered.stop_on_fail
-        with display_on(stream) as show:
-            listeners = (show, StopOnFail()) if is_stopped else (show,)
-
-            def on_event(event: Event) -> None:
-                for listener in listeners:
-                    listener(event)
-
-            yield on_event
-
-    return SuiteRunner(
-        folder, suite, display, publish, report, lambda run_folder: end_judged(run_folder, None)
-    )
+        yield on_event
 
 
 def choices_of_suite(tests: Sequence[str] | None, options: dict[str, Any]) -> list[Choices]:

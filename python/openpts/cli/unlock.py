@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from openpts.cli.options import argument, flag, with_options
 from openpts.device.block_device import BlockDevice
 from openpts.device.purge.ata_password import (
     PASSWORD,
@@ -23,9 +24,12 @@ from openpts.system_files import SystemRoots
 
 
 @click.command()
-@click.argument("drive", required=False, metavar="[DRIVE]")
-@click.option("--list", "only_list", is_flag=True, help="List the recorded passwords, and change nothing.")
-def unlock(drive: str | None, only_list: bool) -> int:
+@with_options
+def unlock(
+    *,
+    drive: str | None = argument("[DRIVE]", required=False),
+    only_list: bool = flag("List the recorded passwords, and change nothing.", name="--list"),
+) -> int:
     """Remove the password that an interrupted run left on a drive.
 
     ATA Security Erase needs a password on the drive while it erases itself. openpts records that before it

@@ -8,9 +8,10 @@ import click
 from msgspec import Struct
 from msgspec.structs import replace
 
+from openpts.cli.options import PATH, argument, flag, with_options
 from openpts.cli.printed_document import print_document
 from openpts.errors import RecordError, UsageError
-from openpts.record.batch import is_batch
+from openpts.record.batch import has_drives_apart
 from openpts.vocabulary.document import Document
 
 _MOST_SHOWN: Final = 40
@@ -39,10 +40,13 @@ class VerifiedReports(Document, frozen=True, kw_only=True, tag="openpts.verify-r
 
 
 @click.command()
-@click.argument("report_json", metavar="REPORT", type=click.Path(path_type=Path))
-@click.argument("runs", metavar="[RUN]...", type=click.Path(path_type=Path), nargs=-1)
-@click.option("--json", "as_json", is_flag=True, help="Print all differences as one JSON object.")
-def verify(report_json: Path, runs: tuple[Path, ...], as_json: bool) -> None:
+@with_options
+def verify(
+    *,
+    report_json: Path = argument("REPORT", PATH),
+    runs: tuple[Path, ...] = argument("[RUN]...", PATH, nargs=-1),
+    as_json: bool = flag("Print all differences as one JSON object.", name="--json"),
+) -> None:
     """Recompute every number of a report from its record, and name the differences.
 
     REPORT is a report.json, or the folder with one. RUN is what the report was made from, as for `openpts
@@ -51,7 +55,7 @@ def verify(report_json: Path, runs: tuple[Path, ...], as_json: bool) -> None:
     anything differs.
     """
     document: Document
-    if is_batch(report_json):
+    if has_drives_apart(report_json):
         if runs:
             raise UsageError(
                 f"{report_json} is a batch, whose reports are verified by their own runs: name it alone"

@@ -1,4 +1,4 @@
-"""What became of each drive of a batch: batch.json beside the run folders."""
+"""What became of each run of a batch: batch.json beside the run folders."""
 
 import os
 import re
@@ -7,23 +7,31 @@ from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
 from openpts.errors import RecordError, failing_as
+from openpts.ownership import CLAIM_NAME, new_run_id, read_owner
 from openpts.record.decoding import decode_json
-from openpts.record.suite import SuiteState
+from openpts.record.manifest import Ordered, RunState
 from openpts.run_folder_files import read_file, write_files
 from openpts.units import format_count
+from openpts.vocabulary.document import filled
 from openpts.vocabulary.memory_bandwidth import MemoryBandwidth
+from openpts.vocabulary.people import People
+from openpts.vocabulary.purpose import Purpose
 from openpts.vocabulary.run_request import RunRequest
 
 BATCH_NAME: Final = "batch.json"
-_LOT_NAME: Final = "lot.json"
-"""What the file was called when a batch was a lot, with ``lot_id``."""
+LOT_NAME: Final = "lot.json"
+SUITE_NAME: Final = "suite.json"
+"""What the file of several drives, and that of several tests, were called by earlier versions."""
+BATCH_NAMES: Final = (BATCH_NAME, LOT_NAME, SUITE_NAME)
+INDEX_NAME: Final = "index.html"
+"""The page on a batch, beside its file."""
 VERSION: Final = "1.0"
 """Major and minor: fields that are added raise the minor one, all else the major one."""
 
-DONE: Final = frozenset({SuiteState.COMPLETE, SuiteState.FAILED})
+DONE: Final = frozenset({RunState.COMPLETE, RunState.FAILED})
 """What a resumed batch leaves as it is; a run that failed can be resumed alone."""
 
 
@@ -50,11 +58,12 @@ class BatchEntry(Struct, frozen=True, kw_only=True):
 
     ``reason`` says why the state is what it is, ``reports`` are names in ``folder``. ``cpus`` are those that
     its threads were pinned to, None where the batch left that to the run. Times are those of its process.
+    ``conditions`` are those that were ordered, of a test of a suite, for one that is resumed before it began.
     """
 
     request: RunRequest
     folder: FolderName
-    state: SuiteState = SuiteState.WAITING
+    state: RunState = RunState.WAITING
     exit_code: int | None = None
     reason: str | None = None
     slot: str | None = None
@@ -65,6 +74,27 @@ class BatchEntry(Struct, frozen=True, kw_only=True):
     neighbours: tuple[Neighbor, ...] = ()
     reports: tuple[str, ...] = ()
     report_reason: str | None = None
+    conditions: dict[str, Any] | None = None
+
+    @property
+    def test(self) -> str:
+        """The name of the test."""
+        return self.request.test_words[0]
+
+
+class Suite(Struct, frozen=True, kw_only=True):
+    """What the tests of a batch on one drive have in common: they run in turn, in one process.
+
+    ``ordered`` is None in suites that were made before they could be resumed. ``keep_going``: continue after
+    a test that failed during its run.
+    """
+
+    target: str
+    revision: str
+    ordered: Ordered | None = None
+    people: People = field(default_factory=People)
+    purpose: Purpose = field(default_factory=Purpose)
+    keep_going: bool = True
 
 
 class Batch(Struct, frozen=True, kw_only=True):
@@ -72,7 +102,10 @@ class Batch(Struct, frozen=True, kw_only=True):
 
     ``batch_id`` is in the claim of its folder. ``at_most`` so many run at once, None: all; ``stagger_s`` is
     the time between two starts. ``host_limits`` say which part of the host can't drive so many at once.
-    ``memory`` is that of the host, None where all drives are simulated.
+    ``memory`` is that of the host, None where all drives are simulated. ``suite`` is None where each drive
+    has a run, and a report, of its own; ``reports`` are those on all tests of a suite together, beside
+    batch.json, and ``report_reason`` says why there is none. ``inputs`` are the files that the operator wrote
+    for a suite, by the names of the copies that each run has: the first that begins has them from here.
     """
 
     format: Literal["openpts-batch"] = "openpts-batch"
@@ -86,6 +119,10 @@ class Batch(Struct, frozen=True, kw_only=True):
     host_limits: tuple[str, ...] = ()
     memory: MemoryBandwidth | None = None
     entries: tuple[BatchEntry, ...] = ()
+    suite: Suite | None = None
+    reports: tuple[str, ...] = ()
+    report_reason: str | None = None
+    inputs: dict[str, bytes] = {}
 
 
 def write_batch(folder: Path, batch: Batch) -> None:
@@ -95,26 +132,33 @@ def write_batch(folder: Path, batch: Batch) -> None:
 
 
 def read_batch(folder: Path) -> Batch:
-    """Load a batch's folder. Raises RecordError."""
-    name = BATCH_NAME if os.path.lexists(folder / BATCH_NAME) else _LOT_NAME
+    """Load a batch's folder, also one of an earlier version. Raises RecordError."""
+    name = batch_file(folder) or BATCH_NAME
     with failing_as(RecordError, f"can't read {folder / name}"):
         raw = read_file(folder, name)
         if name == BATCH_NAME:
             return decode_json(raw, Batch)
+        if name == SUITE_NAME:
+            owner = read_owner(folder / CLAIM_NAME)
+            return _of_suite(decode_json(raw, _EarlierSuite), new_run_id() if owner is None else owner.run_id)
         of_lot: dict[str, Any] = decode_json(raw, dict[str, Any])
-        return msgspec.convert(
-            of_lot | {"batch_id": of_lot.get("lot_id"), "format": "openpts-batch"}, type=Batch
-        )
+        known = {"batch_id": of_lot.get("lot_id"), "format": "openpts-batch", "version": VERSION}
+        return msgspec.convert(of_lot | known, type=Batch)
 
 
-def is_batch(folder: Path) -> bool:
-    """Whether a folder is that of a batch."""
-    return any(os.path.lexists(folder / name) for name in (BATCH_NAME, _LOT_NAME))
+def batch_file(folder: Path) -> str | None:
+    """The name of the file that makes a folder that of a batch; None for any other."""
+    return next((name for name in BATCH_NAMES if os.path.lexists(folder / name)), None)
+
+
+def has_drives_apart(folder: Path) -> bool:
+    """Whether a folder is that of a batch of drives that each have a report. Raises RecordError."""
+    return batch_file(folder) is not None and read_batch(folder).suite is None
 
 
 def entry_of(run_folder: Path) -> BatchEntry | None:
     """What the batch that a run belongs to has on it; None of a run by itself. Raises RecordError."""
-    if not is_batch(run_folder.parent):
+    if batch_file(run_folder.parent) is None:
         return None
     entries = read_batch(run_folder.parent).entries
     return next((entry for entry in entries if entry.folder == run_folder.name), None)
@@ -122,6 +166,39 @@ def entry_of(run_folder: Path) -> BatchEntry | None:
 
 def counts_text(entries: Sequence[BatchEntry]) -> str:
     """How many drives are in which state: ``16 drives: 3 running, 13 waiting``."""
-    counts = [(state, sum(entry.state is state for entry in entries)) for state in SuiteState]
+    counts = [(state, sum(entry.state is state for entry in entries)) for state in RunState]
     states = ", ".join(f"{count} {state}" for state, count in counts if count)
     return f"{format_count(len(entries), 'drive')}: {states}"
+
+
+class _EarlierTest(Struct, frozen=True, kw_only=True):
+    """A test as suite.json has it."""
+
+    test: str
+    folder: FolderName
+    state: RunState = RunState.WAITING
+    reason: str | None = None
+    reports: tuple[str, ...] = ()
+    report_reason: str | None = None
+    conditions: dict[str, Any] | None = None
+    exit_code: int | None = None
+
+
+class _EarlierSuite(Suite, frozen=True, kw_only=True):
+    """What suite.json has."""
+
+    command_line: tuple[str, ...]
+    started_at: str
+    entries: tuple[_EarlierTest, ...] = ()
+    ended_at: str | None = None
+    reports: tuple[str, ...] = ()
+    report_reason: str | None = None
+    inputs: dict[str, bytes] = {}
+
+
+def _of_suite(suite: _EarlierSuite, batch_id: str) -> Batch:
+    entries = [
+        filled(BatchEntry, one, request=RunRequest(run_id="", test_words=(one.test,), target=suite.target))
+        for one in suite.entries
+    ]
+    return filled(Batch, suite, batch_id=batch_id, suite=filled(Suite, suite), entries=entries)

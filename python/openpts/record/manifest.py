@@ -20,12 +20,22 @@ from openpts.vocabulary.tuning import ChangeReport, Scenario
 
 
 class RunState(StrEnum):
-    """State of a run; RUNNING in a folder that is no longer written means that it was killed."""
+    """State of a run; RUNNING in a folder that is no longer written means that it was killed.
 
+    WAITING and REFUSED (it ended before anything was written) are of runs of a batch without a record.
+    """
+
+    WAITING = "waiting"
     RUNNING = "running"
     COMPLETE = "complete"
     INTERRUPTED = "interrupted"
     FAILED = "failed"
+    REFUSED = "refused"
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether a record may be there to which nothing is written any more."""
+        return self not in {RunState.WAITING, RunState.RUNNING, RunState.REFUSED}
 
 
 @dataclass(frozen=True, slots=True)

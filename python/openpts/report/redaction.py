@@ -10,11 +10,10 @@ import msgspec
 
 from openpts.escaped_text import with_texts
 from openpts.pages.model import Report
-from openpts.record.batch import folder_word
+from openpts.record.batch import BatchEntry, folder_word
 from openpts.record.health import HealthRecord
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run
-from openpts.record.suite import SuiteEntry
 from openpts.run_folder_files import file_name_word
 from openpts.vocabulary.deviation import Deviation
 
@@ -59,10 +58,10 @@ def redacted_run(run: Run) -> Run:
     )
 
 
-def redacted_entry(entry: SuiteEntry, manifests: Sequence[Manifest]) -> SuiteEntry:
-    """Entry of a suite with serial numbers replaced."""
+def redacted_entry(entry: BatchEntry, manifests: Sequence[Manifest]) -> BatchEntry:
+    """Entry of a batch with serial numbers replaced."""
     replacements = _replacements(manifests)
-    return msgspec.convert(_replaced(msgspec.to_builtins(entry), replacements), type=SuiteEntry)
+    return msgspec.convert(_replaced(msgspec.to_builtins(entry), replacements), type=BatchEntry)
 
 
 def _replacements(manifests: Sequence[Manifest]) -> list[tuple[re.Pattern[str], str]]:

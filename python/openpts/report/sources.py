@@ -8,11 +8,10 @@ from pathlib import Path
 
 from openpts.errors import RecordError, UsageError, failing_as
 from openpts.procedures.registry import procedure_of
-from openpts.record.batch import BatchEntry, is_batch, read_batch
+from openpts.record.batch import BatchEntry, batch_file, read_batch
 from openpts.record.manifest import Manifest
 from openpts.record.possible import refuse_impossible
 from openpts.record.reader import Run, read_manifest, read_run
-from openpts.record.suite import SUITE_NAME, SuiteEntry, read_suite
 from openpts.record.writer import DATABASE_NAME
 from openpts.run_folder_files import check_folder
 
@@ -50,7 +49,7 @@ def read_for_report(folder: Path) -> Run:
     return run
 
 
-def run_of_entry(folder: Path, entry: SuiteEntry | BatchEntry) -> Run | None:
+def run_of_entry(folder: Path, entry: BatchEntry) -> Run | None:
     """None for a test that never had a record, or whose record is still being written."""
     if not entry.state.has_ended:
         return None
@@ -77,13 +76,10 @@ def refuse_repeated(folders: Collection[Path]) -> None:
 
 
 def _run_folders(path: Path) -> list[Path]:
-    entries: Sequence[SuiteEntry | BatchEntry]
-    if os.path.lexists(path / SUITE_NAME):
-        what, entries = "suite", read_suite(path).entries
-    elif is_batch(path):
-        what, entries = "batch", read_batch(path).entries
-    else:
+    if batch_file(path) is None:
         return [path]
+    batch = read_batch(path)
+    what, entries = "batch" if batch.suite is None else "suite", batch.entries
     folders = [path / entry.folder for entry in entries if _has_record(path, entry.folder, what)]
     if not folders:
         raise RecordError(f"cannot use the {what} in {path}: none of its runs has a record")

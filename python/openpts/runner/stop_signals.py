@@ -12,7 +12,7 @@ from typing import Self
 def ending_signals() -> tuple[signal.Signals, ...]:
     """Signals that other processes send to end openpts; SIGHUP is none of them under ``nohup``.
 
-    None in a thread beside the main one, as in a worker of Dask: signals are for the main thread alone.
+    None in a thread beside the main one, as in an executor's: signals are for the main thread alone.
     """
     if threading.current_thread() is not threading.main_thread():
         return ()

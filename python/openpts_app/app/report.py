@@ -8,7 +8,7 @@ import msgspec
 
 from openpts.analysis.run_comparison import Quality, RunSet
 from openpts.pages import cells
-from openpts.pages.measure import Measure, Measured, Subject
+from openpts.pages.measure import Measure, Measured, Subject, measured
 from openpts.pages.model import Cell, Verdict
 from openpts.pages.texts import brief
 from openpts.procedures.kit.content import ReportContent
@@ -77,7 +77,8 @@ def _verdicts(results: AppResults) -> list[Verdict]:
 
 def _measures(results: AppResults) -> list[Measured]:
     """Times, the program's own figure, and of the median warm run what it did."""
-    subject = Subject()
+    conditions, figure = results.conditions, results.conditions.figure
+    kinds = [kind for kind in _COUNTED if kind is RunKind.WARM or conditions.cold_runs]
     found = [
         Measure[RunSet](
             f"{kind}_time",
@@ -85,13 +86,11 @@ def _measures(results: AppResults) -> list[Measured]:
             "s",
             _set_cell,
             better=Better.LOWER,
-            repeats=_several,
             cover_label=f"{kind.capitalize()} runs",
-        ).of(results.times(kind), subject)
-        for kind in _COUNTED
-        if kind is RunKind.WARM or results.conditions.cold_runs
+            repeats=_several,
+        ).of(results.times(kind))
+        for kind in kinds
     ]
-    figure = results.conditions.figure
     if figure is not None:
         found += [
             Measure[RunSet](
@@ -99,22 +98,15 @@ def _measures(results: AppResults) -> list[Measured]:
                 f"{kind.capitalize()} runs, median {{name}}",
                 figure.unit,
                 _set_cell,
-                better=results.conditions.figure_better or Better.UNJUDGED,
+                better=conditions.figure_better or Better.UNJUDGED,
                 repeats=_several,
                 cover_label=f"{{name}}, {kind}",
             ).of(results.figures(kind), Subject(figure.name, key="figure"))
-            for kind in _COUNTED
-            if kind is RunKind.WARM or results.conditions.cold_runs
+            for kind in kinds
         ]
-    return [
-        *found,
-        *(
-            measure.of(results.median_run(kind), Subject(f"{kind.capitalize()} runs"))
-            for kind in _COUNTED
-            if kind is RunKind.WARM or results.conditions.cold_runs
-            for measure in _OF_A_RUN
-        ),
-    ]
+    for kind in kinds:
+        found += measured(_OF_A_RUN, results.median_run(kind), Subject(f"{kind.capitalize()} runs"))
+    return found
 
 
 def _of_a_run(key: str, label: str, unit: str, value: Callable[[CommandRun], float]) -> Measure[CommandRun]:

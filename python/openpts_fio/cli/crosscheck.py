@@ -4,16 +4,15 @@ import math
 import secrets
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from typing import IO, Any, Self
+from typing import IO, Self
 
 import click
 from msgspec import Struct
-from rich.table import Table
 
-from openpts.cli.consent_options import CONSENT_OPTIONS
-from openpts.cli.console import table_console
-from openpts.cli.help_order import together
+from openpts.cli.consent_options import ConsentOfOne
+from openpts.cli.console import table_console, table_of
 from openpts.cli.number_types import FiniteRange
+from openpts.cli.options import argument, flag, group, option, with_options
 from openpts.cli.printed_document import print_document
 from openpts.device.guard.consent import Consent
 from openpts.engine.options import IoPath
@@ -59,13 +58,8 @@ def _path_text(engine: Facts) -> str:
 
 def _print_table(stream: IO[str], comparisons: Sequence[Comparison], limit_pct: float) -> None:
     """A row for each figure of each stimulus; means over the pairs are geometric."""
-    table = Table(box=None, padding=(0, 0, 0, 2), pad_edge=False)
-    for heading in ("stimulus", "figure"):
-        table.add_column(heading, no_wrap=True)
-    for heading in ("native", "fio", "difference", "95 % interval"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    # at the right, too: a pipe gets no blanks behind it
-    table.add_column(f"agrees within {limit_pct:g} %", justify="right", no_wrap=True)
+    figures = (">native", ">fio", ">difference", ">95 % interval", f">agrees within {limit_pct:g} %")
+    table = table_of("=stimulus", "=figure", *figures)
     for comparison in comparisons:
         iops, latency = comparison.iops, comparison.mean_latency_ns
         table.add_row(
@@ -178,61 +172,38 @@ def _engine(facts: Facts) -> dict[str, str | None]:
 
 
 @click.command("crosscheck")
-@click.argument("target")
-@click.option(
-    "--stimulus",
-    "names",
-    multiple=True,
-    type=click.Choice(list(CASES)),
-    metavar="NAME",
-    help=f"Compare with this stimulus; may be repeated: {', '.join(CASES)}. [default: all that only read]",
-)
-@click.option("--writes", is_flag=True, help="Include the stimuli that write. DESTROYS DATA.")
-@click.option(
-    "--seconds",
-    type=FiniteRange(0.05, 3600),
-    metavar="SECONDS",
-    default=2.0,
-    show_default=True,
-    help="Length of one measurement.",
-)
-@click.option(
-    "--ramp",
-    type=FiniteRange(0, 60),
-    default=0.25,
-    show_default=True,
-    metavar="SECONDS",
-    help="Ramp at the start of each measurement, not counted.",
-)
-@click.option(
-    "--repeats",
-    type=click.IntRange(2, 1000),
-    metavar="N",
-    default=6,
-    show_default=True,
-    help="Pairs of measurements for each stimulus.",
-)
-@click.option(
-    "--limit",
-    "limit_pct",
-    type=FiniteRange(0, 100, min_open=True),
-    default=3.0,
-    show_default=True,
-    metavar="PCT",
-    help="Difference that counts as agreement.",
-)
-@click.option(
-    "--io-path",
-    type=click.Choice([IoPath.IO_URING.value, IoPath.SYNC.value]),
-    help="I/O path of the native engine, and of fio where it has it. [default: what suits TARGET]",
-)
-@click.option(
-    "--seed", type=click.IntRange(0, 2**63 - 1), metavar="N", help="Seed of offsets and data; random."
-)
-@together(*CONSENT_OPTIONS)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object; the log goes to stderr.")
+@with_options
 def crosscheck_command(
-    target: str, names: tuple[str, ...], limit_pct: float, *, writes: bool, as_json: bool, **options: Any
+    *,
+    target: str = argument(),
+    names: tuple[str, ...] = option(
+        "--stimulus NAME",
+        f"Compare with this stimulus; may be repeated: {', '.join(CASES)}. [default: all that only read]",
+        click.Choice(list(CASES)),
+        multiple=True,
+    ),
+    writes: bool = flag("Include the stimuli that write. DESTROYS DATA."),
+    seconds: float = option("SECONDS", "Length of one measurement.", FiniteRange(0.05, 3600), default=2.0),
+    ramp: float = option(
+        "SECONDS", "Ramp at the start of each measurement, not counted.", FiniteRange(0, 60), default=0.25
+    ),
+    repeats: int = option(
+        "N", "Pairs of measurements for each stimulus.", click.IntRange(2, 1000), default=6
+    ),
+    limit_pct: float = option(
+        "--limit PCT",
+        "Difference that counts as agreement.",
+        FiniteRange(0, 100, min_open=True),
+        default=3.0,
+    ),
+    io_path: str | None = option(
+        "",
+        "I/O path of the native engine, and of fio where it has it. [default: what suits TARGET]",
+        click.Choice([IoPath.IO_URING.value, IoPath.SYNC.value]),
+    ),
+    seed: int | None = option("N", "Seed of offsets and data; random.", click.IntRange(0, 2**63 - 1)),
+    consent: Consent = group(ConsentOfOne),
+    as_json: bool = flag("Print one JSON object; the log goes to stderr.", name="--json"),
 ) -> None:
     """Compare the native engine with fio on TARGET. Only reads, unless --writes is given.
 
@@ -244,16 +215,11 @@ def crosscheck_command(
     order = CrosscheckOrder(
         target=target,
         cases=(*cases, *(case for case in WRITES if case not in cases)) if writes else cases,
-        step=_step(options["seconds"], options["ramp"]),
-        repeats=options["repeats"],
-        seed=secrets.randbits(63) if options["seed"] is None else options["seed"],
-        io_path=None if options["io_path"] is None else IoPath(options["io_path"]),
-        consent=Consent(
-            confirm_serial=options["confirm_serial"],
-            confirm_device_path=options["confirm_device_path"],
-            overwrite_file=options["overwrite_file"],
-            erase_signatures=options["erase_signatures"],
-        ),
+        step=_step(seconds, ramp),
+        repeats=repeats,
+        seed=secrets.randbits(63) if seed is None else seed,
+        io_path=None if io_path is None else IoPath(io_path),
+        consent=consent,
     )
     started: list[CrosscheckStarted] = []
 

@@ -1,52 +1,41 @@
 """`openpts import`: results of other programs as runs that can be compared."""
 
 import sys
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from openpts.cli.help_order import together
+from openpts.cli.options import FILE, FOLDER, argument, option
 from openpts.units import parse_size_bytes
 from openpts.vocabulary.drive_class import DriveClass
 
 if TYPE_CHECKING:
     from openpts_fio.imports.imported_run import Results, Source, Wanted
 
-_FILES = click.argument(
-    "files", metavar="FILE...", type=click.Path(path_type=Path, dir_okay=False), nargs=-1, required=True
-)
 _OF_A_DRIVE = ("model", "serial", "firmware")
 
 
-def _common(command: Callable[..., Any]) -> Callable[..., Any]:
-    options = (
-        click.option(
-            "--capacity",
-            required=True,
-            metavar="SIZE",
-            help="User capacity of the drive that was measured, such as 480GB; results don't state it.",
-        ),
-        click.option("--model", metavar="TEXT", help="Model of the drive."),
-        click.option("--serial", metavar="TEXT", help="Serial number of the drive."),
-        click.option("--firmware", metavar="TEXT", help="Firmware of the drive."),
-        click.option(
-            "--class",
-            "drive_class",
-            type=click.Choice([one.value for one in DriveClass]),
-            default=DriveClass.ENTERPRISE.value,
-            show_default=True,
-            help="PTS-E or PTS-C: whose settings the ledger names what differs from.",
-        ),
-        click.option(
-            "--out",
-            type=click.Path(path_type=Path, file_okay=False),
-            help="Folder in which the run folders are made; openpts-runs.",
-        ),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return _FILES(command)
+_common = together(
+    argument("FILE...", FILE, name="files", nargs=-1, required=True),
+    option(
+        "--capacity SIZE",
+        "User capacity of the drive that was measured, such as 480GB; results don't state it.",
+        required=True,
+    ),
+    option("--model TEXT", "Model of the drive."),
+    option("--serial TEXT", "Serial number of the drive."),
+    option("--firmware TEXT", "Firmware of the drive."),
+    option(
+        "--class",
+        "PTS-E or PTS-C: whose settings the ledger names what differs from.",
+        click.Choice([one.value for one in DriveClass]),
+        name="drive_class",
+        default=DriveClass.ENTERPRISE.value,
+    ),
+    option("--out", "Folder in which the run folders are made; openpts-runs.", FOLDER),
+)
 
 
 @click.group("import", subcommand_metavar="PROGRAM FILE...")
@@ -60,12 +49,13 @@ def import_results() -> None:
 
 @import_results.command("fio")
 @_common
-@click.option(
-    "--job",
-    "job_path",
-    metavar="JOB",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Job file that fio ran; without it, the options that its output states.",
+@together(
+    option(
+        "--job JOB",
+        "Job file that fio ran; without it, the options that its output states.",
+        FILE,
+        name="job_path",
+    )
 )
 def fio(files: tuple[Path, ...], out: Path | None, job_path: Path | None, **given: Any) -> None:
     """Make a run of each output of fio.
@@ -115,7 +105,7 @@ def _write(folder: Path, source: "Source", found: "Results", wanted: "Wanted") -
 def _wanted(capacity: str, drive_class: str, **drive: str | None) -> "Wanted":
     from openpts_fio.imports.imported_run import Wanted  # noqa: PLC0415 loads the tests
 
-    known: Mapping[str, str] = {name: text for name in _OF_A_DRIVE if (text := drive[name])}
+    known = {name: text for name in _OF_A_DRIVE if (text := drive[name])}
     return Wanted(parse_size_bytes(capacity), DriveClass(drive_class), known, tuple(sys.argv[1:]))
 
 

@@ -1,16 +1,16 @@
 """`openpts io` and fio: job files in and out."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import fields
-from typing import Any, Final, NamedTuple
+from pathlib import Path
+from typing import Final, NamedTuple
 
 import click
 import msgspec
 
-from openpts.cli.io_options import StopArgs
-from openpts.cli.io_spellings import SPELLINGS, is_given
-from openpts.cli.io_stimulus import PACINGS, PLACEMENTS, StimulusWords
+from openpts.cli.io_options import Load
+from openpts.cli.io_spellings import is_given
 from openpts.errors import UsageError
 from openpts.runner.measure import MeasurementOrder
 from openpts.runner.unopened_target import UnopenedTarget
@@ -20,21 +20,16 @@ from openpts_fio.engine.job import FioPath, JobSetting, job_file
 from openpts_fio.jobs.job_file import flattened, read_jobs
 from openpts_fio.jobs.translation import translate
 
-_OF_A_STIMULUS: Final = (
-    {field.name for kind in (StimulusWords, StopArgs) for field in fields(kind)}
-    | {option.removeprefix("--") for option in (*PLACEMENTS, *PACINGS)}
-    | {"ramp", *SPELLINGS}
-)
 
-
-def translation_of(target: str, options: Mapping[str, Any]) -> Translation:
+def translation_of(target: str, path: Path, values: tuple[str, ...], *, captured: bool) -> Translation:
     """The steps of ``--fio`` for a target. Raises UsageError with all that is wrong with the file."""
+    of_a_stimulus = {field.name for field in fields(Load)}
     for parameter in click.get_current_context().command.params:
-        if parameter.name in _OF_A_STIMULUS and is_given(parameter.name):
+        if parameter.name in of_a_stimulus and is_given(parameter.name):
             raise UsageError(f"{parameter.opts[0]} and --fio exclude each other: the job file has the load")
-    job = read_jobs(options["fio_job"], _values(options["fio_values"]))
+    job = read_jobs(path, _values(values))
     translation = translate(job, UnopenedTarget.of(target, SystemRoots()).facts)
-    if options["capture"] is None:
+    if not captured:
         return translation
     steps = tuple(msgspec.structs.replace(step, capture=True) for step in translation.steps)
     return Translation(steps, translation.ignored, translation.notes)
@@ -64,7 +59,7 @@ def job_text(order: MeasurementOrder) -> str:
 class JobFiles(NamedTuple):
     """A job file as the steps of a measurement, and a measurement as a job file."""
 
-    translation: Callable[[str, Mapping[str, Any]], Translation]
+    translation: Callable[..., Translation]
     text: Callable[[MeasurementOrder], str]
 
 

@@ -18,6 +18,7 @@ from openpts.procedures.shared.confidence_page import percentile_cell
 from openpts.units import NS_PER_S, NS_PER_US
 from openpts.vocabulary.sample import Interval, Measured, Sample
 from openpts.vocabulary.stimulus import ActiveRange, Step, Stream
+from openpts_fio.fio_job import times
 from openpts_fio.fio_job.conditions import ALL_STREAMS, FioJob, FioJobConditions, by_name
 from openpts_fio.fio_job.steps import translation_of
 from openpts_fio.fio_job.times import StreamTimes
@@ -79,14 +80,9 @@ def _percentiles_table(table_id: str, found: Sequence[StreamTimes]) -> Table:
         head,
         columns,
         found,
-        cell=lambda one, level: _level_cell(one.times, level),
+        cell=lambda one, level: times.percentile_cell(one.times, level),
         printed=False,
     )
-
-
-def _level_cell(times: ResponseTimes, level: float) -> Cell:
-    value_ns = times.percentile_ns(level)
-    return cells.too_few(times.recorded_ios) if value_ns is None else cells.latency(value_ns)
 
 
 def _percentiles_plot(shown: Table, found: Sequence[StreamTimes]) -> Plot:

@@ -7,6 +7,7 @@ from typing import Any, Final
 from openpts.analysis.response_times import ResponseTimes
 from openpts.pages import cells
 from openpts.pages.measure import Measure
+from openpts.pages.model import Cell
 from openpts.procedures.kit.steps import THROUGHPUT
 from openpts.procedures.shared.confidence_page import times_figures
 from openpts.vocabulary.sample import Sample
@@ -64,16 +65,17 @@ STREAM_MEASURES: Final[tuple[Measure[StreamTimes], ...]] = (
     Measure(
         "mean", "{name}, average", "ms", lambda one: cells.latency(one.times.mean_latency_ns), on_cover=False
     ),
-    Measure("p99", "{name}, 99 %", "ms", lambda one: _percentile(one, 99.0), on_cover=False),
-    Measure("p99_99", "{name}, 99.99 %", "ms", lambda one: _percentile(one, 99.99), on_cover=False),
+    Measure("p99", "{name}, 99 %", "ms", lambda one: percentile_cell(one.times, 99.0), on_cover=False),
+    Measure("p99_99", "{name}, 99.99 %", "ms", lambda one: percentile_cell(one.times, 99.99), on_cover=False),
 )
 COVER_MEASURES: Final = tuple(replace(one, on_cover=one.key in {"iops", "p99"}) for one in STREAM_MEASURES)
 """The same of what the cover shows as well."""
 
 
-def _percentile(one: StreamTimes, percentile: float) -> Any:
-    value_ns = one.times.percentile_ns(percentile)
-    return cells.too_few(one.times.recorded_ios) if value_ns is None else cells.latency(value_ns)
+def percentile_cell(times: ResponseTimes, percentile: float) -> Cell:
+    """A percentile, or how many I/Os there are for it."""
+    value_ns = times.percentile_ns(percentile)
+    return cells.too_few(times.recorded_ios) if value_ns is None else cells.latency(value_ns)
 
 
 def times_of_stream(one: StreamTimes) -> dict[str, Any]:

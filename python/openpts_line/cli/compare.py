@@ -1,17 +1,19 @@
 """`openpts compare`: runs of one or several drives beside each other."""
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 import msgspec
 
 from openpts.analysis.run_comparison import LEAST_DIFFERENCE_PCT, RSE_LIMIT_PCT
+from openpts.cli.options import PATH, argument, flag, group, option, with_options
 from openpts.cli.printed_document import print_object
 from openpts.errors import UsageError
 from openpts.report.redaction import redacted, redacted_figures
 from openpts_line.cli.compare_text import print_comparison
-from openpts_line.cli.report_files import file_options, written_files
+from openpts_line.cli.report_files import FileWords, folder_of_files
 from openpts_line.compare.build import build_comparison
 from openpts_line.compare.contenders import compare_runs
 from openpts_line.compare.figures import comparison_document
@@ -20,58 +22,41 @@ from openpts_line.compare.sources import read_entries
 _OUT = Path("openpts-comparison")
 
 
+@dataclass(frozen=True, slots=True)
+class _Files(FileWords):
+    out: Path | None = folder_of_files(_OUT)
+
+
 @click.command("compare")
-@click.argument("runs", metavar="RUN...", type=click.Path(path_type=Path), nargs=-1, required=True)
-@click.option(
-    "--base", default="", metavar="NAME", help="Compare all others with this one. [default: the first]"
-)
-@click.option(
-    "--label",
-    "labels",
-    multiple=True,
-    metavar="RUN=NAME",
-    help="Name a run or suite; those of one name form one set. May be repeated.",
-)
-@click.option(
-    "--cold",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    metavar="RUN",
-    help="Show this first run apart, and count it in no set. May be repeated.",
-)
-@click.option(
-    "--least-difference",
-    "least_difference_pct",
-    type=click.FloatRange(min=0, max=100),
-    default=LEAST_DIFFERENCE_PCT,
-    show_default=True,
-    metavar="PCT",
-    help="Report no difference of medians below this.",
-)
-@click.option(
-    "--rse-limit",
-    "rse_limit_pct",
-    type=click.FloatRange(min=0, max=100),
-    default=RSE_LIMIT_PCT,
-    show_default=True,
-    metavar="PCT",
-    help="Accept a set whose relative standard error is at most this.",
-)
-@file_options(_OUT)
-@click.option("--json", "as_json", is_flag=True, help="Print the comparison as one JSON object.")
+@with_options
 def compare(
-    runs: tuple[Path, ...],
     *,
-    base: str,
-    labels: tuple[str, ...],
-    cold: tuple[Path, ...],
-    least_difference_pct: float,
-    rse_limit_pct: float,
-    out: Path | None,
-    paper: str,
-    redact: bool,
-    as_json: bool,
-    **files: bool,
+    runs: tuple[Path, ...] = argument("RUN...", PATH, nargs=-1, required=True),
+    base: str = option(
+        "NAME", "Compare all others with this one. [default: the first]", default="", show_default=False
+    ),
+    labels: tuple[str, ...] = option(
+        "--label RUN=NAME",
+        "Name a run or suite; those of one name form one set. May be repeated.",
+        multiple=True,
+    ),
+    cold: tuple[Path, ...] = option(
+        "RUN", "Show this first run apart, and count it in no set. May be repeated.", PATH, multiple=True
+    ),
+    least_difference_pct: float = option(
+        "--least-difference PCT",
+        "Report no difference of medians below this.",
+        click.FloatRange(min=0, max=100),
+        default=LEAST_DIFFERENCE_PCT,
+    ),
+    rse_limit_pct: float = option(
+        "--rse-limit PCT",
+        "Accept a set whose relative standard error is at most this.",
+        click.FloatRange(min=0, max=100),
+        default=RSE_LIMIT_PCT,
+    ),
+    files: FileWords = group(_Files),
+    as_json: bool = flag("Print the comparison as one JSON object.", name="--json"),
 ) -> None:
     """Compare runs: medians, spread, and the significance of the differences.
 
@@ -82,13 +67,16 @@ def compare(
     """
     entries = read_entries(runs, _labels(labels), cold)
     comparison = compare_runs(entries, base, least_difference_pct, rse_limit_pct)
-    report, records = build_comparison(comparison, paper=paper), [run.run.manifest for run in comparison.runs]
-    if redact:
+    report, records = (
+        build_comparison(comparison, paper=files.paper),
+        [run.run.manifest for run in comparison.runs],
+    )
+    if files.redact:
         report = redacted(report, records)
-    written = written_files(report, files, out, _OUT)
+    written = files.written(report, _OUT)
     if as_json:
         found = msgspec.to_builtins(comparison_document(comparison, written))
-        print_object(redacted_figures([found], records)[0] if redact else found)
+        print_object(redacted_figures([found], records)[0] if files.redact else found)
         return
     print_comparison(sys.stdout, report, comparison)
     for path in written:

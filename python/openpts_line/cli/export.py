@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from openpts.cli.options import PATH, argument, option, with_options
 from openpts.cli.report import REDACT, note_unfinished
 from openpts.did_you_mean import did_you_mean
 from openpts.errors import UsageError
@@ -24,44 +25,27 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 
 
 @click.command()
-@click.argument("runs", metavar="RUN...", type=click.Path(path_type=Path), nargs=-1, required=True)
-@click.option(
-    "--fio-json",
-    metavar="DIR",
-    type=_FOLDER,
-    help="Write each step as fio does (json+ and logs), into a new folder in DIR for each run.",
-)
-@click.option(
-    "--csv-row",
-    metavar="FILE|-",
-    help="Write one row for each run, with a column for each measure, as CSV; `-`: to standard output.",
-)
-@click.option("--header/--no-header", default=True, show_default=True, help="Begin the CSV with its columns.")
-@click.option(
-    "--parquet", metavar="DIR", type=_FOLDER, help="Write all tables of the record into DIR, as Parquet."
-)
-@click.option(
-    "--junit", metavar="FILE", type=_FILE, help="Write what became of each test, as XML in JUnit's form."
-)
-@click.option(
-    "--exporter",
-    "exporters",
-    metavar="NAME=DIR",
-    multiple=True,
-    help="Write what the exporter of a plug-in makes of a run, into a new folder in DIR for each run; may be "
-    "repeated.",
-)
-@REDACT
+@with_options
 def export(
-    runs: tuple[Path, ...],
-    fio_json: Path | None,
-    csv_row: str | None,
-    parquet: Path | None,
-    junit: Path | None,
     *,
-    exporters: tuple[str, ...],
-    header: bool,
-    redact: bool,
+    runs: tuple[Path, ...] = argument("RUN...", PATH, nargs=-1, required=True),
+    fio_json: Path | None = option(
+        "DIR", "Write each step as fio does (json+ and logs), into a new folder in DIR for each run.", _FOLDER
+    ),
+    csv_row: str | None = option(
+        "FILE|-",
+        "Write one row for each run, with a column for each measure, as CSV; `-`: to standard output.",
+    ),
+    header: bool = option("--header/--no-header", "Begin the CSV with its columns.", default=True),
+    parquet: Path | None = option("DIR", "Write all tables of the record into DIR, as Parquet.", _FOLDER),
+    junit: Path | None = option("FILE", "Write what became of each test, as XML in JUnit's form.", _FILE),
+    exporters: tuple[str, ...] = option(
+        "--exporter NAME=DIR",
+        "Write what the exporter of a plug-in makes of a run, into a new folder in DIR for each run; may be "
+        "repeated.",
+        multiple=True,
+    ),
+    redact: bool = REDACT,
 ) -> None:
     """Write runs in the forms of other programs: fio, spreadsheets, data frames, test servers.
 

@@ -2,14 +2,16 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 import click
 import msgspec
 
 from openpts.cli.baseline_option import WithBaseline, baseline_option
 from openpts.cli.broken_pipe import with_controls
+from openpts.cli.options import FILE, PATH, argument, flag, group, option, with_options
 from openpts.cli.printed_document import print_document, print_object
 from openpts.errors import LimitError, NoVerdictError, UsageError
 from openpts.limits.baseline import gated_runs
@@ -21,7 +23,7 @@ from openpts.report.redaction import redacted, redacted_figures
 from openpts.report.sources import run_folders_of
 from openpts.runs.measured_run import OF_SUBJECTS, MeasuredRun
 from openpts.vocabulary.limit import JudgedLimit, Judgement
-from openpts_line.cli.report_files import file_options, written_files
+from openpts_line.cli.report_files import FileWords, folder_of_files
 from openpts_line.exchange.export_files import write_export
 from openpts_line.exchange.verdicts import gate_junit, gate_tap
 from openpts_line.gate.documents import ErrorRates, GateDocument, PowerDocument
@@ -37,59 +39,44 @@ _EXIT_CODES = {
 _COLORS = {Judgement.PASS: "green", Judgement.FAIL: "red", Judgement.NO_VERDICT: "yellow"}
 
 
+@dataclass(frozen=True, slots=True)
+class _Files(FileWords):
+    out: Path | None = folder_of_files(_OUT)
+
+
+_BASELINE: Final = baseline_option("Runs, or suites, that relative limits such as '>= -3 %' are held against")
+
+
 @click.command("gate", cls=WithBaseline, short_help="Hold runs against limits, and end with a verdict.")
-@click.argument("runs", metavar="RUN...", type=click.Path(path_type=Path), nargs=-1, required=True)
-@click.option(
-    "--limits",
-    "limits_path",
-    metavar="FILE",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="TOML file with limits, required conditions, and how sure verdicts have to be.",
-)
-@click.option(
-    "--limit",
-    "lines",
-    metavar="LIMIT",
-    multiple=True,
-    help="A limit such as 'iops.rnd-4k-rw0 >= 180 k'. May be repeated, also beside a file.",
-)
-@click.option(
-    "--allow",
-    multiple=True,
-    type=click.Choice([one.value for one in Allowed]),
-    callback=lambda _context, _option, words: tuple(map(Allowed, words)),
-    help="Judge figures all the same that have this, as `allow` in the limits file does. May be repeated.",
-)
-@baseline_option("Runs, or suites, that relative limits such as '>= -3 %' are held against")
-@click.option(
-    "--power-analysis",
-    is_flag=True,
-    help="Show which change of each figure these limits would find, and how often they would fail by chance.",
-)
-@click.option(
-    "--junit",
-    metavar="FILE",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Write the verdicts as XML in JUnit's form, too.",
-)
-@click.option("--tap", is_flag=True, help="Print the verdicts in the Test Anything Protocol.")
-@file_options(_OUT)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@with_options
 def gate(
-    runs: tuple[Path, ...],
     *,
-    limits_path: Path | None,
-    lines: tuple[str, ...],
-    allow: tuple[Allowed, ...],
-    baseline: tuple[Path, ...],
-    power_analysis: bool,
-    junit: Path | None,
-    tap: bool,
-    out: Path | None,
-    paper: str,
-    redact: bool,
-    as_json: bool,
-    **files: bool,
+    runs: tuple[Path, ...] = argument("RUN...", PATH, nargs=-1, required=True),
+    limits_path: Path | None = option(
+        "--limits FILE",
+        "TOML file with limits, required conditions, and how sure verdicts have to be.",
+        FILE,
+    ),
+    lines: tuple[str, ...] = option(
+        "--limit LIMIT",
+        "A limit such as 'iops.rnd-4k-rw0 >= 180 k'. May be repeated, also beside a file.",
+        multiple=True,
+    ),
+    allow: tuple[Allowed, ...] = option(
+        "",
+        "Judge figures all the same that have this, as `allow` in the limits file does. May be repeated.",
+        click.Choice([one.value for one in Allowed]),
+        multiple=True,
+        callback=lambda _context, _option, words: tuple(map(Allowed, words)),
+    ),
+    baseline: tuple[Path, ...] = _BASELINE,
+    power_analysis: bool = flag(
+        "Show which change of each figure these limits would find, and how often they would fail by chance."
+    ),
+    junit: Path | None = option("FILE", "Write the verdicts as XML in JUnit's form, too.", FILE),
+    tap: bool = flag("Print the verdicts in the Test Anything Protocol."),
+    files: FileWords = group(_Files),
+    as_json: bool = flag("Print one JSON object.", name="--json"),
 ) -> int:
     """Hold runs against limits: each passes, fails or has no verdict.
 
@@ -99,7 +86,8 @@ def gate(
 
     Ends with exit code 10 if a limit failed, 13 if none failed but one has no verdict.
     """
-    forms = {"--tap": tap, "--junit": junit, "--out": out, **{f"--{form}": on for form, on in files.items()}}
+    forms = {"--tap": tap, "--junit": junit, "--out": files.out}
+    forms |= {f"--{form}": getattr(files, form) for form in ("html", "pdf", "csv")}
     _refuse_forms([option for option, value in forms.items() if value], power=power_analysis, as_json=as_json)
     limits = _limits(limits_path, lines, allow)
     run_folders_of([*runs, *baseline])  # refuses a run that is named twice
@@ -112,16 +100,16 @@ def gate(
         raise UsageError("no limits: give --limits FILE, or --limit 'KEY >= VALUE' with a key of this list")
     result = judge(limits or LimitSet(allowed=allow), candidates, bases)
     manifests = [one.run.manifest for one in (*candidates, *bases)]
-    report = gate_report(result, candidates, bases, paper=paper)
-    if redact:
+    report = gate_report(result, candidates, bases, paper=files.paper)
+    if files.redact:
         report, result = redacted(report, manifests), _redacted(result, manifests)
-    written = written_files(report, files, out, _OUT)
+    written = files.written(report, _OUT)
     if junit is not None:
         xml = gate_junit(result.judged, [run.folder for run in candidates])
         write_export(junit.parent, {junit.name: xml})
     if as_json:
         document = msgspec.to_builtins(GateDocument.by(result, candidates, bases, written))
-        print_object(redacted_figures([document], manifests)[0] if redact else document)
+        print_object(redacted_figures([document], manifests)[0] if files.redact else document)
     elif tap:
         for line in gate_tap(result.judged):
             click.echo(line)

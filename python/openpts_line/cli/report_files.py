@@ -1,39 +1,39 @@
 """The files of a report that a command writes on request: their options, and where they are."""
 
-from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-import click
-
-from openpts.cli.help_order import Decorator, together
+from openpts.cli.options import FOLDER, flag, option
 from openpts.cli.report import PAPER, REDACT, print_notes
 from openpts.pages.model import Report
 
 
-def file_options(default: Path) -> Decorator:
-    """Options for the forms of a report, their folder, paper and redaction."""
-    return together(
-        click.option("--html", is_flag=True, help="Write an interactive page (HTML), one file."),
-        click.option("--pdf", is_flag=True, help="Write pages for print (PDF)."),
-        click.option("--csv", is_flag=True, help="Write each table and series as a CSV file."),
-        click.option(
-            "--out",
-            type=click.Path(path_type=Path, file_okay=False),
-            help=f"Write into this folder; alone, it asks for all three forms. [default: ./{default}]",
-        ),
-        PAPER,
-        REDACT,
-    )
+def folder_of_files(default: Path) -> Any:
+    """The option that names the folder of the files."""
+    text = f"Write into this folder; alone, it asks for all three forms. [default: ./{default}]"
+    return option("", text, FOLDER)
 
 
-def written_files(report: Report, wanted: Mapping[str, bool], out: Path | None, default: Path) -> list[str]:
-    """Write the forms that are wanted, all three where ``out`` alone is given; none where nothing is."""
-    if out is None and not any(wanted.values()):
-        return []
-    from openpts.report.write import ReportOptions, write_model  # noqa: PLC0415 slow to load, and most gates write nothing
+@dataclass(frozen=True, slots=True)
+class FileWords:
+    """The forms of a report, their folder, which a command names, paper and redaction."""
 
-    files = wanted if any(wanted.values()) else dict.fromkeys(wanted, True)
-    options = ReportOptions(html=files["html"], pdf=files["pdf"], csv=files["csv"])
-    written = write_model(report, out or default, options)
-    print_notes(written)
-    return [str(path) for path in written.documents]
+    html: bool = flag("Write an interactive page (HTML), one file.")
+    pdf: bool = flag("Write pages for print (PDF).")
+    csv: bool = flag("Write each table and series as a CSV file.")
+    out: Path | None = None
+    paper: str = PAPER
+    redact: bool = REDACT
+
+    def written(self, report: Report, default: Path) -> list[str]:
+        """Write the forms that are wanted, all three where ``out`` alone is given; none where nothing is."""
+        none = not (self.html or self.pdf or self.csv)
+        if self.out is None and none:
+            return []
+        from openpts.report.write import ReportOptions, write_model  # noqa: PLC0415 slow to load, and most gates write nothing
+
+        options = ReportOptions(html=self.html or none, pdf=self.pdf or none, csv=self.csv or none)
+        written = write_model(report, self.out or default, options)
+        print_notes(written)
+        return [str(path) for path in written.documents]

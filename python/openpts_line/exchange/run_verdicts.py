@@ -1,16 +1,15 @@
 """What became of runs, and of the tests of suites, as verdicts in JUnit's form."""
 
-import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
 from openpts.procedures.registry import procedure_of
 from openpts.procedures.shared.outcome_text import reached_text
+from openpts.record.batch import Batch, BatchEntry, batch_file, read_batch
 from openpts.record.decoding import in_visible_lines
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run, ns_between
-from openpts.record.suite import SUITE_NAME, Suite, SuiteEntry, SuiteState, read_suite
 from openpts.report.flat_rows import labels_of, run_row, unsteady_cycles
 from openpts.report.redaction import redacted_entry, redacted_run
 from openpts.report.sources import read_for_report, run_of_entry
@@ -56,11 +55,11 @@ def junit_of(folders: Iterable[Path], *, redact: bool) -> bytes:
     return junit_xml(name, cases, properties, min(started, default=None))
 
 
-def _entries(folder: Path) -> tuple[SuiteEntry | None, ...]:
+def _entries(folder: Path) -> tuple[BatchEntry | None, ...]:
     """The tests of a suite; None for a single run."""
-    if not os.path.lexists(folder / SUITE_NAME):
+    if batch_file(folder) is None:
         return (None,)
-    return in_visible_lines(read_suite(folder), Suite).entries
+    return in_visible_lines(read_batch(folder), Batch).entries
 
 
 def _facts(run: Run) -> dict[str, str]:
@@ -84,14 +83,14 @@ def _case_of_run(run: Run) -> Case:
     )
 
 
-def _case_of_entry(entry: SuiteEntry) -> Case:
+def _case_of_entry(entry: BatchEntry) -> Case:
     """What became of a suite's test that has no record."""
-    waiting = entry.state is SuiteState.WAITING
+    waiting = entry.state is RunState.WAITING
     outcome = CaseOutcome.SKIPPED if waiting else CaseOutcome.ERROR
     message = entry.reason or (
         "the suite ended before it" if waiting else f"{entry.state}, without a record that can be read"
     )
-    return Case(entry.title, f"openpts.{entry.test}", 0.0, outcome, message)
+    return Case(procedure_of(entry.test).title, f"openpts.{entry.test}", 0.0, outcome, message)
 
 
 def _verdict(run: Run) -> tuple[CaseOutcome, str]:

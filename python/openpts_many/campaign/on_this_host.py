@@ -5,11 +5,12 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from openpts.batch.batch_runner import BatchRunner, Reporter, as_recorded, new_batch
+from openpts.batch.executor import Reporter
+from openpts.batch.side_by_side import SideBySide, as_recorded, new_batch
 from openpts.errors import RecordError
 from openpts.ownership import CLAIM_NAME, new_run_id, until_unlocked
-from openpts.record.batch import BATCH_NAME, DONE, Batch, BatchEntry, is_batch, read_batch, write_batch
-from openpts.record.suite import SuiteState
+from openpts.record.batch import BATCH_NAME, DONE, Batch, BatchEntry, batch_file, read_batch, write_batch
+from openpts.record.manifest import RunState
 from openpts.vocabulary.run_request import RunRequest
 from openpts_many.campaign.campaign_file import Campaign, OnInterruption
 from openpts_many.campaign.journal import note_replaced
@@ -17,7 +18,7 @@ from openpts_many.campaign.journal import note_replaced
 
 def runner_here(
     folder: Path, campaign: Campaign, requests: Sequence[RunRequest], report: Reporter | None
-) -> BatchRunner:
+) -> SideBySide:
     """What carries out the runs of a campaign that are not done, in its folder. Raises RecordError.
 
     The batch is on the disk already, so that its claims of the folder are those of one batch.
@@ -25,12 +26,12 @@ def runner_here(
     batch = _batch(folder, campaign, requests)
     batch = replace(batch, at_most=campaign.at_most, stagger_s=campaign.stagger_s, ended_at=None)
     write_batch(folder, batch)
-    return BatchRunner(folder, batch, report=report)
+    return SideBySide(folder=folder, batch=batch, report=report)
 
 
 def _batch(folder: Path, campaign: Campaign, requests: Sequence[RunRequest]) -> Batch:
     """The batch with what is left as waiting."""
-    if not is_batch(folder):
+    if batch_file(folder) is None:
         return new_batch(requests)
     batch = read_batch(folder)
     known = {entry.request.run_id for entry in batch.entries}
@@ -48,11 +49,11 @@ def _left(folder: Path, entry: BatchEntry, interrupted: OnInterruption) -> Batch
     """As it is by its record, or the one that takes its place."""
     until_unlocked(folder / entry.folder / CLAIM_NAME)  # what the kernel ends with its campaign takes seconds
     found = as_recorded(folder, entry)
-    if found.state is SuiteState.INTERRUPTED and interrupted is OnInterruption.REPEAT:
+    if found.state is RunState.INTERRUPTED and interrupted is OnInterruption.REPEAT:
         again = replace(entry.request, run_id=new_run_id())
         note_replaced(folder, entry.request.run_id, again)
         return _replaced(entry, again)
-    return found if found.state in DONE else replace(found, state=SuiteState.WAITING)
+    return found if found.state in DONE else replace(found, state=RunState.WAITING)
 
 
 def _replaced(entry: BatchEntry, request: RunRequest) -> BatchEntry:

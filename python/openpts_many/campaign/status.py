@@ -5,8 +5,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from openpts.record.batch import is_batch, read_batch
-from openpts.record.suite import SuiteState
+from openpts.record.batch import batch_file, read_batch
+from openpts.record.manifest import RunState
 from openpts.vocabulary.document import Document
 from openpts.vocabulary.run_request import RunRequest
 from openpts_many.campaign.journal import CampaignState, is_carried_out
@@ -18,7 +18,7 @@ FETCHED: Final = "runs"
 class RunStatus(Struct, frozen=True, kw_only=True):
     """A run of a campaign. ``folder`` is where its record is on this host, None if it is not here.
 
-    ``state`` is a ``SuiteState``, of other hosts a ``RunStage``.
+    ``state`` is a ``RunState``, of other hosts a ``RunStage``.
     """
 
     run_id: str
@@ -51,7 +51,7 @@ class CampaignStatus(Document, frozen=True, kw_only=True, tag="openpts.campaign/
 def status_of(folder: Path, state: CampaignState) -> CampaignStatus:
     """What the campaign's folder tells of its runs. Raises RecordError."""
     running = is_carried_out(folder)
-    entries = read_batch(folder).entries if is_batch(folder) else ()
+    entries = read_batch(folder).entries if batch_file(folder) else ()
     by_id = {entry.request.run_id: entry for entry in entries}
     runs = []
     for number, request in enumerate(state.requests, start=1):
@@ -60,14 +60,14 @@ def status_of(folder: Path, state: CampaignState) -> CampaignStatus:
             place = folder / FETCHED / request.run_id
             runs.append(_status(number, request, seen.stage, seen.reason or None, folder=place))
         elif not request.host and entry is not None:
-            was_killed = entry.state is SuiteState.RUNNING and not running
-            stands = SuiteState.INTERRUPTED if was_killed else entry.state
+            was_killed = entry.state is RunState.RUNNING and not running
+            stands = RunState.INTERRUPTED if was_killed else entry.state
             reason = "the campaign was killed" if was_killed else entry.reason
             runs.append(
                 _status(number, request, stands, reason, folder=folder / entry.folder, slot=entry.slot)
             )
         else:
-            runs.append(_status(number, request, SuiteState.WAITING))
+            runs.append(_status(number, request, RunState.WAITING))
     return CampaignStatus(
         title=state.campaign.title, folder=str(folder), is_running=running, runs=tuple(runs)
     )

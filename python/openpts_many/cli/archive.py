@@ -9,6 +9,7 @@ from typing import Any, Final
 import click
 
 from openpts.cli.console import table_console, table_of
+from openpts.cli.options import PATH, argument, flag, option, with_options
 from openpts.cli.printed_document import print_document
 from openpts.cli.report import REDACT
 from openpts.errors import RecordError, UsageError
@@ -23,8 +24,8 @@ from openpts_many.archive.query import Answer, ArchiveAnswer, asked
 from openpts_many.archive.store import Store
 
 _COPIED: Final = {"run", "measure", "key"}
-_PLACE: Final = click.argument("place", metavar="ARCHIVE")
-_json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+_PLACE: Final = argument("ARCHIVE", name="place")
+_json_option: Final = flag("Print one JSON object.", name="--json as_json")
 
 
 @click.group()
@@ -37,11 +38,14 @@ def archive() -> None:
 
 
 @archive.command(short_help="Add runs to an archive.")
-@click.argument("runs", metavar="RUN...", type=click.Path(path_type=Path), nargs=-1, required=True)
-@click.option("--to", "place", metavar="ARCHIVE", required=True, help="A folder, or s3://BUCKET/PREFIX.")
-@REDACT
-@click.option("--replace", is_flag=True, help="Write runs again that are there already.")
-def add(runs: tuple[Path, ...], place: str, *, redact: bool, replace: bool) -> None:
+@with_options
+def add(
+    *,
+    runs: tuple[Path, ...] = argument("RUN...", PATH, nargs=-1, required=True),
+    place: str = option("--to ARCHIVE", "A folder, or s3://BUCKET/PREFIX.", required=True),
+    redact: bool = REDACT,
+    replace: bool = flag("Write runs again that are there already."),
+) -> None:
     """Add runs to an archive, which is made if there is none.
 
     RUN is a run folder, or that of a suite or a batch with all of its runs. A run that is there already is
@@ -65,10 +69,13 @@ def _added_line(added: Added) -> str:
 
 
 @archive.command(short_help="Check all files of an archive.")
-@_PLACE
-@click.option("--quick", is_flag=True, help="Compare names and sizes alone, and read no tables.")
-@_json_option
-def check(place: str, *, quick: bool, as_json: bool) -> int:
+@with_options
+def check(
+    *,
+    place: str = _PLACE,
+    quick: bool = flag("Compare names and sizes alone, and read no tables."),
+    as_json: bool = _json_option,
+) -> int:
     """Hold all files of ARCHIVE against its catalogue, and say what to do.
 
     Exit code 8 if a file is damaged or missing. What a killed `add` left behind harms nothing.
@@ -89,8 +96,8 @@ def check(place: str, *, quick: bool, as_json: bool) -> int:
 
 
 @archive.command(short_help="Merge small files, and remove what is left over.")
-@_PLACE
-def compact(place: str) -> None:
+@with_options
+def compact(*, place: str = _PLACE) -> None:
     """Merge the small files of ARCHIVE's catalogue, and remove what no run needs.
 
     `add` merges them too, once there are many. Folders that a killed or repeated `add` has left are removed
@@ -103,38 +110,26 @@ def compact(place: str) -> None:
 
 
 @archive.command(short_help="Ask an archive.")
-@_PLACE
-@click.option(
-    "--where",
-    metavar="CONDITION",
-    help="Runs to take, in SQL: \"model = 'X' and labels['lot'] = '7' and started_at >= '2026-06'\".",
-)
-@click.option(
-    "--measure", "measures", metavar="KEY", multiple=True, help="A measure such as iops.rnd-4k-rw0."
-)
-@click.option(
-    "--percentile",
-    "percentiles",
-    metavar="P",
-    multiple=True,
-    help="A percentile such as p99.9 of all I/Os together, of all stimuli or those that --measure names.",
-)
-@click.option(
-    "--by", metavar="FIELD,...", default="", help="Fields to group runs by; label.NAME for a label."
-)
-@click.option("--sql", metavar="SELECT", help="A question of your own, in DuckDB's SQL.")
-@click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
-@_json_option
+@with_options
 def query(
-    place: str,
     *,
-    where: str | None,
-    measures: tuple[str, ...],
-    percentiles: tuple[str, ...],
-    by: str,
-    sql: str | None,
-    as_csv: bool,
-    as_json: bool,
+    place: str = _PLACE,
+    where: str | None = option(
+        "CONDITION",
+        "Runs to take, in SQL: \"model = 'X' and labels['lot'] = '7' and started_at >= '2026-06'\".",
+    ),
+    measures: tuple[str, ...] = option("--measure KEY", "A measure such as iops.rnd-4k-rw0.", multiple=True),
+    percentiles: tuple[str, ...] = option(
+        "--percentile P",
+        "A percentile such as p99.9 of all I/Os together, of all stimuli or those that --measure names.",
+        multiple=True,
+    ),
+    by: str = option(
+        "FIELD,...", "Fields to group runs by; label.NAME for a label.", default="", show_default=False
+    ),
+    sql: str | None = option("SELECT", "A question of your own, in DuckDB's SQL."),
+    as_csv: bool = flag("Print CSV.", name="--csv"),
+    as_json: bool = _json_option,
 ) -> None:
     """Ask ARCHIVE: which runs it has, a measure over them, percentiles of all of their I/Os.
 

@@ -10,7 +10,7 @@ from typing import Final
 import click
 import msgspec
 
-from openpts.batch.batch_runner import BatchRunner
+from openpts.batch.side_by_side import SideBySide
 from openpts.cli.background_listener import background_listener
 from openpts.cli.batch_display import batch_shown_on
 from openpts.cli.console import table_console, table_of
@@ -18,7 +18,7 @@ from openpts.cli.help_order import InOrder, together
 from openpts.cli.printed_document import print_document
 from openpts.cli.report import documents_on
 from openpts.errors import FleetError, InterruptedRunError, RecordError, RunFailedError, UsageError
-from openpts.record.suite import SuiteState
+from openpts.record.manifest import RunState
 from openpts.units import format_count
 from openpts.vocabulary.run_request import RunRequest
 from openpts_many.campaign.campaign_file import Campaign, read_campaign, refuse_at, refuse_changes
@@ -32,7 +32,7 @@ from openpts_many.fleet.configuration import read_fleet
 from openpts_many.fleet.fetch import fetch, in_the_way
 from openpts_many.fleet.port import Observation, RunStage
 
-_DONE: Final = frozenset({SuiteState.COMPLETE, RunStage.COMPLETE})
+_DONE: Final = frozenset({RunState.COMPLETE, RunStage.COMPLETE})
 _STYLES: Final = {"complete": "green", "running": "bold", "failed": "red", "refused": "red"}
 
 _FILE: Final = click.argument("file", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False))
@@ -214,7 +214,7 @@ def _refuse_options(planned: Campaign, file: Path) -> None:
     refuse_at(file, wrong)
 
 
-def _here(runner: BatchRunner) -> None:
+def _here(runner: SideBySide) -> None:
     with background_listener(batch_shown_on(sys.stdout, runner.batch)) as on_event:
         runner.listener = on_event
         runner.run()
@@ -240,7 +240,7 @@ def _on_fleet(place: Path, state: CampaignState, fleet_file: Path) -> None:
 
 def _fetch(found: CampaignStatus, fleet_file: Path, out: Path) -> None:
     backend, fleet = backend_of(fleet_file), read_fleet(fleet_file)
-    left = [run for run in found.runs if run.folder is None and run.state != SuiteState.WAITING]
+    left = [run for run in found.runs if run.folder is None and run.state != RunState.WAITING]
     known = {run.run_id: run for run in backend.list({run.host for run in left if run.host})} if left else {}
     for run_id in (run.run_id for run in left):
         try:

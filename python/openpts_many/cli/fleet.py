@@ -13,8 +13,9 @@ import msgspec
 from openpts.cli.consent_options import ACCEPT_OPTIONS, CONFIRM_NAMESPACE, CONSENT_OPTIONS
 from openpts.cli.console import table_console, table_of
 from openpts.cli.help_order import InOrder, together
+from openpts.cli.options import FILE, FOLDER, argument, flag, option, with_options
 from openpts.cli.printed_document import print_document
-from openpts.cli.run import LABELS
+from openpts.cli.run_order import LABELS
 from openpts.did_you_mean import did_you_mean
 from openpts.errors import FleetError, UsageError, failing_as
 from openpts.ownership import new_run_id
@@ -49,25 +50,17 @@ _OURS: Final = {
 }
 """Options of `openpts run` that are said otherwise here."""
 
-FLEET_OPTION: Final = click.option(
-    "--fleet",
-    "fleet_file",
-    metavar="FILE",
+FLEET_OPTION: Final = option(
+    "--fleet FILE",
+    "The fleet file: hosts, slots, and what starts runs there.",
+    FILE,
+    name="fleet_file",
     envvar="OPENPTS_FLEET",
-    type=click.Path(path_type=Path, dir_okay=False),
     default=FLEET_FILE,
-    show_default=True,
-    help="The fleet file: hosts, slots, and what starts runs there.",
 )
-_JSON: Final = click.option(
-    "--json", "as_json", is_flag=True, help="Print a JSON object; see docs/interfaces.md."
-)
-_HERE: Final = click.option(
-    "--here", "host", metavar="HOST", required=True, help="Name of this host in the fleet file."
-)
-_ON_CLIENT: Final = together(FLEET_OPTION, _JSON)
-_ON_HOST: Final = together(FLEET_OPTION, _HERE)
-_RUN_ID: Final = click.argument("run_id", metavar="RUN-ID", type=click.UUID)
+_JSON: Final = flag("Print a JSON object; see docs/interfaces.md.", name="--json as_json")
+_HERE: Final = option("--here HOST", "Name of this host in the fleet file.", name="host", required=True)
+_RUN_ID: Final = argument("RUN-ID", click.UUID, name="run_id")
 
 
 class FleetRuns(Document, frozen=True, kw_only=True, tag="openpts.fleet-runs/1"):
@@ -106,31 +99,21 @@ def backend_of(fleet_file: Path) -> Backend:
     context_settings={"allow_interspersed_args": False},
     short_help="Start a run on the drive in a slot.",
 )
-@click.option("--host", required=True, metavar="HOST", help="Host, by its name in the fleet file.")
-@click.option("--slot", required=True, metavar="SLOT", help="Slot of this host that the drive is in.")
-@click.option(
-    "--serial",
-    metavar="SERIAL",
-    help="Serial number of the drive that has to be there; without it only a simulated drive or a file is.",
-)
-@click.option("--model", metavar="MODEL", help="Model that the drive has to be.")
-@click.option(
-    "--run-id", metavar="UUID", type=click.UUID, help="ID of the run, to submit it once more; a new one."
-)
-@LABELS
-@_ON_CLIENT
-@click.argument("test_words", metavar="TEST [OPTION]...", nargs=-1, required=True, type=click.UNPROCESSED)
+@with_options
 def submit(
     *,
-    host: str,
-    slot: str,
-    serial: str | None,
-    model: str | None,
-    run_id: UUID | None,
-    labels: dict[str, str],
-    fleet_file: Path,
-    as_json: bool,
-    test_words: tuple[str, ...],
+    host: str = option("HOST", "Host, by its name in the fleet file.", required=True),
+    slot: str = option("SLOT", "Slot of this host that the drive is in.", required=True),
+    serial: str | None = option(
+        "SERIAL",
+        "Serial number of the drive that has to be there; without it only a simulated drive or a file is.",
+    ),
+    model: str | None = option("MODEL", "Model that the drive has to be."),
+    run_id: UUID | None = option("UUID", "ID of the run, to submit it once more; a new one.", click.UUID),
+    labels: dict[str, str] = LABELS,
+    fleet_file: Path = FLEET_OPTION,
+    as_json: bool = _JSON,
+    test_words: tuple[str, ...] = argument("TEST [OPTION]...", click.UNPROCESSED, nargs=-1, required=True),
 ) -> None:
     """Start TEST with its options on the drive in a slot. DESTROYS ALL DATA on it.
 
@@ -168,29 +151,27 @@ def _refuse(test_words: Sequence[str]) -> None:
 
 
 @fleet.command(short_help="Show where a run stands.")
-@_RUN_ID
-@click.option(
-    "--ask-host", is_flag=True, help="Ask the host also while it measures, which its latencies may show."
-)
-@_ON_CLIENT
-def observe(*, run_id: UUID, ask_host: bool, fleet_file: Path, as_json: bool) -> None:
+@with_options
+def observe(
+    *,
+    run_id: UUID = _RUN_ID,
+    ask_host: bool = flag("Ask the host also while it measures, which its latencies may show."),
+    fleet_file: Path = FLEET_OPTION,
+    as_json: bool = _JSON,
+) -> None:
     """Show where the run with RUN-ID stands, by its host's journal; while that measures, by the scheduler."""
     _show([backend_of(fleet_file).observe(str(run_id), ask_host=ask_host)], as_json=as_json)
 
 
 @fleet.command(short_help="Stop a run, and all processes that write for it.")
-@_RUN_ID
-@_ON_CLIENT
-def cancel(*, run_id: UUID, fleet_file: Path, as_json: bool) -> None:
+@with_options
+def cancel(*, run_id: UUID = _RUN_ID, fleet_file: Path = FLEET_OPTION, as_json: bool = _JSON) -> None:
     """Stop the run with RUN-ID, and all processes that write for it. What it has recorded stays."""
     _show([backend_of(fleet_file).cancel(str(run_id))], as_json=as_json)
 
 
 @fleet.command(short_help="Go on with a run that was interrupted.")
-@_RUN_ID
-@ACCEPT_OPTIONS
-@together(*CONSENT_OPTIONS, CONFIRM_NAMESPACE)
-@_ON_CLIENT
+@together(_RUN_ID, ACCEPT_OPTIONS, *CONSENT_OPTIONS, CONFIRM_NAMESPACE, FLEET_OPTION, _JSON)
 def resume(
     *, run_id: UUID, confirm_serial: str | None, fleet_file: Path, as_json: bool, **options: Any
 ) -> None:
@@ -233,15 +214,15 @@ def _typed_words(options: dict[str, Any]) -> list[str]:
 
 
 @fleet.command("list", short_help="List the runs of all hosts.")
-@_ON_CLIENT
-def list_(*, fleet_file: Path, as_json: bool) -> None:
+@with_options
+def list_(*, fleet_file: Path = FLEET_OPTION, as_json: bool = _JSON) -> None:
     """List the runs that the scheduler or a host knows, oldest first."""
     _show(backend_of(fleet_file).list(), as_json=as_json)
 
 
 @fleet.command(short_help="List the hosts, and the drives in their slots.")
-@_ON_CLIENT
-def hosts(*, fleet_file: Path, as_json: bool) -> None:
+@with_options
+def hosts(*, fleet_file: Path = FLEET_OPTION, as_json: bool = _JSON) -> None:
     """List the hosts, and the serial numbers of the drives in their slots where nothing is measured."""
     found = backend_of(fleet_file).hosts()
     if as_json:
@@ -258,19 +239,15 @@ def hosts(*, fleet_file: Path, as_json: bool) -> None:
 
 
 @fleet.command(short_help="Bring run folders from the hosts.")
-@click.argument("run_ids", metavar="[RUN-ID]...", type=click.UUID, nargs=-1)
-@click.option(
-    "--out",
-    metavar="FOLDER",
-    required=True,
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Where the folders go, each under its run's ID.",
-)
-@click.option(
-    "--wait", is_flag=True, help="Wait until the runs have ended, and nothing measures on their hosts."
-)
-@_ON_CLIENT
-def fetch(*, run_ids: tuple[UUID, ...], out: Path, wait: bool, fleet_file: Path, as_json: bool) -> int:
+@with_options
+def fetch(
+    *,
+    run_ids: tuple[UUID, ...] = argument("[RUN-ID]...", click.UUID, nargs=-1),
+    out: Path = option("FOLDER", "Where the folders go, each under its run's ID.", FOLDER, required=True),
+    wait: bool = flag("Wait until the runs have ended, and nothing measures on their hosts."),
+    fleet_file: Path = FLEET_OPTION,
+    as_json: bool = _JSON,
+) -> int:
     """Bring the folders of runs that have ended, without RUN-ID all of them, from the hosts to FOLDER.
 
     Nothing is taken from a host while it measures. A folder is there only when it is whole, with the content
@@ -319,19 +296,15 @@ def host_side_of(fleet_file: Path, host: str) -> HostSide:
 
 
 @fleet.command(hidden=True)
-@click.argument("request", metavar="REQUEST")
-@click.option("--job", metavar="NUMBER", help="The scheduler's own number of this attempt.")
-@click.option("--again", is_flag=True, help="Go on with a run that was interrupted.")
-@click.argument("resume_words", metavar="[OPTION]...", nargs=-1, type=click.UNPROCESSED)
-@_ON_HOST
+@with_options
 def start(
     *,
-    request: str,
-    job: str | None,
-    again: bool,
-    resume_words: tuple[str, ...],
-    fleet_file: Path,
-    host: str,
+    request: str = argument("REQUEST"),
+    job: str | None = option("NUMBER", "The scheduler's own number of this attempt."),
+    again: bool = flag("Go on with a run that was interrupted."),
+    resume_words: tuple[str, ...] = argument("[OPTION]...", click.UNPROCESSED, nargs=-1),
+    fleet_file: Path = FLEET_OPTION,
+    host: str = _HERE,
 ) -> None:
     """Carry out the run of REQUEST, a JSON object, or wait for the end of the one that was begun before.
 
@@ -360,17 +333,20 @@ def _carry_out(words: Sequence[str]) -> None:
 
 
 @fleet.command(hidden=True)
-@_RUN_ID
-@_ON_HOST
-def stop(*, run_id: UUID, fleet_file: Path, host: str) -> None:
+@with_options
+def stop(*, run_id: UUID = _RUN_ID, fleet_file: Path = FLEET_OPTION, host: str = _HERE) -> None:
     """End the run with RUN-ID and all that write for it; nothing starts it from now on."""
     _print_json([host_side_of(fleet_file, host).stop(str(run_id))])
 
 
 @fleet.command(hidden=True)
-@click.argument("run_id", metavar="[RUN-ID]", type=click.UUID, required=False)
-@_ON_HOST
-def journal(*, run_id: UUID | None, fleet_file: Path, host: str) -> None:
+@with_options
+def journal(
+    *,
+    run_id: UUID | None = argument("[RUN-ID]", click.UUID, required=False),
+    fleet_file: Path = FLEET_OPTION,
+    host: str = _HERE,
+) -> None:
     """Print what this host knows of the run with RUN-ID, or of all, as a JSON list."""
     known = host_side_of(fleet_file, host).journal
     if run_id is None:
@@ -381,7 +357,7 @@ def journal(*, run_id: UUID | None, fleet_file: Path, host: str) -> None:
 
 
 @fleet.command(hidden=True)
-@_ON_HOST
-def slots(*, fleet_file: Path, host: str) -> None:
+@with_options
+def slots(*, fleet_file: Path = FLEET_OPTION, host: str = _HERE) -> None:
     """Print the serial number of what is in each slot, as a JSON object; null where nothing is."""
     _print_json(host_side_of(fleet_file, host).slots())

@@ -8,6 +8,7 @@ import click
 import msgspec
 
 from openpts.cli.console import table_console
+from openpts.cli.options import FOLDER, PATH, argument, flag, option, with_options
 from openpts.cli.printed_document import print_object
 from openpts.cli.report import PAPER, REDACT, print_notes
 from openpts.pages.model import Report, Table, Verdict
@@ -22,31 +23,20 @@ _PIPE_COLUMNS = 150
 
 
 @click.command("population")
-@click.argument("runs", metavar="RUN...|FOLDER...", type=click.Path(path_type=Path), nargs=-1, required=True)
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Write HTML, PDF, data and model into this folder.",
-)
-@click.option(
-    "--least-difference",
-    metavar="PCT",
-    type=click.FloatRange(min=0),
-    default=LEAST_DIFFERENCE,
-    show_default=True,
-    help="Name no drive that is off by less, in per cent of the median; of temperatures in K.",
-)
-@PAPER
-@REDACT
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@with_options
 def population(
-    runs: tuple[Path, ...],
     *,
-    out: Path | None,
-    least_difference: float,
-    paper: str,
-    redact: bool,
-    as_json: bool,
+    runs: tuple[Path, ...] = argument("RUN...|FOLDER...", PATH, nargs=-1, required=True),
+    out: Path | None = option("", "Write HTML, PDF, data and model into this folder.", FOLDER),
+    least_difference: float = option(
+        "PCT",
+        "Name no drive that is off by less, in per cent of the median; of temperatures in K.",
+        click.FloatRange(min=0),
+        default=LEAST_DIFFERENCE,
+    ),
+    paper: str = PAPER,
+    redact: bool = REDACT,
+    as_json: bool = flag("Print one JSON object.", name="--json"),
 ) -> None:
     """Show how drives of one kind differ, and name those that do not belong to the others.
 

@@ -3,8 +3,7 @@
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
@@ -33,8 +32,8 @@ from openpts.procedures.registry import sound_tests
 from openpts.simulation.presets import SHIPPED
 from openpts.system_files import SystemRoots
 from openpts_many.sweep.axes import Axis, combinations
-from openpts_many.sweep.executors import JOB_NAME, dask_workers, processes, slurm_workers
 from openpts_many.sweep.point import Point
+from openpts_many.sweep.processes import processes
 from openpts_many.sweep.sweep import Progress, SweepFolder, SweptPoint, run_sweep
 from openpts_serve.rehearsal.reference_drive import Overrides, subject_of
 
@@ -71,14 +70,6 @@ _OPTIONS: Final = (
         help="Folder of the results. What it has already is not computed again.",
     ),
     click.option("--jobs", type=click.IntRange(1, 4096), metavar="N", help="Processes; one per processor."),
-    click.option("--dask", "dask_address", metavar="ADDRESS", help="Compute on the workers of this Dask."),
-    click.option(
-        "--slurm",
-        "partition",
-        metavar="PARTITION",
-        help="Compute on --jobs workers in this partition of Slurm, where no drive is being tested; its "
-        "hosts share the folder of --out.",
-    ),
 )
 
 
@@ -98,8 +89,6 @@ def _command(test: Procedure) -> click.Command:
         seeds: int,
         out: Path,
         jobs: int | None,
-        dask_address: str | None,
-        partition: str | None,
         **options: Any,
     ) -> None:
         target = _drive_of(str(target_of(test, options)))
@@ -111,9 +100,11 @@ def _command(test: Procedure) -> click.Command:
         if len(refused) == len(swept):
             raise UsageError(refused[0].refused)
         folder = SweepFolder(out)
-        executor = _executor(jobs, dask_address, partition, out)
         try:
-            with executor as workers, _progress_on(sys.stderr) as heard:
+            with (
+                processes(jobs or len(os.sched_getaffinity(0))) as workers,
+                _progress_on(sys.stderr) as heard,
+            ):
                 results = run_sweep(swept, folder, workers, heard)
         except KeyboardInterrupt:
             raise InterruptedRunError(
@@ -234,23 +225,6 @@ def _point(test: Procedure, plan: "Plan | None", drive: SimulatedTarget, options
     if conditions.lacking:
         raise UsageError(f"cannot run {test.name}: {conditions.lacking}")
     return Point(target=str(drive), conditions=conditions)
-
-
-def _executor(
-    jobs: int | None, dask_address: str | None, partition: str | None, out: Path
-) -> AbstractContextManager[Executor]:
-    if dask_address is not None:
-        if jobs is not None or partition is not None:
-            raise UsageError("--dask has the workers that it has: leave out --jobs and --slurm")
-        return dask_workers(dask_address)
-    if partition is not None:
-        if jobs is None:
-            raise UsageError("--slurm needs the number of its workers: give --jobs N")
-        click.echo(
-            f"waiting for the first of {jobs:,} workers: `squeue --name {JOB_NAME}` lists them", err=True
-        )
-        return slurm_workers(partition, jobs, out / "slurm")
-    return processes(jobs or len(os.sched_getaffinity(0)))
 
 
 @contextmanager

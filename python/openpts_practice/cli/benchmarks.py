@@ -7,6 +7,8 @@ import click
 from msgspec import Struct
 
 from openpts.cli.console import table_console, table_of
+from openpts.cli.help_order import together
+from openpts.cli.options import argument, flag, with_options
 from openpts.cli.printed_document import print_document
 from openpts.errors import UsageError
 from openpts.fields.readers import data_word, size_text
@@ -52,7 +54,7 @@ class BenchmarkList(Document, frozen=True, kw_only=True, tag="openpts.benchmarks
 
 
 @benchmarks.command("list", short_help="List the benchmarks that ship.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@together(flag("Print one JSON object.", name="--json as_json"))
 def list_(as_json: bool) -> None:
     """List the benchmarks that ship: name, title, number of rows, and whether the definition is confirmed."""
     if as_json:
@@ -66,10 +68,13 @@ def list_(as_json: bool) -> None:
 
 
 @benchmarks.command(short_help="Show the rows of a benchmark.")
-@click.argument("benchmark")
-@click.option("--toml", is_flag=True, help="Print the file itself, to copy and edit.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def show(benchmark: str, *, toml: bool, as_json: bool) -> None:
+@with_options
+def show(
+    *,
+    benchmark: str = argument(),
+    toml: bool = flag("Print the file itself, to copy and edit."),
+    as_json: bool = flag("Print one JSON object.", name="--json"),
+) -> None:
     """Show the rows of BENCHMARK, the name of one that ships or the path of a TOML file.
 
     What --toml prints can be edited, and given to --benchmarks by its path.

@@ -7,9 +7,10 @@ from typing import Final
 
 from openpts.analysis.minutes import Minute, whole_minutes
 from openpts.pages import cells, ticks
-from openpts.pages.kit import Col, Plot, PlotName, grid, page, rows_table
+from openpts.pages.kit import Col, Plot, PlotName, grid, page
 from openpts.pages.model import Axis, Block, Cell, Column, Mark, Page, Rule, Series, Table, Verdict
 from openpts.pages.texts import capitalised
+from openpts.procedures.kit.steps import transpose
 from openpts.procedures.shared.methodology import nothing_page
 from openpts.units import format_duration
 from openpts_practice.precon import DriveState
@@ -159,32 +160,26 @@ def _course_verdict(comparison: Comparison, state: DriveState) -> Verdict:
 
 def states_table(comparison: Comparison) -> Table:
     """First minute, steady state, how long it took, from each state."""
-    courses = [comparison.courses[state] for state in STATES]
-    return rows_table(
+    fills = comparison.fills
+    rows: list[Col[CourseResults]] = [
+        Col("First minute (IOPS)", lambda one: cells.number_or("not measured", one.first_iops, 0)),
+        Col("Steady State (IOPS)", lambda one: _number(one.steady_iops, 0)),
+        Col("First minute / Steady State", lambda one: _number(one.factor, 2)),
+        Col("Time until it was found", lambda one: _time(one.steady_after_ns)),
+        Col(
+            "Drive fills until it was found",
+            lambda one: _number(one.steady_after_bytes and fills(one.steady_after_bytes), 2),
+        ),
+        Col("Range of the window (%)", lambda one: _window(one, "range_pct")),
+        Col("Slope of the window (%)", lambda one: _window(one, "slope_excursion_pct")),
+        Col("Written in all (x user capacity)", lambda one: cells.number(fills(one.written_bytes), 2)),
+    ]
+    return transpose(
         f"precon-states{comparison.key}",
         f"{comparison.conditions.workload.title} from each state{comparison.level}",
-        (":<1.6", *(Column(str(state)) for state in STATES)),
-        (
-            ("First minute (IOPS)", *(_first(c) for c in courses)),
-            ("Steady State (IOPS)", *(_number(c.steady_iops, 0) for c in courses)),
-            ("First minute / Steady State", *(_number(c.factor, 2) for c in courses)),
-            ("Time until it was found", *(_time(c.steady_after_ns) for c in courses)),
-            (
-                "Drive fills until it was found",
-                *(
-                    _number(
-                        None if c.steady_after_bytes is None else comparison.fills(c.steady_after_bytes), 2
-                    )
-                    for c in courses
-                ),
-            ),
-            ("Range of the window (%)", *(_window(c, "range_pct") for c in courses)),
-            ("Slope of the window (%)", *(_window(c, "slope_excursion_pct") for c in courses)),
-            (
-                "Written in all (x user capacity)",
-                *(cells.number(comparison.fills(c.written_bytes), 2) for c in courses),
-            ),
-        ),
+        rows,
+        [(str(state), comparison.courses[state]) for state in STATES],
+        head=Col("", cells.words, align="left", width=1.6),
         note=_rule_text(comparison),
     )
 
@@ -197,11 +192,6 @@ def _rule_text(comparison: Comparison) -> str:
         f"fills apart, whichever is shorter; {DriveState.FRESH} and {DriveState.SEQUENTIAL} not before "
         f"{conditions.steady_after_drive_fills:g} drive fills, since a fresh drive's plateau is steady too."
     )
-
-
-def _first(course: CourseResults) -> Cell:
-    iops = course.first_iops
-    return cells.number_or("not measured", iops, 0)
 
 
 def _number(value: float | None, decimals: int) -> Cell:

@@ -12,6 +12,7 @@ from openpts.pages.model import Cell, Page, Rule, Series, Table, Verdict
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.curve import OVER_IOPS, Curve
 from openpts.procedures.kit.header import Rows, demand_text, stimulus_rows
+from openpts.procedures.kit.steps import ART, IOPS, MRT
 from openpts.procedures.shared.methodology import methodology, nothing_page, state_page
 from openpts.procedures.shared.tracking.pages import tracking_rounds_page, tracking_sentence
 from openpts.record.reader import Run
@@ -263,11 +264,7 @@ def _times(search: Search) -> Cell:
 
 def _peaks_table(measured: QosRun) -> Table:
     peaks, conditions = measured.peaks, measured.conditions
-    columns: list[Col[int]] = [
-        Col("IOPS", lambda mix: cells.number(peaks[mix].iops, 1)),
-        Col("ART (ms)", lambda mix: cells.latency(peaks[mix].mean_latency_ns)),
-        Col("MRT (ms)", lambda mix: cells.latency(peaks[mix].max_latency_ns)),
-    ]
+    columns = [metric.column(peaks.__getitem__) for metric in (IOPS, ART, MRT)]
     return table(
         "qos-peaks",
         f"Peaks: closed loop, TC {conditions.tc} / QD {conditions.qd}",

@@ -1,15 +1,18 @@
 """The report of thermal throttling (SOL-BMK-06, HYP-TMP-02)."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from openpts.pages import cells
 from openpts.pages.facts_table import items_table
+from openpts.pages.kit import Col
 from openpts.pages.measure import Measure, Subject, key_of, measured
-from openpts.pages.model import Cell, Column, Page, Row, Table, Verdict
+from openpts.pages.model import Cell, Page, Verdict
 from openpts.pages.texts import NOT_REPORTED, NOT_STATED
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows, demand_text, stimulus_rows
+from openpts.procedures.kit.steps import transpose
 from openpts.procedures.shared.methodology import methodology, state_page
 from openpts.record.reader import Run
 from openpts.units import GB, MB, NS_PER_S, format_block_size, format_duration
@@ -124,7 +127,6 @@ _Value = Callable[[ThermalRun, Load], Cell]
 def _results_page(measured: ThermalRun) -> Page:
     """Every run in a column, and what surrounded them."""
     page_id, title = "thermal-results", "Thermal Throttling - Results"
-    loads = [measured.loads.get(number) for number in NAMES]
     conditions = measured.conditions
     limits = [
         (label, NOT_REPORTED if value is None else f"{value:.0f} °C")
@@ -147,21 +149,15 @@ def _results_page(measured: ThermalRun) -> Page:
             *limits,
         ],
     )
-    table = Table(
-        id=f"{page_id}-runs",
-        title="Cold run, warm run and duty cycle, apart",
-        head=Column("", align="left", width=1.6),
-        columns=tuple(Column(name) for name in NAMES.values()),
-        rows=tuple(
-            Row(Cell(label), tuple(_MISSING if load is None else value(measured, load) for load in loads))
-            for label, value in _ROWS
-        ),
+    table = transpose(
+        f"{page_id}-runs",
+        "Cold run, warm run and duty cycle, apart",
+        [Col(label, partial(value, measured)) for label, value in _ROWS],
+        [(name, measured.loads.get(number)) for number, name in NAMES.items()],
+        head=Col("", cells.words, align="left", width=1.6),
     )
     verdicts = [load_verdict(measured, number, name) for number, name in NAMES.items()]
     return Page(page_id, title, (table, *verdicts, Verdict(RULE), surroundings), mandatory=True)
-
-
-_MISSING: Final = cells.missing("not measured")
 
 
 def _temperature(value_c: float | None) -> Cell:

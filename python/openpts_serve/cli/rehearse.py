@@ -11,10 +11,11 @@ from msgspec import Struct
 from openpts.cli.commands_on_demand import OnDemandInOrder, of_tests
 from openpts.cli.help_order import together
 from openpts.cli.number_types import Endurance, FiniteRange
+from openpts.cli.options import FILE, PATH, flag, option
 from openpts.cli.printed_document import print_document
 from openpts.cli.procedure_options import choices_of, options_of
 from openpts.cli.report import reports_on
-from openpts.cli.run import display_on
+from openpts.cli.run_order import display_on
 from openpts.cli.verdict_lines import cycle_line
 from openpts.device.targets.simulated_target import MOST_SCALE
 from openpts.fields.field import parameters_of
@@ -156,42 +157,30 @@ _DEFAULT_SEED = 1
 _above_zero = FiniteRange(min=0, min_open=True)
 
 _drive_options = together(
-    click.option(
-        "--like",
-        metavar="DEVICE|PRESET",
-        help="Rehearse for this drive, such as /dev/nvme0n1, which is not opened; or for a preset.",
+    option(
+        "--like DEVICE|PRESET",
+        "Rehearse for this drive, such as /dev/nvme0n1, which is not opened; or for a preset.",
     ),
-    click.option(
-        "--data-sheet",
-        type=click.Path(path_type=Path, dir_okay=False),
-        help="TOML file with name, capacity_bytes, preset and [rated].",
-    ),
-    click.option("--preset", metavar="PRESET", help="Use the preset that behaves most like the drive."),
-    click.option("--capacity", metavar="SIZE", help="User capacity, such as 3.84TB."),
-    click.option("--tbw", type=Endurance(), help="Rated endurance, such as 1.2PB; a number alone is in TB."),
-    click.option(
-        "--random-write-iops", type=_above_zero, metavar="IOPS", help="Rated 4 KiB random write IOPS."
-    ),
-    click.option(
-        "--random-read-iops", type=_above_zero, metavar="IOPS", help="Rated 4 KiB random read IOPS."
-    ),
-    click.option("--sequential-write", type=_above_zero, metavar="MB/s", help="Rated sequential write."),
-    click.option("--sequential-read", type=_above_zero, metavar="MB/s", help="Rated sequential read."),
+    option("--data-sheet", "TOML file with name, capacity_bytes, preset and [rated].", FILE),
+    option("--preset PRESET", "Use the preset that behaves most like the drive."),
+    option("--capacity SIZE", "User capacity, such as 3.84TB."),
+    option("--tbw", "Rated endurance, such as 1.2PB; a number alone is in TB.", Endurance()),
+    option("--random-write-iops IOPS", "Rated 4 KiB random write IOPS.", _above_zero),
+    option("--random-read-iops IOPS", "Rated 4 KiB random read IOPS.", _above_zero),
+    option("--sequential-write MB/s", "Rated sequential write.", _above_zero),
+    option("--sequential-read MB/s", "Rated sequential read.", _above_zero),
 )
 
-_NINES = click.option(
-    "--nines", type=click.IntRange(1, 9), metavar="N", help="Nines of the highest percentile to show."
-)
+_NINES = option("--nines N", "Nines of the highest percentile to show.", click.IntRange(1, 9))
 _rehearsal_options = together(
-    click.option(
-        "--scale",
-        type=click.IntRange(1, MOST_SCALE),
-        metavar="N",
-        help="Pages of the drive for each simulated page; as many as bring the simulated part to 24 GB.",
+    option(
+        "--scale N",
+        "Pages of the drive for each simulated page; as many as bring the simulated part to 24 GB.",
+        click.IntRange(1, MOST_SCALE),
     ),
-    click.option("--out", type=click.Path(path_type=Path), help="Run folder; must be new or empty."),
-    click.option("--no-report", is_flag=True, help="Don't write the expected report."),
-    click.option("--json", "as_json", is_flag=True, help="Print one JSON object; the log goes to stderr."),
+    option("--out", "Run folder; must be new or empty.", PATH),
+    flag("Don't write the expected report.", name="--no-report"),
+    flag("Print one JSON object; the log goes to stderr.", name="--json as_json"),
 )
 
 

@@ -10,6 +10,7 @@ from msgspec import Struct
 from openpts.cli.broken_pipe import with_controls
 from openpts.cli.console import table_of
 from openpts.cli.number_types import FiniteRange
+from openpts.cli.options import argument, flag, option, with_options
 from openpts.cli.printed_document import print_document
 from openpts.cli.sim import print_parts
 from openpts.cli.terminal import can_be_drawn_over
@@ -125,34 +126,21 @@ def _yes(holds: bool) -> str:
 
 
 @click.command()
-@click.argument("preset_argument", metavar="[PRESET]", required=False)
-@click.option("--preset", "preset_option", help="The same as PRESET.")
-@click.option(
-    "--over-provisioning",
-    "over_provisionings",
-    multiple=True,
-    type=FiniteRange(0.01, 10),
-    metavar="SHARE",
-    help="Compare write amplification with theory at this over-provisioning; may be repeated.",
-)
-@click.option(
-    "--seed",
-    type=click.IntRange(0, 2**63 - 1),
-    default=1,
-    show_default=True,
-    metavar="N",
-    help="Seed of offsets and data.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@with_options
 @click.pass_context
 def check(
     context: click.Context,
-    preset_argument: str | None,
-    preset_option: str | None,
     *,
-    over_provisionings: tuple[float, ...],
-    seed: int,
-    as_json: bool,
+    preset_argument: str | None = argument("[PRESET]", required=False),
+    preset_option: str | None = option("--preset", "The same as PRESET."),
+    over_provisionings: tuple[float, ...] = option(
+        "--over-provisioning SHARE",
+        "Compare write amplification with theory at this over-provisioning; may be repeated.",
+        FiniteRange(0.01, 10),
+        multiple=True,
+    ),
+    seed: int = option("N", "Seed of offsets and data.", click.IntRange(0, 2**63 - 1), default=1),
+    as_json: bool = flag("Print one JSON object.", name="--json"),
 ) -> None:
     """Check a simulated drive against published figures. Exits with 1 if one is missed.
 

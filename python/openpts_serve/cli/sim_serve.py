@@ -8,11 +8,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
-from typing import Any, Final
+from typing import Final
 
 import click
 
 from openpts.cli.number_types import FiniteRange
+from openpts.cli.options import PATH, argument, flag, option, with_options
 from openpts.cli.printed_document import print_document
 from openpts.device.targets.simulated_target import parse_simulated_target
 from openpts.errors import UsageError
@@ -36,67 +37,49 @@ In another shell, as root
 
 
 @click.command("serve", short_help="Serve a preset by NVMe over TCP, until Ctrl-C.", epilog=_HOW_TO_CONNECT)
-@click.argument("preset")
-@click.option(
-    "--nvme-tcp",
-    "address",
-    required=True,
-    metavar="ADDRESS:PORT",
-    help="Listen on this address; beyond the loopback interface only with --auth-secrets.",
-)
-@click.option(
-    "--auth-secrets",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Admit only hosts that prove their secret (DH-HMAC-CHAP): lines HOST-NQN SECRET [DRIVE-SECRET].",
-)
-@click.option("--data", type=click.Path(path_type=Path), help="Keep the contents in this (sparse) file.")
-@click.option("--overwrite-file", is_flag=True, help="Overwrite a --data file that holds other data.")
-@click.option("--nqn", help="Name of the NVMe subsystem; by default one that follows from the drive.")
-@click.option("--serial", help="Serial number; by default one that follows from the drive.")
-@click.option("--ambient-c", type=FiniteRange(-40, 100), metavar="C", help="Air around the drive, in °C.")
-@click.option(
-    "--initial-wear",
-    "initial_wear_pct",
-    type=FiniteRange(0, 250),
-    default=0,
-    metavar="PCT",
-    help="Endurance used up already, in per cent of the rated erases.",
-)
-@click.option(
-    "--fail",
-    "fails",
-    multiple=True,
-    metavar="WHAT",
-    help="Fail on purpose: sanitize, format, or read@LBA; may be repeated.",
-)
-@click.option("--format-lies", is_flag=True, help="Format and sanitize report success and erase nothing.")
-@click.option(
-    "--sanitize-takes",
-    "sanitize_takes_s",
-    type=FiniteRange(0, 86_400),
-    default=0,
-    metavar="SECONDS",
-    help="Shortest time of a sanitize's block or crypto erase; by default, what the flash needs.",
-)
-@click.option(
-    "--volatile-cache",
-    is_flag=True,
-    help="Keep what is in the write cache in memory, so that kill -9 is a power cut. With `faults=` in the "
-    "preset's name, it is anyway.",
-)
-@click.option("--vanish-after", type=click.IntRange(0), metavar="IOS", help="Disappear after this many I/Os.")
-@click.option("--json", "as_json", is_flag=True, help="Print an object at the beginning and one at the end.")
+@with_options
 def serve(
-    preset: str,
     *,
-    address: str,
-    fails: tuple[str, ...],
-    vanish_after: int | None,
-    format_lies: bool,
-    volatile_cache: bool,
-    as_json: bool,
-    **options: Any,
+    preset: str = argument(),
+    address: str = option(
+        "--nvme-tcp ADDRESS:PORT",
+        "Listen on this address; beyond the loopback interface only with --auth-secrets.",
+        required=True,
+    ),
+    auth_secrets: Path | None = option(
+        "FILE",
+        "Admit only hosts that prove their secret (DH-HMAC-CHAP): lines HOST-NQN SECRET [DRIVE-SECRET].",
+        PATH,
+    ),
+    data: Path | None = option("", "Keep the contents in this (sparse) file.", PATH),
+    overwrite_file: bool = flag("Overwrite a --data file that holds other data."),
+    nqn: str | None = option("", "Name of the NVMe subsystem; by default one that follows from the drive."),
+    serial: str | None = option("", "Serial number; by default one that follows from the drive."),
+    ambient_c: float | None = option("C", "Air around the drive, in °C.", FiniteRange(-40, 100)),
+    initial_wear_pct: float = option(
+        "--initial-wear PCT",
+        "Endurance used up already, in per cent of the rated erases.",
+        FiniteRange(0, 250),
+        default=0,
+        show_default=False,
+    ),
+    fails: tuple[str, ...] = option(
+        "--fail WHAT", "Fail on purpose: sanitize, format, or read@LBA; may be repeated.", multiple=True
+    ),
+    format_lies: bool = flag("Format and sanitize report success and erase nothing."),
+    sanitize_takes_s: float = option(
+        "--sanitize-takes SECONDS",
+        "Shortest time of a sanitize's block or crypto erase; by default, what the flash needs.",
+        FiniteRange(0, 86_400),
+        default=0,
+        show_default=False,
+    ),
+    volatile_cache: bool = flag(
+        "Keep what is in the write cache in memory, so that kill -9 is a power cut. With `faults=` in the "
+        "preset's name, it is anyway."
+    ),
+    vanish_after: int | None = option("IOS", "Disappear after this many I/Os.", click.IntRange(0)),
+    as_json: bool = flag("Print an object at the beginning and one at the end.", name="--json"),
 ) -> None:
     """Serve a simulated drive by NVMe over TCP, in wall-clock time, until Ctrl-C.
 
@@ -107,7 +90,19 @@ def serve(
     faults = _faults(fails, format_lies=format_lies, vanishes_after_ios=vanish_after)
     if volatile_cache or target.faults:
         faults = replace(faults, power=target.faults)
-    order = ServeOrder(target=target, address=checked_address(address), faults=faults, **options)
+    order = ServeOrder(
+        target=target,
+        address=checked_address(address),
+        nqn=nqn,
+        serial=serial,
+        data=data,
+        overwrite_file=overwrite_file,
+        auth_secrets=auth_secrets,
+        ambient_c=ambient_c,
+        initial_wear_pct=initial_wear_pct,
+        sanitize_takes_s=sanitize_takes_s,
+        faults=faults,
+    )
     with _ended_by_signals(), serve_drive(order) as drive:
         try:
             _tell_begin(drive, order, as_json=as_json)

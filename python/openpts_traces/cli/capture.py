@@ -9,6 +9,7 @@ from typing import Final
 import click
 
 from openpts.cli.number_types import FiniteRange
+from openpts.cli.options import FILE, argument, flag, option, with_options
 from openpts.cli.printed_document import print_document
 from openpts.errors import RefusedError, UsageError
 from openpts.journal import Journal, Kind
@@ -67,73 +68,47 @@ class _BeforeCommand(click.Command):
 
 
 @click.command("capture", cls=_BeforeCommand)
-@click.argument("devices", metavar="DEVICE... [-- COMMAND...]", nargs=-1, required=True)
-@click.option(
-    "--seconds",
-    type=FiniteRange(0, 100_000_000, min_open=True),
-    metavar="SECONDS",
-    help="Stop after this time. [default: when COMMAND ends, or at Ctrl-C]",
-)
-@click.option(
-    "--level",
-    type=click.Choice(_LEVELS),
-    help="Capture I/Os as they arrive (queue), or requests as the driver gets them (issue). [default: issue, "
-    "and queue for devices made of others]",
-)
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path, dir_okay=False),
-    default=Path("capture.parquet"),
-    show_default=True,
-    help="File of the capture, on another device.",
-)
-@click.option(
-    "--steps",
-    type=str,
-    metavar="SECONDS|auto",
-    help="Keep tables of steps of this length instead of every I/O; auto: 1 s, and longer for long captures.",
-)
-@click.option(
-    "--process-names",
-    type=click.Choice(("hashed", "plain")),
-    help="Keep names of processes, hashed with a salt that is forgotten, or as they are.",
-)
-@click.option(
-    "--way",
-    type=click.Choice(_WAYS),
-    help="Use only this way to the kernel's events. [default: the first there is]",
-)
-@click.option(
-    "--buffer",
-    "buffer_kib",
-    type=click.IntRange(4, 1 << 20),
-    metavar="KIB",
-    help="Buffer of each processor in the kernel. [default: by the present rate of I/Os]",
-)
-@click.option(
-    "--allow-self", is_flag=True, help="Allow the file on a captured device; its I/Os are marked by process."
-)
-@click.option(
-    "--measure-cost",
-    is_flag=True,
-    help="Measure what capturing costs: the same random reads without, with and without it.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object; the log goes to stderr.")
+@with_options
 @click.pass_context
 def capture_command(
     context: click.Context,
     *,
-    devices: tuple[str, ...],
-    seconds: float | None,
-    level: str | None,
-    out: Path,
-    steps: str | None,
-    process_names: str | None,
-    way: str | None,
-    buffer_kib: int | None,
-    allow_self: bool,
-    measure_cost: bool,
-    as_json: bool,
+    devices: tuple[str, ...] = argument("DEVICE... [-- COMMAND...]", nargs=-1, required=True),
+    seconds: float | None = option(
+        "SECONDS",
+        "Stop after this time. [default: when COMMAND ends, or at Ctrl-C]",
+        FiniteRange(0, 100_000_000, min_open=True),
+    ),
+    level: str | None = option(
+        "",
+        "Capture I/Os as they arrive (queue), or requests as the driver gets them (issue). [default: issue, "
+        "and queue for devices made of others]",
+        click.Choice(_LEVELS),
+    ),
+    out: Path = option("", "File of the capture, on another device.", FILE, default=Path("capture.parquet")),
+    steps: str | None = option(
+        "SECONDS|auto",
+        "Keep tables of steps of this length instead of every I/O; auto: 1 s, and longer for long captures.",
+        str,
+    ),
+    process_names: str | None = option(
+        "",
+        "Keep names of processes, hashed with a salt that is forgotten, or as they are.",
+        click.Choice(("hashed", "plain")),
+    ),
+    way: str | None = option(
+        "", "Use only this way to the kernel's events. [default: the first there is]", click.Choice(_WAYS)
+    ),
+    buffer_kib: int | None = option(
+        "--buffer KIB",
+        "Buffer of each processor in the kernel. [default: by the present rate of I/Os]",
+        click.IntRange(4, 1 << 20),
+    ),
+    allow_self: bool = flag("Allow the file on a captured device; its I/Os are marked by process."),
+    measure_cost: bool = flag(
+        "Measure what capturing costs: the same random reads without, with and without it."
+    ),
+    as_json: bool = flag("Print one JSON object; the log goes to stderr.", name="--json"),
 ) -> int:
     """Capture the I/O that reaches block devices while COMMAND, or any other program, uses them.
 

@@ -10,6 +10,7 @@ import click
 from msgspec import Struct
 
 from openpts.cli.console import table_console, table_of
+from openpts.cli.options import FOLDER, PATH, argument, flag, option, with_options
 from openpts.cli.printed_document import print_document
 from openpts.errors import UsageError
 from openpts.pages.model import Report, Table, Verdict
@@ -33,42 +34,23 @@ _PIPE_COLUMNS: Final = 190
 
 
 @click.command("characterize")
-@click.argument(
-    "traces",
-    metavar="TRACE [OTHER]",
-    type=click.Path(path_type=Path),
-    nargs=-1,
-    required=True,
-    callback=known_names,
-)
-@FORMAT
-@DEVICES
-@click.option(
-    "--by", type=click.Choice(["device", "process", "stream"]), help="Compute all figures for each part, too."
-)
-@TIME
-@click.option("--html", is_flag=True, help="Write an interactive page (HTML), one file.")
-@click.option("--pdf", is_flag=True, help="Write pages for print (PDF).")
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=Path(),
-    help="Write files into this folder.  [default: .]",
-)
-@click.option("--nearest", is_flag=True, help="Print which of the recipes that ship are like it.")
-@click.option("--json", "as_json", is_flag=True, help="Print all figures as one JSON object.")
+@with_options
 def characterize(
-    traces: tuple[Path, ...],
     *,
-    format_: str | None,
-    devices: tuple[str, ...],
-    by: str | None,
-    times: str | None,
-    html: bool,
-    pdf: bool,
-    out: Path,
-    nearest: bool,
-    as_json: bool,
+    traces: tuple[Path, ...] = argument("TRACE [OTHER]", PATH, nargs=-1, required=True, callback=known_names),
+    format_: str | None = FORMAT,
+    devices: tuple[str, ...] = DEVICES,
+    by: str | None = option(
+        "", "Compute all figures for each part, too.", click.Choice(["device", "process", "stream"])
+    ),
+    times: str | None = TIME,
+    html: bool = flag("Write an interactive page (HTML), one file."),
+    pdf: bool = flag("Write pages for print (PDF)."),
+    out: Path = option(
+        "", "Write files into this folder.  [default: .]", FOLDER, default=Path(), show_default=False
+    ),
+    nearest: bool = flag("Print which of the recipes that ship are like it."),
+    as_json: bool = flag("Print all figures as one JSON object.", name="--json"),
 ) -> int:
     """Show what a trace is like, in one pass; with OTHER, how far two traces are apart.
 

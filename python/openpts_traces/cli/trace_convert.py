@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Final
 
 import click
 
+from openpts.cli.options import PATH, argument, flag, group, option, with_options
 from openpts.errors import UsageError
 from openpts.units import parse_size_bytes
 from openpts_traces.cli.trace_options import (
@@ -13,14 +14,13 @@ from openpts_traces.cli.trace_options import (
     DEVICES,
     HIGHEST_BYTE,
     PATHS,
-    READ_OPTIONS,
     TIME,
+    ReadWords,
     checked_span,
     ends,
     exact_number,
     known_names,
     named,
-    open_options,
     time_span,
 )
 from openpts_traces.cli.trace_text import ProgressLine, show
@@ -36,20 +36,9 @@ from openpts_traces.treatment import (
     write,
 )
 
-_OUT = click.option(
-    "-o",
-    "--out",
-    type=click.Path(path_type=Path),
-    required=True,
-    metavar="FILE",
-    help="Write this file, which must not be there yet.",
-)
-_TO = click.option(
-    "--to",
-    type=click.Choice(outputs()),
-    default="openpts",
-    show_default=True,
-    help="Write this format; openpts is the canonical form.",
+_OUT: Final = option("-o --out FILE", "Write this file, which must not be there yet.", PATH, required=True)
+_TO: Final = option(
+    "--to", "Write this format; openpts is the canonical form.", click.Choice(outputs()), default="openpts"
 )
 
 
@@ -62,50 +51,44 @@ def _written(
 
 
 @click.command()
-@PATHS
-@_OUT
-@_TO
-@DEVICES
-@READ_OPTIONS
-@AS_JSON
+@with_options
 def convert(
-    paths: tuple[str, ...],
-    out: Path,
-    to: str,
-    devices: tuple[str, ...],
     *,
-    as_json: bool,
-    **options: Any,
+    paths: tuple[str, ...] = PATHS,
+    out: Path = _OUT,
+    to: str = _TO,
+    devices: tuple[str, ...] = DEVICES,
+    read: ReadWords = group(ReadWords),
+    as_json: bool = AS_JSON,
 ) -> int:
     """Write the files of a trace, in this order, as one file in another format.
 
     What that format has no place for is listed. A trace that is refused leaves no file.
     """
-    trace = Input(paths, open_options(options, devices))
+    trace = Input(paths, read.options(devices))
     return _written((trace,), named(paths), to, out, None, as_json=as_json)
 
 
 @click.command("filter")
-@PATHS
-@_OUT
-@_TO
-@TIME
-@click.option(
-    "--op",
-    "operations",
-    multiple=True,
-    type=click.Choice(OPERATIONS),
-    metavar="OPERATION",
-    help=f"Keep this operation; may be repeated: {', '.join(OPERATIONS)}.",
-)
-@DEVICES
-@click.option("--pid", "pids", multiple=True, type=click.INT, help="Keep this process; may be repeated.")
-@click.option("--bytes", "places", metavar="FROM:TO", help="Keep I/Os that touch this part of a device.")
-@click.option("--not", "inverted", is_flag=True, help="Keep what would go, and the other way round.")
-@READ_OPTIONS
-@AS_JSON
+@with_options
 def filter_(
-    paths: tuple[str, ...], out: Path, to: str, *, inverted: bool, as_json: bool, **options: Any
+    *,
+    paths: tuple[str, ...] = PATHS,
+    out: Path = _OUT,
+    to: str = _TO,
+    times: str | None = TIME,
+    operations: tuple[str, ...] = option(
+        "--op OPERATION",
+        f"Keep this operation; may be repeated: {', '.join(OPERATIONS)}.",
+        click.Choice(OPERATIONS),
+        multiple=True,
+    ),
+    devices: tuple[str, ...] = DEVICES,
+    pids: tuple[int, ...] = option("--pid", "Keep this process; may be repeated.", click.INT, multiple=True),
+    places: str | None = option("--bytes FROM:TO", "Keep I/Os that touch this part of a device."),
+    inverted: bool = flag("Keep what would go, and the other way round.", name="--not"),
+    read: ReadWords = group(ReadWords),
+    as_json: bool = AS_JSON,
 ) -> int:
     """Write a part of a trace: the I/Os that are all of what is asked for.
 
@@ -113,16 +96,16 @@ def filter_(
     left out. The new trace has the hash of the old one and the filter in its header.
     """
     wanted = Filter(
-        time_ns=time_span(options["times"]),
-        operations=options["operations"],
-        devices=options["devices"],
-        pids=options["pids"],
-        bytes=_bytes(options["places"]),
+        time_ns=time_span(times),
+        operations=operations,
+        devices=devices,
+        pids=pids,
+        bytes=_bytes(places),
         inverted=inverted,
     )
     if wanted == Filter(inverted=inverted):
         raise UsageError("nothing is asked for: give --time, --op, --device, --pid or --bytes")
-    trace = Input(paths, open_options(options))
+    trace = Input(paths, read.options())
     return _written((trace,), named(paths), to, out, wanted, as_json=as_json)
 
 
@@ -135,25 +118,24 @@ def _bytes(text: str | None) -> Span | None:
 
 
 @click.command()
-@click.argument("traces", metavar="TRACE[?KEY=VALUE]...", nargs=-1, required=True, callback=known_names)
-@_OUT
-@_TO
-@click.option(
-    "--same-devices",
-    is_flag=True,
-    help="Take devices of equal names for one. [default: number them by trace, as 1:NAME]",
-)
-@READ_OPTIONS
-@AS_JSON
+@with_options
 def merge(
-    traces: tuple[str, ...], out: Path, to: str, *, same_devices: bool, as_json: bool, **options: Any
+    *,
+    traces: tuple[str, ...] = argument("TRACE[?KEY=VALUE]...", nargs=-1, required=True, callback=known_names),
+    out: Path = _OUT,
+    to: str = _TO,
+    same_devices: bool = flag(
+        "Take devices of equal names for one. [default: number them by trace, as 1:NAME]"
+    ),
+    read: ReadWords = group(ReadWords),
+    as_json: bool = AS_JSON,
 ) -> int:
     """Write several traces as one, in the order of their times; of equal times an earlier trace is first.
 
     Each is one file and may have keys behind a question mark, joined by &: start=SECONDS after the beginning
     of all, speed=RATIO (2 is twice as fast), loops=N repetitions, as in "mail.parquet?start=2.5&speed=3/2".
     """
-    opened = open_options(options)
+    opened = read.options()
     inputs = tuple(_parts(traces, opened, same_devices=same_devices))
     return _written(inputs, named(traces), to, out, None, as_json=as_json)
 

@@ -1,15 +1,15 @@
 """Options of all commands that read traces."""
 
 import re
-from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
-from openpts.cli.help_order import together
 from openpts.cli.number_types import FiniteRange
+from openpts.cli.options import FILE, argument, flag, option
 from openpts.errors import TraceError, UsageError
 from openpts.units import NS_PER_S
 from openpts_traces.characteristics.shipped import shipped_hint
@@ -39,107 +39,72 @@ def known_names(_context: click.Context, _argument: click.Parameter, value: Any)
     return value
 
 
-PATHS = click.argument("paths", metavar="TRACE...", nargs=-1, required=True, callback=known_names)
-DEVICES = click.option(
-    "--device",
-    "devices",
-    multiple=True,
-    metavar="NAME",
-    help="Take the I/Os of this device; may be repeated.",
+PATHS: Final = argument("TRACE...", name="paths", nargs=-1, required=True, callback=known_names)
+DEVICES: Final = option(
+    "--device NAME", "Take the I/Os of this device; may be repeated.", name="devices", multiple=True
 )
-TIME = click.option(
-    "--time", "times", metavar="FROM:TO", help="Keep I/Os issued in these seconds of the trace."
-)
-AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+TIME: Final = option("--time FROM:TO", "Keep I/Os issued in these seconds of the trace.", name="times")
+AS_JSON: Final = flag("Print one JSON object.", name="--json as_json")
 
-FORMAT = click.option(
-    "--format", "format_", metavar="NAME", help="Read this format. [default: by the contents]"
-)
-
-READ_OPTIONS = together(
-    FORMAT,
-    click.option(
-        "--level",
-        type=click.Choice(["queue", "issue"]),
-        help="Take what arrived at the block layer, or what went to the drive. [default: by the trace]",
-    ),
-    click.option(
-        "--columns",
-        type=click.Path(dir_okay=False, path_type=Path),
-        metavar="FILE",
-        help="Read a text by this column map (TOML).",
-    ),
-    click.option(
-        "--unknown-direction",
-        type=click.Choice(["skip", "read", "write"]),
-        default="skip",
-        show_default=True,
-        help="Treat I/Os without a direction so.",
-    ),
-    click.option(
-        "--segments",
-        type=click.Choice(["refuse", "concatenate", "merge"]),
-        default="refuse",
-        show_default=True,
-        help="Treat a log whose clock begins again so.",
-    ),
-    click.option(
-        "--iolog2-wait",
-        type=click.Choice(["code", "manual"]),
-        default="code",
-        show_default=True,
-        help="Read waits of fio's iolog version 2 as fio does, or as its manual says.",
-    ),
-    click.option(
-        "--spread",
-        type=click.Choice(["even", "burst", "poisson"]),
-        default="even",
-        show_default=True,
-        help="Place I/Os of one coarse time evenly in its tick, all at its start, or at random.",
-    ),
-    click.option(
-        "--seed",
-        type=click.IntRange(0, 2**63 - 1),
-        default=1,
-        show_default=True,
-        metavar="N",
-        help="Seed of --spread poisson.",
-    ),
-    click.option(
-        "--reorder",
-        default="1",
-        show_default=True,
-        metavar="SECONDS",
-        help="Sort I/Os that are out of order by up to so much, or `any`, on disk.",
-    ),
-    click.option(
-        "--damaged-limit",
-        type=FiniteRange(0, 100),
-        default=0.1,
-        show_default=True,
-        metavar="PCT",
-        help="Refuse a trace with a larger share of damaged records.",
-    ),
-)
+FORMAT: Final = option("--format NAME", "Read this format. [default: by the contents]", name="format_")
 
 
-def open_options(options: Mapping[str, Any], devices: tuple[str, ...] = ()) -> OpenOptions:
-    """What the options say. Raises UsageError, and TraceError for a column map that can't be read."""
-    spread = RandomSpread(Poisson(options["seed"])) if options["spread"] == "poisson" else options["spread"]
-    return OpenOptions(
-        format=options["format_"] or (None if options["columns"] is None else "columns"),
-        read=ReadOptions(
-            level=options["level"],
-            unknown_direction=options["unknown_direction"],
-            segments=options["segments"],
-            iolog2_wait_as_manual=options["iolog2_wait"] == "manual",
-            column_map=None if options["columns"] is None else _text(options["columns"]),
-            spread=spread,
-        ),
-        reorder=_reorder(options["reorder"]),
-        devices=devices,
-        damaged_limit=options["damaged_limit"] / 100,
+@dataclass(frozen=True, slots=True)
+class ReadWords:
+    """How a trace is read."""
+
+    format_: str | None = FORMAT
+    level: str | None = option(
+        "",
+        "Take what arrived at the block layer, or what went to the drive. [default: by the trace]",
+        click.Choice(["queue", "issue"]),
     )
+    columns: Path | None = option("FILE", "Read a text by this column map (TOML).", FILE)
+    unknown_direction: str = option(
+        "", "Treat I/Os without a direction so.", click.Choice(["skip", "read", "write"]), default="skip"
+    )
+    segments: str = option(
+        "",
+        "Treat a log whose clock begins again so.",
+        click.Choice(["refuse", "concatenate", "merge"]),
+        default="refuse",
+    )
+    iolog2_wait: str = option(
+        "",
+        "Read waits of fio's iolog version 2 as fio does, or as its manual says.",
+        click.Choice(["code", "manual"]),
+        default="code",
+    )
+    spread: str = option(
+        "",
+        "Place I/Os of one coarse time evenly in its tick, all at its start, or at random.",
+        click.Choice(["even", "burst", "poisson"]),
+        default="even",
+    )
+    seed: int = option("N", "Seed of --spread poisson.", click.IntRange(0, 2**63 - 1), default=1)
+    reorder: str = option(
+        "SECONDS", "Sort I/Os that are out of order by up to so much, or `any`, on disk.", default="1"
+    )
+    damaged_limit: float = option(
+        "PCT", "Refuse a trace with a larger share of damaged records.", FiniteRange(0, 100), default=0.1
+    )
+
+    def options(self, devices: tuple[str, ...] = ()) -> OpenOptions:
+        """What they say. Raises UsageError, and TraceError for a column map that can't be read."""
+        return OpenOptions(
+            format=self.format_ or (None if self.columns is None else "columns"),
+            read=ReadOptions(
+                level=self.level,
+                unknown_direction=self.unknown_direction,
+                segments=self.segments,
+                iolog2_wait_as_manual=self.iolog2_wait == "manual",
+                column_map=None if self.columns is None else _text(self.columns),
+                spread=RandomSpread(Poisson(self.seed)) if self.spread == "poisson" else self.spread,
+            ),
+            reorder=_reorder(self.reorder),
+            devices=devices,
+            damaged_limit=self.damaged_limit / 100,
+        )
 
 
 def _reorder(text: str) -> Within | str:

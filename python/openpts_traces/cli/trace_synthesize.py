@@ -11,6 +11,7 @@ from typing import Any, Final
 import click
 
 from openpts.cli.console import table_console, table_of
+from openpts.cli.options import FILE, PATH, argument, flag, option, with_options
 from openpts.device.targets.simulated_target import SimulatedTarget, names_simulated, parse_simulated_target
 from openpts.errors import UsageError, failing_as
 from openpts.run_folder_files import write_files
@@ -33,51 +34,27 @@ _ROOM: Final = 2
 
 
 @click.command("synthesize")
-@click.argument("trace", metavar="TRACE", type=click.Path(path_type=Path), callback=known_names)
-@FORMAT
-@DEVICES
-@click.option(
-    "--seconds", type=click.FloatRange(min=0, min_open=True), metavar="S", help="Make it this long."
-)
-@click.option(
-    "--fio", "job", type=click.Path(path_type=Path, dir_okay=False), help="Write the job file here."
-)
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Write a plan for `openpts run workload` here, and the job file beside it.",
-)
-@click.option(
-    "--model",
-    "model_file",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Write a model here, which is read as a trace: it keeps bursts and reuse.",
-)
-@click.option(
-    "--check",
-    "checks",
-    multiple=True,
-    metavar="TARGET",
-    help="Replay it and TRACE on this simulated drive, and compare; may be repeated.",
-)
-@click.option(
-    "--held-out",
-    is_flag=True,
-    help="Model the first half of TRACE, and compare with the second.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@with_options
 def synthesize(
-    trace: Path,
     *,
-    format_: str | None,
-    devices: tuple[str, ...],
-    seconds: float | None,
-    job: Path | None,
-    out: Path | None,
-    model_file: Path | None,
-    checks: tuple[str, ...],
-    held_out: bool,
-    as_json: bool,
+    trace: Path = argument("TRACE", PATH, callback=known_names),
+    format_: str | None = FORMAT,
+    devices: tuple[str, ...] = DEVICES,
+    seconds: float | None = option("S", "Make it this long.", click.FloatRange(min=0, min_open=True)),
+    job: Path | None = option("--fio", "Write the job file here.", FILE),
+    out: Path | None = option(
+        "", "Write a plan for `openpts run workload` here, and the job file beside it.", FILE
+    ),
+    model_file: Path | None = option(
+        "--model", "Write a model here, which is read as a trace: it keeps bursts and reuse.", FILE
+    ),
+    checks: tuple[str, ...] = option(
+        "--check TARGET",
+        "Replay it and TRACE on this simulated drive, and compare; may be repeated.",
+        multiple=True,
+    ),
+    held_out: bool = flag("Model the first half of TRACE, and compare with the second."),
+    as_json: bool = flag("Print one JSON object.", name="--json"),
 ) -> int:
     """Make a workload that is like a trace, as a fio job file or as a model: streams, sizes, places, rates.
 

@@ -1,6 +1,6 @@
 """The report of a replay: how true it was, and what the drive did."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from openpts.analysis.latency import LatencyDistribution
@@ -8,7 +8,7 @@ from openpts.pages import cells
 from openpts.pages.facts_table import items_table
 from openpts.pages.kit import rows_table
 from openpts.pages.measure import Measure, measured
-from openpts.pages.model import Cell, Column, Page, Row, Table, Verdict
+from openpts.pages.model import Cell, Column, Page, Table, Verdict
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows
 from openpts.procedures.kit.spread import spread_words
@@ -236,27 +236,18 @@ def _counts(found: Mapping[str, int]) -> str:
 
 
 def _causes_table(passes: tuple[Pass, ...]) -> Table:
-    return Table(
-        id="replay-causes",
-        title="Late I/Os (by more than 10 us) by Cause, and Time waited",
-        head=Column("Cause", align="left", width=2),
-        columns=tuple(
-            Column(label) for one in passes for label in (f"Pass {one.label}, I/Os", f"Pass {one.label}, s")
-        ),
-        rows=tuple(
-            Row(
-                Cell(text),
-                tuple(
-                    cell
-                    for one in passes
-                    for cell in (
-                        cells.count(one.played.late.get(cause, 0)),
-                        cells.number(seconds(one.played.waited_ns.get(cause, 0)), 3),
-                    )
-                ),
-            )
-            for cause, text in CAUSES.items()
-        ),
+    heads = [Column(f"Pass {one.label}, {unit}") for one in passes for unit in ("I/Os", "s")]
+
+    def counts(cause: str) -> Iterator[Cell]:
+        for one in passes:
+            yield cells.count(one.played.late.get(cause, 0))
+            yield cells.number(seconds(one.played.waited_ns.get(cause, 0)), 3)
+
+    return rows_table(
+        "replay-causes",
+        "Late I/Os (by more than 10 us) by Cause, and Time waited",
+        ("Cause:<2", *heads),
+        ((text, *counts(cause)) for cause, text in CAUSES.items()),
     )
 
 

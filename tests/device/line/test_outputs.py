@@ -19,12 +19,12 @@ from docs.schema_files import EVENTS, OUTPUTS, RUN, WRITTEN_BY_HAND
 from jsonschema_rs import Draft202012Validator
 from msgspec.structs import replace
 
+from openpts.batch import in_turn
 from openpts.cli.main import cli
 from openpts.errors import EngineUnavailableError
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.batch import read_batch, write_batch
-from openpts.record.suite import SuiteState
-from openpts.runner import suite as runner_suite
+from openpts.record.manifest import RunState
 from openpts.runner.events import StepFinished
 from openpts.runner.run import run_test
 from openpts_fio.engine.process import find_fio
@@ -150,14 +150,14 @@ def _resume(at: Place) -> Iterator[_Document]:
     yield at.printed("resume", inner / "cut", "--no-report")
     in_suite = Killed(suite, cut, at=nth(StepFinished, 3)).on_event
     patch: pytest.MonkeyPatch = at.request.getfixturevalue("monkeypatch")
-    patch.setattr(runner_suite, "run_test", lambda *order: run_test(*order[:2], [*order[2], in_suite]))
+    patch.setattr(in_turn, "run_test", lambda *order: run_test(*order[:2], [*order[2], in_suite]))
     at.printed("run", "all", at.drive, "--tests", "tp", *_SHORT, "--out", suite)
     yield at.printed("resume", cut, "--no-report")
     yield _batch(at, "batch-to-resume")
     batch = read_batch(at.folder / "batch-to-resume")
     first, last = batch.entries
     shutil.rmtree(at.folder / "batch-to-resume" / last.folder)
-    waiting = replace(last, state=SuiteState.WAITING, exit_code=None)
+    waiting = replace(last, state=RunState.WAITING, exit_code=None)
     write_batch(at.folder / "batch-to-resume", replace(batch, entries=(first, waiting), ended_at=None))
     yield at.printed("resume", at.folder / "batch-to-resume", "--no-report")
 

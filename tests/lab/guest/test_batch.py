@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from openpts.batch.batch_runner import BatchRunner, new_batch
 from openpts.batch.chosen_drives import ChosenDrive, chosen_drives
 from openpts.batch.named_drives import named_drives
+from openpts.batch.side_by_side import SideBySide, new_batch
 from openpts.device.block_device import BlockDevice, whole_drives
 from openpts.device.guard.consent import Consent
 from openpts.device.identity.drive_name import serial_number
 from openpts.device.identity.slot import slot
 from openpts.ownership import new_run_id
+from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
-from openpts.record.suite import SuiteState
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.run_request import RunRequest
 
@@ -87,9 +87,9 @@ def test_runs_by_slot_write_to_the_drive_with_the_serial_alone(roots: SystemRoot
         )
     ]
     before = found["LABNVME0002"].text("stat")
-    batch = BatchRunner(tmp_path / "batch", new_batch(requests, at_most=2)).run()
-    complete = SuiteState.COMPLETE
-    assert [entry.state for entry in batch.entries] == [complete, complete, SuiteState.REFUSED]
+    batch = SideBySide(folder=tmp_path / "batch", batch=new_batch(requests, at_most=2)).run()
+    complete = RunState.COMPLETE
+    assert [entry.state for entry in batch.entries] == [complete, complete, RunState.REFUSED]
     assert batch.entries[2].exit_code == 4
     for entry in batch.entries[:2]:
         dut = read_run(tmp_path / "batch" / entry.folder).manifest.dut

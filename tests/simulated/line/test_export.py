@@ -21,14 +21,15 @@ from docs.schema_files import TABLES
 from openpts.cli.main import cli
 from openpts.errors import RecordError, UsageError
 from openpts.procedures.registry import PROCEDURES
+from openpts.record.batch import write_batch
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run, read_run
-from openpts.record.suite import Suite, SuiteEntry, SuiteState, write_suite
 from openpts.report.sources import read_for_report
 from openpts.runner.run import run_test
 from openpts.vocabulary.people import People
 from openpts_line.exchange.junit import Case, CaseOutcome, junit_xml
 from tests.simulated.killed_run import ordered
+from tests.support.batches import suite_entry, suite_of
 from tests.support.stream_runs import measured, stored
 from tests.support.synthetic_run import Synthetic, write_synthetic_run
 
@@ -59,33 +60,33 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("suites") / "suite"
     folder.mkdir()
     kinds = {
-        "1-iops": (Synthetic(rounds=5, steady_round=5), SuiteState.COMPLETE, None),
+        "1-iops": (Synthetic(rounds=5, steady_round=5), RunState.COMPLETE, None),
         "2-iops": (
             Synthetic(rounds=6, steady_round=None, drift=0.028, max_rounds=6),
-            SuiteState.COMPLETE,
+            RunState.COMPLETE,
             None,
         ),
         "3-iops": (
             Synthetic(rounds=2, steady_round=None, state=RunState.FAILED, state_reason="an <I/O> failed"),
-            SuiteState.FAILED,
+            RunState.FAILED,
             "an <I/O> failed",
         ),
         "4-iops": (
             Synthetic(rounds=2, steady_round=None, state=RunState.INTERRUPTED),
-            SuiteState.INTERRUPTED,
+            RunState.INTERRUPTED,
             None,
         ),
     }
     for name, (wanted, _, _) in kinds.items():
         write_synthetic_run(folder / name, wanted)
     entries = [
-        SuiteEntry("iops", "IOPS", 7, name, state, reason) for name, (_, state, reason) in kinds.items()
+        suite_entry("iops", name, state=state, reason=reason) for name, (_, state, reason) in kinds.items()
     ]
     entries += [
-        SuiteEntry("tp", "Throughput", 8, "5-tp", SuiteState.REFUSED, "no purge"),
-        SuiteEntry("lat", "Latency", 9, "6-lat"),
+        suite_entry("tp", "5-tp", state=RunState.REFUSED, reason="no purge"),
+        suite_entry("lat", "6-lat"),
     ]
-    write_suite(folder, Suite("t", "PTS-E 2.0.1", (), "2025-01-14T08:11:00+00:00", tuple(entries)))
+    write_batch(folder, suite_of(*entries))
     return folder
 
 

@@ -161,7 +161,7 @@ def test_a_suite_holds_each_test_against_its_own_limits(tmp_path: Path) -> None:
     assert "1 of 2 tests failed: tp: the drive failed 1 of 1 limits" in str(found)
     found, _ = invoke(*words, "--limits", file, "--out", tmp_path / "off", "--stop-on-fail")
     assert type(found) is LimitError
-    entries: list[dict[str, Any]] = json.loads((tmp_path / "off" / "suite.json").read_text())["entries"]
+    entries: list[dict[str, Any]] = json.loads((tmp_path / "off" / "batch.json").read_text())["entries"]
     assert entries[1]["state"] != "complete"
     assert [len(read_manifest(tmp_path / name / "1-tp").cycles) for name in ("on", "off")] == [2, 1]
 

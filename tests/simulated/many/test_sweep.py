@@ -13,7 +13,6 @@ from click.testing import CliRunner, Result
 from syrupy.assertion import SnapshotAssertion
 
 from openpts.cli.main import cli
-from openpts.errors import FleetError
 from openpts.procedures.registry import PROCEDURES
 from openpts.vocabulary.drive_class import DriveClass
 from openpts_many.sweep.axes import Axis, combinations
@@ -82,7 +81,7 @@ def points_of(tmp_path: Path, values: tuple[str, ...]) -> list[SweptPoint]:
 
 
 def test_a_point_is_computed_once_by_any_executor(tmp_path: Path) -> None:
-    """Also in threads, as workers of Dask compute it; a damaged result is computed again."""
+    """Also in threads; a damaged result is computed again."""
     folder, heard = SweepFolder(tmp_path / "sweep"), list[Progress]()
 
     def computed(executor: Executor, values: tuple[str, ...]) -> set[str]:
@@ -122,25 +121,14 @@ def test_what_cannot_be_run_has_its_reason_in_the_table(tmp_path: Path, snapshot
         ("--vary", "qb=1"),
         ("--vary", "page_mapped.mapping.physical_per_usr=1.2"),
         ("--vary", "qd=0"),
-        ("--vary", "qd=1", "--slurm", "sim"),
     ],
     ids=" ".join,
 )
 def test_a_sweep_that_makes_no_sense_is_refused(
     words: tuple[str, ...], tmp_path: Path, snapshot: SnapshotAssertion
 ) -> None:
-    given = WORDS[:-2] if "--slurm" in words else WORDS
-    done = openpts(*given, "--out", str(tmp_path), *words, cwd=tmp_path)
+    done = openpts(*WORDS, "--out", str(tmp_path), *words, cwd=tmp_path)
     assert (done.exit_code, done.stderr.splitlines()[-1]) == snapshot
-    assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.slow  # it waits for an answer; no snapshot, which a sample would call unused
-def test_a_scheduler_of_dask_that_does_not_answer_is_named(tmp_path: Path) -> None:
-    words = ("--vary", "qd=1", "--dask", "tcp://127.0.0.1:1")
-    done = openpts(*WORDS[:-2], "--out", str(tmp_path), *words, cwd=tmp_path)
-    assert done.exit_code == FleetError.exit_code
-    assert "can't reach a Dask scheduler at tcp://127.0.0.1:1: " in done.stderr
     assert not list(tmp_path.iterdir())
 
 
@@ -160,33 +148,3 @@ def test_a_killed_sweep_goes_on_where_it_stopped(tmp_path: Path) -> None:
     assert {path: path.stat().st_mtime_ns for path in stored} == stored, "none is computed twice"
     assert all(json.loads(path.read_bytes())["row"] for path in tmp_path.glob("points/*/*.json"))
     assert len(rows(tmp_path)) == 12
-
-
-@pytest.mark.slow
-def test_workers_of_dask_compute_the_same(tmp_path: Path) -> None:
-    """A scheduler and a worker of their own, as a cluster has them."""
-    dask = [COMMAND[0], "-m", "distributed.cli.dask_scheduler", "--port", "0", "--no-dashboard"]
-    file = tmp_path / "scheduler.json"
-    with subprocess.Popen([*dask, "--scheduler-file", str(file)], stderr=subprocess.DEVNULL) as scheduler:
-        worker = [COMMAND[0], "-m", "distributed.cli.dask_worker", "--scheduler-file", str(file)]
-        only_one = ["--nthreads", "1", "--no-dashboard", "--local-directory", str(tmp_path)]
-        try:
-            deadline = time.monotonic() + 60
-            while not file.exists() and time.monotonic() < deadline:
-                time.sleep(0.1)
-            with subprocess.Popen([*worker, *only_one], stderr=subprocess.DEVNULL) as started:
-                try:
-                    address = json.loads(file.read_text())["address"]
-                    words = [*COMMAND, *WORDS[:-2], "--vary", "qd=1,8", "--dask", address]
-                    subprocess.run([*words, "--out", str(tmp_path / "dask")], check=True, timeout=120)
-                finally:
-                    started.terminate()
-        finally:
-            scheduler.terminate()
-    assert sweep(tmp_path / "here", "--vary", "qd=1,8").exit_code == 0
-    of_time = {"run", "started_at", "ended_at", "processor_s"}
-    there, here = (
-        [{name: value for name, value in row.items() if name not in of_time} for row in rows(tmp_path / name)]
-        for name in ("dask", "here")
-    )
-    assert there == here

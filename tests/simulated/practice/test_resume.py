@@ -8,10 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from click.testing import CliRunner
 from msgspec.structs import replace as with_changes
 
+from openpts.batch import in_turn
 from openpts.cli.resume import resume
 from openpts.cli.suite import run_all
 from openpts.device.guard.consent import Consent
@@ -20,15 +22,14 @@ from openpts.fields.conditions import Conditions
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.kit.standing import state_sentence
 from openpts.procedures.registry import PROCEDURES
+from openpts.record.batch import SUITE_NAME, read_batch
 from openpts.record.health import HealthRecord, ReadingPoint
 from openpts.record.manifest import Manifest, RunState
 from openpts.record.reader import Run, read_run
-from openpts.record.suite import Suite, read_suite, write_suite
 from openpts.record.writer import DATABASE_NAME, RunWriter
 from openpts.report.health_page import health_page
 from openpts.report.run_conditions_page import run_conditions_page
 from openpts.report.summary import summarize
-from openpts.runner import suite as runner_suite
 from openpts.runner.events import (
     Event,
     Listener,
@@ -289,7 +290,7 @@ def test_a_suite_goes_on_with_the_test_that_was_cut_off(tmp_path: Path) -> None:
         def heard(test: Procedure, order: Order, listeners: Sequence[Listener]) -> FinishedRun:
             return run_test(test, order, [*listeners, in_hir.on_event, after.on_event])
 
-        patch.setattr(runner_suite, "run_test", heard)
+        patch.setattr(in_turn, "run_test", heard)
         done = CliRunner().invoke(run_all, [target, *words, "--out", str(folder)], catch_exceptions=False)
     assert done.exit_code == 0, done.output
     undisturbed = [read_run(folder / name) for name in ("1-lat", "2-hir", "3-sustained")]
@@ -299,11 +300,11 @@ def test_a_suite_goes_on_with_the_test_that_was_cut_off(tmp_path: Path) -> None:
     (not_begun / "2-hir" / "input").mkdir(parents=True)
     (not_begun / "2-hir" / DATABASE_NAME).touch()
     for cut, attempts in ((in_second, [1, 2, 1]), (behind_it, [1, 1, 1]), (not_begun, [1, 1, 1])):
-        states = [entry.state.value for entry in read_suite(cut).entries]
+        states = [entry.state.value for entry in read_batch(cut).entries]
         assert states == ["complete", "running", "waiting"]
         again = CliRunner().invoke(resume, [str(cut), "--no-report"], catch_exceptions=False)
         assert again.exit_code == 0, again.output
-        suite = read_suite(cut)
+        suite = read_batch(cut)
         assert [entry.state.value for entry in suite.entries] == ["complete"] * 3
         assert suite.ended_at is not None
         runs = [read_run(cut / entry.folder) for entry in suite.entries]
@@ -319,7 +320,8 @@ def test_a_suite_goes_on_with_the_test_that_was_cut_off(tmp_path: Path) -> None:
 
 
 def test_a_suite_from_before_runs_could_be_resumed_is_refused(tmp_path: Path) -> None:
-    write_suite(tmp_path, Suite("sim:x", "2.0.1", (), "2026-01-01T00:00:00+00:00"))
+    suite = {"target": "sim:x", "revision": "2.0.1", "command_line": [], "started_at": "2026-01-01T00:00:00Z"}
+    (tmp_path / SUITE_NAME).write_bytes(msgspec.json.encode(suite))
     with pytest.raises(RecordError, match=r"an earlier openpts made its suite\.json"):
         CliRunner().invoke(resume, [str(tmp_path)], catch_exceptions=False)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from openpts.batch import batch_runner
+from openpts.batch import side_by_side
 from openpts.cli.main import cli
 
 pytestmark = pytest.mark.on_disk
@@ -19,7 +19,7 @@ def test_a_plan_says_the_same_of_drives_and_host_as_a_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(batch_runner, "limits_together", lambda *_: (LIMIT,))
+    monkeypatch.setattr(side_by_side, "limits_together", lambda *_: (LIMIT,))
     files = [f"file:{name}?size=256MiB" for name in ("a", "b", "c")]
     plan = CliRunner().invoke(cli, ["plan", "iops", *files])
     assert plan.exit_code == 0, plan.output

@@ -7,10 +7,10 @@ from msgspec.structs import replace
 from rich.console import Console
 from syrupy.assertion import SnapshotAssertion
 
-from openpts.batch.batch_runner import BatchEvent, DriveChanged, DriveOutput
+from openpts.batch.side_by_side import BatchEvent, DriveChanged, DriveOutput
 from openpts.cli.batch_display import BatchDisplay
 from openpts.record.batch import Batch, BatchEntry
-from openpts.record.suite import SuiteState
+from openpts.record.manifest import RunState
 from openpts.runner import event_lines as lines
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.run_request import RunRequest
@@ -37,8 +37,8 @@ def entries(count: int) -> list[BatchEntry]:
 
 
 def story(first: BatchEntry, second: BatchEntry) -> list[BatchEvent]:
-    running = replace(first, state=SuiteState.RUNNING, cpus="0-3")
-    refused = replace(second, state=SuiteState.REFUSED, exit_code=3, reason="/dev/nvme2n1 doesn't exist")
+    running = replace(first, state=RunState.RUNNING, cpus="0-3")
+    refused = replace(second, state=RunState.REFUSED, exit_code=3, reason="/dev/nvme2n1 doesn't exist")
     target = lines.Target(
         path="",
         name="",
@@ -151,7 +151,7 @@ def test_a_narrow_terminal_shortens_the_phase_and_nothing_else() -> None:
 def test_of_many_drives_those_that_run_or_failed_are_seen() -> None:
     batch = Batch(batch_id="l", started_at=AT, entries=tuple(entries(100)))
     table = BatchDisplay.of(batch)
-    for index, state in ((98, SuiteState.RUNNING), (99, SuiteState.FAILED)):
+    for index, state in ((98, RunState.RUNNING), (99, RunState.FAILED)):
         table.on_event(DriveChanged(index, replace(batch.entries[index], state=state)))
     text = drawn(table, 120, 24)
     assert len(text.splitlines()) <= 24
@@ -172,7 +172,7 @@ def test_at_the_end_all_drives_are_listed_and_their_number_comes_behind() -> Non
 def test_while_reports_are_made_their_number_is_seen() -> None:
     batch = Batch(batch_id="l", started_at=AT, entries=tuple(entries(3)))
     table = BatchDisplay.of(batch)
-    complete = [replace(entry, state=SuiteState.COMPLETE) for entry in batch.entries]
+    complete = [replace(entry, state=RunState.COMPLETE) for entry in batch.entries]
     for index, entry in enumerate(complete):
         table.on_event(DriveChanged(index, entry))
     assert drawn(table, 120, 24).splitlines()[-1] == "3 drives: 3 complete"

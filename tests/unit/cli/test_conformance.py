@@ -7,17 +7,18 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from openpts.batch.batch_runner import new_batch
+from openpts.batch.side_by_side import new_batch
 from openpts.cli.conformance import ConformanceDocument, conformance_command, print_conformance
 from openpts.conformance.catalogue import catalogue
 from openpts.conformance.conformance import conformance_of, count_line
 from openpts.errors import RecordError
 from openpts.record.batch import write_batch
+from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
-from openpts.record.suite import Suite, SuiteEntry, SuiteState, write_suite
 from openpts.record.writer import DATABASE_NAME
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.run_request import RunRequest
+from tests.support.batches import suite_entry, suite_of
 from tests.support.made_up_run import made_up_run
 from tests.support.synthetic_run import Synthetic, write_synthetic_run
 
@@ -142,13 +143,10 @@ def test_a_batch_is_all_of_its_runs(batch: Path) -> None:
 
 
 def test_a_suite_is_all_of_its_runs(tmp_path: Path) -> None:
-    entries = tuple(
-        SuiteEntry(test="iops", title="IOPS", section=7, folder=f"{n}-iops", state=SuiteState.COMPLETE)
-        for n in (1, 2)
-    )
+    entries = [suite_entry("iops", f"{n}-iops", state=RunState.COMPLETE) for n in (1, 2)]
     for entry in entries:
         write_synthetic_run(tmp_path / "suite" / entry.folder, Synthetic())
-    write_suite(tmp_path / "suite", Suite("t", "PTS-E 2.0.1", (), "2025-01-14T08:11:00+00:00", entries))
+    write_batch(tmp_path / "suite", suite_of(*entries))
     assert len(json.loads(invoke(str(tmp_path / "suite"), "--json"))["runs"]) == 2
 
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from openpts.cli import io
-from openpts.cli.io import ConsentArgs
+from openpts.cli import io_options as io
+from openpts.cli.io_options import ConsentWords
 from openpts.device.guard.consent import Consent
 from openpts.device.targets.target import BlockTarget
 from openpts.system_files import SystemRoots
@@ -20,9 +20,15 @@ def drives(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(io, "serial_number", lambda device: Fact(f"SERIAL-{device}", "test"))
 
 
+def consent_words(
+    serials: tuple[str, ...] = (), device_paths: tuple[str, ...] = (), *, everything: bool = False
+) -> ConsentWords:
+    return ConsentWords(serials, device_paths, everything, everything)
+
+
 @pytest.mark.usefixtures("drives")
 def test_each_drive_finds_its_own_word() -> None:
-    words = ConsentArgs(serials=("SERIAL-sdb", "SERIAL-sda"), device_paths=("/dev/sdb",))
+    words = consent_words(serials=("SERIAL-sdb", "SERIAL-sda"), device_paths=("/dev/sdb",))
     assert words.for_target("/dev/sda", SystemRoots()).confirm_serial == "SERIAL-sda"
     second = words.for_target("/dev/sdb", SystemRoots())
     assert (second.confirm_serial, second.confirm_device_path) == ("SERIAL-sdb", "/dev/sdb")
@@ -30,11 +36,11 @@ def test_each_drive_finds_its_own_word() -> None:
 
 @pytest.mark.usefixtures("drives")
 def test_another_drives_word_confirms_nothing() -> None:
-    consent = ConsentArgs(serials=("SERIAL-sdb",)).for_target("/dev/sda", SystemRoots())
+    consent = consent_words(serials=("SERIAL-sdb",)).for_target("/dev/sda", SystemRoots())
     assert consent.confirm_serial != "SERIAL-sda"
-    assert ConsentArgs().for_target("/dev/sda", SystemRoots()).confirm_serial is None
+    assert consent_words().for_target("/dev/sda", SystemRoots()).confirm_serial is None
 
 
 def test_a_simulated_drive_needs_no_word() -> None:
-    words = ConsentArgs(serials=("SERIAL-sdb",), overwrite_file=True, erase_signatures=True)
+    words = consent_words(serials=("SERIAL-sdb",), everything=True)
     assert words.for_target("sim:enterprise-tlc", SystemRoots()) == Consent()

@@ -1,7 +1,5 @@
 """Words of `openpts io`, and what they mean: every option, and what is refused by its name."""
 
-from typing import Any
-
 import click
 import pytest
 from click.testing import CliRunner
@@ -9,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openpts.cli import io as io_command
-from openpts.cli.io_options import io_options
+from openpts.cli.io_options import IoWords
+from openpts.cli.options import group, with_options
 from openpts.engine.options import CompletionWait, IoPath
 from openpts.errors import UsageError
 from openpts.runner.measure import MeasurementOrder
@@ -59,9 +58,9 @@ def orders(*words: str, targets: tuple[str, ...] = ("file:/etc/hostname",)) -> l
     made: list[MeasurementOrder] = []
 
     @click.command()
-    @io_options
-    def parse(as_json: bool, print_fio: bool, **options: Any) -> None:
-        made.extend(io_command.orders_of(targets, options))
+    @with_options
+    def parse(*, given: IoWords = group(IoWords)) -> None:
+        made.extend(io_command.orders_of(targets, given))
 
     result = CliRunner().invoke(parse, list(words), catch_exceptions=False, standalone_mode=False)
     if result.exception is not None:

@@ -13,7 +13,9 @@ from click.testing import CliRunner, Result
 from openpts.cli.main import cli
 from openpts.errors import RecordError, UsageError
 from openpts.procedures.kit.procedure import Procedure
-from openpts.record.suite import Suite, SuiteEntry, SuiteState, write_suite
+from openpts.record.batch import write_batch
+from openpts.record.manifest import RunState
+from tests.support.batches import suite_entry, suite_of
 from tests.support.synthetic_run import Synthetic, write_synthetic_run
 
 FAST = ("--no-html", "--no-pdf")
@@ -31,11 +33,11 @@ def suite_folder(tmp_path: Path) -> Path:
     for name in ("1-iops", "2-iops"):
         write_synthetic_run(folder / name, Synthetic(rounds=5, steady_round=5))
     entries = (
-        SuiteEntry("iops", "IOPS", 7, "1-iops", SuiteState.COMPLETE),
-        SuiteEntry("iops", "IOPS", 7, "2-iops", SuiteState.FAILED, "an I/O failed"),
-        SuiteEntry("tp", "Throughput", 8, "3-tp", SuiteState.REFUSED, "no purge"),
+        suite_entry("iops", "1-iops", state=RunState.COMPLETE),
+        suite_entry("iops", "2-iops", state=RunState.FAILED, reason="an I/O failed"),
+        suite_entry("tp", "3-tp", state=RunState.REFUSED, reason="no purge"),
     )
-    write_suite(folder, Suite("t", "PTS-E 2.0.1", (), "2025-01-14T08:11:00+00:00", entries))
+    write_batch(folder, suite_of(*entries))
     return folder
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from openpts.cli.run import telemetry_of
+from openpts.cli.run_order import telemetry_of
 from openpts.errors import UsageError
 
 

@@ -2,16 +2,18 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
-from openpts.batch.batch_runner import new_batch
+from openpts.batch.side_by_side import new_batch
 from openpts.cli.batch import resume_batch
 from openpts.errors import RecordError
-from openpts.record.batch import Batch, BatchEntry, read_batch, write_batch
+from openpts.procedures.registry import PTS
+from openpts.record.batch import Batch, BatchEntry, Suite, read_batch, write_batch
 from openpts.record.manifest import RunState
-from openpts.record.suite import SuiteState
 from openpts.record.writer import DATABASE_NAME
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.run_request import RunRequest
 from openpts_many.campaign.campaign_file import Campaign, CampaignDrive, CampaignTest
 from openpts_many.campaign.on_this_host import runner_here
@@ -27,7 +29,7 @@ NOTHING_AGREED = {
 REQUEST = RunRequest(run_id="ID", test_words=("iops",), target="sim:mlc?capacity=4GB")
 
 
-def batch_with(folder: Path, noted: SuiteState, recorded: RunState | None) -> Batch:
+def batch_with(folder: Path, noted: RunState, recorded: RunState | None) -> Batch:
     """A batch of one run, as it was noted last, whose record may say otherwise."""
     batch = new_batch([REQUEST])
     (entry,) = batch.entries
@@ -63,23 +65,23 @@ def of_batch(folder: Path, monkeypatch: pytest.MonkeyPatch) -> BatchEntry:
 @pytest.mark.parametrize(
     ("noted", "recorded", "left"),
     [
-        (SuiteState.RUNNING, RunState.RUNNING, SuiteState.WAITING),
-        (SuiteState.INTERRUPTED, RunState.INTERRUPTED, SuiteState.WAITING),
-        (SuiteState.REFUSED, None, SuiteState.WAITING),
-        (SuiteState.RUNNING, RunState.COMPLETE, SuiteState.COMPLETE),
-        (SuiteState.RUNNING, RunState.FAILED, SuiteState.FAILED),  # the batch took this one up again
-        (SuiteState.FAILED, RunState.FAILED, SuiteState.FAILED),
-        (SuiteState.FAILED, RunState.INTERRUPTED, SuiteState.FAILED),
-        (SuiteState.FAILED, RunState.COMPLETE, SuiteState.COMPLETE),  # it was resumed alone
-        (SuiteState.COMPLETE, RunState.COMPLETE, SuiteState.COMPLETE),
+        (RunState.RUNNING, RunState.RUNNING, RunState.WAITING),
+        (RunState.INTERRUPTED, RunState.INTERRUPTED, RunState.WAITING),
+        (RunState.REFUSED, None, RunState.WAITING),
+        (RunState.RUNNING, RunState.COMPLETE, RunState.COMPLETE),
+        (RunState.RUNNING, RunState.FAILED, RunState.FAILED),  # the batch took this one up again
+        (RunState.FAILED, RunState.FAILED, RunState.FAILED),
+        (RunState.FAILED, RunState.INTERRUPTED, RunState.FAILED),
+        (RunState.FAILED, RunState.COMPLETE, RunState.COMPLETE),  # it was resumed alone
+        (RunState.COMPLETE, RunState.COMPLETE, RunState.COMPLETE),
     ],
 )
 def test_what_is_done_and_what_is_left(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    noted: SuiteState,
+    noted: RunState,
     recorded: RunState | None,
-    left: SuiteState,
+    left: RunState,
 ) -> None:
     before = batch_with(tmp_path / "batch", noted, recorded)
     batch = of_batch(tmp_path / "batch", monkeypatch)
@@ -91,7 +93,7 @@ def test_what_is_done_and_what_is_left(
 
 def test_what_is_agreed_to_now_is_handed_to_the_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The batch took it for granted, and each run refused."""
-    batch_with(tmp_path / "batch", SuiteState.INTERRUPTED, RunState.INTERRUPTED)
+    batch_with(tmp_path / "batch", RunState.INTERRUPTED, RunState.INTERRUPTED)
     words: list[str] = []
     monkeypatch.setattr(
         "openpts.cli.batch._carry_out", lambda runner, *_, **__: words.extend(runner.resume_words)
@@ -105,7 +107,7 @@ def test_what_is_agreed_to_now_is_handed_to_the_runs(tmp_path: Path, monkeypatch
 
 
 def test_a_folder_of_before_is_read_as_it_was(tmp_path: Path) -> None:
-    batch = batch_with(tmp_path, SuiteState.FAILED, RunState.FAILED)
+    batch = batch_with(tmp_path, RunState.FAILED, RunState.FAILED)
     text = (tmp_path / "batch.json").read_text()
     (tmp_path / "lot.json").write_text(
         text.replace("openpts-batch", "openpts-lot").replace("batch_id", "lot_id")
@@ -114,20 +116,36 @@ def test_a_folder_of_before_is_read_as_it_was(tmp_path: Path) -> None:
     assert read_batch(tmp_path) == batch
 
 
+def test_a_suite_of_before_is_a_batch(tmp_path: Path) -> None:
+    """As openpts wrote suite.json, with what resuming needs."""
+    conditions = PTS["hir"].standard_conditions(DriveClass.CLIENT, 7)
+    test = {"test": "hir", "title": "Host Idle Recovery", "section": 11, "folder": "1-hir", "state": "failed"}
+    test |= {"reason": "x", "reports": ["a"], "exit_code": 7, "conditions": msgspec.to_builtins(conditions)}
+    whole = {"target": "sim:mlc", "revision": "PTS-C", "command_line": ["run"], "started_at": "t"}
+    whole |= {"entries": [test], "keep_going": False, "inputs": {"plan.toml": b"qd = 1"}, "ended_at": None}
+    (tmp_path / "suite.json").write_bytes(msgspec.json.encode(whole))
+    found = read_batch(tmp_path)
+    assert found.suite == Suite(target="sim:mlc", revision="PTS-C", keep_going=False)
+    assert (found.command_line, found.inputs) == (("run",), {"plan.toml": b"qd = 1"})
+    (entry,) = found.entries
+    assert (entry.test, entry.folder, entry.state, entry.exit_code) == ("hir", "1-hir", RunState.FAILED, 7)
+    assert msgspec.convert(entry.conditions, type(conditions)) == conditions
+
+
 def test_a_damaged_record_of_a_run_that_has_failed_holds_up_no_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    batch = batch_with(tmp_path / "batch", SuiteState.FAILED, RunState.FAILED)
+    batch = batch_with(tmp_path / "batch", RunState.FAILED, RunState.FAILED)
     (tmp_path / "batch" / batch.entries[0].folder / DATABASE_NAME).write_bytes(b"x" * 4096)
-    assert of_batch(tmp_path / "batch", monkeypatch).state is SuiteState.FAILED
-    assert of_campaign(tmp_path / "batch").state is SuiteState.FAILED
+    assert of_batch(tmp_path / "batch", monkeypatch).state is RunState.FAILED
+    assert of_campaign(tmp_path / "batch").state is RunState.FAILED
 
 
 def test_a_batch_whose_run_had_failed_when_it_was_killed_says_how_that_goes_on(tmp_path: Path) -> None:
-    batch_with(tmp_path / "batch", SuiteState.RUNNING, RunState.FAILED)
+    batch_with(tmp_path / "batch", RunState.RUNNING, RunState.FAILED)
     with (tmp_path / "log").open("w") as log, pytest.raises(RecordError) as found:
         resume_batch(tmp_path / "batch", dict(NOTHING_AGREED), {}, log, no_report=True, as_json=False)
     alone = f"a run that failed is resumed alone: `openpts resume {tmp_path / 'batch'}/1-mlc`"
     assert str(found.value).endswith(alone)
     (entry,) = read_batch(tmp_path / "batch").entries
-    assert (entry.state, entry.reason) == (SuiteState.FAILED, "an I/O failed")
+    assert (entry.state, entry.reason) == (RunState.FAILED, "an I/O failed")

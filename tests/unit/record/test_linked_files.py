@@ -6,16 +6,17 @@ from pathlib import Path
 import pytest
 
 from openpts.errors import RecordError
+from openpts.record.batch import Batch, read_batch, write_batch
 from openpts.record.reader import read_manifest, read_run
-from openpts.record.suite import Suite, SuiteEntry, read_suite, write_suite
 from openpts.record.writer import DATABASE_NAME, RunWriter
+from openpts.report.batch_index import write_batch_index
 from openpts.report.record_files import record_files
 from openpts.report.rederive import read_report
 from openpts.report.sources import ReportSource
-from openpts.report.suite_index import write_suite_index
+from tests.support.batches import suite_entry, suite_of
 from tests.unit.record.test_run_folder import manifest
 
-SUITE = Suite("file:x", "2.0.1", (), "2025-01-14T08:11:00Z", (SuiteEntry("iops", "IOPS", 7, "1-iops"),))
+SUITE = suite_of(suite_entry("iops", "1-iops"))
 
 
 @pytest.fixture
@@ -55,20 +56,20 @@ def test_a_new_record_is_not_made_in_the_place_of_a_link(tmp_path: Path) -> None
     assert not (tmp_path / "precious").exists()
 
 
-@pytest.mark.parametrize("name", ["suite.json", "index.html"])
+@pytest.mark.parametrize("name", ["batch.json", "index.html"])
 def test_a_file_of_a_suite_is_no_link(tmp_path: Path, name: str) -> None:
     folder, victim = tmp_path / "suite", tmp_path / "precious"
     folder.mkdir()
     victim.write_bytes(b"{}")
     (folder / name).symlink_to(victim)
-    write: Callable[[Path, Suite], object] = write_suite if name == "suite.json" else write_suite_index
+    write: Callable[[Path, Batch], object] = write_batch if name == "batch.json" else write_batch_index
     with pytest.raises(RecordError, match=f"{name} is a symbolic link"):
         write(folder, SUITE)
     assert victim.read_bytes() == b"{}"
-    if name == "suite.json":
-        with pytest.raises(RecordError, match=r"suite.json is a symbolic link"):
-            read_suite(folder)
-        with pytest.raises(RecordError, match=r"suite.json is a symbolic link"):
+    if name == "batch.json":
+        with pytest.raises(RecordError, match=r"batch.json is a symbolic link"):
+            read_batch(folder)
+        with pytest.raises(RecordError, match=r"batch.json is a symbolic link"):
             ReportSource.of((folder,))
 
 
@@ -78,8 +79,8 @@ def test_a_suite_has_its_runs_within(folder: Path, entry: str) -> None:
     suite.mkdir()
     if entry == "1-iops":
         (suite / entry).symlink_to(folder)
-    write_suite(suite, Suite("file:x", "2.0.1", (), "", (SuiteEntry("iops", "IOPS", 7, entry),)))
-    with pytest.raises(RecordError, match=r"can't read the suite in .*(is a symbolic link|no name within)"):
+    write_batch(suite, suite_of(suite_entry("iops", entry)))
+    with pytest.raises(RecordError, match=r"can't read .*(is a symbolic link|entries.0..folder)"):
         ReportSource.of((suite,))
 
 

@@ -7,14 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from openpts.batch.in_turn import _state
 from openpts.errors import LostRecordError, OpenptsError, RecordError
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
-from openpts.record.suite import SuiteState
 from openpts.record.writer import DATABASE_NAME, RunWriter
 from openpts.runner.close_run import closing_record
 from openpts.runner.events import Event, RunEnded
-from openpts.runner.suite import _state
 from openpts.vocabulary.phase import Phase, StepPlace
 from tests.unit.record.test_run_folder import manifest, round_place, sample
 
@@ -97,8 +96,8 @@ def test_other_names_and_readers_are_no_loss(tmp_path: Path) -> None:
 
 def test_a_test_of_a_suite_that_lost_its_record_has_failed(tmp_path: Path) -> None:
     """It was not refused, though there is no record of it."""
-    assert _state(LostRecordError("gone"), tmp_path) is SuiteState.FAILED
-    assert _state(RecordError("can't be made"), tmp_path) is SuiteState.REFUSED
+    assert _state(LostRecordError("gone"), tmp_path) is RunState.FAILED
+    assert _state(RecordError("can't be made"), tmp_path) is RunState.REFUSED
 
 
 def test_a_display_hears_of_the_end_of_a_run_that_lost_its_record(tmp_path: Path) -> None:

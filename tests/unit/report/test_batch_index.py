@@ -1,24 +1,163 @@
-"""The index of a batch: what became of each drive, and at its head which did not end well."""
+"""The index of a batch says what each run is, and what it is not, and which did not end well."""
 
+import shutil
+from html.parser import HTMLParser
 from pathlib import Path
 
-from openpts.record.batch import Batch, BatchEntry
-from openpts.record.suite import SuiteState
+import pytest
+from msgspec.structs import replace
+
+from openpts.errors import RecordError
+from openpts.procedures.registry import procedure_of
+from openpts.record.batch import Batch, BatchEntry, read_batch, write_batch
+from openpts.record.manifest import RunState
+from openpts.record.reader import Run, read_run
+from openpts.report import batch_index
 from openpts.report.batch_index import write_batch_index
+from openpts.report.sources import read_for_report
 from openpts.vocabulary.run_request import RunRequest
-from tests.unit.report.test_suite_index import Page
+from tests.support.batches import suite_entry, suite_of
+from tests.support.report_cases import CASES
+from tests.support.synthetic_run import HOSTILE, write_synthetic_run
+
+COMPLETE = suite_entry("iops", "1-iops", state=RunState.COMPLETE, reports=("report.html",))
+SUITE = suite_of(command_line=("run", "all", "/dev/nvme9n1"))
 
 
-def entry(number: int, state: SuiteState, reason: str | None = None) -> BatchEntry:
+class Page(HTMLParser):
+    """The texts of a page, its links, and the elements that could do something."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.text, self.links, self.tags = "", [], set()
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.links += [value for name, value in attrs if name in {"href", "src"}]
+
+    def handle_data(self, data: str) -> None:
+        self.text += f"{data.strip()}\n" if data.strip() else ""
+
+
+def page_of(folder: Path, suite: Batch) -> Page:
+    return Page(write_batch_index(folder, suite).read_text(encoding="utf-8"))
+
+
+def test_a_complete_run_has_figures_verdict_and_link(tmp_path: Path) -> None:
+    write_synthetic_run(tmp_path / "1-iops", CASES["steady"])
+    page = page_of(tmp_path, replace(SUITE, entries=(COMPLETE,)))
+    assert "reached in round 8" in page.text
+    assert "RND 4 KiB RW0" in page.text
+    assert "SYN-1000 NVMe 1.92 TB, serial number SYN0000001" in page.text
+    assert page.links == ["1-iops/report.html"]
+
+
+def test_a_record_is_read_once_and_again_when_it_is_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[Path] = []
+
+    def counted(folder: Path) -> Run:
+        read.append(folder)
+        return read_for_report(folder)
+
+    monkeypatch.setattr(batch_index, "read_for_report", counted)
+    suite = replace(SUITE, entries=(COMPLETE,))
+    write_synthetic_run(tmp_path / "1-iops", CASES["steady"])
+    assert "reached in round 8" in page_of(tmp_path, suite).text
+    assert page_of(tmp_path, replace(suite, reports=("report.html",))).links == [
+        "report.html",
+        "1-iops/report.html",
+    ]
+    assert len(read) == 1
+    shutil.rmtree(tmp_path / "1-iops")
+    write_synthetic_run(tmp_path / "1-iops", CASES["not steady"])
+    assert "Steady State not reached" in page_of(tmp_path, suite).text
+    assert len(read) == 2
+
+
+def test_figures_are_the_key_values_of_the_report(tmp_path: Path) -> None:
+    folder = write_synthetic_run(tmp_path / "1-iops", CASES["steady"])
+    page = page_of(tmp_path, replace(SUITE, entries=(COMPLETE,)))
+    for one in procedure_of("iops").report(read_run(folder)).measures:
+        assert f"{one.label}\n{one.text} IOPS\n" in page.text
+
+
+def test_figures_that_are_not_steady_say_so_and_missing_ones_say_why(tmp_path: Path) -> None:
+    for number, case in enumerate(("not steady", "preconditioned only"), start=1):
+        write_synthetic_run(tmp_path / f"{number}-iops", CASES[case])
+    entries = [replace(COMPLETE, folder=f"{number}-iops") for number in (1, 2)]
+    unsteady = page_of(tmp_path, replace(SUITE, entries=(entries[0],))).text
+    assert unsteady.count("Steady State not reached") == 3
+    unmeasured = page_of(tmp_path, replace(SUITE, entries=(entries[1],))).text
+    assert "RND 4 KiB RW0" not in unmeasured
+
+
+def test_what_did_not_run_or_failed_is_told_with_its_reason(tmp_path: Path) -> None:
+    write_synthetic_run(tmp_path / "1-iops", CASES["failed"])
+    entries = (
+        replace(COMPLETE, state=RunState.FAILED, reason="an I/O failed", reports=()),
+        suite_entry("tp", "2-tp", state=RunState.REFUSED, reason="the target is in use"),
+        suite_entry("lat", "3-lat"),
+    )
+    page = page_of(tmp_path, replace(SUITE, entries=entries))
+    for words in ("failed", "an I/O failed", "refused", "the target is in use", "waiting", "FAILED RUN"):
+        assert words in page.text
+    assert page.links == []
+
+
+@pytest.mark.parametrize("cases", [("simulated",), ("simulated", "simulated, shortened")])
+def test_simulated_runs_are_marked_once_at_the_head(tmp_path: Path, cases: tuple[str, ...]) -> None:
+    entries = []
+    for number, case in enumerate(cases, start=1):
+        write_synthetic_run(tmp_path / f"{number}-iops", CASES[case])
+        entries.append(replace(COMPLETE, folder=f"{number}-iops"))
+    page = page_of(tmp_path, replace(SUITE, entries=tuple(entries)))
+    assert page.text.count("not a measurement of a drive") == 2  # the title and the head
+    assert ("SHORTENED RUN" in page.text) == (len(cases) > 1)
+
+
+def test_names_can_not_break_out_of_the_page(tmp_path: Path) -> None:
+    write_synthetic_run(tmp_path / "1-iops", CASES["hostile"])
+    entry = replace(COMPLETE, state=RunState.FAILED, reason=HOSTILE)
+    page = page_of(tmp_path, suite_of(entry, target=HOSTILE, command_line=(HOSTILE,)))
+    assert not page.tags & {"script", "img", "iframe", "svg"}
+    assert "<script>alert(1)</script>" in page.text
+
+
+def test_a_record_that_can_not_be_read_leaves_the_page_whole(tmp_path: Path) -> None:
+    (tmp_path / "1-iops").mkdir()
+    (tmp_path / "1-iops/run.db").write_bytes(b"no database, but long enough to be looked at" * 50)
+    page = page_of(tmp_path, replace(SUITE, entries=(COMPLETE,)))
+    assert "IOPS" in page.text
+
+
+def test_a_suite_is_read_back_as_it_was_written(tmp_path: Path) -> None:
+    suite = replace(SUITE, entries=(COMPLETE,), ended_at="2025-01-15T08:11:00Z")
+    for written in (SUITE, suite):
+        write_batch(tmp_path, written)
+        assert read_batch(tmp_path) == written
+    assert [path.name for path in tmp_path.iterdir()] == ["batch.json"]
+
+
+def test_a_folder_that_is_no_suite_is_told(tmp_path: Path) -> None:
+    with pytest.raises(RecordError, match=r"can't read .*batch.json"):
+        read_batch(tmp_path)
+    with pytest.raises(RecordError, match="can't write"):
+        write_batch(tmp_path / "none", SUITE)
+
+
+def drive(number: int, state: RunState, reason: str | None = None) -> BatchEntry:
     request = RunRequest(run_id=f"{number}", test_words=("iops",), model="X100", serial=f"S{number}")
     return BatchEntry(request=request, folder=f"{number}-S{number}", state=state, reason=reason)
 
 
 def test_drives_that_did_not_end_well_are_named_at_the_head_and_lead_to_their_rows(tmp_path: Path) -> None:
-    states = [SuiteState.COMPLETE] * 20
-    entries = [entry(number, state) for number, state in enumerate(states, start=1)]
-    entries[4] = entry(5, SuiteState.REFUSED, "in use")
-    entries[18] = entry(19, SuiteState.FAILED, "worn out")
+    states = [RunState.COMPLETE] * 20
+    entries = [drive(number, state) for number, state in enumerate(states, start=1)]
+    entries[4] = drive(5, RunState.REFUSED, "in use")
+    entries[18] = drive(19, RunState.FAILED, "worn out")
     batch = Batch(batch_id="l", started_at="2026-01-01T00:00:00+00:00", entries=tuple(entries))
     html = write_batch_index(tmp_path, batch).read_text()
     page = Page(html)
@@ -32,7 +171,7 @@ def test_drives_that_did_not_end_well_are_named_at_the_head_and_lead_to_their_ro
 
 def test_a_batch_that_ended_well_says_so(tmp_path: Path) -> None:
     batch = Batch(
-        batch_id="l", started_at="2026-01-01T00:00:00+00:00", entries=(entry(1, SuiteState.COMPLETE),)
+        batch_id="l", started_at="2026-01-01T00:00:00+00:00", entries=(drive(1, RunState.COMPLETE),)
     )
     page = Page(write_batch_index(tmp_path, batch).read_text())
     assert "1 drive: 1 complete\n" in page.text

@@ -9,17 +9,18 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from openpts.batch.batch_runner import new_batch
+from openpts.batch.side_by_side import new_batch
 from openpts.cli.main import cli
 from openpts.errors import RecordError, UsageError
 from openpts.record.batch import write_batch
-from openpts.record.suite import Suite, SuiteEntry, SuiteState, write_suite
+from openpts.record.manifest import RunState
+from openpts.report.batch_index import write_batch_index
 from openpts.report.checksums import file_faults
 from openpts.report.record_files import record_files
 from openpts.report.rederive import read_report
 from openpts.report.sources import ReportSource
-from openpts.report.suite_index import write_suite_index
 from openpts.vocabulary.run_request import RunRequest
+from tests.support.batches import suite_entry, suite_of
 from tests.support.oracle_presets import write_oracle
 from tests.support.synthetic_run import Synthetic, write_synthetic_run
 
@@ -52,12 +53,12 @@ def write_run(folder: Path) -> None:
 @pytest.fixture(scope="module")
 def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("integrity") / "suite"
-    entries = [SuiteEntry("iops", "IOPS", 7, name, SuiteState.COMPLETE) for name in RUNS]
+    entries = [suite_entry("iops", name, state=RunState.COMPLETE) for name in RUNS]
     for name in RUNS:
         write_run(folder / name)
-    written = Suite("t", "PTS-E 2.0.1", (), "2025-01-14T08:11:00+00:00", tuple(entries))
-    write_suite(folder, written)
-    write_suite_index(folder, written)
+    written = suite_of(*entries)
+    write_batch(folder, written)
+    write_batch_index(folder, written)
     assert openpts("report", folder, "--no-pdf").exit_code == 0
     return folder
 
@@ -202,7 +203,7 @@ def test_the_list_is_one_for_sha256sum(suite: Path) -> None:
     listed = {line.split("  ")[1] for line in (suite / RUNS[0] / "SHA256SUMS").read_text().splitlines()}
     assert set(OF_A_RUN) <= listed
     of_suite = {line.split("  ")[1] for line in (suite / "SHA256SUMS").read_text().splitlines()}
-    assert {"suite.json", "index.html", *(f"{run}/{name}" for run in RUNS for name in OF_A_RUN)} <= of_suite
+    assert {"batch.json", "index.html", *(f"{run}/{name}" for run in RUNS for name in OF_A_RUN)} <= of_suite
 
 
 def test_a_run_keeps_what_its_operator_wrote(tmp_path: Path) -> None:

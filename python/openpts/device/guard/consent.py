@@ -26,8 +26,8 @@ class Consent:
 
     confirm_serial: str | None = None
     confirm_device_path: str | None = None
-    overwrite_file: bool = False
     erase_signatures: bool = False
+    overwrite_file: bool = False
     confirm_namespaces: tuple[Path, ...] = ()
 
 

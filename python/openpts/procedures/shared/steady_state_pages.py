@@ -208,13 +208,13 @@ def _size_color(results: RoundTestResults, point: RoundPoint) -> int:
     return sizes.index(point.block_size_bytes)
 
 
-def window_band(results: HasWindow) -> tuple[Band, ...]:
-    """Shades the rounds of the window, if it is full."""
+def window_band(results: HasWindow, label: str = "") -> tuple[Band, ...]:
+    """Shades the rounds of the window, if it is full, under a label of its own or the usual one."""
     if not results.window.is_full:
         return ()
     first, last = results.window.rounds[0], results.window.rounds[-1]
     name = "Measurement Window" if results.steady else "Last five Rounds"
-    return (Band("x", first - 0.5, last + 0.5, "window", f"{name} {first}-{last}"),)
+    return (Band("x", first - 0.5, last + 0.5, "window", label or f"{name} {first}-{last}"),)
 
 
 def _rounds_table(

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from openpts.config_files.written_file import WrittenFileError
-from openpts.record.suite import SuiteState
+from openpts.record.manifest import RunState
 from openpts.system_files import SystemRoots
 from openpts_many.campaign.campaign_file import Campaign, CampaignDrive, read_campaign
 from openpts_many.campaign.expansion import requests_of
@@ -32,9 +32,9 @@ def test_on_this_host_it_is_the_drive_wherever_it_is(tmp_path: Path, server: Sys
     runner.roots = server
     runner.locate(measured=False)
     there, gone = runner.batch.entries
-    assert (there.state, there.folder) == (SuiteState.WAITING, "1-HLJ00101")
+    assert (there.state, there.folder) == (RunState.WAITING, "1-HLJ00101")
     assert runner._drives[0].target == str(server.dev / "sdb")
-    assert (gone.state, gone.exit_code) == (SuiteState.REFUSED, 3)
+    assert (gone.state, gone.exit_code) == (RunState.REFUSED, 3)
     assert gone.reason == "serial number HLJ0010 is of no drive: `openpts devices` lists all"
 
 

@@ -1,13 +1,14 @@
 """What a candidate makes of the base in each cell of the IOPS matrix, as a heat map."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from openpts.analysis.run_comparison import advantage_pct
 from openpts.pages import cells
-from openpts.pages.kit import PlotName, heat_map, rows_table
-from openpts.pages.model import Block, Cell, Column, Table, Verdict
+from openpts.pages.kit import PlotName, heat_map
+from openpts.pages.model import Block, Cell, Verdict
 from openpts.procedures.kit.content import MedianRun
-from openpts.units import block_size_kib
+from openpts.procedures.shared.rounds.matrix_pages import size_by_mix
 from openpts.vocabulary.better import Better
 
 _Point = tuple[int, int]
@@ -45,9 +46,19 @@ def _heat_map(number: int, title: str, base: dict[_Point, float], other: dict[_P
     mixes = sorted({read_pct for _, read_pct in points})
     shares = {point: 100 * other[point] / base[point] for point in points}
     deltas = {point: advantage_pct(base[point], other[point], Better.HIGHER) or 0.0 for point in points}
-    share_table = _table(f"compare-iops-share-{number}", title, sizes, mixes, shares, plus=False)
-    delta_table = _table(
-        f"compare-iops-delta-{number}", f"{title}: delta (%)", sizes, mixes, deltas, plus=True
+    share_table, delta_table = (
+        size_by_mix(
+            f"compare-iops-{key}-{number}",
+            words,
+            sizes,
+            mixes,
+            partial(_cell, values, plus=plus),
+            printed=False,
+        )
+        for key, words, values, plus in (
+            ("share", title, shares, False),
+            ("delta", f"{title}: delta (%)", deltas, True),
+        )
     )
     figure = heat_map(
         PlotName(f"compare-iops-heat-{number}", f"Plot X-COMPARE-IOPS-{number + 1}", title),
@@ -59,33 +70,5 @@ def _heat_map(number: int, title: str, base: dict[_Point, float], other: dict[_P
     return [figure, share_table, delta_table]
 
 
-def _table(
-    table_id: str,
-    title: str,
-    sizes: list[int],
-    mixes: list[int],
-    values: dict[_Point, float],
-    *,
-    plus: bool,
-) -> Table:
-    return rows_table(
-        table_id,
-        title,
-        (
-            "Block size (KiB):0.62",
-            *(Column(f"{read_pct}/{100 - read_pct}", float(read_pct)) for read_pct in mixes),
-        ),
-        (
-            (
-                Cell(block_size_kib(size), size / 1024),
-                *(_cell(values.get((size, read_pct)), plus=plus) for read_pct in mixes),
-            )
-            for size in sizes
-        ),
-        group="Read / Write Mix %",
-        printed=False,
-    )
-
-
-def _cell(value: float | None, *, plus: bool) -> Cell:
-    return cells.percent_or("not in both", value, 1, plus=plus)
+def _cell(values: dict[_Point, float], size_bytes: int, read_pct: int, *, plus: bool) -> Cell:
+    return cells.percent_or("not in both", values.get((size_bytes, read_pct)), 1, plus=plus)

@@ -183,7 +183,7 @@ def tabular_page(
             (
                 head if read_pct == matrix.read_pcts[0] else "",
                 f"RW {read_pct}",
-                *_cells(matrix, read_pct, to_cell),
+                *(matrix.shown(to_cell, size, read_pct) for size in matrix.block_sizes_bytes),
             )
             for head, to_cell in _BLOCKS
             for read_pct in matrix.read_pcts
@@ -204,11 +204,6 @@ def tabular_page(
     return Page(
         name.id, name.title, (Verdict(matrix.head_line), table, *host_part, merged, minimum), mandatory=True
     )
-
-
-def _cells(matrix: Matrix, read_pct: int, to_cell: Callable[[MatrixCell], Cell]) -> list[Cell]:
-    found = [matrix.cell(size, read_pct) for size in matrix.block_sizes_bytes]
-    return [Cell("n/a", tone="missing") if cell is None else to_cell(cell) for cell in found]
 
 
 def _merged(cell: MatrixCell) -> Cell:

@@ -228,11 +228,7 @@ def _range(result: PointResults) -> Cell:
 def _roles(demand: DemandRun, point: OperatingPoint) -> list[str]:
     """MaxIOPS, MinIOPS, MidIOPS: as far as the point was chosen for it."""
     chosen = demand.results.chosen
-    if chosen is None:
-        return []
-    named = [("MaxIOPS", chosen.maximum), ("MinIOPS", chosen.minimum)]
-    named += [("MidIOPS", middle) for middle in chosen.middles]
-    return [name for name, measured in named if measured.point == point]
+    return [name for name, measured in (chosen.named if chosen else ()) if measured.point == point]
 
 
 def _marks(demand: DemandRun) -> tuple[Mark, ...]:

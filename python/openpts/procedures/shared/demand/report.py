@@ -224,12 +224,11 @@ def _measures(demand: DemandRun) -> tuple[Measured, ...]:
     if chosen is None:
         iops, art = measured(_MEASURES, None, Subject("MaxIOPS", "max", steady=steady))
         return replace(iops, cover_label=iops.label), replace(art, on_cover=False)
-    named = [("MaxIOPS", "max", chosen.maximum), ("MinIOPS", "min", chosen.minimum)]
-    named += [("MidIOPS", f"mid{number}", middle) for number, middle in enumerate(chosen.middles, start=1)]
+    keys = ("max", "min", *(f"mid{number}" for number in range(1, len(chosen.middles) + 1)))
     doubt = "" if chosen.below_art_limit else "ART not below its limit"
     return tuple(
         replace(one, is_key=key == "max")
-        for name, key, point in named
+        for key, (name, point) in zip(keys, chosen.named, strict=True)
         for one in measured(
             _MEASURES,
             point,

@@ -54,6 +54,12 @@ class ChosenPoints:
     mid_targets_iops: tuple[float, ...]
 
     @property
+    def named(self) -> tuple[tuple[str, PointResults], ...]:
+        """In the same order, with what they are of: ``MaxIOPS``."""
+        names = ("MaxIOPS", "MinIOPS", *("MidIOPS" for _ in self.middles))
+        return tuple(zip(names, self.in_order, strict=True))
+
+    @property
     def in_order(self) -> tuple[PointResults, ...]:
         """In the order of their histograms: maximum, minimum, then those between."""
         return (self.maximum, self.minimum, *self.middles)

@@ -138,11 +138,7 @@ def choice_sentence(demand: DemandRun) -> Verdict:
     points = [
         f"{name} {measured.point} with {measured.iops:,.0f} IOPS"
         + ("" if (art_ns := measured.mean_latency_ns) is None else f" and ART {format_latency_ms(art_ns)} ms")
-        for name, measured in [
-            ("MaxIOPS", chosen.maximum),
-            ("MinIOPS", chosen.minimum),
-            *(("MidIOPS", middle) for middle in chosen.middles),
-        ]
+        for name, measured in chosen.named
     ]
     missing = "" if chosen.middles else " No point lies strictly between: there is no MidIOPS point."
     if chosen.below_art_limit:

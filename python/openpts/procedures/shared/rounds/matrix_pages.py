@@ -1,6 +1,6 @@
 """Pages of a results matrix: block size by R/W mix as table, heat map, 2D plot and 3D columns (PTS 7.3.6)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -8,7 +8,7 @@ from typing import Final
 from openpts.analysis.latency import ios_needed
 from openpts.analysis.rounds import test_point
 from openpts.pages import cells, ticks
-from openpts.pages.kit import NO_ROUND, Plot, PlotName, category_axis, heat_map, page, rows_table, values_of
+from openpts.pages.kit import NO_ROUND, Col, Plot, PlotName, category_axis, grid, heat_map, page, values_of
 from openpts.pages.model import Block, Cell, Column, Figure, Page, Repeat, Series, Table, Verdict
 from openpts.procedures.kit.drive_work.energy_page import NO_METER, efficiency_cell, power_cell
 from openpts.procedures.kit.drive_work.work import DriveWork
@@ -41,6 +41,11 @@ class Matrix:
         """The measured cell, None where the test point was not measured."""
         return self.results.cells.get(RoundPoint(self.access_pattern, block_size_bytes, read_pct))
 
+    def shown(self, to_cell: ToCell, block_size_bytes: int, read_pct: int) -> Cell:
+        """A figure of a measured cell; n/a where the test point was not measured."""
+        cell = self.cell(block_size_bytes, read_pct)
+        return Cell("n/a", tone="missing") if cell is None else to_cell(cell)
+
 
 def mix(read_pct: int) -> str:
     """Reads/writes as the specification prints them."""
@@ -59,30 +64,38 @@ def absence(matrix: Matrix, block_size_bytes: int, sector_bytes: int) -> str:
 def matrix_table(matrix: Matrix, table_id: str, title: str, to_cell: ToCell, *, note: str = "") -> Table:
     """Rows block size, columns R/W mix from all writes to all reads."""
 
-    def cell_at(block_size_bytes: int, read_pct: int) -> Cell:
-        cell = matrix.cell(block_size_bytes, read_pct)
-        return to_cell(cell) if cell is not None else Cell("n/a", tone="missing")
-
-    return placed_table(matrix, table_id, title, cell_at, note=note)
+    return placed_table(matrix, table_id, title, partial(matrix.shown, to_cell), note=note)
 
 
 def placed_table(
     matrix: Matrix, table_id: str, title: str, cell_at: Callable[[int, int], Cell], *, note: str = ""
 ) -> Table:
     """The same rows and columns with cells by block size in bytes and share of reads."""
-    return rows_table(
-        f"{matrix.prefix}-{table_id}",
+    sizes, mixes = matrix.block_sizes_bytes, matrix.read_pcts
+    return size_by_mix(f"{matrix.prefix}-{table_id}", title, sizes, mixes, cell_at, note=note)
+
+
+def size_by_mix(
+    table_id: str,
+    title: str,
+    sizes_bytes: Sequence[int],
+    read_pcts: Sequence[int],
+    cell: Callable[[int, int], Cell],
+    *,
+    note: str = "",
+    printed: bool = True,
+) -> Table:
+    """A row for each block size, a column for each R/W mix."""
+    return grid(
+        table_id,
         title,
-        ("Block size (KiB):0.62", *(Column(mix(read_pct), float(read_pct)) for read_pct in matrix.read_pcts)),
-        (
-            (
-                Cell(block_size_kib(size), size / 1024),
-                *(cell_at(size, read_pct) for read_pct in matrix.read_pcts),
-            )
-            for size in matrix.block_sizes_bytes
-        ),
+        Col("Block size (KiB)", lambda size: Cell(block_size_kib(size), size / 1024), width=0.62),
+        [(Column(mix(read_pct), float(read_pct)), read_pct) for read_pct in read_pcts],
+        sizes_bytes,
+        cell=cell,
         group="Read / Write Mix %",
         note=note,
+        printed=printed,
     )
 
 

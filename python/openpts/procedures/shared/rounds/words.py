@@ -9,16 +9,14 @@ from openpts.procedures.kit.header import (
     setup_rows,
     stimulus_rows,
 )
-from openpts.procedures.shared.demand.results import DemandResults
 from openpts.procedures.shared.rounds.results import RoundTestResults
-from openpts.procedures.shared.steady_state_pages import rounds_reason
-from openpts.procedures.shared.tracking.rounds import TrackingResults
+from openpts.procedures.shared.steady_state_pages import HasWindow, rounds_reason
 from openpts.record.reader import Run
 from openpts.units import format_block_size
 from openpts.vocabulary.verdict import RoundPoint
 
 
-def summary_state(results: RoundTestResults | DemandResults | TrackingResults) -> str:
+def summary_state(results: HasWindow) -> str:
     """The cover's field Steady State."""
     rounds = results.window.rounds
     if results.steady:
@@ -26,12 +24,12 @@ def summary_state(results: RoundTestResults | DemandResults | TrackingResults) -
     return "not reached" if results.window.is_full else f"n/a ({len(rounds)} of {WINDOW_ROUNDS} rounds)"
 
 
-def not_steady(results: RoundTestResults | DemandResults | TrackingResults) -> str:
+def not_steady(results: HasWindow) -> str:
     """The note of figures that are not of steady state; empty if it was reached."""
     return "" if results.steady else f"Steady State {summary_state(results)}"
 
 
-def red_lines(results: RoundTestResults | DemandResults) -> tuple[str, ...]:
+def red_lines(results: HasWindow) -> tuple[str, ...]:
     """What all pages of the test say in red."""
     if not results.window.is_full:
         return (f"STEADY STATE NOT REACHED - {rounds_reason(results)} completed",)
@@ -64,7 +62,7 @@ def loop_setup_rows(
     )
 
 
-def steady_rounds(results: RoundTestResults | DemandResults | TrackingResults) -> str:
+def steady_rounds(results: HasWindow) -> str:
     """The header's field Steady State."""
     return results.window.label if results.steady else "NOT REACHED"
 

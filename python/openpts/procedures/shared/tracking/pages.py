@@ -22,7 +22,12 @@ from openpts.procedures.shared.minutes_table import (
     minute_row,
     minutes_axis,
 )
-from openpts.procedures.shared.steady_state_pages import height_over_rounds, judged_sentence, round_columns
+from openpts.procedures.shared.steady_state_pages import (
+    height_over_rounds,
+    judged_sentence,
+    round_columns,
+    window_band,
+)
 from openpts.procedures.shared.tracking.other_minutes import (
     OtherMinutes,
     other_minutes,
@@ -159,7 +164,7 @@ def tracking_rounds_page(
         y=lambda values: ticks.linear_axis("IOPS", 0, max(values)),
         series=(Series("IOPS", "row", (0,), _VALUE_COLOR, style="spline", emphasis=True),),
         alt=f"{{count}} tracking rounds, from {{low}} to {{high}} IOPS. {sentence.text}",
-        bands=_rounds_band(results),
+        bands=window_band(results, _window_label(results)),
         height_px=height_over_rounds(len(results.minutes)),
     )
     between = between_verdicts(tracked, subject)
@@ -194,13 +199,6 @@ def _rounds_axis(results: TrackingResults, time: TimeAxis) -> Axis:
         f"{number:.0f} ({cells.fixed(start, 1)})" for number, start in zip(axis.ticks, starts, strict=True)
     )
     return replace(axis, title=f"{ROUND_WORD} (began at {time.unit_name})", labels=labels)
-
-
-def _rounds_band(results: TrackingResults) -> tuple[Band, ...]:
-    if not results.window.is_full:
-        return ()
-    first, last = results.window.rounds[0], results.window.rounds[-1]
-    return (Band("x", first - 0.5, last + 0.5, "window", _window_label(results)),)
 
 
 def _time_band(results: TrackingResults, time: TimeAxis) -> tuple[Band, ...]:

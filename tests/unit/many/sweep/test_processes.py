@@ -1,14 +1,13 @@
-"""What becomes of executors whose processes or workers can't go on."""
+"""What becomes of processes that can't go on."""
 
 import signal
 import time
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
 
 from openpts.errors import FleetError
-from openpts_many.sweep.executors import processes, slurm_workers
+from openpts_many.sweep.processes import processes
 
 
 def blocked() -> set[int]:
@@ -28,13 +27,3 @@ def test_ctrl_c_is_for_the_sweep_which_ends_its_processes_at_once() -> None:
 def test_a_process_that_is_killed_has_its_reason() -> None:
     with pytest.raises(FleetError, match="a process was killed"), processes(1) as executor:
         executor.submit(signal.raise_signal, signal.SIGKILL).result()
-
-
-def test_without_slurm_there_is_a_reason_and_ctrl_c_stays_what_it_was(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("SLURM_CONF", raising=False)
-    before = signal.getsignal(signal.SIGINT)
-    with pytest.raises(FleetError, match="sinfo"), slurm_workers("sim", 1, tmp_path):
-        pass
-    assert signal.getsignal(signal.SIGINT) is before

@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
@@ -21,26 +20,26 @@ from typing import IO, Final
 import msgspec
 from msgspec.structs import replace
 
+from openpts.batch.executor import Executor, now
 from openpts.batch.located_drive import LocatedDrive, limits_together, located
 from openpts.batch.neighbours import with_neighbours
 from openpts.batch.processors import ProcessorShares, cpu_list
 from openpts.batch.run_words import has_record, run_words
 from openpts.device.targets.simulated_target import names_simulated
-from openpts.errors import OpenptsError, RecordError, failing_as
+from openpts.errors import OpenptsError, RecordError
 from openpts.host.tuning import host_changes
 from openpts.journal import Journal
-from openpts.ownership import CLAIM_NAME, RunOwner, folder_claimed, new_run_id
-from openpts.record.batch import DONE, Batch, BatchEntry, folder_word, write_batch
+from openpts.ownership import new_run_id
+from openpts.record.batch import DONE, Batch, BatchEntry, folder_word
 from openpts.record.manifest import RunState
 from openpts.record.reader import has_begun, read_manifest
-from openpts.record.suite import SuiteState
 from openpts.record.writer import remove_unbegun
 from openpts.run_folder_files import open_file, open_to_append
 from openpts.runner.event_lines import EventLine, StreamFinished
 from openpts.runner.memory_bandwidth import memory_for_batch
 from openpts.runner.stop_signals import StopSignals
 from openpts.runner.tuning import tuned_host
-from openpts.system_files import SystemRoots, printable
+from openpts.system_files import printable
 from openpts.vocabulary.run_request import RunRequest
 from openpts.vocabulary.tuning import Scenario
 
@@ -69,8 +68,6 @@ class DriveOutput:
 
 BatchEvent = DriveChanged | DriveOutput
 BatchListener = Callable[[BatchEvent], None]
-Reporter = Callable[[Path], Sequence[str]]
-"""Makes the reports of a run folder, and returns their names in it."""
 
 
 def new_batch(
@@ -84,7 +81,7 @@ def new_batch(
     return Batch(
         batch_id=new_run_id(),
         command_line=tuple(command_line),
-        started_at=_now("seconds"),
+        started_at=now("seconds"),
         at_most=at_most,
         stagger_s=stagger_s,
         entries=tuple(
@@ -103,9 +100,9 @@ class _Process:
     error: str | None = None
 
 
-@dataclass(slots=True)
-class BatchRunner:
-    """Runs what is waiting in ``batch``, and keeps batch.json in ``folder`` as it stands after every change.
+@dataclass(kw_only=True)
+class SideBySide(Executor):
+    """Runs what is waiting in a process for each drive, all at once or so many as the batch says.
 
     ``report`` makes reports when no drive is under load any more: one takes a processor for seconds.
     ``resume_words`` are options for runs that have a record already and go on, ``output_words`` those of each
@@ -115,14 +112,10 @@ class BatchRunner:
     ask for the same find it made. ``shares`` are there once the drives were located.
     """
 
-    folder: Path
-    batch: Batch
     listener: BatchListener = lambda _: None
-    report: Reporter | None = None
     resume_words: tuple[str, ...] = ()
     output_words: Callable[[BatchEntry], Sequence[str]] = lambda _: ()
     tune: Scenario | None = None
-    roots: SystemRoots = field(default_factory=SystemRoots)
     stopped: bool = False
     shares: ProcessorShares | None = None
     _drives: dict[int, LocatedDrive] = field(default_factory=dict)
@@ -131,25 +124,14 @@ class BatchRunner:
     _next_start_s: float = 0.0
     _decoder: msgspec.json.Decoder[EventLine] = field(default_factory=lambda: msgspec.json.Decoder(EventLine))
 
-    def run(self) -> Batch:
-        """Run all that waits to its end, then report.
-
-        Raises RecordError if batch.json can't be written, or another process carries out this batch.
-        """
-        with failing_as(RecordError, f"can't create the batch's folder {self.folder}"):
-            self.folder.mkdir(parents=True, exist_ok=True)
-        with batch_claimed(self.folder, self.batch, self.roots):
-            self.locate(measured=True)
-            write_batch(self.folder, self.batch)
-            try:
-                with self._tuned():
-                    self._run_all()
-                self._report_all()
-            finally:
-                self._end_all()
-                self.batch = replace(self.batch, ended_at=_now("seconds"))
-                write_batch(self.folder, self.batch)
-        return self.batch
+    def _carry_out(self) -> None:
+        self.locate(measured=True)
+        try:
+            with self._tuned():
+                self._run_all()
+            self._report_all()
+        finally:
+            self._end_all()
 
     def _tuned(self) -> AbstractContextManager[object]:
         if self.tune is None:
@@ -168,7 +150,7 @@ class BatchRunner:
             try:
                 self._drives[index] = located(entry.request, self.roots)
             except OpenptsError as error:
-                self._change(index, state=SuiteState.REFUSED, exit_code=error.exit_code, reason=str(error))
+                self._change(index, state=RunState.REFUSED, exit_code=error.exit_code, reason=str(error))
         nodes = {index: drive.numa_node for index, drive in self._drives.items() if self._needs_cpus(index)}
         cpus = os.sched_getaffinity(0)
         self.shares = ProcessorShares.of(nodes, self.batch.at_most, cpus, self.roots)
@@ -182,7 +164,7 @@ class BatchRunner:
         return [
             (index, entry)
             for index, entry in enumerate(self.batch.entries)
-            if entry.state is SuiteState.WAITING
+            if entry.state is RunState.WAITING
         ]
 
     def _run_all(self) -> None:
@@ -210,7 +192,7 @@ class BatchRunner:
             try:
                 self._start(index, entry)
             except OSError as error:  # no log on a full disk, no process: the others go on
-                self._set(index, state=SuiteState.REFUSED, reason=f"can't be started: {error.strerror}")
+                self._set(index, state=RunState.REFUSED, reason=f"can't be started: {error.strerror}")
             self._next_start_s = time.monotonic() + self.batch.stagger_s
 
     def _is_busy(self, index: int) -> bool:
@@ -241,11 +223,11 @@ class BatchRunner:
         self._running[index] = _Process(popen, reader)
         self._set(
             index,
-            state=SuiteState.RUNNING,
+            state=RunState.RUNNING,
             slot=drive.slot,
             numa_node=drive.numa_node,
             cpus=cpus,
-            started_at=_now(),
+            started_at=now(),
             ended_at=None,
             exit_code=None,
             reason=None,
@@ -291,7 +273,7 @@ class BatchRunner:
         if self.shares is not None:
             self.shares.give_back(index)
         outcome = self._outcome(self.batch.entries[index], process.popen.wait(), process.error)
-        self._change(index, ended_at=_now())
+        self._change(index, ended_at=now())
         self.batch = with_neighbours(self.batch, index)
         self._set(index, **outcome)
 
@@ -316,43 +298,24 @@ class BatchRunner:
                 process.popen.wait(max(0.0, deadline_s - time.monotonic()))
             except subprocess.TimeoutExpired:
                 continue
-            self._set(index, ended_at=_now(), **self._outcome(self.batch.entries[index], _INTERRUPTED, None))
+            self._set(index, ended_at=now(), **self._outcome(self.batch.entries[index], _INTERRUPTED, None))
 
     def _report_all(self) -> None:
         for index, entry in enumerate(self.batch.entries):
-            run_folder = self.folder / entry.folder
-            if self.report is None or entry.reports or not has_record(run_folder):
-                continue
-            try:
-                self._set(index, reports=tuple(self.report(run_folder)), report_reason=None)
-            except Exception as error:  # noqa: BLE001 the reports of the other drives count more
-                self._set(index, report_reason=f"{type(error).__name__}: {error}")
-
-    def _set(self, index: int, **changes: object) -> None:
-        """Change an entry, on the disk as well; if that is full, the next change writes all."""
-        self._change(index, **changes)
-        with suppress(RecordError):
-            write_batch(self.folder, self.batch)
+            if not entry.reports and has_record(self.folder / entry.folder):
+                self._report(index)
 
     def _change(self, index: int, **changes: object) -> None:
-        entries = list(self.batch.entries)
-        entries[index] = replace(entries[index], **changes)
-        self.batch = replace(self.batch, entries=tuple(entries))
-        self.listener(DriveChanged(index, entries[index]))
+        super()._change(index, **changes)
+        self.listener(DriveChanged(index, self.batch.entries[index]))
 
 
-def batch_claimed(folder: Path, batch: Batch, roots: SystemRoots) -> AbstractContextManager[None]:
-    """No other process carries out the batch as long as the block lasts. Raises RecordError."""
-    owner = RunOwner.this_process(batch.batch_id, f"batch of {len(batch.entries)} drives", (), roots)
-    return folder_claimed(folder, owner, again=(folder / CLAIM_NAME).exists())
-
-
-def outcome_of(run_folder: Path, code: int) -> SuiteState:
+def outcome_of(run_folder: Path, code: int) -> RunState:
     """What became of a run whose process has ended with this code, negative for a signal."""
     if not has_record(run_folder):
-        return SuiteState.INTERRUPTED if code == _INTERRUPTED or code < 0 else SuiteState.REFUSED
+        return RunState.INTERRUPTED if code == _INTERRUPTED or code < 0 else RunState.REFUSED
     state = read_manifest(run_folder).state
-    return SuiteState(state) if state in {RunState.COMPLETE, RunState.FAILED} else SuiteState.INTERRUPTED
+    return state if state in DONE else RunState.INTERRUPTED
 
 
 def as_recorded(folder: Path, entry: BatchEntry) -> BatchEntry:
@@ -363,21 +326,21 @@ def as_recorded(folder: Path, entry: BatchEntry) -> BatchEntry:
     Raises RecordError.
     """
     run_folder = folder / entry.folder
-    if entry.state is SuiteState.COMPLETE:
+    if entry.state is RunState.COMPLETE:
         return entry
-    if entry.state is SuiteState.FAILED:
+    if entry.state is RunState.FAILED:
         with suppress(RecordError):  # damaged, and done
             if read_manifest(run_folder).state is RunState.COMPLETE:
-                return replace(entry, state=SuiteState.COMPLETE, exit_code=None, reason=None)
+                return replace(entry, state=RunState.COMPLETE, exit_code=None, reason=None)
         return entry
-    state, reason = SuiteState.WAITING, None
+    state, reason = RunState.WAITING, None
     if run_folder.exists() and not has_begun(run_folder):
         remove_unbegun(run_folder)
     elif run_folder.exists():
         manifest = read_manifest(run_folder)
-        state, reason = SuiteState(manifest.state), manifest.state_reason
+        state, reason = manifest.state, manifest.state_reason
         if state not in DONE:
-            state, reason = SuiteState.INTERRUPTED, None
+            state, reason = RunState.INTERRUPTED, None
     return replace(entry, state=state, exit_code=None, reason=reason)
 
 
@@ -393,7 +356,3 @@ def _folder_name(number: int, count: int, request: RunRequest) -> str:
     target = (request.target or request.slot or "").removeprefix("sim:").removeprefix("file:")
     name = request.serial or Path(target.rpartition("?")[0] or target).stem
     return folder_word(f"{number:0{len(str(count))}}-{name}")
-
-
-def _now(timespec: str = "milliseconds") -> str:
-    return datetime.now(UTC).isoformat(timespec=timespec)

@@ -1,0 +1,105 @@
+"""What carries out a batch, however its runs are started: keeps batch.json, and makes reports."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from msgspec.structs import replace
+
+from openpts.errors import RecordError, failing_as
+from openpts.ownership import CLAIM_NAME, RunOwner, folder_claimed
+from openpts.record.batch import Batch, write_batch
+from openpts.record.writer import DATABASE_NAME
+from openpts.system_files import SystemRoots
+
+_SEVERAL: Final = 2
+
+Reporter = Callable[[Path], Sequence[str]]
+"""Makes the reports of a run folder, and returns their names in it."""
+
+
+@dataclass(kw_only=True)
+class Executor(ABC):
+    """Carries out what is waiting in ``batch``, and keeps batch.json in ``folder`` after every change.
+
+    ``report`` makes reports, None: none are made.
+    """
+
+    folder: Path
+    batch: Batch
+    report: Reporter | None = None
+    roots: SystemRoots = field(default_factory=SystemRoots)
+
+    def run(self) -> Batch:
+        """Carry out all that waits to its end.
+
+        Raises RecordError if batch.json can't be written, or another process carries out this batch.
+        """
+        with failing_as(RecordError, f"can't create the batch's folder {self.folder}"):
+            self.folder.mkdir(parents=True, exist_ok=True)
+        with batch_claimed(self.folder, self.batch, self.roots):
+            self.publish()
+            try:
+                self._carry_out()
+            finally:
+                self.batch = replace(self.batch, ended_at=now("seconds"))
+                self.publish()
+                self._report_on_all()
+        return self.batch
+
+    @abstractmethod
+    def _carry_out(self) -> None:
+        """Run what waits."""
+
+    def publish(self) -> None:
+        """Write the batch as it stands. Raises RecordError."""
+        write_batch(self.folder, self.batch)
+
+    def _set(self, index: int, **changes: object) -> None:
+        """Change an entry, on the disk as well; if that is full, the next change writes all."""
+        self._change(index, **changes)
+        with suppress(RecordError):
+            self.publish()
+
+    def _change(self, index: int, **changes: object) -> None:
+        entries = list(self.batch.entries)
+        entries[index] = replace(entries[index], **changes)
+        self.batch = replace(self.batch, entries=tuple(entries))
+
+    def _report(self, index: int) -> None:
+        """The reports of a run that has a record; runs count more than a report that can't be made."""
+        run_folder = self.folder / self.batch.entries[index].folder
+        if self.report is None or not (run_folder / DATABASE_NAME).exists():
+            return
+        try:
+            self._set(index, reports=tuple(self.report(run_folder)), report_reason=None)
+        except Exception as error:  # noqa: BLE001 as said above
+            self._set(index, report_reason=f"{type(error).__name__}: {error}")
+
+    def _report_on_all(self) -> None:
+        """One report of all tests of a suite that have a record; of a single one there is one already."""
+        folders = [self.folder / entry.folder for entry in self.batch.entries]
+        recorded = sum((folder / DATABASE_NAME).exists() for folder in folders)
+        if self.report is None or self.batch.suite is None or recorded < _SEVERAL:
+            return
+        try:
+            self.batch = replace(self.batch, reports=tuple(self.report(self.folder)))
+        except Exception as error:  # noqa: BLE001 the tests are done, and each has its own report
+            self.batch = replace(self.batch, report_reason=f"{type(error).__name__}: {error}")
+        self.publish()
+
+
+def batch_claimed(folder: Path, batch: Batch, roots: SystemRoots) -> AbstractContextManager[None]:
+    """No other process carries out the batch as long as the block lasts. Raises RecordError."""
+    what = "suite" if batch.suite is not None else f"batch of {len(batch.entries)} drives"
+    owner = RunOwner.this_process(batch.batch_id, what, (), roots)
+    return folder_claimed(folder, owner, again=(folder / CLAIM_NAME).exists())
+
+
+def now(timespec: str = "milliseconds") -> str:
+    """ISO 8601, UTC."""
+    return datetime.now(UTC).isoformat(timespec=timespec)

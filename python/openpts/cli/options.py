@@ -1,0 +1,117 @@
+"""Options declared where a command takes them: in its signature, or as fields of a dataclass."""
+
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, fields
+from functools import wraps
+from pathlib import Path
+from types import FunctionType
+from typing import Any, Final
+
+import click
+
+from openpts.cli.help_order import Decorator, together
+
+PATH: Final = click.Path(path_type=Path)
+FILE: Final = click.Path(path_type=Path, dir_okay=False)
+FOLDER: Final = click.Path(path_type=Path, file_okay=False)
+
+
+class Word(click.ParamType[Any]):
+    """A word that ``read`` makes a value of; it gets the option's name for what it refuses."""
+
+    def __init__(self, read: Callable[[str, str], Any]) -> None:
+        self.name, self._read = read.__name__, read
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ARG002
+        """What the word means. Raises UsageError."""
+        return self._read(param.opts[0], value) if isinstance(value, str) and param else value
+
+
+@dataclass(frozen=True, slots=True)
+class _Parameter:
+    """One option or argument, named as what takes it unless it has names; with all of them, a decorator."""
+
+    declare: Callable[..., Decorator]
+    names: tuple[str, ...]
+    settings: dict[str, Any] = field(hash=False)
+
+    def declared(self, name: str) -> Iterator[Decorator]:
+        usual = () if self.declare is click.argument else ("--" + name.replace("_", "-"),)
+        own = () if any(one.isidentifier() for one in self.names) else (name,)
+        yield self.declare(*self.names or usual, *own, **self.settings)
+
+    def __call__(self, command: Any) -> Any:
+        return self.declare(*self.names, **self.settings)(command)
+
+    def taken(self, name: str, given: dict[str, Any]) -> Any:
+        return given.pop(name)
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """The options that are fields of a dataclass; a field that declares none has its default."""
+
+    kind: type[Any]
+
+    def __call__(self, command: Any) -> Any:
+        return together(*self.declared(""))(command)
+
+    def declared(self, _name: str) -> Iterator[Decorator]:
+        for one in fields(self.kind):
+            if isinstance(one.default, _Parameter | _Group):
+                yield from one.default.declared(one.name)
+
+    def taken(self, _name: str, given: dict[str, Any]) -> Any:
+        declared = {one.name: one.default for one in fields(self.kind)}
+        return self.kind(
+            **{
+                name: default.taken(name, given)
+                for name, default in declared.items()
+                if isinstance(default, _Parameter | _Group)
+            }
+        )
+
+
+def option(form: str, text: str, kind: Any = None, *, name: str = "", **settings: Any) -> Any:
+    """An option with its help and its type, which may be what reads its word.
+
+    ``form`` has what stands for the word, behind the option's names where they aren't that of what takes it:
+    ``SIZE``, or ``--bytes SIZE``. One that is a decorator, too, says what takes it (``name``).
+    """
+    names = [word for word in form.split() if word.startswith("-")]
+    metavar = form.removeprefix(" ".join(names)).strip() or None
+    kind = Word(kind) if isinstance(kind, FunctionType) else kind
+    shown = {"show_default": True} if "default" in settings else {}
+    every = {"help": text, "type": kind, "metavar": metavar, **shown, **settings}
+    return _Parameter(click.option, (*names, *name.split()), every)
+
+
+def flag(text: str, *, name: str = "") -> Any:
+    """An option without a value; all its names in one text."""
+    return _Parameter(click.option, tuple(name.split()), {"help": text, "is_flag": True})
+
+
+def argument(metavar: str | None = None, kind: Any = None, *, name: str = "", **settings: Any) -> Any:
+    """A word without an option's name before it."""
+    return _Parameter(click.argument, tuple(name.split()), {"metavar": metavar, "type": kind, **settings})
+
+
+def group(kind: type[Any]) -> Any:
+    """All options that are fields of a dataclass, as one value."""
+    return _Group(kind)
+
+
+def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The function of a command, which takes what its keywords declare, in the order of the help."""
+    keywords = inspect.signature(command).parameters.items()
+    declared = {name: one.default for name, one in keywords if isinstance(one.default, _Parameter | _Group)}
+
+    @wraps(command)
+    def call(*arguments: Any, **given: Any) -> Any:
+        own = {name: one.taken(name, given) for name, one in declared.items()}
+        return command(*arguments, **own, **given)
+
+    every = together(*(each for name, one in declared.items() for each in one.declared(name)))
+    with_all: Callable[..., Any] = every(call)
+    return with_all

@@ -1,0 +1,21 @@
+"""Suites as their folders have them."""
+
+from openpts.record.batch import Batch, BatchEntry, Suite
+from openpts.vocabulary.run_request import RunRequest
+
+
+def suite_entry(test: str, folder: str, **fields: object) -> BatchEntry:
+    """A test of a suite."""
+    request = RunRequest(run_id=folder, test_words=(test,))
+    return BatchEntry(request=request, folder=folder, **fields)  # type: ignore[arg-type]
+
+
+def suite_of(*entries: BatchEntry, target: str = "/dev/nvme9n1", **fields: object) -> Batch:
+    """A suite on this target."""
+    return Batch(
+        batch_id="ID",
+        started_at="2025-01-14T08:11:00Z",
+        suite=Suite(target=target, revision="PTS-E 2.0.1"),
+        entries=entries,
+        **fields,  # type: ignore[arg-type]
+    )

@@ -45,7 +45,7 @@ def build_population(populations: Populations, figures: PopulationFigures, *, pa
             _front_page(figures),
             *(page for one in figures.populations for page in pages_of(one)),
         ),
-        deviation_count=sum(run.deviations for run in runs),
+        deviation_count=sum(run.deviation_count for run in runs),
         stem="population",
         paper=paper,
     )

@@ -21,7 +21,7 @@ from openpts.record.writer import DATABASE_NAME
 from openpts.report.sources import read_for_report, refuse_repeated, run_folders_of
 from openpts.report.standing import red_line_of
 from openpts.report.telemetry_series import mean_over_time
-from openpts.runs.measured_run import MeasuredRun
+from openpts.runs.measured_run import MeasuredRun, RunAttributes
 from openpts.units import format_capacity
 from openpts.vocabulary.better import Better
 from openpts.vocabulary.facts import fact_of
@@ -35,23 +35,18 @@ _NO_GROUPS: Final = frozenset({"host", _SLOT, "condition", "repetition"})
 _ALONE: Final = "no other drive of its model and capacity has run this test under the same conditions"
 
 
-@dataclass(frozen=True, slots=True)
-class DriveRun:
+class DriveRun(RunAttributes, frozen=True, kw_only=True):
     """What a population needs of a run.
 
-    ``condition`` is the name that a campaign has for its conditions, empty for any other run; ``conditions``
-    are those of the test. ``groups`` are what it shares with other drives, by name.
+    ``condition`` is the name that a campaign has for its conditions, empty for any other run. ``groups`` are
+    what it shares with other drives, by name.
     """
 
-    folder: str
-    test: str
     drive: str
     kind: tuple[str, ...]
-    conditions: str
     condition: str
-    started_at: str
     red_line: str
-    deviations: int
+    deviation_count: int
     manifest: Manifest
     slot: str | None
     groups: dict[str, str]
@@ -192,15 +187,12 @@ def drive_run(run: Run, slot: str | None = None) -> DriveRun:
     groups |= {name: text for name, text in labels.items() if name not in _NO_GROUPS}
     gated = MeasuredRun.of(run)
     return DriveRun(
-        folder=str(run.folder),
-        test=manifest.conditions.test,
+        **{name: getattr(gated, name) for name in RunAttributes.__struct_fields__},
         drive=fact_of(dut, "serial") or manifest.target.path,
         kind=(model, format_capacity(manifest.target.user_capacity_bytes)),
-        conditions=gated.conditions,
         condition=labels.get("condition", ""),
-        started_at=manifest.started_at,
         red_line=red_line_of(run),
-        deviations=len(run.ledger),
+        deviation_count=len(run.ledger),
         manifest=manifest,
         slot=labels.get(_SLOT) or slot,
         groups=groups,

@@ -42,29 +42,12 @@ def found(suites: dict[str, Path]) -> dict[str, Any]:
     return answer
 
 
-@pytest.mark.slow
-def test_three_seeds_stand_against_another_preset(found: dict[str, Any]) -> None:
-    assert found["names"] == ["tlc", "client-qlc"]
-    assert found["simulated"] is True
-    assert [test["test"] for test in found["tests"]] == ["lat", "wsat"]
-    for test in found["tests"]:
-        for value in test["key_values"]:
-            tlc, qlc = value["sets"]
-            if tlc["median"] is None or qlc["median"] is None:
-                continue
-            assert len(tlc["warm"]) == 3
-            assert tlc["median"] in tlc["warm"]
-            assert tlc["rse_pct"] is not None
-            if value["better"] == "higher":
-                assert qlc["delta_pct"] == pytest.approx(100 * (qlc["median"] / tlc["median"] - 1))
-            if value["better"] == "lower":
-                assert qlc["delta_pct"] == pytest.approx(100 * (tlc["median"] / qlc["median"] - 1))
-
-
 def test_gate_and_population_say_the_same_of_the_same_folders(
     found: dict[str, Any], suites: dict[str, Path], tmp_path: Path
 ) -> None:
     """With one look, a limit of no change fails just where chance has what the rule allows on either side."""
+    assert (found["names"], found["simulated"]) == (["tlc", "client-qlc"], True)
+    assert [test["test"] for test in found["tests"]] == ["lat", "wsat"]
     tlc = [str(path) for name, path in suites.items() if name != "qlc"]
     chances_pct = {
         f"{test['test']}.{value['key']}": (value["sets"][1]["chance_pct"], sorted(value["sets"][0]["warm"]))

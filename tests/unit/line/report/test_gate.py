@@ -40,6 +40,7 @@ from openpts_line.cli.gate import _print
 from openpts_line.gate.power import power_of
 from tests.support.page_transcript import transcript_of
 from tests.support.report_cases import Reports
+from tests.unit.line.report.test_comparison import at
 
 PASS, FAIL, NONE = Judgement.PASS, Judgement.FAIL, Judgement.NO_VERDICT
 ALLOWED = 'allow = ["deviations", "not steady"]\n'
@@ -49,15 +50,6 @@ IOPS = "iops.rnd-4k-rw0"
 @pytest.fixture(scope="module")
 def run(reports: Reports) -> Run:
     return read_run(reports.folder("five rounds"))
-
-
-def at(run: Run, share: float) -> Run:
-    """The same run with its I/Os at another rate."""
-    steps = tuple(
-        replace(step, sample=with_changes(step.sample, elapsed_ns=round(step.sample.elapsed_ns / share)))
-        for step in run.steps
-    )
-    return replace(run, steps=steps)
 
 
 _MADE: dict[tuple[int, float], tuple[Run, MeasuredRun]] = {}
@@ -272,13 +264,6 @@ def test_sides_without_a_session_in_common_have_a_wider_interval_and_say_so(run:
         wider = math.log(one.high / one.value) / math.log(in_turn.high / in_turn.value)
         assert wider == pytest.approx(math.sqrt((2 / 3 + 2) / (2 / 3)))
         assert "taken for that between sessions, which the sides do not share" in one.reason
-
-
-def test_runs_that_drift_have_no_verdict(run: Run) -> None:
-    drifting = on_days(gated(run, *(0.94 + 0.001 * n for n in range(5))), 1, 2, 3, 4, 5)
-    (one,) = result_of(f"{IOPS} >= -3 %", drifting, gated(run, *BASES)).judged
-    assert one.judgement is NONE
-    assert "drift, each near the one before it, as by chance in 1.7 %" in one.reason
 
 
 def test_what_can_t_be_compared_has_no_verdict(run: Run) -> None:

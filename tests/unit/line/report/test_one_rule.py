@@ -94,3 +94,4 @@ def test_what_is_no_repeat_is_judged_by_neither(run: Run) -> None:
         assert (one.judgement, one.value) == (Judgement.NO_VERDICT, None)
         assert (found.outcome, found.chance_pct) == ("no repeats", None)
         assert found.statement.startswith(f"nothing can be said of chance: {one.reason}")
+    assert one.reason == "two folders are copies of one run: leave one out"

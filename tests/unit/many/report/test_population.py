@@ -11,13 +11,14 @@ import pytest
 from click.testing import CliRunner
 from docs.schema_files import OUTPUTS
 from jsonschema import validate
+from msgspec.structs import replace as with_changes
 from syrupy.assertion import SnapshotAssertion
 
 from openpts.cli.main import cli
 from openpts.pages.measure import Measured
 from openpts.pages.model import Cell, Report, Table, Verdict
 from openpts.plots.svg import draw_figures
-from openpts.record.manifest import Manifest
+from openpts.record.manifest import Manifest, RunState
 from openpts.record.reader import Run
 from openpts.vocabulary.better import Better
 from openpts.vocabulary.facts import Fact
@@ -83,7 +84,13 @@ def lot(
                         condition="",
                         started_at=f"2026-01-{number + 1:02}T00:{place:02}:00+00:00",
                         red_line="",
-                        deviations=0,
+                        test_id=f"{place}-{number}",
+                        state=RunState.COMPLETE,
+                        deviations=frozenset(),
+                        seeds=None,
+                        source=None,
+                        firmware="",
+                        deviation_count=0,
                         manifest=manifest,
                         slot=f"bay{place % 8}",
                         groups={"host": f"h{place // 8}", "link": "4.0 x4"},
@@ -165,7 +172,7 @@ def test_a_difference_that_is_of_no_interest_names_no_drive(
         replace(
             drive,
             runs=(
-                replace(
+                with_changes(
                     drive.first,
                     values=tuple(
                         of_drive(name, 100_000.0 * (0.9992 if place in {3, 7} else 1 + place * 1e-6))
@@ -212,7 +219,7 @@ def test_of_three_drives_in_a_host_the_middle_one_makes_the_others_no_outliers(m
     for seed in range(6):
         (found,) = lot(manifest, factor=lambda place: 1 + 0.05 * (place // 3), seed=seed).populations
         drives = tuple(
-            replace(one, runs=(replace(one.first, groups={"host": f"h{place // 3}"}),))
+            replace(one, runs=(with_changes(one.first, groups={"host": f"h{place // 3}"}),))
             for place, one in enumerate(found.drives)
         )
         value = of(only(Populations((replace(found, drives=drives),), ())), IOPS)

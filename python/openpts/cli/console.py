@@ -4,10 +4,12 @@ import io
 import os
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import IO, cast
 
 from rich.console import Console, ConsoleOptions, RenderableType
+from rich.live import Live
 from rich.segment import Segment
 from rich.table import Table
 
@@ -25,6 +27,21 @@ class VisibleConsole(Console):
         """As rich does, with every text visible."""
         for segment in super().render(renderable, options):
             yield segment if segment.control else Segment(visible(segment.text), segment.style)
+
+
+@contextmanager
+def live_console(
+    stream: IO[str], drawn: Callable[[VisibleConsole], RenderableType], times_per_s: int = 8
+) -> Iterator[VisibleConsole]:
+    """Yield a console; what is drawn below its lines is gone at the end, and the lines stay."""
+    console = VisibleConsole(stream)
+    with Live(
+        console=console,
+        get_renderable=lambda: drawn(console),
+        refresh_per_second=times_per_s,
+        transient=True,
+    ):
+        yield console
 
 
 _PIPE_COLUMNS = 200

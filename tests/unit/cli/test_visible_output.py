@@ -123,11 +123,6 @@ def test_those_who_draw_on_the_terminal_themselves_are_known() -> None:
             if isinstance(node, ast.Call) and name_of(node.func) in names
         }
 
-    assert calling("with_controls") == {
-        "openpts_line/cli/gate.py",
-        "cli/purge.py",
-        "openpts_serve/cli/sim_check.py",
-        "cli/console.py",
-    }
+    assert calling("with_controls") == {"openpts_line/cli/gate.py", "cli/terminal.py", "cli/console.py"}
     assert calling("Console") == set()
     assert "VisibleConsole(Console)" in (PACKAGE / "cli/console.py").read_text()

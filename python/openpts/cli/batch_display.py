@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from typing import IO, Final
 
 import click
-from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
 from openpts.batch.side_by_side import BatchEvent, BatchListener, DriveChanged
-from openpts.cli.console import VisibleConsole, table_of
+from openpts.cli.console import live_console, table_of
 from openpts.cli.log_lines import host_limit_text
 from openpts.cli.terminal import can_be_drawn_over
 from openpts.record.batch import Batch, BatchEntry, counts_text
@@ -206,18 +205,14 @@ def batch_shown_on(stream: IO[str], batch: Batch) -> Iterator[BatchListener]:
 
         yield log
         return
-    console = VisibleConsole(stream)
 
     def on_event(event: BatchEvent) -> None:
         line = display.on_event(event)
         if line and (isinstance(event, DriveChanged) or isinstance(event.line, lines.HostLimited)):
             console.print(Text(line))
 
-    with Live(
-        console=console,
-        get_renderable=lambda: display.table(console.width, console.height),
-        refresh_per_second=_REFRESH_PER_S,
-        transient=True,
-    ):
+    with live_console(
+        stream, lambda console: display.table(console.width, console.height), _REFRESH_PER_S
+    ) as console:
         yield on_event
     console.print(display.table(console.width))

@@ -69,25 +69,29 @@ class LastingOutput(io.BufferedIOBase):
         return self.failure.strerror or str(self.failure)
 
 
-class VisibleOutput(io.TextIOBase):
-    """Text on its way to a stream, with control characters written out (``escaped_text``).
+class TextFilter(io.TextIOBase):
+    """Text on its way to a stream, changed by ``change``.
 
     It has no ``buffer``, so that what prints does not go around it.
     """
 
-    def __init__(self, stream: io.TextIOWrapper) -> None:
+    def __init__(self, stream: IO[str]) -> None:
         super().__init__()
         self.stream = stream
+
+    def change(self, text: str) -> str:
+        """The text as the stream shall have it."""
+        raise NotImplementedError
 
     @property
     def encoding(self) -> str:  # type: ignore[override]
         """Encoding of the wrapped stream."""
-        return self.stream.encoding
+        return getattr(self.stream, "encoding", None) or "utf-8"
 
     @property
     def errors(self) -> str | None:  # type: ignore[override]
         """What becomes of a character that the encoding lacks."""
-        return self.stream.errors
+        return getattr(self.stream, "errors", None)
 
     def fileno(self) -> int:
         """The descriptor."""
@@ -102,13 +106,21 @@ class VisibleOutput(io.TextIOBase):
         return True
 
     def write(self, text: str, /) -> int:
-        """The text, visible."""
-        self.stream.write(visible(text))
+        """The text, changed."""
+        self.stream.write(self.change(text))
         return len(text)
 
     def flush(self) -> None:
         """Nothing is kept back here."""
         self.stream.flush()
+
+
+class VisibleOutput(TextFilter):
+    """Control characters are written out (``escaped_text``)."""
+
+    def change(self, text: str) -> str:
+        """All of it visible."""
+        return visible(text)
 
 
 def with_controls(stream: IO[str]) -> IO[str]:

@@ -1,17 +1,18 @@
 """Consoles of rich on which only rich itself controls the terminal, and where tables are printed."""
 
-import io
 import os
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import IO, cast
 
 from rich.console import Console, ConsoleOptions, RenderableType
+from rich.live import Live
 from rich.segment import Segment
 from rich.table import Table
 
-from openpts.cli.broken_pipe import with_controls
+from openpts.cli.broken_pipe import TextFilter, with_controls
 from openpts.escaped_text import visible
 
 
@@ -27,33 +28,31 @@ class VisibleConsole(Console):
             yield segment if segment.control else Segment(visible(segment.text), segment.style)
 
 
+@contextmanager
+def live_console(
+    stream: IO[str], drawn: Callable[[VisibleConsole], RenderableType], times_per_s: int = 8
+) -> Iterator[VisibleConsole]:
+    """Yield a console; what is drawn below its lines is gone at the end, and the lines stay."""
+    console = VisibleConsole(stream)
+    with Live(
+        console=console,
+        get_renderable=lambda: drawn(console),
+        refresh_per_second=times_per_s,
+        transient=True,
+    ):
+        yield console
+
+
 _PIPE_COLUMNS = 200
 _BLANKS_AT_THE_END = re.compile(" +\n")
 
 
-class _Trimmed(io.TextIOBase):
+class _Trimmed(TextFilter):
     """A stream without the blanks that fill up the last cells: lines would be longer than what is in them."""
 
-    def __init__(self, stream: IO[str]) -> None:
-        self._stream = stream
-
-    @property
-    def encoding(self) -> str:  # type: ignore[override]
-        """Encoding of the wrapped stream."""
-        return getattr(self._stream, "encoding", None) or "utf-8"
-
-    def write(self, text: str, /) -> int:
-        """Pass it on."""
-        self._stream.write(_BLANKS_AT_THE_END.sub("\n", text))
-        return len(text)
-
-    def flush(self) -> None:
-        """Pass it on."""
-        self._stream.flush()
-
-    def isatty(self) -> bool:
-        """Whether a terminal is behind it."""
-        return self._stream.isatty()
+    def change(self, text: str) -> str:
+        """No blank before the end of a line."""
+        return _BLANKS_AT_THE_END.sub("\n", text)
 
 
 def table_console(stream: IO[str] | None = None, *, pipe_columns: int = _PIPE_COLUMNS) -> Console:

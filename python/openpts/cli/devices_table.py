@@ -18,12 +18,16 @@ _GAP: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """``shortest`` is how far an ellipsis may cut it, None: never, since people copy what is in it."""
+    """``shortest`` is how far an ellipsis may cut it, None: never, since people copy what is in it.
+
+    Where not all have room those with a ``rank`` do as far as it goes, 1 before 2.
+    """
 
     heading: str
     text: Callable[[DeviceListing], str | None]
     justify: JustifyMethod = "left"
     shortest: int | None = None
+    rank: int = 0
 
     def width(self, listings: Sequence[DeviceListing]) -> int:
         """Of the longest text in it."""
@@ -50,14 +54,14 @@ def print_table(listings: Sequence[DeviceListing], console: Console) -> None:
 
 def _fitting(listings: Sequence[DeviceListing], width: int) -> dict[_Column, int]:
     """The columns for which there is room, by their importance, in their order; each with its width."""
-    chosen = {column: column.width(listings) for column in _COLUMNS if column not in _BY_IMPORTANCE}
+    chosen = {column: column.width(listings) for column in _COLUMNS if not column.rank}
     excess = sum(chosen.values()) + _GAP * (len(chosen) - 1) - width
     chosen |= {
         column: max(column.shortest, needs - max(0, excess))
         for column, needs in chosen.items()
         if column.shortest is not None
     }
-    for column in _BY_IMPORTANCE:
+    for column in sorted(filter(lambda column: column.rank, _COLUMNS), key=lambda column: column.rank):
         if column is _SLOT and not any(map(column.text, listings)):
             continue
         more = chosen | {column: column.width(listings)}
@@ -107,51 +111,28 @@ def _wear(listing: DeviceListing) -> str | None:
     return None if used is None else f"{used:.0f} %"
 
 
-def _reported(title: str, key: str, shortest: int | None = None) -> _Column:
+def _reported(title: str, key: str, *, shortest: int | None = None, rank: int = 0) -> _Column:
     """A fact of the report's header."""
-    return _Column(title, lambda listing: fact_of(listing.facts, key), shortest=shortest)
+    return _Column(title, lambda listing: fact_of(listing.facts, key), shortest=shortest, rank=rank)
 
 
-_SLOT: Final = _reported("Slot", "slot")
-_LINK: Final = _Column("Link", lambda listing: listing.link.current)
-_TEMPERATURE: Final = _Column("Temp", _temperature, "right")
-_WEAR: Final = _Column("Wear", _wear, "right")
-_MEDIA: Final = _Column("Media", _media)
-_FIRMWARE: Final = _reported("Firmware", "firmware")
-_SECTOR: Final = _Column("Sector", _sectors, "right")
-_CACHE: Final = _reported("Cache", "write_cache")
-_INTERFACE: Final = _reported("Interface", "interface")
-_PURGE: Final = _Column("Purge", _purge)
-_FORM: Final = _reported("Form", "form_factor")
-_BY_IMPORTANCE: Final = (
-    _LINK,
-    _SLOT,
-    _TEMPERATURE,
-    _WEAR,
-    _MEDIA,
-    _FIRMWARE,
-    _CACHE,
-    _SECTOR,
-    _INTERFACE,
-    _PURGE,
-    _FORM,
-)
+_SLOT: Final = _reported("Slot", "slot", rank=2)
 _COLUMNS: Final = (
     _SLOT,
     _Column("Device", lambda listing: listing.path),
     _reported("Model", "model", shortest=8),
     _reported("Serial", "serial"),
-    _FIRMWARE,
+    _reported("Firmware", "firmware", rank=6),
     _Column("Capacity", lambda listing: format_capacity(listing.capacity_bytes), "right"),
-    _INTERFACE,
-    _LINK,
-    _FORM,
-    _MEDIA,
-    _SECTOR,
-    _CACHE,
-    _TEMPERATURE,
-    _WEAR,
-    _PURGE,
+    _reported("Interface", "interface", rank=9),
+    _Column("Link", lambda listing: listing.link.current, rank=1),
+    _reported("Form", "form_factor", rank=11),
+    _Column("Media", _media, rank=5),
+    _Column("Sector", _sectors, "right", rank=8),
+    _reported("Cache", "write_cache", rank=7),
+    _Column("Temp", _temperature, "right", rank=3),
+    _Column("Wear", _wear, "right", rank=4),
+    _Column("Purge", _purge, rank=10),
     _Column("To test?", _verdict),
 )
 

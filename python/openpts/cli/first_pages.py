@@ -2,141 +2,81 @@
 
 import textwrap
 from collections.abc import Iterable, Mapping
+from itertools import groupby
 from typing import Any, Final
 
 import click
 
 from openpts.cli.commands_on_demand import CommandsOnDemand, OnDemandInOrder, Place, of_plugins
 
+
+def _examples_in(text: str) -> tuple[tuple[str, str], ...]:
+    """Command lines, and what each does, which is the line below it."""
+    lines = text.split("\n")
+    return tuple(zip(lines[:-1:2], map(str.strip, lines[1::2]), strict=True))
+
+
 # None of them writes to a drive, and each works on any machine.
-FIRST_EXAMPLES: Final = (
-    ("openpts devices", "List the drives of this machine, and why one cannot be tested."),
-    (
-        "openpts plan iops --capacity 1TB",
-        "Print how long a test takes, and how much it writes.",
-    ),
-    (
-        "openpts run iops sim:enterprise-tlc --quick",
-        "Run a shortened test on a simulated drive, and make its report.",
-    ),
-)
+FIRST_EXAMPLES: Final = _examples_in("""\
+openpts devices
+    List the drives of this machine, and why one cannot be tested.
+openpts plan iops --capacity 1TB
+    Print how long a test takes, and how much it writes.
+openpts run iops sim:enterprise-tlc --quick
+    Run a shortened test on a simulated drive, and make its report.
+""")
 
-_THE_REAL_THING: Final = (
-    "openpts run iops /dev/nvme0n1 --confirm-serial S3R1AL",
-    "Run the real thing: it erases the drive and takes many hours.",
-)
-
-# Of each command, the whole line and what it does. Quoted where a shell would take a question mark for a
-# pattern: zsh ends with "no matches found" otherwise.
-EXAMPLES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
-    "run": (
-        (
-            'openpts run iops "file:./scratch?size=4GiB" --quick',
-            "Make a short run on a scratch file: nothing is erased, good for a first look.",
-        ),
-        _THE_REAL_THING,
-        (
-            "openpts run wsat /dev/nvme0n1 --confirm-serial S3R1AL --plan lab.toml",
-            "Run another test with the settings of a plan file; options override it.",
-        ),
-        (
-            'openpts run cbw "file:./scratch?size=1GiB" --time-scale 1/300',
-            "Shorten all durations and repetitions by the same factor; the report lists them.",
-        ),
-        (
-            "openpts run all sim:enterprise-tlc --quick",
-            "Run a shortened suite on a simulated drive, a folder for each test and an index page.",
-        ),
-        (
-            "openpts run all /dev/nvme0n1 --confirm-serial S3R1AL --plan tkperf",
-            "Run the tests of a plan that ships, here those of TKperf; `openpts plans` lists them.",
-        ),
-        (
-            "openpts run iops sim:enterprise-tlc",
-            "Run the same test on a simulated drive in virtual time: minutes instead of hours.",
-        ),
-    ),
-    "io": (
-        (
-            "openpts io /dev/nvme0n1 --bs 4k --qd 32 --tc 4 --seconds 10",
-            "Read at random for ten seconds, every I/O timed: nothing is written without consent.",
-        ),
-        (
-            'openpts io "sim:client-qlc?capacity=64GB" --mix 0/100 --bs 128k --fills 1',
-            "Fill a simulated drive of that capacity, and see when its cache ends.",
-        ),
-    ),
-    "purge": (
-        (
-            "openpts purge /dev/nvme0n1 --confirm-serial S3R1AL",
-            "Erase a drive by the best method that it has, and prove it: nothing is measured.",
-        ),
-    ),
-    "plan": (
-        (
-            "openpts plan xsr /dev/nvme0n1 --tbw 1.2PB",
-            "Print what a test would do, how long it takes and what it wears, without touching the drive.",
-        ),
-    ),
-    "unlock": (
-        (
-            "openpts unlock /dev/sda",
-            "Remove the password that an interrupted ATA Security Erase left on a drive.",
-        ),
-    ),
-    "conformance": (
-        (
-            "openpts conformance openpts-runs/R1AL-20261120T220000Z-iops",
-            "Check a run against every requirement of the specification.",
-        ),
-    ),
-    "report": (
-        (
-            "openpts report openpts-runs/R1AL-20261120T220000Z-iops",
-            "Rebuild the report from a run folder, on any machine.",
-        ),
-        (
-            "openpts report openpts-runs/suite-20261120T220000Z --redact --out to-publish",
-            "Make one report of all tests of a suite, without the drive's serial number.",
-        ),
-    ),
-    "resume": (
-        (
-            "openpts resume openpts-runs/R1AL-20261120T220000Z-iops --confirm-serial S3R1AL",
-            "Go on with a run that was cut off.",
-        ),
-    ),
-    "fleet": (
-        (
-            "openpts fleet submit --host h1 --slot s07 --serial S3R1AL iops",
-            "Run a test on the drive in a slot of another host, at most once.",
-        ),
-    ),
-    "verify": (
-        (
-            "openpts verify openpts-runs/R1AL-20261120T220000Z-iops",
-            "Recompute every number of a report from its record.",
-        ),
-    ),
-    "trace": (
-        (
-            "openpts trace convert server.csv.gz -o server.parquet",
-            "Read a trace of any format, count what is wrong with it, and keep it in a few bytes an I/O.",
-        ),
-    ),
-    "archive": (
-        (
-            "openpts archive add openpts-runs/* --to runs-archive",
-            "Keep finished runs in one place, here or on S3; ask all of them by `openpts archive query`.",
-        ),
-    ),
-    "compare": (
-        (
-            "openpts compare suite-a suite-b --label suite-a=old --label suite-b=new",
-            "Compare the runs of two drives.",
-        ),
-    ),
+# Quoted where a shell would take a question mark for a pattern: zsh ends with "no matches found" otherwise.
+_OF_COMMANDS: Final = """\
+openpts run iops "file:./scratch?size=4GiB" --quick
+    Make a short run on a scratch file: nothing is erased, good for a first look.
+openpts run iops /dev/nvme0n1 --confirm-serial S3R1AL
+    Run the real thing: it erases the drive and takes many hours.
+openpts run wsat /dev/nvme0n1 --confirm-serial S3R1AL --plan lab.toml
+    Run another test with the settings of a plan file; options override it.
+openpts run cbw "file:./scratch?size=1GiB" --time-scale 1/300
+    Shorten all durations and repetitions by the same factor; the report lists them.
+openpts run all sim:enterprise-tlc --quick
+    Run a shortened suite on a simulated drive, a folder for each test and an index page.
+openpts run all /dev/nvme0n1 --confirm-serial S3R1AL --plan tkperf
+    Run the tests of a plan that ships, here those of TKperf; `openpts plans` lists them.
+openpts run iops sim:enterprise-tlc
+    Run the same test on a simulated drive in virtual time: minutes instead of hours.
+openpts io /dev/nvme0n1 --bs 4k --qd 32 --tc 4 --seconds 10
+    Read at random for ten seconds, every I/O timed: nothing is written without consent.
+openpts io "sim:client-qlc?capacity=64GB" --mix 0/100 --bs 128k --fills 1
+    Fill a simulated drive of that capacity, and see when its cache ends.
+openpts purge /dev/nvme0n1 --confirm-serial S3R1AL
+    Erase a drive by the best method that it has, and prove it: nothing is measured.
+openpts plan xsr /dev/nvme0n1 --tbw 1.2PB
+    Print what a test would do, how long it takes and what it wears, without touching the drive.
+openpts unlock /dev/sda
+    Remove the password that an interrupted ATA Security Erase left on a drive.
+openpts conformance openpts-runs/R1AL-20261120T220000Z-iops
+    Check a run against every requirement of the specification.
+openpts report openpts-runs/R1AL-20261120T220000Z-iops
+    Rebuild the report from a run folder, on any machine.
+openpts report openpts-runs/suite-20261120T220000Z --redact --out to-publish
+    Make one report of all tests of a suite, without the drive's serial number.
+openpts resume openpts-runs/R1AL-20261120T220000Z-iops --confirm-serial S3R1AL
+    Go on with a run that was cut off.
+openpts fleet submit --host h1 --slot s07 --serial S3R1AL iops
+    Run a test on the drive in a slot of another host, at most once.
+openpts verify openpts-runs/R1AL-20261120T220000Z-iops
+    Recompute every number of a report from its record.
+openpts trace convert server.csv.gz -o server.parquet
+    Read a trace of any format, count what is wrong with it, and keep it in a few bytes an I/O.
+openpts archive add openpts-runs/* --to runs-archive
+    Keep finished runs in one place, here or on S3; ask all of them by `openpts archive query`.
+openpts compare suite-a suite-b --label suite-a=old --label suite-b=new
+    Compare the runs of two drives.
+"""
+EXAMPLES: Final = {
+    command: tuple(examples)
+    for command, examples in groupby(_examples_in(_OF_COMMANDS), lambda example: example[0].split()[1])
 }
+"""By command, each with what it does."""
+_THE_REAL_THING: Final = EXAMPLES["run"][1]
 
 _A_TEST: Final = "iops sim:enterprise-tlc"
 _A_RUN: Final = "01a20758-6951-7850-b2ef-49adaa4b6e21"
@@ -195,26 +135,22 @@ _ARGUMENTS: Final = {
     "openpts trace synthesize": "server.parquet --fio like.fio",
     "openpts trace": "check server.blktrace.0",
     "openpts verify": "openpts-runs/R1AL-20261120T220000Z-iops",
-    # tests that need more of a drive than the common example has
-    "openpts plan benchmarks": '"sim:client-qlc?capacity=256GB"',
-    "openpts run benchmarks": '"sim:client-qlc?capacity=256GB"',
-    # and those that are about a file
-    **{f"openpts {verb} workload": "mine.fio sim:enterprise-tlc" for verb in ("plan", "run")},
     **{
-        f"openpts {verb} replay": 'recipe:like:office "sim:enterprise-tlc?capacity=8GB"'
+        f"openpts {verb} {test}": arguments
         for verb in ("plan", "run")
+        for test, arguments in {
+            # that need more of a drive than the common example has
+            "benchmarks": '"sim:client-qlc?capacity=256GB"',
+            # and that are about a file
+            "workload": "mine.fio sim:enterprise-tlc",
+            "replay": 'recipe:like:office "sim:enterprise-tlc?capacity=8GB"',
+            "score": '--traces quick "sim:enterprise-tlc?capacity=8GB"',
+            "rws": 'web.parquet "sim:enterprise-tlc?capacity=2GB"',
+            "rwsdirth": 'web.parquet "sim:enterprise-tlc?capacity=2GB"',
+            "app": "/mnt/data -- tar -xf /data/linux.tar",
+            "fiosynth": "Cache --from ./FioSynth sim:enterprise-tlc",
+        }.items()
     },
-    **{
-        f"openpts {verb} score": '--traces quick "sim:enterprise-tlc?capacity=8GB"'
-        for verb in ("plan", "run")
-    },
-    **{f"openpts {verb} rws": 'web.parquet "sim:enterprise-tlc?capacity=2GB"' for verb in ("plan", "run")},
-    **{
-        f"openpts {verb} rwsdirth": 'web.parquet "sim:enterprise-tlc?capacity=2GB"'
-        for verb in ("plan", "run")
-    },
-    **{f"openpts {verb} app": "/mnt/data -- tar -xf /data/linux.tar" for verb in ("plan", "run")},
-    **{f"openpts {verb} fiosynth": "Cache --from ./FioSynth sim:enterprise-tlc" for verb in ("plan", "run")},
 }
 _TESTS: Final = {group: _ARGUMENTS[group].partition(" ")[2] for group in ("openpts run", "openpts plan")}
 _TESTS["openpts rehearse"] = "--like /dev/nvme0n1"

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from typing import IO, Final
 
 import msgspec
-from rich.live import Live
 from rich.text import Text
 
 from openpts.analysis.figures import Figures, counted
-from openpts.cli.console import VisibleConsole
+from openpts.cli.console import live_console
 from openpts.cli.io_result import latency_text
 from openpts.cli.io_streams import stream_names
 from openpts.cli.simulated_time import simulated_time_text
@@ -41,13 +40,11 @@ _WIDTHS: Final = {
     "in flight": 10,
     "errors": 7,
 }
-_REFRESH_PER_S: Final = 8
 
 
 @contextmanager
 def following(stream: IO[str], interval_ns: int, targets: int) -> Iterator[MeasurementListener]:
     """A listener that prints to the stream; on a terminal the last line is redrawn."""
-    console = VisibleConsole(stream)
     lines = IntervalLines(interval_ns, several=targets > 1)
     if not can_be_drawn_over(stream):
 
@@ -64,12 +61,9 @@ def following(stream: IO[str], interval_ns: int, targets: int) -> Iterator[Measu
         for line in lines.of(event):
             console.print(Text(line), soft_wrap=True)
 
-    with Live(
-        console=console,
-        get_renderable=lambda: Text(standing.text(), overflow="ellipsis", no_wrap=True),
-        refresh_per_second=_REFRESH_PER_S,
-        transient=True,
-    ):
+    with live_console(
+        stream, lambda _console: Text(standing.text(), overflow="ellipsis", no_wrap=True)
+    ) as console:
         yield on_event
 
 

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from openpts.analysis.figures import Figures, counted
-from openpts.cli.console import VisibleConsole
+from openpts.cli.console import VisibleConsole, table_of
 from openpts.cli.io_document import FURTHER_PERCENTILES, PERCENTILES, IoDocument, IoSteps, IoTargets
 from openpts.cli.io_streams import interference_table, late_lines, streams_table
 from openpts.cli.printed_document import print_document
@@ -87,10 +87,8 @@ def _table(started: MeasurementStarted, sample: Sample) -> Table:
     done = {name: [operation] for name, operation in sample.operations.items() if operation.ios}
     columns = {"all": list(counted(sample)), **done} if len(done) != 1 else done
     figures = [Figures.of(operations, sample.elapsed_ns) for operations in columns.values()]
-    table = Table(box=None, padding=(0, 0, 0, 2), pad_edge=False)
-    table.add_column(Text(started.target.name), no_wrap=True)
-    for name in columns:
-        table.add_column(name, justify="right", no_wrap=True)
+    table = table_of("=", *(f">{name}" for name in columns))
+    table.columns[0].header = Text(started.target.name)
     table.add_row("I/Os", *(f"{one.ios:,}" for one in figures))
     table.add_row("data", *(format_capacity(one.bytes) for one in figures))
     table.add_row("IOPS", *(f"{one.iops:,.0f}" for one in figures))

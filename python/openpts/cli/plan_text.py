@@ -38,21 +38,17 @@ def plan_lines(
     yield ""
     if conditions.planned_lines:
         yield from conditions.planned_lines
-        for assumption in assumed:
-            yield f"assumed     {assumption}"
-        yield from _ledger_lines(ledger)
-        return
-    yield from answer_lines([plan], tbw_bytes)
-    yield ""
-    yield from _table_lines(plan)
-    yield ""
-    if steps:
-        yield from _step_lines(plan)
+    else:
+        yield from answer_lines([plan], tbw_bytes)
         yield ""
-    yield f"purge       {purge}"
-    yield f"assumed     {_drive_text(plan.drive)}"
-    for assumption in assumed:
-        yield f"assumed     {assumption}"
+        yield from _table_lines(plan)
+        yield ""
+        if steps:
+            yield from _step_lines(plan)
+            yield ""
+        yield f"purge       {purge}"
+        assumed = (_drive_text(plan.drive), *assumed)
+    yield from (f"assumed     {assumption}" for assumption in assumed)
     yield from _ledger_lines(ledger)
 
 
@@ -70,9 +66,7 @@ def suite_lines(
     for plan in plans:
         yield _extent_line(plan.test.name, plan.shortest_extent, plan.longest_extent)
     yield ""
-    yield f"assumed     {_drive_text(first.drive)}"
-    for assumption in assumed:
-        yield f"assumed     {assumption}"
+    yield from (f"assumed     {assumption}" for assumption in (_drive_text(first.drive), *assumed))
 
 
 def answer_lines(plans: Sequence[RunPlan], tbw_bytes: int | None) -> Iterator[str]:
@@ -293,7 +287,7 @@ def _table_lines(plan: RunPlan) -> Iterator[str]:
     several = plan.longest[-1].cycle > 1 if plan.longest else False
     for phase in plan.phases:
         name = (
-            _NAMES[phase.phase] if phase.longest_applies == 1 else f"{_NAMES[phase.phase]}, {_applies(phase)}"
+            _name(phase.phase) if phase.longest_applies == 1 else f"{_name(phase.phase)}, {_applies(phase)}"
         )
         cycle = f"cycle {phase.cycle}, " if several else ""
         yield _extent_line(cycle + name, phase.shortest, phase.longest)
@@ -313,24 +307,18 @@ def _applies(phase: PhaseExtent) -> str:
 _NAMES = {
     Phase.WIPC: "WIPC",
     Phase.WDPC: "preconditioning",
-    Phase.ROUND: "rounds",
     Phase.SATURATION: "saturation",
-    Phase.WAIT_STATE: "wait states",
     Phase.RETURN_TO_BASELINE: "returns to baseline",
-    Phase.ACCESS_GROUP: "access groups",
     Phase.ROUND_PREWRITE: "pre-writes of rounds",
     Phase.HISTOGRAM_PREWRITE: "pre-writes of histograms",
-    Phase.HISTOGRAM: "histograms",
     Phase.CONDITIONING: "conditioning",
     Phase.PROFILE: "profile rows",
-    Phase.SWEEP: "sweeps",
-    Phase.LOAD: "loads",
-    Phase.FILL: "fills",
-    Phase.BURST: "bursts",
-    Phase.REST: "rests",
-    Phase.DRIVE_CYCLE: "drive cycles",
-    Phase.LATER_READ: "later reads",
 }
+
+
+def _name(phase: Phase) -> str:
+    """All of a phase in one word or two."""
+    return _NAMES.get(phase) or f"{phase.replace('_', ' ')}s"
 
 
 def _span(shortest: str, longest: str) -> str:

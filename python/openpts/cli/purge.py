@@ -10,13 +10,12 @@ from typing import Final, TextIO
 import click
 from rich.text import Text
 
-from openpts.cli.broken_pipe import with_controls
 from openpts.cli.consent_options import CONFIRM_NAMESPACE, ConsentOfOne
 from openpts.cli.console import table_console, table_of
 from openpts.cli.log_lines import purge_lines
 from openpts.cli.options import argument, flag, group, option, with_options
 from openpts.cli.printed_document import print_document
-from openpts.cli.terminal import can_be_drawn_over
+from openpts.cli.terminal import can_be_drawn_over, draw_over
 from openpts.device.guard.consent import Consent
 from openpts.device.listing.drive_listing import PurgeAbility
 from openpts.device.purge.choose import purge_choice
@@ -79,7 +78,7 @@ def purge(
         report = purge_alone(
             order, display.hear, lambda healing: click.echo(printable(healing.text), file=log)
         )
-        display.clear()
+        draw_over(log)
         for line in (report.detail, *purge_lines(report)):
             click.echo(line, file=log)
     if as_json:
@@ -126,13 +125,7 @@ class _Display:
 
     def hear(self, share: float | None, text: str) -> None:
         line = text if share is None else f"{share:.0%} {text}"
-        if can_be_drawn_over(self.stream):
-            self.clear()
-            click.echo(line, file=self.stream, nl=False)
-        elif time.monotonic() - self._told_s >= _TELL_EVERY_S:
+        draw_over(self.stream, line)
+        if not can_be_drawn_over(self.stream) and time.monotonic() - self._told_s >= _TELL_EVERY_S:
             self._told_s = time.monotonic()
             click.echo(line, file=self.stream)
-
-    def clear(self) -> None:
-        if can_be_drawn_over(self.stream):
-            click.echo("\r\x1b[K", file=with_controls(self.stream), nl=False)

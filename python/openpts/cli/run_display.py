@@ -4,17 +4,15 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import IO, Self
+from typing import IO
 
 import click
 from rich.console import Group
-from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from openpts.cli.console import VisibleConsole
+from openpts.cli.console import live_console
 from openpts.cli.log_lines import elapsed_text, event_lines, left_text, now_line, rate_text
 from openpts.cli.progress import RunProgress
 from openpts.cli.terminal import can_be_drawn_over
@@ -55,38 +53,22 @@ def _clock(elapsed_s: float) -> str:
     return f"{hours:02}:{minutes:02}:{seconds:02}"
 
 
-_REFRESH_PER_S = 8
 _LONGEST_LABEL = "Steady state"
 
 
-class LiveDisplay:
-    """A context manager: the panel is there inside it and gone afterwards; the lines stay."""
+@contextmanager
+def live_display(stream: IO[str]) -> Iterator[Listener]:
+    """The panel, which is gone afterwards; what is finished is printed above it, and stays."""
+    log = PlainLog(lambda line: console.print(Text(line)))
 
-    def __init__(self, stream: IO[str]) -> None:
-        console = VisibleConsole(stream)
-        self._log = PlainLog(lambda line: console.print(Text(line)))
-        self._live = Live(
-            console=console,
-            get_renderable=lambda: render_panel(self._log.progress),
-            refresh_per_second=_REFRESH_PER_S,
-            transient=True,
-        )
-
-    def __enter__(self) -> Self:
-        self._live.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._live.stop()
-
-    def on_event(self, event: Event) -> None:
-        """Update the panel; what is finished is printed above it."""
+    def on_event(event: Event) -> None:
         if isinstance(event, Ticked):
-            self._log.progress.on_event(event)
+            log.progress.on_event(event)
         else:
-            self._log.on_event(event)
+            log.on_event(event)
+
+    with live_console(stream, lambda _console: render_panel(log.progress)) as console:
+        yield on_event
 
 
 def render_panel(progress: RunProgress) -> Group:
@@ -114,7 +96,7 @@ def render_panel(progress: RunProgress) -> Group:
 def shown_on(stream: IO[str]) -> Iterator[Listener]:
     """The panel on a terminal that it can be drawn on, the log anywhere else."""
     if can_be_drawn_over(stream):
-        with LiveDisplay(stream) as display:
-            yield display.on_event
+        with live_display(stream) as on_event:
+            yield on_event
     else:
         yield PlainLog(lambda line: click.echo(line, file=stream)).on_event

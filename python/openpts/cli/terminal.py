@@ -4,6 +4,10 @@ import os
 import textwrap
 from typing import IO, Final
 
+import click
+
+from openpts.cli.broken_pipe import with_controls
+
 # What Emacs and continuous integration call a terminal that knows no cursor.
 _WITHOUT_CURSOR: Final = {"dumb", "unknown"}
 _USUAL_COLUMNS: Final = 80
@@ -12,6 +16,13 @@ _USUAL_COLUMNS: Final = 80
 def can_be_drawn_over(stream: IO[str]) -> bool:
     """Whether a display that changes in its place can be shown there; else lines tell the same."""
     return stream.isatty() and os.environ.get("TERM", "").lower() not in _WITHOUT_CURSOR
+
+
+def draw_over(stream: IO[str], text: str = "") -> None:
+    """Put the text in the place of the last line of a terminal; nothing where lines can't be drawn over."""
+    if can_be_drawn_over(stream):
+        click.echo("\r\x1b[K", nl=False, file=with_controls(stream))
+        click.echo(text, nl=False, file=stream)
 
 
 def wrapped(line: str, stream: IO[str], indent: str = "  ") -> str:

@@ -21,13 +21,16 @@ def ending_signals() -> tuple[signal.Signals, ...]:
 
 
 @contextmanager
-def terminate_as_interrupt() -> Iterator[None]:
-    """SIGTERM, or a terminal that is lost, interrupts as Ctrl-C does: what was measured is kept."""
+def terminate_as_interrupt(*others: signal.Signals) -> Iterator[None]:
+    """SIGTERM, or a terminal that is lost, interrupts as Ctrl-C does: what was measured is kept.
+
+    SIGINT among ``others`` ends jobs of a shell, which start with Ctrl-C ignored.
+    """
 
     def interrupt(_signal: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
-    before = {number: signal.signal(number, interrupt) for number in ending_signals()}
+    before = {number: signal.signal(number, interrupt) for number in (*others, *ending_signals())}
     try:
         yield
     finally:

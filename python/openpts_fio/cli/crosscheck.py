@@ -61,23 +61,12 @@ def _print_table(stream: IO[str], comparisons: Sequence[Comparison], limit_pct: 
     figures = (">native", ">fio", ">difference", ">95 % interval", f">agrees within {limit_pct:g} %")
     table = table_of("=stimulus", "=figure", *figures)
     for comparison in comparisons:
-        iops, latency = comparison.iops, comparison.mean_latency_ns
-        table.add_row(
-            comparison.case.name,
-            "IOPS",
-            f"{iops.first_mean:,.0f}",
-            f"{iops.second_mean:,.0f}",
-            *_difference(iops),
-            iops.agrees_within(limit_pct),
-        )
-        table.add_row(
-            "",
-            "mean latency (us)",
-            _us(latency.first_mean),
-            _us(latency.second_mean),
-            *_difference(latency),
-            latency.agrees_within(limit_pct),
-        )
+        for stimulus, figure, ratio, text in (
+            (comparison.case.name, "IOPS", comparison.iops, "{:,.0f}".format),
+            ("", "mean latency (us)", comparison.mean_latency_ns, _us),
+        ):
+            means = text(ratio.first_mean), text(ratio.second_mean)
+            table.add_row(stimulus, figure, *means, *_difference(ratio), ratio.agrees_within(limit_pct))
     console = table_console(stream, pipe_columns=_PIPE_COLUMNS)
     console.print()
     console.print(table)

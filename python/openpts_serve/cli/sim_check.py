@@ -7,13 +7,12 @@ from typing import IO, Self
 import click
 from msgspec import Struct
 
-from openpts.cli.broken_pipe import with_controls
 from openpts.cli.console import table_of
 from openpts.cli.number_types import FiniteRange
 from openpts.cli.options import argument, flag, option, with_options
 from openpts.cli.printed_document import print_document
 from openpts.cli.sim import print_parts
-from openpts.cli.terminal import can_be_drawn_over
+from openpts.cli.terminal import draw_over
 from openpts.errors import UsageError
 from openpts.simulation.figures import Unit
 from openpts.simulation.presets import load_preset
@@ -168,10 +167,8 @@ def check(
     checked: list[Checked] = []
     for row in check_figures(preset, seed):
         checked.append(row)
-        if not as_json and can_be_drawn_over(sys.stderr):
-            click.echo("\r\x1b[K", nl=False, file=with_controls(sys.stderr))
-            if len(checked) < figures:
-                click.echo(f"{len(checked)}/{figures} figures", nl=False, err=True)
+        if not as_json:
+            draw_over(sys.stderr, f"{len(checked)}/{figures} figures" if len(checked) < figures else "")
     if as_json:
         print_document(PresetCheck(preset=preset.name, figures=tuple(map(PublishedFigure.of, checked))))
     else:

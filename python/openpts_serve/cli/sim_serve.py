@@ -4,10 +4,8 @@ import re
 import signal
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from types import FrameType
 from typing import Final
 
 import click
@@ -17,7 +15,7 @@ from openpts.cli.options import PATH, argument, flag, option, with_options
 from openpts.cli.printed_document import print_document
 from openpts.device.targets.simulated_target import parse_simulated_target
 from openpts.errors import UsageError
-from openpts.runner.stop_signals import ending_signals
+from openpts.runner.stop_signals import terminate_as_interrupt
 from openpts.units import NS_PER_US, format_capacity
 from openpts.vocabulary.document import Document
 from openpts_serve.serve import ServeOrder, checked_address, host_and_port, serve_drive
@@ -103,7 +101,7 @@ def serve(
         sanitize_takes_s=sanitize_takes_s,
         faults=faults,
     )
-    with _ended_by_signals(), serve_drive(order) as drive:
+    with terminate_as_interrupt(signal.SIGINT), serve_drive(order) as drive:
         try:
             _tell_begin(drive, order, as_json=as_json)
             while drive.is_serving:
@@ -128,24 +126,6 @@ def _faults(fails: tuple[str, ...], *, format_lies: bool, vanishes_after_ios: in
         unreadable_lbas=tuple(unreadable),
         vanishes_after_ios=vanishes_after_ios,
     )
-
-
-@contextmanager
-def _ended_by_signals() -> Iterator[None]:
-    """Ctrl-C, a service manager and a lost terminal end it with a summary.
-
-    Jobs of a shell start with Ctrl-C ignored; a terminal is not missed by what was started with ``nohup``.
-    """
-
-    def interrupt(_signal: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, *ending_signals())}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 class ServingBegun(Document, frozen=True, kw_only=True, tag="openpts.serving/1"):

@@ -9,7 +9,7 @@ from typing import Final, Self
 import click
 
 from openpts.cli.printed_document import print_document
-from openpts.cli.terminal import can_be_drawn_over, wrapped
+from openpts.cli.terminal import draw_over, wrapped
 from openpts.escaped_text import visible
 from openpts.units import NS_PER_S
 from openpts.vocabulary.document import Document
@@ -45,8 +45,6 @@ class ProgressLine:
     """How many I/Os there are so far, in one line that is drawn over; nothing where none can be."""
 
     def __init__(self) -> None:
-        self._stream = sys.stderr
-        self._is_shown = can_be_drawn_over(self._stream)
         self._began_s = time.monotonic()
         self._drawn_s = 0.0
 
@@ -56,18 +54,16 @@ class ProgressLine:
     def __call__(self, ios: int) -> None:
         """Draw the line again, if it is time."""
         now_s = time.monotonic()
-        if self._is_shown and now_s - self._drawn_s >= _REDRAW_S:
+        if now_s - self._drawn_s >= _REDRAW_S:
             self._drawn_s = now_s
             rate = ios / max(now_s - self._began_s, _REDRAW_S)
-            self._stream.write(f"\r\x1b[K{ios:,} I/Os, {rate:,.0f}/s")
-            self._stream.flush()
+            draw_over(sys.stderr, f"{ios:,} I/Os, {rate:,.0f}/s")
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._drawn_s:
-            self._stream.write("\r\x1b[K")
-            self._stream.flush()
+            draw_over(sys.stderr)
 
 
 def show(treated: Treated, name: str, out: str | None, *, as_json: bool) -> int:

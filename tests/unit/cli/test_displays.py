@@ -9,7 +9,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from openpts.cli import run_display
 from openpts.cli.progress import RunProgress
-from openpts.cli.run_display import LiveDisplay, PlainLog, render_panel, shown_on
+from openpts.cli.run_display import PlainLog, live_display, render_panel, shown_on
 from openpts.engine.contract import OutstandingIo
 from openpts.journal import Entry, Kind, Owner
 from openpts.record.manifest import RunState
@@ -86,9 +86,9 @@ def test_the_panel_shows_what_hangs_until_it_is_answered(clock: Clock) -> None:
 
 def test_the_live_display_leaves_the_line_of_a_hang_behind() -> None:
     stream = io.StringIO()
-    with LiveDisplay(stream) as display:
-        display.on_event(STARTED)
-        display.on_event(IoHangs(HANGING))
+    with live_display(stream) as on_event:
+        on_event(STARTED)
+        on_event(IoHangs(HANGING))
     assert HANG_LINE in stream.getvalue()
 
 
@@ -159,11 +159,11 @@ def test_the_live_panel_shows_round_step_rate_time_and_steady_state(
 
 def test_the_live_display_leaves_the_finished_lines_behind() -> None:
     stream = io.StringIO()
-    with LiveDisplay(stream) as display:
-        display.on_event(STARTED)
-        display.on_event(ticked(None, 0, WIPC))
-        display.on_event(CycleEnded(1, CycleFinished(Outcome(5, 5))))
-        display.on_event(RunEnded(RunState.COMPLETE, None))
+    with live_display(stream) as on_event:
+        on_event(STARTED)
+        on_event(ticked(None, 0, WIPC))
+        on_event(CycleEnded(1, CycleFinished(Outcome(5, 5))))
+        on_event(RunEnded(RunState.COMPLETE, None))
     assert "steady state reached in round 5" in stream.getvalue()
 
 

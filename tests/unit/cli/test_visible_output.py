@@ -88,15 +88,14 @@ PRINTING = f"""
     from rich.text import Text
     from openpts.cli.io_display import following
     from openpts.cli.broken_pipe import lasting
-    from openpts.cli.run_display import LiveDisplay
-    from openpts.cli.console import table_console
+    from openpts.cli.console import live_console, table_console
     with lasting("stdout"):
         table = Table("head", style="red")
         table.add_row({HOSTILE!r})
         console = table_console()
         console.print(table, {HOSTILE!r}, Text({HOSTILE!r}), style="bold")
-        with LiveDisplay(sys.stdout) as display:
-            display._log.say({HOSTILE!r})
+        with live_console(sys.stdout, lambda _console: Text()) as live:
+            live.print(Text({HOSTILE!r}))
             print({HOSTILE!r})
 """
 
@@ -124,11 +123,6 @@ def test_those_who_draw_on_the_terminal_themselves_are_known() -> None:
             if isinstance(node, ast.Call) and name_of(node.func) in names
         }
 
-    assert calling("with_controls") == {
-        "openpts_line/cli/gate.py",
-        "cli/purge.py",
-        "openpts_serve/cli/sim_check.py",
-        "cli/console.py",
-    }
+    assert calling("with_controls") == {"openpts_line/cli/gate.py", "cli/terminal.py", "cli/console.py"}
     assert calling("Console") == set()
     assert "VisibleConsole(Console)" in (PACKAGE / "cli/console.py").read_text()

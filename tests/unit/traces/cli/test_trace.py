@@ -13,6 +13,7 @@ from syrupy.assertion import SnapshotAssertion
 from tests.support.made_traces import FLUSH, INQUIRY, READ, TRIM, damaged, reads_and_writes, vscsi
 from tests.support.openpts_command import COMMAND
 from tests.unit.cli.test_first_contact import as_typed, seen
+from tests.unit.cli.test_visible_output import at_a_terminal
 
 TRACE = reads_and_writes(4000) + vscsi(5_040_000, FLUSH) + vscsi(5_040_010, TRIM) + vscsi(5_040_020, INQUIRY)
 
@@ -150,6 +151,14 @@ def test_a_filter_and_its_opposite_are_the_whole() -> None:
     rest, _ = result("filter", "trace", "-o", "rest", "--op", "read", "--bytes", "0:20MiB", "--not")
     assert part["ios"] + rest["ios"] == 4002
     assert part["header"]["changes"][0]["parents"][0]["name"] == "trace"
+
+
+def test_a_terminal_shows_progress_in_one_line_and_takes_it_away(tmp_path: Path) -> None:
+    Path("long").write_bytes(reads_and_writes(20_000))
+    shown = at_a_terminal(*COMMAND, "trace", "check", "long", cwd=tmp_path)
+    drawn, _, found = shown.rpartition("\r\x1b[K")
+    assert drawn.startswith("\r\x1b[K8,192 I/Os, ")
+    assert (found.startswith("trace     long"), "\\x1b" in shown) == (True, False)
 
 
 def test_an_interrupted_conversion_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -159,12 +159,7 @@ def ask(place: Path, words: tuple[str, ...]) -> tuple[float, float, float, float
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise SystemExit(f"{' '.join(command)} ended with {process.returncode}")
-    return (
-        usage.ru_utime + usage.ru_stime,
-        time.monotonic() - started,
-        usage.ru_maxrss / 1024,
-        rows,
-    )
+    return (usage.ru_utime + usage.ru_stime, time.monotonic() - started, usage.ru_maxrss / 1024, rows)
 
 
 if __name__ == "__main__":

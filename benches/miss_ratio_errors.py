@@ -1,8 +1,8 @@
 """How often the exact miss ratio is within the error that is printed beside that of a sample.
 
 Traces: all kinds of `tests/unit/traces/characteristics/reused_blocks.py` and the recipes that ship, each with
-blocks of other numbers for each seed, so that other ones are in the sample. A point is one size of cache. Points
-of a trace are not independent: a block that is used all the time is in the sample for all of them.
+blocks of other numbers for each seed, so that other ones are in the sample. A point is one size of cache.
+Points of a trace are not independent: a block that is used all the time is in the sample for all of them.
 
     .venv/bin/python -m benches.miss_ratio_errors [--seeds 20] [--no-recipes]
 """

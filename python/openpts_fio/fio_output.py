@@ -240,11 +240,7 @@ def _latencies(figures: Figures) -> dict[str, Any]:
     """
     if not figures.ios:
         return {"min": 0, "max": 0, "mean": 0.0, "stddev": 0.0, "N": 0}
-    exact = {
-        "min": figures.min_latency_ns,
-        "max": figures.max_latency_ns,
-        "mean": figures.mean_latency_ns,
-    }
+    exact = {"min": figures.min_latency_ns, "max": figures.max_latency_ns, "mean": figures.mean_latency_ns}
     found = {name: value for name, value in exact.items() if value is not None}
     found |= _distributed(figures) if figures.distribution.count else {}
     return found | {"N": figures.ios if found else 0}

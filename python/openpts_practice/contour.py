@@ -47,12 +47,7 @@ def _segments(values: Values, limit: float) -> Iterator[tuple[_Edge, _Edge]]:
     """The pieces of lines in each square, from one of its edges to another."""
     for row in range(len(values) - 1):
         for column in range(len(values[row]) - 1):
-            around: list[_Node] = [
-                (row, column),
-                (row, column + 1),
-                (row + 1, column + 1),
-                (row + 1, column),
-            ]
+            around: list[_Node] = [(row, column), (row, column + 1), (row + 1, column + 1), (row + 1, column)]
             corners = [values[r][c] for r, c in around]
             kept = [corner <= limit for corner in corners if corner is not None]
             if len(kept) < len(corners):

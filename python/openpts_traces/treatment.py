@@ -13,16 +13,7 @@ from openpts.run_folder_files import new_file
 from openpts.units import NS_PER_S
 
 STDIN: Final = "-"
-OPERATIONS: Final = (
-    "read",
-    "write",
-    "trim",
-    "flush",
-    "write_zeroes",
-    "zone_append",
-    "zone_reset",
-    "other",
-)
+OPERATIONS: Final = ("read", "write", "trim", "flush", "write_zeroes", "zone_append", "zone_reset", "other")
 MOST_LOOPS: Final = 1_000_000
 _HIGHEST_U32: Final = 2**32 - 1
 

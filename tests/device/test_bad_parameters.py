@@ -46,11 +46,7 @@ CASES = [
     (("iops", "--time-scale", "3/2"), 2, "--time-scale '3/2': must be above 0 and at most 1"),
     (("iops", "--data-pattern", "verified:1"), 2, "--data-pattern 'verified:1': a test reads"),
     (("hir", "--wait-states", "1,1"), 2, "--wait-states: 1 is given twice"),
-    (
-        ("hir", "--workload", "SEQ 4KiB RW0", "--segments", "4x1MiB"),
-        2,
-        "segments apply to random accesses",
-    ),
+    (("hir", "--workload", "SEQ 4KiB RW0", "--segments", "4x1MiB"), 2, "segments apply to random accesses"),
     (("xsr", "--group-seconds", "1,2"), 2, "expected a list of length >= 3"),
     (("xsr", "--group-tcs", "1,2000,1"), 2, "expected a whole number <= 1024"),
     (("cbw", "--prewrite-shortest-seconds", "3600"), 2, "the shortest pre-write is longer than the longest"),

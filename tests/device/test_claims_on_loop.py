@@ -199,10 +199,7 @@ def test_a_suite_keeps_its_drive_between_its_tests(
     parts = [SuitePart(PTS[name], order) for name in ("iops", "hir")]
     whole = suite_of(*(part.entry(number) for number, part in enumerate(parts)), target=str(node))
     Watched(
-        folder=tmp_path,
-        batch=whole,
-        parts=parts,
-        display=lambda _entry: nullcontext(lambda _event: None),
+        folder=tmp_path, batch=whole, parts=parts, display=lambda _entry: nullcontext(lambda _event: None)
     ).run()
     assert seen == [["owned"], []]
 

@@ -173,8 +173,7 @@ def test_two_targets_are_measured_at_the_same_time(attach, scratch: Path) -> Non
 )
 def test_a_stop_prints_what_was_measured(scratch: Path, sent: int) -> None:
     process = start_openpts(
-        *("io", "file:scratch", *SMALL, "--seconds", "60", "--interval", "0.1", "--json"),
-        cwd=scratch.parent,
+        *("io", "file:scratch", *SMALL, "--seconds", "60", "--interval", "0.1", "--json"), cwd=scratch.parent
     )
     with process:
         assert process.stderr is not None
@@ -194,8 +193,7 @@ def test_a_stop_prints_what_was_measured(scratch: Path, sent: int) -> None:
 
 def test_a_failed_io_is_named_and_what_was_measured_is_printed(scratch: Path) -> None:
     process = start_openpts(
-        *("io", "file:scratch", *SMALL, "--seconds", "60", "--interval", "0.1", "--json"),
-        cwd=scratch.parent,
+        *("io", "file:scratch", *SMALL, "--seconds", "60", "--interval", "0.1", "--json"), cwd=scratch.parent
     )
     with process:
         assert process.stderr is not None

@@ -16,18 +16,8 @@ from tests.lab.machine import OPENPTS, in_lab, needs_lab
 pytestmark = [needs_lab, pytest.mark.slow]
 
 SHORT = "--step-seconds 0.1 --max-rounds 2 --precondition-passes 0.25 --tc 1 --qd 8 --no-report"
-DRIVES = (
-    *("--nvme", "256M"),
-    *("--sata", "256M"),
-    *("--scsi", "256M,hba=mptsas1068"),
-    *("--scsi", "256M"),
-)
-SERIALS = {
-    "nvme": "LABNVME0000",
-    "sata": "LABSATA0000",
-    "sas": "LABSCSI0000",
-    "scsi": "LABSCSI0001",
-}
+DRIVES = (*("--nvme", "256M"), *("--sata", "256M"), *("--scsi", "256M,hba=mptsas1068"), *("--scsi", "256M"))
+SERIALS = {"nvme": "LABNVME0000", "sata": "LABSATA0000", "sas": "LABSCSI0000", "scsi": "LABSCSI0001"}
 METHODS = {
     "nvme": "NVMe Format NVM",
     "sata": "discard of all LBAs",

@@ -10,10 +10,7 @@ from openpts.device.guard.consent import Consent
 from openpts.fields.time_scale import at_time_scale
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.reader import Run, read_run
-from openpts.runner.events import (
-    Event,
-    StepFinished,
-)
+from openpts.runner.events import Event, StepFinished
 from openpts.runner.order import Order
 from openpts.runner.run import run_test
 from openpts.vocabulary.drive_class import DriveClass

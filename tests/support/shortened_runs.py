@@ -13,9 +13,5 @@ SMALL = "sim:enterprise-tlc?capacity=16GB"
 def shortened_run(test: str, folder: Path, *, target: str = SMALL, scale: float = 0.004) -> Run:
     """A run of a test with all durations shortened; seconds of a processor's time at the most."""
     return run_whole(
-        test,
-        DriveClass.ENTERPRISE,
-        folder,
-        lambda conditions: at_time_scale(conditions, scale),
-        target,
+        test, DriveClass.ENTERPRISE, folder, lambda conditions: at_time_scale(conditions, scale), target
     )

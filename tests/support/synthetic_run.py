@@ -218,13 +218,7 @@ def _round_samples(wanted: Synthetic, conditions: IopsConditions) -> Iterator[tu
             iops = plausible_iops(read_pct, size) * fresh * drift * noise * wanted.scale
             if wanted.fixed_iops is not None:
                 iops = wanted.fixed_iops[read_pct, size]
-            sample = step_sample(
-                size,
-                read_pct,
-                iops,
-                wanted.step_s,
-                each_stands_for=_scale(wanted),
-            )
+            sample = step_sample(size, read_pct, iops, wanted.step_s, each_stands_for=_scale(wanted))
             is_last = number > wanted.rounds and position == count - 1
             if is_last and wanted.last_state is not StepState.COMPLETE:
                 sample = _ended_early(sample, wanted)
@@ -239,11 +233,7 @@ def _ended_early(sample: Sample, wanted: Synthetic) -> Sample:
         reason = HOSTILE if wanted.hostile else "Input/output error (EIO)"
         failure = IoFailure("write", 81_920_000, stimulus.block_size_bytes, reason)
     return with_changes(
-        sample,
-        state=wanted.last_state,
-        ended_by=None,
-        elapsed_ns=sample.elapsed_ns // 3,
-        failure=failure,
+        sample, state=wanted.last_state, ended_by=None, elapsed_ns=sample.elapsed_ns // 3, failure=failure
     )
 
 
@@ -259,12 +249,7 @@ def plausible_iops(read_pct: int, block_size_bytes: int) -> float:
 
 
 def step_sample(
-    block_size_bytes: int,
-    read_pct: int,
-    iops: float,
-    seconds: int,
-    *,
-    each_stands_for: int = 1,
+    block_size_bytes: int, read_pct: int, iops: float, seconds: int, *, each_stands_for: int = 1
 ) -> Sample:
     """One complete step with so many IOPS; of a simulated drive each I/O stands for many."""
     ios = max(1, round(iops * seconds))

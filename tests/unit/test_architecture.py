@@ -203,8 +203,7 @@ def test_a_test_that_is_named_is_found(source: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "source",
-    ["unit = row['iops']", "mark = {'fill': color, 'stroke': color}", "is_unit = unit == 'iops'"],
+    "source", ["unit = row['iops']", "mark = {'fill': color, 'stroke': color}", "is_unit = unit == 'iops'"]
 )
 def test_a_word_that_is_something_else_too_names_no_test(source: str) -> None:
     assert not list(_tests_named(ast.parse(source)))

@@ -137,9 +137,7 @@ STARTS_PROCESSES = {
     "runner/hooks.py": "the operator's own commands",
     "runner/power_command.py": "the operator's own command",
 }
-CARRIES_OUT_PURGES = {
-    "device/purge/purge.py": "a method, once marks were written to its target",
-}
+CARRIES_OUT_PURGES = {"device/purge/purge.py": "a method, once marks were written to its target"}
 MAKES_TARGETS = {
     "device/guard/guard.py": "for writing",
     "device/targets/scratch_file.py": "files, by way of the guard",

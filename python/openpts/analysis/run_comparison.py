@@ -11,12 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from openpts.analysis.comparison import (
-    FALSE_ALARM_LIMIT,
-    gain_pct,
-    holm,
-    relative_standard_error_pct,
-)
+from openpts.analysis.comparison import FALSE_ALARM_LIMIT, gain_pct, holm, relative_standard_error_pct
 from openpts.analysis.ratio import MOST_RUNS, Ratio, chance_of, ratio_of
 from openpts.analysis.sessions import Made, are_apart
 from openpts.vocabulary.better import Better

@@ -40,10 +40,7 @@ BATCH_OPTIONS: Final[tuple[Callable[[Any], Any], ...]] = (
         help="Of several drives, start each so long after the one before.",
     ),
     click.option(
-        "--at-most",
-        type=click.IntRange(1),
-        metavar="N",
-        help="Of several drives, run so many at once; all.",
+        "--at-most", type=click.IntRange(1), metavar="N", help="Of several drives, run so many at once; all."
     ),
 )
 

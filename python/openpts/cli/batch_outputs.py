@@ -9,14 +9,7 @@ import msgspec
 
 from openpts.batch.side_by_side import BatchEvent, BatchListener, DriveOutput
 from openpts.cli.background_listener import background_listener
-from openpts.cli.live_outputs import (
-    EVENTS,
-    METRICS,
-    OCP_DIAG,
-    STDOUT,
-    given_outputs,
-    opened_output,
-)
+from openpts.cli.live_outputs import EVENTS, METRICS, OCP_DIAG, STDOUT, given_outputs, opened_output
 from openpts.errors import UsageError
 from openpts.plugins import service
 from openpts.record.batch import BatchEntry

@@ -35,10 +35,7 @@ def live_console(
     """Yield a console; what is drawn below its lines is gone at the end, and the lines stay."""
     console = VisibleConsole(stream)
     with Live(
-        console=console,
-        get_renderable=lambda: drawn(console),
-        refresh_per_second=times_per_s,
-        transient=True,
+        console=console, get_renderable=lambda: drawn(console), refresh_per_second=times_per_s, transient=True
     ):
         yield console
 

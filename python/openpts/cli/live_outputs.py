@@ -88,10 +88,7 @@ _OPTIONS: Final = {
         "Append what happens to this file as JSON lines, or write them to standard output (-); see "
         "docs/interfaces.md.",
     ),
-    OCP_DIAG: (
-        "FILE",
-        "Write OCP Test & Validation output 2.0 to this new file, or to standard output (-).",
-    ),
+    OCP_DIAG: ("FILE", "Write OCP Test & Validation output 2.0 to this new file, or to standard output (-)."),
     METRICS: (
         "ADDRESS:PORT|FILE",
         "Serve metrics of the run for Prometheus at this address, or keep them in a file (.prom) for "

@@ -126,10 +126,7 @@ def _print_plan(
     cache = plan.conditions.write_cache_enabled
     choice = choices.purge(purge) if choices.test.purges else None
     by = "the test makes none" if choice is None else unopened.purge_text(choice)
-    ledger = (
-        *unopened.deviations(planned, choice, cache, roots),
-        *plan.deviations,
-    )
+    ledger = (*unopened.deviations(planned, choice, cache, roots), *plan.deviations)
     name = unopened.facts.path if unopened.preset is None else unopened.facts.name
     if target is None:
         name = unopened.facts.name
@@ -154,10 +151,7 @@ def plan_target(
         case None, None:
             context = click.get_current_context()
             raise click.MissingParameter(
-                "Give one of them.",
-                ctx=context,
-                param_hint=["TARGET", "--capacity"],
-                param_type="parameter",
+                "Give one of them.", ctx=context, param_hint=["TARGET", "--capacity"], param_type="parameter"
             )
         case str(), None:
             return driver_of(test).unopened(target, roots)

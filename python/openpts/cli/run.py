@@ -8,12 +8,7 @@ import click
 
 from openpts.cli.batch_options import BATCH_OPTIONS, refuse_alone
 from openpts.cli.commands_on_demand import OnDemandInOrder, of_tests
-from openpts.cli.consent_options import (
-    CONFIRM_NAMESPACE,
-    CONSENT_OPTIONS_OF_SEVERAL,
-    consent_of_one,
-    taken,
-)
+from openpts.cli.consent_options import CONFIRM_NAMESPACE, CONSENT_OPTIONS_OF_SEVERAL, consent_of_one, taken
 from openpts.cli.end_of_run import RunLimits, end_run, limit_options
 from openpts.cli.fitting_scale import at_fitting_scale
 from openpts.cli.help_order import Decorator, together
@@ -23,9 +18,7 @@ from openpts.cli.options import FOLDER, option
 from openpts.cli.parameter_options import PassthroughArgs, command_with_rest, targets_of
 from openpts.cli.procedure_options import choices_of, help_of, options_of
 from openpts.cli.run_order import PURGE_OPTION, RUN_OPTIONS, order_of, run_and_log
-from openpts.errors import (
-    UsageError,
-)
+from openpts.errors import UsageError
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.reader import stored_run
@@ -122,9 +115,7 @@ def _command(test: Procedure) -> click.Command:
 
 
 @click.group(
-    cls=OnDemandInOrder,
-    commands=of_tests(_command, PROCEDURES),
-    subcommand_metavar="TEST [ARGS]...",
+    cls=OnDemandInOrder, commands=of_tests(_command, PROCEDURES), subcommand_metavar="TEST [ARGS]..."
 )
 def run() -> None:
     """Run a test. DESTROYS ALL DATA on the target."""

@@ -45,15 +45,7 @@ from openpts.ownership import new_run_id
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.plan import RunPlan
 from openpts.procedures.registry import PROCEDURES, PTS, procedure_of
-from openpts.record.batch import (
-    DONE,
-    INDEX_NAME,
-    SUITE_NAME,
-    Batch,
-    BatchEntry,
-    Suite,
-    read_batch,
-)
+from openpts.record.batch import DONE, INDEX_NAME, SUITE_NAME, Batch, BatchEntry, Suite, read_batch
 from openpts.record.manifest import RunState
 from openpts.record.reader import has_begun, read_manifest, stored_run
 from openpts.record.writer import DATABASE_NAME, RunWriter, inputs_of, remove_unbegun
@@ -319,10 +311,7 @@ def _announce(target: str, all_choices: Sequence[Choices], stream: IO[str]) -> N
     )
     written = format_capacity(sum(plan.longest_extent.written_bytes for plan in plans))
     lengths = " to ".join(dict.fromkeys(format_duration(length) for length in (shortest, longest)))
-    click.echo(
-        f"suite of {names}: about {lengths}, writes up to about {written}",
-        file=stream,
-    )
+    click.echo(f"suite of {names}: about {lengths}, writes up to about {written}", file=stream)
 
 
 def planned_suite(

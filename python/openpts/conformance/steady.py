@@ -106,7 +106,4 @@ CHECKS: Final[Checks] = {
     "PTS-SS-07": until_steady,
     "PTS-FLOW-03": until_steady,
 }
-CASES: Final[Cases] = {
-    "PTS-FLOW-04": _if_steady,
-    "PTS-FLOW-05": if_not_steady,
-}
+CASES: Final[Cases] = {"PTS-FLOW-04": _if_steady, "PTS-FLOW-05": if_not_steady}

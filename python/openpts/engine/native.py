@@ -138,7 +138,7 @@ def _overhead(cpus: tuple[int, ...]) -> Facts:
     except _NOT_MEASURED as error:
         return {"own_overhead": Fact(None, f"no measurement: {error}")}
     return own_latency_facts(awake_ns, asleep_ns) | {
-        "own_cpu_time": Fact(f"{of_cpu_ns:.0f} ns per I/O", "requests that do nothing"),
+        "own_cpu_time": Fact(f"{of_cpu_ns:.0f} ns per I/O", "requests that do nothing")
     }
 
 

@@ -73,11 +73,7 @@ def _stream(stream: Stream, target: TargetFacts) -> Json:
         "share": stream.share,
         "replay": None
         if replay is None
-        else {
-            "path": str(file_of(replay.schedule)),
-            "mode": replay.mode,
-            "conflicts": replay.conflicts,
-        },
+        else {"path": str(file_of(replay.schedule)), "mode": replay.mode, "conflicts": replay.conflicts},
     }
 
 

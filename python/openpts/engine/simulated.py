@@ -102,15 +102,7 @@ class SimulatedDrive:
     ``path`` is the text that names it.
     """
 
-    def __init__(
-        self,
-        preset: Preset,
-        *,
-        path: str,
-        capacity_bytes: int,
-        scale: int,
-        seed: int,
-    ) -> None:
+    def __init__(self, preset: Preset, *, path: str, capacity_bytes: int, scale: int, seed: int) -> None:
         """Raises UsageError where the preset makes no sense with that capacity and scale."""
         try:
             self._drive = _native.SimulatedDrive(

@@ -75,7 +75,4 @@ def _has_distribution(sample: Sample) -> bool:
     return _has_averages(sample) and all(o.histogram for o in sample.transfers if o.ios)
 
 
-CHECKS: Final[Checks] = {
-    "PTS-FLOW-02": settings_kept(Phase.ROUND),
-    "PTS-TOOL-11": averages_kept(),
-}
+CHECKS: Final[Checks] = {"PTS-FLOW-02": settings_kept(Phase.ROUND), "PTS-TOOL-11": averages_kept()}

@@ -145,13 +145,7 @@ def given_pct(text: str) -> int:
 
 
 MIXED: Final = (READ, WRITE)
-_WORDS: Final = {
-    "read": (READ,),
-    "write": (WRITE,),
-    "trim": (TRIM,),
-    "rw": MIXED,
-    "readwrite": MIXED,
-}
+_WORDS: Final = {"read": (READ,), "write": (WRITE,), "trim": (TRIM,), "rw": MIXED, "readwrite": MIXED}
 ORDERS: Final = {
     **{word: (directions, False) for word, directions in _WORDS.items()},
     **{f"rand{word}": (directions, True) for word, directions in _WORDS.items() if word != "readwrite"},

@@ -138,11 +138,7 @@ _RESOURCES = ("cpu", "io", "memory")
 
 def load_facts(roots: SystemRoots) -> Facts:
     """Load averages, pressure stall information and swap in use, under the keys of the host audit."""
-    return {
-        "load": _load(roots),
-        "pressure": _pressure(roots),
-        "swap": _swap(roots),
-    }
+    return {"load": _load(roots), "pressure": _pressure(roots), "swap": _swap(roots)}
 
 
 def _load(roots: SystemRoots) -> Fact:

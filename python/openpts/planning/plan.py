@@ -72,8 +72,7 @@ class Extent:
     def of(cls, planned: Sequence[PlannedApply]) -> "Extent":
         """Of all steps together."""
         return cls(
-            sum(sum(one.durations_ns) for one in planned),
-            sum(sum(one.written_bytes) for one in planned),
+            sum(sum(one.durations_ns) for one in planned), sum(sum(one.written_bytes) for one in planned)
         )
 
 

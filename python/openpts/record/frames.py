@@ -278,11 +278,7 @@ FRAMES: Final[Mapping[str, tuple[Columns, Callable[["Run"], Iterator[object]]]]]
         _histograms,
     ),
     "telemetry": (
-        {
-            "name": (_TEXT, itemgetter(0)),
-            "t_ns": (_INT, itemgetter(1)),
-            "value": (_FLOAT, itemgetter(2)),
-        },
+        {"name": (_TEXT, itemgetter(0)), "t_ns": (_INT, itemgetter(1)), "value": (_FLOAT, itemgetter(2))},
         _telemetry,
     ),
     "health": (

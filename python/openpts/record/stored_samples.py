@@ -12,13 +12,7 @@ from msgspec import Struct, ValidationError
 from openpts.record.decoding import Count, Finite, Moment, rows_of
 from openpts.record.schema import REPEATED
 from openpts.record.stored_operations import interval_operations, operations_by_step
-from openpts.record.stored_streams import (
-    StoredStreams,
-    all_operations,
-    counts_of,
-    stimulus_of,
-    stop_rule_of,
-)
+from openpts.record.stored_streams import StoredStreams, all_operations, counts_of, stimulus_of, stop_rule_of
 from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.sample import (
     NOTHING,

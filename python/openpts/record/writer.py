@@ -137,8 +137,7 @@ class RunWriter:
             )
             stored = dict(connection.execute("SELECT section, json FROM manifest"))
             connection.execute(
-                "INSERT OR REPLACE INTO manifest VALUES (?, ?)",
-                (CHECKSUM_SECTION, checksum_of(stored)),
+                "INSERT OR REPLACE INTO manifest VALUES (?, ?)", (CHECKSUM_SECTION, checksum_of(stored))
             )
 
     def add_deviations(self, deviations: tuple[Deviation, ...]) -> None:

@@ -32,10 +32,7 @@ _TERMS: Final = (
         "Share of I/Os that were completed within a response time; the same as a percentile",
     ),
     ("Conformant", "A finished run at full length on a raw drive, with no deviation in its ledger"),
-    (
-        "Deviation",
-        "What a run does otherwise than the specification asks, with the effect on comparisons",
-    ),
+    ("Deviation", "What a run does otherwise than the specification asks, with the effect on comparisons"),
     ("Drive fill", "User data written, in units of the user capacity"),
     ("DUT", "Device under test"),
     ("FOB", "Fresh out of the box: as after a purge"),

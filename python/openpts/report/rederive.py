@@ -36,10 +36,7 @@ def differences(stored: Report, source: ReportSource) -> tuple[list[Difference],
     Raises RecordError if the record can't be read.
     """
     options = ReportOptions(
-        paper=stored.paper,
-        style=Style(stored.style),
-        redact=stored.redacted,
-        report_date=stored.report_date,
+        paper=stored.paper, style=Style(stored.style), redact=stored.redacted, report_date=stored.report_date
     )
     with worker_processes() as workers:
         derived, files, _ = make_report(source, options, workers)

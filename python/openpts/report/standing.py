@@ -15,11 +15,7 @@ from openpts.vocabulary.facts import TargetKind
 _RAW_DEVICE = "PTS-GEN-05"
 _BEYOND = "This test is not part of the specification, so no result can be conformant with it."
 _MOST_RED_LINES = 2
-_UNFINISHED = {
-    RunState.RUNNING: "UNFINISHED",
-    RunState.INTERRUPTED: "INTERRUPTED",
-    RunState.FAILED: "FAILED",
-}
+_UNFINISHED = {RunState.RUNNING: "UNFINISHED", RunState.INTERRUPTED: "INTERRUPTED", RunState.FAILED: "FAILED"}
 
 
 def requirements_of(run: Run) -> tuple[Conformance, ...]:

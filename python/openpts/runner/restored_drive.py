@@ -38,11 +38,7 @@ def _identity(manifest: Manifest) -> dict[str, str]:
 
 
 def repeat(
-    requests: Iterable[Answered],
-    run: Run,
-    engine: CapturingEngine,
-    preparation: Preparation,
-    verb: str,
+    requests: Iterable[Answered], run: Run, engine: CapturingEngine, preparation: Preparation, verb: str
 ) -> None:
     """Carry out again what the record has of a simulated drive, and hold the figures against it.
 

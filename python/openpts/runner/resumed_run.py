@@ -34,14 +34,7 @@ from openpts.units import format_count, format_duration
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import CaptureReport
 from openpts.vocabulary.health import HealthReading
-from openpts.vocabulary.requests import (
-    Apply,
-    CycleFinished,
-    Purge,
-    ReadHealth,
-    Script,
-    SetWriteCache,
-)
+from openpts.vocabulary.requests import Apply, CycleFinished, Purge, ReadHealth, Script, SetWriteCache
 
 
 @dataclass(frozen=True, slots=True)

@@ -166,17 +166,7 @@ def _checked(driver: Driver, order: Order, device: DeviceUnderTest, run_id: str)
     driver.check(test.script(conditions, capacity_bytes), device)
     options = captured(options, steps, folder, device.facts, begun.number)
     return _CheckedRun(
-        driver,
-        device,
-        standard,
-        conditions,
-        plan,
-        steps,
-        entries,
-        begun,
-        folder,
-        options,
-        preparation,
+        driver, device, standard, conditions, plan, steps, entries, begun, folder, options, preparation
     )
 
 

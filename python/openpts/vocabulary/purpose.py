@@ -105,8 +105,7 @@ class Purpose(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ) = UNSET
     rated_dwpd: (
         Annotated[
-            _Amount,
-            _key("Design target: writes a day", "Drive writes per day over the warranty.", "DWPD"),
+            _Amount, _key("Design target: writes a day", "Drive writes per day over the warranty.", "DWPD")
         ]
         | UnsetType
     ) = UNSET

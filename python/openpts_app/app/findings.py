@@ -17,12 +17,7 @@ def findings(run: Run) -> tuple[Deviation, ...]:
     results = results_of(run.conditions(AppConditions), run.manifest.command_runs)
     return tuple(
         found
-        for found in (
-            _not_cold(results),
-            *_spread(results),
-            _left_behind(results),
-            _resumed(results),
-        )
+        for found in (_not_cold(results), *_spread(results), _left_behind(results), _resumed(results))
         if found is not None
     )
 

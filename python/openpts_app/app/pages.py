@@ -241,10 +241,7 @@ def place_page(run: Run, results: AppResults) -> Page:
     items = [
         ("Command", shlex.join(conditions.command)),
         ("Shell", "none: the words are the program's arguments"),
-        (
-            "Limit of a run",
-            "none" if conditions.limit_ns is None else format_duration(conditions.limit_ns),
-        ),
+        ("Limit of a run", "none" if conditions.limit_ns is None else format_duration(conditions.limit_ns)),
     ]
     if conditions.figure is not None:
         items.append((f"Figure {conditions.figure.name}", f"last match of {conditions.figure.pattern}"))

@@ -37,11 +37,7 @@ _WARM_RUNS: Final = 3
 
 # One cold run, three warm ones and up to seven, on ext4.
 standard_conditions: Final = Standard(
-    AppConditions,
-    write_cache_enabled=True,
-    command=(),
-    cold_runs=_COLD_RUNS,
-    warm_runs=_WARM_RUNS,
+    AppConditions, write_cache_enabled=True, command=(), cold_runs=_COLD_RUNS, warm_runs=_WARM_RUNS
 )
 
 

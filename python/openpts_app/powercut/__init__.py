@@ -46,8 +46,7 @@ class PowerCutConditions(ExtendedConditions, frozen=True, kw_only=True, tag_fiel
     tc: Annotated[int, usual.TC]
     qd: Annotated[int, usual.QD]
     writes_per_flush: Annotated[
-        int,
-        Field("Writes per flush", "Writes from one flush to the next, on average.", count(1, 1_000_000)),
+        int, Field("Writes per flush", "Writes from one flush to the next, on average.", count(1, 1_000_000))
     ]
     fua_pct: Annotated[
         int, Field("Writes with FUA (%)", "Share of the writes with Force Unit Access.", WHOLE_PERCENT)

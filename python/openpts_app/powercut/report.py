@@ -15,13 +15,7 @@ from openpts.units import NS_PER_S, format_block_size, format_capacity, format_d
 from openpts.vocabulary.better import Better
 from openpts.vocabulary.power_cut import LOSSES, DataLoss, losses_text
 from openpts_app.powercut import PowerCutConditions
-from openpts_app.powercut.results import (
-    CONFIDENCE,
-    CacheState,
-    excluded_rate,
-    losses_of,
-    states_of,
-)
+from openpts_app.powercut.results import CONFIDENCE, CacheState, excluded_rate, losses_of, states_of
 
 _TITLE: Final = "Power Cuts"
 _MOST_SHOWN: Final = 200

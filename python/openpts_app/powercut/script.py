@@ -76,12 +76,7 @@ def script(conditions: PowerCutConditions, user_capacity_bytes: int) -> Script:
             cut = cut_in(
                 (
                     yield CutPower(
-                        apply,
-                        load,
-                        enabled,
-                        conditions.load_ns,
-                        conditions.cut_command,
-                        conditions.back_ns,
+                        apply, load, enabled, conditions.load_ns, conditions.cut_command, conditions.back_ns
                     )
                 )
             )

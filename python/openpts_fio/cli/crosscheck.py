@@ -180,10 +180,7 @@ def crosscheck_command(
         "N", "Pairs of measurements for each stimulus.", click.IntRange(2, 1000), default=6
     ),
     limit_pct: float = option(
-        "--limit PCT",
-        "Difference that counts as agreement.",
-        FiniteRange(0, 100, min_open=True),
-        default=3.0,
+        "--limit PCT", "Difference that counts as agreement.", FiniteRange(0, 100, min_open=True), default=3.0
     ),
     io_path: str | None = option(
         "",

@@ -18,13 +18,7 @@ from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample
 from openpts_fio.fio_job.limits import judge_limit, worst
 from openpts_fio.fio_job.pages import job_page, stream_blocks
-from openpts_fio.fio_job.times import (
-    STREAM_MEASURES,
-    StreamTimes,
-    stream_times,
-    times_of_stream,
-    whole_of,
-)
+from openpts_fio.fio_job.times import STREAM_MEASURES, StreamTimes, stream_times, times_of_stream, whole_of
 from openpts_fio.fiosynth import FiosynthConditions
 from openpts_fio.fiosynth.suite import SuiteWorkload
 

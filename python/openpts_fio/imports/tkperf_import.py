@@ -314,12 +314,7 @@ def _split(
     reads = round(ios * point.read_pct / 100)
     return {
         name: OperationSample(
-            count,
-            storable(count * point.block_size_bytes),
-            storable(count * mean_ns),
-            least_ns,
-            most_ns,
-            b"",
+            count, storable(count * point.block_size_bytes), storable(count * mean_ns), least_ns, most_ns, b""
         )
         for name, count in (("read", reads), ("write", ios - reads))
         if count

@@ -11,10 +11,7 @@ from openpts_fio.jobs.directions import Direction
 from openpts_fio.jobs.job import Job
 from openpts_fio.jobs.places import Part
 
-_FIGURES: Final = {
-    "iops": SteadyFigure.IOPS,
-    "bw": SteadyFigure.THROUGHPUT,
-}
+_FIGURES: Final = {"iops": SteadyFigure.IOPS, "bw": SteadyFigure.THROUGHPUT}
 _ANY_PCT: Final = 1e9
 
 

@@ -94,10 +94,7 @@ def _weights(directions: Sequence[Direction], rates: Sequence[Capped]) -> tuple[
 
 def _rates(job: Job, directions: Sequence[Direction], threads: int) -> list[Capped | None]:
     """The cap of each direction, all threads together; None without one."""
-    named = {
-        CapUnit.IOS: job.numbers("rate_iops"),
-        CapUnit.BYTES: job.numbers("rate"),
-    }
+    named = {CapUnit.IOS: job.numbers("rate_iops"), CapUnit.BYTES: job.numbers("rate")}
     if all(any(rates.values()) for rates in named.values()):
         raise job.error("rate_iops", "beside rate: fio takes one of them")
     return [_cap(one, named, threads) for one in directions]

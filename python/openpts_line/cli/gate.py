@@ -53,9 +53,7 @@ def gate(
     *,
     runs: tuple[Path, ...] = argument("RUN...", PATH, nargs=-1, required=True),
     limits_path: Path | None = option(
-        "--limits FILE",
-        "TOML file with limits, required conditions, and how sure verdicts have to be.",
-        FILE,
+        "--limits FILE", "TOML file with limits, required conditions, and how sure verdicts have to be.", FILE
     ),
     lines: tuple[str, ...] = option(
         "--limit LIMIT",

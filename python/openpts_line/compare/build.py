@@ -88,11 +88,7 @@ def _without_counterpart(comparison: RunComparison) -> list[Verdict]:
 
 
 def _test_page(test: ComparedTest, metrics: tuple[Metric, ...]) -> Page:
-    blocks = (
-        *dots_blocks(test, metrics),
-        detail_table(test, metrics),
-        *_own_blocks(test, metrics),
-    )
+    blocks = (*dots_blocks(test, metrics), detail_table(test, metrics), *_own_blocks(test, metrics))
     return Page(f"compare-{test.test}", f"{test.title}: runs side by side", blocks, mandatory=True)
 
 

@@ -7,17 +7,7 @@ from msgspec import structs
 from openpts.pages import cells, ticks
 from openpts.pages.kit import Cells, labels_axis, rows_table
 from openpts.pages.measure import Measured
-from openpts.pages.model import (
-    HEIGHT_PX,
-    Axis,
-    Block,
-    Cell,
-    Figure,
-    Rule,
-    Series,
-    Table,
-    Verdict,
-)
+from openpts.pages.model import HEIGHT_PX, Axis, Block, Cell, Figure, Rule, Series, Table, Verdict
 from openpts.plots.font_metrics import text_width_px
 from openpts_line.compare.contenders import ComparedRun, ComparedTest
 from openpts_line.compare.metrics import Metric

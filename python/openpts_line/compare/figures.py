@@ -116,9 +116,7 @@ def comparison_document(comparison: RunComparison, reports: Sequence[str]) -> Co
     tests = metrics_of(comparison)
     differences = tuple(
         DifferingCondition(
-            conditions.test or None,
-            field.label,
-            tuple(map(NamedValues, conditions.names, field.values)),
+            conditions.test or None, field.label, tuple(map(NamedValues, conditions.names, field.values))
         )
         for conditions in conditions_of(comparison)
         for field in conditions.differing

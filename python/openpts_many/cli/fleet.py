@@ -96,8 +96,7 @@ def backend_of(fleet_file: Path) -> Backend:
 
 
 @fleet.command(
-    context_settings={"allow_interspersed_args": False},
-    short_help="Start a run on the drive in a slot.",
+    context_settings={"allow_interspersed_args": False}, short_help="Start a run on the drive in a slot."
 )
 @with_options
 def submit(

@@ -41,10 +41,7 @@ def build_population(populations: Populations, figures: PopulationFigures, *, pa
         report_date=max(run.manifest.ended_at or run.started_at for run in runs),
         red_line=f"{lines[0]}{f'; and {len(lines) - 1} more' if len(lines) > 1 else ''}" if lines else "",
         footer=_FOOTER,
-        front=(
-            _front_page(figures),
-            *(page for one in figures.populations for page in pages_of(one)),
-        ),
+        front=(_front_page(figures), *(page for one in figures.populations for page in pages_of(one))),
         deviation_count=sum(run.deviation_count for run in runs),
         stem="population",
         paper=paper,

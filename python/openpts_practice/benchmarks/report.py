@@ -190,10 +190,7 @@ def _unwritten(conditions: BenchmarksConditions, rows: tuple[MeasuredRow, ...]) 
 
 
 def _shown_page(
-    number: int,
-    benchmark: BenchmarkProfile,
-    rows: tuple[MeasuredRow, ...],
-    remarks: tuple[Verdict, ...],
+    number: int, benchmark: BenchmarkProfile, rows: tuple[MeasuredRow, ...], remarks: tuple[Verdict, ...]
 ) -> Page:
     """The benchmark's own table, with a plot of its first unit."""
     page_id = f"benchmarks-{number}"

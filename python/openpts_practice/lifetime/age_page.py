@@ -72,10 +72,7 @@ def _gap_table(measured: LifetimeRun, after: Continued) -> Table:
             ("Its last cycle", str(after.cycle)),
             ("Written from", "virtual time" if simulated else date_and_time(after.written_at)),
             ("Age when read", _age_text(measured.age_ns)),
-            (
-                "Of it at rest, simulated",
-                _age_text(after.rest_ns) if simulated else "n/a: a real drive",
-            ),
+            ("Of it at rest, simulated", _age_text(after.rest_ns) if simulated else "n/a: a real drive"),
         ],
     )
 

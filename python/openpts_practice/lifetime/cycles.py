@@ -17,14 +17,7 @@ from openpts.vocabulary.facts import TargetKind
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import IoErrors, Sample
 from openpts_practice.lifetime import LifetimeConditions, ReadBack
-from openpts_practice.lifetime.results import (
-    Crossing,
-    DriveCycle,
-    FittedLine,
-    Log,
-    drive_cycle,
-    wear_points,
-)
+from openpts_practice.lifetime.results import Crossing, DriveCycle, FittedLine, Log, drive_cycle, wear_points
 
 CONFIDENCE: Final = 0.95
 RATED_LIFE_PCT: Final = 100

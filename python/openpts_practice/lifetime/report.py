@@ -115,11 +115,7 @@ _READ_BACK: Final[tuple[Measure[ReadBack], ...]] = (
     ),
     Measure("read_later", "Read later", "MB/s", lambda read: read.bytes_per_s, per=MB, better=Better.HIGHER),
     Measure(
-        "failed_later_reads",
-        "Reads that failed later",
-        "I/Os",
-        lambda read: read.errors,
-        better=Better.LOWER,
+        "failed_later_reads", "Reads that failed later", "I/Os", lambda read: read.errors, better=Better.LOWER
     ),
 )
 _CYCLE: Final[tuple[Measure[DriveCycle], ...]] = (
@@ -197,11 +193,7 @@ def _figures(measured: LifetimeRun) -> dict[str, Any]:
         "stretches": len(stretches(cycles, measured.before)),
         "rated_life_used_after_cycles": None
         if forecast is None
-        else {
-            "likely": forecast.likely,
-            "earliest": max(0.0, forecast.earliest),
-            "latest": forecast.latest,
-        },
+        else {"likely": forecast.likely, "earliest": max(0.0, forecast.earliest), "latest": forecast.latest},
     }
 
 

@@ -164,7 +164,7 @@ def _preparation_page(comparison: Comparison) -> Page:
         Verdict(
             "FOB: purge, a test file for the rows that read. After SEQ: purge, sequential conditioning. "
             "After RND: purge, random writes until steady, which are also the course of the fresh drive."
-        ),
+        )
     ]
     names = [capitalised(str(situation)) for situation in comparison.conditions.situations]
     if comparison.conditions.leave_free is not None:

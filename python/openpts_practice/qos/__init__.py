@@ -89,16 +89,7 @@ class QosConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="te
 
     steady_state = SteadyState.MINUTES
     unscaled: ClassVar[tuple[str, ...]] = ("limits",)
-    parameters = (
-        "segments",
-        "limits",
-        "mixes_read_pct",
-        "loads_pct",
-        "arrivals",
-        "tc",
-        "qd",
-        ...,
-    )
+    parameters = ("segments", "limits", "mixes_read_pct", "loads_pct", "arrivals", "tc", "qd", ...)
 
     limits: Annotated[
         tuple[Limit, ...],

@@ -17,11 +17,7 @@ from openpts.vocabulary.sample import Measured
 from openpts.vocabulary.stimulus import Stimulus
 from openpts.vocabulary.workload import Workload
 from openpts_practice.benchmark_rows.benchmark_profile import BenchmarkProfile, FigureUnit, ProfileRow
-from openpts_practice.benchmark_rows.conditions import (
-    BENCHMARKS_FIELD,
-    ROW_PARAMETERS,
-    ProfileTestConditions,
-)
+from openpts_practice.benchmark_rows.conditions import BENCHMARKS_FIELD, ROW_PARAMETERS, ProfileTestConditions
 
 
 class Claim(Struct, frozen=True):

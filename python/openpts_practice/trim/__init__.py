@@ -55,8 +55,7 @@ class TrimConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="t
         int, Field("Trims at most", "Trim no more often at any point.", count(1, 10_000_000), amount=True)
     ]
     range_bytes: Annotated[
-        int,
-        Field("Range", "Write and trim at most this much at any point.", AMOUNT, amount=True),
+        int, Field("Range", "Write and trim at most this much at any point.", AMOUNT, amount=True)
     ]
     beside_size_bytes: Annotated[
         int, Field("Size of trims beside", "Size of the trims beside reads and writes.", SIZE)
@@ -73,10 +72,7 @@ class TrimConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="t
     beside_qd: Annotated[
         int,
         Field(
-            "Trims beside, outstanding",
-            "Most trims outstanding beside reads and writes.",
-            THREADS,
-            rare=True,
+            "Trims beside, outstanding", "Most trims outstanding beside reads and writes.", THREADS, rare=True
         ),
     ]
     read_load_pct: Annotated[

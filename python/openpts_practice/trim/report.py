@@ -24,13 +24,7 @@ from openpts.procedures.shared.methodology import NO_STEADY_STATE, methodology, 
 from openpts.record.reader import Run
 from openpts.units import NS_PER_MS, format_block_size, format_capacity, format_duration
 from openpts.vocabulary.better import Better
-from openpts_practice.trim.pages import (
-    beside_page,
-    effect_verdict,
-    promise_verdict,
-    rates_page,
-    trimmed_page,
-)
+from openpts_practice.trim.pages import beside_page, effect_verdict, promise_verdict, rates_page, trimmed_page
 from openpts_practice.trim.results import (
     PERCENTILES,
     Concurrent,

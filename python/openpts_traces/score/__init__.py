@@ -23,14 +23,7 @@ from openpts.vocabulary.condition_text import duration_text
 from openpts.vocabulary.phase import Phase, StepPlace
 from openpts_traces.characteristics.shipped import shipped_hint
 from openpts_traces.recipes import PREFIX, recipes
-from openpts_traces.trace_replay.conditions import (
-    MAPPING,
-    Mapping,
-    TraceFile,
-    beside,
-    of_recipe,
-    trace_of,
-)
+from openpts_traces.trace_replay.conditions import MAPPING, Mapping, TraceFile, beside, of_recipe, trace_of
 
 FULL, BUSY_ONLY = "full", "busy-only"
 _QUICK: Final = ("boot", "like:office", "like:video-editing", "like:game-load")

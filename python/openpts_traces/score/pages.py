@@ -12,13 +12,7 @@ from openpts.procedures.kit.spread import rse_cell, set_words
 from openpts.units import GB, MB, NS_PER_MS, NS_PER_S
 from openpts_traces.score.results import Overall, Ratios, Scored, ScoreResults
 from openpts_traces.trace_replay.conditions import trace_words
-from openpts_traces.trace_replay.pages import (
-    SCORE_NOTE,
-    labeled_table,
-    passes_table,
-    points,
-    slips_table,
-)
+from openpts_traces.trace_replay.pages import SCORE_NOTE, labeled_table, passes_table, points, slips_table
 from openpts_traces.trace_replay.passes import OPERATIONS, Pass, distribution, seconds
 
 OVER_MS: Final = (1, 10, 100)

@@ -11,13 +11,7 @@ import numpy as np
 import pytest
 
 from openpts.units import KIB, MIB
-from tests.support.block_trace import (
-    BlockEvent,
-    BlockTrace,
-    Events,
-    EventsLostError,
-    of_event,
-)
+from tests.support.block_trace import BlockEvent, BlockTrace, Events, EventsLostError, of_event
 
 SIZE = 64 * MIB
 SECTOR = 512

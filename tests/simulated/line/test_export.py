@@ -110,14 +110,7 @@ def of_fio(folder: Path) -> dict[str, Any]:
     measures = "--lat_percentiles=1 --clat_percentiles=0"
     logs = "--write_bw_log=l --write_iops_log=l --write_lat_log=l"
     command = ["fio", *words.split(), *measures.split(), *logs.split(), "--output-format=json+"]
-    subprocess.run(
-        [
-            *command,
-            "--output=fio.json",
-        ],
-        cwd=folder,
-        check=True,
-    )
+    subprocess.run([*command, "--output=fio.json"], cwd=folder, check=True)
     (folder / "globals.fio").write_text("[global]\nioengine=null\nsize=1M\n[a]\nrw=read\n")
     globals_ = subprocess.run(
         ["fio", "--output-format=json", "globals.fio"], cwd=folder, check=True, capture_output=True

@@ -27,8 +27,7 @@ _DASHBOARD = Path(__file__).parents[3] / "docs" / "grafana-dashboard.json"
 
 def scraped() -> str:
     request = urllib.request.Request(
-        f"http://127.0.0.1:{_PORT}/metrics",
-        headers={"Accept": "application/openmetrics-text; version=1.0.0"},
+        f"http://127.0.0.1:{_PORT}/metrics", headers={"Accept": "application/openmetrics-text; version=1.0.0"}
     )
     with urllib.request.urlopen(request) as answer:
         return str(answer.read().decode())
@@ -67,9 +66,7 @@ def values(text: str, name: str) -> dict[tuple[tuple[str, str], ...], float]:
     }
 
 
-def test_counters_at_the_end_are_those_of_the_record(
-    run_and_scrapes: tuple[Run, list[str], str],
-) -> None:
+def test_counters_at_the_end_are_those_of_the_record(run_and_scrapes: tuple[Run, list[str], str]) -> None:
     run, scrapes, _ = run_and_scrapes
     last = scrapes[-1]
     (steps,) = values(last, "openpts_steps_total").values()

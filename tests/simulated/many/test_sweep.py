@@ -117,11 +117,7 @@ def test_what_cannot_be_run_has_its_reason_in_the_table(tmp_path: Path, snapshot
 
 @pytest.mark.parametrize(
     "words",
-    [
-        ("--vary", "qb=1"),
-        ("--vary", "page_mapped.mapping.physical_per_usr=1.2"),
-        ("--vary", "qd=0"),
-    ],
+    [("--vary", "qb=1"), ("--vary", "page_mapped.mapping.physical_per_usr=1.2"), ("--vary", "qd=0")],
     ids=" ".join,
 )
 def test_a_sweep_that_makes_no_sense_is_refused(

@@ -142,10 +142,7 @@ def small(conditions: Conditions) -> Conditions:
     """A drive of 256 MiB is written full in seconds."""
     assert isinstance(conditions, PreconConditions)
     return replace(
-        conditions,
-        minute_ns=NS_PER_S // 10,
-        tracking_period_ns=NS_PER_S,
-        longest_pass_ns=NS_PER_S // 2,
+        conditions, minute_ns=NS_PER_S // 10, tracking_period_ns=NS_PER_S, longest_pass_ns=NS_PER_S // 2
     )
 
 

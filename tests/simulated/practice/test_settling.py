@@ -89,10 +89,7 @@ def test_a_drive_with_nothing_to_do_settles_with_the_first_looks() -> None:
 def with_idle_time(conditions: Conditions) -> Conditions:
     assert isinstance(conditions, BenchmarksConditions)
     return replace(
-        conditions,
-        benchmarks=conditions.benchmarks[:1],
-        precondition_passes=0.1,
-        settle_ns=1800 * NS_PER_S,
+        conditions, benchmarks=conditions.benchmarks[:1], precondition_passes=0.1, settle_ns=1800 * NS_PER_S
     )
 
 

@@ -9,11 +9,7 @@ import pytest
 import yaml
 
 from openpts.analysis.latency import ios_needed
-from openpts.procedures.shared.demand.results import (
-    OperatingPoint,
-    choose_points,
-    operating_points,
-)
+from openpts.procedures.shared.demand.results import OperatingPoint, choose_points, operating_points
 from openpts.procedures.shared.nines import histogram_ns
 from openpts.units import NS_PER_MS, NS_PER_S
 from openpts.vocabulary.phase import Phase

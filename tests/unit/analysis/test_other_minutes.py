@@ -29,11 +29,7 @@ def between(rate: Callable[[int], float]) -> OtherMinutes:
     starts = [number * PERIOD * MINUTE_NS for number in range(5)]
     tracked = [rate(number * PERIOD) for number in range(5)]
     found = other_minutes(
-        minutes(rate),
-        window_ending_at(tracked, 5),
-        starts,
-        minute_ns=MINUTE_NS,
-        period_ns=PERIOD * MINUTE_NS,
+        minutes(rate), window_ending_at(tracked, 5), starts, minute_ns=MINUTE_NS, period_ns=PERIOD * MINUTE_NS
     )
     assert found is not None
     return found

@@ -3,11 +3,7 @@ import pytest
 from msgspec.structs import replace as with_changes
 
 from openpts.analysis import rounds as rounds_module
-from openpts.analysis.rounds import (
-    complete_rounds,
-    judge_window,
-    measurement_window,
-)
+from openpts.analysis.rounds import complete_rounds, judge_window, measurement_window
 from openpts.procedures.kit.steps import IOPS
 from openpts.vocabulary import verdict as verdict_module
 from openpts.vocabulary.sample import Sample, StepState

@@ -11,10 +11,7 @@ from openpts.vocabulary.stop import Duration
 from tests.unit.procedures.pts.trace.player import Drive
 
 MINUTE_NS = 60 * NS_PER_S
-STEP = Step.of(
-    Stimulus.of(AccessPattern.RANDOM, 4 * KIB, 0, 4, 32, ActiveRange()),
-    Duration(MINUTE_NS),
-)
+STEP = Step.of(Stimulus.of(AccessPattern.RANDOM, 4 * KIB, 0, 4, 32, ActiveRange()), Duration(MINUTE_NS))
 
 
 def zones(course: list[float]) -> Zones | None:

@@ -83,10 +83,7 @@ def test_the_window_printed_in_the_specification() -> None:
 
 
 @pytest.mark.proves("PTS-DEF-06", "PTS-SSV-06")
-@given(
-    values=st.lists(st.floats(1, 1e7), min_size=5, max_size=5),
-    first=st.integers(1, 1000),
-)
+@given(values=st.lists(st.floats(1, 1e7), min_size=5, max_size=5), first=st.integers(1, 1000))
 def test_the_fit_is_that_of_scipy(values: list[float], first: int) -> None:
     assume(max(values) - min(values) > 1e-6 * max(values))
     rounds = range(first, first + 5)

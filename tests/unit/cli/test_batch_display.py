@@ -105,11 +105,7 @@ def story(first: BatchEntry, second: BatchEntry) -> list[BatchEvent]:
         limited,
         hang,
     )
-    return [
-        DriveChanged(0, running),
-        DriveChanged(1, refused),
-        *(DriveOutput(0, line) for line in told),
-    ]
+    return [DriveChanged(0, running), DriveChanged(1, refused), *(DriveOutput(0, line) for line in told)]
 
 
 def changed_number(phase: lines.PhaseStarted) -> lines.PhaseStarted:

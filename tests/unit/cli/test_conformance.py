@@ -52,10 +52,7 @@ def test_a_deviation_shows_both_values(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("words", "expected"),
-    [
-        (("--only", "deviated"), {"PTS-IOPS-14"}),
-        (("--only", "deviated", "--level", "should"), set()),
-    ],
+    [(("--only", "deviated"), {"PTS-IOPS-14"}), (("--only", "deviated", "--level", "should"), set())],
 )
 def test_rows_can_be_chosen(folder: Path, words: tuple[str, ...], expected: set[str]) -> None:
     printed = json.loads(invoke(str(folder), "--json", *words))

@@ -64,10 +64,7 @@ HANG_LINE = "write of 4 KiB at byte 1048576 has not been answered for 12 s"
 
 def test_a_hanging_io_is_a_line_with_its_place_and_age() -> None:
     flush = OutstandingIo(age_ns=1280 * NS_PER_S, operation="flush", offset_bytes=0, length_bytes=0)
-    assert log_of(IoHangs(HANGING), IoHangs(flush)) == [
-        HANG_LINE,
-        "flush has not been answered for 1,280 s",
-    ]
+    assert log_of(IoHangs(HANGING), IoHangs(flush)) == [HANG_LINE, "flush has not been answered for 1,280 s"]
 
 
 def test_the_panel_shows_what_hangs_until_it_is_answered(clock: Clock) -> None:

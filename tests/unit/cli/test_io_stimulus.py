@@ -12,24 +12,8 @@ from openpts.cli.options import group, with_options
 from openpts.engine.options import CompletionWait, IoPath
 from openpts.errors import UsageError
 from openpts.runner.measure import MeasurementOrder
-from openpts.vocabulary.data import (
-    PatternData,
-    RandomData,
-    RandomOnce,
-    ReducibleData,
-    VerifiedData,
-    ZeroData,
-)
-from openpts.vocabulary.placement import (
-    Normal,
-    Pareto,
-    Segments,
-    Uniform,
-    UniqueLbas,
-    Zipf,
-    Zone,
-    Zones,
-)
+from openpts.vocabulary.data import PatternData, RandomData, RandomOnce, ReducibleData, VerifiedData, ZeroData
+from openpts.vocabulary.placement import Normal, Pareto, Segments, Uniform, UniqueLbas, Zipf, Zone, Zones
 from openpts.vocabulary.stimulus import (
     ActiveRange,
     BlockSize,
@@ -42,15 +26,7 @@ from openpts.vocabulary.stimulus import (
     Stimulus,
     ThinkTime,
 )
-from openpts.vocabulary.stop import (
-    ByteAmount,
-    DriveFills,
-    Duration,
-    FirstOf,
-    IoCount,
-    Steady,
-    SteadyFigure,
-)
+from openpts.vocabulary.stop import ByteAmount, DriveFills, Duration, FirstOf, IoCount, Steady, SteadyFigure
 
 
 def orders(*words: str, targets: tuple[str, ...] = ("file:/etc/hostname",)) -> list[MeasurementOrder]:
@@ -82,11 +58,7 @@ def stimulus(*words: str) -> Stimulus:
 def test_without_options_it_reads_4_kib_at_random_for_ten_seconds() -> None:
     step = order().steps[0]
     assert step.stimulus == Stimulus(
-        random_pct=100,
-        block_sizes=(BlockSize(4096),),
-        operations=OperationWeights(read=100),
-        tc=1,
-        qd=32,
+        random_pct=100, block_sizes=(BlockSize(4096),), operations=OperationWeights(read=100), tc=1, qd=32
     )
     assert (step.stop, step.ramp_ns) == (Duration(10_000_000_000), 0)
 
@@ -152,10 +124,7 @@ def test_what_is_not_said_is_uniform_and_closed() -> None:
             "--until-steady latency,window=2,windows=9,excursion=5,slope=2.5",
             Steady(SteadyFigure.MEAN_LATENCY, 2_000_000_000, 9, 5, 2.5),
         ),
-        (
-            "--interval 0.1 --until-steady throughput,window=0.3",
-            Steady(SteadyFigure.THROUGHPUT, 300_000_000),
-        ),
+        ("--interval 0.1 --until-steady throughput,window=0.3", Steady(SteadyFigure.THROUGHPUT, 300_000_000)),
         ("--seconds 60 --bytes 1GiB", FirstOf((Duration.seconds(60), ByteAmount(2**30)))),
         ("--ios 9 --seconds 1", FirstOf((Duration.seconds(1), IoCount(9)))),
     ],

@@ -315,12 +315,7 @@ def test_a_cache_in_the_other_state_deviates() -> None:
     run = made_up_run("iops")
     found = tuple(replace(report, actual="WCE") for report in run.manifest.write_caches)
     other = replace(run, manifest=replace(run.manifest, write_caches=found))
-    assert with_status(other, Status.DEVIATED) == {
-        "PTS-GEN-04",
-        "PTS-CACHE-01",
-        "PTS-IOPS-01",
-        "PTS-IOPS-08",
-    }
+    assert with_status(other, Status.DEVIATED) == {"PTS-GEN-04", "PTS-CACHE-01", "PTS-IOPS-01", "PTS-IOPS-08"}
 
 
 def test_a_file_is_no_device() -> None:

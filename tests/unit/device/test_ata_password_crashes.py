@@ -23,13 +23,7 @@ from openpts.errors import OpenptsError
 from openpts.journal import Entry, Journal, Kind
 from openpts.system_files import SystemRoots
 from tests.data.system_trees import build_system
-from tests.support.ata_security_drive import (
-    CONFORMANT_MANNERS,
-    AtaSecurityDrive,
-    Manners,
-    give_sda,
-    is_free,
-)
+from tests.support.ata_security_drive import CONFORMANT_MANNERS, AtaSecurityDrive, Manners, give_sda, is_free
 from tests.support.held_drive import held
 
 

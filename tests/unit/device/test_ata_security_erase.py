@@ -25,13 +25,7 @@ from openpts.errors import PurgeError, TargetError
 from openpts.journal import Journal
 from openpts.programs import Answer, ProgramError, Run
 from openpts.system_files import SystemRoots
-from tests.support.ata_security_drive import (
-    CONFORMANT_MANNERS,
-    AtaSecurityDrive,
-    Manners,
-    give_sda,
-    is_free,
-)
+from tests.support.ata_security_drive import CONFORMANT_MANNERS, AtaSecurityDrive, Manners, give_sda, is_free
 from tests.support.held_drive import give_node, held
 from tests.support.program_answers import no_programs
 

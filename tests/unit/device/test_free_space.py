@@ -129,9 +129,7 @@ def test_a_file_on_a_loop_device_needs_what_that_lacks(
     inner = tmp_path / "mounted"
     inner.mkdir()
     mounts(
-        machine,
-        f"1 0 8:1 / {tmp_path} rw - ext4 /dev/sda1 rw",
-        f"2 1 7:3 / {inner} rw - ext4 /dev/loop3 rw",
+        machine, f"1 0 8:1 / {tmp_path} rw - ext4 /dev/sda1 rw", f"2 1 7:3 / {inner} rw - ext4 /dev/loop3 rw"
     )
     facts = TargetFacts(TargetKind.FILE, "x", str(inner / "x"), 64 * MIB, 512)
     (need,) = target_needs(OpenTarget(-1, facts, None), 64 * MIB, machine)

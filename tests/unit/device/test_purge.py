@@ -94,8 +94,7 @@ def test_a_drive_is_discarded_from_end_to_end(drive: OpenTarget, discard_is) -> 
 def test_one_sector_that_is_left_is_enough_to_fail(drive: OpenTarget, discard_is) -> None:
     discard_is(lambda fd, offset, length: _zero(fd, offset, length - 512))
     with pytest.raises(
-        PurgeError,
-        match=r"[12] of \d+ places, 64 of them marked before, still hold.*can't be purged",
+        PurgeError, match=r"[12] of \d+ places, 64 of them marked before, still hold.*can't be purged"
     ):
         purge(drive)
 

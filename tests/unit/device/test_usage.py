@@ -266,10 +266,7 @@ def test_a_process_that_lists_what_it_has_open_and_no_more_is_named_but_for_the_
 
 @pytest.mark.parametrize(
     ("namespace", "secretive"),
-    [
-        ("pid:[4026531836]", ()),
-        ("pid:[4026532281]", ("the processes outside of this container",)),
-    ],
+    [("pid:[4026531836]", ()), ("pid:[4026532281]", ("the processes outside of this container",))],
 )
 def test_in_a_container_the_processes_outside_count_as_hidden(
     namespace: str, secretive: tuple[str, ...], server: SystemRoots

@@ -14,11 +14,7 @@ from openpts.device.block_device import BlockDevice
 from openpts.device.nvme.nvme_admin import NvmeCommandError
 from openpts.device.nvme.nvme_identify import NvmeController
 from openpts.device.targets.open_target import OpenTarget
-from openpts.device.write_cache_control import (
-    WriteCacheControl,
-    cache_still_needed,
-    put_back_write_cache,
-)
+from openpts.device.write_cache_control import WriteCacheControl, cache_still_needed, put_back_write_cache
 from openpts.errors import RunFailedError, TargetError
 from openpts.journal import Journal, Kind
 from openpts.journal_lock import journal_lock

@@ -24,16 +24,7 @@ from openpts.vocabulary.data import (
     ZeroData,
 )
 from openpts.vocabulary.facts import Fact, TargetFacts, TargetKind
-from openpts.vocabulary.placement import (
-    Normal,
-    Pareto,
-    Placement,
-    Segments,
-    UniqueLbas,
-    Zipf,
-    Zone,
-    Zones,
-)
+from openpts.vocabulary.placement import Normal, Pareto, Placement, Segments, UniqueLbas, Zipf, Zone, Zones
 from openpts.vocabulary.sample import Sample, StepState
 from openpts.vocabulary.stimulus import (
     AccessPattern,

@@ -30,11 +30,7 @@ DEMAND = Demand(tc=2, qd=8, block_size_bytes=MIB)
 def drive_of(folder: Path, *, scale: int = 1, iops: float = IOPS) -> SimulatedDrive:
     preset = write_oracle(folder, [iops], by="seconds")
     return SimulatedDrive(
-        load_preset(str(preset)),
-        path=f"sim:{preset}",
-        capacity_bytes=CAPACITY_BYTES,
-        scale=scale,
-        seed=3,
+        load_preset(str(preset)), path=f"sim:{preset}", capacity_bytes=CAPACITY_BYTES, scale=scale, seed=3
     )
 
 

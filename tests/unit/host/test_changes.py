@@ -268,10 +268,7 @@ def test_an_interrupt_while_changes_are_made_puts_back_those_before_it(laptop: S
     before, run = settings_of(laptop), _HangingSystemd("fstrim.timer")
     journal = journal_of(laptop)
     wanted = host_changes(laptop, Scenario.SYNTHETIC, lasting=True, run=run)
-    with (
-        pytest.raises(KeyboardInterrupt),
-        tuned_host(wanted, Scenario.REAL_WORLD, laptop, journal, run),
-    ):
+    with pytest.raises(KeyboardInterrupt), tuned_host(wanted, Scenario.REAL_WORLD, laptop, journal, run):
         raise AssertionError("no run measures then")
     assert (settings_of(laptop), run.active, journal.entries()) == (before, ["fstrim.timer"], ())
 

@@ -26,20 +26,9 @@ PAGES: Final[dict[str, tuple[str, Callable[[Path], Any]]]] = {
     "limits": ("gate.md", read_limits),
 }
 WRONG: Final = {
-    "campaign": (
-        "order = 'alphabetic'",
-        "seed = -1",
-        "[[tests]]\ntest = 'iopz'",
-        "drives = []",
-        "color = 1",
-    ),
+    "campaign": ("order = 'alphabetic'", "seed = -1", "[[tests]]\ntest = 'iopz'", "drives = []", "color = 1"),
     "drives": ("[[drives]]\nslot = 3", "[[drives]]\nslot = '3'\nlabels = { 'a b' = '1' }", "drive = []"),
-    "fleet": (
-        "backend = 'lsf'",
-        "[hosts.h1]\nuser = 'lab'",
-        "[hosts.h1]\nslots = { s1 = { } }",
-        "color = 1",
-    ),
+    "fleet": ("backend = 'lsf'", "[hosts.h1]\nuser = 'lab'", "[hosts.h1]\nslots = { s1 = { } }", "color = 1"),
     "limits": (
         "require = ['cool']",
         "[statistics]\nmost_runs = 1",

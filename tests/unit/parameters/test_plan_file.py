@@ -18,13 +18,7 @@ from openpts.errors import UsageError
 from openpts.fields.field import parameters_of
 from openpts.parameters.contradictions import contradictions
 from openpts.parameters.overrides import conditions_of
-from openpts.parameters.plan_file import (
-    Plan,
-    WrittenFileError,
-    parse_plan,
-    plan_schema,
-    read_plan,
-)
+from openpts.parameters.plan_file import Plan, WrittenFileError, parse_plan, plan_schema, read_plan
 from openpts.parameters.shipped_plans import shipped_names
 from openpts.parameters.yaml_text import read_yaml
 from openpts.procedures.registry import PROCEDURES, PTS
@@ -148,10 +142,7 @@ def complaints(text: str, read: Any = read_toml) -> tuple[str, ...]:
                 "p:5:10: accesses_pct is missing",
             ],
         ),
-        (
-            "[common]\nactive_range = '75:25'",
-            ["p:2:1: active_range '75:25': START must be below END"],
-        ),
+        ("[common]\nactive_range = '75:25'", ["p:2:1: active_range '75:25': START must be below END"]),
         ("[common]\nactive_range = 0", ["p:2:1: active_range '0': START must be below END"]),
         ("[common]\nactive_range = 101", ["p:2:1: active_range '101': START must be below END"]),
         ("[common]\ntime_scale = '2/1'", ["p:2:1: time_scale '2/1': must be above 0 and at most 1"]),

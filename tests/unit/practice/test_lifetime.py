@@ -17,14 +17,8 @@ from openpts.vocabulary.sample import IoFailure, StepState
 from openpts.vocabulary.stimulus import ActiveRange, Step
 from openpts.vocabulary.stop import ByteAmount, Duration
 from openpts_practice.lifetime import Continued, StopOn
-from openpts_practice.lifetime.script import (
-    A_HANDFUL,
-    standard_conditions,
-    without_data,
-)
-from openpts_practice.lifetime.script import (
-    script as lifetime_test,
-)
+from openpts_practice.lifetime.script import A_HANDFUL, standard_conditions, without_data
+from openpts_practice.lifetime.script import script as lifetime_test
 from tests.unit.procedures.pts.trace.player import Drive, Played
 
 CAPACITY_BYTES = 960 * GB

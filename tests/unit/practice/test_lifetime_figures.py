@@ -9,13 +9,7 @@ from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.sample import NOTHING, IoErrors, IoFailure, OperationSample, Sample, StepState
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount
-from openpts_practice.lifetime.results import (
-    SPEED,
-    DriveCycle,
-    drive_cycle,
-    stretches,
-    wear_points,
-)
+from openpts_practice.lifetime.results import SPEED, DriveCycle, drive_cycle, stretches, wear_points
 
 
 def sample(read_pct: int, length_s: int, amount: int, slowest_ns: int) -> Sample:

@@ -205,10 +205,7 @@ def test_crystaldiskmark_step_by_step() -> None:
         "idle 5 s",
         *["SEQ 1024 KiB 100/0 Q1T1 in 1024 MiB 5 s"] * 4,
     ]
-    assert [words(step) for step in last.steps] == [
-        "idle 5 s",
-        *["RND 4 KiB 0/100 Q1T1 in 1024 MiB 5 s"] * 4,
-    ]
+    assert [words(step) for step in last.steps] == ["idle 5 s", *["RND 4 KiB 0/100 Q1T1 in 1024 MiB 5 s"] * 4]
     assert {step.stimulus.data for step in (*file.steps, *first.steps)} == {RandomOnce()}
     assert [apply.number for apply in requests[3:-1]] == list(range(1, 9))
     assert {apply.most for apply in requests[3:-1]} == {8}

@@ -132,10 +132,7 @@ def test_a_mix_of_reads_alone_has_no_writes_at_a_rate_of_rounding() -> None:
     assert found == {1: {100}, 2: {0}}
 
 
-@pytest.mark.parametrize(
-    ("reads_per_s", "seconds"),
-    [(100_000, 60), (200, 60), (100, 100), (15, 600)],
-)
+@pytest.mark.parametrize(("reads_per_s", "seconds"), [(100_000, 60), (200, 60), (100, 100), (15, 600)])
 def test_a_load_lasts_until_ten_ios_are_slower_than_its_percentile(reads_per_s: float, seconds: int) -> None:
     """p99.9 takes 10,000 I/Os."""
     assert load_step(conditions(), reads_per_s, 0).stop == Duration(seconds * NS_PER_S)

@@ -11,13 +11,7 @@ from openpts.vocabulary.stop import Duration
 from openpts_practice.benchmark_rows.benchmark_profile import FigureUnit, ProfileRow
 from openpts_practice.benchmark_rows.tables import MeasuredRow
 from openpts_practice.sustained import DATA_SHEET_FIGURES, Claim
-from openpts_practice.sustained.results import (
-    HELD_INTERVALS,
-    ClaimResult,
-    Pair,
-    claim_result,
-    held_ns,
-)
+from openpts_practice.sustained.results import HELD_INTERVALS, ClaimResult, Pair, claim_result, held_ns
 
 RANDOM_WRITE = DATA_SHEET_FIGURES["random_write"]
 

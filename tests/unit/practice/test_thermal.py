@@ -13,15 +13,8 @@ from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, ReadHealth
 from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.stop import ByteAmount, Duration
-from openpts_practice.thermal.script import (
-    COLD,
-    DUTY_CYCLE,
-    WARM,
-    standard_conditions,
-)
-from openpts_practice.thermal.script import (
-    script as thermal_test,
-)
+from openpts_practice.thermal.script import COLD, DUTY_CYCLE, WARM, standard_conditions
+from openpts_practice.thermal.script import script as thermal_test
 from tests.unit.procedures.pts.trace.player import Drive, Played
 
 CAPACITY_BYTES = 1000 * GB

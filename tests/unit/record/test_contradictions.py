@@ -71,10 +71,7 @@ CHANGES = {
         "have 5 errors, the step 0",
     ),
     "elapsed": (f"UPDATE step SET elapsed_ns = 1 WHERE {LATER}", "elapsed_ns is 1, and its last interval"),
-    "block size": (
-        f"UPDATE step SET stimulus = replace(stimulus, '8192', '4096') WHERE {LATER}",
-        "bytes is",
-    ),
+    "block size": (f"UPDATE step SET stimulus = replace(stimulus, '8192', '4096') WHERE {LATER}", "bytes is"),
     "idle": (f"UPDATE step SET stimulus = NULL WHERE {LATER}", "it has no stimulus and counts I/Os"),
     "place": (f"UPDATE step SET position = 0 WHERE {LATER}", "another step has the same place"),
     "step": (f"DELETE FROM step WHERE {LATER}", "table operation has rows of step_id"),
@@ -223,7 +220,5 @@ def test_flushes_of_a_workload_have_a_count_and_no_bytes(
     flushed = OperationSample(7, 0, 7000, 1000, 1000, encode_counts([(1000, 7)]))
     step = replace(latency_run.steps[0].sample.step, streams=(Stream(streams),))
     test_counts_by_size_and_zone_add_up(
-        latency_run,
-        {"step": step, "flush": flushed, "ios_by_block_size": counts, "ios_by_zone": ()},
-        reason,
+        latency_run, {"step": step, "flush": flushed, "ios_by_block_size": counts, "ios_by_zone": ()}, reason
     )

@@ -57,9 +57,7 @@ class Edit(NamedTuple):
 EDITS = {
     # times
     "a stream's time halved": Edit(
-        "qos",
-        (f"UPDATE stream_result SET elapsed_ns = elapsed_ns / 2 WHERE {PAIR}",),
-        "were planned",
+        "qos", (f"UPDATE stream_result SET elapsed_ns = elapsed_ns / 2 WHERE {PAIR}",), "were planned"
     ),
     "a stream longer than its step": Edit(
         "qos",

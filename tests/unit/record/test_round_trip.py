@@ -193,7 +193,4 @@ def test_operations_without_an_io_take_no_row(tmp_path: Path) -> None:
         for table in ("operation", "interval_operation")
     ]
     connection.close()
-    assert stored == [
-        [("flush",), ("read",), ("trim",)],
-        [("flush",), ("read",), ("read",), ("trim",)],
-    ]
+    assert stored == [[("flush",), ("read",), ("trim",)], [("flush",), ("read",), ("read",), ("trim",)]]

@@ -117,9 +117,7 @@ def test_throttling_is_a_red_line(bare: Run) -> None:
 
 def test_errors_of_the_link_are_a_red_line_those_of_before_are_none(bare: Run) -> None:
     run = with_host(
-        bare,
-        {"aer": "correctable 2, nonfatal 1, fatal 0"},
-        {"aer": "correctable 5, nonfatal 1, fatal 1"},
+        bare, {"aer": "correctable 2, nonfatal 1, fatal 0"}, {"aer": "correctable 5, nonfatal 1, fatal 1"}
     )
     assert health_alerts(run) == (
         "PCIe link: 3 correctable errors during the run",

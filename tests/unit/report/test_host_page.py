@@ -112,12 +112,7 @@ def test_a_setting_that_changes_during_the_run_is_told_a_state_may(bare: Run) ->
 
 
 @pytest.mark.parametrize(
-    ("processors", "right_for"),
-    [
-        ("2, 3, 6", "both"),
-        ("2, 4", "neither"),
-        ("not pinned", "real-world"),
-    ],
+    ("processors", "right_for"), [("2, 3, 6", "both"), ("2, 4", "neither"), ("not pinned", "real-world")]
 )
 def test_threads_belong_on_the_node_of_the_drive(processors: str, right_for: str, bare: Run) -> None:
     manifest = replace(bare.manifest, engine={"processors": Fact(processors, "an engine")})

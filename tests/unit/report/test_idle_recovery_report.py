@@ -44,8 +44,7 @@ def test_starts_of_tracked_minutes_are_those_of_the_record() -> None:
     late_ns = {step: place * NS_PER_S // 4 for place, step in enumerate(run.phase(Phase.WDPC))}
     steps = tuple(
         replace(
-            step,
-            sample=with_changes(step.sample, started_ns=step.sample.started_ns + late_ns.get(step, 0)),
+            step, sample=with_changes(step.sample, started_ns=step.sample.started_ns + late_ns.get(step, 0))
         )
         for step in run.steps
     )

@@ -115,10 +115,7 @@ def test_intervals_and_operations_are_those_of_the_database(
 
 @pytest.mark.parametrize(
     ("name", "query"),
-    [
-        ("health", "SELECT name, value FROM health"),
-        ("deviations", "SELECT rule_id, used FROM deviation"),
-    ],
+    [("health", "SELECT name, value FROM health"), ("deviations", "SELECT rule_id, used FROM deviation")],
 )
 def test_other_frames_are_those_of_the_database(
     name: str, query: str, run: openpts.Run, database: sqlite3.Connection

@@ -85,9 +85,7 @@ def test_no_simulated_run_is_conformant_even_over_an_empty_ledger(reports: Repor
     assert "can't be called conformant: SIMULATED" in standing.bottom_line
 
 
-def test_a_run_is_not_conformant_where_its_record_alone_shows_a_deviation(
-    reports: Reports,
-) -> None:
+def test_a_run_is_not_conformant_where_its_record_alone_shows_a_deviation(reports: Reports) -> None:
     run = read_run(reports.folder("steady"))
     unsigned = replace(run, manifest=replace(run.manifest, people=People()))
     standing = standing_of(unsigned)

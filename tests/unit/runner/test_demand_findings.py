@@ -20,10 +20,7 @@ def test_a_run_as_the_specification_wants_it_has_none(test: str) -> None:
 
 @pytest.mark.parametrize(
     ("test", "limit", "middle"),
-    [
-        ("cbw", "PTS-CBW-33", "PTS-CBW-35"),
-        ("dirth", "PTS-DIRTH-25", "PTS-DIRTH-27"),
-    ],
+    [("cbw", "PTS-CBW-33", "PTS-CBW-35"), ("dirth", "PTS-DIRTH-25", "PTS-DIRTH-27")],
 )
 @pytest.mark.proves("PTS-CBW-33", "PTS-CBW-35", "PTS-DIRTH-25", "PTS-DIRTH-27")
 def test_no_point_below_the_limit_and_none_between(test: str, limit: str, middle: str) -> None:

@@ -154,9 +154,7 @@ def test_a_cycle_that_ends_is_in_the_record_before_the_next_purge(bench: Callabl
     assert read_run(subject.folder).manifest.cycles == (FINISHED,)
 
 
-def test_steps_of_one_phase_and_number_count_on_when_they_come_in_pieces(
-    bench: Callable[..., Bench],
-) -> None:
+def test_steps_of_one_phase_and_number_count_on_when_they_come_in_pieces(bench: Callable[..., Bench]) -> None:
     def in_pieces() -> Script:
         yield Purge()
         for number in (1, 2):

@@ -54,11 +54,7 @@ def test_a_failed_io_ends_the_run_and_is_kept(bench: Callable[..., Bench]) -> No
         match=r"^round 1, step 2: write of 512 B at byte 4096 \(LBA 8\) failed .* Input/output error",
     ):
         subject.driver.drive(short_test())
-    assert subject.steps() == [
-        wipc(),
-        in_round(1, 0),
-        in_round(1, 1, StepState.FAILED),
-    ]
+    assert subject.steps() == [wipc(), in_round(1, 0), in_round(1, 1, StepState.FAILED)]
 
 
 def test_a_device_that_shrinks_between_steps_gets_no_further_step(bench: Callable[..., Bench]) -> None:

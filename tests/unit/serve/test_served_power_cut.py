@@ -68,10 +68,7 @@ def test_without_the_cache_a_kill_takes_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("fault", "expected"),
-    [
-        ("lost-write", bytes(SECTOR)),
-        ("torn-sector", pattern(SECTOR)[: SECTOR // 2] + bytes(SECTOR // 2)),
-    ],
+    [("lost-write", bytes(SECTOR)), ("torn-sector", pattern(SECTOR)[: SECTOR // 2] + bytes(SECTOR // 2))],
 )
 def test_a_fault_shows_only_after_the_kill(fault: str, expected: bytes, tmp_path: Path) -> None:
     data = pattern(SECTOR)

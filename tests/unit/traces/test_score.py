@@ -108,10 +108,7 @@ def test_the_background_of_a_recipe_is_a_stream_of_its_own_beside_the_foreground
     steps = [one.steps[0] for one in asked]
     names = [[(one.name, one.replay.ios if one.replay else 0) for one in step.streams] for step in steps]
     # 10,000 reads and 5,000 writes with 5 flushes of the copy, as the recipe has it
-    assert names == [
-        [("backup", 20_000)],
-        [("backup", 20_000), ("backup: background", 15_005)],
-    ]
+    assert names == [[("backup", 20_000)], [("backup", 20_000), ("backup: background", 15_005)]]
 
 
 def test_passes_of_a_trace_are_one_step_again_and_again() -> None:
@@ -155,10 +152,7 @@ def test_names_of_recipes_and_of_sets_and_files_are_traces(tmp_path: Path) -> No
         ({"traces": ["no-such"]}, "the recipes are boot, application-start"),
         ({"traces": ["mail", "quick", "boot"]}, "boot is given twice"),
         ({"background": "no-such"}, "--background 'no-such': there is no such recipe"),
-        (
-            {"idle": ["25"]},
-            "--idle '25': use full, busy-only, or the longest idle time, such as 25ms",
-        ),
+        ({"idle": ["25"]}, "--idle '25': use full, busy-only, or the longest idle time, such as 25ms"),
         ({"idle": ["0ms"]}, "such as 25ms"),
     ],
 )

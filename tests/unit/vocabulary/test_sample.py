@@ -11,11 +11,7 @@ from openpts.vocabulary.stop import Duration
 STEP = Step.of(Stimulus.of(AccessPattern.RANDOM, 4 * KIB, 65, 1, 1, ActiveRange()), Duration.seconds(2))
 
 
-def sample(
-    read: OperationSample,
-    write: OperationSample,
-    elapsed_ns: int = 2 * 10**9,
-) -> Sample:
+def sample(read: OperationSample, write: OperationSample, elapsed_ns: int = 2 * 10**9) -> Sample:
     return Sample(
         step=STEP,
         state=StepState.COMPLETE,
@@ -50,7 +46,7 @@ def test_trims_count_and_flushes_are_counted_by_themselves() -> None:
     assert (busy.ios, busy.bytes) == (200, 200 * 4096)
     assert (busy.mean_latency_ns, busy.max_latency_ns) == (500, 700)
     assert [name for name, operation in busy.operations.items() if operation.ios] == [
-        *("read", "trim", "flush", "fsync"),
+        *("read", "trim", "flush", "fsync")
     ]
 
 

@@ -84,13 +84,7 @@ def read_log(fd: int, page: int, length: int, timeout_ms: int = _TIMEOUT_MS, *, 
     # dword 10: the page, and above bit 16 the number of dwords but one
     cdw10 = page | (length // 4 - 1) << 16
     _admin_command(
-        fd,
-        _GET_LOG_PAGE,
-        cdw10,
-        buffer,
-        cdw14=uuid_index,
-        nsid=_ALL_NAMESPACES,
-        timeout_ms=timeout_ms,
+        fd, _GET_LOG_PAGE, cdw10, buffer, cdw14=uuid_index, nsid=_ALL_NAMESPACES, timeout_ms=timeout_ms
     )
     return buffer.raw
 

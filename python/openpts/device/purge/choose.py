@@ -67,9 +67,7 @@ def _against(
 
 
 def _nothing_left(
-    device: BlockDevice,
-    left_out: Sequence[PurgeAttempt],
-    answers: dict[str, tuple[PurgeMethod, Capability]],
+    device: BlockDevice, left_out: Sequence[PurgeAttempt], answers: dict[str, tuple[PurgeMethod, Capability]]
 ) -> PurgeImpossibleError:
     why = "; ".join(f"{attempt.method}: {attempt.outcome}" for attempt in left_out)
     has = [

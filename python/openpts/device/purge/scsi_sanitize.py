@@ -12,11 +12,7 @@ from openpts.programs import Run, run_program
 from openpts.vocabulary.facts import Facts
 
 _SANITIZE: Final = 0x48
-_SERVICE_ACTIONS: Final = {
-    SanitizeKind.OVERWRITE: 1,
-    SanitizeKind.BLOCK: 2,
-    SanitizeKind.CRYPTO: 3,
-}
+_SERVICE_ACTIONS: Final = {SanitizeKind.OVERWRITE: 1, SanitizeKind.BLOCK: 2, SanitizeKind.CRYPTO: 3}
 _ARGUMENTS: Final = {
     SanitizeKind.OVERWRITE: ("--overwrite", "--zero"),
     SanitizeKind.BLOCK: ("--block",),

@@ -265,12 +265,7 @@ class Pivot(Generic[R, C, T]):
         return self.by_row.get(row, {}).get(column)
 
     def table(
-        self,
-        table_id: str,
-        title: str,
-        head: Col[R],
-        columns: Mapping[str, C],
-        metric: Metric[T],
+        self, table_id: str, title: str, head: Col[R], columns: Mapping[str, C], metric: Metric[T]
     ) -> Table:
         """A metric in all places; a place without one says so. ``columns`` are the keys by their heads."""
         return grid(

@@ -70,11 +70,7 @@ def minute_row(minute: Minute, time: TimeAxis, minute_ns: int, *, extra: Iterabl
     """A minute; its head is the time from the first I/O of the stimulus to its end."""
     return Row(
         elapsed_cell(minute.end_ns, time),
-        (
-            _iops(minute, minute_ns),
-            *extra,
-            *(metric.cell(minute) for metric in (ART, MRT, _CPU_SYS)),
-        ),
+        (_iops(minute, minute_ns), *extra, *(metric.cell(minute) for metric in (ART, MRT, _CPU_SYS))),
     )
 
 

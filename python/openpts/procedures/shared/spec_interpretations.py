@@ -63,9 +63,7 @@ DEMAND_VARIATION: Final = (
         "As written for both classes; the client's settings are an option that the header shows.",
     ),
     Interpretation(
-        "13.1 (2), 14.1 (2)",
-        "Notes have WIPC before WDPC, the steps do not.",
-        "Not done unless asked for.",
+        "13.1 (2), 14.1 (2)", "Notes have WIPC before WDPC, the steps do not.", "Not done unless asked for."
     ),
     Interpretation(
         "13.2 (4.2.1), 14.2 (3.2.1)",

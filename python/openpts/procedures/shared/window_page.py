@@ -106,7 +106,7 @@ def _judgements(verdict: SteadyStateReport) -> tuple[Verdict, ...]:
         judgement(verdict),
         Verdict(
             f"Range {inside} the ±10 % band of the verification record (7.3.4), but "
-            f"{'steady' if verdict.steady else 'not steady'} by definition 2.1.24; the definition decides.",
+            f"{'steady' if verdict.steady else 'not steady'} by definition 2.1.24; the definition decides."
         ),
     )
 

@@ -22,15 +22,7 @@ from openpts.vocabulary.stimulus import (
     Stream,
     ThinkTime,
 )
-from openpts.vocabulary.stop import (
-    STREAMS_END,
-    ByteAmount,
-    DriveFills,
-    Duration,
-    FirstOf,
-    IoCount,
-    StopRule,
-)
+from openpts.vocabulary.stop import STREAMS_END, ByteAmount, DriveFills, Duration, FirstOf, IoCount, StopRule
 from openpts_fio.engine.job import FioPath, JobSetting, job_file
 from tests.unit.fio.engine.steps import (
     CAPACITY,

@@ -91,17 +91,7 @@ def test_an_interrupted_run_keeps_what_it_measured() -> None:
 def test_failed_ios_are_told_with_their_places() -> None:
     result = parsed("read-errors")
     assert result.failure == IoFailure("read", 8372224, 4096, "Input/output error")
-    assert result.errors == (
-        IoErrors(
-            "read",
-            "Input/output error",
-            2,
-            (
-                8372224,
-                4923392,
-            ),
-        ),
-    )
+    assert result.errors == (IoErrors("read", "Input/output error", 2, (8372224, 4923392)),)
 
 
 def test_a_short_transfer_that_fio_counts_as_a_whole_one_is_a_failure() -> None:

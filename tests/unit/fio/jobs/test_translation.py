@@ -7,14 +7,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from openpts.config_files.written_file import WrittenFileError
 from openpts.units import MIB, NS_PER_MS, NS_PER_S
-from openpts.vocabulary.data import (
-    PatternData,
-    RandomData,
-    RandomOnce,
-    ReducibleData,
-    VerifiedData,
-    ZeroData,
-)
+from openpts.vocabulary.data import PatternData, RandomData, RandomOnce, ReducibleData, VerifiedData, ZeroData
 from openpts.vocabulary.facts import Partition, TargetFacts, TargetKind
 from openpts.vocabulary.placement import Pareto, Zipf, Zone, Zones
 from openpts.vocabulary.stimulus import (
@@ -31,15 +24,7 @@ from openpts.vocabulary.stimulus import (
     Stimulus,
     ThinkTime,
 )
-from openpts.vocabulary.stop import (
-    STREAMS_END,
-    ByteAmount,
-    Duration,
-    FirstOf,
-    IoCount,
-    Steady,
-    SteadyFigure,
-)
+from openpts.vocabulary.stop import STREAMS_END, ByteAmount, Duration, FirstOf, IoCount, Steady, SteadyFigure
 from openpts.vocabulary.translation import Translation
 from openpts_fio.jobs.job_file import parse_jobs
 from openpts_fio.jobs.translation import translate
@@ -342,10 +327,7 @@ def test_a_job_for_a_partition_stays_in_it() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "[one]\nfilename=/dev/a\n[two]\nfilename=/dev/b\n",
-        "[one]\nfilename=/dev/a:/dev/b\n",
-    ],
+    ["[one]\nfilename=/dev/a\n[two]\nfilename=/dev/b\n", "[one]\nfilename=/dev/a:/dev/b\n"],
     ids=["one each", "several in one"],
 )
 def test_jobs_for_several_targets_are_refused(text: str, snapshot: SnapshotAssertion) -> None:

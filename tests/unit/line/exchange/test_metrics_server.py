@@ -96,10 +96,7 @@ def test_a_client_that_reads_nothing_has_a_limited_time(monkeypatch: pytest.Monk
     [port] = free_ports(1)
     threads = threading.active_count()
     began_s = time.monotonic()
-    with (
-        served_metrics("127.0.0.1", port, Large()),
-        socket.create_connection(("127.0.0.1", port)) as client,
-    ):
+    with served_metrics("127.0.0.1", port, Large()), socket.create_connection(("127.0.0.1", port)) as client:
         client.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
         client.recv(1)
     assert threading.active_count() == threads

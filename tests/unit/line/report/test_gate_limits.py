@@ -38,13 +38,7 @@ def test_what_no_percentile_can_be_is_none(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "rnd_4_kib_rw0.iops",
-        "iops.rnd-4k-rw0",
-        "IOPS RND4K RW0",
-        "RND 4 KiB RW0 iops",
-        "iops.random_4kb_rw0",
-    ],
+    ["rnd_4_kib_rw0.iops", "iops.rnd-4k-rw0", "IOPS RND4K RW0", "RND 4 KiB RW0 iops", "iops.random_4kb_rw0"],
 )
 def test_order_and_spelling_of_a_name_are_free(text: str) -> None:
     assert tokens_of(text) == tokens_of("rnd_4_kib_rw0.iops")

@@ -24,14 +24,7 @@ from openpts.vocabulary.better import Better
 from openpts.vocabulary.facts import Fact
 from openpts.vocabulary.people import People
 from openpts_many.population.build import build_population
-from openpts_many.population.drives import (
-    Drive,
-    DriveRun,
-    Population,
-    Populations,
-    _populations,
-    drive_run,
-)
+from openpts_many.population.drives import Drive, DriveRun, Population, Populations, _populations, drive_run
 from openpts_many.population.figures import TestFigures as Finding
 from openpts_many.population.figures import ValueFigures
 from openpts_many.population.findings import population_figures

@@ -14,12 +14,7 @@ from openpts.pages.model import Report, points_of
 from openpts.report.csv_files import csv_files
 from tests.support.browser import Browser
 from tests.support.report_cases import Reports
-from tests.support.report_page import (
-    press,
-    saved,
-    show,
-    written,
-)
+from tests.support.report_page import press, saved, show, written
 from tests.support.sample_figures import SECONDS, gallery
 
 MARK = "SIMULATED, preset enterprise-tlc, scale 1:67 - not a measurement of a drive"

@@ -15,15 +15,7 @@ from openpts_traces.trace_replay.conditions import trace_of
 from tests.unit.cli.test_first_contact import seen
 
 DRIVE = "sim:enterprise-tlc?scale=1"
-WORDS = (
-    "database",
-    "office",
-    "like:office",
-    "recipe:office",
-    "recipe:datbase",
-    "retail-web-portal",
-    "odd",
-)
+WORDS = ("database", "office", "like:office", "recipe:office", "recipe:datbase", "retail-web-portal", "odd")
 COMMANDS = {
     "trace check": ("trace", "check", "{}"),
     "trace characterize": ("trace", "characterize", "recipe:boot", "{}"),

@@ -82,10 +82,7 @@ def loads_of(work: DriveWork) -> Iterator[tuple[_Point, ...]]:
     """Stretches under one stimulus without pauses of its own, without the cut intervals at steps' ends."""
     for (_, stimulus), steps in groupby(
         work.run.steps,
-        lambda step: (
-            (step.place.cycle, step.place.phase, step.place.number),
-            step.sample.step.stimulus,
-        ),
+        lambda step: ((step.place.cycle, step.place.phase, step.place.number), step.sample.step.stimulus),
     ):
         if stimulus is not None and isinstance(stimulus.pacing, ClosedLoop):
             points = tuple(_points(steps))

@@ -83,8 +83,4 @@ CASES: Final[Cases] = {
     "PTS-DIRTH-43": binds_where(d.has_cpu(Phase.ROUND)),
 }
 ORDER: Final = d.ties
-INTERPRETATIONS: Final = (
-    *spec.STEADY_STATE,
-    *spec.TRACKED_MINUTES,
-    *spec.DEMAND_VARIATION,
-)
+INTERPRETATIONS: Final = (*spec.STEADY_STATE, *spec.TRACKED_MINUTES, *spec.DEMAND_VARIATION)

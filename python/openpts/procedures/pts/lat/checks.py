@@ -39,10 +39,7 @@ def _histogram(evidence: Evidence) -> Finding:
     right = all(_POINT.matches(stimulus) for stimulus in found)
     texts = ", ".join(dict.fromkeys(str(stimulus) for stimulus in found))
     return all_of(
-        [
-            lasts(Phase.HISTOGRAM, _HISTOGRAM_MINUTES)(evidence),
-            met_if(right, "RND 4 KiB 0/100", texts),
-        ]
+        [lasts(Phase.HISTOGRAM, _HISTOGRAM_MINUTES)(evidence), met_if(right, "RND 4 KiB 0/100", texts)]
     )
 
 
@@ -73,10 +70,7 @@ CHECKS: Final[Checks] = {
     "PTS-LAT-20": enough_ios(1.5),
     "PTS-LAT-21": enough_ios(1),
 }
-CASES: Final[Cases] = {
-    "PTS-LAT-25": if_not_steady,
-    "PTS-LAT-26": if_not_steady,
-}
+CASES: Final[Cases] = {"PTS-LAT-25": if_not_steady, "PTS-LAT-26": if_not_steady}
 ORDER: Final = order(points(_READS, _SIZES_KIB))
 INTERPRETATIONS: Final = (
     *spec.STEADY_STATE,

@@ -29,8 +29,7 @@ def consistency_pages(course: Trajectory, title: str, points: Points, interval_n
     shown = _points_table(f"{last.id}-values", points)
     length = Verdict(f"{course.title}: intervals of {format_duration(interval_ns)}.")
     whole = log_figure(
-        course,
-        PlotName(f"{course.prefix}-whole", f"{_NUMBER}a", f"IOPS of the whole run (log) - {title}"),
+        course, PlotName(f"{course.prefix}-whole", f"{_NUMBER}a", f"IOPS of the whole run (log) - {title}")
     )
     above_zero = [iops for _, iops in points if iops > 0]
     log_name = PlotName(f"{last.id}-log", f"{_NUMBER}b", f"IOPS of the last 60 min (log) - {title}")

@@ -55,11 +55,7 @@ _ZONES: Final[tuple[Measure[Zones], ...]] = (
         absent=_END_ZONE_MISSING,
     ),
     Measure(
-        "plateau_iops",
-        "{name}, FOB plateau",
-        "IOPS",
-        lambda zones: zones.plateau_iops,
-        of_steady_state=False,
+        "plateau_iops", "{name}, FOB plateau", "IOPS", lambda zones: zones.plateau_iops, of_steady_state=False
     ),
     Measure(
         "plateau_to_end_zone_ratio",

@@ -123,8 +123,7 @@ def _verdict(results: CrossStimulusResults, conditions: CrossStimulusConditions)
     whole, wanted = _whole_groups(results, conditions), len(conditions.groups)
     if whole < wanted or results.peak_recovery_ns is None:
         return Verdict(
-            f"{whole} of {wanted} access groups were completed. Recovery to the peak: n/a.",
-            "fail",
+            f"{whole} of {wanted} access groups were completed. Recovery to the peak: n/a.", "fail"
         )
     return Verdict(
         "All access groups were applied. Throughput of group 3 peaked "

@@ -77,9 +77,7 @@ RULES: Final = (
 # As section 12.2 has them. TC and QD of the random group are the operator's choice; openpts takes what the
 # specification's own sample had, since 12.1 wants another and larger demand for it.
 standard_conditions: Final = Standard(
-    CrossStimulusConditions,
-    active_range=RANGE_BY_CLASS,
-    groups=(_SEQUENTIAL, _RANDOM, _SEQUENTIAL),
+    CrossStimulusConditions, active_range=RANGE_BY_CLASS, groups=(_SEQUENTIAL, _RANDOM, _SEQUENTIAL)
 )
 
 

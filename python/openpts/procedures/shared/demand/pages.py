@@ -82,12 +82,7 @@ def demand_pages(demand: DemandRun) -> Iterator[Page]:
             height_px=400,
             depth_title="TC",
         ),
-        by_demand(
-            names.plot(8),
-            "System CPU use (%): share of all processors",
-            tcs,
-            _CPU.cell,
-        ),
+        by_demand(names.plot(8), "System CPU use (%): share of all processors", tcs, _CPU.cell),
         absent=Verdict(_NO_CPU) if results else NO_ROUND,
     )
 
@@ -143,12 +138,7 @@ def toio_pages(demand: DemandRun) -> Iterator[Page]:
 
 
 def _toio_page(
-    demand: DemandRun,
-    name: PlotName,
-    lead: Verdict,
-    metric: Metric[PointResults],
-    *,
-    mandatory: bool = True,
+    demand: DemandRun, name: PlotName, lead: Verdict, metric: Metric[PointResults], *, mandatory: bool = True
 ) -> Page:
     """A row per TOIO: how many points it has, their mean and range, and each point in its TC's column."""
     unit, number = metric.unit, metric.shown

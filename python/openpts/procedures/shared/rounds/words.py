@@ -67,12 +67,7 @@ def steady_rounds(results: HasWindow) -> str:
     return results.window.label if results.steady else "NOT REACHED"
 
 
-def loop_test_rows(
-    run: Run,
-    results: RoundTestResults,
-    *loop: str,
-    second: str = "-",
-) -> Rows:
+def loop_test_rows(run: Run, results: RoundTestResults, *loop: str, second: str = "-") -> Rows:
     """The ten test rows: the ``loop`` with its mixes and block sizes, and a ``second`` stimulus, if any."""
     name, mixes, sizes = loop if len(loop) > 1 else (*loop, "Outer Loop", "Inner Loop")
     return stimulus_rows(

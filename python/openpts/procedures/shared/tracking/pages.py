@@ -16,12 +16,7 @@ from openpts.pages.kit import Plot, PlotName, page, rows_table
 from openpts.pages.model import Axis, Band, Cell, Column, Page, Series, Table, Verdict
 from openpts.pages.ticks import TimeAxis
 from openpts.procedures.kit.steps import ART, IOPS, MRT
-from openpts.procedures.shared.minutes_table import (
-    elapsed_column,
-    minute_columns,
-    minute_row,
-    minutes_axis,
-)
+from openpts.procedures.shared.minutes_table import elapsed_column, minute_columns, minute_row, minutes_axis
 from openpts.procedures.shared.steady_state_pages import (
     height_over_rounds,
     judged_sentence,

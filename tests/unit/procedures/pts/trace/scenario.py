@@ -47,11 +47,7 @@ COURSES: Final = (STEADY, SETTLES, NEVER)
 
 
 def play(
-    name: str,
-    drive_class: str,
-    iops: Rate,
-    capacity_bytes: int = CAPACITY_BYTES,
-    **changed: Any,
+    name: str, drive_class: str, iops: Rate, capacity_bytes: int = CAPACITY_BYTES, **changed: Any
 ) -> Played:
     """Play a test with its standard conditions, but for those that are changed."""
     test = PTS[name]

@@ -28,16 +28,17 @@ import msgspec
 
 from openpts.errors import OpenptsError
 from openpts.ownership import new_run_id
+from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
 from openpts.vocabulary.run_request import RunRequest
-from openpts_many.fleet.port import Observation, RunStage
+from openpts_many.fleet.port import Observation
 from tests.fleet.client import Answer, Call
 from tests.fleet.cluster import SLOTS, Cluster, Machine, slurm_cluster
 from tests.fleet.watch import Watch
 from tests.support.processes import until
 
 TEST: Final = ("wsat", "--time-scale", "0.0005", "--tc", "1", "--qd", "1", "--telemetry-period", "off")
-_ENDED: Final = {RunStage.COMPLETE, RunStage.FAILED, RunStage.CANCELLED, RunStage.INTERRUPTED}
+_ENDED: Final = {RunState.COMPLETE, RunState.FAILED, RunState.CANCELLED, RunState.INTERRUPTED}
 _MEAN_GAP_S: Final = 2.0
 _MOST_IDLE_S: Final = 15.0
 _HANGS_S: Final = 60.0
@@ -163,7 +164,7 @@ class Trial:
                 run_id=new_run_id(), test_words=TEST, slot=slot, serial=drive.serial, host=host.name
             )
             found = self.carried_out(request, random)
-            if found.stage is RunStage.INTERRUPTED and random.random() < 0.5:
+            if found.stage is RunState.INTERRUPTED and random.random() < 0.5:
                 self.outcome.again["resumed"] += 1
                 found = self.carried_out(request, random, again=True)
             self.outcome.stages[found.stage] += 1
@@ -185,7 +186,7 @@ class Trial:
             if found is not None and is_over and found.is_certain:
                 return found
             ask = is_over or random.random() < 0.1
-            if found is not None and found.stage is RunStage.UNKNOWN:
+            if found is not None and found.stage is RunState.UNKNOWN:
                 self.outcome.again["submitted again"] += 1
                 self.client.call("submit", request=request, again=again)
             if waited_s > (_GIVEN_UP_AT_THE_END_S if self.ends.is_set() else _GIVEN_UP_S) and not cancelled:
@@ -193,7 +194,7 @@ class Trial:
                 cancelled = not self.client.call("cancel", run_id=run_id).error
             if waited_s > _TOO_LONG_S:
                 self.outcome.wrong.append(f"run {run_id} never ended: {found}")
-                return found or Observation(run_id, RunStage.UNKNOWN, None)
+                return found or Observation(run_id, RunState.UNKNOWN, None)
             time.sleep(1.0)
 
     def check(self, host: Machine, run_id: str, found: Observation) -> None:
@@ -205,14 +206,14 @@ class Trial:
             self.outcome.steps += len(told)
             if lost:
                 self.outcome.wrong.append(f"run {run_id} told of steps that its record lacks: {lost}")
-        if found.stage is RunStage.COMPLETE or told:
+        if found.stage is RunState.COMPLETE or told:
             try:
                 run = read_run(folder)
-                if found.stage is RunStage.COMPLETE and not run.steps:
+                if found.stage is RunState.COMPLETE and not run.steps:
                     self.outcome.wrong.append(f"run {run_id} is complete without a step")
             except OpenptsError as error:
                 self.outcome.wrong.append(f"the record of {run_id} can't be read: {error}")
-        if found.stage is not RunStage.COMPLETE and not found.reason:
+        if found.stage is not RunState.COMPLETE and not found.reason:
             self.outcome.wrong.append(f"run {run_id} is {found.stage} without a reason")
 
     # The faults

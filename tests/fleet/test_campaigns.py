@@ -11,10 +11,9 @@ import pytest
 from openpts.ownership import CLAIM_NAME
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_manifest
-from openpts_many.campaign.journal import read_state
+from openpts_many.campaign.begun import read_begun
 from openpts_many.campaign.status import status_of
 from openpts_many.fleet.host_journal import HostJournal
-from openpts_many.fleet.port import RunStage
 from tests.fleet.cluster import Cluster
 from tests.support.openpts_command import COMMAND
 from tests.support.processes import until
@@ -38,15 +37,17 @@ def planned(file: Path, drives: Sequence[tuple[str, str]], test: str, *options: 
     return file
 
 
-def carried_out(command: Sequence[str], file: Path, hosts: Sequence[HostJournal], runs: int) -> None:
-    """Killed when the first run is under way, and run again to its end; then what hosts and results have."""
+def carried_out(
+    command: Sequence[str], file: Path, hosts: Sequence[HostJournal], runs: int, *again: object
+) -> None:
+    """Killed when the first run is under way, and gone on with; then what hosts and results have."""
     before = {one.run_id for host in hosts for one in host.all()}
     with subprocess.Popen([*command, "campaign", "run", str(file)], stdout=subprocess.DEVNULL) as submitter:
         until(lambda: any(set(claims(host)) - before for host in hosts), "a run is under way")
         os.kill(submitter.pid, 9)
-    said(command, "campaign", "run", file)
-    made = status_of(file.with_suffix(""), read_state(file.with_suffix(""))).runs
-    assert [run.state for run in made] == [RunStage.COMPLETE] * runs
+    said(command, *again)
+    made = status_of(file.with_suffix(""), read_begun(file.with_suffix(""))).runs
+    assert [run.state for run in made] == [RunState.COMPLETE] * runs
     by_host = {host.host: {one.run_id for one in host.all()} - before for host in hosts}
     assert by_host == {host: {run.run_id for run in made if run.host == host} for host in by_host}
     for host in hosts:
@@ -65,7 +66,7 @@ def claims(host: HostJournal) -> dict[str, int]:
 def reported(command: Sequence[str], file: Path, runs: int) -> None:
     folder, archive = file.with_suffix(""), file.with_name("archive")
     told = said(command, "campaign", "report", file, "--archive", archive, "--json")
-    fetched = [path for path in (folder / "runs").iterdir() if path.is_dir()]
+    fetched = [folder / entry.folder for entry in read_begun(folder).entries]
     assert [read_manifest(path).state for path in fetched] == [RunState.COMPLETE] * runs
     assert len(json.loads(told)["drives"]) == runs
     assert (folder / "population" / "population.html").exists()
@@ -85,7 +86,15 @@ def test_over_ssh(systemd_hosts: list[SystemdHost], fleet_file: Path, tmp_path: 
     drives = [(host, f'slot = "{slot}"\ntarget = "{slots[host][slot].target}"') for host, slot in places]
     file = planned(tmp_path / "lot-7.toml", drives, "tp", "--quick")
     command = ["env", f"OPENPTS_FLEET={fleet_file}", *COMMAND]
-    carried_out(command, file, [HostJournal(one.host.name, one.host.runs) for one in systemd_hosts], 3)
+    carried_out(
+        command,
+        file,
+        [HostJournal(one.host.name, one.host.runs) for one in systemd_hosts],
+        3,
+        "campaign",
+        "run",
+        file,
+    )
     reported(command, file, 3)
 
 
@@ -96,5 +105,6 @@ def test_on_slurm(cluster: Cluster, tmp_path: Path) -> None:
     short = ("--time-scale", "0.0005", "--tc", "1", "--qd", "1", "--telemetry-period", "off")
     file = planned(tmp_path / "lot-7.toml", drives, "wsat", *short)
     hosts = [HostJournal(name, cluster.hosts[name].folder / "runs") for name in ("h1", "h2")]
-    carried_out(cluster.command(), file, hosts, 3)
+    agreed = [f"--confirm-serial=SN-{place}" for place in ("h1-s00", "h1-s01", "h2-s00")]
+    carried_out(cluster.command(), file, hosts, 3, "resume", file.with_suffix(""), *agreed)
     reported(cluster.command(), file, 3)

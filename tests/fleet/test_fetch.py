@@ -17,11 +17,12 @@ from msgspec import structs
 from openpts.cli.main import cli
 from openpts.errors import FleetError, RecordError
 from openpts.programs import Answer, run_program
+from openpts.record.manifest import RunState
 from openpts.report.sources import ReportSource
 from openpts.report.write import ReportOptions, write_report
 from openpts_many.fleet.configuration import Fleet
 from openpts_many.fleet.fetch import MARK, fetch
-from openpts_many.fleet.port import Observation, RunStage
+from openpts_many.fleet.port import Observation
 from openpts_many.fleet.remote import Remote
 from tests.support.shortened_runs import shortened_run
 from tests.support.systemd_host import SystemdHost
@@ -31,7 +32,7 @@ pytestmark = pytest.mark.skipif(shutil.which("rsync") is None, reason="no rsync 
 
 
 def ended(host: SystemdHost, run_id: str) -> Observation:
-    return Observation(run_id, RunStage.COMPLETE, host.host.name, folder=str(host.host.runs / run_id))
+    return Observation(run_id, RunState.COMPLETE, host.host.name, folder=str(host.host.runs / run_id))
 
 
 @pytest.fixture(scope="module")
@@ -180,7 +181,7 @@ def test_a_folder_of_that_name_with_other_files_is_left_alone(
 
 
 def test_a_run_that_has_no_folder_on_its_host_is_refused(fleet: Fleet, tmp_path: Path) -> None:
-    gone = Observation("0199", RunStage.COMPLETE, "h1", folder="/nowhere/0199")
+    gone = Observation("0199", RunState.COMPLETE, "h1", folder="/nowhere/0199")
     with pytest.raises(FleetError, match=r"host h1 can't read /nowhere/0199: .*can't cd"):
         fetch(fleet, gone, tmp_path)
     assert list(tmp_path.iterdir()) == []

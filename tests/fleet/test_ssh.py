@@ -11,11 +11,12 @@ from msgspec import json, structs
 from openpts.errors import FleetError, UsageError
 from openpts.ownership import CLAIM_NAME, new_run_id
 from openpts.programs import Answer, run_program
+from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
 from openpts.vocabulary.run_request import RunRequest
 from openpts_many.fleet.configuration import Fleet
 from openpts_many.fleet.host_journal import HostJournal
-from openpts_many.fleet.port import Observation, RunStage
+from openpts_many.fleet.port import Observation
 from openpts_many.fleet.remote import Remote
 from openpts_many.fleet.ssh import SshBackend
 from tests.support.processes import until
@@ -79,12 +80,12 @@ def test_a_run_is_a_unit_until_its_end_and_then_in_the_journal(
 ) -> None:
     wanted = RunRequest(run_id=new_run_id(), test_words=("tp", "--quick"), slot="s00", host="h2")
     begun = backend.submit(wanted)
-    assert begun.stage in {RunStage.RUNNING, RunStage.COMPLETE}
+    assert begun.stage in {RunState.RUNNING, RunState.COMPLETE}
     assert (begun.host, begun.job) == ("h2", unit(wanted))
     seen = []
-    until(lambda: seen.append(backend.observe(wanted.run_id)) or seen[-1].stage is not RunStage.RUNNING)
+    until(lambda: seen.append(backend.observe(wanted.run_id)) or seen[-1].stage is not RunState.RUNNING)
     ended = seen[-1]
-    assert (ended.stage, ended.request) == (RunStage.COMPLETE, wanted)
+    assert (ended.stage, ended.request) == (RunState.COMPLETE, wanted)
     assert ended in backend.list()
     assert len(read_run(Path(ended.folder or "")).steps) > 0
     assert backend.submit(wanted) == ended
@@ -96,7 +97,7 @@ def test_what_is_submitted_many_times_is_begun_once_and_then_left_to_measure(
 ) -> None:
     with ThreadPoolExecutor() as threads:
         found = list(threads.map(backend.submit, [request_] * 3))
-    assert {one.stage for one in found} == {RunStage.RUNNING}
+    assert {one.stage for one in found} == {RunState.RUNNING}
     assert starts(systemd_hosts[0], request_) == (1, 1)
     seen = backend.observe(request_.run_id)
     assert (seen.reason, seen.request) == ("systemd: active", request_)
@@ -105,7 +106,7 @@ def test_what_is_submitted_many_times_is_begun_once_and_then_left_to_measure(
     assert (first.reason, first.slots) == (f"measures {request_.run_id}", {})
     assert (second.reason, second.slots) == ("", {"s00": "", "s01": "", "file": ""})
     unknown = backend.observe(new_run_id())
-    assert (unknown.stage, unknown.reason) == (RunStage.UNKNOWN, "h1 measures, so its journal is not read")
+    assert (unknown.stage, unknown.reason) == (RunState.UNKNOWN, "h1 measures, so its journal is not read")
 
 
 @pytest.mark.slow
@@ -117,7 +118,7 @@ def test_a_cut_link_does_not_touch_the_run(
     host.cut()
     away = SshBackend(impatient(backend.fleet, NO_ANSWER))
     lost = away.observe(request_.run_id)
-    assert (lost.stage, lost.host) == (RunStage.UNKNOWN, None)
+    assert (lost.stage, lost.host) == (RunState.UNKNOWN, None)
     assert "host h1 can't be reached" in lost.reason
     assert [host.is_up for host in away.hosts()] == [False, True]
     with pytest.raises(FleetError, match=r"can't be stopped: host h1 can't be reached"):
@@ -127,7 +128,7 @@ def test_a_cut_link_does_not_touch_the_run(
     assert host.inside("systemctl", "is-active", unit(request_)) == "active\n"
     host.join()
     until(lambda: answers(host))
-    assert backend.observe(request_.run_id).stage is RunStage.RUNNING
+    assert backend.observe(request_.run_id).stage is RunState.RUNNING
 
 
 @pytest.mark.slow
@@ -152,8 +153,8 @@ def test_a_link_that_is_cut_while_a_run_is_submitted_leaves_it_to_be_found(
         SshBackend(impatient(backend.fleet, CUT_OFF), cutting).submit(request_)
     host.join()
     until(lambda: answers(host))
-    assert backend.observe(request_.run_id).stage is RunStage.RUNNING
-    assert backend.submit(request_).stage is RunStage.RUNNING
+    assert backend.observe(request_.run_id).stage is RunState.RUNNING
+    assert backend.submit(request_).stage is RunState.RUNNING
     assert starts(host, request_) == (1, 1)
 
 
@@ -168,17 +169,17 @@ def test_a_killed_run_is_interrupted_and_goes_on_only_when_asked_to(
     host.inside("systemctl", "kill", "--signal=KILL", unit(request_))
     until(lambda: unit(request_) not in units(host))
     killed = backend.observe(request_.run_id)
-    assert (killed.stage, killed.reason) == (RunStage.INTERRUPTED, "its process was killed")
-    assert backend.submit(request_).stage is RunStage.INTERRUPTED
+    assert (killed.stage, killed.reason) == (RunState.INTERRUPTED, "its process was killed")
+    assert backend.submit(request_).stage is RunState.INTERRUPTED
     assert starts(host, request_) == (1, 1)
     refused = backend.submit(request_, again=True, resume_words=["--no such"])
     assert (refused.stage, refused.reason) == (
-        RunStage.INTERRUPTED,
+        RunState.INTERRUPTED,
         "can't go on: No such option '--no such'.",
     )
     assert starts(host, request_) == (2, 1)
     again = backend.submit(request_, again=True, resume_words=["--accept-interruption"])
-    assert again.stage is RunStage.RUNNING
+    assert again.stage is RunState.RUNNING
     assert starts(host, request_) == (3, 2)
 
 
@@ -190,14 +191,14 @@ def test_a_run_on_a_host_that_is_restarted_goes_on_only_when_asked_to(
     backend.submit(request_)
     host.lose_power()
     lost = SshBackend(impatient(backend.fleet, NO_ANSWER)).observe(request_.run_id)
-    assert (lost.stage, lost.is_certain) == (RunStage.UNKNOWN, False)
+    assert (lost.stage, lost.is_certain) == (RunState.UNKNOWN, False)
     host.boot()
     found = backend.observe(request_.run_id)
-    assert (found.stage, found.is_certain) == (RunStage.INTERRUPTED, True)
+    assert (found.stage, found.is_certain) == (RunState.INTERRUPTED, True)
     assert found.reason == "the host was restarted, or lost its power, while it ran"
-    assert backend.submit(request_).stage is RunStage.INTERRUPTED
+    assert backend.submit(request_).stage is RunState.INTERRUPTED
     assert starts(host, request_) == (1, 1)
-    assert backend.submit(request_, again=True).stage is RunStage.RUNNING
+    assert backend.submit(request_, again=True).stage is RunState.RUNNING
     assert starts(host, request_) == (2, 2)
     claims = (host.host.runs / request_.run_id / CLAIM_NAME).read_text().splitlines()
     assert len({json.decode(claim)["boot_id"] for claim in claims}) == 2
@@ -210,11 +211,11 @@ def test_a_cancelled_run_leaves_no_process_and_a_record(
     host = systemd_hosts[0]
     backend.submit(request_)
     cancelled = backend.cancel(request_.run_id)
-    assert cancelled.stage is RunStage.CANCELLED
+    assert cancelled.stage is RunState.CANCELLED
     assert unit(request_) not in units(host)
     assert request_.run_id not in host.inside("ps", "-eo", "args")
     read_run(Path(cancelled.folder or ""))
-    assert backend.submit(request_).stage is RunStage.CANCELLED
+    assert backend.submit(request_).stage is RunState.CANCELLED
     assert starts(host, request_) == (1, 1)
 
 
@@ -225,10 +226,10 @@ def refused(backend: SshBackend, **changes: object) -> Observation:
 
 def test_what_the_host_refuses_is_told_at_once(backend: SshBackend) -> None:
     other = refused(backend, serial="S1")
-    assert (other.stage, other.folder) == (RunStage.FAILED, None)
+    assert (other.stage, other.folder) == (RunState.FAILED, None)
     assert "is for S1" in other.reason
     words = refused(backend, test_words=("tp", "--no-such-option"))
-    assert words.stage is RunStage.FAILED
+    assert words.stage is RunState.FAILED
     assert "--no-such-option" in words.reason
     with pytest.raises(UsageError, match="no slot s09 on h1"):
         refused(backend, slot="s09")

@@ -28,6 +28,7 @@ from openpts.parameters.plan_file import read_plan
 from openpts.plots.worker_processes import worker_processes
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.batch import BATCH_NAME, SUITE_NAME, Batch, BatchEntry, read_batch
+from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
 from openpts.record.writer import BASELINE_NAME, DATABASE_NAME, INPUT_FOLDER
 from openpts.report import rederive
@@ -59,10 +60,10 @@ from openpts_line.compare.figures import comparison_document
 from openpts_line.compare.sources import read_entries
 from openpts_line.exchange.run_verdicts import junit_of
 from openpts_line.gate.power import power_of
+from openpts_many.campaign.begun import JOURNAL_NAME, read_begun
 from openpts_many.campaign.campaign_file import parse_campaign, read_campaign
-from openpts_many.campaign.journal import JOURNAL_NAME, begin, note_replaced, note_seen, read_state
 from openpts_many.fleet.configuration import read_fleet
-from openpts_many.fleet.port import Observation, RunStage
+from openpts_many.fleet.port import Observation
 from openpts_practice.benchmark_rows import CATALOGUE
 from openpts_practice.benchmark_rows.profiles import read_benchmark
 from openpts_traces.treatment import Input, check, write
@@ -477,13 +478,17 @@ def jobs(path: Path) -> object:
     return translate(read_jobs(path, {"NAME": "x"}), TargetFacts(TargetKind.BLOCK, "x", "/dev/x", TB, 512))
 
 
-def journals(folder: Path) -> tuple[bytes, ...]:
-    """Of a campaign: a plan, a run that gave way to another one, and one that was seen."""
+def journals() -> tuple[bytes, ...]:
+    """Of a campaign before batch.json: a plan, a run that gave way to another one, and one that was seen."""
     (text,) = CAMPAIGNS
-    begin(folder, parse_campaign(text, ""), [REQUEST, structs.replace(REQUEST, run_id=str(UUID(int=2)))])
-    note_replaced(folder, REQUEST.run_id, structs.replace(REQUEST, run_id=str(UUID(int=3))))
-    note_seen(folder, Observation(str(UUID(int=2)), RunStage.RUNNING, "h1", job="7", folder="/srv/x"))
-    return ((folder / JOURNAL_NAME).read_bytes(),)
+    other, again = (structs.replace(REQUEST, run_id=str(UUID(int=number))) for number in (2, 3))
+    seen = Observation(other.run_id, RunState.RUNNING, "h1", job="7", folder="/srv/x")
+    lines: list[dict[str, object]] = [
+        {"kind": "planned", "at": "t", "campaign": parse_campaign(text, ""), "requests": (REQUEST, other)},
+        {"kind": "replaced", "run_id": REQUEST.run_id, "by": again},
+        {"kind": "seen", "observation": seen},
+    ]
+    return (b"".join(msgspec.json.encode(line) + b"\n" for line in lines),)
 
 
 def traces(seeds: Seeds) -> tuple[bytes, ...]:
@@ -545,7 +550,7 @@ def readers(seeds: Seeds, presets: tuple[bytes, ...]) -> Mapping[str, Reader]:
         "fio's job file": Reader("job.fio", from_texts(*JOBS), jobs),
         "campaign": Reader("campaign.toml", from_texts(*CAMPAIGNS), read_campaign),
         "campaign's journal": Reader(
-            JOURNAL_NAME, from_texts(*journals(run.parent)), lambda path: read_state(path.parent)
+            JOURNAL_NAME, from_texts(*journals()), lambda path: read_begun(path.parent)
         ),
         "list of drives": Reader("drives.toml", from_texts(*DRIVES), read_drives),
         "batch": Reader(BATCH_NAME, from_texts(*BATCHES), lambda path: read_batch(path.parent)),

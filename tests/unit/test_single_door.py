@@ -28,7 +28,6 @@ HARMLESS_FLAGS = {
 }
 
 OPENS_FOR_WRITING = {
-    "openpts_many/campaign/journal.py": "its own journal, to append lines",
     "openpts_traces/capture/tracefs.py": "files of a trace instance of its own",
     "device/mounted/prepared_drive.py": "a new file on the file system that it has made",
     "device/guard/guard.py": "drives",
@@ -48,7 +47,6 @@ OPENS_WITH_FLAGS_FROM_ELSEWHERE = {
     "device/nvme/nvme_generic.py": "the rights of the descriptor that the guard has let through",
 }
 WRITES_TO_DESCRIPTORS = {
-    "openpts_many/campaign/journal.py": "its own journal",
     "openpts_traces/capture/tracefs.py": "files of a trace instance of its own",
     "device/mounted/prepared_drive.py": "a file that fills the file system that it has made",
     "cli/broken_pipe.py": "standard output and the error channel",
@@ -80,7 +78,7 @@ CHANGES_NAMES = {
 MAKES_FOLDERS = {
     "batch/executor.py": "a batch's",
     "openpts_many/archive/store.py": "an archive",
-    "openpts_many/campaign/journal.py": "a campaign's",
+    "openpts_many/campaign/begun.py": "a campaign's",
     "openpts_traces/capture/tracefs.py": "a trace instance",
     "cli/io.py": "for a capture",
     "openpts_line/exchange/export_files.py": "where the operator wants an export",

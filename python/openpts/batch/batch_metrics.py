@@ -10,7 +10,7 @@ from prometheus_client.registry import Collector
 
 from openpts.batch.side_by_side import BatchEvent, DriveChanged
 from openpts.record.batch import BatchEntry
-from openpts.record.manifest import RunState
+from openpts.record.manifest import ELSEWHERE, RunState
 
 
 class BatchMetrics(Collector):
@@ -33,7 +33,8 @@ class BatchMetrics(Collector):
         drives = GaugeMetricFamily("openpts_batch_drives", "Drives of the batch by state.", labels=["state"])
         states = Counter(entry.state for entry in self._entries)
         for state in RunState:
-            drives.add_metric([state.value], states[state])
+            if state not in ELSEWHERE:
+                drives.add_metric([state.value], states[state])
         families: dict[str, Metric] = {drives.name: drives}
         for entry in list(self._entries):
             path = self.file_of(entry)

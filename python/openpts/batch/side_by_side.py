@@ -29,7 +29,7 @@ from openpts.device.targets.simulated_target import names_simulated
 from openpts.errors import OpenptsError, RecordError
 from openpts.host.tuning import host_changes
 from openpts.journal import Journal
-from openpts.ownership import new_run_id
+from openpts.ownership import CLAIM_NAME, new_run_id, until_unlocked
 from openpts.record.batch import DONE, Batch, BatchEntry, folder_word
 from openpts.record.manifest import RunState
 from openpts.record.reader import has_begun, read_manifest
@@ -342,6 +342,20 @@ def as_recorded(folder: Path, entry: BatchEntry) -> BatchEntry:
         if state not in DONE:
             state, reason = RunState.INTERRUPTED, None
     return replace(entry, state=state, exit_code=None, reason=reason)
+
+
+def what_is_left(folder: Path, batch: Batch) -> Batch:
+    """As the records have it: what is not done waits, or, where the batch repeats, a new run in its place."""
+    return replace(batch, entries=tuple(_left(folder, one, batch) for one in batch.entries), ended_at=None)
+
+
+def _left(folder: Path, entry: BatchEntry, batch: Batch) -> BatchEntry:
+    until_unlocked(folder / entry.folder / CLAIM_NAME)  # what the kernel ends with its batch takes seconds
+    found = as_recorded(folder, entry)
+    if found.state is RunState.INTERRUPTED and batch.repeats:
+        again = replace(entry.request, run_id=new_run_id())
+        return BatchEntry(request=again, folder=f"{entry.folder}-again")  # the folder before stays
+    return found if found.state in DONE else replace(found, state=RunState.WAITING)
 
 
 def _last_words(folder: Path, name: str) -> str:

@@ -14,7 +14,7 @@ from msgspec.structs import replace as changed
 from openpts.batch.chosen_drives import ChosenDrive, chosen_drives, refuse_any
 from openpts.batch.executor import batch_claimed
 from openpts.batch.named_drives import WrittenDrive, named_drives
-from openpts.batch.side_by_side import BatchEvent, SideBySide, as_recorded, new_batch
+from openpts.batch.side_by_side import BatchEvent, SideBySide, new_batch, what_is_left
 from openpts.cli.background_listener import background_listener
 from openpts.cli.batch_display import batch_shown_on
 from openpts.cli.batch_outputs import OF_EACH_RUN, batch_outputs
@@ -176,17 +176,7 @@ def _carry_out(runner: SideBySide, stream: IO[str], *, as_json: bool, no_report:
     runner.locate(measured=True)
     _print_host(runner, stream)
     try:
-        with (
-            batch_outputs(runner.batch.entries) as (publish, runner.output_words),
-            background_listener(batch_shown_on(stream, runner.batch)) as show,
-        ):
-
-            def on_event(event: BatchEvent) -> None:
-                publish(event)
-                show(event)
-
-            runner.listener = on_event
-            batch = runner.run()
+        batch = run_shown(runner, stream)
         if not no_report and sum(entry.state is RunState.COMPLETE for entry in batch.entries) > 1:
             _print_population(runner.folder, stream)
     except KeyboardInterrupt:
@@ -201,8 +191,24 @@ def _carry_out(runner: SideBySide, stream: IO[str], *, as_json: bool, no_report:
     if as_json:
         print_document(BatchDocument.of(batch, folder=str(runner.folder)))
     index = runner.folder / INDEX_NAME
-    click.echo(f"{counts_text(batch.entries)}\nindex: {index}", file=stream)
+    counts = counts_text([entry.state for entry in batch.entries])
+    click.echo(f"{counts}\nindex: {index}", file=stream)
     _end(batch, runner.folder, stopped=runner.stopped)
+
+
+def run_shown(runner: SideBySide, stream: IO[str]) -> Batch:
+    """Carry out a batch, shown on the stream and to what other programs read of it."""
+    with (
+        batch_outputs(runner.batch.entries) as (publish, runner.output_words),
+        background_listener(batch_shown_on(stream, runner.batch)) as show,
+    ):
+
+        def on_event(event: BatchEvent) -> None:
+            publish(event)
+            show(event)
+
+        runner.listener = on_event
+        return runner.run()
 
 
 def _print_population(folder: Path, stream: IO[str]) -> None:
@@ -265,7 +271,7 @@ def _what_is_left(
 ) -> SideBySide:
     """What carries out the drives that are not done. Raises RecordError if none is left."""
     batch = read_batch(folder)
-    entries = [as_recorded(folder, entry) for entry in batch.entries]
+    entries = list(what_is_left(folder, batch).entries)
     left = [index for index, entry in enumerate(entries) if entry.state not in DONE]
     if not left:
         write_batch(folder, changed(batch, entries=tuple(entries)))
@@ -281,10 +287,14 @@ def _what_is_left(
     for index, one, before in zip(left, chosen, requests, strict=True):
         request = changed(before, target=one.name)
         entries[index] = changed(entries[index], request=request, state=RunState.WAITING)
-    given = {**accepted, **{name: agreed[name] for name in ("erase_signatures", "overwrite_file")}}
-    words = tuple(f"--{name.replace('_', '-')}" for name, said in given.items() if said)
     batch = changed(batch, entries=tuple(entries), ended_at=None)
-    return SideBySide(folder=folder, batch=batch, resume_words=words)
+    return SideBySide(folder=folder, batch=batch, resume_words=words_to_resume(agreed, accepted))
+
+
+def words_to_resume(agreed: Mapping[str, Any], accepted: Mapping[str, bool]) -> tuple[str, ...]:
+    """The options that each run that goes on gets."""
+    given = {**accepted, **{name: agreed[name] for name in ("erase_signatures", "overwrite_file")}}
+    return tuple(f"--{name.replace('_', '-')}" for name, said in given.items() if said)
 
 
 def _where_now(entry: BatchEntry, roots: SystemRoots) -> str | None:

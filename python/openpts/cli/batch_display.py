@@ -185,7 +185,9 @@ class BatchDisplay:
         """Counts of states, and while reports are made how many there are."""
         entries = [row.entry for row in self.rows]
         reported = sum(bool(entry.reports) for entry in entries)
-        return counts_text(entries) + (f"; reports of {reported}" if reported else "")
+        return counts_text([entry.state for entry in entries]) + (
+            f"; reports of {reported}" if reported else ""
+        )
 
 
 def _urgency(row: DriveRow) -> int:

@@ -19,8 +19,9 @@ from openpts.cli.run_order import run_and_log
 from openpts.cli.suite import resume_suite
 from openpts.errors import RecordError, UsageError
 from openpts.ownership import CLAIM_NAME, is_locked
+from openpts.plugins import service
 from openpts.procedures.registry import procedure_of
-from openpts.record.batch import batch_file, has_drives_apart
+from openpts.record.batch import batch_file, has_drives_apart, read_batch
 from openpts.record.manifest import RunState
 from openpts.record.reader import has_begun, stored_run
 from openpts.record.writer import is_beginning
@@ -38,6 +39,13 @@ RESUME_OPTIONS = together(
     CONFIRM_NAMESPACE,
     flag("Measure without making a report; see `openpts report`.", name="--no-report"),
     flag("Print one JSON object; the log goes to stderr.", name="--json as_json"),
+    option(
+        "--fleet FILE",
+        "The fleet file, for a campaign on other hosts.",
+        click.Path(path_type=Path, dir_okay=False),
+        name="fleet_file",
+        envvar="OPENPTS_FLEET",
+    ),
     LIVE_OPTIONS,
 )
 
@@ -54,6 +62,7 @@ def resume(
     accept_other_version: bool,
     no_report: bool,
     as_json: bool,
+    fleet_file: Path | None,
     **consent: Any,
 ) -> None:
     """Go on with the run, the suite or the batch in FOLDER. DESTROYS ALL DATA on the target, as the run did.
@@ -75,7 +84,14 @@ def resume(
 
         if target is not None:
             raise UsageError("--target names one drive: those of a batch are found by their serial numbers")
-        resume_batch(folder, consent, accepted, stream, no_report=no_report, as_json=as_json)
+        if read_batch(folder).campaign is None:
+            resume_batch(folder, consent, accepted, stream, no_report=no_report, as_json=as_json)
+        elif (resume_campaign := service("campaign")) is not None:
+            resume_campaign(
+                folder, fleet_file, consent, accepted, stream, no_report=no_report, as_json=as_json
+            )
+        else:
+            raise UsageError(f"{folder} is a campaign, and the plug-in that carries out campaigns is missing")
         return
     agreed = consent_of_one(**consent)
     if batch_file(folder) is not None:

@@ -59,6 +59,8 @@ class BatchEntry(Struct, frozen=True, kw_only=True):
     ``reason`` says why the state is what it is, ``reports`` are names in ``folder``. ``cpus`` are those that
     its threads were pinned to, None where the batch left that to the run. Times are those of its process.
     ``conditions`` are those that were ordered, of a test of a suite, for one that is resumed before it began.
+    A run on another host has the state in which it was seen last, which ``is_certain`` unless its host may
+    know more.
     """
 
     request: RunRequest
@@ -75,6 +77,7 @@ class BatchEntry(Struct, frozen=True, kw_only=True):
     reports: tuple[str, ...] = ()
     report_reason: str | None = None
     conditions: dict[str, Any] | None = None
+    is_certain: bool = True
 
     @property
     def test(self) -> str:
@@ -106,6 +109,7 @@ class Batch(Struct, frozen=True, kw_only=True):
     has a run, and a report, of its own; ``reports`` are those on all tests of a suite together, beside
     batch.json, and ``report_reason`` says why there is none. ``inputs`` are the files that the operator wrote
     for a suite, by the names of the copies that each run has: the first that begins has them from here.
+    ``campaign`` is what the file of a campaign has; ``repeats``: of a run that was cut off a new one is made.
     """
 
     format: Literal["openpts-batch"] = "openpts-batch"
@@ -123,6 +127,8 @@ class Batch(Struct, frozen=True, kw_only=True):
     reports: tuple[str, ...] = ()
     report_reason: str | None = None
     inputs: dict[str, bytes] = {}
+    campaign: dict[str, Any] | None = None
+    repeats: bool = False
 
 
 def write_batch(folder: Path, batch: Batch) -> None:
@@ -164,11 +170,10 @@ def entry_of(run_folder: Path) -> BatchEntry | None:
     return next((entry for entry in entries if entry.folder == run_folder.name), None)
 
 
-def counts_text(entries: Sequence[BatchEntry]) -> str:
-    """How many drives are in which state: ``16 drives: 3 running, 13 waiting``."""
-    counts = [(state, sum(entry.state is state for entry in entries)) for state in RunState]
-    states = ", ".join(f"{count} {state}" for state, count in counts if count)
-    return f"{format_count(len(entries), 'drive')}: {states}"
+def counts_text(states: Sequence[str], of: str = "drive") -> str:
+    """How many are in which state: ``16 drives: 3 running, 13 waiting``."""
+    counts = [f"{states.count(state)} {state}" for state in RunState if state in states]
+    return f"{format_count(len(states), of)}: {', '.join(counts)}"
 
 
 class _EarlierTest(Struct, frozen=True, kw_only=True):

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 from openpts.procedures.registry import PROCEDURES, PTS, AnyConditions, procedure_of
 from openpts.vocabulary.command_run import CommandRun, FileSystemReport
@@ -26,16 +26,23 @@ class RunState(StrEnum):
     """
 
     WAITING = "waiting"
+    QUEUED = "queued"
     RUNNING = "running"
     COMPLETE = "complete"
     INTERRUPTED = "interrupted"
     FAILED = "failed"
+    CANCELLED = "cancelled"
     REFUSED = "refused"
+    UNKNOWN = "unknown"
 
     @property
     def has_ended(self) -> bool:
         """Whether a record may be there to which nothing is written any more."""
-        return self not in {RunState.WAITING, RunState.RUNNING, RunState.REFUSED}
+        return self in {RunState.COMPLETE, RunState.INTERRUPTED, RunState.FAILED, RunState.CANCELLED}
+
+
+ELSEWHERE: Final = frozenset({RunState.QUEUED, RunState.CANCELLED, RunState.UNKNOWN})
+"""States that only runs on other hosts have."""
 
 
 @dataclass(frozen=True, slots=True)

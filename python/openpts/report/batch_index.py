@@ -59,7 +59,7 @@ def write_batch_index(folder: Path, batch: Batch) -> Path:
     batch = in_visible_lines(batch, Batch)
     records = [_found_of_entry(folder, entry) for entry in batch.entries]
     rows = [
-        _index_row(*_words(entry, batch.suite), entry, record)
+        _index_row(*_words(entry, batch), entry, record)
         for entry, record in zip(batch.entries, records, strict=True)
     ]
     mark, rows = _common_mark(rows, records)
@@ -103,13 +103,14 @@ def _of_suite(batch: Batch, suite: Suite, records: Sequence[Found | None]) -> di
 def _of_drives(folder: Path, batch: Batch, rows: Sequence[IndexRow]) -> dict[str, object]:
     """What the page says of several drives."""
     tests = ", ".join(_title(name) for name in dict.fromkeys(entry.test for entry in batch.entries))
-    heading = f"{tests} on {format_count(len(batch.entries), 'drive')}"
+    drives = {(one.host, one.target, one.slot, one.serial) for one in (e.request for e in batch.entries)}
+    heading = f"{tests} on {format_count(len(drives), 'drive')}"
     return {
         "title": f"openpts batch: {heading}",
         "heading": heading,
         "drive": "; ".join(f"This host limits them: {limit}" for limit in batch.host_limits),
         "of_each": "Drive",
-        "counts": counts_text(batch.entries),
+        "counts": counts_text([row.state for row in rows], "drive" if batch.campaign is None else "run"),
         "not_well": tuple(
             (row.title, f"row-{number}")
             for number, row in enumerate(rows, start=1)
@@ -121,16 +122,24 @@ def _of_drives(folder: Path, batch: Batch, rows: Sequence[IndexRow]) -> dict[str
     }
 
 
-def _words(entry: BatchEntry, suite: Suite | None) -> tuple[str, str]:
-    """Of a suite test and source; else drive, and target, slot, and drives beside it that were under load."""
+def _words(entry: BatchEntry, batch: Batch) -> tuple[str, str]:
+    """Of a suite test and source; else drive, and target, slot, and drives beside it that were under load.
+
+    A drive of a campaign has several runs.
+    """
     request = entry.request
-    if suite is not None:
+    if batch.suite is not None:
         return _title(entry.test), procedure_of(entry.test).source
     drive = " ".join(filter(None, (request.model, request.serial)))
     beside = " and ".join(dict.fromkeys(one.slot for one in entry.neighbours))
+    slot = entry.slot or (request.slot if request.host else None)
+    condition, repetition = (request.labels.get(name, "") for name in ("condition", "repetition"))
+    which = () if batch.campaign is None else (_title(entry.test), condition, f"repetition {repetition}")
     where = (
+        *which,
+        f"host {request.host}" if request.host else "",
         request.target,
-        f"slot {entry.slot}" if entry.slot else "",
+        f"slot {slot}" if slot else "",
         f"under load beside it: slot {beside}" if beside else "",
     )
     return drive or request.target or entry.folder, ", ".join(filter(None, where))

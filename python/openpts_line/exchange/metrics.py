@@ -25,7 +25,7 @@ from prometheus_client.registry import Collector
 from openpts.analysis.figures import Figures
 from openpts.engine.contract import EngineProgress
 from openpts.errors import UsageError
-from openpts.record.manifest import RunState
+from openpts.record.manifest import ELSEWHERE, RunState
 from openpts.runner import events
 from openpts.runner.event_stream import PERCENTILES
 from openpts.runner.events import Event
@@ -102,7 +102,9 @@ class _MeasuredRun:
         target = self.started.manifest.target.path
         yield _info(self.started)
         state = StateSetMetricFamily("openpts_run_state", "State of the run.", labels=["target"])
-        state.add_metric([target], {each.value: each is self._state for each in RunState})
+        of_batches = {*ELSEWHERE, RunState.WAITING, RunState.REFUSED}
+        shown = {each.value: each is self._state for each in RunState if each not in of_batches}
+        state.add_metric([target], shown)
         yield state
         longest_ns = sum(sum(planned.durations_ns) for planned in self.started.plan)
         yield _gauge("run_longest_seconds", "What the run takes at most.", target, longest_ns / NS_PER_S)

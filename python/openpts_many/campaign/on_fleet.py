@@ -7,17 +7,20 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from openpts.batch.executor import Executor
 from openpts.errors import FleetError
 from openpts.ownership import new_run_id
+from openpts.record.batch import Batch, BatchEntry
+from openpts.record.manifest import RunState
 from openpts.vocabulary.run_request import RunRequest
-from openpts_many.campaign.campaign_file import Campaign, CampaignDrive, OnInterruption, refuse_at
-from openpts_many.campaign.journal import CampaignState, note_replaced, note_seen
-from openpts_many.fleet.port import Backend, HostState, Observation, RunStage
+from openpts_many.campaign.begun import as_seen
+from openpts_many.campaign.campaign_file import Campaign, CampaignDrive, refuse_at
+from openpts_many.fleet.port import Backend, HostState, Observation
 from openpts_many.fleet.remote import on_all
 
-ENDED: Final = frozenset({RunStage.COMPLETE, RunStage.FAILED, RunStage.CANCELLED})
-"""Stages that nothing follows."""
-_LEFT: Final = frozenset({*ENDED, RunStage.INTERRUPTED})
+ENDED: Final = frozenset({RunState.COMPLETE, RunState.FAILED, RunState.CANCELLED})
+"""States that nothing follows."""
+_LEFT: Final = frozenset({*ENDED, RunState.INTERRUPTED})
 _SUBMITTED: Final = "is being submitted"
 _SOON_S: Final = 1.0
 _LONGEST_S: Final = 60.0
@@ -59,142 +62,125 @@ def _why_in_no_slot(drive: CampaignDrive, state: HostState | None, slots: Sequen
     )
 
 
-Told = Callable[[RunRequest, Observation], object]
-
-
-@dataclass(slots=True)
-class OnFleet:
-    """Carries out what is left of a campaign. ``told`` hears of each change of a stage, also of silent hosts.
+@dataclass(kw_only=True)
+class OnFleet(Executor):
+    """Carries out what is left of a campaign. ``told`` hears of each change of a state, also of silent hosts.
 
     A run that is interrupted meanwhile is left as it is: to go on with it is another act of the operator's.
+    ``pause`` is called between two looks at the hosts, for more seconds the longer nothing happens.
+    ``resume_words`` are options for runs that go on, beside the consents of their requests.
     """
 
-    folder: Path
-    state: CampaignState
     backend: Backend
-    told: Told
     pause: Callable[[float], object]
-    _open: dict[str, RunRequest] = field(default_factory=dict)
-    _last: dict[str, Observation] = field(default_factory=dict)
+    told: Callable[[BatchEntry], object] = lambda _: None
+    resume_words: tuple[str, ...] = ()
+    _open: dict[int, RunRequest] = field(default_factory=dict)
 
-    def run(self) -> dict[str, Observation]:
-        """The last observation of each run, when none is left to wait for. Raises RecordError.
-
-        ``pause`` is called between two looks at the hosts, for more seconds the longer nothing happens.
-        """
-        self._last = dict(self.state.seen)
-        waiting = [self._again(request) for request in self.state.requests]
-        waiting = [request for request in waiting if not self._is_certainly(request, ENDED)]
+    def _carry_out(self) -> None:
+        self.batch = replace(self.batch, entries=tuple(_again(one, self.batch) for one in self.batch.entries))
+        waiting = [index for index in range(len(self.batch.entries)) if not self._is_certainly(index, ENDED)]
         # what was under way when the campaign was cut off may still have its slot
-        waiting.sort(key=lambda request: self._stage(request) in {None, RunStage.INTERRUPTED})
-        interrupted = {one.run_id for one in waiting if self._stage(one) is RunStage.INTERRUPTED}
+        waiting.sort(key=self._is_to_begin)
+        interrupted = {index for index in waiting if self._entry(index).state is RunState.INTERRUPTED}
         wait_s = _SOON_S
         while waiting or self._open:
-            before = dict(self._last)
+            before = self.batch.entries
             taken = self._submit(self._ready(waiting), interrupted)
-            rest = [request for request in waiting if request.run_id not in taken]
-            waiting = [*self._look(), *rest]
-            wait_s = _SOON_S if self._last != before else min(2 * wait_s, _LONGEST_S)
+            waiting = [*self._look(), *(index for index in waiting if index not in taken)]
+            wait_s = _SOON_S if self.batch.entries != before else min(2 * wait_s, _LONGEST_S)
             if waiting or self._open:
                 self.pause(wait_s)
-        return self._last
 
-    def _again(self, request: RunRequest) -> RunRequest:
-        """The run itself, or a new one in its place: it was refused, or cut off and is not to be resumed."""
-        seen = self._last.get(request.run_id)
-        if seen is None:
-            return request
-        was_refused = seen.stage is RunStage.FAILED and seen.is_certain and seen.folder is None
-        repeat = self.state.campaign.interrupted is OnInterruption.REPEAT
-        if not was_refused and not (repeat and seen.stage is RunStage.INTERRUPTED):
-            return request
-        again = replace(request, run_id=new_run_id())
-        note_replaced(self.folder, request.run_id, again)
-        return again
+    def _entry(self, index: int) -> BatchEntry:
+        return self.batch.entries[index]
 
-    def _stage(self, request: RunRequest) -> RunStage | None:
-        seen = self._last.get(request.run_id)
-        return None if seen is None else seen.stage
+    def _is_to_begin(self, index: int) -> bool:
+        return self._entry(index).state in {RunState.WAITING, RunState.INTERRUPTED}
 
-    def _is_certainly(self, request: RunRequest, stages: Collection[RunStage]) -> bool:
-        return self._stage(request) in stages and self._last[request.run_id].is_certain
+    def _is_certainly(self, index: int, states: Collection[RunState]) -> bool:
+        return self._entry(index).state in states and self._entry(index).is_certain
 
-    def _ready(self, waiting: Sequence[RunRequest]) -> Sequence[RunRequest]:
+    def _ready(self, waiting: Sequence[int]) -> Sequence[int]:
         """The next run for each place where none is under way, as far as its host has said."""
         busy = {_place(request) for request in self._open.values()}
-        first: dict[tuple[str | None, str | None], RunRequest] = {}
-        for request in waiting:
-            first.setdefault(_place(request), request)
-        return [request for place, request in first.items() if place not in busy]
+        first: dict[tuple[str | None, str | None], int] = {}
+        for index in waiting:
+            first.setdefault(_place(self._entry(index).request), index)
+        return [index for place, index in first.items() if place not in busy]
 
-    def _submit(self, requests: Sequence[RunRequest], interrupted: Collection[str]) -> set[str]:
-        """The IDs of those that the fleet has now; a host that does not answer is asked again later."""
-        for request in requests:
-            if self._stage(request) in {None, RunStage.INTERRUPTED}:
-                self._note(request, _unknown(request, _SUBMITTED), is_told=False)
+    def _submit(self, ready: Sequence[int], interrupted: Collection[int]) -> set[int]:
+        """Those that the fleet has now; a host that does not answer is asked again later.
 
-        def submitted(request: RunRequest) -> Observation:
-            again = request.run_id in interrupted
+        Raises RecordError if batch.json can't say before that they are submitted.
+        """
+        if begun := [index for index in ready if self._is_to_begin(index)]:
+            for index in begun:
+                self._change(index, state=RunState.UNKNOWN, reason=_SUBMITTED, is_certain=False)
+            self.publish()
+
+        def submitted(index: int) -> Observation:
+            request, again = self._entry(index).request, index in interrupted
             # the file is the consent as long as it stands
-            words = request.consents if again else ()
+            words = (*request.consents, *self.resume_words) if again else ()
             return self.backend.submit(request, again=again, resume_words=words)
 
-        answers = on_all(requests, submitted)
         taken = set()
-        for request, found in zip(requests, answers, strict=True):
+        for index, found in zip(ready, on_all(ready, submitted), strict=True):
             if isinstance(found, FleetError):
-                self._note(request, _unknown(request, str(found)))
+                self._note(index, _unknown(self._entry(index).request, str(found)))
             else:
-                taken.add(request.run_id)
-                self._open[request.run_id] = request
-                self._seen(request, found)
+                taken.add(index)
+                self._open[index] = self._entry(index).request
+                self._seen(index, found)
         return taken
 
-    def _look(self) -> list[RunRequest]:
-        """Requests that no host has begun and no engine knows any more: to be submitted again."""
-        requests = list(self._open.values())
-        hosts = {request.host for request in requests if request.host is not None}
+    def _look(self) -> list[int]:
+        """Those that no host has begun and no engine knows any more: to be submitted again."""
+        requests = dict(self._open)
+        hosts = {request.host for request in requests.values() if request.host is not None}
         try:
             known = {run.run_id: run for run in self.backend.list(hosts)} if hosts else {}
         except FleetError as error:
-            known = {request.run_id: _unknown(request, str(error)) for request in requests}
-        for request in requests:
-            self._seen(request, known.get(request.run_id) or self._missed(request, known))
-        lost = [request for request in self._open.values() if self._is_certainly(request, {RunStage.UNKNOWN})]
-        for request in lost:
-            del self._open[request.run_id]
+            known = {request.run_id: _unknown(request, str(error)) for request in requests.values()}
+        for index, request in requests.items():
+            self._seen(index, known.get(request.run_id) or self._missed(request, known))
+        lost = [index for index in self._open if self._is_certainly(index, {RunState.UNKNOWN})]
+        for index in lost:
+            del self._open[index]
         return lost
 
     def _missed(self, request: RunRequest, known: Mapping[str, Observation]) -> Observation:
-        if any(run.stage is RunStage.RUNNING and run.host == request.host for run in known.values()):
+        if any(run.stage is RunState.RUNNING and run.host == request.host for run in known.values()):
             return _unknown(request, f"{request.host} measures, and is asked when that has ended")
         try:
             return self.backend.observe(request.run_id)
         except FleetError as error:
             return _unknown(request, str(error))
 
-    def _seen(self, request: RunRequest, found: Observation) -> None:
-        self._note(request, found)
+    def _seen(self, index: int, found: Observation) -> None:
+        self._note(index, found)
         if found.stage in _LEFT and found.is_certain:
-            del self._open[request.run_id]
+            del self._open[index]
 
-    def _note(self, request: RunRequest, found: Observation, *, is_told: bool = True) -> None:
+    def _note(self, index: int, found: Observation) -> None:
         """On the disk and to the listener, if it says something new."""
-        before = self._last.get(request.run_id)
-        if before is not None and _said(before) == _said(found):
-            return
-        self._last[request.run_id] = found
-        note_seen(self.folder, found)
-        if is_told:
-            self.told(request, found)
+        now = as_seen(self._entry(index), found)
+        if now != self._entry(index):
+            self._set(index, state=now.state, reason=now.reason, is_certain=now.is_certain)
+            self.told(now)
+
+
+def _again(entry: BatchEntry, batch: Batch) -> BatchEntry:
+    """The run itself, or a new one in its place: it was refused, or cut off and is not to be resumed."""
+    if entry.state is not RunState.REFUSED and not (batch.repeats and entry.state is RunState.INTERRUPTED):
+        return entry
+    again = replace(entry.request, run_id=new_run_id())
+    return BatchEntry(request=again, folder=again.run_id)
 
 
 def _unknown(request: RunRequest, reason: str) -> Observation:
-    return Observation(request.run_id, RunStage.UNKNOWN, request.host, reason, is_certain=False)
-
-
-def _said(seen: Observation) -> tuple[RunStage, str, bool]:
-    return seen.stage, seen.reason, seen.is_certain
+    return Observation(request.run_id, RunState.UNKNOWN, request.host, reason, is_certain=False)
 
 
 def _place(request: RunRequest) -> tuple[str | None, str | None]:

@@ -3,36 +3,43 @@
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import IO, Any, Final
 
 import click
-import msgspec
 
-from openpts.batch.side_by_side import SideBySide
-from openpts.cli.background_listener import background_listener
-from openpts.cli.batch_display import batch_shown_on
+from openpts.batch.executor import batch_claimed
+from openpts.batch.side_by_side import SideBySide, what_is_left
+from openpts.cli.batch import BatchDocument, run_shown, words_to_resume
 from openpts.cli.console import table_console, table_of
 from openpts.cli.help_order import InOrder, together
 from openpts.cli.printed_document import print_document
 from openpts.cli.report import documents_on
-from openpts.errors import FleetError, InterruptedRunError, RecordError, RunFailedError, UsageError
+from openpts.errors import (
+    FleetError,
+    InterruptedRunError,
+    RecordError,
+    RefusedError,
+    RunFailedError,
+    UsageError,
+)
+from openpts.record.batch import INDEX_NAME, Batch, BatchEntry, counts_text, read_batch
 from openpts.record.manifest import RunState
+from openpts.report.batch_index import write_batch_index
+from openpts.system_files import SystemRoots
 from openpts.units import format_count
-from openpts.vocabulary.run_request import RunRequest
+from openpts_many.campaign.begun import as_planned, begin, campaign_of, has_begun, new_campaign, read_begun
 from openpts_many.campaign.campaign_file import Campaign, read_campaign, refuse_at, refuse_changes
 from openpts_many.campaign.expansion import requests_of
-from openpts_many.campaign.journal import CampaignState, begin, carried_out_here, has_begun, read_state
-from openpts_many.campaign.on_fleet import OnFleet, in_their_slots
-from openpts_many.campaign.on_this_host import runner_here
-from openpts_many.campaign.status import FETCHED, CampaignStatus, status_of
+from openpts_many.campaign.on_fleet import ENDED, OnFleet, in_their_slots
+from openpts_many.campaign.status import CampaignStatus, status_of
 from openpts_many.cli.fleet import backend_of
 from openpts_many.fleet.configuration import read_fleet
 from openpts_many.fleet.fetch import fetch, in_the_way
-from openpts_many.fleet.port import Observation, RunStage
+from openpts_many.fleet.port import Backend
 
-_DONE: Final = frozenset({RunState.COMPLETE, RunStage.COMPLETE})
 _STYLES: Final = {"complete": "green", "running": "bold", "failed": "red", "refused": "red"}
 
 _FILE: Final = click.argument("file", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False))
@@ -96,11 +103,11 @@ def status(*, file: Path, folder: Path | None, as_json: bool) -> None:
     place = _place(file, folder)
     begun = has_begun(place)
     if begun:
-        state = read_state(place)
+        batch = read_begun(place)
     else:
         planned = read_campaign(file)
-        state = CampaignState(campaign=planned, requests=requests_of(planned))  # it begins with other IDs
-    found = status_of(place, state)
+        batch = new_campaign(planned, requests_of(planned))  # it begins with other IDs
+    found = status_of(place, batch)
     if as_json:
         print_document(found)
         return
@@ -139,16 +146,19 @@ def report(
     from openpts_many.cli.population import show_population  # noqa: PLC0415 large, and only reports need it
 
     place = _begun(file, folder)
-    found = status_of(place, read_state(place))
+    batch = read_begun(place)
+    found = status_of(place, batch)
     if fleet_file is not None and any(one.host for one in found.runs):
-        _fetch(found, fleet_file, place / FETCHED)
-        found = status_of(place, read_state(place))
+        _fetch(found, fleet_file, place)
+        found = status_of(place, batch)
     folders = tuple(Path(one.folder) for one in found.runs if one.folder is not None)
     if not folders:
         raise UsageError(f"the campaign in {place} has no run to report on here")
     if archived is not None:
-        _archive([Path(one.folder) for one in found.runs if one.folder and one.state in _DONE], archived)
+        complete = [one.folder for one in found.runs if one.folder and one.state == RunState.COMPLETE]
+        _archive([Path(folder) for folder in complete], archived)
     show_population(folders, out=out or place / "population", as_json=as_json)
+    write_batch_index(place, batch)
 
 
 def _place(file: Path, folder: Path | None) -> Path:
@@ -177,24 +187,94 @@ def _begun(file: Path, folder: Path | None) -> Path:
 def _carry_out(file: Path, place: Path, fleet_file: Path | None, *, no_report: bool) -> None:
     planned = read_campaign(file)
     _refuse_options(planned, file)
-    on_fleet = planned.drives[0].host is not None
-    if on_fleet and fleet_file is None:
+    fleet = _backend(fleet_file, planned.drives[0].host)
+    if begun := has_begun(place):
+        batch = read_begun(place)
+        planned = refuse_changes(campaign_of(batch), file)
+    else:
+        found = planned if fleet is None else in_their_slots(planned, file, fleet.hosts)
+        batch = begin(place, planned, requests_of(found))
+    with batch_claimed(place, batch, SystemRoots()):
+        batch = read_begun(place) if begun else batch  # as it is while no other process carries it out
+        click.echo(f"{format_count(len(batch.entries), 'run')}, {planned.order}, in {place}")
+        runner = _runner(place, as_planned(batch, planned), fleet, sys.stdout, no_report=no_report)
+        _run(runner, sys.stdout, "`openpts campaign run`", " with the same file")
+    _end(status_of(place, runner.batch), f"`openpts campaign status {file}` lists all", sys.stdout)
+
+
+def resume_folder(
+    folder: Path,
+    fleet_file: Path | None,
+    agreed: Mapping[str, Any],
+    accepted: Mapping[str, bool],
+    stream: IO[str],
+    *,
+    no_report: bool,
+    as_json: bool,
+) -> None:
+    """Go on with the campaign in a folder, as `openpts resume` does: the consent is given once more.
+
+    Raises RecordError if no run is left, or another process carries it out.
+    """
+    with batch_claimed(folder, read_batch(folder), SystemRoots()):
+        batch = read_batch(folder)
+        fleet = _backend(fleet_file, batch.entries[0].request.host)
+        runner = _runner(folder, batch, fleet, stream, no_report=no_report)
+        left = [entry.request for entry in runner.batch.entries if entry.state not in ENDED]
+        if not left:
+            raise RecordError(f"{folder} has come to its end: no run is left to resume")
+        serials = dict.fromkeys(one.serial for one in left if one.serial is not None)
+        if missing := [serial for serial in serials if serial not in agreed["confirm_serials"]]:
+            words = " ".join(f"--confirm-serial {serial}" for serial in missing)
+            raise RefusedError(f"refused [confirmation]: all data on the drives is lost: agree with {words}")
+        runner.resume_words = words_to_resume(agreed, accepted)
+        _run(runner, stream, f"`openpts resume {folder}`")
+    if as_json:
+        print_document(BatchDocument.of(runner.batch, folder=str(folder)))
+    _end(status_of(folder, runner.batch), f"{folder / INDEX_NAME} lists all", stream)
+
+
+def _backend(fleet_file: Path | None, host: str | None) -> Backend | None:
+    """What starts runs on the hosts of a campaign; None for this host. Raises UsageError."""
+    if host is not None and fleet_file is None:
         raise UsageError("the drives have hosts: give the fleet file with --fleet")
-    with carried_out_here(place):
-        if has_begun(place):
-            state = read_state(place)
-            planned = refuse_changes(state.campaign, file)
-        else:
-            found = planned
-            if fleet_file is not None and on_fleet:
-                found = in_their_slots(planned, file, backend_of(fleet_file).hosts)
-            state = begin(place, planned, requests_of(found))
-        click.echo(f"{format_count(len(state.requests), 'run')}, {planned.order}, in {place}")
-        if on_fleet and fleet_file is not None:
-            _on_fleet(place, msgspec.structs.replace(state, campaign=planned), fleet_file)
-        else:
-            _here(runner_here(place, planned, state.requests, None if no_report else documents_on))
-    _end(status_of(place, read_state(place)), file)
+    return None if host is None or fleet_file is None else backend_of(fleet_file)
+
+
+def _runner(
+    place: Path, batch: Batch, fleet: Backend | None, stream: IO[str], *, no_report: bool
+) -> SideBySide | OnFleet:
+    """What carries out the runs that are not done."""
+    if fleet is not None:
+        told = partial(_tell, stream)
+        return OnFleet(folder=place, batch=batch, backend=fleet, pause=time.sleep, told=told)
+    report = None if no_report else documents_on
+    return SideBySide(folder=place, batch=what_is_left(place, batch), report=report)
+
+
+def _run(runner: SideBySide | OnFleet, stream: IO[str], again: str, with_file: str = "") -> None:
+    """Carry the campaign out, and write its page; ``again`` is the command that goes on."""
+    try:
+        if isinstance(runner, SideBySide):
+            run_shown(runner, stream)
+            if runner.stopped:
+                raise InterruptedRunError(f"stopped by the operator: {again}{with_file} goes on")
+            return
+        try:
+            runner.run()
+        except KeyboardInterrupt:
+            raise InterruptedRunError(
+                f"not watched any more: runs that were submitted go on; {again} watches on"
+            ) from None
+    finally:
+        write_batch_index(runner.folder, runner.batch)
+
+
+def _tell(stream: IO[str], entry: BatchEntry) -> None:
+    request = entry.request
+    where = "/".join(word for word in (request.host, request.slot or request.target) if word)
+    reason = f": {entry.reason}" if entry.reason else ""
+    click.echo(f"{where} {entry.test} {request.run_id}: {entry.state}{reason}", file=stream)
 
 
 def _refuse_options(planned: Campaign, file: Path) -> None:
@@ -212,30 +292,6 @@ def _refuse_options(planned: Campaign, file: Path) -> None:
                 keys = ("tests", number, "options")
                 wrong.append((keys, f"{test.test}{under}: {error.format_message()}"))
     refuse_at(file, wrong)
-
-
-def _here(runner: SideBySide) -> None:
-    with background_listener(batch_shown_on(sys.stdout, runner.batch)) as on_event:
-        runner.listener = on_event
-        runner.run()
-    if runner.stopped:
-        raise InterruptedRunError(
-            "stopped by the operator: `openpts campaign run` with the same file goes on"
-        )
-
-
-def _on_fleet(place: Path, state: CampaignState, fleet_file: Path) -> None:
-    def told(request: RunRequest, found: Observation) -> None:
-        where = "/".join(word for word in (request.host, request.slot or request.target) if word)
-        reason = f": {found.reason}" if found.reason else ""
-        click.echo(f"{where} {request.test_words[0]} {request.run_id}: {found.stage}{reason}")
-
-    try:
-        OnFleet(place, state, backend_of(fleet_file), told, time.sleep).run()
-    except KeyboardInterrupt:
-        raise InterruptedRunError(
-            "not watched any more: runs that were submitted go on; `openpts campaign run` watches on"
-        ) from None
 
 
 def _fetch(found: CampaignStatus, fleet_file: Path, out: Path) -> None:
@@ -265,22 +321,21 @@ def _archive(folders: Sequence[Path], place: str) -> None:
     click.echo(f"archive: {len(folders)} runs in {place}", err=True)
 
 
-def _end(found: CampaignStatus, file: Path) -> None:
-    """Raises RunFailedError if a run did not come to its end."""
-    click.echo(_counts(found))
-    left = [one for one in found.runs if one.state not in _DONE]
+def _end(found: CampaignStatus, elsewhere: str, stream: IO[str]) -> None:
+    """Raises RunFailedError if a run did not come to its end; ``elsewhere`` says what lists all."""
+    click.echo(_counts(found), file=stream)
+    left = [one for one in found.runs if one.state != RunState.COMPLETE]
     if left:
         first = left[0]
         reason = f": {first.reason}" if first.reason else ""
         raise RunFailedError(
             f"{len(left)} of {format_count(len(found.runs), 'run')} did not end well: run {first.number}, on "
-            f"{first.drive}, is {first.state}{reason}; `openpts campaign status {file}` lists all"
+            f"{first.drive}, is {first.state}{reason}; {elsewhere}"
         )
 
 
 def _counts(found: CampaignStatus) -> str:
-    states = ", ".join(f"{count} {state}" for state, count in found.counts().items())
-    return f"{format_count(len(found.runs), 'run')}: {states}"
+    return counts_text([one.state for one in found.runs], "run")
 
 
 def _print(found: CampaignStatus, *, begun: bool) -> None:

@@ -20,20 +20,21 @@ from openpts.did_you_mean import did_you_mean
 from openpts.errors import FleetError, UsageError, failing_as
 from openpts.ownership import new_run_id
 from openpts.procedures.registry import PROCEDURES
+from openpts.record.manifest import RunState
 from openpts.vocabulary.document import Document
 from openpts.vocabulary.run_request import RunRequest
 from openpts_many.fleet.configuration import FLEET_FILE, Engine, read_fleet
 from openpts_many.fleet.host_side import HostSide
-from openpts_many.fleet.port import Backend, HostState, Observation, RunStage
+from openpts_many.fleet.port import Backend, HostState, Observation
 from openpts_many.fleet.slurm import SlurmBackend
 from openpts_many.fleet.ssh import SshBackend
 
 _COLORS: Final = {
-    RunStage.COMPLETE: "green",
-    RunStage.FAILED: "red",
-    RunStage.INTERRUPTED: "red",
-    RunStage.CANCELLED: "yellow",
-    RunStage.UNKNOWN: "yellow",
+    RunState.COMPLETE: "green",
+    RunState.FAILED: "red",
+    RunState.INTERRUPTED: "red",
+    RunState.CANCELLED: "yellow",
+    RunState.UNKNOWN: "yellow",
 }
 
 _ONE_DRIVE: Final = "is for the drives of one machine: submit a run for each"
@@ -182,7 +183,7 @@ def resume(
     """
     backend = backend_of(fleet_file)
     found = backend.observe(str(run_id))
-    if found.stage is not RunStage.INTERRUPTED or found.request is None:
+    if found.stage is not RunState.INTERRUPTED or found.request is None:
         raise UsageError(f"run {run_id} is {found.stage}: only one that was interrupted can go on")
     if confirm_serial not in {None, found.request.serial}:
         raise UsageError(f"--confirm-serial {confirm_serial}: run {run_id} is for {found.request.serial}")
@@ -191,7 +192,7 @@ def resume(
     named = [word for word in found.request.consents if "=" in word and word.partition("=")[0] not in given]
     now = backend.submit(found.request, again=True, resume_words=[*named, *typed])
     failure = None
-    if now.stage in {RunStage.INTERRUPTED, RunStage.FAILED}:
+    if now.stage in {RunState.INTERRUPTED, RunState.FAILED}:
         handed_on = f"; it was submitted with {shlex.join(named)}" if named else ""
         failure = FleetError(f"run {run_id} is {now.stage}: {now.reason}{handed_on}")
     _show([now], as_json=as_json, failure=failure)
@@ -314,7 +315,7 @@ def start(
     side = host_side_of(fleet_file, host)
     found = side.start(wanted, _carry_out, job=job, again=again, resume_words=resume_words)
     click.echo(f"run {found.run_id} is {found.stage} {found.reason}".rstrip())
-    if found.stage is not RunStage.COMPLETE:
+    if found.stage is not RunState.COMPLETE:
         raise FleetError(f"run {found.run_id} is {found.stage}: {found.reason}")
 
 

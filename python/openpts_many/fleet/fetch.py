@@ -17,9 +17,10 @@ from typing import Final
 
 from openpts.errors import FleetError, RecordError, failing_as
 from openpts.programs import ProgramError, Run, run_program
+from openpts.record.manifest import RunState
 from openpts.run_folder_files import open_file, read_file, remove_file, synchronize_folder, write_files
 from openpts_many.fleet.configuration import Fleet
-from openpts_many.fleet.port import Observation, RunStage
+from openpts_many.fleet.port import Observation
 from openpts_many.fleet.remote import Remote
 
 MARK: Final = ".SHA256SUMS"
@@ -31,7 +32,7 @@ _ESCAPED: Final = "\\"
 _SILENT_S: Final = 60
 _HASHES_S: Final = 3600.0
 _TRANSFER_S: Final = 24 * 3600.0
-ACTIVE: Final = frozenset({RunStage.QUEUED, RunStage.RUNNING})
+ACTIVE: Final = frozenset({RunState.QUEUED, RunState.RUNNING})
 """Stages of runs whose load has not ended."""
 
 
@@ -53,7 +54,7 @@ def in_the_way(observations: Sequence[Observation], run_ids: Sequence[str]) -> t
     that has nothing to fetch, however long one waits.
     """
     known = {seen.run_id: seen for seen in observations}
-    measuring = {seen.host: seen.run_id for seen in observations if seen.stage is RunStage.RUNNING}
+    measuring = {seen.host: seen.run_id for seen in observations if seen.stage is RunState.RUNNING}
     return tuple(
         reason for run_id in run_ids if (reason := _in_the_way_of(known[run_id], measuring)) is not None
     )
@@ -62,9 +63,9 @@ def in_the_way(observations: Sequence[Observation], run_ids: Sequence[str]) -> t
 def _in_the_way_of(seen: Observation, measuring: Mapping[str | None, str]) -> str | None:
     if seen.stage in ACTIVE:
         return f"run {seen.run_id} is {seen.stage}"
-    if seen.stage is RunStage.UNKNOWN and measuring:
+    if seen.stage is RunState.UNKNOWN and measuring:
         return f"where run {seen.run_id} stands is unknown: {seen.reason}"
-    if seen.stage is RunStage.UNKNOWN or seen.folder is None or seen.host is None:
+    if seen.stage is RunState.UNKNOWN or seen.folder is None or seen.host is None:
         raise FleetError(f"run {seen.run_id} has no folder to fetch: {seen.reason or f'it is {seen.stage}'}")
     if seen.host in measuring:
         other = measuring[seen.host]

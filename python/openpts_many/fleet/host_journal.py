@@ -17,17 +17,17 @@ from msgspec import Struct, structs
 
 from openpts.errors import FleetError, RecordError, failing_as
 from openpts.ownership import CLAIM_NAME, is_locked, locked_alone, read_owner, until_unlocked
+from openpts.record.batch import DONE
 from openpts.record.decoding import decode_json
 from openpts.record.manifest import Manifest, RunState
 from openpts.record.reader import read_manifest
 from openpts.run_folder_files import read_file, write_files
 from openpts.system_files import SystemRoots, boot_id
 from openpts.vocabulary.run_request import RunRequest
-from openpts_many.fleet.port import Observation, RunStage
+from openpts_many.fleet.port import Observation
 
 _NOTES: Final = "journal"
 _SCHEMA: Final = "openpts-fleet-run"
-_ENDS: Final = {RunState.COMPLETE: RunStage.COMPLETE, RunState.FAILED: RunStage.FAILED}
 
 
 class Start(Struct, frozen=True, kw_only=True):
@@ -141,23 +141,23 @@ class HostJournal:
             request=None if note is None else note.request,
         )
 
-    def _stage(self, run_id: str, note: Note, alive: bool) -> tuple[RunStage, str]:
+    def _stage(self, run_id: str, note: Note, alive: bool) -> tuple[RunState, str]:
         owner = read_owner(self.claim_of(run_id))
         if alive:
             said = "is starting" if owner is None else f"process {owner.pid}, since {owner.since}"
-            return RunStage.RUNNING, said
+            return RunState.RUNNING, said
         if not self.claim_of(run_id).exists():
             return _stage_without_record(note)
         manifest = self._manifest(run_id)
         state = None if manifest is None else manifest.state
         reason = (manifest and manifest.state_reason) or ""
-        if state in _ENDS:
-            return _ENDS[state], reason
+        if state in DONE:
+            return state, reason
         if note.cancelled_at is not None:
-            return RunStage.CANCELLED, f"at {note.cancelled_at}"
+            return RunState.CANCELLED, f"at {note.cancelled_at}"
         if note.refused:
-            return RunStage.INTERRUPTED, f"can't go on: {note.refused}"
-        return RunStage.INTERRUPTED, reason or note.interrupted or self._how_it_was_cut(run_id)
+            return RunState.INTERRUPTED, f"can't go on: {note.refused}"
+        return RunState.INTERRUPTED, reason or note.interrupted or self._how_it_was_cut(run_id)
 
     def _manifest(self, run_id: str) -> Manifest | None:
         """None where the run was cut before its record had begun."""
@@ -175,7 +175,7 @@ class HostJournal:
     def settled(self, run_id: str, *, alive: bool | None = None) -> Observation | None:
         """As ``observe``; an interruption that is found is written down, so that it stays one."""
         found = self.observe(run_id, alive=alive)
-        if found is not None and found.stage is RunStage.INTERRUPTED:
+        if found is not None and found.stage is RunState.INTERRUPTED:
             note = self.note_of(run_id) or Note()
             if note.interrupted != found.reason:
                 self.write(run_id, structs.replace(note, interrupted=found.reason))
@@ -188,12 +188,12 @@ class HostJournal:
         return tuple(found for name in sorted(names) if (found := self.settled(name)) is not None)
 
 
-def _stage_without_record(note: Note) -> tuple[RunStage, str]:
+def _stage_without_record(note: Note) -> tuple[RunState, str]:
     if note.cancelled_at is not None:
-        return RunStage.CANCELLED, "before it had begun"
+        return RunState.CANCELLED, "before it had begun"
     if note.refused:
-        return RunStage.FAILED, note.refused
-    return RunStage.INTERRUPTED, "was killed before it had claimed its drive: nothing was written"
+        return RunState.FAILED, note.refused
+    return RunState.INTERRUPTED, "was killed before it had claimed its drive: nothing was written"
 
 
 def now() -> str:

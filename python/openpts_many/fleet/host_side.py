@@ -18,11 +18,12 @@ from openpts.device.identity.drive_name import model, serial_number
 from openpts.device.targets.simulated_target import names_simulated
 from openpts.errors import FleetError, OpenptsError, RefusedError, TargetError, UsageError
 from openpts.ownership import lockers, read_owner
+from openpts.record.manifest import RunState
 from openpts.system_files import SystemRoots, boot_id
 from openpts.vocabulary.run_request import RunRequest
 from openpts_many.fleet.configuration import Host
 from openpts_many.fleet.host_journal import HostJournal, Note, Start, now
-from openpts_many.fleet.port import Observation, RunStage
+from openpts_many.fleet.port import Observation
 
 _TO_STOP_S: Final = 45.0
 """What a run gets to end its load and close its record: less than KillWait in docs/fleet.md."""
@@ -166,7 +167,7 @@ class HostSide:
         """
         journal = self.journal
         found = journal.observe(run_id)
-        if found is None or found.stage in {RunStage.RUNNING, RunStage.INTERRUPTED}:
+        if found is None or found.stage in {RunState.RUNNING, RunState.INTERRUPTED}:
             journal.change(run_id, cancelled_at=now())
         for number, patience_s in ((signal.SIGTERM, _TO_STOP_S), (signal.SIGKILL, _TO_DIE_S)):
             deadline_s = time.monotonic() + patience_s
@@ -216,6 +217,6 @@ def _may_begin(found: Observation | None, note: Note | None, *, again: bool) -> 
     """
     if found is None or note is None:
         return found is None
-    if note.cancelled_at is not None or found.stage is not RunStage.INTERRUPTED:
+    if note.cancelled_at is not None or found.stage is not RunState.INTERRUPTED:
         return False
     return again or (found.folder is None and not note.interrupted)

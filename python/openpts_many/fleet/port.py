@@ -2,38 +2,27 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final, Protocol
 
 import msgspec
 
 from openpts.record.decoding import decode_json
+from openpts.record.manifest import RunState
 from openpts.vocabulary.run_request import RunRequest
-
-
-class RunStage(StrEnum):
-    """Where a submitted run stands: the journal on the host's disk decides, what an engine says is a copy."""
-
-    QUEUED = "queued"
-    RUNNING = "running"
-    COMPLETE = "complete"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
-    INTERRUPTED = "interrupted"
-    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """A run as last seen. ``reason`` says why it is in this stage; ``job`` is the engine's own number.
+    """A run as last seen: its host's journal decides, what an engine says is a copy.
 
-    ``folder`` is where its record is on the host, None before there is one; ``request`` what was asked for,
-    None where neither host nor engine has it. ``is_certain`` unless a host that may know more was not asked,
-    or did not answer: an end is final then, and a run that is unknown was begun nowhere.
+    ``reason`` says why it is in this stage; ``job`` is the engine's own number. ``folder`` is where its
+    record is on the host, None before there is one; ``request`` what was asked for, None where neither host
+    nor engine has it. ``is_certain`` unless a host that may know more was not asked, or did not answer: an
+    end is final then, and a run that is unknown was begun nowhere.
     """
 
     run_id: str
-    stage: RunStage
+    stage: RunState
     host: str | None
     reason: str = ""
     job: str | None = None

@@ -16,9 +16,10 @@ import msgspec
 
 from openpts.errors import FleetError, UsageError
 from openpts.programs import ProgramError, run_program
+from openpts.record.manifest import RunState
 from openpts.vocabulary.run_request import RunRequest
 from openpts_many.fleet.configuration import Fleet, Host
-from openpts_many.fleet.port import NOT_BEGUN, HostState, Observation, RunStage, request_noted
+from openpts_many.fleet.port import NOT_BEGUN, HostState, Observation, request_noted
 
 _SEEN_AGAIN_S: Final = 6.0
 """slurmctld writes its state every 5 s at the latest: a job that it still has after that outlives it."""
@@ -27,7 +28,7 @@ _TO_STOP_S: Final = 120.0
 _TO_PLACE_S: Final = 15
 _QUEUED: Final = {"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT"}
 _RUNNING: Final = {"RUNNING", "SUSPENDED", "COMPLETING", "STAGE_OUT", "STOPPED", "SIGNALING", "RESIZING"}
-_ENDED: Final = {"COMPLETED": RunStage.COMPLETE, "CANCELLED": RunStage.CANCELLED}
+_ENDED: Final = {"COMPLETED": RunState.COMPLETE, "CANCELLED": RunState.CANCELLED}
 # not --json, whose form differs from version to version; only the comment may have a bar in it
 _JOB_FORMAT: Final = "%i|%j|%T|%N|%n|%r|%k"
 _HOST_FORMAT: Final = "%N|%T|%E"
@@ -47,16 +48,16 @@ class Job(NamedTuple):
     comment: str
 
     @property
-    def stage(self) -> RunStage:
+    def stage(self) -> RunState:
         """What its state says of the run."""
         if self.state in _QUEUED:
-            return RunStage.QUEUED
-        return RunStage.RUNNING if self.state in _RUNNING else _ENDED.get(self.state, RunStage.FAILED)
+            return RunState.QUEUED
+        return RunState.RUNNING if self.state in _RUNNING else _ENDED.get(self.state, RunState.FAILED)
 
     @property
     def is_over(self) -> bool:
         """Whether Slurm has nothing more to do for it."""
-        return self.stage not in {RunStage.QUEUED, RunStage.RUNNING}
+        return self.stage not in {RunState.QUEUED, RunState.RUNNING}
 
     def observation(self, reason: str = "", *, is_certain: bool = False) -> Observation:
         """What Slurm says, with what else there is to say; a job that ended well is a run that did."""
@@ -68,7 +69,7 @@ class Job(NamedTuple):
             reason=f"{said}; {reason}" if reason else said,
             job=str(self.number),
             request=request_noted(self.comment),
-            is_certain=is_certain or self.stage is RunStage.COMPLETE,
+            is_certain=is_certain or self.stage is RunState.COMPLETE,
         )
 
 
@@ -92,7 +93,7 @@ class SlurmBackend:
         self.fleet.slot(host.name, request.slot)
         if any(job.run_id == request.run_id and not job.is_over for job in self._jobs()):
             found = self.observe(request.run_id, ask_host=again)
-            if not again or found.stage is not RunStage.INTERRUPTED:
+            if not again or found.stage is not RunState.INTERRUPTED:
                 return found
         try:
             script = _script(host, request, resume_words, again=again)
@@ -116,7 +117,7 @@ class SlurmBackend:
         """Where a run stands; the host is asked when nothing is measured on it. Raises FleetError."""
         jobs = self._jobs()
         job = max((job for job in jobs if job.run_id == run_id), default=None)
-        if job is not None and job.stage is RunStage.QUEUED:
+        if job is not None and job.stage is RunState.QUEUED:
             return job.observation()
         if job is not None and not job.is_over and not ask_host:
             return job.observation()
@@ -139,7 +140,7 @@ class SlurmBackend:
             return job.observation(reason, is_certain=not unasked)
         reason = "; ".join(unasked) or NOT_BEGUN
         said = f"unknown to Slurm; {reason}"
-        return Observation(run_id, RunStage.UNKNOWN, None, said, is_certain=not unasked)
+        return Observation(run_id, RunState.UNKNOWN, None, said, is_certain=not unasked)
 
     def cancel(self, run_id: str) -> Observation:
         """Stop a run on its host, so that nothing starts it again, and take its job from the queue.
@@ -149,7 +150,7 @@ class SlurmBackend:
         jobs = self._jobs()
         job = max((job for job in jobs if job.run_id == run_id), default=None)
         trouble: FleetError | None = None
-        may_have_begun = job is None or job.stage is not RunStage.QUEUED
+        may_have_begun = job is None or job.stage is not RunState.QUEUED
         if may_have_begun:
             observed = self.observe(run_id, ask_host=True)
             if observed.host is not None:
@@ -167,7 +168,7 @@ class SlurmBackend:
         """All runs that Slurm has not forgotten, and those in the journals of hosts that can be asked."""
         jobs = self._jobs()
         found = {job.run_id: job.observation() for job in sorted(jobs)}
-        queued = {run_id for run_id, run in found.items() if run.stage is RunStage.QUEUED}
+        queued = {run_id for run_id, run in found.items() if run.stage is RunState.QUEUED}
         for host in self.fleet.chosen(hosts):
             if _measuring(host.name, jobs):
                 continue
@@ -192,7 +193,7 @@ class SlurmBackend:
         said = f"Slurm: {state}" + ("" if reason in _NO_REASON else f", {reason}")
         if state.rstrip("*") != state or state.lower().startswith(_DOWN):
             return HostState(host.name, False, said, {})
-        if running := [job.run_id for job in jobs if job.node == host.name and job.stage is RunStage.RUNNING]:
+        if running := [job.run_id for job in jobs if job.node == host.name and job.stage is RunState.RUNNING]:
             return HostState(host.name, True, f"measures {', '.join(running)}", {})
         try:
             slots = host.decoded(self._ask(host, "slots"), dict[str, str | None])
@@ -230,12 +231,12 @@ def _script(host: Host, request: RunRequest, resume_words: Sequence[str], *, aga
 
 
 def _measuring(host: str, jobs: Sequence[Job]) -> bool:
-    return any(job.node == host and job.stage is RunStage.RUNNING for job in jobs)
+    return any(job.node == host and job.stage is RunState.RUNNING for job in jobs)
 
 
 def _is_left_over(job: Job, found: Observation) -> bool:
     """Whether a job that still runs is that of a run whose processes are gone, and only holds its slot."""
-    return found.job == str(job.number) and found.stage not in {RunStage.RUNNING, RunStage.QUEUED}
+    return found.job == str(job.number) and found.stage not in {RunState.RUNNING, RunState.QUEUED}
 
 
 def _is_run_id(name: str) -> bool:

@@ -12,10 +12,11 @@ import msgspec
 
 from openpts.errors import FleetError, UsageError
 from openpts.programs import Run, run_program
+from openpts.record.manifest import RunState
 from openpts.vocabulary.run_request import RunRequest
 from openpts_many.fleet.configuration import Fleet, Host
 from openpts_many.fleet.host_journal import HostJournal
-from openpts_many.fleet.port import NOT_BEGUN, HostState, Observation, RunStage, request_noted
+from openpts_many.fleet.port import NOT_BEGUN, HostState, Observation, request_noted
 from openpts_many.fleet.remote import Remote, on_all
 
 _UNIT: Final = "openpts-"
@@ -76,7 +77,7 @@ class _Look:
         running = {
             run_id: Observation(
                 run_id=run_id,
-                stage=RunStage.RUNNING,
+                stage=RunState.RUNNING,
                 host=self.host.name,
                 reason="systemd: active",
                 job=f"{_UNIT}{run_id}.service",
@@ -133,7 +134,7 @@ class SshBackend:
             f"{look.host.name} measures, so its journal is not read" for look in looks if look.said is None
         ]
         unknown = "; ".join([*unasked, *silent.values()])
-        return Observation(run_id, RunStage.UNKNOWN, None, unknown or NOT_BEGUN, is_certain=not unknown)
+        return Observation(run_id, RunState.UNKNOWN, None, unknown or NOT_BEGUN, is_certain=not unknown)
 
     def cancel(self, run_id: str) -> Observation:
         """Stop a run on its host, and all of its unit's control group; nothing starts it later.

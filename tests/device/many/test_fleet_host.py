@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from openpts.ownership import new_run_id
+from openpts.record.manifest import RunState
 from openpts.vocabulary.run_request import RunRequest
 from openpts_many.fleet.configuration import read_fleet
 from openpts_many.fleet.host_journal import HostJournal, Note
 from openpts_many.fleet.host_side import HostSide
-from openpts_many.fleet.port import Observation, RunStage
+from openpts_many.fleet.port import Observation
 from tests.device.openpts_process import Ended, openpts, start_openpts
 from tests.support.processes import until
 
@@ -95,7 +96,7 @@ def test_a_run_that_is_complete_is_not_started_again(host: Host) -> None:
     assert attempts(host, run_id) == 1
     found = host.observe(run_id)
     assert (found.stage, found.job, found.folder) == (
-        RunStage.COMPLETE,
+        RunState.COMPLETE,
         "7",
         str(host.journal.folder_of(run_id)),
     )
@@ -109,7 +110,7 @@ def test_the_folder_is_the_runs_whatever_the_request_says(host: Host) -> None:
     run_id = new_run_id()
     words = ("--out", str(host.folder / "elsewhere"), "--run-id", new_run_id())
     assert host.start(run_id, *SHORT, *words).exit_code == 0
-    assert host.observe(run_id).stage is RunStage.COMPLETE
+    assert host.observe(run_id).stage is RunState.COMPLETE
     assert host.journal.claim_of(run_id).exists()
     assert not (host.folder / "elsewhere").exists()
 
@@ -130,7 +131,7 @@ def test_a_second_start_waits_for_the_first_and_says_how_it_ended(host: Host) ->
     second = start_openpts(*host.words(run_id, *LONG), cwd=host.folder)
     until(lambda: waits_for(second, host.journal.lock_of(run_id)))
     assert second.poll() is None
-    assert host.observe(run_id).stage is RunStage.RUNNING
+    assert host.observe(run_id).stage is RunState.RUNNING
     os.kill(first.pid, signal.SIGTERM)
     assert end(first)[0] == 130
     code, said = end(second)
@@ -157,13 +158,13 @@ def test_a_killed_run_stays_interrupted_until_it_is_resumed(host: Host) -> None:
     process.kill()
     end(process)
     found = host.observe(run_id)
-    assert (found.stage, found.reason) == (RunStage.INTERRUPTED, "its process was killed")
+    assert (found.stage, found.reason) == (RunState.INTERRUPTED, "its process was killed")
     again = host.start(run_id, *SHORT)
     assert again.exit_code == 15
     assert attempts(host, run_id) == 1
     resumed = host.start(run_id, *SHORT, again=True)
     assert resumed.exit_code == 0, resumed.stderr
-    assert host.observe(run_id).stage is RunStage.COMPLETE
+    assert host.observe(run_id).stage is RunState.COMPLETE
     assert attempts(host, run_id) == 2
     assert len(host.journal.claim_of(run_id).read_text().splitlines()) == 2
 
@@ -178,12 +179,12 @@ def test_what_was_put_in_the_way_since_is_lost_only_to_a_word_of_its_own(host: H
     assert refused.exit_code == 4
     assert (host.folder / "scratch").read_bytes().startswith(b"thesis")
     found = host.observe(run_id)
-    assert found.stage is RunStage.INTERRUPTED
+    assert found.stage is RunState.INTERRUPTED
     assert found.reason.startswith("can't go on: refused [file-data]: ")
     assert found.reason.endswith("to overwrite it add --overwrite-file")
     resumed = host.start(run_id, *words, again=True, resume_words=("--overwrite-file",))
     assert resumed.exit_code == 0, resumed.stderr
-    assert (host.observe(run_id).stage, attempts(host, run_id)) == (RunStage.COMPLETE, 3)
+    assert (host.observe(run_id).stage, attempts(host, run_id)) == (RunState.COMPLETE, 3)
     assert len(host.journal.claim_of(run_id).read_text().splitlines()) == 2
 
 
@@ -202,9 +203,9 @@ def test_a_cancelled_run_ends_and_never_begins(host: Host) -> None:
     run_id, never = new_run_id(), new_run_id()
     process = host.begin(run_id, *LONG)
     found = host.side.stop(run_id)
-    assert (found.stage, host.journal.is_alive(run_id)) == (RunStage.CANCELLED, False)
+    assert (found.stage, host.journal.is_alive(run_id)) == (RunState.CANCELLED, False)
     assert end(process)[0] == 130
-    assert host.side.stop(never).stage is RunStage.CANCELLED
+    assert host.side.stop(never).stage is RunState.CANCELLED
     ended = host.start(never, *SHORT)
     assert ended.exit_code == 15
     assert not host.journal.folder_of(never).exists()
@@ -217,7 +218,7 @@ def test_who_ignores_a_request_to_end_is_killed(host: Host, monkeypatch) -> None
     run_id = new_run_id()
     process = host.begin(run_id, *LONG)
     os.kill(process.pid, signal.SIGSTOP)
-    assert host.side.stop(run_id).stage is RunStage.CANCELLED
+    assert host.side.stop(run_id).stage is RunState.CANCELLED
     assert end(process)[0] == -signal.SIGKILL
 
 
@@ -238,7 +239,7 @@ def test_what_is_refused_has_its_reason_in_the_journal(
     ended = host.start(run_id, *test, **values)
     assert ended.exit_code in {2, 4}
     found = host.observe(run_id)
-    assert found.stage is RunStage.FAILED
+    assert found.stage is RunState.FAILED
     assert found.reason.startswith(said), found.reason
     assert host.start(run_id, *SHORT).exit_code == 15, "a refusal is final"
 

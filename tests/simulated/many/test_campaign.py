@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from openpts.errors import RecordError
+from openpts.record.batch import INDEX_NAME, read_batch
 from openpts.record.manifest import RunState
 from openpts.record.reader import has_begun, read_manifest
 from openpts.record.writer import DATABASE_NAME
-from openpts_many.campaign.journal import JOURNAL_NAME, read_state
 from tests.device.openpts_process import openpts
 from tests.support.openpts_command import COMMAND
 
@@ -62,12 +62,21 @@ def killed_in_the_first_run(file: Path) -> None:
         os.kill(process.pid, signal.SIGKILL)
 
 
-@pytest.mark.parametrize("interrupted", ["resume", pytest.param("repeat", marks=pytest.mark.slow)])
-def test_a_campaign_that_is_killed_goes_on_and_makes_each_run_once(tmp_path: Path, interrupted: str) -> None:
+@pytest.mark.parametrize(
+    ("interrupted", "goes_on"),
+    [
+        ("resume", ("campaign", "resume", "lot-7.toml")),
+        pytest.param("repeat", ("campaign", "resume", "lot-7.toml"), marks=pytest.mark.slow),
+        ("repeat", ("resume", "lot-7")),
+    ],
+)
+def test_a_campaign_that_is_killed_goes_on_and_makes_each_run_once(
+    tmp_path: Path, interrupted: str, goes_on: tuple[str, ...]
+) -> None:
     file, folder = tmp_path / "lot-7.toml", tmp_path / "lot-7"
     file.write_text(PLAN.format(interrupted=interrupted))
     killed_in_the_first_run(file)
-    planned = (folder / JOURNAL_NAME).read_bytes().partition(b"\n")[0]
+    planned = read_batch(folder).entries
     changed = file.read_text()
     file.write_text(changed.replace("repetitions = 2", "repetitions = 3"))
     refused = openpts("campaign", "run", str(file), cwd=tmp_path)
@@ -75,19 +84,19 @@ def test_a_campaign_that_is_killed_goes_on_and_makes_each_run_once(tmp_path: Pat
     assert "lot-7.toml:2:1: repetitions is 3; when the campaign began it was 2" in refused.stderr
     file.write_text(changed)
 
-    ended = openpts("campaign", "resume", str(file), "--no-report", cwd=tmp_path, timeout_s=300)
+    ended = openpts(*goes_on, "--no-report", cwd=tmp_path, timeout_s=300)
     assert ended.exit_code == 0, ended.stderr
-    assert (folder / JOURNAL_NAME).read_bytes().startswith(planned + b"\n")
+    requests = [entry.request for entry in read_batch(folder).entries]
+    if interrupted == "resume":
+        assert requests == [entry.request for entry in planned]
     manifests = [read_manifest(path.parent) for path in folder.glob(f"*/{DATABASE_NAME}")]
     complete = [one for one in manifests if one.state is RunState.COMPLETE]
-    wanted = [
-        (request.labels["slot"], request.labels["repetition"]) for request in read_state(folder).requests
-    ]
+    wanted = [(request.labels["slot"], request.labels["repetition"]) for request in requests]
     made = [(one.people.labels["slot"], one.people.labels["repetition"]) for one in complete]
     assert sorted(made) == sorted(wanted)
     assert len(set(made)) == RUNS
-    if interrupted == "resume":
-        assert len(manifests) == RUNS
+    assert (len(manifests) == RUNS) is (interrupted == "resume")
+    assert (folder / INDEX_NAME).read_text().count("repetition 2") == 2
     before = {path: path.stat().st_mtime_ns for path in folder.glob(f"*/{DATABASE_NAME}")}
     assert openpts("campaign", "run", str(file), "--no-report", cwd=tmp_path).exit_code == 0
     assert {path: path.stat().st_mtime_ns for path in folder.glob(f"*/{DATABASE_NAME}")} == before

@@ -1,4 +1,4 @@
-"""What a batch that is resumed and a campaign that goes on take up again: both read the records alike."""
+"""What a batch that is resumed takes up again, and folders of earlier versions."""
 
 from pathlib import Path
 
@@ -15,8 +15,6 @@ from openpts.record.manifest import RunState
 from openpts.record.writer import DATABASE_NAME
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.run_request import RunRequest
-from openpts_many.campaign.campaign_file import Campaign, CampaignDrive, CampaignTest
-from openpts_many.campaign.on_this_host import runner_here
 from tests.support.synthetic_run import Synthetic, write_synthetic_run
 
 NOTHING_AGREED = {
@@ -40,13 +38,6 @@ def batch_with(folder: Path, noted: RunState, recorded: RunState | None) -> Batc
     folder.mkdir(exist_ok=True)
     write_batch(folder, batch)
     return batch
-
-
-def of_campaign(folder: Path) -> BatchEntry:
-    drives, tests = (CampaignDrive(target=str(REQUEST.target)),), (CampaignTest(test="iops"),)
-    runner_here(folder, Campaign(drives=drives, tests=tests), [REQUEST], None)
-    (entry,) = read_batch(folder).entries
-    return entry
 
 
 def of_batch(folder: Path, monkeypatch: pytest.MonkeyPatch) -> BatchEntry:
@@ -83,12 +74,8 @@ def test_what_is_done_and_what_is_left(
     recorded: RunState | None,
     left: RunState,
 ) -> None:
-    before = batch_with(tmp_path / "batch", noted, recorded)
-    batch = of_batch(tmp_path / "batch", monkeypatch)
-    write_batch(tmp_path / "batch", before)
-    campaign = of_campaign(tmp_path / "batch")
-    assert (batch.state, campaign.state) == (left, left)
-    assert (batch.reason, batch.exit_code) == (campaign.reason, campaign.exit_code)
+    batch_with(tmp_path / "batch", noted, recorded)
+    assert of_batch(tmp_path / "batch", monkeypatch).state is left
 
 
 def test_what_is_agreed_to_now_is_handed_to_the_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,7 +125,6 @@ def test_a_damaged_record_of_a_run_that_has_failed_holds_up_no_other(
     batch = batch_with(tmp_path / "batch", RunState.FAILED, RunState.FAILED)
     (tmp_path / "batch" / batch.entries[0].folder / DATABASE_NAME).write_bytes(b"x" * 4096)
     assert of_batch(tmp_path / "batch", monkeypatch).state is RunState.FAILED
-    assert of_campaign(tmp_path / "batch").state is RunState.FAILED
 
 
 def test_a_batch_whose_run_had_failed_when_it_was_killed_says_how_that_goes_on(tmp_path: Path) -> None:

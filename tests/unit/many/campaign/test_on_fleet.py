@@ -2,20 +2,26 @@
 
 import random
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import msgspec
 import pytest
+from click.testing import CliRunner
+from msgspec.structs import replace as replaced
 
-from openpts.errors import FleetError
+from openpts.cli.main import cli
+from openpts.errors import FleetError, RecordError, RefusedError
+from openpts.record.batch import BATCH_NAME, INDEX_NAME
+from openpts.record.manifest import RunState
 from openpts.vocabulary.run_request import RunRequest
+from openpts_many.campaign.begun import begin, read_begun
 from openpts_many.campaign.campaign_file import Campaign, CampaignDrive, CampaignTest, OnInterruption
 from openpts_many.campaign.expansion import requests_of
-from openpts_many.campaign.journal import begin, read_state
 from openpts_many.campaign.on_fleet import OnFleet
 from openpts_many.campaign.status import status_of
-from openpts_many.fleet.port import NOT_BEGUN, Backend, HostState, Observation, RunStage
+from openpts_many.fleet.port import NOT_BEGUN, Backend, HostState, Observation
 
 
 class WatcherDiedError(Exception):
@@ -50,13 +56,13 @@ class Hosts:
         self._answer()
         run_id, known = request.run_id, self.known.get(request.run_id)
         if known is None and self.draw.random() < self.lost:
-            return Observation(run_id, RunStage.QUEUED, None, is_certain=False)
-        if known is None or (again and known.stage is RunStage.INTERRUPTED):
+            return Observation(run_id, RunState.QUEUED, None, is_certain=False)
+        if known is None or (again and known.stage is RunState.INTERRUPTED):
             (self.begun if known is None else self.resumed)[run_id] += 1
             self.places[run_id] = request.host, request.slot
-            busy = [self.places[one] for one, seen in self.known.items() if seen.stage is RunStage.RUNNING]
+            busy = [self.places[one] for one, seen in self.known.items() if seen.stage is RunState.RUNNING]
             assert self.places[run_id] not in busy, "two runs at once in a slot"
-            self.known[run_id] = Observation(run_id, RunStage.RUNNING, request.host, request=request)
+            self.known[run_id] = Observation(run_id, RunState.RUNNING, request.host, request=request)
             self.left[run_id] = 3
         self._answer()
         return self.known[run_id]
@@ -64,16 +70,16 @@ class Hosts:
     def observe(self, run_id: str, *, ask_host: bool = False) -> Observation:
         self._answer()
         found = self.known.get(run_id)
-        return Observation(run_id, RunStage.UNKNOWN, None, NOT_BEGUN) if found is None else found
+        return Observation(run_id, RunState.UNKNOWN, None, NOT_BEGUN) if found is None else found
 
     def _passed(self, run_id: str) -> None:
         found = self.known[run_id]
-        if found.stage is RunStage.RUNNING:
+        if found.stage is RunState.RUNNING:
             self.left[run_id] -= 1
             if self.draw.random() < self.cut_off:
-                found = replace(found, stage=RunStage.INTERRUPTED, reason="the host was restarted")
+                found = replace(found, stage=RunState.INTERRUPTED, reason="the host was restarted")
             elif not self.left[run_id]:
-                found = replace(found, stage=RunStage.COMPLETE, folder="/runs")
+                found = replace(found, stage=RunState.COMPLETE, folder="/runs")
             self.known[run_id] = found
 
     def cancel(self, run_id: str) -> Observation:
@@ -85,7 +91,7 @@ class Hosts:
             self._passed(run_id)
         found = [run for run in self.known.values() if run.host in hosts]
         if self.draw.random() < self.unsure:
-            return [replace(run, stage=RunStage.FAILED, is_certain=False) for run in found]
+            return [replace(run, stage=RunState.FAILED, is_certain=False) for run in found]
         return found
 
     def hosts(self) -> Sequence[HostState]:
@@ -105,21 +111,26 @@ def planned(interrupted: OnInterruption = OnInterruption.RESUME) -> Campaign:
     )
 
 
+def went_on(folder: Path, hosts: Backend, pause: Callable[[float], object] = lambda _: None) -> None:
+    OnFleet(folder=folder, batch=read_begun(folder), backend=hosts, pause=pause).run()
+
+
 def carried_out(folder: Path, hosts: Backend, die: float = 0.0, seed: int = 0) -> None:
     """As often as it takes: the watcher dies between two looks."""
-    draw = random.Random(seed)
+    draw, left = random.Random(seed), list[bytes]()
 
     def pause(_: float) -> None:
         if draw.random() < die:
+            left.append((folder / BATCH_NAME).read_bytes())
             raise WatcherDiedError
 
     for _ in range(200):
-        state = read_state(folder)
         try:
-            OnFleet(folder, state, hosts, lambda *_: None, pause).run()
+            went_on(folder, hosts, pause)
         except WatcherDiedError:
+            (folder / BATCH_NAME).write_bytes(left[-1])
             continue
-        if {one.state for one in status_of(folder, read_state(folder)).runs} == {RunStage.COMPLETE}:
+        if {one.state for one in status_of(folder, read_begun(folder)).runs} == {RunState.COMPLETE}:
             return
     pytest.fail("it does not come to its end")
 
@@ -140,14 +151,14 @@ def test_an_interrupted_run_waits_for_the_next_call_and_is_resumed(tmp_path: Pat
     hosts, campaign = Hosts(cut_off=0.2), planned()
     requests = requests_of(campaign)
     begin(tmp_path, campaign, requests)
-    OnFleet(tmp_path, read_state(tmp_path), hosts, lambda *_: None, lambda _: None).run()
-    states = Counter(one.state for one in status_of(tmp_path, read_state(tmp_path)).runs)
-    assert set(states) == {RunStage.COMPLETE, RunStage.INTERRUPTED}
+    went_on(tmp_path, hosts)
+    states = Counter(one.state for one in status_of(tmp_path, read_begun(tmp_path)).runs)
+    assert set(states) == {RunState.COMPLETE, RunState.INTERRUPTED}
     assert not hosts.resumed
     hosts.cut_off = 0.0
     carried_out(tmp_path, hosts)
     assert hosts.begun == Counter({request.run_id: 1 for request in requests})
-    assert sum(hosts.resumed.values()) == states[RunStage.INTERRUPTED]
+    assert sum(hosts.resumed.values()) == states[RunState.INTERRUPTED]
 
 
 def test_where_the_file_says_so_an_interrupted_run_is_made_again_as_another_one(tmp_path: Path) -> None:
@@ -157,12 +168,12 @@ def test_where_the_file_says_so_an_interrupted_run_is_made_again_as_another_one(
     carried_out(tmp_path, hosts, die=0.3)
     assert not hosts.resumed
     assert set(hosts.begun.values()) == {1}
-    cut = [seen for seen in hosts.known.values() if seen.stage is RunStage.INTERRUPTED]
+    cut = [seen for seen in hosts.known.values() if seen.stage is RunState.INTERRUPTED]
     assert cut
     assert len(hosts.begun) == len(requests) + len(cut)
-    now = read_state(tmp_path).requests
+    now = [entry.request for entry in read_begun(tmp_path).entries]
     assert [request.test_words for request in now] == [request.test_words for request in requests]
-    assert all(hosts.known[request.run_id].stage is RunStage.COMPLETE for request in now)
+    assert all(hosts.known[request.run_id].stage is RunState.COMPLETE for request in now)
 
 
 def test_a_run_that_its_host_refused_is_tried_again_by_the_next_call_and_a_failed_one_is_not(
@@ -171,16 +182,33 @@ def test_a_run_that_its_host_refused_is_tried_again_by_the_next_call_and_a_faile
     hosts, campaign = Hosts(), planned()
     refused, failed, *others = requests_of(campaign)
     begin(tmp_path, campaign, (refused, failed, *others))
-    hosts.known[refused.run_id] = Observation(refused.run_id, RunStage.FAILED, "h0", "slot b0 of h0 is empty")
+    hosts.known[refused.run_id] = Observation(refused.run_id, RunState.FAILED, "h0", "slot b0 of h0 is empty")
     hosts.known[failed.run_id] = Observation(
-        failed.run_id, RunStage.FAILED, "h0", "I/O error", folder="/runs"
+        failed.run_id, RunState.FAILED, "h0", "I/O error", folder="/runs"
     )
-    OnFleet(tmp_path, read_state(tmp_path), hosts, lambda *_: None, lambda _: None).run()
+    went_on(tmp_path, hosts)
     assert set(hosts.begun) == {request.run_id for request in others}
-    OnFleet(tmp_path, read_state(tmp_path), hosts, lambda *_: None, lambda _: None).run()
-    states = [one.state for one in status_of(tmp_path, read_state(tmp_path)).runs]
-    assert states == [RunStage.COMPLETE, RunStage.FAILED, *[RunStage.COMPLETE] * len(others)]
+    went_on(tmp_path, hosts)
+    states = [one.state for one in status_of(tmp_path, read_begun(tmp_path)).runs]
+    assert states == [RunState.COMPLETE, RunState.FAILED, *[RunState.COMPLETE] * len(others)]
     assert len(hosts.begun) == len(others) + 1
+
+
+def test_openpts_resume_goes_on_when_each_serial_number_is_confirmed_once_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hosts, campaign, fleet_file = Hosts(), planned(), ["--fleet", str(tmp_path / "fleet.toml")]
+    begin(tmp_path, campaign, requests_of(campaign))
+    monkeypatch.setattr("openpts_many.cli.campaign.backend_of", lambda _: hosts)
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    some = [f"--confirm-serial=S{number}" for number in range(3)]
+    refused = CliRunner().invoke(cli, ["resume", str(tmp_path), *fleet_file, *some])
+    assert isinstance(refused.exception, RefusedError)
+    assert not hosts.begun
+    assert str(refused.exception).endswith("agree with --confirm-serial S3")
+    ended = CliRunner().invoke(cli, ["resume", str(tmp_path), *fleet_file, *some, "--confirm-serial=S3"])
+    assert (ended.exit_code, sum(hosts.begun.values())) == (0, 16), ended.output
+    assert "16 runs: 16 complete" in (tmp_path / INDEX_NAME).read_text()
 
 
 def test_pauses_grow_while_nothing_happens(tmp_path: Path) -> None:
@@ -192,15 +220,54 @@ def test_pauses_grow_while_nothing_happens(tmp_path: Path) -> None:
         if len(pauses) == 2:
             hosts.left = dict.fromkeys(hosts.left, 8)
 
-    OnFleet(tmp_path, read_state(tmp_path), hosts, lambda *_: None, pause).run()
+    went_on(tmp_path, hosts, pause)
     assert pauses == [1, 2, 4, 8, 16, 32, 60, 60, 60]
 
 
-def test_a_line_that_was_cut_off_is_written_over(tmp_path: Path) -> None:
-    hosts, campaign = Hosts(), planned()
+def test_a_run_that_batch_json_can_t_name_is_not_submitted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hosts, campaign, written = Hosts(), planned(), []
     begin(tmp_path, campaign, requests_of(campaign))
-    journal = tmp_path / "campaign.jsonl"
-    with journal.open("ab") as file:
-        file.write(b'{"kind":"seen","at":"2026')
+
+    def full(*_: object) -> None:
+        written.append(1)
+        if len(written) > 1:
+            raise RecordError("no space left")
+
+    monkeypatch.setattr("openpts.batch.executor.write_batch", full)
+    with pytest.raises(RecordError, match="no space left"):
+        went_on(tmp_path, hosts)
+    assert not hosts.begun
+
+
+def line(kind: str, **fields: object) -> bytes:
+    return msgspec.json.encode({"kind": kind, "at": "2026-11-20T10:00:00+00:00", **fields}) + b"\n"
+
+
+def test_a_campaign_of_an_earlier_version_goes_on(tmp_path: Path) -> None:
+    """As it wrote campaign.jsonl: a plan, a run that gave way to another, runs seen, a line cut off."""
+    hosts, campaign = Hosts(), planned()
+    first, second, *others = requests_of(campaign)
+    again = replaced(first, run_id="019aa0c1-7d52-7c43-9d1e-0e5c8b3f2a10")
+    seen = [
+        Observation(first.run_id, RunState.INTERRUPTED, "h0", "was cut off", folder="/runs"),
+        Observation(again.run_id, RunState.COMPLETE, "h0", folder="/runs"),
+        Observation(second.run_id, RunState.UNKNOWN, "h0", "is being submitted", is_certain=False),
+    ]
+    plan = {"format": "openpts-campaign", "version": "1.0", "campaign": campaign}
+    lines = [
+        line("planned", **plan, requests=(first, second, *others)),
+        line("seen", observation=seen[0]),
+        line("replaced", run_id=first.run_id, by=again),
+        *(line("seen", observation=one) for one in seen[1:]),
+        b'{"kind":"seen","at":"2026',
+    ]
+    (tmp_path / "campaign.jsonl").write_bytes(b"".join(lines))
+    found = status_of(tmp_path, read_begun(tmp_path))
+    wanted = [RunState.COMPLETE, RunState.UNKNOWN, *[RunState.WAITING] * len(others)]
+    assert [one.state for one in found.runs] == wanted
     carried_out(tmp_path, hosts)
-    assert len(hosts.begun) == 16
+    assert set(hosts.begun) == {one.run_id for one in (second, *others)}
+    ids = [entry.request.run_id for entry in read_begun(tmp_path).entries]
+    assert ids == [again.run_id, second.run_id, *(one.run_id for one in others)]

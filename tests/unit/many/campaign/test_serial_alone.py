@@ -5,13 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from openpts.batch.side_by_side import SideBySide
 from openpts.config_files.written_file import WrittenFileError
 from openpts.record.manifest import RunState
 from openpts.system_files import SystemRoots
+from openpts_many.campaign.begun import new_campaign
 from openpts_many.campaign.campaign_file import Campaign, CampaignDrive, read_campaign
 from openpts_many.campaign.expansion import requests_of
 from openpts_many.campaign.on_fleet import in_their_slots
-from openpts_many.campaign.on_this_host import runner_here
 from openpts_many.fleet.port import HostState
 from tests.data.system_trees import server
 
@@ -27,9 +28,8 @@ def written(folder: Path, *drives: str) -> tuple[Path, Campaign]:
 def test_on_this_host_it_is_the_drive_wherever_it_is(tmp_path: Path, server: SystemRoots) -> None:
     _, campaign = written(tmp_path, 'serial = "HLJ00101"', 'serial = "HLJ0010"')
     assert [drive.name for drive in campaign.drives] == ["HLJ00101", "HLJ0010"]
-    (tmp_path / "lot-7").mkdir()
-    runner = runner_here(tmp_path / "lot-7", campaign, requests_of(campaign), None)
-    runner.roots = server
+    batch = new_campaign(campaign, requests_of(campaign))
+    runner = SideBySide(folder=tmp_path / "lot-7", batch=batch, roots=server)
     runner.locate(measured=False)
     there, gone = runner.batch.entries
     assert (there.state, there.folder) == (RunState.WAITING, "1-HLJ00101")

@@ -9,9 +9,10 @@ import pytest
 from click.testing import CliRunner
 
 from openpts.errors import FleetError, UsageError
+from openpts.record.manifest import RunState
 from openpts.vocabulary.run_request import RunRequest
 from openpts_many.cli.fleet import fleet
-from openpts_many.fleet.port import Observation, RunStage
+from openpts_many.fleet.port import Observation
 
 RUN = "019aa0c1-7d52-7c43-9d1e-0e5c8b3f2a10"
 REQUEST = RunRequest(
@@ -31,12 +32,12 @@ NAMESPACES = ("--confirm-namespace=/dev/nvme0n2", "--confirm-namespace=/dev/nvme
 class Backend:
     """Has one run that was interrupted; ``then`` is how it is found when it was submitted again."""
 
-    def __init__(self, then: RunStage = RunStage.RUNNING, reason: str = "") -> None:
+    def __init__(self, then: RunState = RunState.RUNNING, reason: str = "") -> None:
         self.then, self.reason = then, reason
         self.words: Sequence[str] | None = None
 
     def observe(self, run_id: str) -> Observation:
-        return Observation(run_id, RunStage.INTERRUPTED, "h1", "its process was killed", request=REQUEST)
+        return Observation(run_id, RunState.INTERRUPTED, "h1", "its process was killed", request=REQUEST)
 
     def submit(self, request: RunRequest, *, again: bool, resume_words: Sequence[str]) -> Observation:
         assert (request, again) == (REQUEST, True)
@@ -86,7 +87,7 @@ def test_a_run_that_its_host_refuses_to_go_on_with_is_an_error(monkeypatch: pyte
     """It names what the operator has not typed now, as just that may be out of date."""
     refusal = "can't go on: refused [confirmation]: --confirm-device-path /dev/nvme0n1 does not match"
     words = ("--confirm-namespace", "/dev/nvme1n2", "--json")
-    done = resume(monkeypatch, Backend(RunStage.INTERRUPTED, refusal), *words)
+    done = resume(monkeypatch, Backend(RunState.INTERRUPTED, refusal), *words)
     assert isinstance(done.exception, FleetError)
     handed_on = "; it was submitted with --confirm-device-path=/dev/nvme0n1"
     assert str(done.exception) == f"run {RUN} is interrupted: {refusal}{handed_on}"

@@ -8,22 +8,23 @@ from unittest.mock import patch
 import pytest
 
 from openpts.errors import FleetError
+from openpts.record.manifest import RunState
 from openpts.vocabulary.run_request import RunRequest
 from openpts_many.cli import fleet_fetch
 from openpts_many.cli.fleet_fetch import fetched
 from openpts_many.fleet.configuration import Fleet, parse_fleet
 from openpts_many.fleet.fetch import MARK, in_the_way
-from openpts_many.fleet.port import HostState, Observation, RunStage
+from openpts_many.fleet.port import HostState, Observation
 
-DONE = Observation("a", RunStage.COMPLETE, "h1", folder="/runs/a")
-OTHER = Observation("b", RunStage.RUNNING, "h1", folder="/runs/b")
-ELSEWHERE = Observation("c", RunStage.RUNNING, "h2", folder="/runs/c")
+DONE = Observation("a", RunState.COMPLETE, "h1", folder="/runs/a")
+OTHER = Observation("b", RunState.RUNNING, "h1", folder="/runs/b")
+ELSEWHERE = Observation("c", RunState.RUNNING, "h2", folder="/runs/c")
 
 
 def test_a_run_that_has_ended_on_an_idle_host_can_be_fetched() -> None:
     assert in_the_way([DONE], ["a"]) == ()
     assert in_the_way([DONE, ELSEWHERE], ["a"]) == ()
-    cut = Observation("a", RunStage.INTERRUPTED, "h1", folder="/runs/a")
+    cut = Observation("a", RunState.INTERRUPTED, "h1", folder="/runs/a")
     assert in_the_way([cut], ["a"]) == ()
 
 
@@ -32,7 +33,7 @@ def test_nothing_is_taken_from_a_host_that_measures() -> None:
         "host h1, with run a, measures for b, which a transfer would disturb",
     )
     assert in_the_way([DONE, OTHER, ELSEWHERE], ["a", "c"])[1:] == ("run c is running",)
-    spared = Observation("d", RunStage.UNKNOWN, None, "h2 measures, so its journal is not read")
+    spared = Observation("d", RunState.UNKNOWN, None, "h2 measures, so its journal is not read")
     assert in_the_way([spared, ELSEWHERE], ["d"]) == (
         "where run d stands is unknown: h2 measures, so its journal is not read",
     )
@@ -41,9 +42,9 @@ def test_nothing_is_taken_from_a_host_that_measures() -> None:
 @pytest.mark.parametrize(
     ("seen", "reason"),
     [
-        (Observation("a", RunStage.UNKNOWN, None, "no host has begun it"), "no host has begun it"),
-        (Observation("a", RunStage.CANCELLED, "h1", "before it had begun"), "before it had begun"),
-        (Observation("a", RunStage.FAILED, "h1"), "it is failed"),
+        (Observation("a", RunState.UNKNOWN, None, "no host has begun it"), "no host has begun it"),
+        (Observation("a", RunState.CANCELLED, "h1", "before it had begun"), "before it had begun"),
+        (Observation("a", RunState.FAILED, "h1"), "it is failed"),
     ],
 )
 def test_what_has_no_folder_is_refused_at_once(seen: Observation, reason: str) -> None:
@@ -64,7 +65,7 @@ class Reported:
         raise NotImplementedError
 
     def observe(self, run_id: str, *, ask_host: bool = False) -> Observation:
-        return Observation(run_id, RunStage.UNKNOWN, None, "no host has begun it")
+        return Observation(run_id, RunState.UNKNOWN, None, "no host has begun it")
 
     def cancel(self, run_id: str) -> Observation:
         raise NotImplementedError

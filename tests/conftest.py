@@ -63,6 +63,8 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--package") == "core":
+        items[:] = [item for item in items if not item.get_closest_marker("with_plugins")]
     if config.getoption("--sample"):
         chosen = sample_of(items)
         config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in chosen])

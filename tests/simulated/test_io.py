@@ -109,6 +109,7 @@ def test_a_test_refuses_it_too_and_leaves_no_folder(tmp_path: Path, words: tuple
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.with_plugins
 def test_fio_has_nothing_to_compare_with(tmp_path: Path) -> None:
     ended = openpts("crosscheck", "sim:enterprise-tlc", cwd=tmp_path)
     assert ended.exit_code == 2

@@ -41,6 +41,7 @@ def limits_file(place: Path, *lines: str, head: str = ALLOW) -> Path:
     return path
 
 
+@pytest.mark.with_plugins
 @pytest.mark.parametrize(
     ("limits", "error"),
     [
@@ -119,6 +120,7 @@ def killed(module: object, folder: Path, kept: Path, at: Callable[[Event], bool]
         yield
 
 
+@pytest.mark.with_plugins
 @pytest.mark.parametrize(
     ("lines", "more", "error"),
     [

@@ -69,6 +69,7 @@ def test_every_test_has_a_folder_with_its_own_purge(tmp_path: Path) -> None:
     assert "SIMULATED" in page
 
 
+@pytest.mark.with_plugins
 def test_only_the_tests_that_were_asked_for_run_in_the_order_of_their_names(tmp_path: Path) -> None:
     target = f"sim:{write_oracle(tmp_path, FAST)}"
     found = suite(tmp_path / "suite", target, "--tests", "sustained, XSR iops,xsr")
@@ -79,6 +80,7 @@ def test_only_the_tests_that_were_asked_for_run_in_the_order_of_their_names(tmp_
     assert "PTS section 7" in page
 
 
+@pytest.mark.with_plugins
 def test_a_name_of_no_test_is_refused_with_the_near_one(tmp_path: Path) -> None:
     ended = CliRunner().invoke(run_all, ["sim:theory", "--tests", "iops,sustaned"])
     assert ended.exit_code == 2
@@ -158,6 +160,7 @@ def test_a_target_too_small_for_the_last_test_is_refused_before_the_first(tmp_pa
     assert not (tmp_path / "suite").exists()
 
 
+@pytest.mark.with_plugins
 def test_steps_too_short_for_a_drive_s_scale_in_the_last_test_are_refused_before_the_first(
     tmp_path: Path,
 ) -> None:
@@ -190,6 +193,7 @@ def test_an_io_that_fails_ends_its_test_and_not_the_suite(tmp_path: Path) -> Non
     assert "write of 131072 B at byte" in (folder / "index.html").read_text()
 
 
+@pytest.mark.with_plugins
 def test_a_drive_that_loses_data_in_power_cuts_fails_that_test_and_not_the_suite(tmp_path: Path) -> None:
     plan, folder = tmp_path / "plan.toml", tmp_path / "suite"
     target = "sim:client-qlc?capacity=24GB&faults=lost-flush:0.01"

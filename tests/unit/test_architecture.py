@@ -120,6 +120,7 @@ def test_every_test_script_has_the_headings_of_its_manual_page() -> None:
         assert headings[1:] == ["Purpose", *source, "Steps", "Pass rule", "Reported"]
 
 
+@pytest.mark.with_plugins
 def test_what_names_all_tests_loads_none_of_their_parts() -> None:
     """A plan needs no plots: parts are loaded when they are first asked for."""
     program = (
@@ -183,6 +184,7 @@ def test_only_the_registry_names_tests_other_than_its_own() -> None:
     assert found == []
 
 
+@pytest.mark.with_plugins
 @pytest.mark.parametrize(
     "source",
     [

@@ -77,6 +77,27 @@ def test_its_runs_are_compared_gated_and_shown_as_a_population(environment: Path
     assert "Read Latency by Block Size: all values of 2 drives" in population.stdout, population.stderr
 
 
+def test_its_test_goes_wherever_a_test_of_openpts_does(environment: Path) -> None:
+    plan = 'tests = ["tp", "blocksizes"]\n[blocksizes]\nblock_sizes = ["4KiB", "64KiB"]\n'
+    (environment / "both.toml").write_text(plan)
+    drive = "sim:mlc?capacity=2GB"
+    suite = ("run", "all", drive, "--quick", "--plan", "both.toml", "--out", "suite")
+    assert (ended := ask(environment, *suite)).returncode == 0, ended.stderr
+    sections = json.loads((environment / "suite" / "report.json").read_text())["sections"]
+    assert [section["test"] for section in sections][-1] == "blocksizes"
+    written = json.loads(ask(environment, "report", "suite", "--json").stdout)
+    assert "16_kib.mean" not in json.dumps(written)
+    rehearsal = ask(environment, "rehearse", "blocksizes", "--preset", "mlc", "--quick", "--out", "rehearsed")
+    assert rehearsal.returncode == 0, rehearsal.stderr
+    sweep = ("sweep", "blocksizes", drive, "--vary", "block-sizes=4KiB,8KiB", "--quick", "--out", "swept")
+    assert (ended := ask(environment, *sweep)).returncode == 0, ended.stderr
+    tests = '[[tests]]\ntest = "blocksizes"\noptions = ["--quick"]\n'
+    campaign = f'title = "Both"\n[[drives]]\ntarget = "{drive}"\n{tests}'
+    (environment / "campaign.toml").write_text(campaign)
+    ended = ask(environment, "campaign", "run", "campaign.toml", "--no-report")
+    assert ended.returncode == 0, ended.stderr
+
+
 def test_its_exporter_writes(environment: Path, run: Path) -> None:
     ended = ask(environment, "export", run, "--exporter", "steps-tsv=exported")
     assert ended.returncode == 0, ended.stderr

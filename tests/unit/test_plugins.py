@@ -43,6 +43,7 @@ def failures() -> dict[str, str]:
     return {offer.name: failure for offer, failure in audit(NONE_TAKEN)}
 
 
+@pytest.mark.with_plugins
 def test_names_are_known_without_an_import(place: Path) -> None:
     installed(
         place, "acme_far", "raise SystemExit(3)", {"exporter.tsv": "acme_far:files", "gauge.x": "acme_far:g"}

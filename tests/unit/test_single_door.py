@@ -94,7 +94,6 @@ MAKES_FOLDERS = {
     "runner/close_run.py": "a run's",
     "runner/resource_check.py": "for a capture",
     "runner/shared_sample.py": "the samples of the host, below /dev",
-    "openpts_many/sweep/executors.py": "for what workers on Slurm share",
     "openpts_many/sweep/sweep.py": "where the operator wants a sweep",
 }
 MAKES_TEMPORARY_FILES = {
@@ -131,7 +130,7 @@ STARTS_PROCESSES = {
     "host/services.py": "systemd-inhibit",
     "batch/side_by_side.py": "openpts itself, for each drive of a batch",
     "plots/worker_processes.py": "copies of this process, to read runs and to draw",
-    "openpts_many/sweep/executors.py": "copies of this process, to compute points",
+    "openpts_many/sweep/processes.py": "copies of this process, to compute points",
     "runner/hooks.py": "the operator's own commands",
     "runner/power_command.py": "the operator's own command",
 }

@@ -219,7 +219,7 @@ class Plan:
         return self._given(test, known).over(self._given("common", alike))
 
     def _given(self, table: str, known: Mapping[str, Parameter]) -> Given:
-        content = getattr(self.file, table)
+        content = getattr(self.file, table, UNSET)
         if content is UNSET:
             return Given()
         folder = str(Path(self.path).parent)
@@ -262,12 +262,12 @@ def _senseless(plan: Plan) -> tuple[str, ...]:
 
     What is common can be contradictory for a test that the plan is not for: that shows if it is run.
     """
-    tables = {test for test in PROCEDURES if getattr(plan.file, test) is not UNSET}
+    tables = {test for test in PROCEDURES if getattr(plan.file, test, UNSET) is not UNSET}
     meant = tables | set(plan.settings.get("tests", ()))
     drive_class = DriveClass(plan.settings.get("drive_class", DriveClass.ENTERPRISE))
     found: dict[str, None] = {}
     for test in sound_tests():
-        if all(getattr(plan.file, table) is UNSET for table in (test.name, "common")):
+        if all(getattr(plan.file, table, UNSET) is UNSET for table in (test.name, "common")):
             continue
         given, standard = plan.given(test.name), test.standard_conditions(drive_class, 0)
         bad = _refused(given, standard)

@@ -31,7 +31,12 @@ class _Tests(Mapping[str, Procedure]):
 
     def __getitem__(self, name: str) -> Procedure:
         """Raises PluginError for a test that can't be loaded."""
-        return PTS[name] if name in PTS else _loaded(self.plugged_in[name])
+        if name in PTS:
+            return PTS[name]
+        found = _loaded(self.plugged_in[name])
+        if isinstance(found, PluginError):
+            raise found
+        return found
 
     def __iter__(self) -> Iterator[str]:
         yield from (*PTS, *self.plugged_in)
@@ -89,6 +94,10 @@ def _plugged_in(_packages: tuple[Package, ...]) -> Mapping[str, Offer]:
 
 
 @cache
-def _loaded(offer: Offer) -> Procedure:
-    test: Procedure = load(offer)
+def _loaded(offer: Offer) -> Procedure | PluginError:
+    """A failure as well is found once: an import that hangs is waited for once."""
+    try:
+        test: Procedure = load(offer)
+    except PluginError as error:
+        return error
     return test

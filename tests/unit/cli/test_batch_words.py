@@ -11,6 +11,7 @@ from openpts.cli.run import run
 from openpts.procedures.kit.procedure import Procedure
 
 
+@pytest.mark.with_plugins
 @pytest.mark.parametrize(
     ("words", "targets", "own"),
     [

@@ -82,6 +82,7 @@ def test_a_command_whose_output_is_lost_says_so() -> None:
     assert done.stderr == f"openpts: the output was lost: {os.strerror(errno.ENOSPC)}\n"
 
 
+@pytest.mark.with_plugins
 def test_a_verdict_stands_where_the_output_is_lost() -> None:
     words = [*PLAN[:3], "gate", "no-run", "--json"]
     with Path("/dev/full").open("w") as full:

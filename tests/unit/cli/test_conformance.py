@@ -97,6 +97,7 @@ def test_what_is_no_run_folder_is_refused(tmp_path: Path) -> None:
         CliRunner().invoke(conformance_command, [str(tmp_path)], catch_exceptions=False)
 
 
+@pytest.mark.with_plugins
 def test_no_count_is_made_of_a_test_beyond_the_specification() -> None:
     run = made_up_run("precon")
     everything = conformance_of(run)

@@ -105,6 +105,7 @@ def first_contact(words: tuple[str, ...]) -> Iterator[str]:
     yield as_typed(*words, "--hepl")
 
 
+@pytest.mark.with_plugins
 @pytest.mark.parametrize("top", ["openpts", *cli.list_commands(click.Context(cli))])
 def test_what_is_seen_at_80_columns(top: str, transcript: SnapshotAssertion) -> None:
     below = [words for words in TREE if (*words, "openpts")[0] == top]
@@ -174,6 +175,7 @@ def commands_of_examples() -> list[str]:
     return list(dict.fromkeys([*shown, *(example_of(" ".join(["openpts", *words])) for words in TREE)]))
 
 
+@pytest.mark.with_plugins
 @pytest.mark.parametrize("line", commands_of_examples())
 def test_examples_are_command_lines_that_click_takes(line: str) -> None:
     program, *words = shlex.split(line)
@@ -200,6 +202,7 @@ def test_the_example_of_a_test_can_be_carried_out(test: str) -> None:
     assert (code, any(word in text for word in said)) == (0, True), text
 
 
+@pytest.mark.with_plugins
 @pytest.mark.parametrize(
     ("words", "says"),
     [
@@ -306,6 +309,7 @@ def test_tables_end_where_their_words_end(words: tuple[str, ...]) -> None:
     assert [line for line in text.splitlines() if line != line.rstrip()] == []
 
 
+@pytest.mark.with_plugins
 def test_a_plan_fits_80_columns_but_for_its_assumptions() -> None:
     for test in ("iops", "cbw", "precon"):
         text, code = seen("plan", test, "--capacity", "100TB")

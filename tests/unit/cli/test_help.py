@@ -10,6 +10,7 @@ import pytest
 from tests.support.command_tree import all_commands
 
 
+@pytest.mark.with_plugins
 def test_every_command_and_every_option_says_what_it_does() -> None:
     found = dict(all_commands())
     assert {("sim", "check"), ("rehearse",), ("run", "iops")} <= set(found)
@@ -48,6 +49,7 @@ _SCRIPTS = ("openpts.procedures.pts.xsr.script", "openpts_app.app.script")
 _MAKES_REPORTS = ("openpts.report.build", "openpts.conformance.conformance", "jinja2", "typst", "vl_convert")
 
 
+@pytest.mark.with_plugins
 @pytest.mark.parametrize(
     ("command", "others"),
     [

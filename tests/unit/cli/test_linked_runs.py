@@ -20,6 +20,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return {RUN: str(linked), OTHER: str(other), OUT: str(place / "out")}
 
 
+@pytest.mark.with_plugins
 @pytest.mark.parametrize(
     "words",
     [

@@ -43,6 +43,7 @@ def test_the_hours_and_bytes_of_iops_are_those_of_the_specification() -> None:
         assert extent["tbw_share"] == pytest.approx(extent["written_bytes"] / 1e15)
 
 
+@pytest.mark.with_plugins
 def test_a_test_without_a_purge_tells_of_none_and_takes_no_method() -> None:
     text = text_of("hdd", "--capacity", "1TB")
     assert "purge       the test makes none\n" in text

@@ -215,6 +215,7 @@ def test_sizes_that_the_operator_asked_for_are_refused_on_larger_sectors(plan: s
         chosen.admit(wanted, ADVANCED)
 
 
+@pytest.mark.with_plugins
 @pytest.mark.parametrize(
     ("test", "option", "value", "size"),
     [
@@ -241,6 +242,7 @@ def test_sizes_of_the_specification_are_left_out_there(plan: str) -> None:
     named.admit(conditions("wsat", "--workloads", "composite,metadata"), ADVANCED)
 
 
+@pytest.mark.with_plugins
 @pytest.mark.proves("SOL-STAT-03")
 @pytest.mark.parametrize("test", ["benchmarks", "precon"])
 @pytest.mark.parametrize(
@@ -264,6 +266,7 @@ def test_an_even_number_of_passes_is_taken_with_a_warning(test: str, words: list
     assert bool(said.stderr) is warned
 
 
+@pytest.mark.with_plugins
 @pytest.mark.parametrize(
     ("words", "named"),
     [(("--most-passes=4",), "4 is even"), (("--passes=9", "--until-rse=5"), "begins with 9 passes")],

@@ -88,6 +88,7 @@ def test_parameters_as_json_hold_the_whole_file() -> None:
     assert shown["figures"] == 2
 
 
+@pytest.mark.with_plugins
 def test_what_makes_no_sense_is_refused(tmp_path: Path) -> None:
     assert "two forms" in refused("show", "mlc", "--toml", "--json")
     assert "there are client-qlc" in refused("show", "nothing")

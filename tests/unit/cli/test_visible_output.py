@@ -52,6 +52,7 @@ def test_what_can_be_seen_stays_as_it_is(text: str) -> None:
     assert visible(text) == text
 
 
+@pytest.mark.with_plugins
 def test_the_name_of_a_folder_reaches_no_terminal_raw(tmp_path: Path) -> None:
     (tmp_path / HOSTILE).mkdir()
     for command in ("report", "verify", "conformance", "compare"):

@@ -93,6 +93,7 @@ def test_what_a_plan_gives(tmp_path: Path, text: str, name: str) -> None:
     assert mail.placement == Zones((Zone(80, 20), Zone(20, 80)))
 
 
+@pytest.mark.with_plugins
 def test_a_shipped_trace_is_not_looked_for_beside_the_plan(tmp_path: Path) -> None:
     plan = parse_plan(b"[replay]\ntrace = 'recipe:mail'\n", str(tmp_path / "p.toml"), read_toml)
     assert plan.given("replay").values["trace"] == "recipe:mail"
@@ -322,6 +323,7 @@ def test_the_schema_refuses_what_the_reader_refuses(text: str) -> None:
     assert not validator.is_valid(tomllib.loads(text))
 
 
+@pytest.mark.with_plugins
 def test_the_schema_in_the_manual_is_current() -> None:
     current = json.dumps(plan_schema(), indent=2) + "\n"
     assert (ROOT / "docs/plan.schema.json").read_text() == current, "make docs writes it anew"
@@ -357,6 +359,7 @@ def test_the_examples_of_the_manual_are_true() -> None:
     assert parse_plan(purpose.encode(), "p", read_toml).settings["purpose"].use_case == "gaming"
 
 
+@pytest.mark.with_plugins
 def test_benchmarks_have_a_table_like_any_other_test() -> None:
     text = "class = 'client'\n[benchmarks]\nbenchmarks = ['atto']\npasses = 3\n"
     plan = parse_plan(text.encode(), "p.toml", read_toml)
@@ -369,6 +372,7 @@ def test_benchmarks_have_a_table_like_any_other_test() -> None:
         parse_plan(b"[benchmarks]\nbenchmarks = ['attto']\n", "p.toml", read_toml)
 
 
+@pytest.mark.with_plugins
 def test_steady_state_after_an_amount_needs_nothing_else_in_the_preconditioning_comparison() -> None:
     plan = parse_plan(b"[precon]\nsteady_after_drive_fills = 1\n", "p.toml", read_toml)
     assert plan.given("precon").values == {"steady_after_drive_fills": 1}

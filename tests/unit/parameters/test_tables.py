@@ -32,6 +32,7 @@ def _with(parameter: Parameter, value: Any, standard: Any) -> Any:
     return conditions_of(Given({parameter.name: value}, {parameter.name: parameter.option}), standard)
 
 
+@pytest.mark.with_plugins
 def test_every_parameter_of_every_test_has_a_changed_value() -> None:
     named = itertools.chain.from_iterable(parameters_of(test.conditions) for test in PROCEDURES.values())
     assert set(CHANGED) == set(named)

@@ -169,6 +169,7 @@ def test_the_plan_of_a_minute_writes_what_the_rate_gives() -> None:
         assert written == pytest.approx(expected, rel=1e-3)
 
 
+@pytest.mark.with_plugins
 @pytest.mark.parametrize("limit_pct", [0.5, 5, 50, 99])
 @pytest.mark.parametrize("most", [3, 7, 15])
 def test_passes_are_added_at_once_or_until_there_are_as_many_as_a_row_may_need(

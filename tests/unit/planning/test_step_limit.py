@@ -39,6 +39,7 @@ TOO_MANY = {
 }
 
 
+@pytest.mark.with_plugins
 @pytest.mark.parametrize(("words", "told"), TOO_MANY.items(), ids=TOO_MANY)
 def test_lengths_that_make_too_many_steps_are_refused_with_their_number(
     words: str, told: tuple[str, str]

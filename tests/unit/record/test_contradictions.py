@@ -129,6 +129,7 @@ def test_an_interval_histogram_is_held_against_its_interval(latency_run: Run, tm
         read_run(folder, interval_histograms=True)
 
 
+@pytest.mark.with_plugins
 @pytest.mark.parametrize(
     "words", [["report", "--no-html", "--no-pdf"], ["conformance"], ["compare"], ["verify"]]
 )

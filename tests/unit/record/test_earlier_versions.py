@@ -128,6 +128,7 @@ def test_it_can_not_be_resumed_and_says_why(run_folder: Path, version: int) -> N
         last_step(run_folder)
 
 
+@pytest.mark.with_plugins
 def test_it_is_compared_by_the_same_values(
     run_folder: Path, tmp_path: Path, version: int, told: dict[str, Any]
 ) -> None:

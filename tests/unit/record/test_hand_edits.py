@@ -347,6 +347,7 @@ def verify(folder: Path) -> None:
     check_record(folder)
 
 
+@pytest.mark.with_plugins
 @pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
 def test_an_edit_is_refused_by_what_it_contradicts_unless_only_a_seal_can_find_it(
     runs: dict[str, Run], tmp_path: Path, edit: Edit
@@ -361,6 +362,7 @@ def test_an_edit_is_refused_by_what_it_contradicts_unless_only_a_seal_can_find_i
     return None
 
 
+@pytest.mark.with_plugins
 @pytest.mark.parametrize(
     ("test", "target", "scale"),
     [("cbw", SMALL, 0.001), ("thermal", SMALL, 0.004), ("tp", f"{SMALL}&scale=3", 0.004)],
@@ -370,6 +372,7 @@ def test_a_run_of_any_kind_passes(tmp_path: Path, test: str, target: str, scale:
     verify(shortened_run(test, tmp_path / "run", target=target, scale=scale).folder)
 
 
+@pytest.mark.with_plugins
 @pytest.mark.parametrize("test", ["qos", "trim"])
 def test_a_run_with_streams_passes(runs: dict[str, Run], test: str) -> None:
     verify(runs[test].folder)
@@ -389,6 +392,7 @@ def test_a_record_of_an_earlier_version_passes(tmp_path: Path, version: int) -> 
     verify(tmp_path)
 
 
+@pytest.mark.with_plugins
 @pytest.mark.parametrize("name", ["fio-3-plain.json", "fio-3-bins.json", "fio-2-plain.json"])
 def test_imported_results_pass(tmp_path: Path, name: str) -> None:
     words = ("--capacity", "2TB", "--out", str(tmp_path / "run"))

@@ -64,6 +64,7 @@ def test_parts_are_the_same_from_any_number_of_processes(reports: Reports, proce
     assert read(folders, processes) == msgspec.json.encode(alone)
 
 
+@pytest.mark.with_plugins
 @pytest.mark.parametrize("test", ["wsat", "hir", "cbw", "entropy", "lifetime"])
 def test_a_part_survives_the_way_between_processes(test: str) -> None:
     part = part_of(made_up_run(test), DATE)
@@ -98,6 +99,7 @@ def test_the_largest_records_are_read_first_and_each_once(
     assert taken == list("abcde")
 
 
+@pytest.mark.with_plugins
 def test_parts_stand_in_order_whatever_order_they_came_in() -> None:
     parts = [part_of(made_up_run(test), DATE) for test in ("entropy", "xsr", "iops")]
     assert [part.name for part in in_order(parts)] == ["IOPS", "XSR", "ENTROPY"]

@@ -38,6 +38,7 @@ def rows(run: openpts.Run, name: str) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.with_plugins
 def test_every_exported_name_is_there_and_described() -> None:
     for name in openpts.__all__:
         assert getattr(openpts, name).__doc__
@@ -57,6 +58,7 @@ def test_an_error_is_shown_by_the_name_by_which_it_is_caught(name: str) -> None:
         raise pickle.loads(pickle.dumps(error("lost")))
 
 
+@pytest.mark.with_plugins
 def test_what_the_interface_raises_is_shown_by_an_exported_name(run: openpts.Run, tmp_path: Path) -> None:
     for raising in (
         lambda: openpts.read_run(tmp_path),
@@ -144,6 +146,7 @@ def _cells(block: Any) -> list[Any]:
     return [cell for row in getattr(block, "rows", ()) for cell in row.cells]
 
 
+@pytest.mark.with_plugins
 def test_two_runs_are_compared(folder: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     copy.mkdir()

@@ -16,6 +16,7 @@ PROGRAM = CommandRun(RunKind.WARM, 2, 1, "", 10**9, 0)
 ORDER = CommandOrder(RunKind.WARM, 2, ("true",))
 
 
+@pytest.mark.with_plugins
 def test_of_a_program_s_runs_the_last_that_stands_is_the_answer() -> None:
     again, failed = replace(PROGRAM, attempt=2), replace(PROGRAM, failure="ended with exit status 1")
     other = replace(PROGRAM, number=3)
@@ -26,6 +27,7 @@ def test_of_a_program_s_runs_the_last_that_stands_is_the_answer() -> None:
     assert not driver.recorded(PrepareFileSystem(None), record)  # type: ignore[arg-type]
 
 
+@pytest.mark.with_plugins
 @pytest.mark.parametrize(
     ("test", "accepted", "goes_on"),
     [
@@ -39,6 +41,7 @@ def test_where_a_run_goes_on(test: str, accepted: bool, goes_on: ResumePoint) ->
     assert driver_of(PROCEDURES[test]).goes_on(accepted=accepted) is goes_on
 
 
+@pytest.mark.with_plugins
 def test_a_run_of_steps_and_the_help_of_any_load_no_other_driver() -> None:
     program = (
         "import sys; from click.testing import CliRunner; from openpts.cli.main import cli\n"

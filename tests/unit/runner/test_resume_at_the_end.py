@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from openpts.device.guard.consent import Consent
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.manifest import RunState
@@ -13,6 +15,7 @@ from openpts.runner.run import run_test
 from tests.support.shortened_runs import shortened_run
 
 
+@pytest.mark.with_plugins
 def test_a_run_that_lacks_only_its_end_is_completed(tmp_path: Path) -> None:
     whole = shortened_run("thermal", tmp_path / "run", target="sim:enterprise-tlc?capacity=4GB")
     writer = RunWriter.reopen(whole.folder)

@@ -183,11 +183,9 @@ class BatchDisplay:
 
     def _caption(self) -> str:
         """Counts of states, and while reports are made how many there are."""
-        entries = [row.entry for row in self.rows]
-        reported = sum(bool(entry.reports) for entry in entries)
-        return counts_text([entry.state for entry in entries]) + (
-            f"; reports of {reported}" if reported else ""
-        )
+        reported = sum(bool(row.entry.reports) for row in self.rows)
+        counts = counts_text([row.entry.state for row in self.rows])
+        return counts + (f"; reports of {reported}" if reported else "")
 
 
 def _urgency(row: DriveRow) -> int:

@@ -57,4 +57,3 @@ def test_a_run_from_submission_to_its_folder_here(
     assert [(one["run_id"], one["is_new"]) for one in fetched] == [(run_id, True)]
     assert (Path(fetched[0]["folder"]) / "run.db").exists()
     assert run_id in {one["run_id"] for one in told(program, fleet_file, "list")["runs"]}
-    assert told(program, fleet_file, "check")["hosts"] == ["h1", "h2"]

@@ -252,12 +252,14 @@ def _carry_out(
     folder: Path, suite: Batch, parts: Sequence[SuitePart], stream: IO[str], *, as_json: bool, no_report: bool
 ) -> None:
     index = folder / INDEX_NAME
+    ordered = None if suite.suite is None else suite.suite.ordered
+    stops = ordered is not None and ordered.stop_on_fail
     running = InTurn(
         folder=folder,
         batch=suite,
         parts=parts,
         report=None if no_report else documents_on,
-        display=partial(_display, folder, stream),
+        display=partial(_display, folder, stream, stops),
         judge=lambda run_folder: end_judged(run_folder, None),
     )
     try:
@@ -273,15 +275,15 @@ def _carry_out(
 
 
 @contextmanager
-def _display(folder: Path, stream: IO[str], entry: BatchEntry) -> Iterator[Listener]:
+def _display(folder: Path, stream: IO[str], stops: bool, entry: BatchEntry) -> Iterator[Listener]:
     test = procedure_of(entry.test)
     click.echo(f"{test.title} ({test.source}), in {folder / entry.folder}", file=stream)
     with display_on(stream) as show:
-        stop = StopOnFail()
+        listeners = (show, StopOnFail()) if stops else (show,)
 
         def on_event(event: Event) -> None:
-            show(event)
-            stop(event)
+            for listener in listeners:
+                listener(event)
 
         yield on_event
 

@@ -21,7 +21,7 @@ from openpts.record.decoding import Count, Finite, Moment, in_visible_lines, row
 from openpts.record.frames import frame
 from openpts.record.health import HealthRecord, ReadingPoint, TelemetryPoint, TelemetrySeries, visible_points
 from openpts.record.host_marks import StepMarks, spans_of, step_marks
-from openpts.record.manifest import Manifest
+from openpts.record.manifest import Manifest, manifest_of
 from openpts.record.schema import SCHEMA_VERSION, WITH_TIMES_OF_DAY
 from openpts.record.stored_operations import stored_distributions
 from openpts.record.stored_samples import stored_samples
@@ -203,7 +203,7 @@ def read_manifest(folder: Path) -> Manifest:
     """What a run folder says of itself, without its steps. Raises RecordError as ``read_run`` does."""
     with opened_record(folder) as connection:
         manifest = stored_manifest(folder, connection)
-        return in_visible_lines(manifest, type(manifest))
+        return in_visible_lines(manifest, manifest_of(manifest.conditions.test))
 
 
 def has_begun(folder: Path) -> bool:
@@ -252,7 +252,7 @@ def in_visible_texts(run: Run) -> Run:
     """The run with all texts fit to be shown: pages, tables and messages need not think of it."""
     return replace(
         run,
-        manifest=in_visible_lines(run.manifest, type(run.manifest)),
+        manifest=in_visible_lines(run.manifest, manifest_of(run.manifest.conditions.test)),
         steps=tuple(_visible_step(step) for step in run.steps),
         ledger=in_visible_lines(run.ledger, tuple[Deviation, ...]),
         health=in_visible_lines(run.health, tuple[HealthRecord, ...]),

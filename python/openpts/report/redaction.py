@@ -12,7 +12,7 @@ from openpts.escaped_text import with_texts
 from openpts.pages.model import Report
 from openpts.record.batch import BatchEntry, folder_word
 from openpts.record.health import HealthRecord
-from openpts.record.manifest import Manifest
+from openpts.record.manifest import Manifest, manifest_of
 from openpts.record.reader import Run
 from openpts.run_folder_files import file_name_word
 from openpts.vocabulary.deviation import Deviation
@@ -52,7 +52,7 @@ def redacted_run(run: Run) -> Run:
 
     return dataclasses.replace(
         run,
-        manifest=of(run.manifest, Manifest),
+        manifest=of(run.manifest, manifest_of(run.manifest.conditions.test)),
         ledger=of(run.ledger, tuple[Deviation, ...]),
         health=of(run.health, tuple[HealthRecord, ...]),
     )

@@ -8,7 +8,7 @@ import msgspec
 from msgspec.structs import replace as with_changes
 
 from openpts.record.health import HealthRecord, ReadingPoint, TelemetryPoint
-from openpts.record.manifest import Manifest
+from openpts.record.manifest import Manifest, manifest_of
 from openpts.record.reader import Run
 from openpts.vocabulary.data import DataCheck, RandomOnce
 from openpts.vocabulary.deviation import Deviation
@@ -75,10 +75,10 @@ def hostile_manifest(manifest: Manifest) -> Manifest:
     for parent, key in [*_texts(plain)]:
         before, parent[key] = parent[key], HOSTILE
         try:
-            msgspec.convert(plain, type=Manifest)
+            msgspec.convert(plain, type=manifest_of(manifest.conditions.test))
         except msgspec.ValidationError:
             parent[key] = before
-    return msgspec.convert(plain, type=Manifest)
+    return msgspec.convert(plain, type=manifest_of(manifest.conditions.test))
 
 
 _FACTS = ("dut", "host", "software", "engine", "host_before", "host_after", "telemetry")

@@ -110,7 +110,7 @@ class OnFleet(Executor):
         return [index for place, index in first.items() if place not in busy]
 
     def _submit(self, ready: Sequence[int], interrupted: Collection[int]) -> set[int]:
-        """Those that the fleet has now; a host that does not answer is asked again later.
+        """Entries that the fleet has now; a host that does not answer is asked again later.
 
         Raises RecordError if batch.json can't say before that they are submitted.
         """
@@ -136,7 +136,7 @@ class OnFleet(Executor):
         return taken
 
     def _look(self) -> list[int]:
-        """Those that no host has begun and no engine knows any more: to be submitted again."""
+        """Entries that no host has begun and no engine knows any more: to be submitted again."""
         requests = dict(self._open)
         hosts = {request.host for request in requests.values() if request.host is not None}
         try:

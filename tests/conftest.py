@@ -23,6 +23,8 @@ settings.load_profile("at any speed")
 
 # Their files share a cluster.
 _WHOLE = {"tests/fleet"}
+_OF_ONE_KIND = {"fleet": "many", "mutations": "all"}
+"""Of which package the tests of a whole folder are; those of damaged inputs read what all packages read."""
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -44,11 +46,12 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     """Folders of plug-ins' tests lie below those of each kind; tests of the fleet have their own."""
     wanted = config.getoption("--package")
     parts = collection_path.relative_to(Path(__file__).parent).parts
-    package = {"fleet": "many"}.get(parts[0]) or next(
-        (part for part in parts[1:2] if part in OF_PLUGINS), "core"
-    )
-    is_a_test = collection_path.name.startswith("test_")
-    return True if wanted is not None and is_a_test and package != wanted else None
+    package = _OF_ONE_KIND.get(parts[0]) if parts else None
+    if package is None:
+        package = parts[1] if parts[1:] and parts[1] in OF_PLUGINS else "core"
+        if not collection_path.name.startswith("test_"):
+            return None
+    return True if wanted not in {None, package} else None
 
 
 @pytest.hookimpl(wrapper=True)

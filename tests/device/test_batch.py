@@ -270,6 +270,7 @@ def test_loop_devices_are_confirmed_each_and_share_the_processors(
         assert [entry["cpus"] is not None for entry in entries] == [True, True]
 
 
+@pytest.mark.with_plugins
 def test_a_batch_ends_with_its_population(tmp_path: Path) -> None:
     drives = [f"sim:theory?capacity=1GB&seed={seed}" for seed in (1, 2)]
     ended = openpts("run", *TEST, *drives, *QUICK, "--out", "batch", cwd=tmp_path)

@@ -204,6 +204,7 @@ def test_a_suite_keeps_its_drive_between_its_tests(
     assert seen == [["owned"], []]
 
 
+@pytest.mark.with_plugins
 def test_all_that_a_run_starts_to_write_is_its_own(attach, tmp_path: Path) -> None:
     """From the command line: the record's folder is claimed for the run that owns the drive."""
     node = attach()

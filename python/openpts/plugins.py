@@ -79,6 +79,11 @@ class Package(Struct, frozen=True, eq=False):
         return f"{self.name} {self.version}"
 
     @property
+    def is_own(self) -> bool:
+        """Whether openpts itself brings it."""
+        return self.name == OWN
+
+    @property
     def fact(self) -> "Fact":
         """Version and hash of the installed files, for a run's record: an edited file changes the hash."""
         from hashlib import sha256  # noqa: PLC0415 only a run needs it
@@ -144,7 +149,7 @@ def packages() -> tuple[Package, ...]:
                 name, _, version = folder.removesuffix(".dist-info").rpartition("-")
                 package = Package(name.replace("_", "-"), version, Path(place, folder), entries)
                 found.setdefault(name.lower(), package)
-    return tuple(sorted(found.values(), key=lambda package: package.name != OWN))
+    return tuple(sorted(found.values(), key=lambda package: not package.is_own))
 
 
 def offers(kind: Kind, taken: Collection[str] = ()) -> dict[str, Offer]:
@@ -162,7 +167,7 @@ def load(offer: Offer) -> Any:
         raise offer.error("can't load", offer.refusal)
     try:
         with _ending_after(LONGEST_IMPORT_S):
-            found = _object(offer.where)
+            found = imported(offer.where)
     except _TooLongError:
         why = f"its import took longer than {LONGEST_IMPORT_S:g} s"
         raise offer.error("can't load", why) from None
@@ -170,12 +175,12 @@ def load(offer: Offer) -> Any:
         raise
     except BaseException as error:  # also SystemExit: a module must not end openpts
         raise offer.error("can't load", f"{type(error).__name__}: {error}") from error
-    if not isinstance(found, _object(_TYPES[Kind(offer.kind)])):
+    if not isinstance(found, imported(_TYPES[Kind(offer.kind)])):
         raise offer.error("can't load", f"{offer.where} is of the type {type(found).__name__}")
     name = offer.name.rpartition(".")[2]
     if getattr(found, "name", name) != name:
         raise offer.error("can't load", f"{offer.where} calls itself {found.name!r}")
-    if offer.package.name != OWN:
+    if not offer.package.is_own:
         _LOADED[offer.package.name] = offer.package
     return found
 
@@ -206,7 +211,7 @@ def audit(taken: Mapping[Kind, Collection[str]]) -> Iterator[tuple[Offer, str]]:
         kept = None if offer.refusal else offers(Kind(offer.kind), taken[Kind(offer.kind)]).get(offer.name)
         try:
             if not offer.refusal and kept != offer:
-                owner = OWN if kept is None or kept.package.name == OWN else f"the plug-in {kept.package}"
+                owner = OWN if kept is None or kept.package.is_own else f"the plug-in {kept.package}"
                 raise offer.error("refused:", f"{owner} has one of that name")
             load(offer)
         except PluginError as error:
@@ -262,7 +267,8 @@ def _entries(file: str) -> dict[str, str]:
     return found
 
 
-def _object(where: str) -> Any:
+def imported(where: str) -> Any:
+    """The object at ``module:object``, as pkgutil's resolve_name gives it; a start need not load pkgutil."""
     module, _, attributes = where.partition(":")
     found: Any = import_module(module)
     for attribute in attributes.split("."):

@@ -220,7 +220,7 @@ def test_modules_that_reach_the_system_go_by_their_own_names() -> None:
                 assert {(node.module, alias.name) for alias in node.names} <= harmless, name
     assert _modules(lambda node: _called(node) in {"__import__", "eval", "exec"}) == set()
     # commands, the exports of the package, plug-ins, parts of a test, the command line in its own process
-    by_name = {"__init__.py", "cli/commands_on_demand.py", "procedures/kit/procedure.py"}
+    by_name = {"__init__.py", "procedures/kit/procedure.py"}
     by_name |= {"batch/drive_process.py", "plugins.py"}
     assert _modules(lambda node: _called(node) == "import_module") == by_name
 

@@ -3,13 +3,12 @@
 import gc
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, MutableMapping
 from functools import partial
-from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from openpts.cli.help_order import InOrder
-from openpts.plugins import OWN, Kind, load, offers
+from openpts.plugins import Kind, imported, load, offers
 
 if TYPE_CHECKING:
     from openpts.procedures.kit.procedure import Procedure
@@ -32,7 +31,7 @@ class CommandsOnDemand(MutableMapping[str, click.Command]):
     def __getitem__(self, name: str) -> click.Command:
         if name not in self._loaded:
             where = self._places[name].where
-            command = _made(partial(_imported, where) if isinstance(where, str) else where)
+            command = _made(partial(imported, where) if isinstance(where, str) else where)
             command.short_help = self.summary(name)
             self._loaded[name] = command
         return self._loaded[name]
@@ -87,8 +86,9 @@ def of_tests(
 
     def words(name: str) -> str:
         offer = PROCEDURES.plugged_in.get(name)
-        is_ours = offer is None or offer.package.name == OWN
-        return summary.format(PROCEDURES[name]) if is_ours or offer is None else offer.summary
+        if offer is None or offer.package.is_own:
+            return summary.format(PROCEDURES[name])
+        return offer.summary
 
     places = {name: Place(partial(command, name), partial(words, name)) for name in names}
     return CommandsOnDemand({**places, **(others or {})})
@@ -110,12 +110,6 @@ def of_own_plugins(group: str, texts: Mapping[str, str]) -> CommandsOnDemand:
     return CommandsOnDemand(
         {name: place._replace(summary=texts.get(name, place.summary)) for name, place in places.items()}
     )
-
-
-def _imported(where: str) -> click.Command:
-    module, attribute = where.split(":")
-    command: click.Command = getattr(import_module(module), attribute)
-    return command
 
 
 def _made(make: Callable[[], click.Command]) -> click.Command:

@@ -20,7 +20,7 @@ from openpts.cli.options import argument, flag, option, with_options
 from openpts.cli.printed_document import print_document
 from openpts.errors import OpenptsError, UsageError
 from openpts.journal import Journal
-from openpts.plugins import OWN, Kind, audit
+from openpts.plugins import Kind, audit
 from openpts.procedures.registry import PTS, RESERVED
 from openpts.runner.doctor import Doctor, Finding, restore
 from openpts.runner.healing import Healing
@@ -272,7 +272,7 @@ def _audited_plugins(root: click.Command) -> tuple[AuditedPlugin, ...]:
     return tuple(
         AuditedPlugin(offer.package.name, offer.package.version, offer.kind, offer.name, failure or None)
         for offer, failure in audit(taken)
-        if failure or offer.package.name != OWN
+        if failure or not offer.package.is_own
     )
 
 

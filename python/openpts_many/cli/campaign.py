@@ -246,8 +246,8 @@ def _runner(
 ) -> SideBySide | OnFleet:
     """What carries out the runs that are not done."""
     if fleet is not None:
-        told = partial(_tell, stream)
-        return OnFleet(folder=place, batch=batch, backend=fleet, pause=time.sleep, told=told)
+        listener = partial(_tell, stream)
+        return OnFleet(folder=place, batch=batch, backend=fleet, pause=time.sleep, listener=listener)
     report = None if no_report else documents_on
     return SideBySide(folder=place, batch=what_is_left(place, batch), report=report)
 

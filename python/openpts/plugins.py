@@ -133,7 +133,8 @@ class Offer(Struct, frozen=True):
     def error(self, what: str, why: object) -> PluginError:
         """What of this object failed, why, and what to do."""
         text = " ".join(str(why).split())
-        return PluginError(f"{what} the {self}: {text}; repair it, or pip uninstall {self.package.name}")
+        remedy = "" if self.package.is_own else f"; repair it, or pip uninstall {self.package.name}"
+        return PluginError(f"{what} the {self}: {text}{remedy}")
 
 
 @cache

@@ -393,7 +393,7 @@ RUST_OPENS = re.compile(
 )
 RUST_OPENS_BY_NAME = {
     "trace/src/live/sink.rs": "the file of a capture",
-    "core/src/capture/destination.rs": "Parquet files in the run folder",
+    "trace/src/capture/destination.rs": "Parquet files in the run folder",
     "trace/src/steps/capture.rs": "captures that an operator names, to read them",
     "core/src/workload/schedule/format.rs": "schedules, for reading",
     "python/src/schedule.rs": "new schedules, in a folder of the process",

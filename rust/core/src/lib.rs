@@ -9,5 +9,4 @@ pub mod engine;
 pub mod histogram;
 pub mod machine;
 pub mod powercut;
-pub mod table;
 pub mod workload;

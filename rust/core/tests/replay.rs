@@ -3,6 +3,7 @@
 mod support;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use openpts_core::engine::{Session, StepResult, StepState};
 use openpts_core::machine::{IoPath, Target};
@@ -10,6 +11,7 @@ use openpts_core::workload::{
     Bounds, Conflicts, Mode, Operation, OperationWeights, Replay, ScheduleWriter, ScheduledIo, Step,
     Stimulus, Stop, Stream,
 };
+use support::counting::Counting;
 use support::{CAPACITY, configuration, next, scratch};
 
 fn io(due_ns: u64, operation: Operation, block: u64) -> ScheduledIo {
@@ -95,10 +97,8 @@ fn the_last_write_stays(conflicts: Conflicts) {
         .map(|number| ScheduledIo { fua: number % 7 == 0, ..io(number, Operation::Write, number % 2) })
         .collect();
     write_schedule(schedule.path(), &ios);
-    let folder = tempfile::tempdir().unwrap();
     let mut wishes = configuration(IoPath::Uring, 1, 16);
-    wishes.capture =
-        Some(openpts_core::engine::CaptureOrder { folder: folder.path().to_owned(), lba_bytes: 512 });
+    wishes.capture = Some(openpts_core::engine::CaptureOrder { files: Arc::new(Counting), lba_bytes: 512 });
     let target = Target::duplicate(std::os::fd::AsRawFd::as_raw_fd(&file)).unwrap();
     let session = Session::open(target, wishes).unwrap();
     let step = step(schedule.path(), ios.len(), 16, Mode::Timed, conflicts);

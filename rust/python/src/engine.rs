@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::os::fd::RawFd;
 use std::path::PathBuf;
 
-use openpts_core::engine::{CaptureOrder, CompletionWait, Configuration, Resumed, Session};
+use openpts_core::engine::{CompletionWait, Configuration, Resumed, Session};
 use openpts_core::machine::{Target, UnknownPath};
 use openpts_core::workload::{Limits, StimulusError, parse_program};
 use pyo3::prelude::*;
 
-use super::arguments::patience;
+use super::arguments::{capture_order, patience};
 use super::errors::{engine_error, value_error};
 use super::results::{PyCaptureSummary, PyReport, place, progress_of};
 
@@ -59,7 +59,7 @@ impl PyEngine {
             cpus,
             most_errors,
             over_read_errors,
-            capture: capture.map(|(folder, lba_bytes)| CaptureOrder { folder, lba_bytes }),
+            capture: capture_order(capture)?,
             resumed,
         };
         py.detach(|| Session::open(target, configuration)).map(Self).map_err(engine_error)

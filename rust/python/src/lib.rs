@@ -1,20 +1,27 @@
 //! The join to Python: all of PyO3 is here, all of its documentation in `_native.pyi`.
-//! Its feature `nvme-target` leaves the served drive out when off.
+//! Without its feature `nvme-target` it lacks the served drive, without `traces` all that reads, prepares and writes
+//! traces: neither is needed for a first report, and both take as long to compile as all the rest.
 
 mod arguments;
+#[cfg(feature = "traces")]
 mod capture_steps;
+#[cfg(feature = "traces")]
 mod characterize;
 mod engine;
 mod errors;
 mod histogram;
+#[cfg(feature = "traces")]
 mod live;
+mod played;
 mod powercut;
 mod preset;
 mod results;
+#[cfg(feature = "traces")]
 mod schedule;
 #[cfg(feature = "nvme-target")]
 mod served;
 mod simulated;
+#[cfg(feature = "traces")]
 mod trace;
 mod watched_time;
 
@@ -78,8 +85,10 @@ fn build_info() -> HashMap<&'static str, &'static str> {
 
 #[pymodule(name = "_native")]
 mod native {
+    #[cfg(feature = "traces")]
     #[pymodule_export]
     use super::capture_steps::capture_steps;
+    #[cfg(feature = "traces")]
     #[pymodule_export]
     use super::characterize::{characterize, model_trace};
     #[pymodule_export]
@@ -88,8 +97,11 @@ mod native {
     use super::errors::{StoppedError, UnavailableError};
     #[pymodule_export]
     use super::histogram::PyHistogram;
+    #[cfg(feature = "traces")]
     #[pymodule_export]
     use super::live::PyLiveCapture;
+    #[pymodule_export]
+    use super::played::PyPlayed;
     #[pymodule_export]
     use super::powercut::{PyPowerCut, power_fault_names};
     #[pymodule_export]
@@ -98,13 +110,15 @@ mod native {
     use super::results::{
         PyCaptureSummary, PyIntervalResult, PyOperationResult, PyStepResult, PyStreamResult,
     };
+    #[cfg(feature = "traces")]
     #[pymodule_export]
-    use super::schedule::{PyPlayed, filling_schedule, prepare_schedule};
+    use super::schedule::{filling_schedule, prepare_schedule};
     #[cfg(feature = "nvme-target")]
     #[pymodule_export]
     use super::served::PyServedDrive;
     #[pymodule_export]
     use super::simulated::{PySimulatedDrive, PySimulatedEngine};
+    #[cfg(feature = "traces")]
     #[pymodule_export]
     use super::trace::{trace_formats, trace_outputs, trace_recipes, treat_traces};
     #[pymodule_export]

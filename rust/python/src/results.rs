@@ -10,7 +10,7 @@ use openpts_core::workload::{ByOperation, Io};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use super::schedule::PyPlayed;
+use super::played::PyPlayed;
 
 #[pyclass(name = "OperationResult", module = "openpts._native", get_all, frozen)]
 pub(super) struct PyOperationResult {

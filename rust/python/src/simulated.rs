@@ -4,14 +4,13 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use openpts_core::engine::CaptureOrder;
 use openpts_core::workload::{StimulusError, parse_program};
 use openpts_sim::{
     EraseCounts, NandPages, PresetError, SharedDrive, Smart, VirtualConfiguration, VirtualSession,
 };
 use pyo3::prelude::*;
 
-use super::arguments::{patience, scale_of};
+use super::arguments::{capture_order, patience, scale_of};
 use super::errors::{engine_error, refused, value_error};
 use super::preset::PyPreset;
 use super::results::{PyCaptureSummary, PyReport, progress_of};
@@ -130,7 +129,7 @@ impl PySimulatedDrive {
             interval_histograms,
             most_errors,
             over_read_errors,
-            capture: capture.map(|(folder, lba_bytes)| CaptureOrder { folder, lba_bytes }),
+            capture: capture_order(capture)?,
         };
         VirtualSession::open(Arc::clone(&self.drive), &configuration)
             .map(PySimulatedEngine)

@@ -1,9 +1,9 @@
 //! Starting a capture, watching it and ending it.
 
 use super::configuration::CaptureConfiguration;
-use super::destination::Destination;
 use super::error::CaptureError;
 use super::figures::{CaptureState, CaptureSummary, Shared};
+use super::files::Files;
 use super::record::Chunk;
 use super::tap::Tap;
 use super::writer::{Message, Writer, Written};
@@ -36,17 +36,16 @@ impl Completion {
     }
 }
 
-/// Start a capture with one tap for each thread. Nothing is made at the destination before the first I/O.
+/// Start a capture with one tap for each thread. No file is begun before the first I/O.
 ///
 /// # Errors
-/// If the configuration makes no sense, the destination is seen to take no file, or the writer thread can't be
-/// made.
+/// If the configuration makes no sense, it is seen that no file can be begun, or the writer thread can't be made.
 pub fn open(
-    destination: impl Destination + 'static,
+    files: Arc<dyn Files>,
     configuration: CaptureConfiguration,
 ) -> Result<(Capture, Vec<Tap>), CaptureError> {
     configuration.check()?;
-    destination.check().map_err(CaptureError::Begin)?;
+    files.check().map_err(CaptureError::Begin)?;
     let (chunk_ios, chunks) = (configuration.chunk_ios(), configuration.chunks_per_thread());
     let threads = configuration.threads;
     let shared = Arc::new(Shared::default());
@@ -63,7 +62,7 @@ pub fn open(
         empty.push(sender);
         taps.push(Tap::new(new_chunk(), messages.clone(), receiver, shared.clone()));
     }
-    let writer = Writer::new(Box::new(destination), configuration, shared.clone());
+    let writer = Writer::new(files, configuration, shared.clone());
     let thread = Builder::new()
         .name("capture".into())
         .spawn(move || writer.run(&filled, &empty))

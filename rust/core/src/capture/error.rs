@@ -1,7 +1,6 @@
 //! What can go wrong with a capture.
 
 use super::figures::CaptureSummary;
-use parquet::errors::ParquetError;
 use std::io;
 
 /// Why there is no capture, or not all of it.
@@ -24,13 +23,4 @@ pub enum CaptureError {
         /// What there is nevertheless.
         summary: Box<CaptureSummary>,
     },
-}
-
-/// An error in words, with its deepest cause, which for a full disk is the operating system's message.
-pub(super) fn in_words(error: &ParquetError) -> String {
-    match error {
-        ParquetError::External(cause) => cause.to_string(),
-        ParquetError::General(reason) => reason.clone(),
-        other => other.to_string(),
-    }
 }

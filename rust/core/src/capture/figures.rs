@@ -16,7 +16,8 @@ pub struct Waits {
 }
 
 impl Waits {
-    pub(super) fn add(&mut self, other: Self) {
+    /// Those of another chunk, thread or step besides.
+    pub fn add(&mut self, other: Self) {
         self.blocked_times += other.blocked_times;
         self.blocked_ns += other.blocked_ns;
     }

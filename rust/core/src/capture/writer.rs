@@ -1,13 +1,9 @@
 //! The writer thread: takes full chunks, drives the files, gives empty chunks back.
 
 use super::configuration::CaptureConfiguration;
-use super::destination::Destination;
-use super::error::in_words;
 use super::figures::{Shared, StepSummary};
-use super::part::{Closed, Part};
+use super::files::{Closed, Files, OpenFile, Row, fill};
 use super::record::Chunk;
-use super::schema::{Row, fill};
-use parquet::errors::{ParquetError, Result};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -35,11 +31,11 @@ pub(super) struct Written {
 
 /// The writer's side of a capture.
 pub(super) struct Writer {
-    destination: Box<dyn Destination>,
+    files: Arc<dyn Files>,
     configuration: CaptureConfiguration,
     shared: Arc<Shared>,
     rows: Vec<Row>,
-    part: Option<Part>,
+    part: Option<Box<dyn OpenFile>>,
     number: u32,
     written: Written,
 }
@@ -47,12 +43,12 @@ pub(super) struct Writer {
 impl Writer {
     /// Without a file: the first one is begun with the first I/Os.
     pub(super) fn new(
-        destination: Box<dyn Destination>,
+        files: Arc<dyn Files>,
         configuration: CaptureConfiguration,
         shared: Arc<Shared>,
     ) -> Self {
         let written = Written::default();
-        Self { destination, configuration, shared, rows: Vec::new(), part: None, number: 0, written }
+        Self { files, configuration, shared, rows: Vec::new(), part: None, number: 0, written }
     }
 
     /// Work until the end is announced or all taps are gone.
@@ -101,11 +97,11 @@ impl Writer {
             && let Err(error) = self.begin_part()
         {
             self.shared.discarded.fetch_add(chunk.records.len() as u64, Relaxed);
-            return self.fail(&error);
+            return self.fail(error);
         }
         if let Err(error) = fill(&mut self.rows, chunk, self.configuration.lba_bytes) {
             self.shared.discarded.fetch_add(chunk.records.len() as u64, Relaxed);
-            self.fail(&error);
+            self.fail(error);
             return self.close_part(None);
         }
         let Some(part) = self.part.as_mut() else { return };
@@ -120,19 +116,16 @@ impl Writer {
         }
     }
 
-    fn begin_part(&mut self) -> Result<()> {
+    fn begin_part(&mut self) -> Result<(), String> {
         self.number += 1;
-        self.part = Some(Part::begin(self.destination.begin(self.number)?)?);
+        self.part = Some(self.files.begin(&self.configuration, self.number)?);
         Ok(())
     }
 
     /// Complete the file, if there is one: after an error without what has not reached it.
-    fn close_part(&mut self, error: Option<ParquetError>) {
+    fn close_part(&mut self, error: Option<String>) {
         let Some(part) = self.part.take() else { return };
-        let Closed { file, ios, lost, error } = match error {
-            None => part.close(&self.configuration, self.number),
-            Some(_) => part.salvage(error, &self.configuration, self.number),
-        };
+        let Closed { file, ios, lost, error } = part.close(error);
         self.shared.written.fetch_add(ios, Relaxed);
         self.shared.discarded.fetch_add(lost, Relaxed);
         if let Some((name, bytes)) = file {
@@ -140,12 +133,12 @@ impl Writer {
             self.written.bytes += bytes;
         }
         if let Some(error) = error {
-            self.fail(&error);
+            self.fail(error);
         }
     }
 
     /// The first error counts.
-    fn fail(&self, error: &ParquetError) {
-        let _ = self.shared.error.set(in_words(error));
+    fn fail(&self, error: String) {
+        let _ = self.shared.error.set(error);
     }
 }

@@ -1,9 +1,11 @@
 //! What a session is made for.
 
-use std::path::PathBuf;
+use std::fmt;
+use std::sync::Arc;
 
 use super::completion_wait::CompletionWait;
 use super::error::EngineError;
+use crate::capture::Files;
 use crate::machine::IoPath;
 use crate::workload::{Carried, Limits};
 
@@ -67,10 +69,16 @@ pub fn carried_json(carried: &[Carried]) -> String {
 }
 
 /// Where every single I/O goes.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct CaptureOrder {
-    /// The folder for the capture's files, which is made with the first of them in one that exists.
-    pub folder: PathBuf,
+    /// What makes the capture's files.
+    pub files: Arc<dyn Files>,
     /// What all offsets are multiples of: the sector, or more where the program is known to be aligned.
     pub lba_bytes: u32,
+}
+
+impl fmt::Debug for CaptureOrder {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("CaptureOrder").field("lba_bytes", &self.lba_bytes).finish_non_exhaustive()
+    }
 }

@@ -90,7 +90,7 @@ impl Session {
         let Some(order) = order else { return Ok(Vec::new()) };
         let threads = u32::try_from(self.shared.progress.len()).expect("a thread count");
         let (capture, taps) = capture::open(
-            capture::Folder::new(&order.folder),
+            order.files.clone(),
             CaptureConfiguration {
                 lba_bytes: order.lba_bytes,
                 clock: format!("ns since the engine began, {}", self.clock_source()),

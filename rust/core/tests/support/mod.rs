@@ -1,6 +1,8 @@
 //! Small programs and a place to run them on.
 #![allow(dead_code, reason = "each test program uses its part")]
 
+pub mod counting;
+
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::time::Duration;

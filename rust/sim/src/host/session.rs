@@ -252,7 +252,7 @@ fn begin_capture(
         ),
     };
     let (capture, taps) = capture::open(
-        capture::Folder::new(&order.folder),
+        order.files.clone(),
         CaptureConfiguration {
             lba_bytes: order.lba_bytes,
             clock,

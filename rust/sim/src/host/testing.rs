@@ -1,5 +1,8 @@
 //! A drive whose answers can be told beforehand, and small programs for it.
 
+#[path = "../../../core/tests/support/counting.rs"]
+pub(super) mod counting;
+
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 

@@ -1,7 +1,6 @@
 //! Reads what the engine of openpts has captured: `capture-*.parquet`.
 
-use openpts_core::capture::SCHEMA;
-
+use super::super::capture::SCHEMA;
 use super::super::error::TraceError;
 use super::super::reader::{BATCH_IOS, Disorder, Level, SourceFacts, TraceReader, TracedDevice};
 use super::super::tally::{Place, Tally};

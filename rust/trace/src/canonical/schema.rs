@@ -1,7 +1,7 @@
 //! The columns of the canonical form, and how each is encoded.
 
+use crate::table::{Table, optional, properties, required};
 use bytes::Bytes;
-use openpts_core::table::{Table, optional, properties, required};
 use parquet::basic::Encoding::{BYTE_STREAM_SPLIT, DELTA_BINARY_PACKED};
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::data_type::{ByteArray, ByteArrayType, Int32Type, Int64Type};

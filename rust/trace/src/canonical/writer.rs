@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use openpts_core::table::Table;
+use crate::table::Table;
 use parquet::errors::Result;
 use parquet::file::metadata::KeyValue;
 use parquet::file::writer::SerializedFileWriter;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 
-use openpts_core::table::{Column, Table, list, optional, properties, required};
+use crate::table::{Column, Table, list, optional, properties, required};
 use parquet::basic::Encoding;
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, FloatType, Int32Type, Int64Type};
 use parquet::errors::{ParquetError, Result};

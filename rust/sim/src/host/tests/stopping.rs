@@ -9,6 +9,7 @@ use openpts_core::workload::{
     BlockSize, Data, Operation, OperationWeights, Pacing, SteadyFigure, SteadyRule, Step, Stimulus, Stop,
 };
 
+use super::super::testing::counting::Counting;
 use super::super::testing::*;
 
 #[test]
@@ -238,8 +239,7 @@ fn data_that_would_have_to_be_kept_are_refused_by_name() {
 
 #[test]
 fn a_capture_has_every_io_of_the_steps_that_ask_for_it() {
-    let folder = tempfile::tempdir().unwrap();
-    let order = openpts_core::engine::CaptureOrder { folder: folder.path().into(), lba_bytes: 512 };
+    let order = openpts_core::engine::CaptureOrder { files: Arc::new(Counting), lba_bytes: 512 };
     let configuration = super::super::VirtualConfiguration { capture: Some(order), ..configuration() };
     let setup = open_scaled(Servers::new(2), 1, &configuration);
     let ios =

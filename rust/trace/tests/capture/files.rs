@@ -1,7 +1,8 @@
 //! One file after the other, so that a crash costs one of them.
 
 use crate::support::{configuration, names, numbered, read, read_sorted};
-use openpts_core::capture::{CaptureConfiguration, CaptureError, Folder, open};
+use openpts_core::capture::{CaptureConfiguration, CaptureError};
+use openpts_trace::capture::{Folder, open};
 use std::fs;
 use std::time::{Duration, Instant};
 

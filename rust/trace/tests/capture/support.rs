@@ -1,7 +1,8 @@
 //! Reading captures back, and destinations that misbehave.
 
-use openpts_core::capture::{CaptureConfiguration, CapturedIo, Destination, Folder, PartFile};
+use openpts_core::capture::{CaptureConfiguration, CapturedIo};
 use openpts_core::workload::Operation;
+use openpts_trace::capture::{Destination, Folder, PartFile};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::{Row, RowAccessor};
 use std::collections::HashMap;
@@ -87,7 +88,7 @@ impl Disk {
 }
 
 impl Destination for Disk {
-    fn begin(&mut self, number: u32) -> io::Result<Box<dyn PartFile>> {
+    fn begin(&self, number: u32) -> io::Result<Box<dyn PartFile>> {
         let file = self.folder.begin(number)?;
         Ok(Box::new(FileOnDisk { file, length: 0, free_bytes: self.free_bytes.clone(), delay: self.delay }))
     }

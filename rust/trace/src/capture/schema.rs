@@ -1,14 +1,11 @@
 //! The columns of a capture, and what a file says about itself.
 
-use super::configuration::CaptureConfiguration;
-use super::figures::Waits;
-use super::record::{Chunk, Record};
 use crate::table::{Table, properties, required};
-use crate::workload::Operation;
 use bytes::Bytes;
+use openpts_core::capture::{CaptureConfiguration, Row, Waits};
+use openpts_core::workload::Operation;
 use parquet::basic::Encoding::DELTA_BINARY_PACKED;
 use parquet::data_type::{ByteArray, ByteArrayType, Int32Type, Int64Type};
-use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::KeyValue;
 
 /// Version of the files' format, in their metadata as `openpts.capture`.
@@ -31,34 +28,6 @@ const PAGE_BYTES: usize = 128 << 10;
 /// Rows after which a page ends, for columns that take next to no bytes.
 const PAGE_ROWS: usize = 1 << 16;
 
-/// An I/O with what its chunk says of it.
-pub(super) struct Row {
-    step: u32,
-    thread: u16,
-    lba: u64,
-    record: Record,
-}
-
-/// Sort a chunk by submission time and turn it into rows. I/Os are recorded as they complete; in the order of
-/// submission the times differ by a fraction of the latency, which saves a byte for each.
-///
-/// # Errors
-/// If an offset is no multiple of the LBA's unit and would not come back as it was.
-pub(super) fn fill(rows: &mut Vec<Row>, chunk: &mut Chunk, lba_bytes: u32) -> Result<()> {
-    chunk.records.sort_unstable_by_key(|record| record.submitted_ns);
-    let (step, thread, lba_bytes) = (chunk.step, chunk.thread, u64::from(lba_bytes));
-    let mut remainders = 0;
-    rows.clear();
-    rows.extend(chunk.records.iter().map(|&record| {
-        remainders |= record.offset_bytes % lba_bytes;
-        Row { step, thread, lba: record.offset_bytes / lba_bytes, record }
-    }));
-    if remainders == 0 {
-        return Ok(());
-    }
-    Err(ParquetError::General(format!("an I/O's offset is not a multiple of {lba_bytes} bytes")))
-}
-
 /// Times and places differ little from row to row, or not at all in a pattern: deltas. Sizes and operations are few:
 /// dictionaries. A general compressor on top finds nothing more in random accesses, so there is none.
 pub(super) fn table() -> Table<'static, Row> {
@@ -67,12 +36,12 @@ pub(super) fn table() -> Table<'static, Row> {
     let columns = vec![
         required::<Row, Int32Type>(|row| row.step.cast_signed()),
         required::<Row, Int32Type>(|row| i32::from(row.thread)),
-        required::<Row, Int64Type>(|row| row.record.submitted_ns.cast_signed()).encoded(DELTA_BINARY_PACKED),
-        required::<Row, Int64Type>(|row| row.record.latency_ns.cast_signed()).encoded(DELTA_BINARY_PACKED),
+        required::<Row, Int64Type>(|row| row.submitted_ns().cast_signed()).encoded(DELTA_BINARY_PACKED),
+        required::<Row, Int64Type>(|row| row.latency_ns().cast_signed()).encoded(DELTA_BINARY_PACKED),
         required::<Row, Int64Type>(|row| row.lba.cast_signed()).encoded(DELTA_BINARY_PACKED),
-        required::<Row, Int32Type>(|row| row.record.length_bytes.cast_signed()),
-        required::<Row, ByteArrayType>(move |row| names[row.record.operation_number()].clone()),
-        required::<Row, Int32Type>(|row| row.record.result()),
+        required::<Row, Int32Type>(|row| row.length_bytes().cast_signed()),
+        required::<Row, ByteArrayType>(move |row| names[row.operation_number()].clone()),
+        required::<Row, Int32Type>(|row| row.result()),
     ];
     let pages = properties().set_data_page_size_limit(PAGE_BYTES).set_data_page_row_count_limit(PAGE_ROWS);
     Table::new(SCHEMA, pages, columns)

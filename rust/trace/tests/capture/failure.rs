@@ -1,9 +1,8 @@
 //! Files that can't be written: the load goes on, and every I/O is accounted for.
 
 use crate::support::{Captured, Disk, configuration, names, numbered, read, read_sorted};
-use openpts_core::capture::{
-    CaptureConfiguration, CaptureError, CaptureSummary, CapturedIo, Destination, Folder, PartFile, open,
-};
+use openpts_core::capture::{CaptureConfiguration, CaptureError, CaptureSummary, CapturedIo};
+use openpts_trace::capture::{Destination, Folder, PartFile, open};
 use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -78,7 +77,7 @@ impl OneFileOnly {
 }
 
 impl Destination for OneFileOnly {
-    fn begin(&mut self, number: u32) -> io::Result<Box<dyn PartFile>> {
+    fn begin(&self, number: u32) -> io::Result<Box<dyn PartFile>> {
         assert!(number == 1 || !self.panics, "a bug in the writer thread");
         if number == 1 { self.folder.begin(1) } else { Err(io::ErrorKind::ReadOnlyFilesystem.into()) }
     }

@@ -1,8 +1,9 @@
 //! What goes in comes out, to the last nanosecond and sector.
 
 use crate::support::{SECTOR_BYTES, configuration, numbered, read, read_sorted, sorted};
-use openpts_core::capture::{CaptureConfiguration, CapturedIo, Folder, open};
+use openpts_core::capture::{CaptureConfiguration, CapturedIo};
 use openpts_core::workload::Operation;
+use openpts_trace::capture::{Folder, open};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::path::Path;

@@ -3,6 +3,7 @@
 #[path = "capture/support.rs"]
 #[allow(dead_code, reason = "each test program uses its part")]
 mod captures;
+#[path = "../../core/tests/support/mod.rs"]
 mod support;
 
 use std::fs::File;
@@ -15,13 +16,14 @@ use openpts_core::engine::{CaptureOrder, OperationResult, Session, StepResult, S
 use openpts_core::histogram;
 use openpts_core::machine::{IoPath, Target};
 use openpts_core::workload::{BlockSize, Operation, OperationWeights, Placement, Step, Stop, Zone};
+use openpts_trace::capture::files_in;
 use support::{CAPACITY, configuration, milliseconds, next, random, scratch};
 
 const PERCENTILES: [f64; 7] = [50.0, 75.0, 90.0, 99.0, 99.9, 99.99, 99.999];
 
 fn capturing(file: &File, folder: &Path, path: IoPath) -> Session {
     let mut wanted = configuration(path, 2, 8);
-    wanted.capture = Some(CaptureOrder { folder: folder.into(), lba_bytes: 512 });
+    wanted.capture = Some(CaptureOrder { files: files_in(folder), lba_bytes: 512 });
     Session::open(Target::duplicate(file.as_raw_fd()).unwrap(), wanted).unwrap()
 }
 
@@ -134,7 +136,7 @@ fn an_io_that_failed_is_there_with_its_error() {
     assert_eq!(next(&session).0.state, StepState::Failed);
     let captured = captures::read_sorted(&session.finish().unwrap().unwrap().files);
     assert!(!captured.is_empty());
-    assert!(captured.iter().all(|(_, _, io)| io.result == libc::EIO));
+    assert!(captured.iter().all(|(_, _, io)| io.result == rustix::io::Errno::IO.raw_os_error()));
 }
 
 /// The mix of PTS 13.2, with trims and flushes besides.
@@ -222,7 +224,7 @@ fn with_errors_allowed_what_failed_is_in_no_count() {
     scratch.set_len(CAPACITY / 2).unwrap();
     let mut wanted = configuration(IoPath::Uring, 2, 8);
     wanted.most_errors = u64::MAX;
-    wanted.capture = Some(CaptureOrder { folder: folder.path().join("captures"), lba_bytes: 512 });
+    wanted.capture = Some(CaptureOrder { files: files_in(folder.path().join("captures")), lba_bytes: 512 });
     let session = Session::open(Target::duplicate(scratch.as_raw_fd()).unwrap(), wanted).unwrap();
     let mut step = captured_step(composite(Stop { ios: Some(5000), ..Stop::default() }));
     step.streams[0].stimulus.operations = OperationWeights::reads_pct(100);

@@ -7,8 +7,9 @@
 //! around it is measured alone and subtracted. "writer" is what one processor would encode in a second. The
 //! files go nowhere.
 
-use openpts_core::capture::{CaptureConfiguration, CapturedIo, Destination, PartFile, open};
+use openpts_core::capture::{CaptureConfiguration, CapturedIo};
 use openpts_core::workload::Operation;
+use openpts_trace::capture::{Destination, PartFile, open};
 use rand_core::Rng;
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -206,7 +207,7 @@ fn median(mut values: Vec<f64>) -> f64 {
 struct Nowhere;
 
 impl Destination for Nowhere {
-    fn begin(&mut self, _number: u32) -> io::Result<Box<dyn PartFile>> {
+    fn begin(&self, _number: u32) -> io::Result<Box<dyn PartFile>> {
         Ok(Box::new(Self))
     }
 }

@@ -23,7 +23,7 @@ pub trait PartFile: Write + Send {
 }
 
 /// Makes one file after the other.
-pub trait Destination: Send {
+pub trait Destination: Send + Sync {
     /// Look whether a file could be begun, without making anything: a bad place shall be known before the
     /// load starts.
     ///
@@ -37,7 +37,7 @@ pub trait Destination: Send {
     ///
     /// # Errors
     /// If it can't be made.
-    fn begin(&mut self, number: u32) -> io::Result<Box<dyn PartFile>>;
+    fn begin(&self, number: u32) -> io::Result<Box<dyn PartFile>>;
 }
 
 /// A folder that takes `capture-0001.parquet` and so on, and is made with the first of them. A file in the making, or one left by a crash, has
@@ -97,7 +97,7 @@ impl Destination for Folder {
         refuse_if_there(&partial_of(&name))
     }
 
-    fn begin(&mut self, number: u32) -> io::Result<Box<dyn PartFile>> {
+    fn begin(&self, number: u32) -> io::Result<Box<dyn PartFile>> {
         self.make()?;
         let name = self.name_of(number);
         refuse_if_there(&name)?;

@@ -1,15 +1,13 @@
 //! One Parquet file of a capture: row groups, then the footer that makes it readable.
 
-use super::configuration::CaptureConfiguration;
-use super::destination::PartFile;
-use super::figures::Waits;
-use super::schema::{Facts, Row, table};
+use super::destination::{Destination, PartFile};
+use super::schema::{Facts, table};
 use crate::table::Table;
+use openpts_core::capture::{CaptureConfiguration, Closed, Files, OpenFile, Row, Waits};
 use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::{FileMetaData, ParquetMetaData, ParquetMetaDataWriter, RowGroupMetaData};
 use parquet::file::writer::{SerializedFileWriter, TrackedWrite};
 use std::io::{self, Write};
-use std::path::PathBuf;
 use std::time::Instant;
 
 /// Encoded bytes after which a row group is written: what bounds the writer's memory.
@@ -39,8 +37,38 @@ struct Committed {
     end_bytes: u64,
 }
 
+/// Parquet files at a destination.
+pub(super) struct ParquetFiles<D>(pub(super) D);
+
+impl<D: Destination> Files for ParquetFiles<D> {
+    fn check(&self) -> io::Result<()> {
+        self.0.check()
+    }
+
+    fn begin(
+        &self,
+        configuration: &CaptureConfiguration,
+        number: u32,
+    ) -> std::result::Result<Box<dyn OpenFile>, String> {
+        let begun = self.0.begin(number).map_err(ParquetError::from);
+        let part = begun.and_then(|file| Part::begin(file, configuration.clone(), number));
+        Ok(Box::new(part.map_err(in_words)?))
+    }
+}
+
+/// An error in words, with its deepest cause, which for a full disk is the operating system's message.
+fn in_words(error: ParquetError) -> String {
+    match error {
+        ParquetError::External(cause) => cause.to_string(),
+        ParquetError::General(reason) => reason,
+        other => other.to_string(),
+    }
+}
+
 /// A file in the making.
-pub(super) struct Part {
+struct Part {
+    configuration: CaptureConfiguration,
+    number: u32,
     writer: SerializedFileWriter<Sink>,
     table: Table<'static, Row>,
     committed: Vec<Committed>,
@@ -49,22 +77,12 @@ pub(super) struct Part {
     began: Instant,
 }
 
-/// What became of a file.
-pub(super) struct Closed {
-    /// Name and size, if there is a file.
-    pub(super) file: Option<(PathBuf, u64)>,
-    /// I/Os in it.
-    pub(super) ios: u64,
-    /// I/Os that were meant to be in it and are not.
-    pub(super) lost: u64,
-    /// The first error of closing it.
-    pub(super) error: Option<ParquetError>,
-}
-
 impl Part {
-    pub(super) fn begin(file: Box<dyn PartFile>) -> Result<Self> {
+    fn begin(file: Box<dyn PartFile>, configuration: CaptureConfiguration, number: u32) -> Result<Self> {
         let table = table();
         Ok(Self {
+            configuration,
+            number,
             writer: table.begin(Sink(Some(file)))?,
             table,
             committed: Vec::new(),
@@ -72,28 +90,6 @@ impl Part {
             ios: 0,
             began: Instant::now(),
         })
-    }
-
-    /// I/Os that were added.
-    pub(super) const fn ios(&self) -> u64 {
-        self.ios
-    }
-
-    /// When the first I/Os came, or the file was made.
-    pub(super) const fn began(&self) -> Instant {
-        self.began
-    }
-
-    /// Add a chunk; write the row group if it is full with it.
-    pub(super) fn add(&mut self, rows: &[Row], waits: Waits) -> Result<()> {
-        if self.ios == 0 {
-            self.began = Instant::now();
-        }
-        self.ios += rows.len() as u64;
-        self.waits.add(waits);
-        self.table.add(rows)?;
-        let is_full = self.table.encoded_bytes() >= ROW_GROUP_BYTES || self.table.rows() >= ROW_GROUP_ROWS;
-        if is_full { self.commit() } else { Ok(()) }
     }
 
     /// Write the row group, if there is anything in it, and begin another.
@@ -105,33 +101,28 @@ impl Part {
         Ok(())
     }
 
-    /// Complete the file with everything that was added.
-    pub(super) fn close(mut self, configuration: &CaptureConfiguration, number: u32) -> Closed {
-        let error = self.commit().and_then(|()| Ok(self.writer.flush()?)).err();
-        self.salvage(error, configuration, number)
-    }
-
     /// Complete the file after an error with the row groups that are in it. If there is no room for the
     /// footer either, the last row groups make room for it.
-    pub(super) fn salvage(
-        mut self,
-        mut error: Option<ParquetError>,
-        configuration: &CaptureConfiguration,
-        number: u32,
-    ) -> Closed {
+    fn salvage(&mut self, mut error: Option<String>) -> Closed {
         let mut file = self.writer.inner_mut().0.take();
         while let Some(open) = file.as_mut() {
             let ios = self.committed.iter().map(|group| group.metadata.num_rows() as u64).sum();
             let lost = self.ios - ios;
-            let facts = Facts { configuration, number, ios, discarded: lost, waits: self.waits };
+            let facts = Facts {
+                configuration: &self.configuration,
+                number: self.number,
+                ios,
+                discarded: lost,
+                waits: self.waits,
+            };
             match self.write_footer(open.as_mut(), &facts) {
                 Ok(bytes) => match file.take().map(PartFile::complete) {
                     Some(Ok(name)) => return Closed { file: Some((name, bytes)), ios, lost, error },
-                    Some(Err(failure)) => error = error.or(Some(failure.into())),
+                    Some(Err(failure)) => error = error.or_else(|| Some(failure.to_string())),
                     None => {}
                 },
                 Err(failure) => {
-                    error = error.or(Some(failure));
+                    error = error.or_else(|| Some(in_words(failure)));
                     if self.committed.pop().is_none() {
                         break;
                     }
@@ -160,5 +151,32 @@ impl Part {
         file.write_all(&footer)?;
         file.flush()?;
         Ok(end_bytes + footer.len() as u64)
+    }
+}
+
+impl OpenFile for Part {
+    fn ios(&self) -> u64 {
+        self.ios
+    }
+
+    fn began(&self) -> Instant {
+        self.began
+    }
+
+    fn add(&mut self, rows: &[Row], waits: Waits) -> std::result::Result<(), String> {
+        if self.ios == 0 {
+            self.began = Instant::now();
+        }
+        self.ios += rows.len() as u64;
+        self.waits.add(waits);
+        self.table.add(rows).map_err(in_words)?;
+        let is_full = self.table.encoded_bytes() >= ROW_GROUP_BYTES || self.table.rows() >= ROW_GROUP_ROWS;
+        if is_full { self.commit().map_err(in_words) } else { Ok(()) }
+    }
+
+    fn close(mut self: Box<Self>, error: Option<String>) -> Closed {
+        let error =
+            error.or_else(|| self.commit().and_then(|()| Ok(self.writer.flush()?)).err().map(in_words));
+        self.salvage(error)
     }
 }

@@ -87,6 +87,18 @@ impl LatencyHistogram {
         self.max_ns = self.max_ns.max(latency_ns);
     }
 
+    /// Count in the bucket of this number, or in the last one. Extremes and sum are not known of it: see
+    /// [`Self::restore_estimates`].
+    pub(super) fn count_in_bucket(&mut self, index: usize, count: u64) {
+        if count > 0 {
+            let index = index.min(BUCKET_COUNT - 1);
+            self.page_mut(index / PAGE_BUCKETS)[index % PAGE_BUCKETS] += count;
+            self.count += count;
+            let value_ns = lowest_value(index);
+            (self.min_ns, self.max_ns) = (self.min_ns.min(value_ns), self.max_ns.max(value_ns));
+        }
+    }
+
     /// Add another histogram's counts to this one's.
     pub fn add(&mut self, other: &Self) {
         if other.count == 0 {

@@ -140,6 +140,14 @@ def _own_cache_and_state() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True, scope="session")
+def _parts_of_reports_are_made_anew() -> Iterator[None]:
+    """In this process, in which tests replace what makes them; the commands that they start keep them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("openpts.report.write.part_digest", lambda *_: None)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
 def _no_width_of_a_terminal() -> Iterator[None]:
     """Tables would be cut at it. A shell may export one, and readline sets one where there is no terminal, as
     in each worker of pytest-xdist.

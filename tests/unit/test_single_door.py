@@ -73,7 +73,7 @@ CHANGES_NAMES = {
     "openpts_many/fleet/fetch.py": "a folder that it has fetched, from its name with a dot",
     "run_folder_files.py": "files of a run, a suite or a report, by the descriptor of their folder",
     "journal.py": "its own entries",
-    "plots/drawing_cache.py": "drawings that make room",
+    "kept_files.py": "drawings that make room",
 }
 MAKES_FOLDERS = {
     "batch/executor.py": "a batch's",
@@ -88,7 +88,7 @@ MAKES_FOLDERS = {
     "journal.py": "its own",
     "journal_lock.py": "the journal's",
     "ownership.py": "that of owners' files",
-    "plots/drawing_cache.py": "for what is kept",
+    "kept_files.py": "for what is kept",
     "record/writer.py": "a run's",
     "report/write.py": "where the operator wants a report",
     "runner/close_run.py": "a run's",

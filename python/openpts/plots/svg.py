@@ -19,13 +19,7 @@ from markupsafe import Markup
 from openpts.errors import OpenptsError
 from openpts.pages.model import Figure, Page, Report, Table
 from openpts.plots.columns3d import columns_svg
-from openpts.plots.drawing_cache import (
-    anything_kept,
-    javascript_bundle,
-    kept_drawing,
-    libraries_are_kept,
-    made_drawing,
-)
+from openpts.plots.drawing_cache import DRAWINGS, kept_drawing, made_drawing
 from openpts.plots.theme import FONT, LIGHT, PLOT_TEXT_PX, Scheme
 from openpts.plots.vega_lite import vega_lite_spec
 from openpts.plots.vega_svg import of_figure, spec_json, start_renderer
@@ -44,19 +38,11 @@ class DrawingPool:
         self._workers = workers
         self._begun: dict[tuple[int, ...], tuple[str, Future[str]]] = {}
         self._kept: list[object] = []  # the objects whose identities are the keys of _begun
-        self._libraries: Future[str] | None = None
 
-    def prepare(self, *, libraries: bool) -> None:
-        """Have the libraries of pages put together beside all else, and Vega started, as far as not kept."""
-        if libraries and not libraries_are_kept():
-            self._libraries = self._workers.submit(javascript_bundle)
-        if not anything_kept():
+    def prepare(self) -> None:
+        """Have Vega started beside all else, where nothing is kept."""
+        if not DRAWINGS.any():
             self._workers.submit(start_renderer)
-
-    def wait_for_libraries(self) -> None:
-        """Waits for the bundled script, if making it was begun."""
-        if self._libraries is not None:
-            self._libraries.exception()
 
     def begin(self, pages: Iterable[Page]) -> None:
         """Start to draw the plots of pages that are ready, before the rest of the report is."""

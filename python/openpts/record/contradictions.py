@@ -384,6 +384,8 @@ def _are_whole(intervals: Sequence[Interval]) -> bool:
 
 
 def _of_sums(name: str, whole: OperationSample, parts: Sequence[OperationSample], of: str) -> Found:
+    if whole is NOTHING and all(part is NOTHING for part in parts):
+        return
     for field, together in _TOGETHER.items():
         known = [value for part in parts if (value := getattr(part, field)) is not None]
         if (of_whole := getattr(whole, field)) != (of_parts := together(known)):

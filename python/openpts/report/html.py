@@ -9,13 +9,13 @@ import jinja2
 from markupsafe import Markup, escape
 
 from openpts.pages.model import Block, Cell, Column, Figure, Page, Report, Table
-from openpts.plots.drawing_cache import javascript_bundle
 from openpts.plots.series import slot_of
 from openpts.plots.svg import inline_svg
 from openpts.plots.theme import DARK, LIGHT, PLOT_WIDTH_PX, WEB_FONTS, Scheme
-from openpts.report.embedded import embeddable, packed, plots_of
+from openpts.report.embedded import embeddable, encoded, packed, plots_of
 
 _TEMPLATES: Final = Path(__file__).parent / "templates"
+VEGA: Final = _TEMPLATES / "vega.js.zlib"
 _SCRIPTS: Final = ("values", "views", "cursor", "tables", "page")
 _LONGEST_TABLE: Final = 200
 _LEAST_VALUES_TO_COLOUR: Final = 3
@@ -43,7 +43,7 @@ def render_html(report: Report, drawings: Mapping[str, str], *, embed_full: bool
         drawings={figure.id: inline_svg(drawings[figure.id], figure) for figure in _drawn(report, drawings)},
         style=Markup(_style()),  # noqa: S704 - our own file
         script=Markup(_script()),  # noqa: S704 - our own files
-        vega=packed(javascript_bundle()),
+        vega=encoded(VEGA.read_bytes()),
         plots=packed(plots_of(report, thinned)),
         model=packed(model),
     )

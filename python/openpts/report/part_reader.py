@@ -9,22 +9,42 @@ from concurrent.futures import Executor, Future, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from functools import cache
 from pathlib import Path
-from typing import cast
+from typing import NamedTuple, cast
 
 import msgspec
 
 from openpts.errors import RecordError
 from openpts.record.manifest import Manifest, manifest_of
 from openpts.record.writer import DATABASE_NAME
+from openpts.report.kept_parts import PARTS
 from openpts.report.run_part import RunPart, part_of
 from openpts.report.sources import read_for_report
 
 
-def begin_parts(folders: Sequence[Path], report_date: str, workers: Executor) -> list[Future[bytes]]:
+class WantedPart(NamedTuple):
+    """The part of a run folder; ``digest`` is that of all that it depends on, None where it is not kept."""
+
+    folder: Path
+    report_date: str
+    digest: str | None
+
+    def kept(self) -> bytes | None:
+        """As it was made before, packed; None where it is to be made."""
+        return None if self.digest is None else PARTS.read(self.digest)
+
+    def made(self) -> bytes:
+        """Made now and kept, as it goes from one process to another. Raises RecordError."""
+        content = packed(part_of(read_for_report(self.folder), self.report_date))
+        if self.digest is not None:
+            PARTS.keep(self.digest, content)
+        return content
+
+
+def begin_parts(wanted: Sequence[WantedPart], workers: Executor) -> list[Future[bytes]]:
     """Start to make the parts of several run folders, the largest first."""
     return [
-        workers.submit(packed_part, folder, report_date)
-        for folder in sorted(folders, key=_size_bytes, reverse=True)
+        workers.submit(part.made)
+        for part in sorted(wanted, key=lambda part: _size_bytes(part.folder), reverse=True)
     ]
 
 
@@ -37,11 +57,6 @@ def parts_as_made(begun: Sequence[Future[bytes]]) -> Iterator[RunPart]:
             raise RecordError(
                 "cannot read the records: a worker process ended early; see its output"
             ) from error
-
-
-def packed_part(folder: Path, report_date: str) -> bytes:
-    """The part of a run folder, as it goes from one process to another."""
-    return packed(part_of(read_for_report(folder), report_date))
 
 
 def packed(part: RunPart) -> bytes:

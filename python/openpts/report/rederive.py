@@ -39,7 +39,7 @@ def differences(stored: Report, source: ReportSource) -> tuple[list[Difference],
         paper=stored.paper, style=Style(stored.style), redact=stored.redacted, report_date=stored.report_date
     )
     with worker_processes() as workers:
-        derived, files, _ = make_report(source, options, workers)
+        derived, files, _ = make_report(source, options, workers, kept=False)
     return list(_compared("", msgspec.to_builtins(stored), msgspec.to_builtins(derived))), files
 
 

@@ -23,7 +23,8 @@ from openpts.report.build import report_of
 from openpts.report.csv_files import FOLDER, csv_files
 from openpts.report.earlier_report import left_behind, remove_unchanged
 from openpts.report.html import render_html
-from openpts.report.part_reader import begin_parts, packed_part, parts_as_made, unpacked_part
+from openpts.report.kept_parts import part_digest
+from openpts.report.part_reader import WantedPart, begin_parts, parts_as_made, unpacked_part
 from openpts.report.pdf import render_pdf
 from openpts.report.record_files import SUMS_NAME, RecordFile, names_in, record_files
 from openpts.report.redaction import redacted
@@ -124,24 +125,37 @@ def _cover_lines(report: Report) -> Iterator[str]:
 
 
 def make_report(
-    source: ReportSource, options: ReportOptions, workers: Executor, pool: DrawingPool | None = None
+    source: ReportSource,
+    options: ReportOptions,
+    workers: Executor,
+    pool: DrawingPool | None = None,
+    *,
+    kept: bool = True,
 ) -> MadeReport:
     """Make the report of run folders; a ``pool`` begins to draw what of it is ready.
 
+    Without ``kept`` nothing that was judged before is used.
+
     Raises RecordError.
     """
-    date = options.report_date or date_of(source.manifests())
+    manifests = source.manifests()
+    date = options.report_date or date_of(manifests)
+    files = record_files(source.run_folders)
+    wanted = []
+    for folder, manifest in zip(source.run_folders, manifests, strict=True):
+        own = [file for file in files if file.folder == folder]
+        digest = part_digest(folder, manifest.conditions.test, date, own) if kept else None
+        wanted.append(WantedPart(folder, date, digest))
     # redaction makes other figures of them, and a short report has few
     drawing = None if options.redact or options.style is Style.SHORT else pool
     parts = []
-    for part in _parts(source.run_folders, date, workers, pool, options):
+    for part in _parts(wanted, workers, pool):
         parts.append(part)
         if drawing is not None:
             for section in part.sections:
                 drawing.begin(section.pages)
     places = {folder: place for place, folder in enumerate(source.run_folders)}
     parts.sort(key=lambda part: places[part.folder])
-    files = record_files(source.run_folders)
     if options.style is Style.SHORT:
         report = short_report(parts, date, paper=options.paper)
     else:
@@ -151,17 +165,15 @@ def make_report(
     return MadeReport(report, files, {part.folder: json.loads(part.figures) for part in parts})
 
 
-def _parts(
-    folders: Sequence[Path], date: str, workers: Executor, pool: DrawingPool | None, options: ReportOptions
-) -> Iterator[RunPart]:
-    """Report parts of the folders from the workers; a single part is made here while they get ready."""
-    begun = begin_parts(folders, date, workers) if len(folders) > 1 else []
+def _parts(wanted: Sequence[WantedPart], workers: Executor, pool: DrawingPool | None) -> Iterator[RunPart]:
+    """Report parts as they are kept, or from the workers; a single one is made here while they get ready."""
+    found = [part.kept() for part in wanted]
+    missing = [part for part, content in zip(wanted, found, strict=True) if content is None]
+    begun = begin_parts(missing, workers) if len(missing) > 1 else []
     if pool is not None:
-        pool.prepare(libraries=options.html)
-    if begun:
-        yield from parts_as_made(begun)
-    else:
-        yield from (unpacked_part(packed_part(folder, date)) for folder in folders)
+        pool.prepare()
+    yield from (unpacked_part(content) for content in found if content is not None)
+    yield from parts_as_made(begun) if begun else (unpacked_part(part.made()) for part in missing)
 
 
 def write_model(report: Report, folder: Path, options: ReportOptions = _DEFAULTS) -> WrittenReport:
@@ -195,8 +207,6 @@ def _contents(report: Report, options: ReportOptions, pool: DrawingPool | None) 
         pdf = beside.submit(render_pdf, report, drawings) if options.pdf else None
         contents = {".json": msgspec.json.format(msgspec.json.encode(report), indent=1)}
         if options.html:
-            if pool is not None:
-                pool.wait_for_libraries()
             contents[".html"] = render_html(report, drawings, embed_full=options.embed_full).encode()
         data = {name: text.encode() for name, text in csv_files(report).items()} if options.csv else {}
     if pdf is not None:

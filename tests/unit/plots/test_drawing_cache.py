@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from openpts import kept_files
 from openpts.plots import drawing_cache, theme, vega_svg
-from openpts.plots.drawing_cache import anything_kept, kept_drawing, made_drawing
+from openpts.plots.drawing_cache import DRAWINGS, kept_drawing, made_drawing
 from openpts.plots.svg import DrawingPool, draw_figures
 from openpts.plots.worker_processes import worker_processes
 from tests.support.sample_figures import all_figures, gallery
@@ -94,7 +95,7 @@ def test_nothing_is_kept_where_that_is_not_wanted(cache: Path, monkeypatch: pyte
     monkeypatch.setenv("OPENPTS_CACHE", "off")
     made_drawing(SPEC % 1)
     assert not kept_drawing(SPEC % 1)
-    assert not anything_kept()
+    assert not DRAWINGS.any()
     assert not cache.exists()
 
 
@@ -102,11 +103,11 @@ def test_a_folder_that_can_t_be_written_only_costs_time(tmp_path: Path) -> None:
     (tmp_path / "openpts").write_text("a file where the folder should be")
     assert made_drawing(SPEC % 1).startswith("<svg")
     assert not kept_drawing(SPEC % 1)
-    assert not anything_kept()
+    assert not DRAWINGS.any()
 
 
 def test_those_that_were_not_used_for_longest_make_room(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drawing_cache, "_LOOKED_AFTER", "no name starts like this")
+    monkeypatch.setattr(kept_files, "_LOOKED_AFTER", "no name starts like this")
     sizes: list[tuple[Path, int]] = []
     for n in range(4):
         made_drawing(SPEC % n)
@@ -114,8 +115,8 @@ def test_those_that_were_not_used_for_longest_make_room(cache: Path, monkeypatch
         sizes.append((newest, newest.stat().st_size))
         os.utime(newest, (n, n))
     assert kept_drawing(SPEC % 0)  # in use again
-    monkeypatch.setattr(drawing_cache, "_LOOKED_AFTER", "")
-    monkeypatch.setattr(drawing_cache, "_MOST_BYTES", sum(size for _, size in sizes) - 1)
+    monkeypatch.setattr(kept_files, "_LOOKED_AFTER", "")
+    monkeypatch.setattr(DRAWINGS, "most_bytes", sum(size for _, size in sizes) - 1)
     made_drawing(SPEC % 3)
     assert [bool(kept_drawing(SPEC % n)) for n in range(4)] == [True, False, True, True]
 
@@ -127,5 +128,5 @@ def test_nothing_is_asked_of_workers_that_is_kept() -> None:
 
     draw_figures(REPORT)
     pool = DrawingPool(NoWorkers())
-    pool.prepare(libraries=False)
+    pool.prepare()
     draw_figures(REPORT, pool)

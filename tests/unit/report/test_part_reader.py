@@ -11,8 +11,7 @@ import pytest
 
 from openpts.errors import RecordError
 from openpts.plots.worker_processes import worker_processes
-from openpts.report import part_reader
-from openpts.report.part_reader import begin_parts, packed, packed_part, parts_as_made, unpacked_part
+from openpts.report.part_reader import WantedPart, begin_parts, packed, parts_as_made, unpacked_part
 from openpts.report.run_part import in_order, part_of
 from openpts.report.sources import read_for_report
 from tests.support.made_up_run import made_up_run
@@ -37,12 +36,17 @@ READ = """
     folders = [Path(name) for name in sys.argv[1:]]
     try:
         with worker_processes({processes}) as workers:
-            begun = part_reader.begin_parts(folders, "2026-11-21T08:00:00Z", workers)
+            wanted = [part_reader.WantedPart(folder, "2026-11-21T08:00:00Z", None) for folder in folders]
+            begun = part_reader.begin_parts(wanted, workers)
             parts = list(part_reader.parts_as_made(begun))
         sys.stdout.buffer.write(msgspec.json.encode(sorted(parts, key=lambda part: part.folder)))
     except RecordError as error:
         print(error)
 """
+
+
+def wanted(folders: list[Path]) -> list[WantedPart]:
+    return [WantedPart(folder, DATE, None) for folder in folders]
 
 
 def read(folders: list[Path], processes: int, *, make: str = "elsewhere") -> bytes:
@@ -58,7 +62,7 @@ def test_parts_are_the_same_from_any_number_of_processes(reports: Reports, proce
         (part_of(read_for_report(folder), DATE) for folder in folders), key=lambda part: part.folder
     )
     with worker_processes(1) as workers:
-        alone = sorted(parts_as_made(begin_parts(folders, DATE, workers)), key=lambda part: part.folder)
+        alone = sorted(parts_as_made(begin_parts(wanted(folders), workers)), key=lambda part: part.folder)
     assert alone == expected
     # 5 and 5.0 are equal, and other bytes
     assert read(folders, processes) == msgspec.json.encode(alone)
@@ -76,7 +80,7 @@ def test_a_record_that_can_t_be_read_is_told_from_the_other_process(reports: Rep
     broken.mkdir()
     (broken / "run.db").write_bytes(b"no database")
     with pytest.raises(RecordError, match="broken") as here:
-        packed_part(broken, DATE)
+        WantedPart(broken, DATE, None).made()
     told = os.fsdecode(read([reports.folder("steady"), broken], 2))
     assert told.strip() == str(here.value)
 
@@ -93,9 +97,9 @@ def test_the_largest_records_are_read_first_and_each_once(
         (tmp_path / name).mkdir()
         (tmp_path / name / "run.db").write_bytes(bytes(size))
     taken: list[str] = []
-    monkeypatch.setattr(part_reader, "packed_part", lambda folder, _date: taken.append(folder.name))
+    monkeypatch.setattr(WantedPart, "made", lambda part: taken.append(part.folder.name))
     with worker_processes(1) as workers:
-        begin_parts([tmp_path / name for name in "edcba"], DATE, workers)
+        begin_parts(wanted([tmp_path / name for name in "edcba"]), workers)
     assert taken == list("abcde")
 
 

@@ -115,7 +115,8 @@ def test_a_helper_that_can_t_say_what_failed_to_a_killed_report_says_nothing(tmp
     failing = READING.replace("return make(*arguments)", "raise write.RecordError('unreadable')")
     failing = failing.replace("slowly\n", "slowly\n    part_reader.read_for_report = str\n")
     failing += "    write.date_of = lambda _manifests: ''\n"
-    failing += "    write.ReportSource.manifests = lambda _source: ()\n"
+    failing += "    from unittest.mock import Mock\n"
+    failing += "    write.ReportSource.manifests = lambda source: [Mock() for _ in source.run_folders]\n"
     with report(failing, *folders, out=tmp_path / "out") as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"

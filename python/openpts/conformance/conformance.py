@@ -117,7 +117,7 @@ def _no_window(evidence: Evidence) -> Finding | None:
 
 
 def _fewer_than_window(evidence: Evidence, rounds: Sequence[RoundRecord | TrackedMinute]) -> Finding | None:
-    most = max((sum(r.cycle == cycle for r in rounds) for cycle in evidence.tested_cycles), default=0)
+    most = max(Counter(found.cycle for found in rounds).values(), default=0)
     if most >= WINDOW_ROUNDS:
         return None
     return _why(evidence, f"{most} of {WINDOW_ROUNDS} rounds for a window")

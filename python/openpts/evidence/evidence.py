@@ -1,6 +1,6 @@
 """A run's record, as the checks use it: complete steps by part and round, windows, cycles."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -105,12 +105,37 @@ class Evidence:
         """The complete steps of a phase, of all numbers or of one."""
         return [s.sample for s in self._by_phase.get(phase, ()) if number in {None, s.place.number}]
 
-    def rounds(self, phase: Phase, *, whole: bool = True) -> list[RoundRecord]:
-        """The numbers of a phase, by cycle; ``whole`` leaves out those with a step that did not complete.
+    def in_cycle(self, cycle: int, phase: Phase | None = None) -> list[Sample]:
+        """The complete steps of a cycle, of all phases or of one."""
+        return self._by_cycle.get((cycle, phase), [])
 
-        A killed run has no record of whether its last number was whole: it counts if another number of that
-        part has no more steps.
+    @cached_property
+    def _by_cycle(self) -> dict[tuple[int, Phase | None], list[Sample]]:
+        grouped = defaultdict[tuple[int, Phase | None], list[Sample]](list)
+        for step in self.steps:
+            grouped[step.place.cycle, None].append(step.sample)
+            grouped[step.place.cycle, step.place.phase].append(step.sample)
+        return grouped
+
+    def rounds(self, phase: Phase, *, cycle: int | None = None, whole: bool = True) -> list[RoundRecord]:
+        """The numbers of a phase, of all cycles or of one.
+
+        ``whole`` leaves out those with a step that did not complete. A killed run has no record of whether
+        its last number was whole: it counts if another number of that part has no more steps.
         """
+        if (phase, whole) not in self._rounds:
+            grouped: dict[int | None, list[RoundRecord]] = {None: self._grouped(phase, whole=whole)}
+            for found in grouped[None]:
+                grouped.setdefault(found.cycle, []).append(found)
+            self._rounds[phase, whole] = grouped
+        return self._rounds[phase, whole].get(cycle, [])
+
+    @cached_property
+    def _rounds(self) -> dict[tuple[Phase, bool], dict[int | None, list[RoundRecord]]]:
+        """Those that were asked for, by cycle and all together (None): many checks ask for them."""
+        return {}
+
+    def _grouped(self, phase: Phase, *, whole: bool) -> list[RoundRecord]:
         broken = self._broken
         if not self.finished and phase not in _SINGLE_STEPS:
             broken |= self._cut_off

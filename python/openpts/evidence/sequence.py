@@ -110,8 +110,11 @@ def _uninterrupted(evidence: Evidence) -> Finding:
 
 
 def _common_flow(evidence: Evidence) -> Finding:
-    for cycle in evidence.tested_cycles:
-        parts = list(dict.fromkeys(s.place.phase for s in evidence.steps if s.place.cycle == cycle))
+    by_cycle: dict[int, dict[Phase, None]] = {}
+    for step in evidence.steps:
+        by_cycle.setdefault(step.place.cycle, {})[step.place.phase] = None
+    for cycle, phases in by_cycle.items():
+        parts = list(phases)
         if parts[:2] != [Phase.WIPC, Phase.ROUND]:
             text = ", ".join(phase.upper() for phase in parts)
             return deviated("purge, WIPC, test loop", f"{text} in cycle {cycle}")

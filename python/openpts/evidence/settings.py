@@ -123,10 +123,7 @@ def same_demand(first: Phase, second: Phase) -> Callable[[Evidence], Finding]:
 
 
 def _constant_demand(evidence: Evidence) -> Finding:
-    by_cycle = [
-        stimuli([s.sample for s in evidence.steps if s.place.cycle == cycle])
-        for cycle in evidence.tested_cycles
-    ]
+    by_cycle = [stimuli(evidence.in_cycle(cycle)) for cycle in evidence.tested_cycles]
     return all_of(
         met_if(len({(s.tc, s.qd) for s in found}) == 1, "one TC and QD in all steps", demands_text(found))
         for found in by_cycle

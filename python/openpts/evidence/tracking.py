@@ -1,5 +1,6 @@
 """A continuous stimulus that is judged by single minutes (PTS 10.3.2, 11.2 step 3, 13.2 step 3.2, 14.2)."""
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -28,25 +29,28 @@ class TrackedMinute:
 
 def minutes_of(evidence: Evidence) -> list[TrackedMinute]:
     """The tracked minutes of all cycles: the last step of each tracking round that came to its end."""
-    found = [
-        TrackedMinute(record.cycle, record.number, record.samples[-1])
-        for phase in (Phase.WDPC, Phase.SATURATION)
-        for record in evidence.rounds(phase)
+    by_cycle: dict[int, list[TrackedMinute]] = {}
+    for phase in (Phase.WDPC, Phase.SATURATION):
+        for record in evidence.rounds(phase):
+            minute = TrackedMinute(record.cycle, record.number, record.samples[-1])
+            by_cycle.setdefault(record.cycle, []).append(minute)
+    return [
+        minute
+        for minutes in by_cycle.values()
+        for minute in (minutes[:-1] if _is_cut(minutes[-1], minutes[0]) else minutes)
     ]
-    return [minute for minute in found if not _is_cut(minute, found)]
 
 
-def _is_cut(minute: TrackedMinute, found: list[TrackedMinute]) -> bool:
+def _is_cut(minute: TrackedMinute, first: TrackedMinute) -> bool:
     """Whether the stimulus ended in the middle of a tracking round, before its minute or within it.
 
-    That can only be the last one of its cycle; its last step is then longer than the minutes before it were
-    planned, or it was ended by something else than its time.
+    That can only be the last one of its cycle, which is not its first; its last step is then longer than the
+    minutes before it were planned, or it was ended by something else than its time.
     """
-    others = [each for each in found if each.cycle == minute.cycle]
-    if minute is not others[-1] or len(others) == 1:
+    if minute is first:
         return False
     planned_ns = planned_length_ns(minute.sample.step.stop)
-    return planned_ns != planned_length_ns(others[0].sample.step.stop) or not at_least(
+    return planned_ns != planned_length_ns(first.sample.step.stop) or not at_least(
         minute.sample.elapsed_ns, planned_ns or 0
     )
 
@@ -84,14 +88,16 @@ def logged_every_minute(*parts: Phase) -> Callable[[Evidence], Finding]:
 def tracked_verdicts(evidence: Evidence) -> list[tuple[str, SteadyStateReport | None]]:
     """The tracked minutes of each cycle over their last window."""
     found = []
+    minutes = defaultdict[int, list[Sample]](list)
+    for each in minutes_of(evidence):
+        minutes[each.cycle].append(each.sample)
     of_minutes = evidence.manifest.conditions.steady_state is SteadyState.MINUTES
     for cycle in evidence.tested_cycles:
         steady_round = None
         if of_minutes and cycle <= len(evidence.outcomes):
             steady_round = evidence.outcomes[cycle - 1].steady_round
-        minutes = [each.sample for each in minutes_of(evidence) if each.cycle == cycle]
-        if minutes:
-            found.append(("tracked minutes", _window_of(minutes, steady_round)))
+        if minutes[cycle]:
+            found.append(("tracked minutes", _window_of(minutes[cycle], steady_round)))
     return found
 
 

@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -159,12 +159,17 @@ class Run:
     def phase(self, phase: Phase, *, cycle: int | None = None, number: int | None = None) -> list[StepRecord]:
         """The steps of a phase, of all cycles and numbers or of one."""
         return [
-            step
-            for step in self.steps
-            if step.place.phase is phase
-            and cycle in {None, step.place.cycle}
-            and number in {None, step.place.number}
+            step for step in self._steps_of.get((phase, cycle), ()) if number in {None, step.place.number}
         ]
+
+    @cached_property
+    def _steps_of(self) -> Mapping[tuple[Phase, int | None], list[StepRecord]]:
+        """The steps of each phase, in all cycles (None) and in each: a test asks for those of one after the other."""
+        found = defaultdict[tuple[Phase, int | None], list[StepRecord]](list)
+        for step in self.steps:
+            found[step.place.phase, None].append(step)
+            found[step.place.phase, step.place.cycle].append(step)
+        return found
 
     def capture_of(self, step: StepRecord) -> tuple[str, int]:
         """The folder with every single I/O of a step, and the step's number in its files.

@@ -1,6 +1,7 @@
 """What was sampled beside the I/O: a summary of each value, what happened on the link, panels over time."""
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -14,7 +15,7 @@ from openpts.record.health import TelemetrySeries
 from openpts.record.reader import Run
 from openpts.report.telemetry_series import mean_over_time, quantity, rows_of_time, value_at, width_ns
 from openpts.units import NS_PER_S, format_capacity
-from openpts.vocabulary.sample import DRIVE_ENERGY, DRIVE_HOST_WRITES, DRIVE_MEDIA_WRITES
+from openpts.vocabulary.sample import DRIVE_ENERGY, DRIVE_HOST_WRITES, DRIVE_MEDIA_WRITES, Sample
 
 _THROTTLED: Final = "throttled"
 _FOREIGN: Final = "foreign_bytes"
@@ -147,11 +148,10 @@ def foreign_io(run: Run, counted: TelemetrySeries | None) -> tuple[Verdict, ...]
     """
     if counted is None or not run.steps:
         return ()
-    grown = [
-        growth
-        for cycle in range(1, run.cycle_count + 1)
-        if (growth := _growth(run, counted, cycle)) is not None
-    ]
+    by_cycle = defaultdict[int, list[Sample]](list)
+    for step in run.steps:
+        by_cycle[step.place.cycle].append(step.sample)
+    grown = [growth for samples in by_cycle.values() if (growth := _growth(samples, counted)) is not None]
     if not grown:
         return (Verdict(f"{_WHAT}: n/a (the run is too short for the interval of the samples)."),)
     in_flight = max((_in_flight_bytes(run)), default=0)
@@ -163,11 +163,8 @@ def foreign_io(run: Run, counted: TelemetrySeries | None) -> tuple[Verdict, ...]
     return (Verdict(f"{_WHAT}: none, to within {format_capacity(in_flight)} of I/O in flight.", "pass"),)
 
 
-def _growth(run: Run, counted: TelemetrySeries, cycle: int) -> float | None:
+def _growth(samples: Sequence[Sample], counted: TelemetrySeries) -> float | None:
     """Within the steps of a cycle: the purge before them is not the engine's."""
-    samples = [step.sample for step in run.steps if step.place.cycle == cycle]
-    if not samples:
-        return None
     begin_ns = samples[0].started_ns + _SETTLED_NS
     end_ns = samples[-1].started_ns + samples[-1].elapsed_ns
     before, after = value_at(counted, begin_ns), value_at(counted, end_ns)

@@ -1,5 +1,6 @@
 """The stimuli and streams that a run's results are made of: each has rates and response times."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -48,18 +49,19 @@ def _steps_of(run: Run) -> Iterator[tuple[StepRecord, bool]]:
     steps = [
         step for step in run.steps if step.place.phase in _JUDGED and step.sample.state is StepState.COMPLETE
     ]
-    windows = {cycle: _window(run, steps, cycle) for cycle in {step.place.cycle for step in steps}}
+    rounds = defaultdict[int, set[int]](set)
+    for step in steps:
+        if step.place.phase is Phase.ROUND:
+            rounds[step.place.cycle].add(step.place.number)
+    windows = {cycle: _window(run, len(numbers), cycle) for cycle, numbers in rounds.items()}
     for step in steps:
         is_round = step.place.phase is Phase.ROUND
         if not is_round or step.place.number in windows[step.place.cycle]:
             yield step, is_round
 
 
-def _window(run: Run, steps: Sequence[StepRecord], cycle: int) -> tuple[int, ...]:
-    """The rounds of the measurement window of a cycle."""
-    numbers = sorted(
-        {s.place.number for s in steps if s.place.phase is Phase.ROUND and s.place.cycle == cycle}
-    )
+def _window(run: Run, rounds: int, cycle: int) -> tuple[int, ...]:
+    """The rounds of the measurement window of a cycle that has so many."""
     cycles = run.manifest.cycles
     steady_round = cycles[cycle - 1].outcome.steady_round if cycle <= len(cycles) else None
-    return measurement_window(len(numbers), steady_round).rounds
+    return measurement_window(rounds, steady_round).rounds

@@ -76,7 +76,7 @@ def _whole_range_in_one_sequence(evidence: Evidence) -> Finding:
     start, end = covered.bytes_of(target.user_capacity_bytes, target.sector_bytes)
     findings = []
     for cycle in evidence.tested_cycles:
-        samples = [s.sample for s in evidence.steps if (s.place.cycle, s.place.phase) == (cycle, Phase.ROUND)]
+        samples = evidence.in_cycle(cycle, Phase.ROUND)
         if not samples:
             continue
         if any(s.tc != 1 or s.access_pattern is not AccessPattern.SEQUENTIAL for s in stimuli(samples)):

@@ -40,9 +40,7 @@ def _length(evidence: Evidence) -> Finding:
     capacity = evidence.manifest.target.user_capacity_bytes
     findings = []
     for number, outcome in enumerate(evidence.outcomes, start=1):
-        samples = [
-            s.sample for s in evidence.steps if (s.place.cycle, s.place.phase) == (number, Phase.SATURATION)
-        ]
+        samples = evidence.in_cycle(number, Phase.SATURATION)
         fills = sum(sample.write.bytes for sample in samples) / capacity
         length_ns = sum(sample.elapsed_ns for sample in samples)
         right = (

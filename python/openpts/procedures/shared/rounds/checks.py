@@ -61,8 +61,7 @@ def wipc(size_kib: int | None) -> Callable[[Evidence], Finding]:
 def _size_of_rounds(evidence: Evidence, cycle: int) -> int | None:
     sizes = {
         s.block_size_bytes
-        for found in evidence.rounds(Phase.ROUND, whole=False)
-        if found.cycle == cycle
+        for found in evidence.rounds(Phase.ROUND, cycle=cycle, whole=False)
         for s in stimuli(list(found.samples))
     }
     return sizes.pop() if len(sizes) == 1 else None
@@ -223,7 +222,7 @@ def window_covers(count: int) -> Callable[[Evidence], Finding]:
 
 
 def _complete(evidence: Evidence, cycle: int) -> list[RoundRecord]:
-    return [found for found in evidence.rounds(Phase.ROUND) if found.cycle == cycle]
+    return evidence.rounds(Phase.ROUND, cycle=cycle)
 
 
 def _points_of(found: RoundRecord, scale: int) -> list[tuple[float, int]]:

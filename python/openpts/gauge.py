@@ -5,8 +5,9 @@ up and no program started while a drive is measured. One reading of a file may g
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from openpts.units import NS_PER_S
 
@@ -21,8 +22,7 @@ def _nothing(_contents: Sequence[bytes], _at_ns: int) -> Values:
     return {}
 
 
-@dataclass(frozen=True, slots=True)
-class Gauge:
+class Gauge(Struct, frozen=True):
     """Files that are read together.
 
     ``name`` is its line in the record, ``what`` says in words what is sampled, or is None where nothing is;
@@ -50,8 +50,7 @@ class Gauge:
     for_all: bool = False
 
 
-@dataclass(slots=True)
-class Growth:
+class Growth(Struct):
     """Turns counters into what they grew by in each second since the reading before."""
 
     _before: dict[str, float] = field(default_factory=dict)

@@ -12,13 +12,13 @@ import secrets
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
 import msgspec
+from msgspec import Struct, field
 
 from openpts.errors import OpenptsError, failing_as
 from openpts.run_folder_files import synchronize_folder
@@ -48,8 +48,7 @@ class Kind(StrEnum):
     MOUNT = "mount"
 
 
-@dataclass(frozen=True, slots=True)
-class Owner:
+class Owner(Struct, frozen=True):
     """The process that made a change, by its own numbers: in a container they are others than outside.
 
     Whether it still lives, its lock on the entry tells.
@@ -64,8 +63,7 @@ class Owner:
         return cls(os.getpid(), boot_id(roots))
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """One change. ``subject`` names what was changed so that it is found again under another name: serial
     number, model, node, or the path of a setting. ``found`` is what to put back, as text.
 
@@ -89,8 +87,7 @@ def state_folder() -> Path:
     return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state") / "openpts"
 
 
-@dataclass(frozen=True, slots=True)
-class Journal:
+class Journal(Struct, frozen=True):
     """The entries of this machine, a file each in ``folder``; only the user who made one may read it."""
 
     folder: Path

@@ -8,9 +8,11 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from openpts.errors import failing_as
 from openpts.journal import Entry, Journal, JournalError
@@ -24,8 +26,7 @@ _POLL_S: Final = 0.02
 _LOCK_WORDS: Final = 6
 
 
-@dataclass(frozen=True, slots=True)
-class JournalSnapshot:
+class JournalSnapshot(Struct, frozen=True):
     """All entries while the lock is held, the oldest first; ``ended``: IDs of those whose process is gone.
 
     ``trouble`` says why nothing is known of others; empty where it is.

@@ -15,7 +15,6 @@ import time
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from importlib.metadata import version
@@ -23,6 +22,8 @@ from pathlib import Path
 from typing import Final, Self
 
 import msgspec
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from openpts.errors import RecordError, failing_as
 from openpts.run_folder_files import check_files, synchronize_folder
@@ -49,8 +50,7 @@ def new_run_id() -> str:
     return str(uuid.UUID(int=time_ms << 80 | 7 << 76 | random))
 
 
-@dataclass(frozen=True, slots=True)
-class RunOwner:
+class RunOwner(Struct, frozen=True):
     """The process that a run belongs to, and what it owns.
 
     ``pid`` is by its own counting, which in a container is not that outside. ``process_started_ticks`` (of
@@ -202,8 +202,7 @@ def _path(name: str, folder: Path) -> Path:
     return folder / f"{file_name(name)}.owner"
 
 
-@dataclass(slots=True)
-class _Held:
+class _Held(Struct):
     fd: int
     uses: int = 0
 

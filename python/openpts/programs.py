@@ -10,8 +10,9 @@ import signal
 import subprocess
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, Protocol
+
+from msgspec import Struct
 
 from openpts.errors import UsageError
 from openpts.ownership import owned_descriptors
@@ -43,8 +44,7 @@ class ProgramMissingError(ProgramError):
     """The program is not installed; the text names the package."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """What a program said; some of those that erase drives end with 0 and tell the failure on stderr only."""
 
     command: tuple[str, ...]

@@ -8,17 +8,17 @@ import os
 import re
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 _PCI_ID: Final = re.compile(r"0x[0-9a-f]{4}")
 _OCTAL_ESCAPE: Final = re.compile(r"\\([0-7]{3})")
 
 
-@dataclass(frozen=True, slots=True)
-class SystemRoots:
+class SystemRoots(Struct, frozen=True):
     """Roots of the file trees in which the kernel and the distribution describe the machine."""
 
     sys: Path = Path("/sys")
@@ -29,8 +29,7 @@ class SystemRoots:
     run: Path = Path("/run")
 
 
-@dataclass(frozen=True, slots=True)
-class Mount:
+class Mount(Struct, frozen=True):
     """One line of mountinfo. ``device`` is ``major:minor``; a source need not be a path.
 
     ``root`` is the folder of the file system that is mounted, ``super_options`` are those of the file system.

@@ -3,8 +3,9 @@
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from openpts.device.guard.consent import Consent
 from openpts.device.guard.drive_claim import owner_note
@@ -35,8 +36,7 @@ _STOP_LIMIT_S: Final = 3.0
 _MOST_TIMES: Final = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(Struct, frozen=True):
     """A stimulus under the name by which it is chosen.
 
     ``pinned``: both engines issue it on one and the same processor, and the scheduler has no choice.
@@ -52,8 +52,7 @@ class Case:
         return self.stimulus.changes_target
 
 
-@dataclass(frozen=True, slots=True)
-class CrosscheckOrder:
+class CrosscheckOrder(Struct, frozen=True):
     """What is compared. ``step`` makes the step of a stimulus; ``io_path`` None: what suits the target."""
 
     target: str
@@ -65,8 +64,7 @@ class CrosscheckOrder:
     consent: Consent = field(default_factory=Consent)
 
 
-@dataclass(frozen=True, slots=True)
-class CrosscheckStarted:
+class CrosscheckStarted(Struct, frozen=True):
     """The native engine and fio are ready; ``notes`` is what bears on the comparison."""
 
     target: TargetFacts
@@ -75,8 +73,7 @@ class CrosscheckStarted:
     notes: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class PairMeasured:
+class PairMeasured(Struct, frozen=True):
     """One stimulus was measured by both; ``number`` counts pairs from 1."""
 
     case: Case
@@ -91,8 +88,7 @@ CrosscheckListener = Callable[[CrosscheckEvent], None]
 Engines = tuple[Engine, Engine]
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Struct, frozen=True):
     """The figures of one stimulus: first engine through second."""
 
     case: Case

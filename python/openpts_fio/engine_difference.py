@@ -7,10 +7,11 @@ first.
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from statistics import fmean, stdev
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.analysis.student_t import critical_value
 
@@ -25,8 +26,7 @@ class Agreement(StrEnum):
     UNDECIDED = "undecided"
 
 
-@dataclass(frozen=True, slots=True)
-class PairedRatio:
+class PairedRatio(Struct, frozen=True):
     """First figure through second: geometric mean over the pairs, and the ends of its interval.
 
     Less than two pairs have no interval: it reaches from 0 to infinity.

@@ -10,9 +10,11 @@ import uuid
 import zlib
 from collections.abc import Container, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from openpts.device.guard.consent import Consent
 from openpts.device.guard.guard import open_contents
@@ -115,8 +117,7 @@ _MOST_NQN_BYTES: Final = 223
 _SERIAL_WIDTH: Final = 20
 
 
-@dataclass(frozen=True, slots=True)
-class ServeOrder:
+class ServeOrder(Struct, frozen=True):
     """What to serve, where, and by which name; None for what the preset, or a rule, shall decide.
 
     Block and crypto erase take ``sanitize_takes_s`` at least.

@@ -1,10 +1,11 @@
 """A simulated drive behind NVMe over TCP, in the Rust module: its order, and what it served."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Final
 from uuid import UUID
+
+from msgspec import Struct
 
 from openpts import _native
 from openpts.errors import TargetError, UsageError
@@ -14,8 +15,7 @@ TOO_LATE_SHARE: Final = 0.1
 """Answers that are late by more than this share of the drive's own time make another drive of it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Faults:
+class Faults(Struct, frozen=True):
     """What goes wrong on purpose; ``unreadable_lbas`` are those of the LBA format that it begins with.
 
     ``power`` are faults of a volatile write cache when the process is killed, each with the share of writes
@@ -34,8 +34,7 @@ SOUND: Final = Faults()
 """Nothing goes wrong but by itself."""
 
 
-@dataclass(frozen=True, slots=True)
-class DriveNames:
+class DriveNames(Struct, frozen=True):
     """Who the drive says it is: ``nqn`` among NVMe subsystems, ``guid`` among all things."""
 
     nqn: str
@@ -43,8 +42,7 @@ class DriveNames:
     guid: UUID
 
 
-@dataclass(frozen=True, slots=True)
-class Served:
+class Served(Struct, frozen=True):
     """What was served. Lateness: how long after the model's moment answers went out; None without an I/O."""
 
     ios: int

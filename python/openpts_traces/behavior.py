@@ -1,10 +1,10 @@
 """Whether drives behave under a synthetic workload as under a trace: both are replayed in simulation."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.analysis.latency import LatencyDistribution, ios_needed
@@ -32,8 +32,7 @@ _LIMITED_PERCENTILE: Final = 99.0
 _GRANULE_BYTES: Final = 4 * KIB
 
 
-@dataclass(frozen=True, slots=True)
-class Behavior:
+class Behavior(Struct, frozen=True):
     """A figure of a drive under the trace and under the synthetic workload.
 
     ``limit_pct`` is how far they may be apart, None for one without a limit.

@@ -10,13 +10,14 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from random import Random
 from tempfile import mkdtemp
 
 import pytest
+from msgspec.structs import replace
 
 from openpts.journal import Journal
 from openpts.record.manifest import RunState

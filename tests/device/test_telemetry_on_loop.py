@@ -6,11 +6,11 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.gauges import disks_below, others_gauge

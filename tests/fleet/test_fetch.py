@@ -8,11 +8,11 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from msgspec import structs
+from msgspec.structs import replace
 
 from openpts.cli.main import cli
 from openpts.errors import FleetError, RecordError

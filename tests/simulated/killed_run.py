@@ -3,8 +3,9 @@
 import random
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from openpts.device.guard.consent import Consent
 from openpts.fields.time_scale import at_time_scale

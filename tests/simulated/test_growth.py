@@ -6,13 +6,12 @@ short record tells as much as that of a day.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace as with_changes
+from msgspec.structs import replace
 
 from openpts.analysis.response_times import response_times
 from openpts.fields.time_scale import at_time_scale
@@ -84,7 +83,7 @@ def repeated(run: Run, times: int) -> Run:
         replace(
             step,
             place=replace(step.place, cycle=step.place.cycle + time * cycles),
-            sample=with_changes(step.sample, started_ns=step.sample.started_ns + time * length_ns),
+            sample=replace(step.sample, started_ns=step.sample.started_ns + time * length_ns),
         )
         for time in range(times)
         for step in run.steps
@@ -144,7 +143,7 @@ def test_a_script_is_followed_in_proportion_to_its_rounds(test: str) -> None:
         run = made_up_run(
             test,
             rate=restless_rate,
-            adjust=lambda conditions, rounds=rounds: with_changes(conditions, max_rounds=rounds),
+            adjust=lambda conditions, rounds=rounds: replace(conditions, max_rounds=rounds),
         )
         script = PROCEDURES[test].script(run.manifest.conditions, run.manifest.target.user_capacity_bytes)
         recorded = driver_of(PROCEDURES[test]).recorded

@@ -1,10 +1,10 @@
 """Commands of the operator's at moments of a run: when they start, and what becomes of their failures."""
 
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from openpts.errors import RunFailedError, UsageError
 from openpts.procedures.registry import PROCEDURES

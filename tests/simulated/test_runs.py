@@ -1,10 +1,10 @@
 """Whole runs on simulated drives, through the same runner, record and report as any other."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from openpts.errors import InterruptedRunError, PurgeError, RunFailedError, TargetError, UsageError
 from openpts.record.manifest import Manifest, RunState

@@ -1,11 +1,10 @@
 """A run of which every text is hostile that its record may hold: all that no type of the record refuses."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import msgspec
-from msgspec.structs import replace as with_changes
+from msgspec.structs import replace
 
 from openpts.record.health import HealthRecord, ReadingPoint, TelemetryPoint
 from openpts.record.manifest import Manifest, manifest_of
@@ -25,11 +24,11 @@ _FACT = Fact("text", "text")
 def hostile(run: Run) -> Run:
     """The run, with hostile text wherever a device, a machine, an operator or a forger may put one."""
     steps = [
-        replace(step, sample=with_changes(step.sample, ended_by=step.sample.ended_by and HOSTILE))
+        replace(step, sample=replace(step.sample, ended_by=step.sample.ended_by and HOSTILE))
         for step in run.steps
     ]
     if steps:
-        failed = with_changes(
+        failed = replace(
             steps[-1].sample,
             failure=IoFailure(HOSTILE, 0, 4096, HOSTILE),
             errors=(IoErrors(HOSTILE, HOSTILE, 1, (0,)),),

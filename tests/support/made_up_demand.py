@@ -1,10 +1,9 @@
 """Runs of CBW and DIRTH on a drive whose figures follow by hand: 100 us an I/O, at most 100,000 IOPS."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, NamedTuple
 
-from msgspec.structs import replace as with_changes
+from msgspec.structs import replace
 
 from openpts.procedures.shared.demand.results import OperatingPoint
 from openpts.record.reader import Run, StepRecord
@@ -42,13 +41,13 @@ def demand_run(
     def cpu(step: StepRecord) -> Sample:
         assert step.sample.step.stimulus is not None
         shares = CpuShares(2.5, 3.0 + step.sample.step.stimulus.toio / 100, 7.4, 20 * NS_PER_S)
-        return with_changes(step.sample, cpu=shares)
+        return replace(step.sample, cpu=shares)
 
     run = made_up_run(
         test,
         drive_class,
         rate=rate,
-        adjust=lambda of: with_changes(of, **{"tcs": (32, 4, 1), "qds": (32, 4, 1), **changes}),
+        adjust=lambda of: replace(of, **{"tcs": (32, 4, 1), "qds": (32, 4, 1), **changes}),
     )
     return with_intervals(with_samples(run, cpu), 10 * NS_PER_S)
 
@@ -57,8 +56,8 @@ def without_cpu(run: Run) -> Run:
     """Steps and intervals as of an engine that does not tell its processor time."""
 
     def of(step: StepRecord) -> Sample:
-        intervals = tuple(with_changes(one, cpu=None) for one in step.sample.intervals)
-        return with_changes(step.sample, cpu=None, intervals=intervals)
+        intervals = tuple(replace(one, cpu=None) for one in step.sample.intervals)
+        return replace(step.sample, cpu=None, intervals=intervals)
 
     return with_samples(run, of)
 
@@ -72,14 +71,14 @@ def with_shares_off(run: Run) -> Run:
         moved = counts[most] // 100
         counts[most] -= moved
         counts[most + 1] += moved
-        return with_changes(step.sample, ios_by_block_size=tuple(counts))
+        return replace(step.sample, ios_by_block_size=tuple(counts))
 
     return with_samples(run, of)
 
 
 def without_shares(run: Run) -> Run:
     """As of an engine that does not count them."""
-    return with_samples(run, lambda step: with_changes(step.sample, ios_by_block_size=(), ios_by_zone=()))
+    return with_samples(run, lambda step: replace(step.sample, ios_by_block_size=(), ios_by_zone=()))
 
 
 def with_capture(run: Run, lost: str) -> Run:

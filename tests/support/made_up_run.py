@@ -1,12 +1,11 @@
 """Runs that never were: scripts played on made-up rates, with the manifest of a perfect host."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 
-from msgspec.structs import replace as with_changes
+from msgspec.structs import replace
 
 from openpts.analysis.latency import encode_counts
 from openpts.fields.conditions import Conditions
@@ -161,7 +160,7 @@ def ended_after(run: Run, whole: int, state: StepState | None = StepState.INTERR
 def _a_third(sample: Sample, state: StepState) -> Sample:
     elapsed_ns = sample.elapsed_ns // 3
     failure = IoFailure("write", 81_920, 4096, "Input/output error (EIO)")
-    return with_changes(
+    return replace(
         sample,
         state=state,
         ended_by=None,
@@ -193,7 +192,7 @@ def with_intervals(run: Run, interval_ns: int) -> Run:
             )
             for index, (begin_ns, end_ns) in enumerate(pairwise([0, *ends_ns]))
         )
-        return with_changes(sample, interval_ns=interval_ns, intervals=intervals)
+        return replace(sample, interval_ns=interval_ns, intervals=intervals)
 
     return with_samples(run, of)
 
@@ -207,7 +206,7 @@ def _between(of: OperationSample, elapsed_ns: int, begin_ns: int, end_ns: int) -
     if not ios:
         return NOTHING
     histogram = encode_counts([(of.latency_min_ns, ios)])
-    return with_changes(of, ios=ios, bytes=moved_bytes, latency_sum_ns=sum_ns, histogram=histogram)
+    return replace(of, ios=ios, bytes=moved_bytes, latency_sum_ns=sum_ns, histogram=histogram)
 
 
 _READ_AT = "2026-01-01T00:00:00.000+00:00"
@@ -331,7 +330,7 @@ def _play(script: Script, drive: Drive) -> tuple[list[Request], list[StepRecord]
             continue
         samples: list[Sample] = []
         for position, step in enumerate(request.steps):
-            sample = with_changes(
+            sample = replace(
                 drive.sample(request.phase, request.number, step),
                 started_ns=now_ns,
                 gap_ns=1_000_000,

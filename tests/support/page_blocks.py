@@ -1,7 +1,8 @@
 """What a page holds, block by block, and runs whose record holds the settings of a host."""
 
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from openpts.pages.model import Page, Row, Table, Verdict
 from openpts.record.reader import Run

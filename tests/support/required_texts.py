@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from typing import Final, NamedTuple
+
+from msgspec.structs import replace
 
 from openpts.pages.model import Report
 from openpts.procedures.registry import PTS

@@ -1,8 +1,9 @@
 """Steps of several unlike streams, measured on simulated drives, and run folders that hold them."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from openpts.engine.options import Demand, NativeOptions
 from openpts.engine.simulated import SimulatedDrive, SimulatedEngine

@@ -2,7 +2,6 @@
 
 import types
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -42,8 +41,8 @@ def values_of(kind: Any, **given: st.SearchStrategy[Any]) -> st.SearchStrategy[A
     if issubclass(kind, Enum):
         return st.sampled_from(kind)
     hints = get_type_hints(kind)
-    assert issubclass(kind, Struct) or is_dataclass(kind), kind
-    names = kind.__struct_fields__ if issubclass(kind, Struct) else [field.name for field in fields(kind)]
+    assert issubclass(kind, Struct), kind
     return st.builds(
-        kind, **{name: given[name] if name in given else values_of(hints[name]) for name in names}
+        kind,
+        **{name: given[name] if name in given else values_of(hints[name]) for name in kind.__struct_fields__},
     )

@@ -8,11 +8,11 @@ import time
 import uuid
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
-from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from openpts import ownership
 from openpts.errors import RecordError

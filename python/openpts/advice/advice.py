@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.vocabulary.tuning import Scenario
 
@@ -41,8 +42,7 @@ class Grade(StrEnum):
     GOOD = "good"
 
 
-@dataclass(frozen=True, slots=True)
-class Advice:
+class Advice(Struct, frozen=True):
     """One line of the audit. ``real_world`` and ``synthetic`` are the right values, ``reason`` is the effect.
 
     ``suits`` gives the scenarios for which a value is right; None: it is recorded and not judged. ``remedy``

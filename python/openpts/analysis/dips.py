@@ -3,9 +3,10 @@
 from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from statistics import median
 from typing import Final
+
+from msgspec import Struct
 
 SHARE: Final = 0.7
 """Below this share of the running median a throughput has dipped."""
@@ -19,8 +20,7 @@ _RECOVERED: Final = 5
 _AFTER: Final = 31
 
 
-@dataclass(frozen=True, slots=True)
-class Dip:
+class Dip(Struct, frozen=True):
     """Points ``first`` to ``last`` of a load, both inclusive.
 
     ``median`` is the running median before it, ``lowest`` its lowest point. ``lasts``: what came after it

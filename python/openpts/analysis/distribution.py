@@ -6,8 +6,9 @@ its binomial, and reports the chi-square test beside it.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.vocabulary.placement import Zones
 from openpts.vocabulary.sample import Sample
@@ -44,8 +45,7 @@ _FEWEST_EXPECTED: Final = 5
 """With fewer expected I/Os of a kind the statistic does not follow the chi-square distribution."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shares:
+class Shares(Struct, frozen=True):
     """I/Os of each kind against the shares wanted; ``ios`` are those that were carried out.
 
     ``errors`` are the distances of the shares in standard errors. ``chi_square`` and ``p_value`` are None
@@ -79,8 +79,7 @@ class Shares:
         return all(abs(error) <= LIMIT_STANDARD_ERRORS for error in self.errors)
 
 
-@dataclass(frozen=True, slots=True)
-class PeriodShares:
+class PeriodShares(Struct, frozen=True):
     """Shares in a measurement period; None where the pattern has one kind only, or nothing was counted."""
 
     block_sizes: Shares | None

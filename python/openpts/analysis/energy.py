@@ -2,10 +2,11 @@
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from statistics import median
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.units import NS_PER_S
 
@@ -16,8 +17,7 @@ _HOLDS_TIMES: Final = 3
 _ROUNDING_NS: Final = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Drawn:
+class Drawn(Struct, frozen=True):
     """Energy in joules, and the part of the time for which it is known."""
 
     joules: float = 0.0
@@ -32,8 +32,7 @@ class Drawn:
         return self.joules * NS_PER_S / self.covered_ns if self.covered_ns else None
 
 
-@dataclass(frozen=True, slots=True)
-class CounterMeter:
+class CounterMeter(Struct, frozen=True):
     """A counter of joules since some moment, each value until the next."""
 
     t_ns: Sequence[int]

@@ -1,16 +1,16 @@
 """Counts, rates and response times of some operations together, as a display or a table shows them."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Self
+
+from msgspec import Struct
 
 from openpts.analysis.latency import LatencyDistribution
 from openpts.units import per_second
 from openpts.vocabulary.sample import Measured, OperationSample
 
 
-@dataclass(frozen=True, slots=True)
-class Figures:
+class Figures(Struct, frozen=True):
     """Counts, rates and response times of a step or an interval."""
 
     ios: int

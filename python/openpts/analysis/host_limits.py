@@ -1,7 +1,8 @@
 """Whether the host, and not the drive, limited a step: late planned I/Os, processors that were full."""
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.analysis.latency import LatencyDistribution
 from openpts.units import NS_PER_US
@@ -20,8 +21,7 @@ FULL_PCT: Final = 95.0
 """Busy time of the processors, or of a step's threads, from which on there was none left."""
 
 
-@dataclass(frozen=True, slots=True)
-class Lateness:
+class Lateness(Struct, frozen=True):
     """How late the planned I/Os of a step or a stream were submitted.
 
     ``late`` of the ``ios`` were late by more than ``bound_ns``. Waiting for room among the outstanding I/Os

@@ -1,6 +1,6 @@
 """What a stream does beside others against what it does alone."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from openpts.analysis.figures import Figures, counted
 from openpts.vocabulary.sample import Measured
@@ -8,8 +8,7 @@ from openpts.vocabulary.sample import Measured
 INTERFERENCE_PERCENTILE = 99.0
 
 
-@dataclass(frozen=True, slots=True)
-class Interference:
+class Interference(Struct, frozen=True):
     """Rates, and response times that 99 % do not exceed, of the same stream alone and beside others.
 
     A response time is None where there are too few I/Os for it.

@@ -3,9 +3,10 @@
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Protocol
+
+from msgspec import Struct
 
 from openpts.analysis.host_limits import FULL_PCT
 
@@ -22,8 +23,7 @@ class HostLimit(StrEnum):
     MEMORY = "memory"
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """A second is marked when the mean of a sampled value over it, in per cent, is at least ``least_pct``.
 
     ``counted_late``: the value is of times that count when they have ended: what is above 100 % belongs to

@@ -13,9 +13,10 @@ other (Bonferroni).
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import NormalDist, fmean, variance
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.analysis.student_t import central_probability, critical_value
 
@@ -28,8 +29,7 @@ _NORMAL: Final = NormalDist()
 _LARGEST_EXPONENT: Final = 600.0
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorRule:
+class ErrorRule(Struct, frozen=True):
     """Errors of a gate over all its looks: limits that are kept and called failed, and the other way round.
 
     ``rows`` are relative limits judged together: a false alarm in any of them counts. A miss is one limit's.
@@ -51,8 +51,7 @@ class ErrorRule:
         return self.miss / self.most_runs
 
 
-@dataclass(frozen=True, slots=True)
-class Ratio:
+class Ratio(Struct, frozen=True):
     """The candidate's geometric mean over the base's, with its uncertainty on the scale of logarithms.
 
     ``spread`` is the standard deviation of a single run's logarithm: the spread between runs; ``apart``, that

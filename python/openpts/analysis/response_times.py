@@ -6,10 +6,11 @@ response time (reading AMB-18 of openpts).
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.analysis.figures import Figures
 from openpts.analysis.latency import LatencyDistribution, ios_needed
@@ -18,8 +19,7 @@ from openpts.vocabulary.sample import Measured, Sample
 BINS_PER_DECADE: Final = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Bin:
+class Bin(Struct, frozen=True):
     """I/Os with a response time above ``low_ns`` and up to ``high_ns``; ``level_pct`` is the share of all
     I/Os up to ``high_ns``.
     """
@@ -30,8 +30,7 @@ class Bin:
     level_pct: float
 
 
-@dataclass(frozen=True)  # without slots: the bins are kept
-class ResponseTimes(Figures):
+class ResponseTimes(Figures, frozen=True, dict=True):
     """The results of a stimulus of one or several steps.
 
     ``ios`` and ``elapsed_ns`` are those of the steps together. ``distribution`` holds the I/Os whose response

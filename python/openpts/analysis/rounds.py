@@ -2,10 +2,11 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean
 from typing import TypeVar
+
+from msgspec import Struct
 
 from openpts.analysis.steady_state import WINDOW_ROUNDS, disturbed_rounds, judge
 from openpts.vocabulary.sample import CpuShares, Sample, StepState
@@ -50,8 +51,7 @@ def consecutive_rounds(
     return tuple(rounds)
 
 
-@dataclass(frozen=True, slots=True)
-class MeasurementWindow:
+class MeasurementWindow(Struct, frozen=True):
     """The rounds over which results are averaged; ``rounds`` may be fewer than the five that PTS requires."""
 
     rounds: tuple[int, ...]
@@ -111,8 +111,7 @@ def judge_window(
     )
 
 
-@dataclass(frozen=True, eq=False)
-class RoundsMean:
+class RoundsMean(Struct, frozen=True, eq=False, dict=True):
     """A test point over the rounds of a window: means of the rounds' values, extremes of all of them.
 
     A mean is None unless every round has a value. ``samples`` are one of each round.

@@ -7,9 +7,10 @@ sets are called different: chance seldom puts them so far apart, and the differe
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.analysis.comparison import FALSE_ALARM_LIMIT, gain_pct, holm, relative_standard_error_pct
 from openpts.analysis.ratio import MOST_RUNS, Ratio, chance_of, ratio_of
@@ -62,8 +63,7 @@ def measured_median(values: Sequence[float], better: Better) -> float:
 
 
 # SOL-STAT-05, 06
-@dataclass(frozen=True, slots=True)
-class SetRule:
+class SetRule(Struct, frozen=True):
     """When a set is accepted: its RSE is at most so many per cent. With ``most`` runs it is discarded."""
 
     rse_limit_pct: float = RSE_LIMIT_PCT
@@ -71,8 +71,7 @@ class SetRule:
 
 
 # SOL-STAT-01 to 06, 09
-@dataclass(frozen=True, slots=True)
-class RunSet:
+class RunSet(Struct, frozen=True):
     """One figure of all warm runs of a drive, or of all passes of a row: at least one, in their order.
 
     A cold run is none of them. ``made`` says of runs when and where, ``doubt`` why they, or those that they
@@ -130,8 +129,7 @@ class RunSet:
         return step if self.count + step <= self.rule.most else 0
 
 
-@dataclass(frozen=True, slots=True)
-class SetComparison:
+class SetComparison(Struct, frozen=True):
     """A candidate's set beside the base's.
 
     ``delta_pct`` compares the medians so that plus is better; None where neither way is better, where a set

@@ -1,10 +1,12 @@
 """Write saturation from its record: minutes, tracked minutes, zones, response times (PTS 10.3)."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from itertools import takewhile
 from statistics import fmean, pstdev
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from openpts.analysis.comparison import share_pct
 from openpts.analysis.minutes import Minute, Piece, minutes_of, pieces_of
@@ -26,8 +28,7 @@ def is_whole_minute(sample: Sample, minute_ns: int) -> bool:
     return sample.state is StepState.COMPLETE and sample.elapsed_ns >= _WHOLE * minute_ns
 
 
-@dataclass(frozen=True, slots=True)
-class TrackedStep:
+class TrackedStep(Struct, frozen=True):
     """A step of the stimulus; ``tracked`` if it is the minute at the end of tracking round ``number``."""
 
     number: int
@@ -35,8 +36,7 @@ class TrackedStep:
     sample: Sample
 
 
-@dataclass(frozen=True, slots=True)
-class Zones:
+class Zones(Struct, frozen=True):
     """Plateau, transition and end zone of the minutes, by the rule that the report prints.
 
     Minute numbers count from 1. The plateau lasts while minute means lie within 10 % of the mean of the first
@@ -68,8 +68,7 @@ class Zones:
         return self.plateau_iops / self.end_zone_iops if self.end_zone_iops else None
 
 
-@dataclass(frozen=True, slots=True)
-class SaturationResults:
+class SaturationResults(Struct, frozen=True):
     """One workload's stimulus.
 
     ``tracked_iops`` are those of tracking rounds 1, 2, ...; ``verdict`` judges the window that ends at

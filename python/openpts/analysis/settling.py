@@ -1,7 +1,8 @@
 """Whether a drive that is left alone has come to rest, judged from short looks at it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from openpts.analysis.latency import LatencyDistribution
 from openpts.units import MB, NS_PER_S
@@ -12,8 +13,7 @@ from openpts.vocabulary.settling import SettlingRule
 _TAIL_PCT = 99.0
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
+class Look(Struct, frozen=True):
     """One look: ``at_ns`` is the idle time before it, all together. Median and ``tail_ns``, the 99th
     percentile, are those of its reads, None without any.
 
@@ -28,8 +28,7 @@ class Look:
     nand_write_bytes: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Settling:
+class Settling(Struct, frozen=True):
     """The judgement of the last looks; ``restless`` names what still changes, empty if nothing does.
 
     Ranges are in per cent of the mean of the looks, that of temperature in K, and writes to the media per

@@ -1,10 +1,11 @@
 """Which drives a batch tests: resolved, held against each other, and confirmed, before any of them starts."""
 
+import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 
-from msgspec.structs import replace as changed
+from msgspec import Struct
+from msgspec.structs import replace
 
 from openpts.batch.located_drive import LocatedDrive, located
 from openpts.batch.named_drives import WrittenDrive, fits
@@ -35,8 +36,7 @@ class RefusedBatchError(RefusedError):
         return (*self._reasons, "no drive was started")
 
 
-@dataclass(frozen=True, slots=True)
-class ChosenDrive:
+class ChosenDrive(Struct, frozen=True):
     """A drive as it was named and as it is; ``refusal`` says why it can't be tested, empty if it can."""
 
     written: WrittenDrive
@@ -168,9 +168,9 @@ def _confirmed(
         return found
     word = found.written.serial or (found.serial if found.serial in serials else None)
     path = found.written.confirm_device_path or (found.name if found.name in paths else None)
-    own = replace(consent, confirm_serial=word, confirm_device_path=path)
+    own = dataclasses.replace(consent, confirm_serial=word, confirm_device_path=path)
     refusal = unconfirmed(BlockTarget(Path(found.drive.target)), found.drive.device, own)
-    found = replace(found, written=changed(found.written, confirm_device_path=path))
+    found = replace(found, written=replace(found.written, confirm_device_path=path))
     return found if refusal is None else found.refused("not confirmed", str(refusal))
 
 
@@ -196,7 +196,7 @@ def _each_its_own_seed(named: list[WrittenDrive]) -> Iterator[WrittenDrive]:
     seen: set[str] = set()
     for one, text in zip(named, texts, strict=True):
         if names_simulated(text) and _seed(text) is None and text in seen:
-            yield changed(one, target=f"{text}{'&' if '?' in text else '?'}seed={next(following)}")
+            yield replace(one, target=f"{text}{'&' if '?' in text else '?'}seed={next(following)}")
         else:
             yield one
         seen.add(text)

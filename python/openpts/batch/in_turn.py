@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
+from msgspec import Struct
 
 from openpts.batch.executor import Executor
 from openpts.errors import (
@@ -40,8 +41,7 @@ def _no_judge(_folder: Path) -> None:
     """Judge of a suite without limits: there is nothing to judge."""
 
 
-@dataclass(frozen=True, slots=True)
-class SuitePart:
+class SuitePart(Struct, frozen=True):
     """A test and the order for its run; the run folder is inside that of the suite."""
 
     test: Procedure

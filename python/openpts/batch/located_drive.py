@@ -1,8 +1,9 @@
 """Where the drive of a run is on this host: its node, slot and NUMA node, and the names it is known by."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from openpts.device.block_device import BlockDevice, whole_drives
 from openpts.device.file_system import device_below
@@ -21,8 +22,7 @@ from openpts.vocabulary.memory_bandwidth import MemoryBandwidth
 from openpts.vocabulary.run_request import RunRequest
 
 
-@dataclass(frozen=True, slots=True)
-class LocatedDrive:
+class LocatedDrive(Struct, frozen=True):
     """``names`` are those of the drive on every path: two with a name in common are one drive.
 
     ``device`` is None for what is no block device: a simulated drive, a scratch file, a directory.

@@ -2,15 +2,15 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
+
+from msgspec import Struct, field
 
 from openpts.device.link.nearby_cpus import processors_by_node
 from openpts.system_files import SystemRoots
 
 
-@dataclass(slots=True)
-class ProcessorShares:
+class ProcessorShares(Struct):
     """For each node of the host the shares of the drives that run there at once, as long as they run.
 
     All drives of a batch have equally many processors, or they could not be compared; what is left over is

@@ -18,6 +18,7 @@ from threading import Thread
 from typing import IO, Final
 
 import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.batch.executor import Executor, now
@@ -50,16 +51,14 @@ _INTERRUPTED: Final = 130
 _INTERRUPTS_PASSED_ON: Final = 2
 
 
-@dataclass(frozen=True, slots=True)
-class DriveChanged:
+class DriveChanged(Struct, frozen=True):
     """An entry of the batch is another one now; ``index`` is its place in it."""
 
     index: int
     entry: BatchEntry
 
 
-@dataclass(frozen=True, slots=True)
-class DriveOutput:
+class DriveOutput(Struct, frozen=True):
     """A line of the events of a run."""
 
     index: int
@@ -91,8 +90,7 @@ def new_batch(
     )
 
 
-@dataclass(slots=True)
-class _Process:
+class _Process(Struct):
     """A run that goes on: its process, and the thread that reads its lines."""
 
     popen: subprocess.Popen[bytes]

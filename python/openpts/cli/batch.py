@@ -3,12 +3,12 @@
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any, Final
 
 import click
+from msgspec import Struct
 from msgspec.structs import replace as changed
 
 from openpts.batch.chosen_drives import ChosenDrive, chosen_drives, refuse_any
@@ -89,8 +89,7 @@ class BatchDocument(Document, frozen=True, kw_only=True, tag="openpts.batch/1"):
     report_reason: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class BatchWords:
+class BatchWords(Struct, frozen=True):
     """What was asked for beside the test: which drives, how they start, what is printed."""
 
     targets: tuple[str, ...]

@@ -3,10 +3,10 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import IO, Final
 
 import click
+from msgspec import Struct, field
 from rich.table import Table
 from rich.text import Text
 
@@ -36,8 +36,7 @@ _STYLES: Final = {
 """In the order in which drives are shown where not all have room."""
 
 
-@dataclass(slots=True)
-class DriveRow:
+class DriveRow(Struct):
     """What is known of a drive while its run goes on; rates and temperature are the last that were said."""
 
     entry: BatchEntry
@@ -134,8 +133,7 @@ _COLUMNS: Final[dict[str, Callable[[DriveRow], str | None]]] = {
 """Where the terminal is too narrow drive, model and phase are shortened, and no number and no state."""
 
 
-@dataclass(slots=True)
-class BatchDisplay:
+class BatchDisplay(Struct):
     """All drives: a table of them, and a line for what is worth one. Each run has a log beside its folder."""
 
     rows: list[DriveRow]

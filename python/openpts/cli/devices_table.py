@@ -1,9 +1,9 @@
 """The drives as a table that fits the terminal, or all facts of one drive with their sources."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from msgspec import Struct
 from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
@@ -16,8 +16,7 @@ _UNKNOWN: Final = "-"
 _GAP: Final = 2
 
 
-@dataclass(frozen=True, slots=True)
-class _Column:
+class _Column(Struct, frozen=True):
     """``shortest`` is how far an ellipsis may cut it, None: never, since people copy what is in it.
 
     Where not all have room those with a ``rank`` do as far as it goes, 1 before 2.

@@ -1,11 +1,12 @@
 """The limits of a run: read before it, watched during it where asked, judged when it is finished."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final, Self
 
 import click
+from msgspec import Struct
+from msgspec.structs import replace
 
 from openpts.cli.baseline_option import BASELINE, baseline_option
 from openpts.cli.help_order import Decorator
@@ -65,8 +66,7 @@ _OTHER_OPTIONS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class RunLimits:
+class RunLimits(Struct, frozen=True):
     """What runs are held against when they are finished, or while they run."""
 
     limits: "LimitSet | None"

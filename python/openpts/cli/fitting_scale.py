@@ -1,10 +1,10 @@
 """A simulated drive at a scale at which tests can run: its preset's own, or a smaller one."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import IO
 
 import click
+from msgspec.structs import replace
 
 from openpts.cli.planned_run import planned_run
 from openpts.cli.procedure_options import Choices

@@ -3,10 +3,10 @@
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import IO, Final
 
 import msgspec
+from msgspec import Struct, field
 from rich.text import Text
 
 from openpts.analysis.figures import Figures, counted
@@ -67,8 +67,7 @@ def following(stream: IO[str], interval_ns: int, targets: int) -> Iterator[Measu
         yield on_event
 
 
-@dataclass(slots=True)
-class IntervalLines:
+class IntervalLines(Struct):
     """Turns events into lines; ``several`` targets have their names before them, and so have streams.
 
     Each of several streams has a line of its own for an interval, and all of them together have the last.
@@ -165,8 +164,7 @@ class IntervalLines:
         return text
 
 
-@dataclass(slots=True)
-class Standing:
+class Standing(Struct):
     """Where the measurements stand, all of them together, for the last line of a terminal."""
 
     _progress: dict[int, EngineProgress] = field(default_factory=dict)

@@ -1,11 +1,10 @@
 """What `openpts io --json` prints."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple
 from typing import Any, Final, Self
 
 from msgspec import UNSET, Struct, UnsetType
-from msgspec.structs import asdict
+from msgspec.structs import asdict, astuple
 
 from openpts.analysis.figures import Figures, counted
 from openpts.analysis.host_limits import lateness, processors_full

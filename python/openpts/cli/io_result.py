@@ -1,9 +1,9 @@
 """What `openpts io` has measured, and its two ways out: a JSON object, or tables."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import IO, Final
 
+from msgspec import Struct, field
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -180,8 +180,7 @@ def _values(facts: Facts, *names: str) -> str:
     return ", ".join(fact.value for name in names if (fact := facts.get(name)) and fact.value) or "-"
 
 
-@dataclass(slots=True)
-class MeasurementResults:
+class MeasurementResults(Struct):
     """Keeps what a result needs of the events."""
 
     started: dict[int, MeasurementStarted] = field(default_factory=dict)

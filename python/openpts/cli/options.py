@@ -9,6 +9,7 @@ from types import FunctionType
 from typing import Any, Final
 
 import click
+from msgspec import Struct
 
 from openpts.cli.help_order import Decorator, together
 
@@ -48,8 +49,7 @@ class _Parameter:
         return given.pop(name)
 
 
-@dataclass(frozen=True, slots=True)
-class _Group:
+class _Group(Struct, frozen=True):
     """The options that are fields of a dataclass; a field that declares none has its default."""
 
     kind: type[Any]

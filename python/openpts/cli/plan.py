@@ -2,12 +2,12 @@
 
 import json
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 from msgspec import Struct
+from msgspec.structs import replace
 
 from openpts.cli.commands_on_demand import OnDemandInOrder, Place, of_tests
 from openpts.cli.fitting_scale import at_fitting_scale

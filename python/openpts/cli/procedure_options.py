@@ -1,11 +1,11 @@
 """What an operator chooses for a test: by options, and by a plan file that options win over."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
+from msgspec import Struct
 
 from openpts.cli.options import PATH, flag, option
 from openpts.cli.parameter_options import given_as_options, parameter_options
@@ -68,8 +68,7 @@ def options_of(test: Procedure) -> list[Callable[[Any], Any]]:
     return [CLASS_OPTION, PLAN_OPTION, QUICK_OPTION, *parameter_options(test), SEED_OPTION]
 
 
-@dataclass(frozen=True, slots=True)
-class Choices:
+class Choices(Struct, frozen=True):
     """What was chosen for one test. ``given`` is what the operator gave, ``short`` what `--quick` adds."""
 
     test: Procedure

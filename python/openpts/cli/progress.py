@@ -5,7 +5,9 @@ Rates and time left follow the engine's clock, which is wall-clock time unless a
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from openpts.engine.contract import EngineProgress, OutstandingIo
 from openpts.fields.conditions import Conditions
@@ -32,8 +34,7 @@ from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.stop import ByteAmount, DriveFills, Duration, FirstOf, IoCount, Steady, StopRule
 
 
-@dataclass(frozen=True, slots=True)
-class StepCounts:
+class StepCounts(Struct, frozen=True):
     """What a step has done since its ramp; ``elapsed_ns`` is below 0 in the ramp. Rates are those of now."""
 
     elapsed_ns: int
@@ -98,8 +99,7 @@ def _amount_left_s(left: float, per_s: float, elapsed_ns: int) -> float | None:
     return ramp_left_s + left / per_s if per_s > 0 else None
 
 
-@dataclass(frozen=True, slots=True)
-class TimeLeft:
+class TimeLeft(Struct, frozen=True):
     """``bounded``: durations alone end what is to come, so that it can't take longer."""
 
     seconds: float
@@ -111,8 +111,7 @@ class TimeLeft:
         return "at most" if self.bounded else "about"
 
 
-@dataclass(slots=True)
-class _PlanFollower:
+class _PlanFollower(Struct):
     """Knows the place of the running steps in the plan, and what comes behind them."""
 
     _planned: Sequence[PlannedApply] = ()
@@ -179,8 +178,7 @@ _RATE_SPAN_NS = NS_PER_S
 _MAY_END_SOONER = frozenset({Phase.ROUND, Phase.WDPC, Phase.SATURATION, Phase.ROUND_PREWRITE})
 
 
-@dataclass(slots=True)
-class RunProgress:
+class RunProgress(Struct):
     """Progress of the run; rates are of the last second.
 
     ``phase`` says in words what goes on. ``finished`` are the samples of the steps that were asked for

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final, TextIO
 
 import click
+from msgspec import Struct
 from rich.text import Text
 
 from openpts.cli.consent_options import CONFIRM_NAMESPACE, ConsentOfOne
@@ -116,8 +117,7 @@ def _duration(capability: Capability) -> str:
     )
 
 
-@dataclass(slots=True)
-class _Display:
+class _Display(Struct):
     """One line that changes on a terminal; elsewhere a line now and then."""
 
     stream: TextIO

@@ -1,10 +1,10 @@
 """`openpts run`: carry out a test on a target."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 import click
+from msgspec.structs import replace
 
 from openpts.cli.batch_options import BATCH_OPTIONS, refuse_alone
 from openpts.cli.commands_on_demand import OnDemandInOrder, of_tests

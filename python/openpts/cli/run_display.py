@@ -3,10 +3,10 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import IO
 
 import click
+from msgspec import Struct, field
 from rich.console import Group
 from rich.progress_bar import ProgressBar
 from rich.table import Table
@@ -23,8 +23,7 @@ _QUIET_S = 30.0
 _WITHOUT_A_RATE_S = 35.0  # a step that has just begun has none yet: many last for half a minute as well
 
 
-@dataclass(slots=True)
-class PlainLog:
+class PlainLog(Struct):
     """Says each line once, with the time since the start before it."""
 
     say: Callable[[str], object]

@@ -4,7 +4,6 @@ import secrets
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import IO, Any
 
 import click
 import msgspec
-from msgspec.structs import replace as changed
+from msgspec.structs import replace
 
 from openpts.batch.executor import batch_claimed, now
 from openpts.batch.in_turn import InTurn, SuitePart, is_complete
@@ -199,8 +198,8 @@ def _what_is_left(
     if batch.ended_at is not None and all(entry.state in DONE for entry in entries):
         raise RecordError(f"{folder} has come to its end: no test is left to resume")
     ordered = replace(suite.ordered, target=target or suite.ordered.target)
-    suite = changed(suite, ordered=ordered)
-    batch = changed(batch, suite=suite, entries=entries, inputs=of_runs | batch.inputs, ended_at=None)
+    suite = replace(suite, ordered=ordered)
+    batch = replace(batch, suite=suite, entries=entries, inputs=of_runs | batch.inputs, ended_at=None)
     return batch, [
         SuitePart(procedure_of(entry.test), _order_again(folder, batch, entry, consent, accepted))
         for entry in entries
@@ -220,9 +219,9 @@ def _as_recorded(folder: Path, entry: BatchEntry) -> BatchEntry:
         remove_unbegun(run_folder)
         return entry
     if is_complete(run_folder):
-        return changed(entry, state=RunState.WAITING)  # only its verdict is left
+        return replace(entry, state=RunState.WAITING)  # only its verdict is left
     if driver_of(procedure_of(entry.test)).unresumable(read_manifest(run_folder)):
-        return changed(entry, state=RunState.FAILED, reason="was cut off, which it can't be resumed from")
+        return replace(entry, state=RunState.FAILED, reason="was cut off, which it can't be resumed from")
     return entry
 
 

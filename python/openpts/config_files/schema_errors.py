@@ -4,7 +4,6 @@ import math
 import re
 import typing
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from types import UnionType
@@ -22,8 +21,7 @@ _MOST_HOMES: Final = 3
 _INDEX: Final = re.compile(r"\[([0-9]+)\]")
 
 
-@dataclass(frozen=True, slots=True)
-class Wrong:
+class Wrong(Struct, frozen=True):
     """A value that a table can't have, and why."""
 
     path: Path

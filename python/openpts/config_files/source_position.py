@@ -1,8 +1,9 @@
 """A text of tables and values together with the places at which they are written."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
+
+from msgspec import Struct
 
 from openpts.errors import UsageError
 
@@ -17,8 +18,7 @@ class Place(NamedTuple):
     column: int
 
 
-@dataclass(frozen=True, slots=True)
-class PlacedText:
+class PlacedText(Struct, frozen=True):
     """What a text says, as plain dicts, lists, numbers and strings, and where it says it."""
 
     content: dict[str, Any]

@@ -3,10 +3,11 @@
 import os
 import re
 import stat
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Final, Self
+
+from msgspec import Struct
 
 from openpts.errors import TargetError, failing_as
 from openpts.system_files import SystemRoots, read_text
@@ -28,8 +29,7 @@ class DeviceKind(StrEnum):
     OTHER = "device of unknown kind"
 
 
-@dataclass(frozen=True, slots=True)
-class BlockDevice:
+class BlockDevice(Struct, frozen=True):
     """A disk or partition. ``folder`` is its own directory in sysfs, symbolic links resolved."""
 
     folder: Path

@@ -9,9 +9,10 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct, field
 
 from openpts.device.block_device import BlockDevice, DeviceKind
 from openpts.device.file_system import device_below
@@ -28,8 +29,7 @@ _SENSOR: Final = re.compile(r"Sensor (\d+)")
 _PLACES: Final = ("hwmon*", "hwmon/hwmon*", "device/hwmon/hwmon*")
 
 
-@dataclass(frozen=True, slots=True)
-class Thermometers:
+class Thermometers(Struct, frozen=True):
     """Files with millidegrees Celsius, by the name of the value; ``source`` says why there are none.
 
     ``otherwise`` is the source of the temperature where no file has it.
@@ -192,8 +192,7 @@ def _interrupts(functions: Sequence[Path], roots: SystemRoots) -> Gauge:
     )
 
 
-@dataclass(slots=True)
-class InterruptRate:
+class InterruptRate(Struct):
     """All vectors and processors together, since the reading before."""
 
     _growth: Growth = field(default_factory=Growth)
@@ -245,8 +244,7 @@ def others_gauge(ours: Sequence[BlockDevice], roots: SystemRoots) -> Gauge:
     )
 
 
-@dataclass(slots=True)
-class OtherDrives:
+class OtherDrives(Struct):
     """Sums over the lines of /proc/diskstats; each name is resolved once."""
 
     ours: frozenset[str]
@@ -304,8 +302,7 @@ def foreign_gauge(device: BlockDevice, own_bytes: Callable[[], int], in_flight_b
     )
 
 
-@dataclass(slots=True)
-class ForeignBytes:
+class ForeignBytes(Struct):
     """The engine is asked after the kernel: on a busy host it has completed more by then, and the difference
     is too small, never too large. What others have done does not become less, so the largest counts.
     """

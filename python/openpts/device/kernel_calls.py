@@ -10,9 +10,10 @@ import os
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.device.block_device import BlockDevice, number_text
 
@@ -128,8 +129,7 @@ Inode = tuple[str, int]
 """What a file is by any name: ``major:minor`` of its file system, as of stat, and its inode's number."""
 
 
-@dataclass(frozen=True, slots=True)
-class NodeStatus:
+class NodeStatus(Struct, frozen=True):
     """What is at a path: ``mode`` as of stat, ``number`` of a device, and where the inode itself is."""
 
     mode: int
@@ -154,8 +154,7 @@ def node_status(path: Path) -> NodeStatus | None:
     return NodeStatus(mode, f"{major}:{minor}", (f"{on_major}:{on_minor}", inode))
 
 
-@dataclass(frozen=True, slots=True)
-class LoopBacking:
+class LoopBacking(Struct, frozen=True):
     """What a loop device stores its data in: a file, or a block device with this ``number``."""
 
     inode: Inode

@@ -6,8 +6,9 @@ import os
 import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from openpts.device.block_device import BlockDevice, DeviceKind
 from openpts.device.identity.ata_identify import VPD_PAGE, read_ata_identity

@@ -8,8 +8,10 @@ What was found is in the journal before anything is changed: the next run puts i
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
 from typing import Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from openpts.device.block_device import BlockDevice, DeviceKind
 from openpts.device.journalled_drive import drive_subject, drive_text, find_drive, is_drive, is_same_drive
@@ -34,8 +36,7 @@ _KERNEL_TEXT: Final = {True: "write back", False: "write through"}
 _STATE, _CACHE_TYPE, _SET_TO = "state", "cache_type", "set_to"
 
 
-@dataclass(slots=True)
-class WriteCacheControl:
+class WriteCacheControl(Struct):
     """The cache of one target; ``_entry`` is what there is to put back at the end."""
 
     target: OpenTarget

@@ -1,8 +1,9 @@
 """What every engine offers: steps in, samples out. Nothing here tells which test it serves."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from openpts.engine.options import CaptureSummary
 from openpts.vocabulary.facts import Facts
@@ -10,8 +11,7 @@ from openpts.vocabulary.sample import Interval, Sample
 from openpts.vocabulary.stimulus import Step
 
 
-@dataclass(frozen=True, slots=True)
-class OutstandingIo:
+class OutstandingIo(Struct, frozen=True):
     """An I/O that the device has not answered yet."""
 
     age_ns: int
@@ -20,8 +20,7 @@ class OutstandingIo:
     length_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class EngineProgress:
+class EngineProgress(Struct, frozen=True):
     """Progress of the engine, for a display: counters since it was opened, all steps together.
 
     ``step_elapsed_ns`` is on the engine's own clock, as all times in samples are: that of a simulated drive

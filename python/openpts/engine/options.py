@@ -1,8 +1,9 @@
 """How the native engine does its work, apart from what it is asked to issue."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+
+from msgspec import Struct
 
 from openpts.units import NS_PER_S
 
@@ -24,8 +25,7 @@ class CompletionWait(StrEnum):
     BATCHED = "batched"
 
 
-@dataclass(frozen=True, slots=True)
-class Demand:
+class Demand(Struct, frozen=True):
     """The largest stimulus to come: the engine makes its threads, queues and buffers for it."""
 
     tc: int
@@ -33,8 +33,7 @@ class Demand:
     block_size_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class CaptureOrder:
+class CaptureOrder(Struct, frozen=True):
     """Every single I/O of the steps that ask for it goes into Parquet files in ``folder``.
 
     The folder is made with the first of them, in one that exists: before, nothing is written there.
@@ -45,8 +44,7 @@ class CaptureOrder:
     lba_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class CaptureSummary:
+class CaptureSummary(Struct, frozen=True):
     """What a capture holds. ``blocked_ns`` is how long the I/O stood still because the files were not fast
     enough, all threads together.
     """
@@ -59,8 +57,7 @@ class CaptureSummary:
     blocked_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class Resumed:
+class Resumed(Struct, frozen=True):
     """What an engine goes on from: ``carried`` of the last sample of ``interruptions`` engines before it.
 
     ``carried`` is empty where none of them finished a step.
@@ -70,8 +67,7 @@ class Resumed:
     carried: str
 
 
-@dataclass(frozen=True, slots=True)
-class NativeOptions:
+class NativeOptions(Struct, frozen=True):
     """Choices of the operator; the defaults suit a test.
 
     ``io_path`` None: what the probe finds to suit the target. ``cpus``: processors that the threads are

@@ -2,9 +2,10 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, TypeVar
+
+from msgspec import Struct
 
 from openpts.analysis.steady_state import WINDOW_ROUNDS, judge
 from openpts.fields.conditions import Conditions
@@ -52,8 +53,7 @@ def lasted(sample: Sample, required_ns: int) -> bool:
     return not sample.standstills and not ended_late(sample.elapsed_ns, required_ns)
 
 
-@dataclass(frozen=True, slots=True)
-class RoundRecord:
+class RoundRecord(Struct, frozen=True):
     """The complete steps of one number of a phase in one cycle, in the order in which they ran."""
 
     cycle: int
@@ -61,8 +61,7 @@ class RoundRecord:
     samples: tuple[Sample, ...]
 
 
-@dataclass(frozen=True)
-class Evidence:
+class Evidence(Struct, frozen=True, dict=True):
     """One run. Steps that were interrupted or failed are in no list: they measured nothing that counts."""
 
     run: Run

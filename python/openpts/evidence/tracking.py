@@ -2,8 +2,9 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.analysis.steady_state import disturbed_rounds
 from openpts.evidence.evidence import MINUTE_NS, Evidence, about, at_least, last_window, lasted
@@ -18,8 +19,7 @@ _PERIOD_NS: Final = 30 * MINUTE_NS
 MOST_ROUNDS: Final = 25
 
 
-@dataclass(frozen=True, slots=True)
-class TrackedMinute:
+class TrackedMinute(Struct, frozen=True):
     """The minute at the end of a tracking round."""
 
     cycle: int

@@ -13,6 +13,7 @@ from dataclasses import KW_ONLY, dataclass
 from functools import cache
 from typing import Annotated, Any, Final, Self
 
+import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
@@ -31,8 +32,7 @@ def as_it_is(_name: str, value: Any) -> Any:
     return value
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Kind:
+class Kind(Struct, frozen=True, eq=False):
     """Values of one unit: how an operator writes them.
 
     ``type`` is that of a value in a plan file and ``limits`` are those of msgspec.Meta; ``read`` makes the
@@ -46,7 +46,7 @@ class Kind:
     read: Callable[[str, Any], Any] = as_it_is
     show: Callable[[Any], str] = str
     metavar: str | None = "N"
-    limits: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    limits: Mapping[str, Any] = msgspec.field(default_factory=dict)
     units: tuple[str, str] = ("", "")
     beside: Callable[[Any, str], Any] | None = None
 
@@ -56,8 +56,7 @@ class Kind:
         return field.removesuffix(ours) + theirs
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Parameter:
+class Parameter(Struct, frozen=True, eq=False):
     """What an operator may set under ``name``: a field of the conditions, or what fields depend on.
 
     ``change`` and ``show`` are given where the value is not simply that of ``field``; ``show`` is the value

@@ -2,8 +2,9 @@
 
 import math
 import re
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.units import NS_PER_S, NS_PER_US
 
@@ -61,8 +62,7 @@ def time_ns(text: str, unit_ns: int) -> int:
     return int(match[1]) * (_NS_PER_TIME[match[2].lower()] if match[2] else unit_ns)
 
 
-@dataclass(frozen=True, slots=True)
-class Size:
+class Size(Struct, frozen=True):
     """Bytes, or per cent of what the option refers to."""
 
     amount: int

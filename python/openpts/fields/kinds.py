@@ -1,10 +1,10 @@
 """The kinds of values that conditions have: their limits, their words, their place in the help."""
 
-from dataclasses import replace
 from enum import StrEnum
 from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta
+from msgspec.structs import replace
 
 from openpts.fields import readers
 from openpts.fields.field import Kind

@@ -4,9 +4,10 @@ Nothing here survives a restart of the machine, so that an entry of an earlier o
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct, field
 
 from openpts.host.services import active_units
 from openpts.host.setting_file import HostSettingError, read_setting, write_setting
@@ -23,8 +24,7 @@ STOPPED: Final = "stopped"
 """What is wanted of a unit."""
 
 
-@dataclass(slots=True)
-class _Changed:
+class _Changed(Struct):
     """A change under way; ``entry`` is None where nothing was to be changed."""
 
     change: Change
@@ -33,8 +33,7 @@ class _Changed:
     failure: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class HostChanger:
+class HostChanger(Struct, frozen=True):
     """Makes changes on one machine; ``until`` says what they are made for.
 
     ``entries`` is what there is to put back. It grows before each change, so that it is right however

@@ -5,10 +5,11 @@ processors are those of PSI; of the processors there are the shares of their tim
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
 from typing import Final
+
+from msgspec import Struct, field
 
 from openpts.gauge import Gauge, Growth, Values, known, name_word, whole_number
 from openpts.system_files import SystemRoots, read_text
@@ -83,8 +84,7 @@ def _zone_name(zone: Path, folder: Path) -> str:
     return f"power_{'_'.join(name_word(read_text(each / 'name') or each.name) for each in zones)}_w"
 
 
-@dataclass(slots=True)
-class EnergyCounters:
+class EnergyCounters(Struct):
     """Mean power since the reading before. A counter that was reset in between gives no value."""
 
     names: tuple[str, ...]
@@ -121,8 +121,7 @@ def pressure_gauge(roots: SystemRoots) -> Gauge:
     )
 
 
-@dataclass(slots=True)
-class Pressure:
+class Pressure(Struct):
     """Shares since the reading before, from the kernel's sums in microseconds."""
 
     _growth: Growth = field(default_factory=Growth)
@@ -219,8 +218,7 @@ def _spent(before: Ticks, now: Ticks) -> dict[str, list[int]]:
     }
 
 
-@dataclass(slots=True)
-class GroupShares:
+class GroupShares(Struct):
     """Shares of the time since the reading before, of processors together.
 
     Of all lines only those of the engine's processors are understood, and that of the kernel's own sum.
@@ -249,8 +247,7 @@ class GroupShares:
         return values
 
 
-@dataclass(slots=True)
-class SingleShares:
+class SingleShares(Struct):
     """Shares of the time since the reading before, of each processor."""
 
     _before: Ticks = field(default_factory=dict)

@@ -1,9 +1,10 @@
 """What tells that the host is at its limit: threads that wait, quotas, heat, bandwidth of the memory."""
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct, field
 
 from openpts.analysis.limited_seconds import ENGINE_THREADS
 from openpts.gauge import Gauge, Growth, Values, known, whole_number
@@ -52,8 +53,7 @@ def _threads(roots: SystemRoots) -> Gauge:
     )
 
 
-@dataclass(slots=True)
-class ThreadTimes:
+class ThreadTimes(Struct):
     """Since the reading before, of the thread with the most; a wait counts when it has ended."""
 
     _growth: Growth = field(default_factory=Growth)
@@ -107,8 +107,7 @@ def _throttled_s(content: bytes) -> float | None:
     return None
 
 
-@dataclass(slots=True)
-class Stopped:
+class Stopped(Struct):
     """The largest of several sums of seconds in which something was held back, as a share of the time."""
 
     seconds: Callable[[bytes], float | None]
@@ -184,8 +183,7 @@ def _memory(roots: SystemRoots, memory: MemoryBandwidth) -> Gauge:
     )
 
 
-@dataclass(slots=True)
-class MemoryUse:
+class MemoryUse(Struct):
     """Since the reading before, of all caches together."""
 
     peak_bytes_per_s: float

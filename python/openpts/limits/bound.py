@@ -1,9 +1,10 @@
 """A limit as an operator writes it: ``iops.rnd-4k-rw0 >= 180 k``, ``lat.rnd-4k-rw0.p99.99 <= +10 %``."""
 
 import re
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.errors import UsageError
 from openpts.pages import cells
@@ -41,8 +42,7 @@ _FACTORS: Final[dict[str, tuple[str, Fraction]]] = {
 _HOW: Final = "write for example 'iops.rnd-4k-rw0 >= 180 k' or, against a baseline, '>= -3 %' or '<= 1.1 x'"
 
 
-@dataclass(frozen=True, slots=True)
-class Bound:
+class Bound(Struct, frozen=True):
     """What ``measure``, in the operator's words, has to reach or must not exceed.
 
     ``number`` is in ``unit``, also in the operator's words, and in that of the measure without one. That of a

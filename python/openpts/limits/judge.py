@@ -2,9 +2,11 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from openpts.analysis.ratio import ErrorRule, Ratio
 from openpts.analysis.run_comparison import RunSet, ratio_between
@@ -29,8 +31,7 @@ _TO_ALLOW: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class GateResult:
+class GateResult(Struct, frozen=True):
     """The verdicts of a gate in the order of its limits: conditions first, those that tests have last.
 
     ``allowed`` is what was judged all the same. ``left_out`` counts relative limits that a run without a

@@ -6,10 +6,10 @@ nothing to plot, are derived; so nothing can be plotted that can't be read.
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
 import msgspec
+from msgspec import Struct
 
 from openpts.pages import cells
 from openpts.pages.model import (
@@ -44,8 +44,7 @@ Cells = Sequence[str | Cell]
 NO_ROUND = Verdict("No Round was completed: there is nothing to plot.", "fail")
 
 
-@dataclass(frozen=True, slots=True)
-class PlotName:
+class PlotName(Struct, frozen=True):
     """What a page with a plot is called: its id, the plot's number and the title of both."""
 
     id: str
@@ -53,8 +52,7 @@ class PlotName:
     title: str
 
 
-@dataclass(frozen=True, slots=True)
-class Required:
+class Required(Struct, frozen=True):
     """A plot or table that the specification demands: its page's id behind the section's name, its number."""
 
     key: str
@@ -65,8 +63,7 @@ class Required:
         return PlotName(f"{prefix}-{self.key}", self.number, title)
 
 
-@dataclass(frozen=True, slots=True)
-class Col(Generic[T_contra]):
+class Col(Struct, Generic[T_contra], frozen=True):
     """A column, and its cell of a row's thing. ``place`` is the column's on an axis, where it has one."""
 
     label: str
@@ -226,8 +223,7 @@ def column_series(
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plot:
+class Plot(Struct, frozen=True, kw_only=True):
     """A plot over a table: axes, series, and the text of its description behind the title.
 
     ``y`` may be made of the values plotted. ``alt`` may name ``{count}`` of values, ``{rows}``, and the range

@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Final, Generic, TypeVar
 
+from msgspec import Struct
+
 from openpts.pages import cells
 from openpts.pages.model import Cell
 from openpts.vocabulary.better import Better
@@ -20,8 +22,7 @@ _BETTER_BY_UNIT: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
+class Measured(Struct, frozen=True):
     """A measure in a run. ``key`` is the same in each run of a test, so that runs can be compared.
 
     ``cell`` has the text without the unit, the unrounded value in ``unit`` (None: not measured) and the note
@@ -74,8 +75,7 @@ class Measured:
         return Cell(self.text, self.value, note, "missing" if self.value is None else "")
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
+class Subject(Struct, frozen=True):
     """What measures are of, where a run has them several times: a workload, a load, an operating point.
 
     ``name`` takes its place in labels, ``key`` in keys (by default made of the name). ``doubt`` is the fault

@@ -2,8 +2,9 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.pages.model import Axis
 from openpts.units import NS_PER_S
@@ -110,8 +111,7 @@ def nines_axis(title: str, nines: int) -> Axis:
     return Axis(title, "nines", (0.0, ticks[-1]), ticks, tuple(f"{tick:.15g} %" for tick in ticks))
 
 
-@dataclass(frozen=True, slots=True)
-class TimeAxis:
+class TimeAxis(Struct, frozen=True):
     """An axis of time and its unit: ``unit_name`` is s, min or h. All x on it are ``place`` of a time."""
 
     axis: Axis

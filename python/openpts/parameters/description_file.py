@@ -1,10 +1,10 @@
 """The description file: what a drive doesn't tell of itself, and what it is for, for its reports."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Final
 
 from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec.structs import replace
 
 from openpts.config_files.source_position import PlacedText
 from openpts.config_files.toml_text import read_toml

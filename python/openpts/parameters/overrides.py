@@ -1,8 +1,9 @@
 """What an operator gave for a test, wherever it was written, and what it makes of the standard conditions."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final, Self
+
+from msgspec import Struct, field
 
 from openpts.fields.conditions import Conditions
 from openpts.fields.field import parameters_of
@@ -11,8 +12,7 @@ _ALTERNATIVES: Final = ({"step_seconds", "round_seconds"},)
 """Parameters that say the same thing: the one that wins leaves the others out."""
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
+class Given(Struct, frozen=True):
     """Values by parameter; ``names`` say where each was written, for what is refused: ``--tc``."""
 
     values: Mapping[str, Any] = field(default_factory=dict)

@@ -1,15 +1,15 @@
 """Rates that a plan assumes of a drive: the longest of what limits an I/O, no model of flash."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Self
+
+from msgspec import Struct
 
 from openpts.units import GB, NS_PER_S, NS_PER_US
 from openpts.vocabulary.stimulus import Stimulus
 
 
-@dataclass(frozen=True)
-class AssumedDrive:
+class AssumedDrive(Struct, frozen=True):
     """Limits of reads and writes; the defaults are those of no drive in particular, and a plan names them."""
 
     read_iops: float = 300_000

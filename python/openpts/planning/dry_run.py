@@ -7,11 +7,10 @@ small.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.errors import UsageError
@@ -53,8 +52,7 @@ class Ending(StrEnum):
     LONGEST = "longest"
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedApply:
+class PlannedApply(Struct, frozen=True):
     """What the script will ask for, with the length and the bytes written of each step; an estimate."""
 
     cycle: int

@@ -1,10 +1,11 @@
 """What a run will do, how long it takes and what it writes, before anything is touched."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from openpts.fields.conditions import Conditions
 from openpts.planning.assumed_drive import AssumedDrive
@@ -21,8 +22,7 @@ _T = TypeVar("_T")
 _LONGEST_PATTERN = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Repeated(Generic[_T]):
+class Repeated(Struct, Generic[_T], frozen=True):
     """A pattern of one or two items, and how often it comes without anything between."""
 
     pattern: tuple[_T, ...]
@@ -61,8 +61,7 @@ def _count(items: Sequence[_T], start: int, length: int, same: Callable[[_T, _T,
         count += 1
 
 
-@dataclass(frozen=True, slots=True)
-class Extent:
+class Extent(Struct, frozen=True):
     """Time on the engine's clock and bytes written; purges count as nothing: their times are unknown."""
 
     duration_ns: int
@@ -76,8 +75,7 @@ class Extent:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class PhaseExtent:
+class PhaseExtent(Struct, frozen=True):
     """A part of one cycle at its shortest and its longest; its applies are rounds, wait states and so on."""
 
     cycle: int
@@ -88,8 +86,7 @@ class PhaseExtent:
     longest_applies: int
 
 
-@dataclass(frozen=True, slots=True)
-class RunPlan:
+class RunPlan(Struct, frozen=True):
     """A planned run: ``longest`` has every step that may come, ``shortest`` ends as soon as it can."""
 
     test: Procedure

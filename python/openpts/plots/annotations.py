@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.pages.model import Figure, Mark, Table, points_of
 from openpts.plots.axes import END_LABEL_PX, LINE_PX, Spec, datum, field, place, shares
@@ -20,8 +21,7 @@ _MOST_BETWEEN: Final = 100
 _FARTHEST: Final = 4  # rings of places that are tried, each a line further out
 
 
-@dataclass(frozen=True, slots=True)
-class PlacedMark:
+class PlacedMark(Struct, frozen=True):
     """A mark with the middle of its label, in pixels to the right of and below the ring's middle."""
 
     mark: Mark
@@ -29,8 +29,7 @@ class PlacedMark:
     dy_px: float
 
 
-@dataclass(frozen=True, slots=True)
-class _Box:
+class _Box(Struct, frozen=True):
     left: float
     top: float
     right: float

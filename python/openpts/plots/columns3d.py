@@ -5,9 +5,10 @@ dark veil over the other two faces give them depth in any color scheme.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from html import escape
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.pages.model import Figure, Table
 from openpts.plots.axes import tick_texts
@@ -28,8 +29,7 @@ _BOTTOM_PX: Final = 52.0
 _TOP_PX: Final = 12.0
 
 
-@dataclass(frozen=True, slots=True)
-class _Space:
+class _Space(Struct, frozen=True):
     """The projection: category and series to the right and back, value upwards."""
 
     categories: int

@@ -4,8 +4,9 @@ And the legend above those, where lines can't be named at their ends.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.pages.model import Band, Figure, Rule
 from openpts.plots.axes import inner_size_px, place, share
@@ -18,8 +19,7 @@ _SYMBOL_PX: Final = 24
 _BETWEEN_ENTRIES_PX: Final = 16
 
 
-@dataclass(frozen=True, slots=True)
-class LabelAbove:
+class LabelAbove(Struct, frozen=True):
     """A label in row 0 (next to the plot) or above; ``align`` is left or right of a line, or center."""
 
     text: str
@@ -28,8 +28,7 @@ class LabelAbove:
     row: int
 
 
-@dataclass(frozen=True, slots=True)
-class LegendEntry:
+class LegendEntry(Struct, frozen=True):
     """An entry of the legend: ``x_px`` from the plot's left, in row 0 (the lowest) or above."""
 
     text: str
@@ -40,8 +39,7 @@ class LegendEntry:
     key: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Text:
+class _Text(Struct, frozen=True):
     """A label and the pixels that it covers; ``line`` is the place of its own vertical line, if any."""
 
     label: str

@@ -1,7 +1,8 @@
 """Labels at the ends of lines: each beside its line, none over another."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from openpts.pages.model import Axis, Figure, Series, Table, points_of
 from openpts.plots.axes import LINE_PX, inner_size_px, place, share, shows, value_at
@@ -10,8 +11,7 @@ from openpts.plots.font_metrics import text_width_px
 _MOST_END_LABELS = 8
 
 
-@dataclass(frozen=True, slots=True)
-class EndLabel:
+class EndLabel(Struct, frozen=True):
     """A label: ``y`` is its place in the axis's unit; ``style`` is that of the series or constant line."""
 
     text: str
@@ -73,8 +73,7 @@ def drawn_last(series: Series) -> int:
     return order.index(series.style)
 
 
-@dataclass(frozen=True, slots=True)
-class _Stack:
+class _Stack(Struct, frozen=True):
     """Labels that touch each other, stacked around the mean of their places, inside the plot."""
 
     mean: float

@@ -5,9 +5,11 @@ protan, deutan and tritan sight, and each has a contrast of at least 3:1 on its 
 keeps that so.
 """
 
-from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import fields
 
 FONT_DIRECTORY: Final = Path(__file__).parent / "fonts"
 FONT: Final = "Inter"
@@ -30,8 +32,7 @@ MARKERS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Scheme:
+class Scheme(Struct, frozen=True):
     """One color scheme. ``series`` runs from small to large, ``mix`` from all writes to all reads."""
 
     surface: str

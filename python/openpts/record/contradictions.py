@@ -5,13 +5,13 @@ however a step ended, whatever scale a simulated drive has; one that was changed
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Final
 
 import msgspec
+from msgspec import Struct
 
 from openpts.analysis.latency import LatencyDistribution
 from openpts.errors import RecordError
@@ -43,8 +43,7 @@ _TOGETHER: Final[dict[str, Callable[[Sequence[int]], int | None]]] = {
 Found = Iterator[str]
 
 
-@dataclass(frozen=True, slots=True)
-class _Run:
+class _Run(Struct, frozen=True):
     """How exact the figures of a run are; ``scale`` I/Os stand for each that was simulated.
 
     Not ``exact`` is fio: it has means of some digits, buckets of its own, times of I/Os that it does not

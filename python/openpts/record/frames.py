@@ -4,10 +4,11 @@ Times are ns on the engine's clock, as in the record. What was not measured is n
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property, reduce
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
 
 from openpts.analysis.latency import LatencyDistribution
 from openpts.analysis.limited_seconds import limits_of
@@ -77,8 +78,7 @@ def _type(alias: str) -> "pyarrow.DataType":
     return arrow.map_(arrow.string(), arrow.string()) if is_map else arrow.type_for_alias(alias)
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(Struct, frozen=True, dict=True):
     """What a row is of: a step with its number, or ``of`` it an interval, a stream or an operation."""
 
     number: int

@@ -2,7 +2,6 @@
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
@@ -29,8 +28,7 @@ class ReadingPoint(StrEnum):
     SET_ASIDE = "set_aside"
 
 
-@dataclass(frozen=True, slots=True)
-class HealthRecord:
+class HealthRecord(Struct, frozen=True):
     """One reading of the device's log.
 
     ``part`` and ``number`` are those of the request, None before and after the test; ``cycle`` counts purges.
@@ -66,8 +64,7 @@ class TelemetryPoint(Struct, frozen=True, order=True, gc=False):
     value: float
 
 
-@dataclass(frozen=True, slots=True)
-class TelemetrySeries:
+class TelemetrySeries(Struct, frozen=True):
     """All that was sampled of one name, by time: hundreds of thousands of values, so no point for each."""
 
     t_ns: Sequence[int]

@@ -1,7 +1,8 @@
 """The seconds of a run in which the host was the limit, step by step; judged again whenever it is asked."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from openpts.analysis.limited_seconds import HostLimit, Marks, limits_of, marks_of
 from openpts.record.health import TelemetrySeries
@@ -11,8 +12,7 @@ from openpts.vocabulary.sample import Sample
 Spans = tuple[tuple[int, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class StepMarks:
+class StepMarks(Struct, frozen=True):
     """``spans`` are from and to on the engine's clock, those of the step's intervals; ``marks`` are of each:
     None where nothing was sampled. An idle step has none.
     """

@@ -1,9 +1,11 @@
 """The manifest of a run: everything about it that is not a measurement."""
 
-from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, cast
+
+import msgspec
+from msgspec import Struct, field, structs
 
 from openpts.procedures.registry import PROCEDURES, PTS, AnyConditions, procedure_of
 from openpts.vocabulary.command_run import CommandRun, FileSystemReport
@@ -45,8 +47,7 @@ ELSEWHERE: Final = frozenset({RunState.QUEUED, RunState.CANCELLED, RunState.UNKN
 """States that only runs on other hosts have."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ordered:
+class Ordered(Struct, frozen=True):
     """What the operator ordered beside the conditions: a resumed run is carried out in the same way.
 
     ``target`` and ``purge`` are in the operator's words; ``telemetry_period_s`` None: nothing was sampled.
@@ -73,8 +74,7 @@ class Ordered:
     exclusive_host: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(Struct, frozen=True):
     """One process's work on the run; the first begins it, each further one resumes it.
 
     ``steps`` are those recorded before it, set aside or not. ``went_on_at`` is where in the script a resumed
@@ -101,8 +101,7 @@ class Attempt:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Manifest:  # noqa: PLW1641 a dataclass that is frozen has one
+class Manifest(Struct, frozen=True):  # noqa: PLW1641 a struct that is frozen has one
     """One per run. Times are ISO 8601, UTC; ``test_id`` is unique per run (header: Test ID No.).
 
     ``purges``, ``write_caches`` and ``cycles`` have an entry for each cycle of preconditioning and test
@@ -159,7 +158,7 @@ class Manifest:  # noqa: PLW1641 a dataclass that is frozen has one
     def __eq__(self, other: object) -> bool:
         """Whether all fields are equal: one that was read is of the type of its test's manifests."""
         return isinstance(other, Manifest) and all(
-            getattr(self, each.name) == getattr(other, each.name) for each in fields(Manifest)
+            getattr(self, each.name) == getattr(other, each.name) for each in structs.fields(Manifest)
         )
 
     @property
@@ -173,14 +172,23 @@ def manifest_of(test: str) -> type[Manifest]:
     """The type of a test's manifests: that of a plug-in's test has its conditions. Raises PluginError."""
     if test in PTS or test not in PROCEDURES:
         return Manifest
-    conditions = {"conditions": procedure_of(test).conditions}
-    words = {"__annotations__": conditions, "__module__": __name__, "__reduce__": _pickled}
-    return dataclass(frozen=True, eq=False)(type("Manifest", (Manifest,), words))
+    conditions = [("conditions", procedure_of(test).conditions)]
+    namespace = {"__reduce__": _pickled}
+    of_plugin = msgspec.defstruct(
+        "Manifest",
+        conditions,
+        bases=(Manifest,),
+        namespace=namespace,
+        module=__name__,
+        frozen=True,
+        kw_only=True,
+    )
+    return cast("type[Manifest]", of_plugin)
 
 
 def _pickled(manifest: Manifest) -> tuple[Any, ...]:
     """For another process, which makes the type for itself."""
-    values = {each.name: getattr(manifest, each.name) for each in fields(manifest)}
+    values = {each.name: getattr(manifest, each.name) for each in structs.fields(manifest)}
     return _unpickled, (manifest.conditions.test, values)
 
 

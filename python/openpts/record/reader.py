@@ -3,13 +3,13 @@
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, TypeVar
 
-from msgspec import Meta, structs
+from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from openpts.analysis.limited_seconds import ENGINE_THREADS
 from openpts.errors import NoRecordError, RecordError
@@ -55,13 +55,19 @@ _HEALTH_READINGS: Final = Query(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class StepRecord:
+class StepRecord(Struct, frozen=True, eq=False):
     """One step as recorded, behind so many others, those included that were set aside since."""
 
     place: StepPlace
     sample: Sample
-    behind: int = field(default=0, compare=False)
+    behind: int = 0
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the same was measured, wherever it stands in its record."""
+        return isinstance(other, StepRecord) and (self.place, self.sample) == (other.place, other.sample)
+
+    def __hash__(self) -> int:
+        return hash(self.place)
 
 
 class LastStep(NamedTuple):
@@ -76,8 +82,7 @@ class LastStep(NamedTuple):
     carried: str
 
 
-@dataclass(frozen=True)
-class Run:
+class Run(Struct, frozen=True, dict=True):
     """A whole run, steps in the order in which they ran.
 
     ``health`` are the readings of the device's log in their order, ``sampled`` what was sampled beside I/O.
@@ -164,7 +169,7 @@ class Run:
 
     @cached_property
     def _steps_of(self) -> Mapping[tuple[Phase, int | None], list[StepRecord]]:
-        """The steps of each phase, in all cycles (None) and in each: a test asks for those of one after the other."""
+        """Steps of each phase, in all cycles (None) and in each: tests ask for one cycle after the other."""
         found = defaultdict[tuple[Phase, int | None], list[StepRecord]](list)
         for step in self.steps:
             found[step.place.phase, None].append(step)
@@ -271,13 +276,13 @@ def _visible_step(step: StepRecord) -> StepRecord:
     texts += [part.ended_by or "" for part in sample.streams]
     if all(text == visible_line(text) for text in texts) and sample.failure is None and not sample.errors:
         return step
-    streams = tuple(structs.replace(stream, name=visible_line(stream.name)) for stream in sample.step.streams)
+    streams = tuple(replace(stream, name=visible_line(stream.name)) for stream in sample.step.streams)
     parts = tuple(
-        structs.replace(part, ended_by=in_visible_lines(part.ended_by, str | None)) for part in sample.streams
+        replace(part, ended_by=in_visible_lines(part.ended_by, str | None)) for part in sample.streams
     )
-    shown = structs.replace(
+    shown = replace(
         sample,
-        step=structs.replace(sample.step, streams=streams),
+        step=replace(sample.step, streams=streams),
         streams=parts,
         ended_by=in_visible_lines(sample.ended_by, str | None),
         failure=in_visible_lines(sample.failure, IoFailure | None),

@@ -3,7 +3,6 @@
 import sqlite3
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
@@ -51,8 +50,7 @@ class _ReplayRow(Struct, frozen=True, array_like=True):
     played: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class _StoredReplay:
+class _StoredReplay(Struct, frozen=True):
     replay: Replay | None
     played: Played | None
 

@@ -6,7 +6,6 @@ import re
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import fields
 from pathlib import Path
 from typing import Final, Self
 
@@ -99,7 +98,9 @@ class RunWriter:
                 connection.execute("PRAGMA synchronous = FULL")
                 connection.executescript(f"BEGIN; PRAGMA user_version = {SCHEMA_VERSION}; {TABLES}; COMMIT")
             writer = cls(folder, connection, inputs or {})
-        writer.update_manifest(**{field.name: getattr(manifest, field.name) for field in fields(manifest)})
+        writer.update_manifest(
+            **{field.name: getattr(manifest, field.name) for field in msgspec.structs.fields(manifest)}
+        )
         return writer
 
     @classmethod

@@ -3,12 +3,13 @@
 import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
 import jinja2
+from msgspec import Struct
+from msgspec.structs import replace
 
 from openpts.errors import RecordError, failing_as
 from openpts.procedures.registry import PROCEDURES, procedure_of
@@ -28,8 +29,7 @@ from openpts.vocabulary.verdict import SteadyState
 _TEMPLATES: Final = Path(__file__).parent / "templates"
 
 
-@dataclass(frozen=True, slots=True)
-class IndexRow:
+class IndexRow(Struct, frozen=True):
     """One run of the page. ``figures`` are names, texts and notes; ``links`` labels with paths."""
 
     title: str
@@ -43,8 +43,7 @@ class IndexRow:
     links: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """What the page has of a record."""
 
     manifest: Manifest

@@ -1,8 +1,9 @@
 """When the host, and not the drive, was the limit: a verdict, and a row for each thing that told it."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.analysis.limited_seconds import Rule, rule_of
 from openpts.pages import cells
@@ -59,8 +60,7 @@ def _table(run: Run, pairs: Sequence[tuple[StepRecord, StepMarks]], judged_ns: i
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Marked:
+class _Marked(Struct, frozen=True):
     """A span with I/O that is marked, the ``number``-th of the run."""
 
     number: int
@@ -69,8 +69,7 @@ class _Marked:
     step: StepRecord
 
 
-@dataclass(frozen=True, slots=True)
-class _Told:
+class _Told(Struct, frozen=True):
     """All spans that one sampled value marks."""
 
     name: str

@@ -5,8 +5,8 @@ So eight tests of one drive on one machine have one set-up page, not eight.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from openpts.pages.model import Block, Cell, Figure, Page, Repeat, Row, Section, Table, Verdict
@@ -58,8 +58,7 @@ def _with_prefix(block: Block, prefix: str) -> Block:
             return block
 
 
-@dataclass(slots=True)
-class _Rows:
+class _Rows(Struct):
     """The rows of a table as the runs came: each with the names of the runs that have it."""
 
     table: Table
@@ -94,8 +93,7 @@ def _named(head: Cell, names: Sequence[str]) -> Cell:
     return replace(head, text=f"{head.text} ({', '.join(names)})")
 
 
-@dataclass(slots=True)
-class _Merging:
+class _Merging(Struct):
     """Blocks of pages in the order in which they came; tables by their ids, sentences by their text."""
 
     all_names: Sequence[str]

@@ -5,9 +5,10 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.errors import RecordError, failing_as
 from openpts.ownership import CLAIM_NAME
@@ -29,8 +30,7 @@ RECORD_PATTERNS: Final = (
 SUITE_FILES: Final = (*BATCH_NAMES, INDEX_NAME)
 
 
-@dataclass(frozen=True, slots=True)
-class RecordFile:
+class RecordFile(Struct, frozen=True):
     """A file of a run folder; ``name`` is relative to it."""
 
     folder: Path

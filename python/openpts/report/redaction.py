@@ -1,6 +1,5 @@
 """Redacts a report: serial numbers, which identify a drive, are replaced."""
 
-import dataclasses
 import hashlib
 import re
 from collections.abc import Sequence
@@ -50,7 +49,7 @@ def redacted_run(run: Run) -> Run:
     def of(value: Any, kind: Any) -> Any:
         return msgspec.convert(_replaced(msgspec.to_builtins(value), replacements), type=kind)
 
-    return dataclasses.replace(
+    return msgspec.structs.replace(
         run,
         manifest=of(run.manifest, manifest_of(run.manifest.conditions.test)),
         ledger=of(run.ledger, tuple[Deviation, ...]),

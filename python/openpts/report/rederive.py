@@ -1,11 +1,11 @@
 """Compares a stored report.json with the record: builds the report again and names every difference."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from openpts.errors import RecordError, failing_as
 from openpts.pages.model import SCHEMA_VERSION, Report
@@ -18,8 +18,7 @@ from openpts.run_folder_files import read_file
 from openpts.schema_words import in_words
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """A place of the report, as ``sections[0].pages[3].blocks[1].rows[2].cells[0].value``, and both values.
 
     None for a value that one of them lacks.

@@ -2,9 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from statistics import fmean
 from typing import Final
+
+from msgspec.structs import replace
 
 from openpts.analysis.run_comparison import measured_median
 from openpts.pages import cells

@@ -3,8 +3,9 @@
 import os
 from collections.abc import Collection, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from openpts.errors import RecordError, UsageError, failing_as
 from openpts.procedures.registry import procedure_of
@@ -16,8 +17,7 @@ from openpts.record.writer import DATABASE_NAME
 from openpts.run_folder_files import check_folder
 
 
-@dataclass(frozen=True, slots=True)
-class ReportSource:
+class ReportSource(Struct, frozen=True):
     """The run folders of a report; ``folder`` is where it is written if nothing else is said."""
 
     run_folders: tuple[Path, ...]

@@ -3,10 +3,11 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.pages import cells, ticks
 from openpts.pages.kit import Cells, rows_table
@@ -187,8 +188,7 @@ _HEIGHT_PX: Final = 260
 _LOW_HEIGHT_PX: Final = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Panel:
+class Panel(Struct, frozen=True):
     """Several values in one plot: ``key`` is for its id, ``names`` of the record have a label each.
 
     ``highest`` is where the axis ends at least.
@@ -250,8 +250,7 @@ def _panels(series: Mapping[str, TelemetrySeries]) -> Iterator[Panel]:
         yield Panel("power", "X-RUN-4", "Power", "Power (W)", dict(list(power.items())[: len(_COLORS)]))
 
 
-@dataclass(frozen=True, slots=True)
-class _TimeAxis:
+class _TimeAxis(Struct, frozen=True):
     """From the first step, or what was sampled before it, to the last sample; rows of so much time."""
 
     first_ns: int

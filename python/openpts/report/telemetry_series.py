@@ -2,8 +2,9 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.record.health import TelemetrySeries
 from openpts.units import MB, NS_PER_S
@@ -44,8 +45,7 @@ _WHAT: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Quantity:
+class Quantity(Struct, frozen=True):
     """A value's name in words, its unit, empty for a plain number, and what it is divided by to be in it."""
 
     title: str

@@ -7,12 +7,13 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import msgspec
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from openpts.errors import RecordError, failing_as
 from openpts.pages.model import Report, Table, Verdict
@@ -45,8 +46,7 @@ class Style(StrEnum):
     SHORT = "short"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReportOptions:
+class ReportOptions(Struct, frozen=True, kw_only=True):
     """What an operator may choose of a report.
 
     ``report_date`` is ISO 8601, UTC; by default it is the end of the last run, so that the same record gives
@@ -74,8 +74,7 @@ class MadeReport(NamedTuple):
     figures: dict[Path, dict[str, Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenReport:
+class WrittenReport(Struct, frozen=True):
     """Where a report's files are. ``html`` and ``pdf`` are None if they were not wanted.
 
     ``notes`` has a line on files of an earlier report that were removed; ``figures`` are those that

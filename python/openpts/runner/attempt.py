@@ -3,9 +3,10 @@
 import os
 import platform
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
+
+from msgspec.structs import replace
 
 from openpts.record.health import HealthRecord, ReadingPoint
 from openpts.record.manifest import Attempt, Manifest, RunState

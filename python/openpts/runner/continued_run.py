@@ -5,9 +5,10 @@ brought back to where the earlier run left it by repeating in virtual time what 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.engine.options import NativeOptions
 from openpts.errors import RecordError, TargetError, UsageError
@@ -30,8 +31,7 @@ _LATE_SHARE: Final = 0.001
 """Of the capacity: by so much the log of a drive may lag behind, or be rounded."""
 
 
-@dataclass(frozen=True, slots=True)
-class Continuation:
+class Continuation(Struct, frozen=True):
     """The finished ``run`` that is continued; ``rest_ns`` is None unless the operator gave it."""
 
     run: Run

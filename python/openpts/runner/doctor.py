@@ -1,7 +1,8 @@
 """The host audit outside a run: what is, what it does to results, what can be changed, and changing it."""
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.advice.advice import Advice, Grade
 from openpts.advice.drive import NUMA_NODE, THREADS
@@ -27,8 +28,7 @@ from openpts.vocabulary.tuning import Change, ChangeReport, Scenario
 _ALLOWED: Final = "Cpus_allowed_list:"
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """One line of the audit with its grade. ``remedy`` says how it may be changed; empty where it is good."""
 
     advice: Advice
@@ -37,8 +37,7 @@ class Finding:
     remedy: str
 
 
-@dataclass(frozen=True, slots=True)
-class Doctor:
+class Doctor(Struct, frozen=True):
     """Looks at one machine, for measurements of one drive or of whichever (``disk`` is None then)."""
 
     scenario: Scenario

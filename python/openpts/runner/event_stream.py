@@ -1,10 +1,10 @@
 """A listener that writes what happens in a run as JSON lines."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 import msgspec
+from msgspec import Struct, field
 
 from openpts.analysis.figures import Figures
 from openpts.analysis.limited_seconds import evidence_words
@@ -23,8 +23,7 @@ from openpts.vocabulary.sample import OperationSample, Sample
 PERCENTILES: Final = (50.0, 90.0, 99.0, 99.9, 99.99, 99.999, 99.9999)
 
 
-@dataclass(slots=True)
-class EventStream:
+class EventStream(Struct):
     """Gives each event's lines to ``write``, which must take a whole line at a time."""
 
     write: Callable[[bytes], object]

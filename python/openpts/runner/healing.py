@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Collection, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass
 from typing import Final, Protocol
+
+from msgspec import Struct
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.guard.drive_claim import drive_claimed
@@ -58,8 +59,7 @@ BEFORE_A_RUN: Final = frozenset({Kind.WRITE_CACHE, Kind.HOST_SETTING, Kind.MOUNT
 """What the next run puts back by itself."""
 
 
-@dataclass(frozen=True, slots=True)
-class Healing:
+class Healing(Struct, frozen=True):
     """What became of one entry; ``text`` is a line for the operator. One that failed is tried again."""
 
     entry: Entry
@@ -137,8 +137,7 @@ def heal_before_run(
         return heal(journal, roots, BEFORE_A_RUN, concerns=is_on_it)
 
 
-@dataclass(frozen=True, slots=True)
-class _Work:
+class _Work(Struct, frozen=True):
     """Everything a healer needs, to put entries back one after the other."""
 
     journal: Journal

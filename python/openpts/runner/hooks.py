@@ -8,11 +8,12 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from queue import SimpleQueue
 from types import MappingProxyType
 from typing import Final
+
+from msgspec import Struct, field
 
 from openpts.errors import InterruptedRunError, RecordError, RunFailedError, UsageError
 from openpts.programs import kill_program, refuse_missing
@@ -34,8 +35,7 @@ _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 _SECONDS: Final = {"s": 1, "min": 60, "h": 3600}
 
 
-@dataclass(frozen=True, slots=True)
-class Hook:
+class Hook(Struct, frozen=True):
     """A command and its moment; ``after_s`` is the time of one that has a time."""
 
     moment: HookPoint
@@ -67,8 +67,7 @@ class Hook:
         refuse_missing(shlex.split(self.command)[0], f"--hook {self.moment}")
 
 
-@dataclass(slots=True)
-class Hooks:
+class Hooks(Struct):
     """The commands of one run. The record has how each ended, as soon as the run's own thread comes by."""
 
     hooks: Sequence[Hook]

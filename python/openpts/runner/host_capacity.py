@@ -1,8 +1,9 @@
 """Whether this host can drive so many drives at once: what their links, processors and memory would need."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, Self
+
+from msgspec import Struct
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.link.host_path import HostLink, HostPath, host_paths
@@ -17,8 +18,7 @@ _SMALL_IO_BYTES: Final = 4 * KIB
 _ENOUGH_SHARE: Final = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class DrivenDrive:
+class DrivenDrive(Struct, frozen=True):
     """A drive that is to be measured: ``label`` is its slot or its name, ``bytes_per_s`` and ``ios_per_s``
     what it can do at most, by its data sheet or as its own link carries it; None where neither is known.
     """

@@ -1,7 +1,8 @@
 """Judges while a run goes on in which of its seconds the host was the limit."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from openpts.analysis.limited_seconds import HostLimit, rule_of
 from openpts.record.health import TelemetryPoint, TelemetrySeries
@@ -12,8 +13,7 @@ from openpts.vocabulary.phase import StepPlace
 from openpts.vocabulary.sample import Sample
 
 
-@dataclass(slots=True)
-class HostWatch:
+class HostWatch(Struct):
     """Takes steps and samples as they come; a step is judged when one more period has been sampled."""
 
     period_s: float

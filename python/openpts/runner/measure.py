@@ -3,13 +3,13 @@
 import secrets
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass, field, replace
 from math import gcd
 from pathlib import Path
 from time import monotonic
 from typing import Final
 
-from msgspec import structs
+from msgspec import Struct, field, structs
+from msgspec.structs import replace
 
 from openpts.device.guard.consent import Consent
 from openpts.engine.contract import CapturingEngine, Engine, EngineProgress, EngineStoppedError, OutstandingIo
@@ -24,8 +24,7 @@ from openpts.vocabulary.sample import Interval, Sample, StepState
 from openpts.vocabulary.stimulus import Step, Stimulus
 
 
-@dataclass(frozen=True, slots=True)
-class MeasurementStarted:
+class MeasurementStarted(Struct, frozen=True):
     """The engine is ready on the target; ``notes`` are remarks on it for the operator."""
 
     number: int
@@ -36,40 +35,35 @@ class MeasurementStarted:
     notes: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class IntervalsEnded:
+class IntervalsEnded(Struct, frozen=True):
     """Intervals that have ended since the last ones."""
 
     number: int
     intervals: tuple[Interval, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class MeasurementTicked:
+class MeasurementTicked(Struct, frozen=True):
     """A fraction of a second has passed."""
 
     number: int
     progress: EngineProgress
 
 
-@dataclass(frozen=True, slots=True)
-class OutstandingIoHangs:
+class OutstandingIoHangs(Struct, frozen=True):
     """An I/O has not been answered for seconds; reported again each time that its age has doubled."""
 
     number: int
     io: OutstandingIo
 
 
-@dataclass(frozen=True, slots=True)
-class MeasurementEnded:
+class MeasurementEnded(Struct, frozen=True):
     """A step of the measurement is over, by its rule, by a failure or by the operator."""
 
     number: int
     sample: Sample
 
 
-@dataclass(frozen=True, slots=True)
-class CaptureEnded:
+class CaptureEnded(Struct, frozen=True):
     """The files with every single I/O are complete."""
 
     number: int
@@ -77,8 +71,7 @@ class CaptureEnded:
     summary: CaptureSummary
 
 
-@dataclass(frozen=True, slots=True)
-class CaptureFailed:
+class CaptureFailed(Struct, frozen=True):
     """Not every single I/O is in the files; the measurement itself is whole."""
 
     number: int
@@ -103,8 +96,7 @@ _TICK_S: Final = 0.1
 _STOP_LIMIT_S: Final = 3.0
 
 
-@dataclass(frozen=True, slots=True)
-class MeasurementOrder:
+class MeasurementOrder(Struct, frozen=True):
     """Steps to be measured one after the other. ``consent`` only counts where any writes or trims.
 
     ``pin_to_node``: the threads run on the processors near the target instead of ``options.cpus``. ``notes``
@@ -211,8 +203,7 @@ def follow(
         raise InterruptedRunError("stopped by the operator")
 
 
-@dataclass(slots=True)
-class _Running:
+class _Running(Struct):
     """One engine at work on its steps, of which so many are left."""
 
     number: int

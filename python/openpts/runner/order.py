@@ -1,9 +1,11 @@
 """What the operator ordered: a run of one test on one target, new or resumed."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from openpts.device.guard.consent import Consent
 from openpts.engine.options import CompletionWait, IoPath, NativeOptions
@@ -32,8 +34,7 @@ def _anything(_conditions: Conditions, _target: TargetFacts) -> None:
     """Default of ``admit``: no condition asks for more than any target can do."""
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
+class Order(Struct, frozen=True):
     """What the operator asked for. ``adjust`` turns the standard conditions into those of this run.
 
     ``admit`` raises UsageError where conditions ask of the target what it can't do, though the operator did

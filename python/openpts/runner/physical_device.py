@@ -3,9 +3,11 @@
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.file_system import device_below
@@ -112,8 +114,7 @@ def host_gauges(
     )
 
 
-@dataclass(slots=True)
-class PhysicalDevice:
+class PhysicalDevice(Struct):
     """Implements openpts.runner.device_under_test.DeviceUnderTest on a target that is open."""
 
     target: OpenTarget

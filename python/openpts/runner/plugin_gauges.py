@@ -1,7 +1,8 @@
 """The gauges of plug-ins: a broken one is not sampled, and the record says why."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from openpts.errors import PluginError
 from openpts.gauge import Gauge, Values, name_word

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.device.purge.method import Progress
 from openpts.device.purge.purge import no_purge
@@ -19,8 +20,7 @@ LEFT_OUT: Final = "the operator asked for none"
 """Why there was no purge, in the report of one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Preparation:
+class Preparation(Struct, frozen=True):
     """The door through which a run prepares its device."""
 
     device: DeviceUnderTest

@@ -1,7 +1,8 @@
 """A purge by itself, without a test after it: what the drive has, the purge, and its proof."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.guard.consent import Consent
@@ -22,8 +23,7 @@ from openpts.vocabulary.facts import PurgeReport
 from openpts.vocabulary.purge import PurgeChoice
 
 
-@dataclass(frozen=True, slots=True)
-class PurgeOrder:
+class PurgeOrder(Struct, frozen=True):
     """What the operator asked for."""
 
     target: str

@@ -1,6 +1,6 @@
 """The rates of a step that runs, from the engine's counters."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from openpts.runner.events import Ticked
 from openpts.units import NS_PER_S
@@ -9,8 +9,7 @@ from openpts.vocabulary.phase import StepPlace
 _OVER_NS = NS_PER_S
 
 
-@dataclass(slots=True)
-class RecentRate:
+class RecentRate(Struct):
     """Rates over the last second of a step, or little more, on the engine's clock."""
 
     iops: float = 0.0

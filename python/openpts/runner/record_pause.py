@@ -1,8 +1,9 @@
 """The pause of a run whose record can't be written for now: between steps, until its disk has room again."""
 
 import time
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from openpts.errors import InterruptedRunError
 from openpts.record.spooling_writer import SpoolingWriter
@@ -17,8 +18,7 @@ _POLL_S: Final = 1.0
 _LEAST_NS: Final = NS_PER_S
 
 
-@dataclass(slots=True)
-class RecordPause:
+class RecordPause(Struct):
     """Waits where nothing runs. No steps are interrupted, so that none have to be repeated."""
 
     writer: SpoolingWriter

@@ -1,9 +1,11 @@
 """Brings a script to where its run was cut off, by answering its requests from the record."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from openpts.errors import RecordError
 from openpts.record.health import HealthRecord, ReadingPoint
@@ -42,8 +44,7 @@ class ResumePoint(StrEnum):
     PROGRAM = "program"
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
+class Answered(Struct, frozen=True):
     """A request that the record answers, with the places of its steps; ``cycle`` counts purges before it.
 
     ``health`` is the position of a reading among all of the record.
@@ -56,8 +57,7 @@ class Answered:
     health: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Interruption:
+class Interruption(Struct, frozen=True):
     """Where a run was cut off, and what of it stands: ``kept`` are the requests before ``next``.
 
     ``next`` is None where only the record was not closed. ``cycle`` is that of ``next``, and ``text`` says in

@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
+
+from msgspec.structs import replace
 
 from openpts.device.targets.free_space import SpaceNeed, check_space
 from openpts.device.targets.simulated_target import at_scale

@@ -9,9 +9,11 @@ simulated drive is brought back to its state by repeating in virtual time what i
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import Resumed
@@ -37,8 +39,7 @@ from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.requests import Apply, CycleFinished, Purge, ReadHealth, Script, SetWriteCache
 
 
-@dataclass(frozen=True, slots=True)
-class Resumption:
+class Resumption(Struct, frozen=True):
     """What the operator wants of a run that was cut off, and accepts."""
 
     run: Run
@@ -53,8 +54,7 @@ class Resumption:
         return new_run_id() if owner is None else owner.run_id
 
 
-@dataclass(frozen=True, slots=True)
-class BegunRun:
+class BegunRun(Struct, frozen=True):
     """What of a run differs where it goes on; the defaults are those of one that begins.
 
     ``number`` is that of the attempt, from 1; ``where`` says where it goes on, and what stands. ``begins`` is
@@ -90,8 +90,7 @@ class BegunRun:
         bring_back_earlier(self.manifest.conditions, device, preparation)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResumedRun(BegunRun):
+class ResumedRun(BegunRun, frozen=True, kw_only=True):
     """A run that goes on at ``cut``, in the attempt ``begun``. ``entries`` are of the ledger.
 
     ``healed`` is what had to be put back on the drive before it.

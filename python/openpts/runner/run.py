@@ -5,10 +5,12 @@ import re
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from openpts.analysis.limited_seconds import ENGINE_THREADS
 from openpts.engine.contract import CapturingEngine
@@ -63,16 +65,14 @@ _SERIAL_DIGITS: Final = 4
 _ID_DIGITS: Final = 6
 
 
-@dataclass(frozen=True, slots=True)
-class FinishedRun:
+class FinishedRun(Struct, frozen=True):
     """A run that came to its end; ``cycles`` tell whether steady state was reached."""
 
     folder: Path
     cycles: tuple[CycleFinished, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _CheckedRun:
+class _CheckedRun(Struct, frozen=True):
     """What a run will do: the device, the space and the purge were checked. ``entries`` are of the device."""
 
     driver: Driver
@@ -92,8 +92,7 @@ class _CheckedRun:
         return self.driver.test.script(self.conditions, self.device.facts.user_capacity_bytes)
 
 
-@dataclass(frozen=True, slots=True)
-class _PreparedRun:
+class _PreparedRun(Struct, frozen=True):
     """A run whose engine is ready and whose record has begun."""
 
     checked: _CheckedRun

@@ -3,11 +3,12 @@
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
-from msgspec import structs
+from msgspec import Struct, structs
+from msgspec.structs import replace
 
 from openpts.analysis.limited_seconds import ENGINE_THREADS
 from openpts.device.write_cache import ENABLED
@@ -68,8 +69,7 @@ _MOST_REPEATS: Final = 3
 _WITHOUT_COMMANDS: Final = frozenset({Phase.WAIT_STATE})
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedPrefix:
+class RecordedPrefix(Struct, frozen=True):
     """What earlier attempts have left of a run that goes on; the defaults are those of one that begins.
 
     ``place`` comes after the last step that stands. ``clock_ns`` is what the engine's clock of the run shows

@@ -1,8 +1,9 @@
 """Leaves a device alone until it has come to rest; nothing on it is changed, and nothing is recorded."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from openpts.analysis.settling import Look, Settling
 from openpts.device.guard.consent import Consent
@@ -23,8 +24,7 @@ _TICK_S: Final = 0.1
 _SEED: Final = 0  # of the places that are read: others each time would tell nothing more
 
 
-@dataclass(frozen=True, slots=True)
-class SettlingOrder:
+class SettlingOrder(Struct, frozen=True):
     """What to wait for, on which device; reads go to ``active_range``."""
 
     target: str
@@ -32,16 +32,14 @@ class SettlingOrder:
     active_range: ActiveRange = field(default_factory=lambda: ActiveRange(0, 100))
 
 
-@dataclass(frozen=True, slots=True)
-class SettlingStarted:
+class SettlingStarted(Struct, frozen=True):
     """The device is open; ``notes`` are what an operator should know before."""
 
     target: TargetFacts
     notes: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Looked:
+class Looked(Struct, frozen=True):
     """One more look at the drive was taken; ``verdict`` judges all looks so far."""
 
     look: Look

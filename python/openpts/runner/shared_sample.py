@@ -12,11 +12,11 @@ import time
 import zlib
 from collections.abc import Callable, Mapping, Set
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
 
 import msgspec
+from msgspec import Struct
 
 _FILE: Final = "host.sample"
 # Longer than it takes to read, unless that process was stopped.
@@ -38,8 +38,7 @@ Readings = Mapping[str, Reading]
 _DECODER: Final = msgspec.msgpack.Decoder(dict[str, Reading])
 
 
-@dataclass(slots=True)
-class SharedSample:
+class SharedSample(Struct):
     """Where the runs of a user on this host leave it; ``led``: the last one is this run's own."""
 
     fd: int

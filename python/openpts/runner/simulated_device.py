@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final, Self
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from openpts.device.health.health import simulated_health
 from openpts.device.purge.method import Progress
@@ -53,8 +55,7 @@ _CLAIMS: Final = {
 _WORDS: Final = {True: ENABLED, False: DISABLED, None: NO_CACHE}
 
 
-@dataclass(frozen=True, slots=True)
-class SimulatedDevice:
+class SimulatedDevice(Struct, frozen=True):
     """Implements openpts.runner.device_under_test.DeviceUnderTest: nothing that exists is touched."""
 
     drive: SimulatedDrive

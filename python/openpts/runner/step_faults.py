@@ -1,7 +1,8 @@
 """What can go wrong in a step: an I/O hangs or fails, openpts does not run, or the step lasts too long."""
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.analysis.host_limits import Lateness, busy_pct, late_streams, processors_full, threads_busy_pct
 from openpts.engine.contract import OutstandingIo
@@ -14,8 +15,7 @@ from openpts.vocabulary.stop import ended_late, planned_length_ns
 HANG_NS: Final = 5 * NS_PER_S
 
 
-@dataclass(slots=True)
-class HangWatch:
+class HangWatch(Struct):
     """Sees the oldest outstanding I/O again and again, and says when it is worth a word.
 
     That is when it gets as old as ``HANG_NS``, and then at each doubling of that age. It is one hang as long

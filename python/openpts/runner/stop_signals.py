@@ -4,9 +4,10 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from types import FrameType, TracebackType
 from typing import Self
+
+from msgspec import Struct, field
 
 
 def ending_signals() -> tuple[signal.Signals, ...]:
@@ -38,8 +39,7 @@ def terminate_as_interrupt(*others: signal.Signals) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-@dataclass(slots=True)
-class StopSignals:
+class StopSignals(Struct):
     """A context manager. The first signal is noted; a second one interrupts, as it does elsewhere.
 
     ``most`` so many are noted before one interrupts, ``noted`` so many have come.

@@ -12,9 +12,10 @@ import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct, field
 
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import Demand
@@ -143,8 +144,7 @@ class Sampler:
                 os.close(self._shared.fd)
 
 
-@dataclass(slots=True)
-class _Open:
+class _Open(Struct):
     """A gauge whose files are open; None for one that could not be opened.
 
     ``key`` says which files these are, however a container calls them, and which values are understood.
@@ -249,8 +249,7 @@ def _opened(path: Path) -> int | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class TelemetryChoice:
+class TelemetryChoice(Struct, frozen=True):
     """``period_s`` None: nothing is sampled. ``power_command``: see PowerCommand."""
 
     period_s: float | None = PERIOD_S

@@ -1,9 +1,10 @@
 """A target as it can be known without touching it: a drive by what it answers, a file by its size."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
+
+from msgspec import Struct
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.file_system import check_file_system, device_below
@@ -36,8 +37,7 @@ from openpts.vocabulary.stimulus import Step
 _USUAL_SECTOR_BYTES = 512
 
 
-@dataclass(frozen=True, slots=True)
-class UnopenedTarget:
+class UnopenedTarget(Struct, frozen=True):
     """``assumed`` are sentences on what could not be known; ``preset`` is that of a simulated drive.
 
     ``device`` is the drive as sysfs shows it, None for any other target.

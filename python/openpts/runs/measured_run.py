@@ -1,14 +1,13 @@
 """What a run offers to a gate: its measures by key, and rates and response times of all that was measured."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from statistics import fmean
 from typing import Any, Final, Self
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
 from openpts.analysis.latency import ios_needed
 from openpts.analysis.ratio import spread_pct
@@ -40,8 +39,7 @@ _UNFINISHED: Final = {
 _UNITS: Final = {"iops": "IOPS", "mb_per_s": "MB/s", "mean": "ms", "max": "ms"}
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
+class Figure(Struct, frozen=True):
     """A figure of one run. ``missing`` says why there is no value; ``state`` that it is not of steady state.
 
     ``by_round`` are the values of the rounds that it is of, where it has any.
@@ -60,8 +58,7 @@ class Figure:
         return spread_pct(self.by_round)
 
 
-@dataclass(frozen=True, slots=True)
-class _Subject:
+class _Subject(Struct, frozen=True):
     """What was measured of one stimulus, or one stream: each round of it, or each step."""
 
     name: str

@@ -2,10 +2,11 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
 from typing import Final
+
+from msgspec import Struct
 
 from openpts._native import Shape
 from openpts.simulation.presets import Preset
@@ -38,8 +39,7 @@ class Severity(StrEnum):
     WARN = "warn"
 
 
-@dataclass(frozen=True, slots=True)
-class ScaleConcern:
+class ScaleConcern(Struct, frozen=True):
     """Why figures of a scaled drive would differ from those of the real one.
 
     ``message`` has the number, the limit and the next step; ``subject`` names the condition in a word or two.

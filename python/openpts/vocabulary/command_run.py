@@ -1,8 +1,10 @@
 """A program of the operator's as a benchmark: where it runs, how often, and what a run of it was."""
 
-from dataclasses import astuple, dataclass
 from enum import StrEnum
 from typing import Final, Self
+
+from msgspec import Struct
+from msgspec.structs import astuple
 
 from openpts.units import NS_PER_S
 from openpts.vocabulary.requests import Answer, DriverAnswer, DriverRequest
@@ -26,8 +28,7 @@ class FileSystemType(StrEnum):
     NONE = "none"
 
 
-@dataclass(frozen=True, slots=True)
-class FileSystemOrder:
+class FileSystemOrder(Struct, frozen=True):
     """How a drive is prepared, None: ext4; a directory is taken as it is. ``fill_pct`` of it are used."""
 
     wanted: FileSystemType | None
@@ -40,8 +41,7 @@ class FileSystemOrder:
         return self.wanted or FileSystemType.EXT4
 
 
-@dataclass(frozen=True, slots=True)
-class FileSystemReport:
+class FileSystemReport(Struct, frozen=True):
     """Where the program runs. ``device`` is the node below, ``directory`` empty for a raw drive.
 
     ``made_by`` is the command that formatted it, empty where it was found. ``used_pct`` is the fill level as
@@ -71,8 +71,7 @@ def file_system_words(report: FileSystemReport) -> str:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class FigureOrder:
+class FigureOrder(Struct, frozen=True):
     """A figure that the program prints: the number in the one group of ``pattern``, its last match."""
 
     name: str
@@ -89,8 +88,7 @@ class FigureOrder:
         return f"{self.name} ({self.unit})" if self.unit else self.name
 
 
-@dataclass(frozen=True, slots=True)
-class PrepareFileSystem(DriverRequest):
+class PrepareFileSystem(DriverRequest, frozen=True):
     """Bring the target into the state in which the program is to find it; only the record has an answer."""
 
     order: FileSystemOrder
@@ -101,8 +99,7 @@ class PrepareFileSystem(DriverRequest):
         return "the preparation of the file system"
 
 
-@dataclass(frozen=True, slots=True)
-class CommandOrder(DriverRequest):
+class CommandOrder(DriverRequest, frozen=True):
     """One run of the program. ``words`` are not given to a shell; ``limit_ns`` None: it may take any time.
 
     The answer is a CommandRun.
@@ -125,8 +122,7 @@ class CommandOrder(DriverRequest):
         return None, CommandRun(self.kind, self.number, 1, "", NS_PER_S, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceCounts:
+class DeviceCounts(Struct, frozen=True):
     """What a block device did, as the kernel counts it.
 
     ``busy_ns`` is the time with at least one I/O outstanding, ``queue_ns`` that of all I/Os together.
@@ -153,8 +149,7 @@ class DeviceCounts:
         return DeviceCounts(*(one + two for one, two in zip(astuple(self), astuple(other), strict=True)))
 
 
-@dataclass(frozen=True, slots=True)
-class CommandRun(DriverAnswer):
+class CommandRun(DriverAnswer, frozen=True):
     """A run of the program. ``attempt`` counts preparations of its file system, ``started_at`` ISO 8601, UTC.
 
     ``elapsed_ns`` is from just before the program is started until it ends. ``status`` is its exit status,

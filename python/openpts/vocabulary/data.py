@@ -1,7 +1,5 @@
 """What is written: the data pattern (PTS 2.1.5, 3.5), and what a compressor leaves of it."""
 
-from dataclasses import dataclass
-
 from msgspec import Struct
 
 
@@ -40,8 +38,7 @@ class VerifiedData(Struct, frozen=True, tag="verified"):
 DataPattern = RandomData | RandomOnce | ZeroData | PatternData | ReducibleData | VerifiedData
 
 
-@dataclass(frozen=True, slots=True)
-class DataCheck:
+class DataCheck(Struct, frozen=True):
     """A data pattern, and what is left of a sample of it, in per cent of its bytes.
 
     ``compressed_pct`` if each piece is compressed by itself; ``distinct_pct`` if each is kept once. ``how``

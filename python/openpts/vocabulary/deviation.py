@@ -1,13 +1,14 @@
 """The ledger's entry: one thing that a run does otherwise than the specification (PTS 1.1)."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from openpts.vocabulary.phase import StepPlace
 
 
-@dataclass(frozen=True, slots=True)
-class Deviation:
+class Deviation(Struct, frozen=True):
     """A departure from a requirement, with the value asked for and the one used.
 
     ``rule_id`` is the requirement's ID in docs/requirements.md; ``clause`` its place in the specification.
@@ -27,8 +28,7 @@ class Deviation:
         return replace(self, used="", steps=0) if self.steps else self
 
 
-@dataclass(frozen=True, slots=True)
-class StepDeviation:
+class StepDeviation(Struct, frozen=True):
     """A deviation in one step; of several of a kind the one of the largest ``extent`` is the worst."""
 
     place: StepPlace

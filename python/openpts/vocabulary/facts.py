@@ -3,16 +3,16 @@
 An operator's description of a drive adds to them.
 """
 
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
+
+from msgspec import Struct, field
 
 from openpts.errors import UsageError
 from openpts.vocabulary.purpose import Purpose
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
+class Fact(Struct, frozen=True):
     """One fact for the report's header. ``value`` is None where nothing reports it; ``source`` says why."""
 
     value: str | None
@@ -36,8 +36,7 @@ class TargetKind(StrEnum):
     SIMULATED = "simulated"
 
 
-@dataclass(frozen=True, slots=True)
-class SimulationFacts:
+class SimulationFacts(Struct, frozen=True):
     """What a simulated drive is made from.
 
     ``scale``: each simulated page stands for so many, so that ``simulated_bytes`` times ``scale`` is the
@@ -57,8 +56,7 @@ class SimulationFacts:
         return f"preset {self.preset}, scale 1:{self.scale}"
 
 
-@dataclass(frozen=True, slots=True)
-class Partition:
+class Partition(Struct, frozen=True):
     """A part of a disk that the kernel knows by a node of its own: the bytes [start, start + length)."""
 
     path: str
@@ -66,8 +64,7 @@ class Partition:
     length_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class TargetFacts:
+class TargetFacts(Struct, frozen=True):
     """The device under test as the engine sees it; ``simulation`` is None for one that exists.
 
     ``partitions``: as they were before anything was written.
@@ -87,16 +84,14 @@ class TargetFacts:
         return 1 if self.simulation is None else self.simulation.scale
 
 
-@dataclass(frozen=True, slots=True)
-class PurgeAttempt:
+class PurgeAttempt(Struct, frozen=True):
     """A purge method that was passed over or tried in vain, by the name in an operator's words, and why."""
 
     method: str
     outcome: str
 
 
-@dataclass(frozen=True, slots=True)
-class PurgeReport:
+class PurgeReport(Struct, frozen=True):
     """What the purge was and how it was proven (PTS 3.2, 7.3.1).
 
     ``ran`` is False where no purge was made, also where ``name`` tells that the drive was written over
@@ -127,8 +122,7 @@ class PurgeReport:
         return None if before is None or before.value == self.status[name].value else before.value
 
 
-@dataclass(frozen=True, slots=True)
-class WriteCacheReport:
+class WriteCacheReport(Struct, frozen=True):
     """The volatile write cache as asked for and as found (PTS 3.7): texts such as ``WCD``."""
 
     required: str
@@ -136,8 +130,7 @@ class WriteCacheReport:
     source: str
 
 
-@dataclass(frozen=True, slots=True)
-class CaptureReport:
+class CaptureReport(Struct, frozen=True):
     """What was kept of single I/Os: Parquet files in ``folder`` of the run folder.
 
     ``lost`` is empty, or tells why not every I/O of the captured steps is in them. ``blocked_ns``: how long
@@ -167,8 +160,7 @@ def has_platters(dut: Facts) -> bool:
     return (media_of(dut) or "").startswith(ROTATIONAL)
 
 
-@dataclass(frozen=True, slots=True)
-class DescribedDrive:
+class DescribedDrive(Struct, frozen=True):
     """A description that was read: its facts, with the line of each as the source; ``raw`` is the file.
 
     ``purpose`` is what the drive is for.

@@ -33,11 +33,11 @@ device's life and are told by the difference of two readings; states are told as
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 
-@dataclass(frozen=True, slots=True)
-class HealthReading:
+class HealthReading(Struct, frozen=True):
     """Counters and states of the device's log, by name with unit; ``source`` is the log that was read.
 
     ``values`` is empty where the device keeps no log that openpts can read, and ``source`` says why.

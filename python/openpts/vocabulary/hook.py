@@ -1,8 +1,9 @@
 """Commands of the operator's at moments of a run: for relays, chambers, fans, power supplies."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+from msgspec import Struct
 
 HOOK_LIMIT_S: Final = 60.0
 """How long a command may take, unless the operator sets it otherwise."""
@@ -24,8 +25,7 @@ class HookPoint(StrEnum):
     """So long after the start of the run; the run does not wait."""
 
 
-@dataclass(frozen=True, slots=True)
-class HookRun:
+class HookRun(Struct, frozen=True):
     """A command and how it ended. ``place`` is the phase or the time, ``started_at`` ISO 8601, UTC.
 
     ``exit_code`` is None if it could not be started, or was killed at its time limit: ``failure`` says so.

@@ -1,15 +1,15 @@
 """Results of another program that a run was made of: nothing in it was measured by openpts."""
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.vocabulary.deviation import Deviation
 
 IMPORTED: Final = "PTS-GEN-01"
 
 
-@dataclass(frozen=True, slots=True)
-class Imported:
+class Imported(Struct, frozen=True):
     """Where a run comes from. ``tool`` is the program with its version, ``form`` that of its output.
 
     ``file`` is the source as it was named; a copy is among the inputs of the run as ``kept_as``, with

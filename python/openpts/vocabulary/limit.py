@@ -1,7 +1,6 @@
 """Limits that an operator sets for what is measured, and what became of each."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Self
 
@@ -82,8 +81,7 @@ class Judgement(StrEnum):
     NO_VERDICT = "no verdict"
 
 
-@dataclass(frozen=True, slots=True)
-class LimitVerdict:
+class LimitVerdict(Struct, frozen=True):
     """A limit and what was measured, in the limit's own unit; ``reason`` says why there is no verdict."""
 
     limit: Limit
@@ -92,8 +90,7 @@ class LimitVerdict:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedLimit:
+class JudgedLimit(Struct, frozen=True):
     """A limit of the operator's or of a test with its verdict, for pages and other programs.
 
     ``name`` is what is limited: the key of a measure behind its test (``iops.rnd_4_kib_rw0.iops``), a

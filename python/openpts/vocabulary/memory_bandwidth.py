@@ -1,13 +1,12 @@
 """What the memory of a host moves."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from openpts.units import GB
 from openpts.vocabulary.facts import Fact, Facts
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryBandwidth:
+class MemoryBandwidth(Struct, frozen=True):
     """Bytes read and bytes written per second, together; None where nothing tells.
 
     ``measured``: by copies on this host, else by the rates of its modules. ``source`` is how, or why not.

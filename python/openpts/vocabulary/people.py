@@ -1,14 +1,14 @@
 """Who is behind a run, and how it is labeled."""
 
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 LABEL_NAME: Final = r"^[A-Za-z_][A-Za-z0-9_]*$"
 """A regular expression: metrics allow no other names."""
 
 
-@dataclass(frozen=True, slots=True)
-class People:
+class People(Struct, frozen=True):
     """Who ran, checked and commissioned the test (PTS 5.1); never guessed. ``labels`` are free, by name."""
 
     operator: str | None = None

@@ -1,7 +1,8 @@
 """Which phase of a test a step belongs to: the specification's words for what is applied when."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 
 class Phase(StrEnum):
@@ -74,8 +75,7 @@ def phase_text(phase: Phase, number: int) -> str:
     return _WORDS[phase].format(number)
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class StepPlace:
+class StepPlace(Struct, frozen=True, order=True):
     """Where a step stands: ``cycle`` counts purges from 1, ``position`` from 0 within phase and number."""
 
     cycle: int

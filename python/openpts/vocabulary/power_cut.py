@@ -1,8 +1,9 @@
 """Cutting the power of a drive: what is written meanwhile, and what is found afterwards."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from openpts.vocabulary.requests import Answer, Apply, DriverAnswer, DriverRequest
 
@@ -20,8 +21,7 @@ LOSSES: Final[Mapping[str, str]] = {
 """What a drive may be accused of, by the names in a record."""
 
 
-@dataclass(frozen=True, slots=True)
-class CutLoad:
+class CutLoad(Struct, frozen=True):
     """Stamped writes to the first ``range_bytes`` of a drive: ``writers`` I/Os are outstanding.
 
     ``writes_per_flush`` is a mean. ``fua_pct`` of the writes have Force Unit Access.
@@ -35,8 +35,7 @@ class CutLoad:
     seed: int
 
 
-@dataclass(frozen=True, slots=True)
-class DataLoss:
+class DataLoss(Struct, frozen=True):
     """Neighboring sectors with the same fault; ``loss`` is a name of ``LOSSES``.
 
     ``expected`` and ``found`` are writes by their numbers in the run, or words; ``context`` is what the
@@ -51,8 +50,7 @@ class DataLoss:
     context: str
 
 
-@dataclass(frozen=True, slots=True)
-class Cut(DriverAnswer):
+class Cut(DriverAnswer, frozen=True):
     """A power cut and what was found after it.
 
     ``write_cache`` is the state in which it hit the drive; ``volatile`` says whether only flushed writes and
@@ -85,8 +83,7 @@ class Cut(DriverAnswer):
         return any(self.losses.values())
 
 
-@dataclass(frozen=True, slots=True)
-class CutPower(DriverRequest):
+class CutPower(DriverRequest, frozen=True):
     """Write with the cache in this state, cut the power after ``write_ns`` or so, and read everything back.
 
     ``apply`` has the same as steps, for a plan; its number is that of the cut. ``command`` cuts the power of

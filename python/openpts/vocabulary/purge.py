@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar, Final, Self
+
+from msgspec import Struct
 
 AUTO: Final = "auto"
 NONE: Final = "none"
@@ -11,8 +12,7 @@ PATTERN: Final = "auto|none|[a-z0-9-]+(,[a-z0-9-]+)*"
 """What can be meant by a text; which names there are is known where the methods are."""
 
 
-@dataclass(frozen=True, slots=True)
-class PurgeChoice:
+class PurgeChoice(Struct, frozen=True):
     """``methods`` are tried in their order, each if the one before failed; without any, the best is taken.
 
     ``left_out``: no purge at all, which the ledger tells.

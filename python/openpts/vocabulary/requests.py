@@ -15,8 +15,9 @@ Three drivers run the same script: on a device, on assumed rates (a plan), and o
 """
 
 from collections.abc import Generator
-from dataclasses import dataclass
 from typing import TypeVar
+
+from msgspec import Struct
 
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.phase import Phase
@@ -27,20 +28,17 @@ from openpts.vocabulary.verdict import SteadyStateReport
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Purge:
+class Purge(Struct, frozen=True):
     """Bring the device as near as possible to never having been used (PTS 3.2): a new cycle begins."""
 
 
-@dataclass(frozen=True, slots=True)
-class SetWriteCache:
+class SetWriteCache(Struct, frozen=True):
     """Set the volatile write cache: WCE if enabled, WCD if not (PTS 3.7)."""
 
     enabled: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Apply:
+class Apply(Struct, frozen=True):
     """Carry out steps without idle time between them.
 
 
@@ -63,32 +61,26 @@ class Apply:
     until_alike: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ReadHealth:
+class ReadHealth(Struct, frozen=True):
     """Read the device's own log between steps; the record keeps it under the phase and number."""
 
     phase: Phase
     number: int
 
 
-@dataclass(frozen=True, slots=True)
-class ReadTrimmed:
+class ReadTrimmed(Struct, frozen=True):
     """Write marks within a part of the drive, trim them, and read what is there then."""
 
     active_range: ActiveRange
     seed: int
 
 
-class DriverAnswer:
+class DriverAnswer(Struct, frozen=True):
     """What the driver of a test's own answers to a request of its own."""
 
-    __slots__ = ()
 
-
-class DriverRequest:
+class DriverRequest(Struct, frozen=True):
     """A request of the kind for which a test brings a driver of its own."""
-
-    __slots__ = ()
 
     @property
     def text(self) -> str:
@@ -101,8 +93,7 @@ class DriverRequest:
         return None, None
 
 
-@dataclass(frozen=True, slots=True)
-class SteadyStateChecked:
+class SteadyStateChecked(Struct, frozen=True):
     """The script has judged the window that ends at this round of the phase; one report per ``names``."""
 
     phase: Phase
@@ -111,8 +102,7 @@ class SteadyStateChecked:
     reports: tuple[SteadyStateReport, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """How a cycle ended.
 
     ``steady_round`` is x, the (tracking) round at which steady state was found, or None. ``last_round`` is
@@ -125,8 +115,7 @@ class Outcome:
     ended_by: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class CycleFinished:
+class CycleFinished(Struct, frozen=True):
     """A cycle came to its end: ``title`` names it where a test has several (``SEQ 128 KiB``)."""
 
     outcome: Outcome

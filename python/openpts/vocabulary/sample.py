@@ -1,10 +1,10 @@
 """What an engine measured in one step: counts, latencies by operation, intervals, gap, errors, CPU."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 import msgspec
+from msgspec import Struct
 
 from openpts.units import per_second
 from openpts.vocabulary.replay import Played
@@ -54,8 +54,7 @@ class CpuShares(msgspec.Struct, frozen=True, gc=False):
     process_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class IoFailure:
+class IoFailure(Struct, frozen=True):
     """The first I/O that failed: nothing after it counts, unless the run goes on over errors."""
 
     operation: str
@@ -64,8 +63,7 @@ class IoFailure:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class IoErrors:
+class IoErrors(Struct, frozen=True):
     """All I/Os of a step that failed alike, with the offsets of the first of them."""
 
     operation: str

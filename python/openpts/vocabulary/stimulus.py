@@ -5,7 +5,6 @@ latency counts from the planned moment, so that a device that falls behind canno
 """
 
 import math
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Literal
 
@@ -95,8 +94,7 @@ class AccessPattern(StrEnum):
         return {"random": "RND", "sequential": "SEQ", "mixed": "RND/SEQ"}[self]
 
 
-@dataclass(frozen=True, slots=True)
-class ActiveRange:
+class ActiveRange(Struct, frozen=True):
     """ActiveRange(start:end) in per cent of MaxUserLBA (PTS 2.1.1)."""
 
     start_pct: float = 0

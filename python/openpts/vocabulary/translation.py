@@ -1,12 +1,11 @@
 """What a job file of another program is in steps of openpts."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from openpts.vocabulary.stimulus import Step
 
 
-@dataclass(frozen=True, slots=True)
-class Translation:
+class Translation(Struct, frozen=True):
     """Steps one after the other; ``ignored`` options and ``notes`` on others, each with its place."""
 
     steps: tuple[Step, ...]

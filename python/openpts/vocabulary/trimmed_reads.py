@@ -1,7 +1,8 @@
 """What trimmed LBAs read as: what the drive promises, and what was found."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 
 class Promise(StrEnum):
@@ -23,8 +24,7 @@ class PromiseKept(StrEnum):
     UNKNOWN = "n/a"
 
 
-@dataclass(frozen=True, slots=True)
-class TrimLimits:
+class TrimLimits(Struct, frozen=True):
     """What the kernel sends in one command and what the drive takes, in bytes; None where it is not known.
 
     Trims above ``most_bytes`` are split. Of a range only whole units of ``granularity_bytes`` are trimmed.
@@ -36,8 +36,7 @@ class TrimLimits:
     source: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class TrimmedReads:
+class TrimmedReads(Struct, frozen=True):
     """What was read twice from ``sectors`` that had been written, read back and trimmed.
 
     ``unstable`` sectors differed between both reads; each of the others counts once as ``zeros``, ``ones``,

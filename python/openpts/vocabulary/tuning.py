@@ -1,7 +1,8 @@
 """How a machine is set up for a measurement: for which scenario, and what became of each change."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 
 class Means(StrEnum):
@@ -12,8 +13,7 @@ class Means(StrEnum):
     HELD = "held by openpts"
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """A setting that is to have another value. ``key`` is that of the host audit.
 
     ``place`` is the path of a file, the name of a unit, or what is held.
@@ -25,8 +25,7 @@ class Change:
     wanted: str
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeReport:
+class ChangeReport(Struct, frozen=True):
     """What became of a change; ``failure`` is empty if it holds.
 
     ``found`` is None where it could not be read, or where there is nothing to restore.

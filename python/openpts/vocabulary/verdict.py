@@ -1,8 +1,9 @@
 """The verdict on a measurement window, with every figure that PTS 7.3.4 and 8.3.6 want printed."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.units import MB, NS_PER_MS, format_block_size
 from openpts.vocabulary.sample import Measured
@@ -22,8 +23,7 @@ class SteadyState(StrEnum):
     """Tracked minutes of the preconditioning, then rounds of operating points (PTS 13, 14)."""
 
 
-@dataclass(frozen=True)
-class RoundPoint:
+class RoundPoint(Struct, frozen=True):
     """One element of a round: access pattern, block size and R/W mix (PTS 2.1.21)."""
 
     __test__ = False  # the name is the field's, not pytest's
@@ -44,8 +44,7 @@ class RoundPoint:
         )
 
 
-@dataclass(frozen=True)
-class TrackingVariable(RoundPoint):
+class TrackingVariable(RoundPoint, frozen=True):
     """A test point on which steady state is judged, and by which figure (PTS 2.1.24, 7.2 step 3.2.1.2.2)."""
 
     figure: SteadyFigure = SteadyFigure.IOPS
@@ -70,8 +69,7 @@ UNITS: Final = {SteadyFigure.IOPS: "IOPS", SteadyFigure.THROUGHPUT: "MB/s", Stea
 """In what unit each figure is judged and reported."""
 
 
-@dataclass(frozen=True, slots=True)
-class SteadyStateReport:
+class SteadyStateReport(Struct, frozen=True):
     """One tracking variable over one measurement window, judged by definition 2.1.24.
 
     Values carry the metric's unit; ``slope`` is per round. ``r`` is Pearson's correlation

@@ -1,9 +1,10 @@
 """What the runs of a program come to: sets with their spread, and what the program waited for."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.analysis.run_comparison import RunSet
 from openpts.units import NS_PER_S
@@ -36,8 +37,7 @@ _BOUND_WORDS: Final = {Bound.NEITHER: "neither CPU-bound nor drive-bound"} | {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class AppResults:
+class AppResults(Struct, frozen=True):
     """The runs that stand, by kind, in their order."""
 
     conditions: AppConditions

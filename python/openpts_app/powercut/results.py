@@ -1,16 +1,16 @@
 """What cuts show, by the state of the write cache in which they hit the drive."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.vocabulary.power_cut import LOSSES, Cut, DataLoss
 
 CONFIDENCE: Final = 0.95
 
 
-@dataclass(frozen=True, slots=True)
-class CacheState:
+class CacheState(Struct, frozen=True):
     """The cuts in one state of the cache; ``name`` is that of the drive, ``volatile`` what it means."""
 
     name: str

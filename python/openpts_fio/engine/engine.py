@@ -3,12 +3,14 @@
 import fcntl
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from itertools import count
 from queue import Empty, SimpleQueue
 from threading import Event, Lock, Thread
 from time import monotonic_ns
 from typing import Any, Self
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from openpts import _native
 from openpts.engine.contract import EngineProgress, EngineStoppedError
@@ -36,8 +38,7 @@ from openpts_fio.engine.process import FioProcess, FioProgram, find_fio
 from openpts_fio.engine.results import FioResult, FioStream, NoResultError, parse_result
 
 
-@dataclass(frozen=True, slots=True)
-class HostCpu:
+class HostCpu(Struct, frozen=True):
     """Counters of /proc/stat at one moment, in clock ticks."""
 
     user: int
@@ -75,8 +76,7 @@ def _no_result(step: Step, elapsed_ns: int = 0, failure: IoFailure | None = None
     return FioResult({}, elapsed_ns, 0, failure, (), streams)
 
 
-@dataclass(frozen=True, slots=True)
-class _Queued:
+class _Queued(Struct, frozen=True):
     """A step waiting for fio; ``job`` is its job file, None for an idle gap."""
 
     step: Step

@@ -1,12 +1,13 @@
 """A step as a fio job file: a section for each stream, or for each thread of one whose threads differ."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from hashlib import blake2b
 from math import gcd, lcm
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.engine.program import IOPRIO_CLASSES
 from openpts.errors import UsageError
@@ -148,8 +149,7 @@ class FioPath(StrEnum):
     PSYNC = "psync"
 
 
-@dataclass(frozen=True, slots=True)
-class JobSetting:
+class JobSetting(Struct, frozen=True):
     """What does not change from step to step. ``filename`` is the target as fio opens it.
 
     ``cpu``: the processor that all threads are pinned to; None: wherever the scheduler puts them.

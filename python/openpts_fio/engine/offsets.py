@@ -1,8 +1,9 @@
 """Where the I/Os go, in fio's options: the part of the target for each thread, alignment, distribution."""
 
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.engine.program import active_bytes
 from openpts.errors import UsageError
@@ -16,8 +17,7 @@ _PAGE_BYTES: Final = 4096
 _MOST_ZIPF_PLACES: Final = 10_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """The bytes that one thread accesses."""
 
     offset_bytes: int

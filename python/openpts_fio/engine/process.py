@@ -5,9 +5,10 @@ import re
 import shutil
 import signal
 import subprocess
-from dataclasses import dataclass
 from threading import Lock
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.errors import EngineUnavailableError
 from openpts.ownership import owned_descriptors
@@ -19,8 +20,7 @@ _VERSION: Final = re.compile(r"fio-(\d+)\.(\d+)")
 _OLDEST: Final = (3, 19)
 
 
-@dataclass(frozen=True, slots=True)
-class FioProgram:
+class FioProgram(Struct, frozen=True):
     """An fio that serves; ``version`` as it prints it, such as ``fio-3.33``."""
 
     path: str
@@ -60,8 +60,7 @@ def find_fio(search_path: str | None = None) -> FioProgram:
     return FioProgram(path, version)
 
 
-@dataclass(frozen=True, slots=True)
-class FioOutput:
+class FioOutput(Struct, frozen=True):
     """Exit code and output of an fio process that has ended."""
 
     exit_code: int

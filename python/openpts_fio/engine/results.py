@@ -3,7 +3,6 @@
 import os
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Annotated, Final
 
@@ -65,8 +64,7 @@ class NoResultError(Exception):
     """fio ended without a result; the text is why, as far as it said so."""
 
 
-@dataclass(frozen=True, slots=True)
-class FioStream:
+class FioStream(Struct, frozen=True):
     """The jobs of one stream.
 
     ``after_ns`` is how long after the step's figures its own begin, ``elapsed_ns`` the longest of the jobs'
@@ -79,8 +77,7 @@ class FioStream:
     errors: int
 
 
-@dataclass(frozen=True, slots=True)
-class FioResult:
+class FioResult(Struct, frozen=True):
     """All jobs of one fio process together, and by stream.
 
     ``elapsed_ns`` is from the first stream's start to the last one's end. ``process_ns`` is processor time of

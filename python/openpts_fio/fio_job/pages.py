@@ -1,8 +1,9 @@
 """Blocks of pages of the tests that apply job files: what a job is, and what its streams did."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from openpts.analysis.figures import Figures, counted
 from openpts.analysis.host_limits import late_streams, processors_full

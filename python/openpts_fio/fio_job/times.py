@@ -1,8 +1,10 @@
 """Rates and response times of each stream of a job, by operation."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
+
+from msgspec import Struct
 
 from openpts.analysis.response_times import ResponseTimes
 from openpts.pages import cells
@@ -17,8 +19,7 @@ from openpts_fio.fio_job.streams import parts_named, stream_names
 _OPERATIONS: Final = ("read", "write", "trim")
 
 
-@dataclass(frozen=True, slots=True)
-class StreamTimes:
+class StreamTimes(Struct, frozen=True):
     """One operation of a stream, or of all streams: its rates and its response times."""
 
     stream: str

@@ -1,8 +1,9 @@
 """The report of a suite of FioSynth: each limit with its verdict, and what each workload did."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from openpts.pages import cells
 from openpts.pages.kit import Col, PlotName, page, table
@@ -38,8 +39,7 @@ _FAILED: Final = Measure[tuple[Judged, ...]](
 )
 
 
-@dataclass(frozen=True, slots=True)
-class MeasuredWorkload:
+class MeasuredWorkload(Struct, frozen=True):
     """A workload in all cycles: the steps of each, its streams in all of them, and its limits.
 
     ``limits`` are the worst of all cycles, ``of_cycles`` those of each.

@@ -3,12 +3,11 @@
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Annotated, Final
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
 from openpts.analysis.latency import encode_counts
 from openpts.record.decoding import decode_json
@@ -76,8 +75,7 @@ class _Output(Struct):
     client_stats: list[_Job] = []
 
 
-@dataclass(frozen=True, slots=True)
-class FioJobResult:
+class FioJobResult(Struct, frozen=True):
     """One entry of fio's list of jobs. ``runtime_ns`` is the longest of its operations.
 
     ``stated`` has what a record has no place for; ``only_completion``: its histograms are of completion
@@ -93,8 +91,7 @@ class FioJobResult:
     only_completion: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class FioOutput:
+class FioOutput(Struct, frozen=True):
     """All of one output. ``form`` names what kind of output it is, the last of ``reports`` in the file."""
 
     version: str
@@ -200,8 +197,7 @@ def _bytes(one: _Direction) -> int | None:
     return None if unit is None else storable(one.io_bytes * unit)
 
 
-@dataclass(frozen=True, slots=True)
-class _Read:
+class _Read(Struct, frozen=True):
     """Response times in ns. ``of_all``: the bins are of these, and not of completion latencies."""
 
     least: float

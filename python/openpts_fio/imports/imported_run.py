@@ -2,10 +2,11 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct, field
 
 from openpts.config_files.written_file import read_written
 from openpts.errors import RecordError, UsageError
@@ -49,8 +50,7 @@ _OF_A_DRIVE: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Struct, frozen=True):
     """What the operator says beside the file: what no result states.
 
     ``capacity_bytes`` is the user capacity of the drive that was measured; ``drive`` are its model, serial
@@ -63,8 +63,7 @@ class Wanted:
     command_line: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Struct, frozen=True):
     """A file of results. ``raw`` is kept with the run; ``changed_at`` is when it was last written."""
 
     path: Path
@@ -84,8 +83,7 @@ class Source:
         return UsageError(f"cannot import {self.path}: {visible_line(reason)}")
 
 
-@dataclass(frozen=True, slots=True)
-class Results:
+class Results(Struct, frozen=True):
     """The results of one test. ``ended_at`` None: the file does not state it.
 
     ``target`` is the name of what was measured, empty where that is not stated, as are ``kernel`` and what

@@ -6,13 +6,12 @@ state, each as JSON in the element's text.
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final
 from xml.etree import ElementTree
 
 import msgspec
-from msgspec import Meta
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from openpts.analysis.saturation import TrackedStep, steady_round_of
@@ -57,8 +56,7 @@ _WsatRounds = tuple[tuple[_Rate, ...], tuple[_Lats, ...]]
 Placed = tuple[StepPlace, Sample]
 
 
-@dataclass(frozen=True, slots=True)
-class _Test:
+class _Test(Struct, frozen=True):
     """An element of the file with its options, as every test has them."""
 
     source: Source

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.fields.fio_values import (
     DIRECTIONS,
@@ -25,8 +26,7 @@ _PAGE_BYTES: Final = 4096
 _WRITTEN_AFTER_TRIM: Final = ("trimwrite", "randtrimwrite")
 
 
-@dataclass(frozen=True, slots=True)
-class Direction:
+class Direction(Struct, frozen=True):
     """``weight`` is its part of the I/Os of the job. ``covered_bytes``: its zones reach no further."""
 
     operation: str

@@ -2,8 +2,10 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from openpts.units import NS_PER_S
 from openpts.vocabulary.stop import ByteAmount, Duration, IoCount, Steady, SteadyFigure
@@ -15,8 +17,7 @@ _FIGURES: Final = {"iops": SteadyFigure.IOPS, "bw": SteadyFigure.THROUGHPUT}
 _ANY_PCT: Final = 1e9
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
+class Ending(Struct, frozen=True):
     """What ends one stream; None for what doesn't."""
 
     duration_ns: int | None = None

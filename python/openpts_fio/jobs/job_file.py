@@ -7,9 +7,10 @@ that file's lines, found beside the file that names it.
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.config_files.source_position import Place
 from openpts.config_files.written_file import WrittenFileError, at, read_written
@@ -22,8 +23,7 @@ _SECTION: Final = re.compile(r"\[([^\]]*)\]")
 _VARIABLE: Final = re.compile(r"\$\{([^}]*)\}|\$([A-Za-z_]\w*)")
 
 
-@dataclass(frozen=True, slots=True)
-class GivenOption:
+class GivenOption(Struct, frozen=True):
     """One line of a file. ``value`` is None for a bare word; ``path`` is as complaints name the file."""
 
     word: str
@@ -56,16 +56,14 @@ class GivenOption:
         return GivenOption(self.word, value.strip(), self.path, self.place)
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(Struct, frozen=True):
     """A job: the options of all ``[global]`` before it, and its own, in the order of the file."""
 
     name: str
     options: tuple[GivenOption, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class JobFile:
+class JobFile(Struct, frozen=True):
     """All jobs of a file, and what the names in their options stand for."""
 
     path: Path
@@ -152,8 +150,7 @@ def _jobs(path: Path, lines: "Sequence[_Line]", complaints: list[str], values: M
     return JobFile(path, tuple(Section(name, tuple(options)) for name, options in sections), dict(values))
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
+class _Line(Struct, frozen=True):
     """A line that says something: the name of a section, or an option."""
 
     text: str

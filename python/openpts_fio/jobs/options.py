@@ -5,9 +5,10 @@ takes jobs of; of the others the words are known, to name what they belong to. R
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+from msgspec import Struct
 
 
 class OptionHandling(StrEnum):
@@ -18,8 +19,7 @@ class OptionHandling(StrEnum):
     REFUSED = "refused"
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(Struct, frozen=True):
     """``says``: what it becomes, or why it doesn't.
 
     A refused option is ignored where its value is one of ``harmless``, with which fio does nothing.

@@ -2,8 +2,9 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.fields.fio_values import TRIM
 from openpts.units import NS_PER_US
@@ -33,8 +34,7 @@ def queue_depth(job: Job, directions: Sequence[Direction]) -> int:
     return depth
 
 
-@dataclass(frozen=True, slots=True)
-class PacingRates:
+class PacingRates(Struct, frozen=True):
     """The pacing of all directions together, or of each: fio's rates hold per direction.
 
     ``weights``: what share of the I/Os each has, where the rates of both decide it.

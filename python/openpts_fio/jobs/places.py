@@ -2,8 +2,9 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.fields.fio_values import Size
 from openpts.vocabulary.facts import TargetFacts
@@ -15,8 +16,7 @@ _ALL: Final = Size(100, is_pct=True)
 _MOST_THREADS: Final = 4096
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """The bytes [start, end) of ``tc`` threads; ``amount_bytes``: what one of them moves in one pass."""
 
     start: int

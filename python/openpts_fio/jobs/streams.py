@@ -1,8 +1,10 @@
 """A job as streams: one where a stimulus has all of it, else one for each direction or thread."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from openpts.fields.fio_values import WRITE
 from openpts.vocabulary.facts import TargetFacts
@@ -28,8 +30,7 @@ _CLASSES: Final = {1: PriorityClass.REALTIME, 2: PriorityClass.BEST_EFFORT, 3: P
 _LOWEST_LEVEL: Final = 7
 
 
-@dataclass(frozen=True, slots=True)
-class JobStream:
+class JobStream(Struct, frozen=True):
     """A stream without its stop rule, what ends it, and the bytes of its range.
 
     ``half_of``: the job whose reads or writes alone it has, in a ratio to the others.

@@ -2,10 +2,10 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from openpts.config_files.written_file import WrittenFileError
 from openpts.vocabulary.facts import TargetFacts

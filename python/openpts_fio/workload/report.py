@@ -1,7 +1,8 @@
 """The report of the workload of a job file: steady state of its rounds, and what each stream did in them."""
 
-from dataclasses import replace
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from openpts.pages import ticks
 from openpts.pages.kit import Plot, PlotName, page, rows_table

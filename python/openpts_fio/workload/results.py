@@ -1,7 +1,8 @@
 """Rounds of a job: the figure that is tracked, and the window in which it is steady."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from openpts.analysis.latency import LatencyDistribution
 from openpts.analysis.rounds import MeasurementWindow, consecutive_rounds, measurement_window
@@ -47,8 +48,7 @@ def _mean_ms(parts: Sequence[Measured], ios: int) -> float:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class WorkloadResults:
+class WorkloadResults(Struct, frozen=True):
     """Whole rounds, the tracked figure of each, and the window; ``verdict`` None if it can't be judged."""
 
     conditions: WorkloadConditions

@@ -2,12 +2,13 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import click
 import msgspec
+from msgspec.structs import replace
 
 from openpts.cli.baseline_option import WithBaseline, baseline_option
 from openpts.cli.broken_pipe import with_controls

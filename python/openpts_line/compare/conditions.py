@@ -1,8 +1,9 @@
 """What the runs were made under, field by field, and where they differ."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.advice.table import ADVICE
 from openpts.pages.texts import NOT_REPORTED, fact_text
@@ -33,8 +34,7 @@ _HOST: Final = (
 _ENGINE: Final = ("engine", "build", "io_path", "completion_wait", "clock", "processors")
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(Struct, frozen=True):
     """One condition: for each name the different texts that its runs have.
 
     ``judged`` is False for what makes a drive the drive it is, and for seeds: there a difference is none of
@@ -51,8 +51,7 @@ class Field:
         return self.judged and len({text for texts in self.values for text in texts}) > 1
 
 
-@dataclass(frozen=True, slots=True)
-class Conditions:
+class Conditions(Struct, frozen=True):
     """The fields of a part of the comparison: ``test`` is empty for those of all tests."""
 
     test: str

@@ -5,7 +5,8 @@ under the same conditions.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from openpts.analysis.run_comparison import LEAST_DIFFERENCE_PCT, RSE_LIMIT_PCT, SetRule
 from openpts.errors import UsageError
@@ -18,8 +19,7 @@ from openpts.runs.measured_run import MeasuredRun
 from openpts.units import format_capacity
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """A run as an operator named it; ``label`` is empty where none was given."""
 
     run: Run
@@ -33,8 +33,7 @@ class ComparedRun(MeasuredRun, frozen=True, kw_only=True):
     cold: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Contender:
+class Contender(Struct, frozen=True):
     """A set of runs. ``owner`` is its drive or label; ``number`` is 0 for the only set of its owner."""
 
     owner: str
@@ -57,8 +56,7 @@ class Contender:
         return tuple(run for run in self.runs if run.cold)
 
 
-@dataclass(frozen=True, slots=True)
-class ComparedTest:
+class ComparedTest(Struct, frozen=True):
     """One test with its sets, the base's first; ``has_base`` is False where the base has no run of it."""
 
     test: str
@@ -72,8 +70,7 @@ class ComparedTest:
         return self.contenders[0] if self.has_base else None
 
 
-@dataclass(frozen=True, slots=True)
-class RunComparison:
+class RunComparison(Struct, frozen=True):
     """All tests in their order. ``names`` are those of all drives and labels, the base's first.
 
     Medians that differ by less than ``least_difference_pct`` are of no interest. ``set_rule`` says which sets

@@ -1,7 +1,9 @@
 """Key values of a test over the sets of runs: each with its median, spread and delta."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from openpts.analysis.run_comparison import RunSet, SetComparison, SetRule, compare_lines
 from openpts.pages.measure import Measured
@@ -10,8 +12,7 @@ from openpts.vocabulary.better import Better
 from openpts_line.compare.contenders import ComparedRun, ComparedTest, Contender, RunComparison
 
 
-@dataclass(frozen=True, slots=True)
-class SetValue:
+class SetValue(Struct, frozen=True):
     """A key value of one contender. ``warm`` and ``cold`` are those measured, in the order of the runs.
 
     ``missing`` are those that were not, or that only stand in for the figure. ``runs`` is None where no warm
@@ -41,8 +42,7 @@ class SetValue:
         return next(value for value in self.warm if value.value == self.runs.median)
 
 
-@dataclass(frozen=True, slots=True)
-class Metric:
+class Metric(Struct, frozen=True):
     """One key value of a test with the sets of all contenders; ``base`` is None where it was not measured."""
 
     key: str

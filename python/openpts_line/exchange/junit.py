@@ -1,11 +1,11 @@
 """Verdicts as JUnit XML, for systems that show test results."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from junitparser import Error, Failure, Skipped, TestCase, TestSuite
+from msgspec import Struct
 
 
 class CaseOutcome(StrEnum):
@@ -20,8 +20,7 @@ class CaseOutcome(StrEnum):
 _ELEMENTS: Final = {CaseOutcome.FAILED: Failure, CaseOutcome.ERROR: Error, CaseOutcome.SKIPPED: Skipped}
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(Struct, frozen=True):
     """One verdict. ``message`` says why it is not PASSED, ``output`` are lines to show with it."""
 
     name: str

@@ -7,11 +7,11 @@ Names and labels are an interface (docs/interfaces.md). Units are seconds and by
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
+from msgspec import Struct, field
 from prometheus_client import CollectorRegistry, write_to_textfile
 from prometheus_client.core import (
     CounterMetricFamily,
@@ -57,8 +57,7 @@ class RunMetrics(Collector):
             yield from self._run.metrics()
 
 
-@dataclass(slots=True)
-class _MeasuredRun:
+class _MeasuredRun(Struct):
     started: events.RunStarted
     _state: RunState = RunState.RUNNING
     _phase: events.StepsStarted | None = None

@@ -4,7 +4,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from queue import Empty, Full, Queue
 from threading import Thread
@@ -12,6 +11,7 @@ from typing import Final
 
 import apprise
 from apprise import NotifyType
+from msgspec import Struct, field
 
 from openpts.errors import UsageError
 from openpts.runner import events
@@ -26,8 +26,7 @@ _PAUSES_S: Final = (1.0, 5.0, 20.0)
 _LONGEST_END_S: Final = 40.0
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(Struct, frozen=True):
     """What is sent: a line as its title, and what is known."""
 
     kind: NotifyType
@@ -35,8 +34,7 @@ class Message:
     body: str
 
 
-@dataclass(slots=True)
-class Messages:
+class Messages(Struct):
     """What of a run's events is worth a message: start, steady state, faults, throttling, verdict, end."""
 
     _name: str = "openpts"
@@ -123,8 +121,7 @@ def services_in(path: Path) -> apprise.Apprise:
     return services
 
 
-@dataclass(slots=True)
-class Notifier:
+class Notifier(Struct):
     """Sends messages from a thread of its own; where too many wait, further ones are dropped and counted."""
 
     send: Callable[[Message], bool]

@@ -7,10 +7,10 @@ figures measurements, what openpts concludes is a diagnosis, and its documents a
 import shlex
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from functools import singledispatchmethod
 from typing import Final
 
+from msgspec import Struct, field
 from ocptv.output.config import Writer, config
 from ocptv.output.dut import Dut, HardwareInfo
 from ocptv.output.measurement import Validator
@@ -60,8 +60,7 @@ class _Writer(Writer):
         self._write(buffer.encode() + b"\n")
 
 
-@dataclass(slots=True)
-class OcpDiagStream:
+class OcpDiagStream(Struct):
     """Gives each artifact to ``write``, a line at a time: a file that is cut off is valid up to there."""
 
     write: Callable[[bytes], object]

@@ -1,9 +1,10 @@
 """What relative limits can find: the change found with 95 %, and false alarms where nothing has changed."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.analysis.ratio import ErrorRule, alarm_probability, found_ratio, pooled_spread
 from openpts.limits.bound import Bound
@@ -15,8 +16,7 @@ from openpts.vocabulary.better import Better
 FEWEST_RUNS: Final = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Power:
+class Power(Struct, frozen=True):
     """With so many runs against so many: the ratio that is found, and false alarms up to this look.
 
     ``found_apart`` is what is found of sides that share no session; None also of simulated drives.
@@ -29,8 +29,7 @@ class Power:
     found_apart: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PowerOfLimit:
+class PowerOfLimit(Struct, frozen=True):
     """What a limit on a measure can find; ``reason`` says why nothing can be stated."""
 
     name: str

@@ -4,9 +4,10 @@ import hashlib
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.errors import OpenptsError, RecordError, failing_as
 from openpts.record.reader import Run, read_run
@@ -20,8 +21,7 @@ from openpts_many.archive.tables import catalogue_row, origin_of, parquet_tables
 _ATTEMPT: Final = "~"  # behind it, a word of this attempt's own: no two processes write the same objects
 
 
-@dataclass(frozen=True, slots=True)
-class Added:
+class Added(Struct, frozen=True):
     """What became of a run folder: ``run`` is its ID, ``size_bytes`` what was written, 0 where it was there
     already. ``error`` says why it could not be added.
     """

@@ -9,10 +9,10 @@ import hashlib
 import io
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 import msgspec
+from msgspec import Struct, field
 
 from openpts.errors import RecordError, UsageError, failing_as
 from openpts.record.frames import Row, arrow_table
@@ -39,8 +39,7 @@ class About(msgspec.Struct, frozen=True):
     version: str
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """What is needed of a run's entry to add to an archive, or to check it."""
 
     run: str

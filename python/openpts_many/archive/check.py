@@ -2,11 +2,12 @@
 
 import hashlib
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from itertools import compress
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from openpts.vocabulary.document import Document
 from openpts_many.archive.add import run_of
@@ -39,8 +40,7 @@ class Kind(StrEnum):
     STRANGE = "strange"
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """A name that is not as it should be; ``text`` says what to do."""
 
     kind: Kind
@@ -53,8 +53,7 @@ class Finding:
         return self.kind in {Kind.DAMAGED, Kind.MISSING}
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
+class Checked(Struct, frozen=True):
     """What was looked at."""
 
     runs: int = 0

@@ -2,10 +2,10 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Self
 
 import msgspec
+from msgspec import Struct
 
 from openpts.did_you_mean import nearest_word
 from openpts.errors import UsageError
@@ -44,8 +44,7 @@ _PARTS: Final = f"""(
 _MOST_NAMES: Final = 12
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """Rows below their columns. ``error_bound_pct`` is that of percentiles; None where there are none."""
 
     columns: tuple[str, ...]

@@ -4,9 +4,10 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
+
+from msgspec import Struct
 
 from openpts.errors import RecordError, UsageError
 from openpts.run_folder_files import write_files
@@ -23,8 +24,7 @@ _A = TypeVar("_A")
 _B = TypeVar("_B")
 
 
-@dataclass(frozen=True)
-class Store:
+class Store(Struct, frozen=True):
     """Objects by their names relative to ``place``. Methods raise RecordError if the storage fails."""
 
     place: str

@@ -4,7 +4,6 @@ import hashlib
 import io
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain
 from typing import TYPE_CHECKING, Final
@@ -134,8 +133,7 @@ def parquet_bytes(tables: "list[pyarrow.Table]") -> bytes:
     return file.getvalue()
 
 
-@dataclass(frozen=True)
-class _Operation(Part):
+class _Operation(Part, frozen=True):
     """An operation of a step, a stream or an interval; ``buckets`` as ``coarse_buckets`` has them."""
 
     subjects: Sequence[str] = ()

@@ -2,16 +2,16 @@
 
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import product
+
+from msgspec import Struct
 
 from openpts.ownership import new_run_id
 from openpts.vocabulary.run_request import RunRequest
 from openpts_many.campaign.campaign_file import Campaign, CampaignDrive, CampaignTest, OrderOfRuns, Variant
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedRun:
+class PlannedRun(Struct, frozen=True):
     """A run before it has an ID; ``repetition`` counts from 1."""
 
     drive: CampaignDrive

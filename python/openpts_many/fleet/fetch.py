@@ -11,9 +11,10 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.errors import FleetError, RecordError, failing_as
 from openpts.programs import ProgramError, Run, run_program
@@ -36,8 +37,7 @@ ACTIVE: Final = frozenset({RunState.QUEUED, RunState.RUNNING})
 """Stages of runs whose load has not ended."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fetched:
+class Fetched(Struct, frozen=True):
     """A run's folder as it is here; ``is_new`` unless it was whole before."""
 
     run_id: str

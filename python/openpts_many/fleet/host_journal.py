@@ -7,13 +7,12 @@ refusal before there was a folder, and that the run was cancelled.
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
 import msgspec
-from msgspec import Struct, structs
+from msgspec import Struct, field, structs
 
 from openpts.errors import FleetError, RecordError, failing_as
 from openpts.ownership import CLAIM_NAME, is_locked, locked_alone, read_owner, until_unlocked
@@ -54,8 +53,7 @@ class Note(Struct, frozen=True, kw_only=True):
     cancelled_at: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class HostJournal:
+class HostJournal(Struct, frozen=True):
     """The runs of the host with this name, in the folder ``runs``."""
 
     host: str

@@ -9,9 +9,10 @@ import signal
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct, field
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.identity.drive_name import model, serial_number
@@ -35,8 +36,7 @@ CarryOut = Callable[[Sequence[str]], None]
 """Carries out a command of openpts, given as its words, in this process. Raises OpenptsError."""
 
 
-@dataclass(frozen=True, slots=True)
-class HostSide:
+class HostSide(Struct, frozen=True):
     """The host that a fleet file names, seen from itself."""
 
     host: Host
@@ -189,8 +189,7 @@ class HostSide:
                 os.kill(pid, number)
 
 
-@dataclass(frozen=True, slots=True)
-class Drive:
+class Drive(Struct, frozen=True):
     """A drive as it is there: ``target`` names it for `openpts run`, by the kernel's own name of its node."""
 
     target: str

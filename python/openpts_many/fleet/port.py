@@ -1,18 +1,17 @@
 """What a fleet asks of whatever starts programs on its hosts."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Final, Protocol
 
 import msgspec
+from msgspec import Struct
 
 from openpts.record.decoding import decode_json
 from openpts.record.manifest import RunState
 from openpts.vocabulary.run_request import RunRequest
 
 
-@dataclass(frozen=True, slots=True)
-class Observation:
+class Observation(Struct, frozen=True):
     """A run as last seen: its host's journal decides, what an engine says is a copy.
 
     ``reason`` says why it is in this stage; ``job`` is the engine's own number. ``folder`` is where its
@@ -39,8 +38,7 @@ def request_noted(text: str) -> RunRequest | None:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class HostState:
+class HostState(Struct, frozen=True):
     """A host and its slots by name, each with the serial number of its drive, or None if it is empty.
 
     A serial number is empty where the drive reports none. There are no slots where the host was not asked:

@@ -3,8 +3,9 @@
 import shlex
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Final, TypeVar
+
+from msgspec import Struct
 
 from openpts.errors import FleetError, failing_as
 from openpts.programs import Answer, ProgramError, Run, run_program
@@ -22,8 +23,7 @@ _A = TypeVar("_A")
 _B = TypeVar("_B")
 
 
-@dataclass(frozen=True, slots=True)
-class Remote:
+class Remote(Struct, frozen=True):
     """A host; ``run`` starts ssh."""
 
     host: Host

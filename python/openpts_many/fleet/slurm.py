@@ -8,11 +8,11 @@ is seen again, and the host's journal decides how a run ended.
 import shlex
 import time
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 from uuid import UUID
 
 import msgspec
+from msgspec import Struct
 
 from openpts.errors import FleetError, UsageError
 from openpts.programs import ProgramError, run_program
@@ -73,8 +73,7 @@ class Job(NamedTuple):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class SlurmBackend:
+class SlurmBackend(Struct, frozen=True):
     """The fleet of a fleet file; a slot is a GRES of its name."""
 
     fleet: Fleet

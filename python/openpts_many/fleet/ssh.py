@@ -5,10 +5,10 @@ never started again by itself. systemd knows which units are active, the host's 
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import msgspec
+from msgspec import Struct
 
 from openpts.errors import FleetError, UsageError
 from openpts.programs import Run, run_program
@@ -62,8 +62,7 @@ exit $ended
 """
 
 
-@dataclass(frozen=True, slots=True)
-class _Look:
+class _Look(Struct, frozen=True):
     """A host as it answered: runs by their active units, each with its unit's description, which is the
     request; and what the host's openpts said if it was asked.
     """
@@ -90,8 +89,7 @@ class _Look:
         return running | {run.run_id: run for run in told}
 
 
-@dataclass(frozen=True, slots=True)
-class SshBackend:
+class SshBackend(Struct, frozen=True):
     """The fleet of a fleet file; ``run`` starts ssh."""
 
     fleet: Fleet

@@ -3,10 +3,13 @@
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from openpts.errors import RecordError, UsageError
 from openpts.pages.measure import Measured
@@ -53,8 +56,7 @@ class DriveRun(RunAttributes, frozen=True, kw_only=True):
     values: tuple[Measured, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Drive:
+class Drive(Struct, frozen=True):
     """A drive with all its runs of a test, in the order of their starts."""
 
     name: str
@@ -100,8 +102,7 @@ class Population:
         return f"{title}, population {self.number}" if self.number else title
 
 
-@dataclass(frozen=True, slots=True)
-class Populations:
+class Populations(Struct, frozen=True):
     """All populations of a report; ``left_out`` are folders with the reason why they have no part in it."""
 
     populations: tuple[Population, ...]

@@ -2,10 +2,11 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from statistics import fmean, median
 from typing import Any, Final
+
+from msgspec import Struct
 
 from openpts.pages.measure import Measured
 from openpts.vocabulary.slots import are_beside, slot_order
@@ -68,16 +69,14 @@ def population_figures(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Rule:
+class _Rule(Struct, frozen=True):
     """When drives are named: ``values`` share the errors, and a difference below ``least`` does not count."""
 
     values: int
     least: float
 
 
-@dataclass(frozen=True, slots=True)
-class _Path:
+class _Path(Struct, frozen=True):
     """A possible cause of differences between drives: groups (host, slot) or an order (time)."""
 
     name: str
@@ -144,8 +143,7 @@ def _test(population: Population, paths: Sequence[_Path], rule: _Rule, looks: in
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Scale:
+class _Scale(Struct, frozen=True):
     """Logarithms, on which ratios count, of values above 0; temperatures and others as they are."""
 
     unit: str
@@ -182,8 +180,7 @@ class _Scale:
         return 1 / middle if self.is_log else 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class _Value:
+class _Value(Struct, frozen=True):
     """The drives that have a value, and their values."""
 
     name: Measured

@@ -18,10 +18,11 @@ rounded value next to many equal ones is no outlier.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import groupby, pairwise
 from statistics import fmean
 from typing import Final
+
+from msgspec import Struct
 
 FEWEST: Final = 5
 """Values below which nothing can be said."""
@@ -29,16 +30,14 @@ _MOST_SHARE: Final = 5
 _SPACINGS_LEAST: Final = 12
 
 
-@dataclass(frozen=True, slots=True)
-class Outlier:
+class Outlier(Struct, frozen=True):
     """The place of a value among those given, and the ``error`` at which it would just be an outlier."""
 
     place: int
     chance: float
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(Struct, frozen=True):
     """Outliers, the farthest of the lower end first, and the bounds beyond which one more value would be one.
 
     ``reason`` says why nothing can be said, and then there are no bounds.

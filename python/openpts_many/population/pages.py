@@ -1,8 +1,9 @@
 """The pages on a population: all drives in the order of their slots, and one page for each value."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from openpts.pages import cells, ticks
 from openpts.pages.kit import Plot, PlotName, page, rows_table

@@ -7,10 +7,11 @@ The drives are taken as drawn at random from the population.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import comb
 from statistics import fmean, median, variance
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.analysis.ratio import spread_within
 
@@ -76,8 +77,7 @@ def _root(rising: Callable[[float], float]) -> float:
     return (low + high) / 2
 
 
-@dataclass(frozen=True, slots=True)
-class Repeatability:
+class Repeatability(Struct, frozen=True):
     """The spread of single runs of one drive, and that between drives without it, as standard deviations."""
 
     within: float

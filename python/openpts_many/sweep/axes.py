@@ -3,8 +3,9 @@
 import itertools
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, Self
+
+from msgspec import Struct
 
 from openpts.errors import UsageError
 
@@ -15,8 +16,7 @@ _LEAST_COUNT: Final = 2
 _DIGITS: Final = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Axis:
+class Axis(Struct, frozen=True):
     """One thing that differs between points, and the words for its values."""
 
     name: str

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, as_completed
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import msgspec
+from msgspec import Struct
 
 from openpts.errors import RecordError, failing_as
 from openpts.report.flat_rows import Row, csv_text
@@ -18,8 +18,7 @@ from openpts_many.sweep.point import Point, PointResult, compute
 CSV_NAME: Final = "points.csv"
 
 
-@dataclass(frozen=True, slots=True)
-class SweptPoint:
+class SweptPoint(Struct, frozen=True):
     """A combination with its point and the point's key, or with ``refused``: why it makes no sense."""
 
     combination: Combination
@@ -28,8 +27,7 @@ class SweptPoint:
     refused: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(Struct, frozen=True):
     """How far a sweep is: points computed now, found in the folder, and in all."""
 
     computed: int
@@ -37,8 +35,7 @@ class Progress:
     total: int
 
 
-@dataclass(frozen=True, slots=True)
-class SweepFolder:
+class SweepFolder(Struct, frozen=True):
     """Results by the keys of their points. Several sweeps may share a folder, also at the same time."""
 
     folder: Path

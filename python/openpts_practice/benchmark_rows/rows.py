@@ -5,13 +5,12 @@ it: what was never written is answered without the flash. Laying it again in the
 invalid, as deleting it would (LSI-PROC-03).
 """
 
-import dataclasses
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from statistics import fmean
 from typing import Final, TypeVar
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.analysis.run_comparison import Quality, RunSet, SetRule
@@ -35,8 +34,7 @@ from openpts_practice.benchmark_rows.conditions import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class RowFigure:
+class RowFigure(Struct, frozen=True):
     """A row in a unit: what its passes measured, of which the tool shows a statistic."""
 
     unit: FigureUnit
@@ -96,8 +94,7 @@ def _figure(measured: Measured, unit: FigureUnit) -> float | None:
             return latency_ns / NS_PER_MS
 
 
-@dataclass(frozen=True, slots=True)
-class Score:
+class Score(Struct, frozen=True):
     """The score of AS SSD: points per MB/s, by the formula that reviews of the tool give."""
 
     read: float
@@ -136,8 +133,7 @@ _LAY_QD: Final = 32
 _ALIGNMENT_BYTES: Final = MIB
 
 
-@dataclass(frozen=True, slots=True)
-class _Bytes:
+class _Bytes(Struct, frozen=True):
     """From ``start`` to before ``end`` of the device, in bytes."""
 
     start: int
@@ -245,9 +241,9 @@ def apply_row(row: ProfileRow, conditions: ProfileTestConditions, apply: Apply) 
     Two more at a time, as the Solidigm guide has it, until there are as many as a set may need.
     """
     adds = conditions.until_rse_pct > 0
-    samples = samples_in((yield dataclasses.replace(apply, until_alike=adds)))
+    samples = samples_in((yield replace(apply, until_alike=adds)))
     while adds and (missing := passes_to_add(row, passes_of(row, samples), conditions.set_rule)):
-        more = dataclasses.replace(apply, steps=(apply.steps[-1],) * missing, until_alike=True)
+        more = replace(apply, steps=(apply.steps[-1],) * missing, until_alike=True)
         samples += samples_in((yield more))
 
 

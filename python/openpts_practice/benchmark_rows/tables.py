@@ -4,9 +4,10 @@ Implements: SOL-STAT-01 to 06, SOL-GEN-07, LSI-GEN-01, LSI-GEN-03, LSI-PROC-05.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any, Final, TypeVar
+
+from msgspec import Struct
 
 from openpts.analysis.run_comparison import Quality, SetRule
 from openpts.pages import cells
@@ -40,8 +41,7 @@ _DATA_NOTE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class MeasuredRow:
+class MeasuredRow(Struct, frozen=True):
     """A row and its complete passes; ``pause_ns`` and ``warm_up_ns`` are those that came before them.
 
     ``rule`` says when the passes are accepted.

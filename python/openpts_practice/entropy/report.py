@@ -4,8 +4,10 @@ Implements: LSI-ENT-01, LSI-ENT-02, LSI-MIX-01, LSI-GEN-03.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from openpts.pages import cells, ticks
 from openpts.pages.facts_table import items_table
@@ -49,8 +51,7 @@ _UP_COLOR, _DOWN_COLOR, _MEAN_COLOR = 6, 3, 2
 _WHOLE_IOPS: Final = replace(IOPS, decimals=0)
 
 
-@dataclass(frozen=True, slots=True)
-class Sweep:
+class Sweep(Struct, frozen=True):
     """A sweep as far as it was measured; ``key`` is the name of its levels in JSON.
 
     ``checks`` are those of the data that it wrote, if its levels are of entropy.
@@ -75,8 +76,7 @@ class Sweep:
         return "one visit only" if drift is None else f"{cells.signed(drift, 1)} %"
 
 
-@dataclass(frozen=True, slots=True)
-class EntropyRun:
+class EntropyRun(Struct, frozen=True):
     """Two sweeps of the entropy of what is written, and one of the share of writes."""
 
     run: Run

@@ -5,10 +5,11 @@ Implements: LSI-ENT-01, LSI-MIX-01.
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from statistics import fmean
 from typing import Final, TypeVar
+
+from msgspec import Struct
 
 from openpts.analysis.comparison import relative_standard_error_pct
 from openpts.analysis.student_t import critical_value
@@ -24,8 +25,7 @@ K = TypeVar("K")
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Level:
+class Level(Struct, frozen=True):
     """A level of the property, and the figure at each visit, in the order of the visits."""
 
     level: float
@@ -56,8 +56,7 @@ class Reduction(Enum):
     UNDECIDED = "no verdict"
 
 
-@dataclass(frozen=True, slots=True)
-class EntropyEffect:
+class EntropyEffect(Struct, frozen=True):
     """The figure at the least entropy over that at the most.
 
     ``interval`` holds the factor with a confidence of ``CONFIDENCE``, by what the two visits of all levels

@@ -1,9 +1,9 @@
 """Fill Curve: practice beyond the PTS."""
 
-from dataclasses import replace
 from typing import Annotated, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from openpts.fields import usual
 from openpts.fields.conditions import ExtendedConditions

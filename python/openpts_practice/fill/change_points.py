@@ -10,10 +10,11 @@ whose median rates differ by less than 10 % are put together, the nearest first.
 import math
 from bisect import insort
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 from typing import Final
+
+from msgspec import Struct
 
 SHORTEST: Final = 2
 """Points of a segment at the least: a single one is an outlier, or a change."""
@@ -35,8 +36,7 @@ RULE: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(Struct, frozen=True):
     """Points ``start`` to before ``end``, and the median of their rates; a point may lie between two."""
 
     start: int

@@ -1,9 +1,10 @@
 """The page of the fill curve: MB/s over the fill level, with its break points and segments."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.pages import cells, ticks
 from openpts.pages.kit import Col, Plot, PlotName, column_series, grid, page, rows_table, table
@@ -29,8 +30,7 @@ from openpts_practice.fill.results import (
 _IDLE_NAME: Final = PlotName("fill-idle", "Plot X-FILL-2", "Writes after Idle Time: MB/s v GB Written")
 
 
-@dataclass(frozen=True, slots=True)
-class Rewrite:
+class Rewrite(Struct, frozen=True):
     """What was written after an idle time."""
 
     time: IdleTime
@@ -113,8 +113,7 @@ _FALLS: Final = ("cache end", "GC start")
 _NAME: Final = PlotName("fill-curve", "Plot X-FILL-1", "Sequential Fill: MB/s v Fill Level")
 
 
-@dataclass(frozen=True, slots=True)
-class FillRun:
+class FillRun(Struct, frozen=True):
     """Everything that the pages show of a run; what was not measured is empty."""
 
     run: Run

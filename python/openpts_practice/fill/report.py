@@ -4,8 +4,9 @@ Implements: HYP-FILL-01, HYP-FILL-02.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from openpts.pages import cells, ticks
 from openpts.pages.kit import Col, Plot, PlotName, page, table

@@ -5,10 +5,11 @@ Implements: HYP-FILL-01, HYP-FILL-02.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from statistics import median
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.analysis.minutes import sum_parts
 from openpts.units import NS_PER_S, per_second
@@ -33,8 +34,7 @@ READING: Final = (
 _STILL: Final = 1e-3
 
 
-@dataclass(frozen=True, slots=True)
-class Fall:
+class Fall(Struct, frozen=True):
     """Bytes written when the rate fell: between ``low_bytes`` and ``high_bytes``, most likely ``at_bytes``.
 
     The bounds are those of the interval in which it fell. Within it as much is counted before the fall as
@@ -46,8 +46,7 @@ class Fall:
     high_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class FillPoint:
+class FillPoint(Struct, frozen=True):
     """A step of a course of writes: bytes written up to its end, and what was measured."""
 
     end_bytes: int
@@ -87,8 +86,7 @@ class FillSegment(Measured, frozen=True, kw_only=True):
         return self.start_bytes + self.write.bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Trajectory:
+class Trajectory(Struct, frozen=True):
     """Points and segments of consecutive writes. Places are bytes written from the course's start."""
 
     points: tuple[FillPoint, ...]
@@ -123,8 +121,7 @@ class Trajectory:
         return self.points[-1].end_bytes if self.points else 0
 
 
-@dataclass(frozen=True, slots=True)
-class Returned:
+class Returned(Struct, frozen=True):
     """What idle time gave back: bytes written at the higher rate; ``at_least`` if the rate never fell."""
 
     bytes: int

@@ -1,9 +1,11 @@
 """The report of a rotational disk: rates over its zones, and what access costs."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from openpts.pages import cells, ticks
 from openpts.pages.facts_table import items_table
@@ -52,8 +54,7 @@ _KEYS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class RotationalRun:
+class RotationalRun(Struct, frozen=True):
     """The complete steps in the zones and over the whole range, and what was asked for."""
 
     run: Run

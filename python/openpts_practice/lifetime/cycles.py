@@ -1,9 +1,10 @@
 """A lifetime run from its record: drive cycles, why it ended, and the forecast of wear."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.analysis.figures import Figures
 from openpts.pages import cells
@@ -24,8 +25,7 @@ RATED_LIFE_PCT: Final = 100
 _TAIL_PCT: Final = 99.9
 
 
-@dataclass(frozen=True, slots=True)
-class FoundErrors:
+class FoundErrors(Struct, frozen=True):
     """I/Os of a cycle that failed alike; ``is_later``: in the later read of what it wrote."""
 
     cycle: int
@@ -33,8 +33,7 @@ class FoundErrors:
     is_later: bool = False
 
 
-@dataclass(frozen=True)
-class LifetimeRun:
+class LifetimeRun(Struct, frozen=True, dict=True):
     """What a run measured."""
 
     run: Run

@@ -1,8 +1,10 @@
 """Pages of the lifetime test: over cycles, stretch by stretch, and the forecast of wear."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Final, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from openpts.pages import cells, ticks
 from openpts.pages.kit import Col, rows_table, table, values_of
@@ -49,8 +51,7 @@ def course_page(measured: LifetimeRun) -> Page:
     return Page(page_id, title, (*figures, *words, shown), mandatory=True)
 
 
-@dataclass(frozen=True, slots=True)
-class _Panel:
+class _Panel(Struct, frozen=True):
     """One of the plots over cycles: columns of the table of values, with label and color."""
 
     key: str

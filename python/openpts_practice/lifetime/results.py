@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Final, Self
+
+from msgspec import Struct, field
 
 from openpts.analysis.health_change import write_amplification
 from openpts.analysis.minutes import sum_parts
@@ -16,8 +17,7 @@ from openpts.vocabulary.sample import IoErrors, IoFailure, Measured, Sample, Ste
 FEWEST_POINTS = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Crossing:
+class Crossing(Struct, frozen=True):
     """Where a line reaches a value: most likely, and the ends of the interval.
 
     ``latest`` is None where the line may as well never reach it.
@@ -28,8 +28,7 @@ class Crossing:
     latest: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class FittedLine:
+class FittedLine(Struct, frozen=True):
     """Least squares: ``y = mean_y + slope (x - mean_x)``; ``deviation`` is that of the residuals.
 
     Forecasts are valid if further points scatter about the same line independently.
@@ -116,8 +115,7 @@ SPEED: Final = Metric[Measured](
 """Throughput of all writes, or all reads, of a cycle; None if they were never begun."""
 
 
-@dataclass(frozen=True, slots=True)
-class DriveCycle:
+class DriveCycle(Struct, frozen=True):
     """One cycle, and the device's log after it; ``failure`` is the I/O that ended it.
 
     ``found`` are all I/Os that failed. ``written``: everything of it is on the drive; ``started_ns`` is when
@@ -141,8 +139,7 @@ class DriveCycle:
         return sum(errors.count for errors in self.found)
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Struct, frozen=True):
     """Neighboring cycles together: means over time, maxima, and what the log counted in them.
 
     Counts are None where the log does not have them.

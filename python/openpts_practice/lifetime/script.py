@@ -19,9 +19,9 @@ Reported
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.procedures.kit.standard import Standard
@@ -133,8 +133,7 @@ def _pieces(
         yield Step.of(stimulus, ByteAmount(min(_PIECE_BYTES, amount_bytes - done_bytes)))
 
 
-@dataclass(slots=True)
-class _Life:
+class _Life(Struct):
     """What was written so far, for how long, and the log before the first cycle."""
 
     conditions: LifetimeConditions

@@ -1,10 +1,10 @@
 """Preconditioning Comparison: practice beyond the PTS."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Final, Self
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.fields import usual
@@ -28,8 +28,7 @@ class DriveState(StrEnum):
     RANDOM = "after RND"
 
 
-@dataclass(frozen=True, slots=True)
-class InitialState:
+class InitialState(Struct, frozen=True):
     """What a cycle of the test measures in: a state, made with data of ``entropy_pct``, if that is varied."""
 
     state: DriveState

@@ -3,8 +3,9 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.pages import cells, ticks
 from openpts.pages.kit import labels_axis, rows_table, values_of
@@ -48,8 +49,7 @@ def rows_pages(comparison: Comparison, numbers: Iterator[int]) -> tuple[Page, ..
     return (*pages, _loss_page(comparison), _order_page(comparison))
 
 
-@dataclass(frozen=True, slots=True)
-class _Group:
+class _Group(Struct, frozen=True):
     """Rows with a plot and a table of their own: those of a unit, of one direction if they are many."""
 
     unit: FigureUnit

@@ -24,11 +24,11 @@ Reported
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import count
 from typing import Final
 
-from msgspec.structs import replace as with_changes
+from msgspec import Struct
+from msgspec.structs import replace
 
 from openpts.procedures.kit.standard import RECOMMENDED_QD, RECOMMENDED_TC, Standard
 from openpts.procedures.shared.judged_rounds import JudgedRounds
@@ -173,8 +173,7 @@ def _disturbs(row: ProfileRow, state: DriveState) -> bool:
     return row.read_pct < 100 and row.random_pct != own_pct
 
 
-@dataclass(slots=True)
-class _Cycle:
+class _Cycle(Struct):
     """The test in one situation: ``disturbed`` since its state was last made.
 
     ``conditionings`` are numbered through all situations; ``most`` are the rows of all.
@@ -247,4 +246,4 @@ class _Cycle:
 def random_writes(conditions: PreconConditions, capacity_bytes: int) -> Stimulus:
     """The random conditioning, of all that is not left free."""
     stimulus = conditions.stimulus(conditions.workload, tc=conditions.tc, qd=conditions.qd)
-    return with_changes(stimulus, active_range=range_of(conditions, None, capacity_bytes))
+    return replace(stimulus, active_range=range_of(conditions, None, capacity_bytes))

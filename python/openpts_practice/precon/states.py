@@ -4,9 +4,10 @@ Implements: LSI-PRE-01 to 05, LSI-PROC-05.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.analysis.minutes import Minute, minutes_of, starts_ns
 from openpts.analysis.saturation import TrackedStep, disturbed_minutes, steady_round_of, tracked_iops
@@ -23,8 +24,7 @@ from openpts_practice.benchmark_rows.tables import MeasuredRow, measured_row
 from openpts_practice.precon import DriveState, InitialState, PreconConditions
 
 
-@dataclass(frozen=True, slots=True)
-class CourseResults:
+class CourseResults(Struct, frozen=True):
     """One course. ``tracked_iops`` are those of tracked minutes 1, 2, ...
 
     ``steady_round`` is the tracked minute at which steady state was found, ``verdict`` the window that ends
@@ -99,8 +99,7 @@ def reached_at(minutes: Sequence[Minute], amount_bytes: float) -> Minute | None:
 STATES: Final = tuple(DriveState)
 
 
-@dataclass(frozen=True, slots=True)
-class StateRow:
+class StateRow(Struct, frozen=True):
     """A row in one state. ``written_before_bytes`` since the state was made or restored.
 
     ``conditioned``: that was right before this row.
@@ -131,8 +130,7 @@ class StateRow:
         return self.measured.row.units[0]
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Struct, frozen=True):
     """One level of entropy of a run, or the whole run: courses by the state from which they start, rows.
 
     Rows are those of all benchmarks in their order, by state.

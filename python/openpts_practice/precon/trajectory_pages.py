@@ -1,9 +1,10 @@
 """Random writes from each state over time and over drive fills, and what becomes of them."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.analysis.minutes import Minute, whole_minutes
 from openpts.pages import cells, ticks
@@ -21,8 +22,7 @@ _PRINTED_VALUES: Final = 200
 _NOT_ITS_OWN: Final = Cell("-", tone="missing")
 
 
-@dataclass(frozen=True, slots=True)
-class _Along:
+class _Along(Struct, frozen=True):
     """What the minutes are plotted over: the axis, and a minute's place on it; ``number`` is the plot's."""
 
     key: str

@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Final
+
+from msgspec.structs import replace
 
 from openpts.pages import cells
 from openpts.pages.kit import Col, PlotName, grid, heat_map, page, table

@@ -1,10 +1,11 @@
 """A load as it was offered, and what the drive made of it in all its measurements."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.analysis.host_limits import limited_by_host
 from openpts.analysis.latency import LatencyDistribution, ios_needed
@@ -23,8 +24,7 @@ def ios_for(percentile: float) -> int:
     return _IOS_BEYOND * ios_needed(percentile)
 
 
-@dataclass(frozen=True, eq=False)
-class Point:
+class Point(Struct, frozen=True, eq=False, dict=True):
     """Reads and writes at two mean rates, and the samples of all steps that offered just these."""
 
     reads_per_s: float
@@ -121,8 +121,7 @@ MOST_MEASUREMENTS: Final = 40
 _DUST: Final = 1e-9
 
 
-@dataclass(frozen=True, slots=True)
-class Bracket:
+class Bracket(Struct, frozen=True):
     """The highest load measured that keeps a limit, and the next one above, which breaks it.
 
     Without ``kept`` all loads break it, or too few I/Os show that they don't; without ``broken`` the highest

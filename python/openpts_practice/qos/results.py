@@ -1,7 +1,8 @@
 """What a run says of response times under load: peaks, the map, and each mix with its searches."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from openpts.procedures.shared.tracking.pages import TrackedPhase, tracked_phase
 from openpts.record.reader import Run
@@ -11,8 +12,7 @@ from openpts_practice.qos import Limit, QosConditions, mix_text
 from openpts_practice.qos.points import Bracket, Point, bracket_of, points_of
 
 
-@dataclass(frozen=True, slots=True)
-class Search:
+class Search(Struct, frozen=True):
     """The highest load of a mix that keeps a limit, as far as it was found."""
 
     mix: "Mix"
@@ -73,8 +73,7 @@ class Search:
         return (min(known), max(known)) if len(known) > 1 else None
 
 
-@dataclass(frozen=True, slots=True)
-class Mix:
+class Mix(Struct, frozen=True):
     """A mix with its loads from the least to the highest; ``peak_per_s`` is None if it was not measured."""
 
     read_pct: int
@@ -89,8 +88,7 @@ class Mix:
         return 100 * ios_per_s / self.peak_per_s if self.peak_per_s else None
 
 
-@dataclass(frozen=True, slots=True)
-class QosRun:
+class QosRun(Struct, frozen=True):
     """Everything that the pages show of a run; ``pairs`` are by per cent of the read and the write peak."""
 
     run: Run

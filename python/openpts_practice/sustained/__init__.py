@@ -1,7 +1,6 @@
 """Sustained Performance: practice beyond the PTS."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -31,8 +30,7 @@ class Claim(Struct, frozen=True):
         return f"{figure.title} {self.value:,.12g} {figure.unit}"
 
 
-@dataclass(frozen=True, slots=True)
-class DataSheetFigure:
+class DataSheetFigure(Struct, frozen=True):
     """A figure that data sheets have: order and operation, MB/s of sequential and IOPS of random accesses."""
 
     name: str

@@ -2,9 +2,9 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.analysis.minutes import Minute
@@ -40,8 +40,7 @@ _SPREAD: Final = (
 _PRINTED_VALUES: Final = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Load:
+class Load(Struct, frozen=True):
     """The load as measured. ``slowest`` is the minute with the slowest I/O."""
 
     stimulus: Stimulus | None
@@ -54,8 +53,7 @@ class Load:
     ended_by: str
 
 
-@dataclass(frozen=True, slots=True)
-class SustainedRun:
+class SustainedRun(Struct, frozen=True):
     """Everything that the pages show of a run."""
 
     run: Run
@@ -80,8 +78,7 @@ class SustainedRun:
         return tuple(_Part(number, *chunk) for number, chunk in enumerate(chunks, start=1))
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
+class _Part(Struct, frozen=True):
     """Rows that share a plot and a table; ``number`` is that of the plot."""
 
     number: int

@@ -3,9 +3,11 @@
 Implements: HYP-SUS-01 to 05.
 """
 
+import dataclasses
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from openpts.analysis.minutes import minutes_of, pieces_of
 from openpts.analysis.saturation import spread_of
@@ -147,7 +149,7 @@ def _unit(pair: Pair) -> FigureUnit:
 
 
 def _measures(measured: SustainedRun) -> tuple[Measured, ...]:
-    ratio = _RATIO if len(measured.pairs) <= _MOST_ON_COVER else replace(_RATIO, on_cover=False)
+    ratio = _RATIO if len(measured.pairs) <= _MOST_ON_COVER else dataclasses.replace(_RATIO, on_cover=False)
     pairs = (ratio.of(pair, Subject(pair.name)) for pair in measured.pairs)
     return (*pairs, _SLOWEST.of(measured.load))
 

@@ -4,8 +4,9 @@ Implements: HYP-SUS-02 to 05 (reading AMB-50 of openpts: the formula, not the cl
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.analysis.minutes import Piece
 from openpts.pages import cells
@@ -25,8 +26,7 @@ HELD_INTERVALS: Final = 10
 """Intervals in a row that are averaged to find how long a claim held: a single dip does not end it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(Struct, frozen=True):
     """A row in both runs. ``benchmark`` is the title of its own where the test has several, else empty."""
 
     benchmark: str
@@ -66,8 +66,7 @@ class Pair:
         return 100 * of / base if base else None
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimResult:
+class ClaimResult(Struct, frozen=True):
     """A claim beside what was measured of it, in its unit; None where it was not measured.
 
     ``name`` is that of the row that measures it, else the claim's own. ``held_ns`` is how long the load kept
@@ -128,8 +127,7 @@ _TITLE = "Claims of the Data Sheet"
 _PAGE_ID = "sustained-claims"
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimSource:
+class ClaimSource(Struct, frozen=True):
     """Where claims come from, or why there are none; ``stands_in`` if the drive's own facts have them."""
 
     text: str

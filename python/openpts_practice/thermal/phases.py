@@ -2,10 +2,12 @@
 
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import itemgetter
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from openpts.pages import cells
 from openpts.pages.model import Verdict
@@ -33,8 +35,7 @@ NAMES: Final = {COLD: "Cold run", WARM: "Warm run", DUTY_CYCLE: "Duty cycle"}
 TEMPERATURE: Final = "temperature_c"
 
 
-@dataclass(frozen=True, slots=True)
-class Load:
+class Load(Struct, frozen=True):
     """A long stimulus: points from its first I/O on, and the readings of the log around and in it."""
 
     number: int
@@ -65,8 +66,7 @@ class Load:
         return values[-1] - values[0] if len(values) > 1 else None
 
 
-@dataclass(frozen=True)
-class ThermalRun:
+class ThermalRun(Struct, frozen=True, dict=True):
     """What a run measured. Times of ``temperatures`` are on the engine's clock."""
 
     run: Run

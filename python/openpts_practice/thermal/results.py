@@ -2,10 +2,11 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from itertools import groupby
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.units import per_second
 
@@ -42,8 +43,7 @@ class Evidence(StrEnum):
     """Neither its temperature nor its own report is known."""
 
 
-@dataclass(frozen=True, slots=True)
-class HeatPoint:
+class HeatPoint(Struct, frozen=True):
     """A stretch of a run: ``end_ns`` from the run's beginning, temperature at its end.
 
     ``elapsed_ns`` is the time with I/O. ``throttled`` is what the drive reports, None where it does not
@@ -67,8 +67,7 @@ class HeatPoint:
         return per_second(self.written_bytes, self.elapsed_ns)
 
 
-@dataclass(frozen=True, slots=True)
-class Throttling:
+class Throttling(Struct, frozen=True):
     """``first_ns`` is when the first throttled point began, ``bytes_before`` what was written until then.
 
     Speeds are means over time, None where there was none of it. ``share`` is that of the time with I/O.

@@ -1,11 +1,11 @@
 """Pages of the test of trims: rates and response times, what is beside trims, what trimmed LBAs read as."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import product
 from typing import Any, Final
 
 from msgspec import structs
+from msgspec.structs import replace
 
 from openpts.analysis.figures import Figures
 from openpts.analysis.response_times import nines_supported

@@ -1,7 +1,8 @@
 """The report of the test of trims."""
 
-from dataclasses import replace
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from openpts.analysis.response_times import nines_percentile
 from openpts.pages import cells, ticks

@@ -1,9 +1,10 @@
 """What trims take, and what they do to the reads and writes beside them."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.analysis.figures import Figures
 from openpts.pages import cells
@@ -43,8 +44,7 @@ class Effect(Enum):
     UNDECIDED = "no verdict"
 
 
-@dataclass(frozen=True, slots=True)
-class Concurrent:
+class Concurrent(Struct, frozen=True):
     """An operation without trims, beside them, and without them again."""
 
     before: Figures
@@ -114,8 +114,7 @@ def _ratio(above: float | None, below: float) -> float | None:
     return above / below if above is not None and below else None
 
 
-@dataclass(frozen=True, slots=True)
-class TrimRun:
+class TrimRun(Struct, frozen=True):
     """What was measured; what was not is empty or None.
 
     ``points`` are steps that trim. ``beside`` has reads and writes by name. ``trims`` are those beside reads

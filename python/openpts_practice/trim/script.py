@@ -21,9 +21,9 @@ Reported
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.procedures.kit.standard import Standard
@@ -56,8 +56,7 @@ _WRITES_OUTSTANDING: Final = 32
 _LARGEST_SECTOR_BYTES: Final = 4 * KIB
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
+class Point(Struct, frozen=True):
     """So many trims of a size, so many of them outstanding; ``number`` is that of its part of the sweep."""
 
     number: int

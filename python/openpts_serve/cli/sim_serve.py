@@ -4,11 +4,11 @@ import re
 import signal
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 import click
+from msgspec.structs import replace
 
 from openpts.cli.number_types import FiniteRange
 from openpts.cli.options import PATH, argument, flag, option, with_options

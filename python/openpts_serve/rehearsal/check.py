@@ -1,8 +1,9 @@
 """Holds a simulated drive against what is published about its class, and against theory."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.engine.next_sample import next_sample
 from openpts.engine.options import Demand, NativeOptions
@@ -18,8 +19,7 @@ THEORY_TOLERANCE_PCT: Final = 0.5
 _NS_PER_MINUTE: Final = 60 * NS_PER_S
 
 
-@dataclass(frozen=True, slots=True)
-class Amplification:
+class Amplification(Struct, frozen=True):
     """Write amplification of uniform random writes, simulated and by theory.
 
     What a drive keeps empty, or fills only half, helps no collection: less than the nominal over-provisioning
@@ -43,8 +43,7 @@ class Amplification:
         return abs(self.deviation_pct) <= THEORY_TOLERANCE_PCT
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
+class Checked(Struct, frozen=True):
     """A published figure and that of the model."""
 
     figure: Figure

@@ -4,8 +4,9 @@ A test is only held against what it measures.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.procedures.registry import procedure_of
 from openpts.procedures.shared.rounds.conditions import RoundConditions
@@ -30,8 +31,7 @@ _THROUGHPUT: Final = {
 _CONTINUOUS: Final = (Phase.WDPC, Phase.SATURATION)
 
 
-@dataclass(frozen=True, slots=True)
-class Promise:
+class Promise(Struct, frozen=True):
     """A figure of the data sheet, and what the model expects."""
 
     name: str

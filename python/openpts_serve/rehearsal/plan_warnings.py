@@ -1,8 +1,9 @@
 """What in a plan would not work on the real drive, or would not tell what it is meant to tell."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.record.reader import Run
 from openpts.simulation.scale import ios_for_nines, nines_of, scale_concerns, times_text
@@ -18,8 +19,7 @@ from openpts_serve.rehearsal.reference_drive import Subject
 TBW_SHARE_LIMIT: Final = 0.05
 
 
-@dataclass(frozen=True, slots=True)
-class PlanConcern:
+class PlanConcern(Struct, frozen=True):
     """A flaw of a plan; ``message`` has the number, the limit and the next step."""
 
     subject: str

@@ -2,9 +2,11 @@
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from openpts.device.block_device import BlockDevice, DeviceKind
 from openpts.device.identity.drive_name import name_with_model
@@ -14,8 +16,7 @@ from openpts.simulation.presets import Preset, load_preset
 from openpts.system_files import SystemRoots
 
 
-@dataclass(frozen=True, slots=True)
-class Traits:
+class Traits(Struct, frozen=True):
     """What the match goes by; ``volatile_cache`` is None where the kernel doesn't tell."""
 
     name: str
@@ -81,8 +82,7 @@ _MOST_NUMBER: Final = 1e18
 _SHEET_KEYS: Final = {"name", "capacity_bytes", "preset", "rated"}
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
+class Subject(Struct, frozen=True):
     """A drive to be rehearsed: its own capacity and promises, and the preset that behaves most like it.
 
     ``reason`` says why it is this preset.
@@ -95,8 +95,7 @@ class Subject:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Overrides:
+class Overrides(Struct, frozen=True):
     """What the operator says about the drive; None leaves it to the device, the data sheet or the preset."""
 
     like: str | None

@@ -1,8 +1,9 @@
 """Runs a plan for a real drive on a simulated one that resembles it, and says what to expect of it."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from openpts.device.guard.consent import Consent
 from openpts.device.targets.simulated_target import SimulatedTarget
@@ -29,8 +30,7 @@ from openpts_serve.rehearsal.plan_warnings import PlanConcern, plan_concerns
 from openpts_serve.rehearsal.reference_drive import Subject
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """What is to be rehearsed. ``adjust`` turns the standard conditions into those of the plan."""
 
     test: Procedure
@@ -43,8 +43,7 @@ class Plan:
     command_line: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Rehearsal:
+class Rehearsal(Struct, frozen=True):
     """What a run of the plan on the real drive will be like. Times and bytes are those of the real drive.
 
     ``longest_ns`` is how long it takes if steady state is reached in the last round only. ``tbw_share`` is

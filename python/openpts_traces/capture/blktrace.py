@@ -6,9 +6,10 @@ import os
 import struct
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from openpts.system_files import SystemRoots, read_integer
 from openpts_traces.capture.captured_device import CapturedDevice
@@ -35,8 +36,7 @@ def _read_and_write(number: int, layout: struct.Struct) -> int:
     return 3 << 30 | layout.size << 16 | _TYPE << 8 | number
 
 
-@dataclass(slots=True)
-class _Relay:
+class _Relay(Struct):
     """The relay files of one disk, which is open only while it is asked: others would find it in use."""
 
     node: Path
@@ -44,8 +44,7 @@ class _Relay:
     files: list[int]
 
 
-@dataclass(slots=True)
-class OpenBlktrace:
+class OpenBlktrace(Struct):
     """Set up on all disks."""
 
     relays: list[_Relay] = field(default_factory=list)
@@ -162,8 +161,7 @@ def _set_up(node: Path, request: "_Request", folder: Path, roots: SystemRoots) -
         yield relay
 
 
-@dataclass(frozen=True, slots=True)
-class _Request:
+class _Request(Struct, frozen=True):
     """What is to be recorded; the kernel answers with the name of its folder."""
 
     actions: int

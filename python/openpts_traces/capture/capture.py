@@ -8,9 +8,10 @@ import secrets
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from openpts._native import LiveCapture, UnavailableError
 from openpts.errors import RecordError
@@ -40,8 +41,7 @@ NO_EBPF: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class CaptureOrder:
+class CaptureOrder(Struct, frozen=True):
     """What to capture. ``step_ns`` is None for every I/O, 0 for steps that grow with the duration.
 
     ``names`` is ``none``, ``hashed`` or ``plain``; ``buffer_kib`` of each processor, None for one that suits
@@ -58,16 +58,14 @@ class CaptureOrder:
     marks_itself: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class CaptureState:
+class CaptureState(Struct, frozen=True):
     """How a capture stands; ``summary`` as the native module has it."""
 
     seconds: float
     summary: dict[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class CaptureResult:
+class CaptureResult(Struct, frozen=True):
     """What a capture was. ``cpu_share`` is of one processor, 1 for all of its time."""
 
     way: str
@@ -79,8 +77,7 @@ class CaptureResult:
     notes: dict[str, str]
 
 
-@dataclass(slots=True)
-class _HostLoad:
+class _HostLoad(Struct):
     """How busy all processors were since the step began, from /proc/stat."""
 
     roots: SystemRoots
@@ -104,8 +101,7 @@ class _HostLoad:
         return sum(ticks) - idle, sum(ticks)
 
 
-@dataclass(frozen=True, slots=True)
-class _Clocks:
+class _Clocks(Struct, frozen=True):
     """Several clocks at one moment."""
 
     monotonic_ns: int
@@ -170,8 +166,7 @@ def capture(
     return CaptureResult(way.name, missing, buffer_kib, seconds, summary, cpu_share, notes)
 
 
-@dataclass(slots=True)
-class _Loop:
+class _Loop(Struct):
     order: CaptureOrder
     way: OpenBackend
     live: LiveCapture

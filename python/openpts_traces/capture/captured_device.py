@@ -1,9 +1,10 @@
 """The devices of a capture: where each begins on its disk, and what the kernel numbers it by."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import Struct
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.file_system import device_below
@@ -15,8 +16,7 @@ _IOS: Final = (0, 4, 11, 15)
 """Where the file ``stat`` has reads, writes, discards and flushes."""
 
 
-@dataclass(frozen=True, slots=True)
-class CapturedDevice:
+class CapturedDevice(Struct, frozen=True):
     """A disk, a partition, or a device made of others."""
 
     block: BlockDevice

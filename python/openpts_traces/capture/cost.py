@@ -4,8 +4,10 @@ import json
 import os
 import sys
 import threading
-from dataclasses import dataclass, replace
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from openpts.errors import RunFailedError, failing_as
 from openpts.journal import Journal
@@ -19,8 +21,7 @@ _OPENPTS: Final = "from openpts.cli.main import main; main()"
 _TIMEOUT_S: Final = 120.0
 
 
-@dataclass(frozen=True, slots=True)
-class Phase:
+class Phase(Struct, frozen=True):
     """The load in one phase; processor time is that of the whole machine."""
 
     iops: float
@@ -28,8 +29,7 @@ class Phase:
     cpu_us_per_io: float
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
+class Cost(Struct, frozen=True):
     """Three phases, and what the second differs by from the mean of the others."""
 
     before: Phase
@@ -67,8 +67,7 @@ def measure_cost(order: CaptureOrder, journal: Journal, roots: SystemRoots, seco
     return Cost(before, during, after, result.summary["lost"], result.cpu_share)
 
 
-@dataclass(frozen=True, slots=True)
-class _Load:
+class _Load(Struct, frozen=True):
     order: CaptureOrder
     seconds: float
 

@@ -5,9 +5,10 @@ import os
 import secrets
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from openpts.system_files import SystemRoots, read_lines
 from openpts_traces.capture.captured_device import CapturedDevice, kernel_number
@@ -30,8 +31,7 @@ _STACKED: Final = "block_bio_remap"
 _LOSSES: Final = frozenset({"overrun", "commit overrun", "dropped events"})
 
 
-@dataclass(slots=True)
-class OpenTracefs:
+class OpenTracefs(Struct):
     """An instance in the kernel."""
 
     instance: Path

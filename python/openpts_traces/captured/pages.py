@@ -1,10 +1,11 @@
 """Pages of a capture: the workload that is applied of it, and its steps beside what a drive did."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.pages import cells, ticks
 from openpts.pages.facts_table import items_table
@@ -120,8 +121,7 @@ def map_page(
     return page(name, figure, Verdict(f"Counted at: {counted_at}."), shown)
 
 
-@dataclass(frozen=True, slots=True)
-class DemandPoint:
+class DemandPoint(Struct, frozen=True):
     """What a drive did at a demand: a step of a capture, or an operating point; None is unknown."""
 
     name: str

@@ -1,17 +1,17 @@
 """Which streams of a capture a test applies, and what dropping the others changes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
+
+from msgspec import Struct
 
 MOST_STREAMS: Final = 9
 LEAST_COVER: Final = Fraction(80, 100)
 LEFT_OUT_BELOW: Final = Fraction(3, 100)
 
 
-@dataclass(frozen=True, slots=True)
-class CountedStream:
+class CountedStream(Struct, frozen=True):
     """A stream of a capture with its I/Os; ``kind`` is read, write, trim, flush, zeroes or other."""
 
     name: str
@@ -22,8 +22,7 @@ class CountedStream:
     bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class AppliedStream:
+class AppliedStream(Struct, frozen=True):
     """A stream that a test applies: its share of the capture's I/Os, and among those that are applied."""
 
     stream: CountedStream
@@ -31,8 +30,7 @@ class AppliedStream:
     applied_share: Fraction
 
 
-@dataclass(frozen=True, slots=True)
-class AppliedWorkload:
+class AppliedWorkload(Struct, frozen=True):
     """The streams that a test applies.
 
     ``cover`` is their share of all I/Os. ``read_mix`` and ``applied_read_mix`` are the shares of reads among

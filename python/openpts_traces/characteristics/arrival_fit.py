@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
+
+from msgspec import Struct
 
 from openpts_traces.characteristics.distances import area_between, dispersion_of
 
@@ -17,8 +18,7 @@ _CLOSED_DEPTH: Final = 0.9
 _LARGE_BINS: Final = 100_000
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(Struct, frozen=True):
     """A span with steady rates, by operation and size."""
 
     start_ns: int
@@ -26,8 +26,7 @@ class Segment:
     ios_per_s: Mapping[Key, float]
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(Struct, frozen=True):
     """Arrivals that were tried, with their distances from the trace in octaves; None if unknown."""
 
     process: str
@@ -41,8 +40,7 @@ class Candidate:
         return max(known, default=math.inf)
 
 
-@dataclass(frozen=True, slots=True)
-class ArrivalFit:
+class ArrivalFit(Struct, frozen=True):
     """The arrivals that were chosen, and all that were tried, of which the dispersion is known.
 
     ``closed_share`` is the time at the mean depth, give or take 1, None without completions.

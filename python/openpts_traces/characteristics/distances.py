@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
+
+from msgspec import Struct
 
 Figures = Mapping[str, Any]
 Bins = Sequence[tuple[float, float]]
@@ -15,8 +16,7 @@ AREA: Final = "area between curves"
 DIFFERENCE: Final = "difference"
 
 
-@dataclass(frozen=True, slots=True)
-class Distance:
+class Distance(Struct, frozen=True):
     """One distance: its group, its figure, how it is measured; None where a trace can't tell the figure."""
 
     group: str

@@ -6,9 +6,11 @@ The arrivals are those of the candidate whose I/Os, made and measured, are neare
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from openpts.errors import TraceError
 from openpts.run_folder_files import write_files
@@ -61,8 +63,7 @@ _ALIGNED: Final = 9000
 _Tried = tuple[Candidate, str, Figures]
 
 
-@dataclass(frozen=True, slots=True)
-class PlaceCandidate:
+class PlaceCandidate(Struct, frozen=True):
     """A way to choose places, with the distances of its I/Os from the trace; None for what is not known."""
 
     places: str
@@ -75,8 +76,7 @@ class PlaceCandidate:
         return max((one for one in (self.hot_cold, self.miss_ratio) if one is not None), default=math.inf)
 
 
-@dataclass(frozen=True, slots=True)
-class TraceModel:
+class TraceModel(Struct, frozen=True):
     """A model: its text, the arrivals and places that were chosen, all that were tried, what is not in it.
 
     ``figures`` are those of the I/Os that are made of it.
@@ -264,8 +264,7 @@ def _made(text: str) -> Figures:
         return figures_of(folder / "model.toml", Selection("model"))
 
 
-@dataclass(frozen=True, slots=True)
-class _Parts:
+class _Parts(Struct, frozen=True):
     """What the candidates have in common."""
 
     figures: Figures

@@ -3,8 +3,9 @@
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from openpts.units import NS_PER_S, NS_PER_US
 from openpts_traces.characteristics.arrival_fit import Segment, step_dispersion
@@ -17,8 +18,7 @@ RUNGS: Final = (1, 8, 64, 512)
 _LEAST_GAP_NS: Final = 1
 
 
-@dataclass(slots=True)
-class Group:
+class Group(Struct):
     """Streams with trains of their own, and the operation by which they are judged.
 
     ``rungs`` have the largest gap of a train, ``tables`` the arrivals with it.

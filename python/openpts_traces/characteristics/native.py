@@ -2,17 +2,17 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+
+from msgspec import Struct
 
 from openpts import _native
 from openpts.errors import TraceError, UsageError
 from openpts_traces.treatment import ALL_TIME, Span
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(Struct, frozen=True):
     """Which I/Os of a trace: its format, the devices by name, the parts, when they were issued."""
 
     format: str | None = None
@@ -33,9 +33,10 @@ def steps_of(capture: Path) -> dict[str, Any]:
     return found
 
 
-def figures_of(
-    trace: Path, selection: Selection = Selection(), *, takes_steps: bool = False
-) -> dict[str, Any]:
+_ALL: Final = Selection()
+
+
+def figures_of(trace: Path, selection: Selection = _ALL, *, takes_steps: bool = False) -> dict[str, Any]:
     """All figures of the I/Os that are selected.
 
     With ``takes_steps`` those of a whole step table, too: its ``whole`` is None. Raises TraceError.

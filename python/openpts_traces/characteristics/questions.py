@@ -1,8 +1,9 @@
 """The questions with which a capture is read, and what one trace can answer of them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from openpts.units import format_block_size
 
@@ -13,8 +14,7 @@ _SMALL_BYTES: Final = 16 << 10
 _NAMED: Final = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """A question and its answer in words."""
 
     question: str

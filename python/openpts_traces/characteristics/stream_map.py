@@ -1,8 +1,9 @@
 """The map of streams over time: rates of each in each step, and the queue depth."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.pages.cells import fixed
 from openpts.pages.kit import Plot, PlotName, rows_table
@@ -16,8 +17,7 @@ _COLORS: Final = 8
 """From here on colors come again, with another line."""
 
 
-@dataclass(frozen=True, slots=True)
-class MapStep:
+class MapStep(Struct, frozen=True):
     """I/Os of a step by stream; ``depth`` is the mean over time, None where it is unknown."""
 
     start_ns: int

@@ -5,9 +5,10 @@ The job file is read by `openpts io --fio` and `openpts run workload`. What it c
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
+
+from msgspec import Struct
 
 from openpts.units import KIB, NS_PER_S
 from openpts_traces.characteristics.applied_workload import CountedStream, applied_workload
@@ -28,8 +29,7 @@ _LEAST_RATE: Final = 0.5  # what a rate in whole I/Os per second can't have
 _ALL_PCT: Final = 100
 
 
-@dataclass(frozen=True, slots=True)
-class Load:
+class Load(Struct, frozen=True):
     """One stream of the workload: an operation with one size; ``random_pct`` of it go to a random place."""
 
     kind: str
@@ -44,8 +44,7 @@ class Load:
         return f"{self.kind}-{size}"
 
 
-@dataclass(frozen=True, slots=True)
-class Synthetic:
+class Synthetic(Struct, frozen=True):
     """A workload: the job file's text, how arrivals were chosen, what of the trace is not in it."""
 
     job: str
@@ -166,8 +165,7 @@ def _global(figures: Figures, fit: ArrivalFit) -> list[str]:
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class _Making:
+class _Making(Struct, frozen=True):
     """What all jobs have in common: zones by operation, bytes of the range, scale of time, arrivals."""
 
     zones: Mapping[str, list[tuple[int, int]]]

@@ -4,11 +4,12 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 import click
+from msgspec import Struct
+from msgspec.structs import replace
 
 from openpts.cli.console import table_console, table_of
 from openpts.cli.options import FILE, PATH, argument, flag, option, with_options
@@ -102,8 +103,7 @@ def synthesize(
     return 0 if is_clean(figures) else DAMAGED_EXIT_CODE
 
 
-@dataclass(slots=True)
-class _Shown:
+class _Shown(Struct):
     """What is to be shown: a job or a model, the distances of its I/Os, what drives do under it."""
 
     made: Synthetic | TraceModel

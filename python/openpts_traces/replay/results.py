@@ -1,8 +1,9 @@
 """What passes of a trace measured."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from statistics import median
+
+from msgspec import Struct
 
 from openpts.analysis.run_comparison import RunSet
 from openpts.vocabulary.better import Better
@@ -11,8 +12,7 @@ from openpts.vocabulary.sample import Sample
 from openpts_traces.trace_replay.passes import Pass, all_passes_of, distribution
 
 
-@dataclass(frozen=True, slots=True)
-class ReplayResults:
+class ReplayResults(Struct, frozen=True):
     """All passes that came to their ends, of one trace or of several."""
 
     passes: tuple[Pass, ...]

@@ -1,8 +1,9 @@
 """Pages of the real-world storage workload: the applied streams, and what the drive made of each part."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from openpts.analysis.figures import Figures, counted
 from openpts.pages import cells, ticks
@@ -24,8 +25,7 @@ _STREAMS: Final = PlotName(
 _PERCENTILE: Final = 99.999
 
 
-@dataclass(frozen=True, slots=True)
-class StreamFigures:
+class StreamFigures(Struct, frozen=True):
     """A stream by itself, and within the composite where that was run."""
 
     alone: Figures

@@ -1,8 +1,9 @@
 """Results of the real-world storage workload of a capture: of each part, as far as it came."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import median
+
+from msgspec import Struct
 
 from openpts.analysis.rounds import MeasurementWindow, consecutive_rounds, measurement_window
 from openpts.analysis.steady_state import disturbed_rounds, window_ending_at
@@ -18,16 +19,14 @@ from openpts_traces.rws import Part, RwsConditions
 from openpts_traces.rws.streams import pass_figures
 
 
-@dataclass(frozen=True, slots=True)
-class Alone:
+class Alone(Struct, frozen=True):
     """A stream of the applied workload by itself."""
 
     stream: CaptureStream
     tracked: TrackedPhase
 
 
-@dataclass(frozen=True, slots=True)
-class Replay:
+class Replay(Struct, frozen=True):
     """Whole passes of replay-native, each with a sample for each step of the capture.
 
     ``reports`` are those of average response time and throughput over the window's passes, empty without a
@@ -51,8 +50,7 @@ class Replay:
         return min(some, key=lambda one: abs(pass_figures(one)[0] - middle), default=())
 
 
-@dataclass(frozen=True, slots=True)
-class RwsRun:
+class RwsRun(Struct, frozen=True):
     """Everything that the pages show of a run; None or empty are parts that were not run."""
 
     run: Run

@@ -1,8 +1,9 @@
 """Scores of traces and over all of them, from the passes that came to their ends."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from statistics import geometric_mean
+
+from msgspec import Struct
 
 from openpts.analysis.run_comparison import Quality, RunSet
 from openpts.vocabulary.better import Better
@@ -31,8 +32,7 @@ def passes_to_add(conditions: ScoreConditions, scores: Sequence[float | None]) -
     return found.to_add if conditions.until_rse_pct and found is not None else 0
 
 
-@dataclass(frozen=True, slots=True)
-class Scored:
+class Scored(Struct, frozen=True):
     """A trace with its load: the cold pass, which counts for nothing, and the warm ones."""
 
     case: Case
@@ -64,8 +64,7 @@ class Scored:
         return (scores := self.scores) is not None and scores.quality is Quality.DISCARDED
 
 
-@dataclass(frozen=True, slots=True)
-class Overall:
+class Overall(Struct, frozen=True):
     """Scores over all traces with this load; ``missing`` are those without a whole warm pass."""
 
     load: Load
@@ -117,8 +116,7 @@ class Overall:
 
 
 # SCO-AGG-03
-@dataclass(frozen=True, slots=True)
-class Ratios:
+class Ratios(Struct, frozen=True):
     """Scores with one load in terms of those with another, of the traces that have both."""
 
     title: str
@@ -132,8 +130,7 @@ class Ratios:
         return geometric_mean(self.by_trace.values())
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreResults:
+class ScoreResults(Struct, frozen=True):
     """What was scored, in the order of the test; ``missing`` are cases without a whole warm pass."""
 
     conditions: ScoreConditions

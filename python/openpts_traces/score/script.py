@@ -17,10 +17,9 @@ Reported
     what background costs; how true the replay was.
 """
 
-from dataclasses import replace
 from typing import Final
 
-from msgspec.structs import replace as with_fields
+from msgspec.structs import replace
 
 from openpts.procedures.kit.standard import Standard
 from openpts.trace_schedules import Plan, Prepared, prepared
@@ -56,7 +55,7 @@ standard_conditions: Final = Standard(
 
 def possible_on(conditions: ScoreConditions, sector_bytes: int) -> ScoreConditions:
     """I/Os of a trace are rounded to whole sectors."""
-    return with_fields(conditions, sector_bytes=sector_bytes)
+    return replace(conditions, sector_bytes=sector_bytes)
 
 
 # RWA-20: each case finds the same preparation

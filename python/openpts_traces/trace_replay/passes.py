@@ -1,8 +1,9 @@
 """What a pass of a trace measured, and how true it was."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from openpts.analysis.latency import LatencyDistribution
 from openpts.units import NS_PER_S, NS_PER_US
@@ -24,8 +25,7 @@ CAUSES: Final[Mapping[str, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Pass:
+class Pass(Struct, frozen=True):
     """One pass: what the drive did, and how true it was to the trace.
 
     ``sample`` is that of the whole step; where something else was replayed beside the trace, ``trace`` is its

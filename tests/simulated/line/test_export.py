@@ -9,7 +9,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 from docs.schema_files import TABLES
+from msgspec.structs import replace
 
 from openpts.cli.main import cli
 from openpts.errors import RecordError, UsageError

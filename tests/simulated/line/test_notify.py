@@ -3,10 +3,10 @@
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from openpts.errors import RunFailedError, UsageError
 from openpts.procedures.registry import PROCEDURES

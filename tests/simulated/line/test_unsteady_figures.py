@@ -1,6 +1,5 @@
 """Write saturation that was not steady is called so nowhere: pages, key values, comparison, for machines."""
 
-from dataclasses import replace as with_changes
 from pathlib import Path
 
 import msgspec
@@ -137,8 +136,8 @@ def test_a_comparison_tells_the_state_in_table_and_json(whole: Run, three_of_fiv
 
 
 def test_a_set_of_which_some_runs_were_steady_says_how_many(whole: Run, three_of_five: Run) -> None:
-    alike = with_changes(three_of_five.manifest, conditions=whole.manifest.conditions)
-    stopped = with_changes(three_of_five, manifest=alike)
+    alike = replace(three_of_five.manifest, conditions=whole.manifest.conditions)
+    stopped = replace(three_of_five, manifest=alike)
     comparison = compare_runs(
         [Entry(whole, "a"), Entry(stopped, "a"), Entry(stopped, "a"), Entry(whole, "b")]
     )

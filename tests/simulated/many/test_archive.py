@@ -15,7 +15,6 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from click.testing import CliRunner
 from docs.schema_files import ARCHIVE_TABLES
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from pyarrow import fs, parquet
 from syrupy.assertion import SnapshotAssertion
 

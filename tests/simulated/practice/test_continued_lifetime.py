@@ -1,13 +1,12 @@
 """A lifetime run that continues a finished one on the same simulated drive."""
 
 import shutil
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from msgspec.structs import replace as with_changes
+from msgspec.structs import replace
 
 from openpts.cli.run import run as run_command
 from openpts.device.guard.consent import Consent
@@ -46,7 +45,7 @@ def begun(folder: Path, target: str, **changes: Any) -> Run:
 
 
 def changed(**changes: Any) -> Any:
-    return lambda conditions: with_changes(conditions, **changes)
+    return lambda conditions: replace(conditions, **changes)
 
 
 def order_after(run: Run, folder: Path, rest_days: float | None = None, **changes: Any) -> Order:

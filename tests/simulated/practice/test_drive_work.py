@@ -1,11 +1,11 @@
 """What a simulated drive drew and wrote, as a report has it, against the drive's own counters."""
 
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from msgspec import structs
+from msgspec.structs import replace
 
 from openpts.fields.conditions import Conditions
 from openpts.pages.model import Verdict

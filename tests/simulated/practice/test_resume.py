@@ -4,14 +4,13 @@ import shutil
 import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 from click.testing import CliRunner
-from msgspec.structs import replace as with_changes
+from msgspec.structs import replace
 
 from openpts.batch import in_turn
 from openpts.cli.resume import resume
@@ -153,7 +152,7 @@ def test_passes_that_were_added_stand_and_the_others_follow(tmp_path: Path, numb
     def adjust(conditions: Conditions) -> Conditions:
         assert isinstance(conditions, BenchmarksConditions)
         wanted = (BENCHMARKS["crystaldiskmark-demo"],)
-        return with_changes(conditions, benchmarks=wanted, until_rse_pct=5.0, longest_pass_ns=10**8)
+        return replace(conditions, benchmarks=wanted, until_rse_pct=5.0, longest_pass_ns=10**8)
 
     rates = [5000.0, 9000.0, 500.0, 420.0, 480.0, 470.0, 475.0, 9000.0, 400.0, 300.0, 500.0, 700.0, 300.0]
     folder, cut = tmp_path / "whole", tmp_path / "cut"

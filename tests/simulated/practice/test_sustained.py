@@ -1,6 +1,5 @@
 """Sustained performance of a drive with a small cache, of a steady one, and of one that follows a script."""
 
-import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -49,9 +48,7 @@ def test_a_drive_with_a_cache_loses_most_of_its_claims(tmp_path: Path) -> None:
     assert claims["random_write"]["claimed"] == 520_000
     assert claims["sequential_write"]["claimed"] == 2950
     assert not claims["random_write"]["kept"]
-    declared = dataclasses.replace(
-        run, manifest=dataclasses.replace(run.manifest, purpose=Purpose(use_case="gaming"))
-    )
+    declared = replace(run, manifest=replace(run.manifest, purpose=Purpose(use_case="gaming")))
     (claims_page,) = [
         page for page in build_report(declared, default_date(run)).pages() if "claims" in page.id
     ]

@@ -2,10 +2,10 @@
 
 import json
 import math
-from dataclasses import fields
 
 import pytest
 from click.testing import CliRunner
+from msgspec.structs import fields
 from scipy import special
 
 from openpts.cli.sim import sim

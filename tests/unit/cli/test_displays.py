@@ -1,9 +1,9 @@
 """What an operator reads while a run goes on."""
 
 import io
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 from rich.console import Console
 from syrupy.assertion import SnapshotAssertion
 

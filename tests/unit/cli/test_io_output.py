@@ -2,11 +2,10 @@
 
 import io
 import json
-from dataclasses import replace
 from fractions import Fraction
 
 import pytest
-from msgspec.structs import replace as with_changes
+from msgspec.structs import replace
 from rich.console import Console
 from syrupy.assertion import SnapshotAssertion
 
@@ -92,7 +91,7 @@ STARTED = MeasurementStarted(
     seed=99,
     notes=("a note",),
 )
-FAILED = with_changes(
+FAILED = replace(
     SAMPLE,
     state=StepState.FAILED,
     ended_by=None,
@@ -150,7 +149,7 @@ def test_several_targets_are_a_list() -> None:
 
 
 def test_nothing_measured_is_null_and_never_zero_latency() -> None:
-    empty = with_changes(SAMPLE, read=NOTHING, write=NOTHING, elapsed_ns=0, intervals=(), cpu=None)
+    empty = replace(SAMPLE, read=NOTHING, write=NOTHING, elapsed_ns=0, intervals=(), cpu=None)
     total = json.loads(printed(STARTED, MeasurementEnded(0, empty), as_json=True))["total"]
     assert (total["ios"], total["iops"]) == (0, 0)
     assert total["mean_latency_ns"] is None
@@ -191,9 +190,9 @@ def test_a_line_for_each_interval_below_one_heading(snapshot: SnapshotAssertion)
 def test_the_moment_after_the_last_interval_is_no_line() -> None:
     lines = IntervalLines(NS_PER_S, several=False)
     lines.of(STARTED)
-    tail = with_changes(INTERVALS[0], elapsed_ns=60_000)
+    tail = replace(INTERVALS[0], elapsed_ns=60_000)
     assert lines.of(IntervalsEnded(0, (tail,))) == []
-    assert len(lines.of(IntervalsEnded(0, (with_changes(tail, errors=1),)))) == 2
+    assert len(lines.of(IntervalsEnded(0, (replace(tail, errors=1),)))) == 2
 
 
 def test_several_targets_are_told_apart() -> None:
@@ -265,7 +264,7 @@ def test_beside_a_real_drive_the_last_line_has_the_real_time(clock: Clock) -> No
 
 
 def test_the_result_of_a_simulated_drive_is_marked_and_has_no_lines_of_a_host() -> None:
-    sample = with_changes(SAMPLE, cpu=None)
+    sample = replace(SAMPLE, cpu=None)
     result = json.loads(printed(SIMULATED, MeasurementEnded(0, sample), as_json=True))
     assert result["simulated"] == "SIMULATED, preset tlc, scale 1:67 - not a measurement of a drive"
     assert json.loads(printed(STARTED, MeasurementEnded(0, SAMPLE), as_json=True))["simulated"] is None

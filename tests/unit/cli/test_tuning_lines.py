@@ -1,6 +1,6 @@
 """What a run's log says of the host that was set up for it."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from openpts.cli.log_lines import event_lines
 from openpts.cli.progress import RunProgress

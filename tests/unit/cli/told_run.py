@@ -1,11 +1,11 @@
 """A run as its viewers hear of it: events at their places, and time as a test says it is."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from openpts.analysis.steady_state import judge
 from openpts.cli import progress as progress_module

@@ -1,10 +1,9 @@
 """A run as specified deviates nowhere, and whatever is changed in its record shows under its ID."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
-from msgspec.structs import replace as with_changes
+from msgspec.structs import replace
 
 from openpts.conformance import conformance
 from openpts.conformance.catalogue import TESTS, Level, by_id, catalogue
@@ -57,8 +56,8 @@ def changed(run: Run, phase: Phase, change: Callable[[Sample], Sample], number: 
 def restimulated(sample: Sample, **changes: object) -> Sample:
     step = sample.step
     assert step.stimulus is not None
-    changed = Stream(with_changes(step.stimulus, **changes))
-    return with_changes(sample, step=with_changes(step, streams=(changed,)))
+    changed = Stream(replace(step.stimulus, **changes))
+    return replace(sample, step=replace(step, streams=(changed,)))
 
 
 def shorter(sample: Sample) -> Sample:
@@ -66,7 +65,7 @@ def shorter(sample: Sample) -> Sample:
     stop = sample.step.stop
     if isinstance(stop, Duration):
         stop = Duration(stop.duration_ns // 2)
-    return with_changes(sample, step=with_changes(sample.step, stop=stop), elapsed_ns=sample.elapsed_ns // 2)
+    return replace(sample, step=replace(sample.step, stop=stop), elapsed_ns=sample.elapsed_ns // 2)
 
 
 def cut_after(run: Run, keep: Callable[[StepRecord], bool], state: RunState = RunState.INTERRUPTED) -> Run:
@@ -160,7 +159,7 @@ def test_what_is_disclosed_fulfils_the_rule_of_disclosure() -> None:
         ("iops", Phase.ROUND, None, lambda s: restimulated(s, tc=8), {"PTS-IOPS-09", "PTS-THR-03"}),
         ("iops", Phase.ROUND, 1, lambda s: restimulated(s, data=ZeroData()), {"PTS-DAT-01", "PTS-IOPS-10"}),
         ("iops", Phase.WIPC, None, lambda s: restimulated(s, data=ZeroData()), {"PTS-DAT-01", "PTS-IOPS-06"}),
-        ("iops", Phase.WIPC, None, lambda s: with_changes(s, write=NOTHING), {"PTS-IOPS-07"}),
+        ("iops", Phase.WIPC, None, lambda s: replace(s, write=NOTHING), {"PTS-IOPS-07"}),
         ("iops", Phase.WIPC, None, lambda s: restimulated(s, random_pct=100), {"PTS-IOPS-07"}),
         (
             "iops",
@@ -173,10 +172,10 @@ def test_what_is_disclosed_fulfils_the_rule_of_disclosure() -> None:
             "iops",
             Phase.ROUND,
             1,
-            lambda s: with_changes(s, gap_ns=5 * 10**9),
+            lambda s: replace(s, gap_ns=5 * 10**9),
             {"PTS-PRE-05", "PTS-PRE-06", "PTS-TOOL-10"},
         ),
-        ("iops", Phase.ROUND, 3, lambda s: with_changes(s, gap_ns=5 * 10**9), {"PTS-PRE-05", "PTS-TOOL-10"}),
+        ("iops", Phase.ROUND, 3, lambda s: replace(s, gap_ns=5 * 10**9), {"PTS-PRE-05", "PTS-TOOL-10"}),
         (
             "tp",
             Phase.ROUND,
@@ -191,7 +190,7 @@ def test_what_is_disclosed_fulfils_the_rule_of_disclosure() -> None:
             "lat",
             Phase.HISTOGRAM,
             None,
-            lambda s: with_changes(s, write=NOTHING),
+            lambda s: replace(s, write=NOTHING),
             {"PTS-LAT-19", "PTS-LAT-20", "PTS-LAT-21"},
         ),
         ("wsat", Phase.HISTOGRAM, None, shorter, {"PTS-WSAT-18"}),
@@ -202,26 +201,14 @@ def test_what_is_disclosed_fulfils_the_rule_of_disclosure() -> None:
         ("xsr", Phase.ACCESS_GROUP, 1, shorter, {"PTS-XSR-07"}),
         ("xsr", Phase.ACCESS_GROUP, 2, shorter, {"PTS-XSR-10"}),
         ("xsr", Phase.ACCESS_GROUP, 3, lambda s: restimulated(s, tc=2), {"PTS-XSR-12"}),
-        (
-            "xsr",
-            Phase.ACCESS_GROUP,
-            2,
-            lambda s: with_changes(s, gap_ns=10**10),
-            {"PTS-XSR-15", "PTS-TOOL-10"},
-        ),
+        ("xsr", Phase.ACCESS_GROUP, 2, lambda s: replace(s, gap_ns=10**10), {"PTS-XSR-15", "PTS-TOOL-10"}),
         ("cbw", Phase.ROUND, 2, shorter, {"PTS-CBW-24"}),
         ("cbw", Phase.ROUND_PREWRITE, 2, shorter, {"PTS-CBW-22"}),
         ("cbw", Phase.WDPC, None, lambda s: restimulated(s, tc=16), {"PTS-CBW-14"}),
         ("cbw", Phase.HISTOGRAM_PREWRITE, 1, shorter, {"PTS-CBW-37"}),
         ("cbw", Phase.HISTOGRAM, 3, shorter, {"PTS-CBW-38"}),
-        ("cbw", Phase.ROUND, 1, lambda s: with_changes(s, ios_by_zone=(4000, 4000, 2000)), {"PTS-CBW-11"}),
-        (
-            "cbw",
-            Phase.ROUND,
-            1,
-            lambda s: with_changes(s, cpu=None),
-            {"PTS-CBW-26", "PTS-CBW-30", "PTS-CBW-51"},
-        ),
+        ("cbw", Phase.ROUND, 1, lambda s: replace(s, ios_by_zone=(4000, 4000, 2000)), {"PTS-CBW-11"}),
+        ("cbw", Phase.ROUND, 1, lambda s: replace(s, cpu=None), {"PTS-CBW-26", "PTS-CBW-30", "PTS-CBW-51"}),
         ("cbw", Phase.HISTOGRAM, 1, lambda s: restimulated(s, tc=32, qd=32), {"PTS-CBW-36"}),
         ("cbw", Phase.HISTOGRAM, 2, lambda s: restimulated(s, tc=2), {"PTS-CBW-34", "PTS-CBW-40"}),
         ("dirth", Phase.HISTOGRAM_PREWRITE, 2, shorter, {"PTS-DIRTH-29"}),
@@ -243,7 +230,7 @@ def test_another_record_deviates_under_its_ids(
 @pytest.mark.proves("PTS-DIRTH-03")
 @pytest.mark.parametrize("workload", [WORKLOADS["vod"], WORKLOADS["composite"]])
 def test_a_workload_that_the_specification_offers_deviates_in_nothing(workload: Workload) -> None:
-    run = made_up_run("dirth", adjust=lambda conditions: with_changes(conditions, workload=workload))
+    run = made_up_run("dirth", adjust=lambda conditions: replace(conditions, workload=workload))
     assert with_status(run, Status.DEVIATED) == set()
     found = standing(run)
     assert found["PTS-DIRTH-02"].status is Status.NOT_APPLICABLE
@@ -254,7 +241,7 @@ def test_measured_lengths_are_judged_also_of_a_simulated_drive() -> None:
     """At a scale of 67, a drain of 5 ms would appear as 0.34 s of each 5 s."""
 
     def drained(sample: Sample) -> Sample:
-        return with_changes(sample, elapsed_ns=sample.elapsed_ns + 67 * 5_000_000)
+        return replace(sample, elapsed_ns=sample.elapsed_ns + 67 * 5_000_000)
 
     run = changed(made_up_run("hir"), Phase.RETURN_TO_BASELINE, drained)
     assert "PTS-HIR-17" in with_status(run, Status.DEVIATED)
@@ -293,7 +280,7 @@ def test_wait_states_in_another_order_deviate() -> None:
 
 
 def test_tracked_minutes_at_other_distances_deviate() -> None:
-    run = changed(made_up_run("cbw"), Phase.WDPC, lambda s: with_changes(s, started_ns=s.started_ns * 2))
+    run = changed(made_up_run("cbw"), Phase.WDPC, lambda s: replace(s, started_ns=s.started_ns * 2))
     assert {"PTS-CBW-18"} <= with_status(run, Status.DEVIATED)
 
 
@@ -409,7 +396,7 @@ def test_a_round_that_a_kill_cut_off_has_no_wrong_order(rounds: int) -> None:
 def test_a_step_that_was_broken_off_counts_for_nothing() -> None:
     run = made_up_run("iops")
     *before, last = run.steps
-    broken = replace(last, sample=with_changes(last.sample, state=StepState.INTERRUPTED))
+    broken = replace(last, sample=replace(last.sample, state=StepState.INTERRUPTED))
     found = standing(replace(run, steps=(*before, broken)))
     assert found["PTS-PRE-05"].status is Status.DEVIATED
     assert found["PTS-IOPS-11"].status is Status.MET
@@ -452,17 +439,17 @@ def miscounted(sample: Sample) -> Sample:
     moved = sample.ios // 10
     read, write = sample.read, sample.write
     size = sample.bytes // sample.ios
-    return with_changes(
+    return replace(
         sample,
-        read=with_changes(read, ios=read.ios + moved, bytes=read.bytes + moved * size),
-        write=with_changes(write, ios=write.ios - moved, bytes=write.bytes - moved * size),
+        read=replace(read, ios=read.ios + moved, bytes=read.bytes + moved * size),
+        write=replace(write, ios=write.ios - moved, bytes=write.bytes - moved * size),
     )
 
 
 def doubled(sample: Sample) -> Sample:
     """Twice the bytes in the same I/Os."""
-    read, write = (with_changes(each, bytes=2 * each.bytes) for each in (sample.read, sample.write))
-    return with_changes(sample, read=read, write=write)
+    read, write = (replace(each, bytes=2 * each.bytes) for each in (sample.read, sample.write))
+    return replace(sample, read=read, write=write)
 
 
 @pytest.mark.parametrize(
@@ -486,10 +473,10 @@ def test_what_the_counts_show_decides_and_not_what_was_ordered(
 
 def test_figures_that_were_not_kept_deviate() -> None:
     def bare(sample: Sample) -> Sample:
-        return with_changes(sample, write=with_changes(sample.write, histogram=b""))
+        return replace(sample, write=replace(sample.write, histogram=b""))
 
     assert with_status(changed(made_up_run("lat"), Phase.HISTOGRAM, bare), Status.DEVIATED) >= {"PTS-LAT-16"}
-    silent = changed(made_up_run("iops"), Phase.ROUND, lambda s: with_changes(s, read=NOTHING, write=NOTHING))
+    silent = changed(made_up_run("iops"), Phase.ROUND, lambda s: replace(s, read=NOTHING, write=NOTHING))
     assert {"PTS-IOPS-15", "PTS-TOOL-11"} <= with_status(silent, Status.DEVIATED)
 
 
@@ -504,7 +491,7 @@ def test_more_outstanding_than_ordered_deviates() -> None:
         interval = Interval(
             read=NOTHING, write=NOTHING, elapsed_ns=10**9, cpu=None, index=0, in_flight=in_flight, errors=0
         )
-        return lambda sample: with_changes(sample, intervals=(interval,))
+        return lambda sample: replace(sample, intervals=(interval,))
 
     run = made_up_run("iops")
     assert standing(run)["PTS-DEF-13"].status is Status.UNVERIFIED

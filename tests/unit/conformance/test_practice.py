@@ -1,9 +1,9 @@
 """The requirements of the four guides: all of them, each with an answer, none in a report of the PTS."""
 
 from collections import Counter
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from openpts.advice.table import ADVICE
 from openpts.conformance.catalogue import by_id

@@ -5,11 +5,11 @@ import os
 import shutil
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from threading import Event
 
 import pytest
+from msgspec.structs import replace
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.journalled_drive import find_drive

@@ -4,9 +4,9 @@ import errno
 import os
 import time
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.guard import guard

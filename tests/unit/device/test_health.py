@@ -3,10 +3,10 @@
 import json
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from openpts import programs
 from openpts.device.block_device import BlockDevice, DeviceKind

@@ -1,9 +1,9 @@
 """The course of Format and Sanitize of NVMe, on drives as specified and as real ones were seen to be."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.nvme.nvme_admin import NvmeCommandError

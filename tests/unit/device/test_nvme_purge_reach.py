@@ -1,9 +1,9 @@
 """What Format and Sanitize of NVMe would reach, and what is against them, before any command is sent."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.nvme.nvme_admin import NvmeCommandError

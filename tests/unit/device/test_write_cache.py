@@ -1,7 +1,7 @@
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from openpts.device import write_cache
 from openpts.device.block_device import BlockDevice

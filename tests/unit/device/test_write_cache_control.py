@@ -4,10 +4,11 @@ import os
 import shutil
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from openpts.device import write_cache, write_cache_control
 from openpts.device.block_device import BlockDevice

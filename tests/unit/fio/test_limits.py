@@ -1,10 +1,10 @@
 """Limits against samples whose every I/O is given."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from msgspec import structs
+from msgspec.structs import replace
 
 from openpts.vocabulary.limit import Judgement, Limit, LimitedFigure, LimitedOperation, LimitVerdict
 from openpts.vocabulary.sample import HostStall, Sample, StepState

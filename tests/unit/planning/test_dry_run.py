@@ -1,11 +1,10 @@
 """Plans of whole tests against the specification's own numbers: nothing here is measured."""
 
-from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import pytest
-from msgspec.structs import replace as with_conditions
+from msgspec.structs import replace
 
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, PlannedApply, dry_run
@@ -29,7 +28,7 @@ def planned(
 ) -> tuple[PlannedApply, ...]:
     test = PROCEDURES[name]
     conditions: Conditions = test.standard_conditions(DriveClass.ENTERPRISE, 1)
-    conditions = with_conditions(conditions, **changes)
+    conditions = replace(conditions, **changes)
     return dry_run(test.script(conditions, CAPACITY_BYTES), CAPACITY_BYTES, drive, ending)
 
 
@@ -151,7 +150,7 @@ def test_an_assumed_drive_is_as_fast_as_its_tightest_limit(
 
 def test_a_mix_of_sizes_counts_by_its_weights() -> None:
     sizes = (BlockSize(4 * KIB, 3), BlockSize(64 * KIB, 1))
-    stimulus = with_conditions(
+    stimulus = replace(
         Stimulus.of(AccessPattern.RANDOM, 4 * KIB, 0, 32, 32, ActiveRange()), block_sizes=sizes
     )
     slow = replace(DRIVE, write_bytes_per_s=float(19 * KIB))

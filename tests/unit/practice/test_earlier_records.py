@@ -3,8 +3,9 @@
 import json
 import sqlite3
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from openpts.record.reader import read_run
 from openpts.record.writer import CHECKSUM_SECTION, DATABASE_NAME, RunWriter, checksum_of

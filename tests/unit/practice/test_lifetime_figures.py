@@ -1,9 +1,7 @@
 """Drive cycles and stretches of wear from made-up steps."""
 
-from dataclasses import replace
-
 import pytest
-from msgspec.structs import replace as with_changes
+from msgspec.structs import replace
 
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.sample import NOTHING, IoErrors, IoFailure, OperationSample, Sample, StepState
@@ -55,16 +53,16 @@ def test_reads_that_failed_and_did_not_end_it_leave_a_cycle_complete() -> None:
     written = sample(0, 10, 1000 * KIB, 50)
     lost = IoErrors("read", "no", 2, (0, 131_072))
     failure = IoFailure("read", 0, 128 * KIB, "no")
-    reads = with_changes(sample(100, 5, 744 * KIB, 20), errors=(lost,), failure=failure)
+    reads = replace(sample(100, 5, 744 * KIB, 20), errors=(lost,), failure=failure)
     found = drive_cycle(1, [written, reads], {})
     assert (found.complete, found.written, found.errors, found.failure) == (True, True, 2, None)
-    fewer = with_changes(reads, errors=(replace(lost, count=1),))
+    fewer = replace(reads, errors=(replace(lost, count=1),))
     assert not drive_cycle(1, [written, fewer], {}).complete
 
 
 def test_a_cycle_that_failed_has_no_read_and_counts_its_errors() -> None:
     failure = IoFailure("write", 4096, 512, "no")
-    bad = with_changes(
+    bad = replace(
         sample(0, 2, 100, 9),
         state=StepState.FAILED,
         failure=failure,

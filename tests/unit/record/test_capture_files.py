@@ -1,10 +1,10 @@
 """Capture files mean to other programs what the engine meant; pyarrow is the oracle. A run finds its own."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from openpts.record.manifest import Attempt
 from tests.support.made_up_run import telling_run

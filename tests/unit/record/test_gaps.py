@@ -1,8 +1,6 @@
 """Time without I/O: what the test left the device alone for, not what its purge took."""
 
-from dataclasses import replace
-
-from msgspec.structs import replace as with_changes
+from msgspec.structs import replace
 
 from openpts.record.reader import Run
 from openpts.units import NS_PER_S
@@ -13,7 +11,7 @@ from tests.support.made_up_run import made_up_run
 def with_gap(run: Run, cycle: int, phase: Phase, gap_ns: int) -> Run:
     """The run with that gap before the first step of a part."""
     (first, *_) = run.phase(phase, cycle=cycle)
-    changed = replace(first, sample=with_changes(first.sample, gap_ns=gap_ns))
+    changed = replace(first, sample=replace(first.sample, gap_ns=gap_ns))
     return replace(run, steps=tuple(changed if step == first else step for step in run.steps))
 
 

@@ -3,7 +3,6 @@
 import sqlite3
 import tempfile
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Any, get_args
@@ -13,7 +12,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from msgspec.structs import replace as with_changes
+from msgspec.structs import replace
 
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.manifest import Manifest
@@ -56,21 +55,20 @@ def numbered(one: Sample) -> Sample:
     is carried on and the drive's own counts are read apart from steps.
     """
     count = len(one.step.streams) if len(one.step.streams) > 1 else 0
-    given = tuple(with_changes(part, cpu=None) for part in one.streams)
+    given = tuple(replace(part, cpu=None) for part in one.streams)
     parts = tuple(islice(cycle(given), count))
 
     def of_interval(interval: Interval) -> tuple[Measured, ...]:
         some = (*interval.streams, Measured(read=NOTHING, write=NOTHING, elapsed_ns=0, cpu=None))
-        changed = (with_changes(part, cpu=None, elapsed_ns=interval.elapsed_ns) for part in some)
+        changed = (replace(part, cpu=None, elapsed_ns=interval.elapsed_ns) for part in some)
         return tuple(islice(cycle(changed), count if parts else 0))
 
     intervals = tuple(
-        with_changes(interval, index=n, streams=of_interval(interval))
-        for n, interval in enumerate(one.intervals)
+        replace(interval, index=n, streams=of_interval(interval)) for n, interval in enumerate(one.intervals)
     )
     replays = [n for n, stream in enumerate(one.step.streams) if stream.replay is not None]
-    played = tuple(with_changes(some, stream=n) for n, some in zip(replays, one.played, strict=False))
-    return with_changes(one, intervals=intervals, streams=parts, played=played, carried="", counted=())
+    played = tuple(replace(some, stream=n) for n, some in zip(replays, one.played, strict=False))
+    return replace(one, intervals=intervals, streams=parts, played=played, carried="", counted=())
 
 
 @pytest.mark.proves("PTS-CBW-16", "PTS-CBW-23", "PTS-CBW-26", "PTS-DIRTH-09", "PTS-DIRTH-15", "PTS-DIRTH-18")
@@ -125,7 +123,7 @@ VARIANTS = [
 @given(data=st.data())
 def test_every_kind_of_stimulus_comes_back_the_same(field: str, kind: type, data: st.DataObject) -> None:
     stimulus = data.draw(values_of(Stimulus, **{field: values_of(kind)}))
-    given_sample = with_changes(sample(), step=Step.of(stimulus, Duration(1)))
+    given_sample = replace(sample(), step=Step.of(stimulus, Duration(1)))
     assert isinstance(getattr(stimulus, field), kind)
     assert kept([given_sample]) == [given_sample]
 
@@ -134,7 +132,7 @@ def test_every_kind_of_stimulus_comes_back_the_same(field: str, kind: type, data
 @settings(max_examples=5)
 @given(data=st.data())
 def test_every_stop_rule_comes_back_the_same(kind: type, data: st.DataObject) -> None:
-    given_sample = with_changes(sample(), step=Step.of(sample().step.stimulus, data.draw(values_of(kind)), 7))
+    given_sample = replace(sample(), step=Step.of(sample().step.stimulus, data.draw(values_of(kind)), 7))
     assert kept([given_sample]) == [given_sample]
 
 
@@ -144,13 +142,13 @@ def test_the_largest_numbers_of_a_program_are_kept_exactly() -> None:
     placement = {"type": "zipf", "theta": 0.1 + 0.2}
     plain = msgspec.to_builtins(sample().step.stimulus)
     stimulus = msgspec.convert({**plain, "data": data, "placement": placement}, Stimulus)
-    (read,) = kept([with_changes(sample(), step=Step.of(stimulus, Duration(2**64 - 1)))])
+    (read,) = kept([replace(sample(), step=Step.of(stimulus, Duration(2**64 - 1)))])
     assert read.step.stop == Duration(2**64 - 1)
     assert msgspec.to_builtins(read.step.stimulus) == {**plain, "data": data, "placement": placement}
 
 
 def test_an_idle_gap_is_a_step_without_a_stimulus() -> None:
-    gap = with_changes(
+    gap = replace(
         sample(), step=Step.of(None, Duration(10**9)), read=NOTHING, write=NOTHING, gap_ns=None, intervals=()
     )
     (read,) = kept([gap])
@@ -164,16 +162,16 @@ def test_errors_keep_their_order_and_their_places() -> None:
         IoErrors("write", "No space left on device (ENOSPC)", 1, (0,)),
         IoErrors("flush", "Input/output error (EIO)", 3, ()),
     )
-    went_on = with_changes(sample(), errors=errors)
-    assert kept([went_on, with_changes(sample(), state=StepState.INTERRUPTED)])[0] == went_on
+    went_on = replace(sample(), errors=errors)
+    assert kept([went_on, replace(sample(), state=StepState.INTERRUPTED)])[0] == went_on
 
 
 def without_histograms(one: Sample) -> Sample:
     def bare(interval: Any) -> Any:
-        names = {name: with_changes(o, histogram=b"") for name, o in interval.operations.items()}
-        return with_changes(interval, **names)
+        names = {name: replace(o, histogram=b"") for name, o in interval.operations.items()}
+        return replace(interval, **names)
 
-    return with_changes(one, intervals=tuple(bare(interval) for interval in one.intervals))
+    return replace(one, intervals=tuple(bare(interval) for interval in one.intervals))
 
 
 def test_histograms_of_intervals_are_read_where_they_are_asked_for() -> None:

@@ -8,12 +8,11 @@ import subprocess
 import sys
 import textwrap
 from contextlib import closing
-from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec.structs import replace as with_changes
+from msgspec.structs import fields, replace
 
 from openpts._native import Histogram
 from openpts.errors import RecordError
@@ -125,7 +124,7 @@ def round_place(number: int, position: int) -> StepPlace:
 
 
 def sample(state: StepState = StepState.COMPLETE, failure: IoFailure | None = None) -> Sample:
-    stimulus = with_changes(
+    stimulus = replace(
         Stimulus.of(AccessPattern.RANDOM, 4096, 65, 4, 32, ActiveRange(0, 75)),
         block_sizes=(BlockSize(512), BlockSize(4096, 2), BlockSize(2**30)),
         placement=Zones((Zone(1, 25), Zone(2, 75))),
@@ -152,7 +151,7 @@ def sample(state: StepState = StepState.COMPLETE, failure: IoFailure | None = No
 
 
 def test_what_was_written_is_read_back_unchanged(tmp_path: Path) -> None:
-    preconditioning = with_changes(
+    preconditioning = replace(
         sample(), step=Step.of(sample().step.stimulus, ByteAmount(2 * 10**9)), gap_ns=None, cpu=None
     )
     failed = sample(StepState.FAILED, IoFailure("read", 4096, 512, "Input/output error"))
@@ -253,8 +252,8 @@ def test_steps_are_found_by_part_cycle_and_number(tmp_path: Path) -> None:
 def test_the_engine_s_clock_is_told_as_a_time_of_day(tmp_path: Path) -> None:
     """By the step that was stored soonest after its end: the other one waited for 40 s."""
     writer = RunWriter.create(tmp_path / "run", manifest())
-    writer.add_step(round_place(1, 0), with_changes(sample(), started_ns=5 * 10**9, elapsed_ns=10 * 10**9))
-    writer.add_step(round_place(1, 1), with_changes(sample(), started_ns=15 * 10**9, elapsed_ns=10 * 10**9))
+    writer.add_step(round_place(1, 0), replace(sample(), started_ns=5 * 10**9, elapsed_ns=10 * 10**9))
+    writer.add_step(round_place(1, 1), replace(sample(), started_ns=15 * 10**9, elapsed_ns=10 * 10**9))
     writer.close()
     with closing(sqlite3.connect(tmp_path / "run" / DATABASE_NAME)) as database, database:
         for number, at in ((1, "2026-01-02T03:04:55.000+00:00"), (2, "2026-01-02T03:04:25.000+00:00")):
@@ -314,8 +313,7 @@ def test_a_number_that_sqlite_cannot_hold_leaves_the_record_whole(tmp_path: Path
     writer.add_step(round_place(1, 0), sample())
     with pytest.raises(RecordError, match="can't write the record"):
         writer.add_step(
-            round_place(1, 1),
-            with_changes(sample(), intervals=(with_changes(intervals()[0], in_flight=2**63),)),
+            round_place(1, 1), replace(sample(), intervals=(replace(intervals()[0], in_flight=2**63),))
         )
     writer.add_step(round_place(1, 2), sample())
     writer.close()

@@ -1,8 +1,7 @@
 """One report of several runs: what they share stands once, what differs names its test."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from openpts.errors import RecordError
 from openpts.pages.model import Cell, Column, Figure, Page, Report, Row, Table, Verdict

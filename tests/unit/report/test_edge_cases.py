@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 
 import msgspec
 import pytest
-from msgspec.structs import replace as with_changes
+from msgspec.structs import replace
 
 from openpts.analysis.latency import encode_counts
 from openpts.escaped_text import with_texts
@@ -102,7 +102,7 @@ def with_empty_bins(run: Run) -> Run:
         histogram=encode_counts([fast, slow]),
     )
     steps = (
-        replace(step, sample=with_changes(step.sample, read=NOTHING, write=measured))
+        replace(step, sample=replace(step.sample, read=NOTHING, write=measured))
         if step.place.phase is Phase.HISTOGRAM
         else step
         for step in run.steps

@@ -5,11 +5,11 @@ import hashlib
 import io
 import json
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from openpts.errors import RecordError, UsageError
 from openpts.escaped_text import visible_line

@@ -5,11 +5,11 @@ import re
 import shutil
 import subprocess
 import sys
-from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from openpts.errors import RecordError
 from openpts.pages.model import Report

@@ -1,10 +1,9 @@
 """Device health and conditions of a run: what is known is told, what is not is said to be so."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace as with_changes
+from msgspec.structs import replace
 from syrupy.assertion import SnapshotAssertion
 
 from openpts.pages.model import Verdict
@@ -130,7 +129,7 @@ def test_gaps_of_each_part_with_median_and_longest(bare: Run) -> None:
     steps = []
     for number, step in enumerate(bare.steps):
         gap_ns = None if number == 0 else 10**6 * gaps_ms[Phase.ACCESS_GROUP][(number - 1) % 3]
-        steps.append(replace(step, sample=with_changes(step.sample, gap_ns=gap_ns)))
+        steps.append(replace(step, sample=replace(step.sample, gap_ns=gap_ns)))
     run = replace(bare, steps=tuple(steps[:4]))
     page = run_conditions_page(run)
     (row,) = tables(page)["run-conditions-gaps"].rows
@@ -147,12 +146,10 @@ def test_processor_time_is_weighed_by_the_steps_lengths(bare: Run) -> None:
         bare,
         steps=(
             replace(
-                long,
-                sample=with_changes(long.sample, elapsed_ns=3 * seconds, cpu=CpuShares(10, 20, 0, seconds)),
+                long, sample=replace(long.sample, elapsed_ns=3 * seconds, cpu=CpuShares(10, 20, 0, seconds))
             ),
             replace(
-                short,
-                sample=with_changes(short.sample, elapsed_ns=seconds, cpu=CpuShares(50, 60, 8, seconds)),
+                short, sample=replace(short.sample, elapsed_ns=seconds, cpu=CpuShares(50, 60, 8, seconds))
             ),
         ),
     )

@@ -1,10 +1,9 @@
 """What report, ledger and tables say of the seconds in which the host was the limit."""
 
-from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from msgspec.structs import replace as with_changes
+from msgspec.structs import replace
 from numpy import arange
 from syrupy.assertion import SnapshotAssertion
 
@@ -135,7 +134,7 @@ def test_the_table_of_intervals_names_the_limits(measured: Run) -> None:
         Interval(read=NOTHING, write=NOTHING, elapsed_ns=NS_PER_S, cpu=None, index=n, in_flight=0, errors=0)
         for n in range(seconds)
     )
-    step = replace(measured.steps[-1], sample=with_changes(last, intervals=intervals, interval_ns=NS_PER_S))
+    step = replace(measured.steps[-1], sample=replace(last, intervals=intervals, interval_ns=NS_PER_S))
     run = burdened(replace(measured, steps=(*measured.steps[:-1], step)))
     assert run.frame("intervals")["host_limited"].to_pylist() == ["processor"] * seconds
     quiet = on_a_host(run, SAMPLED, engine_wait_pct=[(0, 0), (end_s(run), 0)])

@@ -1,8 +1,7 @@
 """Host audit: what is known is judged, what is not is said to be so."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from openpts.advice.table import ADVICE
 from openpts.pages.model import Cell, Verdict

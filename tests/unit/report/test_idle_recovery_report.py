@@ -1,9 +1,7 @@
 """The report of host idle recovery: what it holds its wait states against."""
 
-from dataclasses import replace
-
 import pytest
-from msgspec.structs import replace as with_changes
+from msgspec.structs import replace
 
 from openpts.report.build import build_report
 from openpts.report.summary import summarize
@@ -19,7 +17,7 @@ def test_the_baseline_is_the_average_of_the_window_wherever_it_stands() -> None:
     """The last tracked minute took 3 s longer for its I/Os: pooled, it would weigh more than the others."""
     run = made_up_run("hir")
     last = run.phase(Phase.WDPC)[-1]
-    slower = with_changes(last.sample, elapsed_ns=last.sample.elapsed_ns * 21 // 20)
+    slower = replace(last.sample, elapsed_ns=last.sample.elapsed_ns * 21 // 20)
     steps = tuple(replace(step, sample=slower) if step is last else step for step in run.steps)
     run = replace(run, steps=steps)
     figures = summarize(run)
@@ -43,9 +41,7 @@ def test_starts_of_tracked_minutes_are_those_of_the_record() -> None:
     run = made_up_run("hir")
     late_ns = {step: place * NS_PER_S // 4 for place, step in enumerate(run.phase(Phase.WDPC))}
     steps = tuple(
-        replace(
-            step, sample=with_changes(step.sample, started_ns=step.sample.started_ns + late_ns.get(step, 0))
-        )
+        replace(step, sample=replace(step.sample, started_ns=step.sample.started_ns + late_ns.get(step, 0)))
         for step in run.steps
     )
     rows = build_report(replace(run, steps=steps), REPORT_DATE).tables()["hir-1-rounds"].rows

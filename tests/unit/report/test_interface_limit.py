@@ -1,8 +1,7 @@
 """What a link carries: transfers per second, lanes, and the bits that its line code takes."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from openpts.pages.model import Figure, Verdict
 from openpts.procedures.shared.steady_state_pages import interface_limit

@@ -1,10 +1,9 @@
 """Reports of latency and write saturation: what runs that ended early still say, and what figures hold."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
-from msgspec.structs import replace as with_changes
+from msgspec.structs import replace
 
 from openpts.analysis.latency import encode_counts
 from openpts.fields.conditions import Conditions
@@ -25,14 +24,14 @@ NAMES = ("read_intensive", "vod", "write_intensive")
 
 def three_workloads(conditions: Conditions) -> Conditions:
     assert isinstance(conditions, WriteSaturationConditions)
-    return with_changes(conditions, workloads=tuple(WORKLOADS[name] for name in NAMES))
+    return replace(conditions, workloads=tuple(WORKLOADS[name] for name in NAMES))
 
 
 def cut(run: Run, keep: Callable[[StepRecord], bool], *, cycles: int = 0) -> Run:
     """The run as if it had been interrupted behind the last step that is kept."""
     steps = tuple(step for step in run.steps if keep(step))
     if steps:
-        last = replace(steps[-1], sample=with_changes(steps[-1].sample, state=StepState.INTERRUPTED))
+        last = replace(steps[-1], sample=replace(steps[-1].sample, state=StepState.INTERRUPTED))
         steps = (*steps[:-1], last)
     manifest = replace(run.manifest, state=RunState.INTERRUPTED, cycles=run.manifest.cycles[:cycles])
     return replace(run, steps=steps, manifest=manifest)
@@ -149,7 +148,7 @@ def with_few_ios(run: Run, read_pct: int) -> Run:
     for step in run.steps:
         stimulus = step.sample.step.stimulus
         wanted = stimulus and (stimulus.block_size_bytes, stimulus.read_pct) == (4096, read_pct)
-        few = with_changes(step.sample, read=NOTHING, write=measured)
+        few = replace(step.sample, read=NOTHING, write=measured)
         steps.append(replace(step, sample=few) if wanted and step.place.phase is Phase.ROUND else step)
     return replace(run, steps=tuple(steps))
 

@@ -3,7 +3,6 @@
 The rows were written from the design, not from the code: title, axes, and of CBW and DIRTH the text above.
 """
 
-import dataclasses
 from functools import cache
 
 import msgspec
@@ -214,7 +213,7 @@ def test_no_report_is_made_that_lacks_one(monkeypatch: pytest.MonkeyPatch) -> No
         (section,) = content.sections(standing, report_date)
         return (replace(section, pages=tuple(page for page in section.pages if page.id != "hir-3")),)
 
-    lacking = dataclasses.replace(content, sections=cut)
+    lacking = replace(content, sections=cut)
     monkeypatch.setattr(PROCEDURES["hir"].part("report"), "report", lambda _run: lacking)
     with pytest.raises(RecordError, match="Plot 11-3 is missing"):
         build_report(made_up_run("hir"), "2026-11-21T08:00:00Z")
@@ -229,6 +228,6 @@ def test_a_run_that_tracked_less_still_has_its_report() -> None:
 
     run = made_up_run("iops", adjust=track_one)
     entry = Deviation("PTS-IOPS-17", "7.1", "three variables", "one", "steady state is judged by less")
-    report = build_report(dataclasses.replace(run, ledger=(entry,)), "2026-11-21T08:00:00Z")
+    report = build_report(replace(run, ledger=(entry,)), "2026-11-21T08:00:00Z")
     windows = {figure.number for figure in report.figures()} & {"Plot A.3", "Plot A.4", "Plot A.5"}
     assert windows == {"Plot A.3"}

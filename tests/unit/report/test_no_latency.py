@@ -1,13 +1,12 @@
 """A drive that answers in no time, as a simulated one may: each test has its report, no axis ends at 0."""
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace as with_changes
+from msgspec.structs import replace
 
 from openpts.analysis.latency import encode_counts
 from openpts.pages import ticks
@@ -25,12 +24,12 @@ def _at_once(operation: OperationSample) -> OperationSample:
     if not operation.ios:
         return operation
     histogram = encode_counts([(0, operation.ios)]) if operation.histogram else b""
-    return with_changes(operation, latency_sum_ns=0, latency_min_ns=0, latency_max_ns=0, histogram=histogram)
+    return replace(operation, latency_sum_ns=0, latency_min_ns=0, latency_max_ns=0, histogram=histogram)
 
 
 def _all_at_once(measured: Any) -> Any:
     changes = {name: _at_once(operation) for name, operation in measured.operations.items()}
-    return with_changes(measured, **changes)
+    return replace(measured, **changes)
 
 
 def without_latency(run: Run) -> Run:
@@ -38,7 +37,7 @@ def without_latency(run: Run) -> Run:
     steps = []
     for step in run.steps:
         intervals = tuple(_all_at_once(interval) for interval in step.sample.intervals)
-        steps.append(replace(step, sample=with_changes(_all_at_once(step.sample), intervals=intervals)))
+        steps.append(replace(step, sample=replace(_all_at_once(step.sample), intervals=intervals)))
     return replace(run, steps=tuple(steps))
 
 

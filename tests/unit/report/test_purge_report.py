@@ -1,8 +1,7 @@
 """What a report tells of a purge beside its method: the proof, the drive's own word, and what was tried."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 from syrupy.assertion import SnapshotAssertion
 
 from openpts.procedures.kit.header import purge_method

@@ -1,8 +1,7 @@
 """What the drive is for, as declared, beside what the run shows of it."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from openpts.pages.model import Report, Table
 from openpts.record.health import TelemetryPoint

@@ -1,11 +1,10 @@
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 import pytest
-from msgspec.structs import replace as with_changes
+from msgspec.structs import replace
 from syrupy.assertion import SnapshotAssertion
 
 from openpts.analysis.steady_state import judge
@@ -140,7 +139,7 @@ def test_a_flush_that_failed_has_no_place(reports: Reports) -> None:
     run = read_run(reports.folder("failed"))
     *steps, last = run.steps
     failure = IoFailure("flush", 0, 0, "Input/output error (EIO)")
-    flushed = replace(last, sample=with_changes(last.sample, failure=failure))
+    flushed = replace(last, sample=replace(last.sample, failure=failure))
     report = build_report(replace(run, steps=(*steps, flushed)), "2025-01-14T15:02:00Z")
     assert "(RND 1024 KiB 95/5): flush failed: Input/output error (EIO)" in verdicts(report, "cover")
 
@@ -148,12 +147,12 @@ def test_a_flush_that_failed_has_no_place(reports: Reports) -> None:
 def test_idle_gaps_are_named_and_change_no_figure(reports: Reports) -> None:
     run = read_run(reports.folder("steady"))
     wipc, *steps = run.steps
-    pause = with_changes(
+    pause = replace(
         wipc.sample, step=Step.of(None, Duration.seconds(60)), read=NOTHING, write=NOTHING, intervals=()
     )
     gaps = [
         StepRecord(StepPlace(1, Phase.WIPC, 1, 1), pause),
-        StepRecord(StepPlace(1, Phase.ROUND, 1, 56), with_changes(pause, gap_ns=10**12)),
+        StepRecord(StepPlace(1, Phase.ROUND, 1, 56), replace(pause, gap_ns=10**12)),
     ]
     report = build_report(replace(run, steps=(gaps[0], wipc, *steps, gaps[1])), "2025-01-14T15:02:00Z")
     tables, expected = report.tables(), reports("steady").tables()

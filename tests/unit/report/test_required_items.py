@@ -1,10 +1,8 @@
 """What section 5 of the specification wants in every report, and what its header tells of the preparation."""
 
-from dataclasses import replace
-
 import msgspec
 import pytest
-from msgspec.structs import replace as with_changes
+from msgspec.structs import replace
 
 from openpts.fields.field import fields_of
 from openpts.pages.model import Report, Table, Verdict
@@ -87,7 +85,7 @@ def test_an_item_that_nothing_shows_is_there_all_the_same(run: Run) -> None:
 
 @pytest.mark.proves("PTS-DAT-03")
 def test_data_that_is_not_random_is_reported() -> None:
-    zeros = made_up_run("iops", adjust=lambda conditions: with_changes(conditions, data=ZeroData()))
+    zeros = made_up_run("iops", adjust=lambda conditions: replace(conditions, data=ZeroData()))
     report = build_report(zeros, REPORT_DATE)
     assert row_of(report.tables()["setup-parameters"], "Data pattern") == "zero bytes"
 
@@ -97,7 +95,7 @@ def test_other_tracking_variables_are_disclosed() -> None:
     other = TrackingVariable(AccessPattern.RANDOM, 8 * KIB, 65)
 
     def track(conditions: IopsConditions) -> IopsConditions:
-        return with_changes(conditions, tracking=(*conditions.tracking, other))
+        return replace(conditions, tracking=(*conditions.tracking, other))
 
     report = build_report(made_up_run("iops", adjust=track), REPORT_DATE)
     assert "RND 8 KiB RW65" in row_of(report.tables()["setup-parameters"], "Tracking variables")
@@ -110,7 +108,7 @@ def texts_of(report: Report) -> str:
 @pytest.mark.proves("PTS-DAT-03")
 @pytest.mark.parametrize("name", PTS)  # some beyond the specification have data of their own
 def test_no_page_calls_other_data_random(name: str) -> None:
-    zeros = made_up_run(name, adjust=lambda conditions: with_changes(conditions, data=ZeroData()))
+    zeros = made_up_run(name, adjust=lambda conditions: replace(conditions, data=ZeroData()))
     report = build_report(zeros, REPORT_DATE)
     for section in report.sections:
         rows = [row for group in section.header.groups for row in group.rows]
@@ -122,7 +120,7 @@ def test_no_page_calls_other_data_random(name: str) -> None:
 @pytest.mark.parametrize("name", PROCEDURES)
 def test_lba_segments_are_in_the_header(name: str) -> None:
     segments = Segments(64, 1024 * KIB)
-    run = made_up_run(name, adjust=lambda conditions: with_changes(conditions, segments=segments))
+    run = made_up_run(name, adjust=lambda conditions: replace(conditions, segments=segments))
     for section in build_report(run, REPORT_DATE).sections:
         rows = {row.label: row.value for group in section.header.groups for row in group.rows}
         assert rows.get("AR Segments", "64 x 1.05 MB") == "64 x 1.05 MB"
@@ -131,8 +129,8 @@ def test_lba_segments_are_in_the_header(name: str) -> None:
 @pytest.mark.proves("PTS-XSR-26")
 def test_stimuli_of_other_lengths_are_reported() -> None:
     def halve(conditions: CrossStimulusConditions) -> CrossStimulusConditions:
-        groups = tuple(with_changes(group, duration_ns=group.duration_ns // 2) for group in conditions.groups)
-        return with_changes(conditions, groups=groups)
+        groups = tuple(replace(group, duration_ns=group.duration_ns // 2) for group in conditions.groups)
+        return replace(conditions, groups=groups)
 
     report = build_report(made_up_run("xsr", adjust=halve), REPORT_DATE)
     text = row_of(report.tables()["setup-parameters"], "Access groups")
@@ -172,7 +170,7 @@ def test_conditions_are_told_in_words_and_not_by_the_names_of_fields(name: str) 
 
 
 def test_a_time_scale_is_told_as_the_ratio_that_was_given() -> None:
-    run = made_up_run("tp", adjust=lambda conditions: with_changes(conditions, time_scale=1 / 300))
+    run = made_up_run("tp", adjust=lambda conditions: replace(conditions, time_scale=1 / 300))
     table = build_report(run, REPORT_DATE).tables()["setup-parameters"]
     assert row_of(table, "Time scale") == "1/300"
 
@@ -186,7 +184,7 @@ def test_a_time_scale_is_told_as_the_ratio_that_was_given() -> None:
     ],
 )
 def test_a_data_pattern_can_be_made_again_from_what_is_told_of_it(data: DataPattern, told: str) -> None:
-    run = made_up_run("cbw", adjust=lambda conditions: with_changes(conditions, data=data))
+    run = made_up_run("cbw", adjust=lambda conditions: replace(conditions, data=data))
     assert row_of(build_report(run, REPORT_DATE).tables()["setup-parameters"], "Data pattern") == told
 
 

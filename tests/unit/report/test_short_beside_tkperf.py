@@ -1,13 +1,13 @@
 """The short report of the plan tkperf beside a report of TKperf, on a drive that does what that one did."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from msgspec.structs import replace
 
 from openpts.fields.conditions import Conditions
 from openpts.pages.model import Figure, Page, Report, Table

@@ -1,9 +1,7 @@
 """What a report says of a drive that does not exist: everywhere that it doesn't, and what it is made from."""
 
-from dataclasses import replace
-
 import pytest
-from msgspec.structs import replace as with_changes
+from msgspec.structs import replace
 from syrupy.assertion import SnapshotAssertion
 
 from openpts.pages.model import Table
@@ -63,7 +61,7 @@ def test_geometry_stands_beside_the_preset_and_not_among_the_software(reports: R
 
 def test_processors_that_were_not_looked_at_are_a_sentence_and_no_tables(reports: Reports) -> None:
     run = read_run(reports.folder("simulated"))
-    unseen = tuple(replace(step, sample=with_changes(step.sample, cpu=None)) for step in run.steps)
+    unseen = tuple(replace(step, sample=replace(step.sample, cpu=None)) for step in run.steps)
     tables = build_report(replace(run, steps=unseen), default_date(run)).tables()
     assert {"iops-cpu-sys", "iops-cpu-iowait"} <= reports("simulated").tables().keys()
     assert not {"iops-cpu-sys", "iops-cpu-iowait"} & tables.keys()

@@ -1,6 +1,5 @@
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from openpts.pages.model import Verdict
 from openpts.procedures.kit.standing import state_sentence

@@ -1,8 +1,7 @@
 """What the conditions page makes of values that were stored when they changed."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from openpts.pages.model import Block, Figure, Table, Verdict, points_of
 from openpts.record.health import TelemetryPoint, TelemetrySeries

@@ -1,10 +1,10 @@
 """What tests bring for their runs: the drivers that their procedures name."""
 
 import sys
-from dataclasses import replace
 from subprocess import run
 
 import pytest
+from msgspec.structs import replace
 
 from openpts.procedures.registry import PROCEDURES
 from openpts.runner.driver import driver_of

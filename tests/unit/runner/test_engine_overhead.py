@@ -1,9 +1,9 @@
 """What of the response times of a latency test is the host's: in the ledger and beside the table."""
 
-from dataclasses import replace
 from statistics import fmean
 
 import pytest
+from msgspec.structs import replace
 
 from openpts.pages.model import Table, Verdict
 from openpts.record.reader import Run

@@ -1,8 +1,7 @@
 """What this host can't do that its drives may, all at once."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 from syrupy.assertion import SnapshotAssertion
 
 from openpts.device.block_device import BlockDevice

@@ -1,9 +1,7 @@
 """Pauses of HIR that were too long, found in a run made up for it."""
 
-from dataclasses import replace
-
 import pytest
-from msgspec.structs import replace as with_changes
+from msgspec.structs import replace
 
 from openpts.record.reader import Run, StepRecord
 from openpts.units import NS_PER_MS
@@ -26,7 +24,7 @@ def with_a_late_start(run: Run, state: int, late_ns: int) -> Run:
         place = step.place
         if (place.phase, place.number, place.position) != (Phase.WAIT_STATE, state, 2):
             return step
-        return replace(step, sample=with_changes(step.sample, started_ns=step.sample.started_ns + late_ns))
+        return replace(step, sample=replace(step.sample, started_ns=step.sample.started_ns + late_ns))
 
     return replace(run, steps=tuple(moved(step) for step in run.steps))
 

@@ -3,10 +3,9 @@
 import signal
 from collections import deque
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
-from msgspec.structs import replace as with_changes
+from msgspec.structs import replace
 
 from openpts.engine.contract import OutstandingIo
 from openpts.errors import InterruptedRunError, PurgeError, RunFailedError
@@ -154,7 +153,7 @@ def test_a_failed_step_is_no_deviation_but_a_failure(bench: Callable[..., Bench]
 
 def test_a_flush_that_fails_is_named_without_a_place(bench: Callable[..., Bench]) -> None:
     def flush_failed(running: Step) -> Sample:
-        return with_changes(failed(running), failure=IoFailure("flush", 0, 0, "Input/output error"))
+        return replace(failed(running), failure=IoFailure("flush", 0, 0, "Input/output error"))
 
     subject = bench(flush_failed)
     with pytest.raises(
@@ -169,7 +168,7 @@ def test_an_engine_that_stops_in_an_idle_gap_says_where(bench: Callable[..., Ben
         yield Apply(Phase.WAIT_STATE, 1, (Step.of(None, Duration.seconds(1)),))
 
     def interrupted(running: Step) -> Sample:
-        return with_changes(failed(step(512)), step=running, failure=None, errors=())
+        return replace(failed(step(512)), step=running, failure=None, errors=())
 
     subject = bench(interrupted)
     with pytest.raises(RunFailedError, match=r"^wait state 1, step 1: the engine stopped in idle$"):

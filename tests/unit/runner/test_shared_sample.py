@@ -5,11 +5,11 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from openpts.gauge import Gauge
 from openpts.runner.shared_sample import Reading, SharedSample

@@ -2,10 +2,9 @@
 
 import sqlite3
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
-from msgspec.structs import replace as with_changes
+from msgspec.structs import replace
 
 from openpts.analysis.steady_state import disturbed_rounds, window_ending_at
 from openpts.cli.log_lines import event_lines
@@ -33,7 +32,7 @@ def disturbed(number: int) -> Callable[[Step], Sample]:
 
     def outcome(running: Step) -> Sample:
         left[0] -= 1
-        return with_changes(complete(running), standstills=STOPPED if left[0] >= 0 else ())
+        return replace(complete(running), standstills=STOPPED if left[0] >= 0 else ())
 
     return outcome
 
@@ -55,7 +54,7 @@ def test_passes_that_are_added_are_repeated_without_those_before_them(bench: Cal
 
     def outcome(running: Step) -> Sample:
         ran[0] += 1
-        return with_changes(complete(running), standstills=STOPPED if ran[0] == 3 else ())
+        return replace(complete(running), standstills=STOPPED if ran[0] == 3 else ())
 
     subject = bench(outcome)
     subject.driver.drive(passes())
@@ -108,7 +107,7 @@ def test_a_machine_that_always_falls_asleep_does_not_keep_a_run_from_its_end(
 
 
 def test_a_step_that_ends_late_for_no_fault_of_openpts_is_entered_too(bench: Callable[..., Bench]) -> None:
-    subject = bench(lambda running: with_changes(complete(running), elapsed_ns=7 * NS_PER_S))
+    subject = bench(lambda running: replace(complete(running), elapsed_ns=7 * NS_PER_S))
     subject.driver.drive(one_round(repeatable=True))
     (entry,) = read_run(subject.folder).ledger
     assert entry.used == (
@@ -119,14 +118,14 @@ def test_a_step_that_ends_late_for_no_fault_of_openpts_is_entered_too(bench: Cal
 
 @pytest.mark.parametrize("late_ns", [0, NS_PER_S // 10])
 def test_the_drain_of_a_queue_is_no_deviation(bench: Callable[..., Bench], late_ns: int) -> None:
-    subject = bench(lambda running: with_changes(complete(running), elapsed_ns=NS_PER_S + late_ns))
+    subject = bench(lambda running: replace(complete(running), elapsed_ns=NS_PER_S + late_ns))
     subject.driver.drive(one_round(repeatable=True))
     assert not read_run(subject.folder).ledger
 
 
 def test_a_window_with_a_disturbed_round_is_not_steady() -> None:
     flat, whole = [100.0] * 7, [[complete(step(4096))] for _ in range(7)]
-    whole[1] = [with_changes(whole[1][0], standstills=STOPPED)]
+    whole[1] = [replace(whole[1][0], standstills=STOPPED)]
     rounds = disturbed_rounds(whole)
     assert rounds == {2}
     assert [window_ending_at(flat, last, rounds).steady for last in (5, 6, 7)] == [False, False, True]
@@ -145,7 +144,7 @@ def test_tracked_minutes_become_steady_without_the_disturbed_one(bench: Callable
     def third_minute_disturbed(running: Step) -> Sample:
         minutes[0] += 1
         # the third tracked minute: one in the first round, and the second of two steps in the others
-        return with_changes(complete(running), standstills=STOPPED if minutes[0] == 5 else ())
+        return replace(complete(running), standstills=STOPPED if minutes[0] == 5 else ())
 
     subject, found = bench(third_minute_disturbed), list[object]()
     subject.driver.drive(tracked_until_steady(found))

@@ -4,10 +4,11 @@ import os
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from openpts.gauge import Gauge, Values, whole_number
 from openpts.record.health import TelemetryPoint

@@ -5,10 +5,10 @@ import struct
 import subprocess
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from openpts import _native
 from openpts.device.guard.consent import Consent

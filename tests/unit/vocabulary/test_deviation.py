@@ -1,6 +1,6 @@
 """The ledger's entries: what holds of a run, and what deviates alike in several steps."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from openpts.vocabulary.deviation import Deviation, StepDeviation, ledger_of
 from openpts.vocabulary.phase import Phase, StepPlace

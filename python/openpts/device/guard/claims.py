@@ -2,10 +2,11 @@
 
 import os
 import stat
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Self
+
+from msgspec import Struct
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.kernel_calls import Inode, node_status
@@ -23,8 +24,7 @@ class ClaimKind(StrEnum):
     OWNED = "owned"
 
 
-@dataclass(frozen=True, slots=True)
-class NamedFile:
+class NamedFile(Struct, frozen=True):
     """A regular file by one of its names (links resolved); ``inode`` is None where nothing is there.
 
     ``twins`` are the inodes by which overlays show the same file.
@@ -47,8 +47,7 @@ class NamedFile:
         return self.twins if self.inode is None else self.twins | {self.inode}
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(Struct, frozen=True):
     """One use of something, known by device number, kernel name, inode or path; ``text`` continues its name.
 
     ``path`` is how the kernel names a file, and counts where its inode can't be had. ``node`` is what was

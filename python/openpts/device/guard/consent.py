@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from msgspec import Struct
+
 from openpts.device.block_device import BlockDevice, whole_drives
 from openpts.device.guard.rules import Refusal
 from openpts.device.identity.drive_name import serial_number
@@ -66,8 +68,7 @@ def unconfirmed(target: BlockTarget, device: BlockDevice, consent: Consent) -> R
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Word:
+class _Word(Struct, frozen=True):
     """What the operator gave with an option, and what would do."""
 
     option: str

@@ -11,10 +11,11 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final
+
+from msgspec.structs import replace
 
 from openpts.device.block_device import BlockDevice, number_text
 from openpts.device.guard.claims import NamedFile

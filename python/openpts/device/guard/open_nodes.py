@@ -9,9 +9,11 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Set
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from openpts.device.guard.claims import Claim, ClaimKind, kernel_name
 from openpts.device.kernel_calls import Inode, NodeStatus, node_status, share_open_files
@@ -23,8 +25,7 @@ Listed = tuple[bytes, bytes, bytes]
 """Device, inode and path of a mapped file, as the kernel's list has them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Mapping:
+class Mapping(Struct, frozen=True):
     """A file or node that is mapped. ``link`` leads to it; ``inode`` is what the kernel's list says of it.
 
     The list knows a file system by the number of its super block, which on btrfs is not that of stat.
@@ -64,8 +65,7 @@ _INIT: Final = "1"
 _UDEV: Final = frozenset({"systemd-udevd", "udevd", "(udev-worker)", "udev-worker"})
 
 
-@dataclass(frozen=True, slots=True)
-class OpenNodes:
+class OpenNodes(Struct, frozen=True):
     """``secretive``: processes, as one names them in a sentence, that don't show what they have open."""
 
     claims: tuple[Claim, ...]

@@ -6,9 +6,10 @@ what all of them read.
 
 import os
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
+
+from msgspec.structs import replace
 
 from openpts.device.file_system import find_mount
 from openpts.device.guard.claims import NamedFile

@@ -6,8 +6,9 @@ target is opened: their words are here too, so that the table is whole.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.device.block_device import BlockDevice, all_disks
 from openpts.device.guard.claims import Claim, ClaimKind, NamedFile
@@ -136,8 +137,7 @@ def _signed(device: BlockDevice, _usage: Usage) -> str | None:
     return f"{device.node} holds {', '.join(found)}" if found else None
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(Struct, frozen=True):
     """Why a target is not handed out: the rule, what was found, and what the operator can do."""
 
     rule_id: str
@@ -148,8 +148,7 @@ class Refusal:
         return f"refused [{self.rule_id}]: {self.evidence}; {self.remedy}"
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """One row of the table. ``{node}`` and ``{name}`` in the remedy stand for the drive."""
 
     rule_id: str

@@ -8,9 +8,11 @@ without a claim on it: nothing but its own configuration shows that use.
 import re
 import stat
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.guard.claims import Claim, ClaimKind, NamedFile, claim_of_path, kernel_name, local_path
@@ -130,8 +132,7 @@ def _members_of_btrfs(roots: SystemRoots) -> Iterator[Claim]:
         yield Claim(ClaimKind.MOUNT, text, name=member.name)
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(Struct, frozen=True):
     """All claims at one moment. ``secretive``: processes that don't show what they have open."""
 
     claims: tuple[Claim, ...]

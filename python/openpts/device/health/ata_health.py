@@ -5,8 +5,9 @@ the model; one that carries none only where two places agree on it, or where the
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final, NamedTuple, Self
+
+from msgspec import Struct
 
 from openpts.device.health.smartctl import Reported, SmartctlAnswer, number
 from openpts.units import GB, GIB, MIB
@@ -15,8 +16,7 @@ _USUAL_LBA_BYTES: Final = 512
 _LONGEST_COUNT: Final = len(str(2**64))
 
 
-@dataclass(frozen=True, slots=True)
-class Attribute:
+class Attribute(Struct, frozen=True):
     """One vendor's attribute under smartmontools' name; ``value`` is normalized.
 
     ``raw`` is the raw value as smartmontools decodes it, None where that is not one whole number.
@@ -28,8 +28,7 @@ class Attribute:
     raw: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class AtaLogs:
+class AtaLogs(Struct, frozen=True):
     """``statistics`` are the valid ones, by the names of ACS. ``family`` is "" for an unknown model."""
 
     attributes: tuple[Attribute, ...]

@@ -8,9 +8,10 @@ that the name denies): values that disagree are left out.
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from math import isfinite
 from typing import Final
+
+from msgspec import Struct, field
 
 from openpts.device.block_device import BlockDevice
 from openpts.programs import Run
@@ -38,8 +39,7 @@ def smartctl_command(device: BlockDevice, questions: Sequence[str] = OF_HEALTH) 
     return ["smartctl", "--json=c", "--nocheck=standby", *questions, str(device.node)]
 
 
-@dataclass(frozen=True, slots=True)
-class SmartctlAnswer:
+class SmartctlAnswer(Struct, frozen=True):
     """The tree that smartctl printed; whatever is missing in it, or of another type, is None."""
 
     tree: Mapping[str, object]
@@ -126,8 +126,7 @@ def _messages(told: SmartctlAnswer) -> str:
     return "; ".join(printable(text[:_LONGEST_MESSAGE]) for text in texts if isinstance(text, str))
 
 
-@dataclass(slots=True)
-class Reported:
+class Reported(Struct):
     """Values by name, and in words what was left out because the drive contradicts itself."""
 
     values: dict[str, float] = field(default_factory=dict)

@@ -4,8 +4,9 @@ The SCSI view of such a drive cuts its model to 16 and its firmware to 4 charact
 """
 
 import re
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.device.block_device import BlockDevice, DeviceKind
 from openpts.system_files import printable
@@ -35,8 +36,7 @@ _FORM_FACTORS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class AtaSecurity:
+class AtaSecurity(Struct, frozen=True):
     """The security feature set (ACS): words 82, 89, 90 and 128.
 
     ``erase_minutes`` and ``enhanced_erase_minutes`` are the drive's own estimates, None where it gives
@@ -66,8 +66,7 @@ class AtaSecurity:
         return ", ".join(word for told, word in words if told)
 
 
-@dataclass(frozen=True, slots=True)
-class AtaIdentity:
+class AtaIdentity(Struct, frozen=True):
     """The 256 words of IDENTIFY DEVICE."""
 
     words: tuple[int, ...]

@@ -1,7 +1,8 @@
 """Whether a drive holds its data in flash or on platters, and how fast these turn."""
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.device.block_device import BlockDevice, DeviceKind
 from openpts.device.identity.ata_identify import VPD_PAGE, read_ata_identity
@@ -14,8 +15,7 @@ _FASTEST_RPM: Final = 0xFFFE
 _BLOCK_CHARACTERISTICS: Final = "device/vpd_pgb1"
 
 
-@dataclass(frozen=True, slots=True)
-class Media:
+class Media(Struct, frozen=True):
     """``kind`` is None where neither drive nor kernel knows; ``rpm`` None where nothing turns or tells."""
 
     kind: str | None

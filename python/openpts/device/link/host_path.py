@@ -4,8 +4,9 @@ Of two ends of one link, and of links one above the other with the same drives, 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from openpts.device.block_device import BlockDevice, DeviceKind, whole_drives
 from openpts.device.identity.ata_identify import read_ata_identity
@@ -16,8 +17,7 @@ from openpts.system_files import SystemRoots
 from openpts.vocabulary.link_rates import SERIAL_PAYLOAD_SHARE, serial_bytes_per_s
 
 
-@dataclass(frozen=True, slots=True)
-class HostLink:
+class HostLink(Struct, frozen=True):
     """``payload_bytes_per_s`` is what it carries for data in each direction; ``disks`` are the kernel's names
     of all drives behind it, ``ends`` how many devices these are: an NVMe drive may have several namespaces.
     """
@@ -33,8 +33,7 @@ class HostLink:
         return self.ends > 1
 
 
-@dataclass(frozen=True, slots=True)
-class HostPath:
+class HostPath(Struct, frozen=True):
     """The links from a drive upwards. ``drive_bytes_per_s`` is what the drive's own end of its link can carry
     at most: with less, its link is the host's limit; None where the drive does not tell.
     """

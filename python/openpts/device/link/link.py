@@ -1,9 +1,10 @@
 """The link that a drive has negotiated, the most that it could be, and what keeps it from that."""
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.device.block_device import BlockDevice, DeviceKind
 from openpts.device.identity.ata_identify import read_ata_identity
@@ -16,8 +17,7 @@ _RATE: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?(?:Gbps|Gbit)")
 _MBIT_PER_GBIT: Final = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class NegotiatedLink:
+class NegotiatedLink(Struct, frozen=True):
     """``current`` such as ``Gen 4 x4`` or ``6 Gbit/s``, None where nothing tells; ``most`` likewise.
 
     ``warnings`` say why it is less than it could be; ``source`` is where it was read, or why it wasn't.

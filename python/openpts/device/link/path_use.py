@@ -1,8 +1,9 @@
 """How full the links between a drive and the processor are, with what its neighbours move over them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.link.host_path import HostLink, host_paths
@@ -50,8 +51,7 @@ def link_text(link: HostLink) -> str:
     return f"{link.name}, {link.payload_bytes_per_s / GB:.3g} GB/s, {' '.join(link.disks)}"
 
 
-@dataclass(slots=True)
-class PathUse:
+class PathUse(Struct):
     """From the kernel's counts of all drives behind each link: read goes up, written goes down."""
 
     links: tuple[HostLink, ...]

@@ -1,9 +1,10 @@
 """The PCIe link of a device, with the bridges between it and the processor."""
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.system_files import read_text
 from openpts.vocabulary.facts import Fact
@@ -15,8 +16,7 @@ _MOST_LANES: Final = 32  # a width of 0 or 255 means unknown
 _GENERATION_BY_RATE: Final = {"2.5": 1, "5.0": 2, "5": 2, "8.0": 3, "8": 3, "16.0": 4, "32.0": 5, "64.0": 6}
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(Struct, frozen=True):
     """Generation and number of lanes of a link."""
 
     generation: int
@@ -36,8 +36,7 @@ class Link:
         return self.width * PCIE_LANE_BYTES_PER_S[self.generation] * PCIE_PAYLOAD_SHARE
 
 
-@dataclass(frozen=True, slots=True)
-class PcieLink:
+class PcieLink(Struct, frozen=True):
     """The link of a device: in use, and the most that the device and the slot above it could do.
 
     ``slowest_bridge`` is the name and the link of a bridge above that is slower than the device's own link,

@@ -14,9 +14,11 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, Generic, TypeVar
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from openpts.device.block_device import BlockDevice, whole_drives
 from openpts.device.guard.guard import settled
@@ -34,16 +36,14 @@ _READ_BYTES = 1 << 16
 _LENGTH_BYTES = 8
 
 
-@dataclass(slots=True)
-class Reply(Generic[Answer]):
+class Reply(Struct, Generic[Answer]):
     """The last that was heard. ``complete`` is False where time ran out, or the child ended early."""
 
     answer: Answer | None = None
     complete: bool = False
 
 
-@dataclass(slots=True)
-class _Child(Generic[Answer]):
+class _Child(Struct, Generic[Answer]):
     pid: int
     pipe: int
     reply: Reply[Answer] = field(default_factory=Reply)

@@ -1,8 +1,9 @@
 """One drive as `openpts devices` shows it: what it is, how it is, and whether it may be tested."""
 
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Self
+
+from msgspec import Struct, field
 
 from openpts.device.guard.rules import Refusal
 from openpts.device.identity.media import Media
@@ -22,8 +23,7 @@ class Safety(StrEnum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """``refusals`` are those of the guard's rules; ``unknown`` is the reason why they can't be judged."""
 
     refusals: tuple[Refusal, ...] = ()
@@ -42,8 +42,7 @@ class Verdict:
         return str(self.refusals[0]) if self.refusals else self.unknown
 
 
-@dataclass(frozen=True, slots=True)
-class PurgeAbility:
+class PurgeAbility(Struct, frozen=True):
     """A purge method, and whether the drive has it; ``reason`` is where that was read, or why not.
 
     ``reaches`` are nodes of other namespaces that it would erase too.
@@ -71,8 +70,7 @@ class PurgeAbility:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceListing:
+class DeviceListing(Struct, frozen=True):
     """One whole drive.
 
     ``facts`` have the keys of the report's header and their places. ``siblings`` are nodes of other

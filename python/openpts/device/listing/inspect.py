@@ -5,8 +5,9 @@ ask for its identity, its settings and its log.
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.guard.erase_in_progress import at_work

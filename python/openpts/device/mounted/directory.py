@@ -3,9 +3,10 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.file_system import IN_MEMORY, device_of_mount, find_mount
@@ -50,8 +51,7 @@ def refuse_simulated(text: str) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class DirectoryTarget:
+class DirectoryTarget(Struct, frozen=True):
     """A directory (links resolved) with its file system and the block device that this is on."""
 
     path: Path

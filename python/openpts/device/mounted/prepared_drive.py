@@ -10,9 +10,10 @@ import random
 import tempfile
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct, field
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.file_system import find_mount
@@ -41,8 +42,7 @@ _MADE_BY: Final = {
 """Program and package."""
 
 
-@dataclass(slots=True)
-class PreparedDrive:
+class PreparedDrive(Struct):
     """``target`` is the drive or the file, lent by the guard; programs have ``mark`` in their environment."""
 
     target: OpenTarget

@@ -5,8 +5,9 @@ NVM Express Base Specification, "Identify Controller Data Structure (CNS 01h)"; 
 """
 
 import struct
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.system_files import printable
 
@@ -16,8 +17,7 @@ IDENTIFY_BYTES: Final = 4096
 _ZERO_CELSIUS_K: Final = 273
 
 
-@dataclass(frozen=True, slots=True)
-class NvmeController:
+class NvmeController(Struct, frozen=True):
     """What a controller says about itself; the numbers are fields of Identify Controller by their names.
 
     ``awupf``, in logical blocks, counts from 0. ``vid`` and ``ssvid`` are PCI vendors;
@@ -147,8 +147,7 @@ _LBA_FORMATS_AT: Final = 128
 _BLANK_WORDS: Final = {1: "zeros", 2: "ones"}
 
 
-@dataclass(frozen=True, slots=True)
-class NvmeNamespace:
+class NvmeNamespace(Struct, frozen=True):
     """The fields by their names in the specification; sizes are in logical blocks.
 
     ``nvmcap`` is in bytes, 0 where the drive doesn't report it. ``format_index``, ``extended``,

@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
+
+from msgspec import Struct
 
 from openpts.device.block_device import BlockDevice
 from openpts.system_files import SystemRoots, read_text
@@ -30,8 +31,7 @@ _CONTROLLER: Final = re.compile(r"nvme[0-9]+")
 _DIGITS: Final = re.compile(r"[0-9]+")
 
 
-@dataclass(frozen=True, slots=True)
-class NvmeSubsystem:
+class NvmeSubsystem(Struct, frozen=True):
     """One NVM subsystem: the folders of its controllers in sysfs, and all folders with namespaces in them."""
 
     controllers: tuple[Path, ...]

@@ -1,7 +1,8 @@
 """The largest write that a power cut leaves whole or not there at all."""
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.device.block_device import DeviceKind
 from openpts.device.nvme.nvme_admin import NvmeCommandError, identify_controller, identify_namespace
@@ -11,8 +12,7 @@ from openpts.device.targets.open_target import OpenTarget
 _OWN_UNITS: Final = 1 << 1  # NSFEAT: NAWUPF is the namespace's own
 
 
-@dataclass(frozen=True, slots=True)
-class PowerFailUnit:
+class PowerFailUnit(Struct, frozen=True):
     """``each_sector``: of a longer write each logical block is old or new; otherwise nothing is promised."""
 
     bytes: int

@@ -7,9 +7,10 @@ and ends with 0 even where the drive aborted the command: so the bytes are read 
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.device.block_device import BlockDevice, DeviceKind
 from openpts.device.identity.ata_identify import VPD_PAGE, AtaIdentity, parse_identify_words
@@ -33,8 +34,7 @@ class AtaCommandError(Exception):
     """The drive, its adapter or hdparm refused a command; the text says who and how."""
 
 
-@dataclass(frozen=True, slots=True)
-class FixedSense:
+class FixedSense(Struct, frozen=True):
     """What fixed-format sense data hold of the registers of an ATA command (SAT)."""
 
     key: int
@@ -72,8 +72,7 @@ def refusal(answer: Answer) -> str | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class AtaDrive:
+class AtaDrive(Struct, frozen=True):
     """An ATA drive behind a node, reached by hdparm's pass-through."""
 
     node: Path

@@ -4,8 +4,9 @@ Once begun it can't be stopped, not even by a power cycle, and the drive serves 
 """
 
 import re
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.identity.ata_identify import AtaIdentity
@@ -37,8 +38,7 @@ _COMMANDS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class SanitizeStatus:
+class SanitizeStatus(Struct, frozen=True):
     """What a drive said of its last sanitize operation.
 
     ``completed`` is None where the answer came in a format that leaves that out, and ``complaint`` is what
@@ -67,8 +67,7 @@ class SanitizeStatus:
         return f"{'frozen' if self.frozen else 'idle'}, {ended}"
 
 
-@dataclass(frozen=True, slots=True)
-class AtaSanitize:
+class AtaSanitize(Struct, frozen=True):
     """Implements openpts.device.purge.method.PurgeMethod for one kind."""
 
     kind: SanitizeKind

@@ -1,8 +1,9 @@
 """ATA Security Erase: the drive erases itself after a password was set on it (ACS)."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.identity.ata_identify import AtaIdentity, AtaSecurity
@@ -30,8 +31,7 @@ _FROZEN_REMEDY: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class AtaSecurityErase:
+class AtaSecurityErase(Struct, frozen=True):
     """Implements openpts.device.purge.method.PurgeMethod.
 
     ``enhanced`` also reaches retired sectors, and may change the key instead of erasing.

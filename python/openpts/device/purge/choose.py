@@ -2,7 +2,8 @@
 
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.purge.method import Capability, PurgeMethod
@@ -14,8 +15,7 @@ from openpts.vocabulary.purge import PurgeChoice
 Ask = Callable[[BlockDevice], Sequence[tuple[PurgeMethod, Capability]]]
 
 
-@dataclass(frozen=True, slots=True)
-class ChosenMethods:
+class ChosenMethods(Struct, frozen=True):
     """What to try, in this order, and what was left out before anything was tried, with the reasons."""
 
     methods: tuple[PurgeMethod, ...]

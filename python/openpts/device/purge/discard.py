@@ -1,8 +1,9 @@
 """Discard of all LBAs by the kernel: TRIM, UNMAP or Deallocate, whatever the drive has."""
 
 import errno
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.kernel_calls import discard
@@ -16,8 +17,7 @@ from openpts.vocabulary.facts import Facts
 _CHUNK_BYTES: Final = GIB
 
 
-@dataclass(frozen=True, slots=True)
-class Discard:
+class Discard(Struct, frozen=True):
     """Implements openpts.device.purge.method.PurgeMethod for whatever has a queue with discard."""
 
     name: str = "discard"

@@ -1,8 +1,9 @@
 """What purges a file: the file system takes its blocks back and gives it new ones."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.kernel_calls import deallocate
@@ -15,8 +16,7 @@ from openpts.vocabulary.facts import Facts
 FILE_METHOD: Final = "deallocate and re-allocate (fallocate)"
 
 
-@dataclass(frozen=True, slots=True)
-class FileBlocks:
+class FileBlocks(Struct, frozen=True):
     """Implements openpts.device.purge.method.PurgeMethod for files, which have no other."""
 
     name: str = "file"

@@ -1,9 +1,10 @@
 """What every purge method can be asked: whether a drive has it, to carry it out, what the drive says then."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Protocol, Self
+
+from msgspec import Struct
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.targets.open_target import OpenTarget
@@ -13,8 +14,7 @@ Progress = Callable[[float | None, str], None]
 """Told now and then while a purge runs: the share that is done (0 to 1, None: not known), and a few words."""
 
 
-@dataclass(frozen=True, slots=True)
-class Capability:
+class Capability(Struct, frozen=True):
     """Whether a drive has a method. ``reason`` is where that was read, or why not, in words for the operator.
 
     ``duration_s`` is the drive's own estimate, None where it gives none. ``reaches`` are the nodes of other

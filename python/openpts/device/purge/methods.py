@@ -8,8 +8,9 @@ forget. What takes hours and wears the drive comes last, and what is no purge is
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.purge.ata_sanitize import AtaSanitize

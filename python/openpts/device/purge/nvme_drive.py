@@ -7,9 +7,10 @@ and what an operator can do when a drive refuses a command that it announces.
 import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.device.block_device import BlockDevice, DeviceKind
 from openpts.device.kernel_calls import open_to_ask
@@ -47,8 +48,7 @@ def _sanitize_log(fd: int) -> bytes:
     return read_log(fd, SANITIZE_LOG, SANITIZE_LOG_BYTES, _LOG_TIMEOUT_MS)
 
 
-@dataclass(frozen=True, slots=True)
-class NvmeQuestions:
+class NvmeQuestions(Struct, frozen=True):
     """The admin commands that only ask, each on a descriptor; tests hand in recorded answers."""
 
     controller: Callable[[int], NvmeController] = identify_controller
@@ -57,8 +57,7 @@ class NvmeQuestions:
     allocated: Callable[[int], tuple[int, ...]] = allocated_namespaces
 
 
-@dataclass(frozen=True, slots=True)
-class NvmeAnswers:
+class NvmeAnswers(Struct, frozen=True):
     """``sanitize`` is None where the drive has no sanitize at all."""
 
     controller: NvmeController

@@ -1,7 +1,8 @@
 """NVMe Format NVM of one namespace, its LBA format kept, by nvme-cli."""
 
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.nvme.nvme_identify import NvmeNamespace
@@ -35,8 +36,7 @@ _FORMAT_NVM: Final = 1 << 1  # of OACS
 _FORMATS_ALL, _ERASES_ALL, _CRYPTO_ERASE = 1 << 0, 1 << 1, 1 << 2  # of FNA
 
 
-@dataclass(frozen=True, slots=True)
-class NvmeFormat:
+class NvmeFormat(Struct, frozen=True):
     """Implements openpts.device.purge.method.PurgeMethod; ``ses`` is the Secure Erase Setting."""
 
     name: str

@@ -4,8 +4,9 @@ The command only starts it. The drive goes on by itself, through resets and powe
 or writes until it is done; the Sanitize Status log has its progress.
 """
 
-from dataclasses import dataclass, field
 from typing import Final, Self
+
+from msgspec import Struct, field
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.identity.drive_name import serial_number
@@ -44,8 +45,7 @@ _GONE_FOR_S: Final = 900.0
 _NEVER_BEGUN_S: Final = 60.0
 
 
-@dataclass(frozen=True, slots=True)
-class SanitizeWait:
+class SanitizeWait(Struct, frozen=True):
     """One wait. ``command`` is dword 10 of the sanitize, ``before`` the log before it was sent;
     ``limit_s`` is when to give up.
     """
@@ -194,8 +194,7 @@ _PASSES_AT: Final = 4
 _PASSES_OF_ESTIMATE: Final = 16
 
 
-@dataclass(frozen=True, slots=True)
-class NvmeSanitize:
+class NvmeSanitize(Struct, frozen=True):
     """Implements openpts.device.purge.method.PurgeMethod."""
 
     action: SanitizeAction

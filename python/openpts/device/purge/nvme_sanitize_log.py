@@ -4,9 +4,10 @@ NVM Express Base Specification, "Sanitize Status (Log Page Identifier 81h)".
 """
 
 import struct
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
+
+from msgspec import Struct
 
 SANITIZE_LOG: Final = 0x81
 SANITIZE_LOG_BYTES: Final = 512
@@ -54,8 +55,7 @@ class SanitizeAction(Enum):
         return self.value[1]
 
 
-@dataclass(frozen=True, slots=True)
-class SanitizeLog:
+class SanitizeLog(Struct, frozen=True):
     """One reading. ``share_done`` is 1 unless a sanitize is in progress; ``command`` is dword 10 of the last.
 
     ``erased_since`` is the Global Data Erased bit: nothing was written since the last sanitize.

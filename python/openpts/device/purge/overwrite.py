@@ -2,8 +2,9 @@
 
 import os
 import time
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.purge.method import Capability, Progress
@@ -16,8 +17,7 @@ from openpts.vocabulary.facts import Facts
 _CHUNK_BYTES: Final = 4 * MIB
 
 
-@dataclass(frozen=True, slots=True)
-class Overwrite:
+class Overwrite(Struct, frozen=True):
     """Implements openpts.device.purge.method.PurgeMethod for whatever takes writes."""
 
     name: str = "overwrite"

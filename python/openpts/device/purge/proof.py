@@ -9,8 +9,9 @@ import os
 import random
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Final, Self
+
+from msgspec import Struct
 
 from openpts.device.targets.direct_io import aligned_buffer
 from openpts.device.targets.open_target import OpenTarget
@@ -19,8 +20,7 @@ from openpts.errors import PurgeError, failing_as
 MARKED_PLACES: Final = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(Struct, frozen=True):
     """One sector: its bytes, random ones where we wrote them, and its offset."""
 
     offset_bytes: int
@@ -95,8 +95,7 @@ def _check_length(transferred_bytes: int, mark: Mark) -> None:
         raise OSError(errno.EIO, text)
 
 
-@dataclass(frozen=True, slots=True)
-class Proof:
+class Proof(Struct, frozen=True):
     """What reading back showed: how many of ``marks`` and of ``others``, places that held data already,
     changed, and how many of all those places are blank now: all zeros or all ones.
     """
@@ -113,8 +112,7 @@ class Proof:
         return self.marks - self.marks_changed + self.others - self.others_changed
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(Struct, frozen=True):
     """Places all over a target with what they held before its purge."""
 
     marks: tuple[Mark, ...]

@@ -2,9 +2,11 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from openpts.device.purge.choose import ChosenMethods, choose
 from openpts.device.purge.file_blocks import FileBlocks
@@ -18,8 +20,7 @@ from openpts.vocabulary.purge import PurgeChoice
 NO_METHOD: Final = "NOT RUN"
 
 
-@dataclass(frozen=True, slots=True)
-class PurgeClock:
+class PurgeClock(Struct, frozen=True):
     """The time of day and a steady count of ns."""
 
     now: Callable[[], datetime] = lambda: datetime.now(UTC)

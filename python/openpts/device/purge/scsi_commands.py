@@ -5,9 +5,10 @@ FORMAT UNIT and SANITIZE have in common that they go on inside the drive when th
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.device.block_device import BlockDevice, DeviceKind
 from openpts.device.purge.held_drive import held_drive
@@ -44,8 +45,7 @@ class ScsiCommandError(Exception):
     """The drive, its driver or sg3-utils refused a command; the text says who and how."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sense:
+class Sense(Struct, frozen=True):
     """What REQUEST SENSE returned (SPC). ``share`` is the progress indication, None where there is none."""
 
     key: int
@@ -75,8 +75,7 @@ class Sense:
         return f"{text} ({numbers})" if text else numbers
 
 
-@dataclass(frozen=True, slots=True)
-class ScsiDrive:
+class ScsiDrive(Struct, frozen=True):
     """A SCSI drive behind a node, reached by sg3-utils."""
 
     node: Path
@@ -145,8 +144,7 @@ def _share_of_descriptors(descriptors: bytes) -> float | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class ScsiOrder:
+class ScsiOrder(Struct, frozen=True):
     """A command that begins an operation, how long that may take, and who runs and waits."""
 
     command: tuple[str, ...]

@@ -1,7 +1,8 @@
 """SCSI FORMAT UNIT, with the block size and the protection type that the drive has (SBC)."""
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.purge.method import Capability, Progress, SanitizeKind
@@ -23,8 +24,7 @@ _PROTECTION: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ScsiFormat:
+class ScsiFormat(Struct, frozen=True):
     """Implements openpts.device.purge.method.PurgeMethod."""
 
     run: Run = run_program

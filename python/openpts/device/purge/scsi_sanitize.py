@@ -1,7 +1,8 @@
 """SCSI SANITIZE: block erase, cryptographic erase, overwrite (SBC), which go on inside the drive."""
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.purge.method import Capability, Progress, SanitizeKind
@@ -25,8 +26,7 @@ _WORDS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ScsiSanitize:
+class ScsiSanitize(Struct, frozen=True):
     """Implements openpts.device.purge.method.PurgeMethod for one kind."""
 
     kind: SanitizeKind

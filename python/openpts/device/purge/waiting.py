@@ -3,8 +3,9 @@
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Final, Protocol, TypeVar
+
+from msgspec import Struct
 
 from openpts.device.purge.method import Progress
 from openpts.errors import PurgeError
@@ -16,8 +17,7 @@ _LONGEST_LOOK_S: Final = 10.0
 _SILENT_FOR_S: Final = 900.0
 
 
-@dataclass(frozen=True, slots=True)
-class Clock:
+class Clock(Struct, frozen=True):
     """A steady count of seconds, and how to let some pass."""
 
     now_s: Callable[[], float] = time.monotonic

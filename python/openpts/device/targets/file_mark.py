@@ -9,10 +9,11 @@ import errno
 import os
 import struct
 from contextlib import suppress
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Final, Self
+
+from msgspec import Struct
 
 from openpts.device.guard.signatures import SignatureSearchError, find_signatures
 from openpts.device.kernel_calls import born_ns
@@ -32,8 +33,7 @@ _LEFT: Final = 1
 _GIVEN_AWAY: Final = 2
 
 
-@dataclass(frozen=True, slots=True)
-class FileMark:
+class FileMark(Struct, frozen=True):
     """``inode`` and ``born_ns`` are the file's own, which no copy has.
 
     ``written_ns`` is the time of its last change when the mark was made. ``is_left``: openpts has ended at

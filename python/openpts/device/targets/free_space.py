@@ -6,9 +6,10 @@ a file where overwriting takes new blocks, may run full in the middle of a test.
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.device.block_device import BlockDevice, DeviceKind
 from openpts.device.file_system import device_below, find_mount
@@ -22,8 +23,7 @@ _STAT_BLOCK_BYTES: Final = 512
 _COPY_ON_WRITE: Final = frozenset({"btrfs", "bcachefs", "zfs", "nilfs2"})
 
 
-@dataclass(frozen=True, slots=True)
-class SpaceNeed:
+class SpaceNeed(Struct, frozen=True):
     """So many bytes have to be free on the file system of an existing file or folder, for ``what``."""
 
     place: Path

@@ -1,7 +1,8 @@
 """A target that was opened, and what must hold for every one."""
 
 import os
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.kernel_calls import device_capacity_bytes, device_is_read_only, logical_sector_bytes
@@ -10,8 +11,7 @@ from openpts.ownership import RunOwner
 from openpts.vocabulary.facts import TargetFacts, TargetKind
 
 
-@dataclass(frozen=True, slots=True)
-class OpenTarget:
+class OpenTarget(Struct, frozen=True):
     """A target that is open: by the guard for direct reads and writes, ours alone while ``fd`` is open.
 
     One that was opened for reading isn't ours alone. ``device`` is the drive as sysfs shows it; None for a

@@ -8,9 +8,11 @@ before the first I/O, so that no write of a test is an allocation and the file s
 import fcntl
 import os
 import stat
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from openpts.device.file_system import check_file_system
 from openpts.device.guard.claims import NamedFile
@@ -31,8 +33,7 @@ from openpts.units import MIB
 from openpts.vocabulary.facts import TargetFacts, TargetKind
 
 
-@dataclass(frozen=True, slots=True)
-class OwnFile:
+class OwnFile(Struct, frozen=True):
     """``made_here``: it is new. ``given_away``: it held other data, which the operator gave up."""
 
     fd: int

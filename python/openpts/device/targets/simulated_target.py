@@ -6,10 +6,12 @@ preset by their dotted names may follow: ``page_mapped.mapping.physical_per_user
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from importlib.metadata import version
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from openpts.device.targets.target import CONTROL_CHARACTERS
 from openpts.errors import UsageError
@@ -40,8 +42,7 @@ class DriveState(StrEnum):
     WORN_IN = "worn-in"
 
 
-@dataclass(frozen=True, slots=True)
-class SimulatedTarget:
+class SimulatedTarget(Struct, frozen=True):
     """A simulated drive as the operator named it; None for what the preset shall decide.
 
     ``preset`` is the name of one that ships, or the path of a file. ``scale``: each simulated page stands

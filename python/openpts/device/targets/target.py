@@ -2,9 +2,10 @@
 
 import re
 import stat
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.errors import TargetError, UsageError
 from openpts.units import parse_size_bytes
@@ -17,8 +18,7 @@ _MAX_FILE_SIZE_BYTES: Final = 2**63 - 1
 _HOW_TO_NAME: Final = "name a drive such as /dev/nvme0n1 or a file as file:PATH?size=512MiB"
 
 
-@dataclass(frozen=True, slots=True)
-class FileTarget:
+class FileTarget(Struct, frozen=True):
     """A scratch file. ``size_bytes`` is None where the operator leaves an existing file as it is."""
 
     path: Path
@@ -29,8 +29,7 @@ class FileTarget:
         return f"{_FILE_PREFIX}{self.path}{size}"
 
 
-@dataclass(frozen=True, slots=True)
-class BlockTarget:
+class BlockTarget(Struct, frozen=True):
     """A whole drive, by the path as the operator wrote it."""
 
     path: Path

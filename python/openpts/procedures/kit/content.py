@@ -1,8 +1,9 @@
 """What a test adds to a report: its measures, its verdicts, its pages."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from openpts.pages.measure import Measured
 from openpts.pages.model import Section, Verdict
@@ -15,8 +16,7 @@ Sections = Callable[[Standing, str], tuple[Section, ...]]
 """Makes the sections of a report, of which the text is its date."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReportContent:
+class ReportContent(Struct, frozen=True):
     """``verdicts`` go on the cover; ``sections`` makes the pages.
 
     Each section has its own common header. ``conditions`` go on the page of the run's conditions as well:
@@ -37,8 +37,7 @@ class ReportContent:
     limits: tuple[tuple[str, LimitVerdict], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class MedianRun:
+class MedianRun(Struct, frozen=True):
     """The run that stands for a set, that with its median, under the set's name; ``place`` is the set's."""
 
     name: str

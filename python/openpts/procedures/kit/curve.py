@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.analysis.minutes import Minute
 from openpts.pages import cells, ticks
@@ -13,8 +14,7 @@ from openpts.pages.model import Axis, Cell
 _ONE_DECIMAL: Final = partial(cells.number, decimals=1)
 
 
-@dataclass(frozen=True, slots=True)
-class XAxis:
+class XAxis(Struct, frozen=True):
     """What curves run along: the axis for all x of several curves, and how many of x's units one of it has.
 
     ``decimals`` are those of a place on the axis in a table.
@@ -24,8 +24,7 @@ class XAxis:
     decimals: int
 
 
-@dataclass(frozen=True, slots=True)
-class Curve:
+class Curve(Struct, frozen=True):
     """A figure of a run along something; curves of runs with one ``key`` are drawn in one plot.
 
     ``points`` are pairs of x and value, and ``cell`` is a value in a table. ``values`` says what they are,

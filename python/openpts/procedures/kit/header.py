@@ -1,8 +1,9 @@
 """The common header of a test's pages: ten rows in four groups (PTS 5, Annex A; design: section 3)."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeVar
+
+from msgspec import Struct
 
 from openpts.fields.conditions import Conditions
 from openpts.pages.model import Header, HeaderGroup, HeaderRow, Page, Section
@@ -31,8 +32,7 @@ _KINDS: Final = {
 Rows = tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, kw_only=True)
-class TestSection:
+class TestSection(Struct, frozen=True, kw_only=True):
     """What a section of a report is made of: of a test, or of one ``cycle`` of it.
 
     ``bar`` and ``heading`` stand in its common header, with ``setup`` and ``test_rows``, ten rows each.

@@ -1,8 +1,9 @@
 """What the host took part in of a run's figures: how long it was the limit, and the ledger's entries."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.analysis.host_limits import MOST_LATE_SHARE
 from openpts.analysis.limited_seconds import HostLimit, evidence_words
@@ -16,8 +17,7 @@ from openpts.vocabulary.phase import Phase
 _NO_RESULTS: Final = frozenset({Phase.WIPC, Phase.ROUND_PREWRITE, Phase.HISTOGRAM_PREWRITE})
 
 
-@dataclass(frozen=True, slots=True)
-class LimitedTime:
+class LimitedTime(Struct, frozen=True):
     """How long a part of the host was the limit in steps, of how much that was judged.
 
     ``names`` are the sampled values that told it, ``steps`` those with more marked time than counts as an

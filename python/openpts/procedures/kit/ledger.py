@@ -3,7 +3,6 @@
 import math
 import re
 from collections.abc import Iterator, Sequence, Set
-from dataclasses import dataclass
 from typing import Any, Final
 
 from msgspec import Struct
@@ -14,8 +13,7 @@ from openpts.vocabulary.condition_text import condition_text
 from openpts.vocabulary.deviation import Deviation
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """A requirement on one field of the conditions, and what breaking it does to the results.
 
     ``field`` may lead into one of several: ``groups.1.duration_ns``. ``more_is_allowed``: only less than the

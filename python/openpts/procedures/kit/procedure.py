@@ -1,11 +1,12 @@
 """What a test is: a folder that declares it, and parts that are loaded when they are first asked for."""
 
 from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct, field
 
 from openpts.fields.conditions import Conditions
 from openpts.vocabulary.deviation import Deviation
@@ -28,8 +29,7 @@ def _module(name: str) -> Any:
     return import_module(name) if find_spec(name) else None
 
 
-@dataclass(frozen=True)
-class Procedure:
+class Procedure(Struct, frozen=True, dict=True):
     """One test, declared in the ``__init__`` of its folder ``package``, whose modules are its parts.
 
     ``script`` has the standard conditions, the script and the rules of the ledger; ``report`` what the test

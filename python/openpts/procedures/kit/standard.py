@@ -1,7 +1,8 @@
 """The conditions that the definition of a test has, for both classes of drives."""
 
-from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
+
+from msgspec import Struct
 
 from openpts.fields.conditions import Conditions
 from openpts.vocabulary.drive_class import DriveClass
@@ -10,8 +11,7 @@ from openpts.vocabulary.stimulus import ActiveRange
 C = TypeVar("C", bound=Conditions)
 
 
-@dataclass(frozen=True, slots=True)
-class ByClass:
+class ByClass(Struct, frozen=True):
     """A value that the classes have apart."""
 
     enterprise: Any

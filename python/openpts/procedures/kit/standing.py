@@ -1,12 +1,11 @@
 """How far a run may be taken as a measurement."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from openpts.record.manifest import Manifest, RunState
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(Struct, frozen=True):
     """How far a run may be taken as a measurement after PTS; ``red_line`` is empty if nothing is wrong.
 
     ``requirements`` counts how many of the requirements that bind the run are met; of a test beyond the

@@ -5,8 +5,10 @@ what was measured. Columns, cells, measures and JSON come of the same metrics.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Final, Generic, Protocol, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from openpts.analysis.latency import ios_needed
 from openpts.pages import cells, ticks
@@ -80,8 +82,7 @@ class HasResponseTimes(HasFigures, Protocol):
         """A percentile of the response time; None where there are too few I/Os to state it."""
 
 
-@dataclass(frozen=True)  # slots and Metric[M_contra](...) do not go together
-class Metric(Generic[M_contra]):
+class Metric(Struct, Generic[M_contra], frozen=True):
     """A figure: how it is found, and how tables, plots and JSON show it.
 
     ``of`` gives it in ``1 / per`` of the unit, None where it was not measured, for the reason ``absent``.
@@ -249,8 +250,7 @@ def select(
     return [(one, sample) for one, sample in applied if one is not None and where(one)]
 
 
-@dataclass(frozen=True)
-class Pivot(Generic[R, C, T]):
+class Pivot(Struct, Generic[R, C, T], frozen=True):
     """What was measured, by row and column; rows in rising order, of several in one place the last."""
 
     by_row: Mapping[R, Mapping[C, T]]

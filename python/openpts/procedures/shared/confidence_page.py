@@ -2,8 +2,9 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from openpts.analysis.latency import ios_needed
 from openpts.analysis.response_times import ResponseTimes, enough_for, nines_percentile, nines_supported
@@ -18,8 +19,7 @@ _REQUIRED_NINES: Final = 5
 _BAR_COLOR, _LEVEL_COLOR = 6, 3
 
 
-@dataclass(frozen=True, slots=True)
-class Applied:
+class Applied(Struct, frozen=True):
     """The stimulus of the response times: ``RND 4 KiB RW0``, ``TC 1 / QD 1``; ``nines`` that were requested,
     if any.
     """

@@ -1,7 +1,8 @@
 """Rounds that a script judges while they come in: the last five, whenever one has ended (PTS 2.1.24)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from openpts.analysis.steady_state import WINDOW_ROUNDS, window_ending_at
 from openpts.vocabulary.phase import Phase
@@ -9,8 +10,7 @@ from openpts.vocabulary.requests import ScriptPart, SteadyStateChecked
 from openpts.vocabulary.sample import Sample
 
 
-@dataclass(slots=True)
-class JudgedRounds:
+class JudgedRounds(Struct):
     """The figures of all rounds so far; ``names`` are those of the variables, without any it is never steady.
 
     ``before`` other rounds of the same phase lie before the first.

@@ -1,8 +1,9 @@
 """Minutes of a continuous stimulus as rows of a table (PTS 11.2 step 3.1, 13.2 step 3.2.1)."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import Final, TypeVar
+
+from msgspec.structs import replace
 
 from openpts.analysis.minutes import Minute
 from openpts.pages import cells, ticks

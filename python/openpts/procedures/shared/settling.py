@@ -6,7 +6,8 @@ done, so it is observed from outside: while blocks are moved, reads wait for it 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from openpts.analysis.settling import Look, Settling, judge, look_of
 from openpts.vocabulary.phase import Phase
@@ -17,8 +18,7 @@ from openpts.vocabulary.stop import Duration
 from openpts.vocabulary.workload import simple_workload
 
 
-@dataclass(frozen=True, slots=True)
-class SettlingCourse:
+class SettlingCourse(Struct, frozen=True):
     """How a wait went: all looks in their order, and the last judgement."""
 
     looks: tuple[Look, ...]

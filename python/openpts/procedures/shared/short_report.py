@@ -1,9 +1,9 @@
 """What tests have in the short report: figures, tables and words of the full one, no number made twice."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Final
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from openpts.pages.facts_table import items_table
@@ -25,8 +25,7 @@ _STEADY: Final = (
 )
 
 
-@dataclass(slots=True)
-class Picked:
+class Picked(Struct):
     """The pages of a section of the full report; a table that was shown is not shown again."""
 
     section: Section

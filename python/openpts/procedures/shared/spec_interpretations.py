@@ -3,12 +3,12 @@
 What bears on one test alone stands with its checks, which name all that bear on it as ``INTERPRETATIONS``.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Interpretation:
+
+class Interpretation(Struct, frozen=True):
     """What is unclear at a clause, and what openpts does."""
 
     clause: str

@@ -2,9 +2,11 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from openpts.analysis.rounds import MeasurementWindow
 from openpts.analysis.steady_state import WINDOW_ROUNDS
@@ -25,8 +27,7 @@ _SERIAL: Final = re.compile(r"^(?:SATA|SAS|SATA behind SAS), (\d+(?:\.\d+)?) Gb"
 _MOST_SERIAL_GBIT_PER_S: Final = 12
 
 
-@dataclass(frozen=True, slots=True)
-class InterfaceLimit:
+class InterfaceLimit(Struct, frozen=True):
     """``name`` of the link and what it carries at most, in MB/s of 10^6 bytes, before packet overhead."""
 
     name: str

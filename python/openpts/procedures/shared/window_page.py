@@ -1,7 +1,8 @@
 """The page of one measurement window: why it is steady or not (PTS 7.3.4, 7.3.5; design: section 4)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from openpts.pages import cells, ticks
 from openpts.pages.kit import Plot, PlotName, page, rows_table
@@ -16,8 +17,7 @@ _FIT_COLOR = 3
 _AROUND_AVERAGE = 0.25
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(Struct, frozen=True):
     """A measurement window to be shown: ``verdict`` None where it can't be judged, for ``reason``.
 
     ``values`` are those of all completed rounds, ``conditions`` the line below the determination data,

@@ -7,9 +7,10 @@ import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Final
+
+from msgspec import Struct, field
 
 from openpts.errors import RunFailedError
 from openpts.runner.stop_signals import StopSignals
@@ -24,8 +25,7 @@ _KEPT_BYTES: Final = 1 << 20
 _GRACE_S: Final = 5.0
 
 
-@dataclass(slots=True)
-class Output:
+class Output(Struct):
     """The beginning and the end of what a program writes to one of its outputs."""
 
     head: bytearray = field(default_factory=bytearray)
@@ -54,8 +54,7 @@ class Output:
         return bytes(self.head) + gap + bytes(self.tail)
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(Struct, frozen=True):
     """How a program ended; see vocabulary.command_run.CommandRun. ``ended_ns`` is on the monotonic clock."""
 
     started_ns: int

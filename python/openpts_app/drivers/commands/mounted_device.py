@@ -5,10 +5,11 @@ import re
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
+
+from msgspec import field
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.file_system import device_below
@@ -91,7 +92,6 @@ def mounted_device(text: str, consent: Consent, run_id: str) -> Iterator["Mounte
         yield device
 
 
-@dataclass(slots=True)
 class MountedDevice(PhysicalDevice):
     """``directory`` is that of the operator; of a drive or a file None, and ``prepared`` mounts it."""
 

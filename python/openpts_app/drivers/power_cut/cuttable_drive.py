@@ -4,7 +4,6 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from typing import Final
 
 from openpts.device.guard.consent import Consent
@@ -25,8 +24,7 @@ from openpts.units import NS_PER_S, format_duration
 _LOOK_S: Final = 0.05
 
 
-@dataclass(slots=True, kw_only=True)
-class CuttableDrive(PhysicalDevice):
+class CuttableDrive(PhysicalDevice, kw_only=True):
     """A drive or a file. ``held`` has it open; a drive is found again by its ``subject``."""
 
     named: Target

@@ -3,8 +3,9 @@
 import random
 import shlex
 import time
-from dataclasses import dataclass
 from typing import Final, TypeAlias
+
+from msgspec import Struct
 
 from openpts.device.nvme.power_fail_unit import power_fail_unit
 from openpts.device.targets.open_target import OpenTarget
@@ -30,8 +31,7 @@ _SIMULATED_ATOMIC_BYTES: Final = 4 * KIB
 """What a simulated drive writes as a whole or not at all when its power goes: a page of its map."""
 
 
-@dataclass(slots=True)
-class DriveCutter:
+class DriveCutter(Struct):
     """Cuts the power of a drive, or of what a file stands for, again and again."""
 
     drive: CuttableDrive
@@ -98,8 +98,7 @@ class DriveCutter:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class SimulatedCutter:
+class SimulatedCutter(Struct, frozen=True):
     """The same on contents in memory, which have the states of the simulated drive's cache."""
 
     writers: StampedWriters

@@ -1,8 +1,9 @@
 """Writers on stamped sectors, up to a power cut, and the read-back behind it; in the Rust module."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from openpts import _native
 from openpts.errors import RunFailedError, UsageError, failing_as
@@ -13,8 +14,7 @@ from openpts_app.no_steps import NoSteps
 _SOURCE: Final = "openpts._native"
 
 
-@dataclass(frozen=True, slots=True)
-class PowerRules:
+class PowerRules(Struct, frozen=True):
     """What a drive promises: see vocabulary.power_cut.Cut.
 
     ``each_sector``: of interrupted writes that are longer than the atomic unit, each sector is old or new;
@@ -28,8 +28,7 @@ class PowerRules:
     each_sector: bool
 
 
-@dataclass(frozen=True, slots=True)
-class WriterProgress:
+class WriterProgress(Struct, frozen=True):
     """``ended``: nothing that is acknowledged from now on counts. ``failure``: of an I/O before the cut."""
 
     writes: int

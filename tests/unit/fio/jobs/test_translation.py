@@ -1,8 +1,7 @@
 """Jobs as streams: what each option does to the step. Numbers are those of fio on a device of that size."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 from syrupy.assertion import SnapshotAssertion
 
 from openpts.config_files.written_file import WrittenFileError

@@ -1,13 +1,12 @@
 """Runs beside each other: who stands with whom, what differs, what is said of it."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
 import pytest
-from msgspec.structs import replace as with_changes
+from msgspec.structs import replace
 from scipy import stats
 
 from openpts.errors import UsageError
@@ -54,7 +53,7 @@ def under(run: Run, **conditions: Any) -> Run:
 def at(run: Run, share: float) -> Run:
     """The same run with its I/Os at another rate: each step takes longer or shorter."""
     steps = tuple(
-        replace(step, sample=with_changes(step.sample, elapsed_ns=round(step.sample.elapsed_ns / share)))
+        replace(step, sample=replace(step.sample, elapsed_ns=round(step.sample.elapsed_ns / share)))
         for step in run.steps
     )
     return replace(run, steps=steps)
@@ -332,7 +331,7 @@ def test_names_of_key_values_have_room_and_what_is_far_away_flattens_no_other() 
 
     def benchmarks(one: Conditions) -> Conditions:
         assert isinstance(one, BenchmarksConditions)
-        return with_changes(one, benchmarks=(BENCHMARKS["crystaldiskmark"], BENCHMARKS["solidigm-low"]))
+        return replace(one, benchmarks=(BENCHMARKS["crystaldiskmark"], BENCHMARKS["solidigm-low"]))
 
     def faster(_stimulus: Stimulus, phase: Phase, number: int) -> float:
         return 40_000 if (phase, number) == (Phase.PROFILE, 6) else 1010

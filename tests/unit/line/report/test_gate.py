@@ -6,7 +6,6 @@ import math
 import shutil
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 
@@ -14,7 +13,7 @@ import msgspec
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from msgspec.structs import replace as with_changes
+from msgspec.structs import replace
 from scipy import stats
 from syrupy.assertion import SnapshotAssertion
 
@@ -179,7 +178,7 @@ def test_an_unfinished_run_that_broke_a_condition_has_failed_it(run: Run, report
 
 def test_copies_of_a_run_are_one_run(run: Run) -> None:
     (copied,) = gated(run, 0.9)
-    copied = with_changes(copied, folder="elsewhere")
+    copied = replace(copied, folder="elsewhere")
     for runs, baseline in ((gated(run, 1.0, 1.1), [copied]), ([*gated(run, 1.0), copied], gated(run, 1.1))):
         (one,) = result_of(f"{IOPS} >= -50 %", runs, baseline).judged
         assert (one.judgement, one.reason) == (NONE, "two folders are copies of one run: leave one out")
@@ -244,7 +243,7 @@ def test_single_runs_and_overlapping_sets_ask_for_more(run: Run) -> None:
 
 def on_days(runs: list[MeasuredRun], *days: int, host: str = "a") -> list[MeasuredRun]:
     return [
-        with_changes(one, started_at=f"2026-03-{day:02}T08:00:00+00:00", host=host)
+        replace(one, started_at=f"2026-03-{day:02}T08:00:00+00:00", host=host)
         for one, day in zip(runs, days, strict=True)
     ]
 
@@ -270,7 +269,7 @@ def test_what_can_t_be_compared_has_no_verdict(run: Run) -> None:
     sides = gated(run, *SLOWER)
     assert "no baseline" in result_of(f"{IOPS} >= -3 %", sides).judged[0].reason
     other = replace(
-        run, manifest=replace(run.manifest, conditions=with_changes(run.manifest.conditions, max_rounds=9))
+        run, manifest=replace(run.manifest, conditions=replace(run.manifest.conditions, max_rounds=9))
     )
     found = result_of(f"{IOPS} >= -3 %", sides, gated(other, *BASES)).judged[0]
     assert "different conditions" in found.reason
@@ -437,7 +436,7 @@ def test_what_is_allowed_on_the_command_line_is_as_in_the_file(run: Run, tmp_pat
 
 
 def test_different_conditions_are_judged_where_they_are_allowed(run: Run) -> None:
-    changed = with_changes(run.manifest.conditions, max_rounds=9)
+    changed = replace(run.manifest.conditions, max_rounds=9)
     other = replace(run, manifest=replace(run.manifest, conditions=changed))
     sides, bases = gated(run, *SLOWER), gated(other, *BASES)
     (refused,) = result_of(f"{IOPS} >= -3 %", sides, bases).judged

@@ -2,11 +2,10 @@
 
 import ast
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace as with_changes
+from msgspec.structs import replace
 
 from openpts import report
 from openpts.fields.conditions import Conditions
@@ -118,7 +117,7 @@ def test_recovery_is_a_time() -> None:
 
 def unreachable_limit(conditions: Conditions) -> Conditions:
     assert isinstance(conditions, DemandConditions)
-    return with_changes(conditions, art_limit_ns=1)
+    return replace(conditions, art_limit_ns=1)
 
 
 @pytest.mark.parametrize("name", ["cbw", "dirth"])
@@ -183,7 +182,7 @@ def test_a_figure_is_judged_by_what_it_is(test: str, key: str, unit: str, better
 
 def relabeled(run: ComparedRun) -> ComparedRun:
     renamed = tuple(replace(one, label=f"Other words {n}") for n, one in enumerate(run.content.measures))
-    return with_changes(run, content=replace(run.content, measures=renamed))
+    return replace(run, content=replace(run.content, measures=renamed))
 
 
 def with_last_set(comparison: RunComparison, change: Callable[[ComparedRun], ComparedRun]) -> RunComparison:

@@ -1,10 +1,10 @@
 """`compare`, `gate`, `population` and a run's own limits, held against each other on the same runs."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from openpts.limits.baseline import BaselineRun, kept_baseline
 from openpts.limits.judge import judge, judge_finished

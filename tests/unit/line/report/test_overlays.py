@@ -1,10 +1,9 @@
 """Curves of several runs in one plot: drives that always do the same, so that each value is known."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
-from msgspec.structs import replace as with_changes
+from msgspec.structs import replace
 
 from openpts.fields.conditions import Conditions
 from openpts.pages.model import Figure, Report
@@ -30,7 +29,7 @@ SHORT: dict[str, dict[str, Any]] = {
 
 def changed(changes: dict[str, Any]) -> Adjust:
     def adjust(conditions: Conditions) -> Conditions:
-        return with_changes(conditions, **changes)
+        return replace(conditions, **changes)
 
     return adjust
 
@@ -117,8 +116,8 @@ def test_a_run_without_the_curve_is_not_in_the_plot() -> None:
 
 def test_other_workloads_are_other_curves() -> None:
     one = run_of("wsat", "one")
-    workload = with_changes(one.manifest.conditions.workloads[0], title="RND 8 KiB RW0")
-    other = with_changes(one.manifest.conditions, workloads=(workload,))
+    workload = replace(one.manifest.conditions.workloads[0], title="RND 8 KiB RW0")
+    other = replace(one.manifest.conditions, workloads=(workload,))
     assert courses(compared(one, replace(one, manifest=replace(one.manifest, conditions=other)))) == []
 
 

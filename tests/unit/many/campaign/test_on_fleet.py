@@ -3,13 +3,13 @@
 import random
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
 import pytest
 from click.testing import CliRunner
-from msgspec.structs import replace as replaced
+from msgspec.structs import replace
 
 from openpts.cli.main import cli
 from openpts.errors import FleetError, RecordError, RefusedError
@@ -249,7 +249,7 @@ def test_a_campaign_of_an_earlier_version_goes_on(tmp_path: Path) -> None:
     """As it wrote campaign.jsonl: a plan, a run that gave way to another, runs seen, a line cut off."""
     hosts, campaign = Hosts(), planned()
     first, second, *others = requests_of(campaign)
-    again = replaced(first, run_id="019aa0c1-7d52-7c43-9d1e-0e5c8b3f2a10")
+    again = replace(first, run_id="019aa0c1-7d52-7c43-9d1e-0e5c8b3f2a10")
     seen = [
         Observation(first.run_id, RunState.INTERRUPTED, "h0", "was cut off", folder="/runs"),
         Observation(again.run_id, RunState.COMPLETE, "h0", folder="/runs"),

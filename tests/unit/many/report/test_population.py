@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 from docs.schema_files import OUTPUTS
 from jsonschema import validate
-from msgspec.structs import replace as with_changes
+from msgspec.structs import replace
 from syrupy.assertion import SnapshotAssertion
 
 from openpts.cli.main import cli
@@ -165,7 +164,7 @@ def test_a_difference_that_is_of_no_interest_names_no_drive(
         replace(
             drive,
             runs=(
-                with_changes(
+                replace(
                     drive.first,
                     values=tuple(
                         of_drive(name, 100_000.0 * (0.9992 if place in {3, 7} else 1 + place * 1e-6))
@@ -212,7 +211,7 @@ def test_of_three_drives_in_a_host_the_middle_one_makes_the_others_no_outliers(m
     for seed in range(6):
         (found,) = lot(manifest, factor=lambda place: 1 + 0.05 * (place // 3), seed=seed).populations
         drives = tuple(
-            replace(one, runs=(with_changes(one.first, groups={"host": f"h{place // 3}"}),))
+            replace(one, runs=(replace(one.first, groups={"host": f"h{place // 3}"}),))
             for place, one in enumerate(found.drives)
         )
         value = of(only(Populations((replace(found, drives=drives),), ())), IOPS)

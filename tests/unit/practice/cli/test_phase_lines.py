@@ -1,11 +1,10 @@
 """What the log says at the end of each phase of each test: the figures of that phase and no others."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 import pytest
-from msgspec.structs import replace as with_changes
+from msgspec.structs import replace
 from syrupy.assertion import SnapshotAssertion
 
 from openpts.analysis.steady_state import judge
@@ -48,12 +47,12 @@ def measured(of: Step, ios: int, mean_ms: float, max_ms: float, elapsed_s: float
     size_bytes = of.stimulus.block_size_bytes
     slowest_ns, sum_ns = round(max_ms * NS_PER_MS), round(mean_ms * NS_PER_MS * ios)
     writes = OperationSample(ios, ios * size_bytes, sum_ns, 1, slowest_ns, b"")
-    return with_changes(complete(of), write=writes, elapsed_ns=round(elapsed_s * NS_PER_S))
+    return replace(complete(of), write=writes, elapsed_ns=round(elapsed_s * NS_PER_S))
 
 
 def idle(seconds: float) -> Sample:
     gap = Step.of(None, Duration.seconds(seconds))
-    return with_changes(complete(step()), step=gap, write=NOTHING, elapsed_ns=round(seconds * NS_PER_S))
+    return replace(complete(step()), step=gap, write=NOTHING, elapsed_ns=round(seconds * NS_PER_S))
 
 
 def lines_of(conditions: Conditions, *events: Event) -> list[str]:
@@ -70,7 +69,7 @@ def phase(name: Phase, number: int, *samples: Sample, most: int | None = None) -
 
 
 def standard(test: str, **changes: object) -> Conditions:
-    return with_changes(PTS[test].standard_conditions(DriveClass.ENTERPRISE, 1), **changes)
+    return replace(PTS[test].standard_conditions(DriveClass.ENTERPRISE, 1), **changes)
 
 
 def tracked(figure: SteadyFigure) -> TrackingVariable:
@@ -91,10 +90,10 @@ BETWEEN = measured(step(), 100_000, 1, 9, 1740)
 LONG = Step.of(step().stimulus, Duration.seconds(1740))
 JUDGED = (judge(range(1, 6), [1.0, 1, 1, 1, 1]),)
 TWO_STEPS = (measured(step(), 1000, 1, 5, 1), measured(step(), 3000, 2, 4, 3))
-NO_IO = with_changes(complete(step()), write=NOTHING, elapsed_ns=60 * NS_PER_S)
+NO_IO = replace(complete(step()), write=NOTHING, elapsed_ns=60 * NS_PER_S)
 BUSY = measured(step(SEQUENTIAL, 128 * KIB, 0, 1, 32), 60_000, 2, 10, 60)
 WRITTEN = measured(step(SEQUENTIAL, 128 * KIB), 7630, 1, 1, 10)
-READ = with_changes(WRITTEN, write=NOTHING, read=WRITTEN.write, elapsed_ns=5 * NS_PER_S)
+READ = replace(WRITTEN, write=NOTHING, read=WRITTEN.write, elapsed_ns=5 * NS_PER_S)
 IN_A_STATE = step(RANDOM, 4 * KIB, 0, 1, 32)
 SUSTAINED = sustained.standard_conditions(DriveClass.ENTERPRISE, 1)
 PRECON = precon.standard_conditions(DriveClass.ENTERPRISE, 1)

@@ -4,10 +4,9 @@ A file for each case, to be read. After a change that is meant: ``--snapshot-upd
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
-from msgspec.structs import replace as with_changes
+from msgspec.structs import replace
 from syrupy.assertion import SnapshotAssertion
 
 from openpts.fields.conditions import Conditions
@@ -82,15 +81,15 @@ def cut(run: Run, keep: Callable[[StepRecord], bool] | int) -> Run:
 def without_io(run: Run) -> Run:
     steps = []
     for step in run.steps:
-        nothing = with_changes(step.sample.write, ios=0, bytes=0, latency_sum_ns=0)
-        steps.append(replace(step, sample=with_changes(step.sample, write=nothing)))
+        nothing = replace(step.sample.write, ios=0, bytes=0, latency_sum_ns=0)
+        steps.append(replace(step, sample=replace(step.sample, write=nothing)))
     return replace(run, steps=tuple(steps))
 
 
 def precon(rate: Rate | None = None, **conditions: object) -> Run:
     def adjust(of: Conditions) -> Conditions:
         assert isinstance(of, PreconConditions)
-        return with_changes(of, **{"steady_after_drive_fills": 1} | conditions)
+        return replace(of, **{"steady_after_drive_fills": 1} | conditions)
 
     return made_up_run("precon", rate=rate or ByState(), adjust=adjust)
 
@@ -101,7 +100,7 @@ def precon_cut(elapsed_s: float | None) -> Run:
     first = next(at for at, step in enumerate(whole.steps) if step.place.phase is Phase.LOAD)
     last = whole.steps[first]
     if elapsed_s is not None:
-        part = with_changes(last.sample, state=StepState.INTERRUPTED, elapsed_ns=round(elapsed_s * 1e9))
+        part = replace(last.sample, state=StepState.INTERRUPTED, elapsed_ns=round(elapsed_s * 1e9))
         last = replace(last, sample=part)
     return replace(whole, steps=(*whole.steps[:first], last))
 
@@ -125,7 +124,7 @@ def profiles(*names: str, passes: float = 0, free: FreeSpace | None = None) -> R
     def chosen(conditions: Conditions) -> Conditions:
         assert isinstance(conditions, BenchmarksConditions)
         wanted = tuple(BENCHMARKS[name] for name in names)
-        return with_changes(conditions, benchmarks=wanted, precondition_passes=passes, leave_free=free)
+        return replace(conditions, benchmarks=wanted, precondition_passes=passes, leave_free=free)
 
     return made_up_run("benchmarks", rate=Rates(), adjust=chosen)
 
@@ -140,7 +139,7 @@ def spread_rows() -> Run:
     def chosen(conditions: Conditions) -> Conditions:
         assert isinstance(conditions, BenchmarksConditions)
         wanted = (BENCHMARKS["solidigm-low"],)
-        return with_changes(conditions, benchmarks=wanted, until_rse_pct=5.0)
+        return replace(conditions, benchmarks=wanted, until_rse_pct=5.0)
 
     return made_up_run("benchmarks", rate=uneven, adjust=chosen)
 
@@ -149,8 +148,8 @@ def lonely_rows() -> Run:
     def chosen(conditions: Conditions) -> Conditions:
         assert isinstance(conditions, BenchmarksConditions)
         mixed = BENCHMARKS["solidigm-mixed"]
-        rows = tuple(with_changes(row, name=f"row {n}") for n, row in enumerate(mixed.rows))
-        return with_changes(conditions, benchmarks=(with_changes(mixed, rows=rows),))
+        rows = tuple(replace(row, name=f"row {n}") for n, row in enumerate(mixed.rows))
+        return replace(conditions, benchmarks=(replace(mixed, rows=rows),))
 
     return made_up_run("benchmarks", adjust=chosen)
 
@@ -160,7 +159,7 @@ def unmeasured_row() -> Run:
     steps = []
     for step in run.steps:
         of_row = (step.place.phase, step.place.number) == (Phase.PROFILE, 2)
-        sample = with_changes(step.sample, state=StepState.INTERRUPTED) if of_row else step.sample
+        sample = replace(step.sample, state=StepState.INTERRUPTED) if of_row else step.sample
         steps.append(replace(step, sample=sample))
     return replace(run, steps=tuple(steps))
 
@@ -182,7 +181,7 @@ def tired(stimulus: Stimulus, phase: Phase, number: int) -> float:
 def sustained(*claims: Claim, **rated: str) -> Run:
     def adjust(conditions: Conditions) -> Conditions:
         assert isinstance(conditions, SustainedConditions)
-        return with_changes(conditions, claims=claims, drive_fills=0.5)
+        return replace(conditions, claims=claims, drive_fills=0.5)
 
     run = made_up_run("sustained", rate=tired, adjust=adjust)
     facts = {f"rated_{name}": Fact(value, "made up") for name, value in rated.items()}
@@ -192,7 +191,7 @@ def sustained(*claims: Claim, **rated: str) -> Run:
 def by_popular_benchmarks(conditions: Conditions) -> Conditions:
     """Rows of one with response times and of one with more rows than a plot has room for; no amount."""
     wanted = tuple(BENCHMARKS[name] for name in ("kdiskmark-real-world", "atto"))
-    return with_changes(conditions, benchmarks=wanted, drive_fills=None, longest_ns=3600 * 10**9)
+    return replace(conditions, benchmarks=wanted, drive_fills=None, longest_ns=3600 * 10**9)
 
 
 def qos(*limits: Limit) -> Run:
@@ -200,7 +199,7 @@ def qos(*limits: Limit) -> Run:
 
     def adjust(of: Conditions) -> Conditions:
         assert isinstance(of, QosConditions)
-        return with_changes(of, limits=limits) if limits else of
+        return replace(of, limits=limits) if limits else of
 
     def rate(stimulus: Stimulus, _phase: Phase, _number: int) -> float:
         return 1e5 / (4 - 3 * stimulus.read_pct / 100)
@@ -237,7 +236,7 @@ def unkept() -> Run:
 
 def small_trims() -> Run:
     """A simulated drive, whose data are nowhere, and no room for trims of more than 1 MiB."""
-    run = made_up_run("trim", adjust=lambda conditions: with_changes(conditions, range_bytes=2**20))
+    run = made_up_run("trim", adjust=lambda conditions: replace(conditions, range_bytes=2**20))
     reason = "a simulated drive keeps no data"
     found = TrimmedReads(Promise.UNKNOWN, reason, reason=reason)
     return replace(run, manifest=replace(run.manifest, trimmed=found))
@@ -265,7 +264,7 @@ def apart() -> Run:
             )
         return replace(run, elapsed_ns=run.number * 10**9, disk=DeviceCounts(), left_out_bytes=1000)
 
-    run = made_up_run("app", adjust=lambda conditions: with_changes(conditions, warm_runs=7))
+    run = made_up_run("app", adjust=lambda conditions: replace(conditions, warm_runs=7))
     raw = FileSystemReport("/dev/nvme9n1", "", "none", "", trim="not applicable")
     run = replace(run, manifest=replace(run.manifest, file_systems=(raw, raw)))
     found = with_runs(run, changed)
@@ -316,7 +315,7 @@ CASES: dict[str, Callable[[], Run]] = {
     "precon, seven seconds": lambda: precon_cut(7),
     "precon, rows of both directions": lambda: precon(flat_rate, benchmarks=(BENCHMARKS["crystaldiskmark"],)),
     "precon, benchmarks and entropies": several_benchmarks,
-    "precon, two rows": lambda: precon(benchmarks=(with_changes(SHORT, rows=SHORT.rows[:2]),)),
+    "precon, two rows": lambda: precon(benchmarks=(replace(SHORT, rows=SHORT.rows[:2]),)),
     "profiles, best of three": lambda: profiles("crystaldiskmark"),
     "profiles, mean of five": lambda: profiles("kdiskmark"),
     "profiles, several units": lambda: profiles("crystaldiskmark-peak"),

@@ -1,8 +1,7 @@
 """What every report beyond the specification has to say, and what none of them may."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from openpts.pages.model import Page, Report, Verdict
 from openpts.procedures.registry import PROCEDURES, PTS

@@ -1,9 +1,7 @@
 """How long histograms get, and what happens where the I/Os don't suffice all the same."""
 
-from dataclasses import replace
-
 import pytest
-from msgspec.structs import replace as with_changes
+from msgspec.structs import replace
 
 from openpts.fields.conditions import Conditions
 from openpts.procedures.pts.lat import LatencyConditions
@@ -34,7 +32,7 @@ def test_the_length_is_that_of_one_and_a_half_times_the_ios_needed(
 def test_only_recorded_ios_count_towards_nines() -> None:
     """A simulated drive at scale 1:50 tells 50 I/Os for each that has a response time."""
     sample = step_of([[5] * 20] * 3)
-    scaled = with_changes(sample, write=with_changes(sample.write, ios=50 * sample.write.ios))
+    scaled = replace(sample, write=replace(sample.write, ios=50 * sample.write.ios))
     assert scaled.iops == 1000
     assert histogram_ns(SHORTEST_NS, 6, [scaled]) == 75_000 * NS_PER_S
 
@@ -47,7 +45,7 @@ def test_without_an_io_there_is_no_rate() -> None:
 def with_nines(nines: int) -> Run:
     def adjust(conditions: Conditions) -> Conditions:
         assert isinstance(conditions, LatencyConditions)
-        return with_changes(conditions, nines=nines)
+        return replace(conditions, nines=nines)
 
     return made_up_run("lat", adjust=adjust)
 
@@ -74,7 +72,7 @@ def test_nines_that_the_ios_do_not_carry_are_in_the_ledger() -> None:
 def test_each_workload_of_write_saturation_needs_its_ios() -> None:
     def adjust(conditions: Conditions) -> Conditions:
         assert isinstance(conditions, WriteSaturationConditions)
-        return with_changes(conditions, histogram_ns=NS_PER_S, workloads=conditions.workloads * 2)
+        return replace(conditions, histogram_ns=NS_PER_S, workloads=conditions.workloads * 2)
 
     entries = findings(made_up_run("wsat", adjust=adjust))
     assert [entry.rule_id for entry in entries] == ["PTS-WSAT-22"] * 2

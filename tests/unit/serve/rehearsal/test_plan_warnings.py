@@ -1,10 +1,9 @@
 """What is said about a plan after its rehearsal: each concern at its edge."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace as with_conditions
+from msgspec.structs import replace
 
 from openpts.fields.conditions import Conditions
 from openpts.procedures.pts.xsr import CrossStimulusConditions
@@ -117,7 +116,7 @@ def test_a_cache_that_preconditioning_does_not_fill_is_told(run: Run) -> None:
 
 def test_an_active_range_that_fits_into_the_cache_is_told(run: Run) -> None:
     for end_pct, told in ((12.0, True), (12.5, False)):
-        conditions = with_conditions(run.manifest.conditions, active_range=ActiveRange(0, end_pct))
+        conditions = replace(run.manifest.conditions, active_range=ActiveRange(0, end_pct))
         narrow = replace(run, manifest=replace(run.manifest, conditions=conditions))
         found = concern("active range", subject("client-qlc"), narrow)
         assert (found is not None) == told

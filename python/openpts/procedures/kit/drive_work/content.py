@@ -1,8 +1,7 @@
 """Adds to what a test reports what its drive drew, wrote and did on its own, alike for all tests."""
 
-from dataclasses import replace
-
 from msgspec import structs
+from msgspec.structs import replace
 
 from openpts.pages.model import Page, Section
 from openpts.procedures.kit.content import ReportContent

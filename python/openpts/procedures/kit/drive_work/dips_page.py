@@ -1,9 +1,10 @@
 """Dips of throughput, each with what the record knows of that moment."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.analysis.dips import SHARE, WINDOW, Dip, dips_of
 from openpts.analysis.energy import counter_change
@@ -31,8 +32,7 @@ _COULD_BE: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Point:
+class _Point(Struct, frozen=True):
     """An interval of a load; ``begin_ns`` is on the engine's clock."""
 
     begin_ns: int
@@ -44,8 +44,7 @@ class _Point:
         return self.begin_ns + self.interval.elapsed_ns
 
 
-@dataclass(frozen=True, slots=True)
-class LoadDip:
+class LoadDip(Struct, frozen=True):
     """A dip of a load, and what the record knows of it."""
 
     load: tuple[_Point, ...]

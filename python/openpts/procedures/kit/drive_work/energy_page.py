@@ -1,8 +1,10 @@
 """Energy of each part of a run: the measures, and the page with their table."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.pages import cells
 from openpts.pages.kit import Col, table
@@ -17,8 +19,7 @@ _ABSENT: Final = "too few samples"
 NO_METER: Final = "nothing metered the drive: see --power-command"
 
 
-@dataclass(frozen=True, slots=True)
-class _Figure:
+class _Figure(Struct, frozen=True):
     """A figure of a part: a measure, and a column."""
 
     key: str

@@ -1,8 +1,10 @@
 """What a drive wrote to its media, for the host and on its own: the measures, and the page of both."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.pages import cells
 from openpts.pages.kit import Col, table
@@ -13,8 +15,7 @@ from openpts.units import GB, MB, NS_PER_S
 from openpts.vocabulary.better import Better
 
 
-@dataclass(frozen=True, slots=True)
-class MediaWrites:
+class MediaWrites(Struct, frozen=True):
     """Stretches of the same kind together, such as all rests of a length.
 
     ``logged`` is the drive's own account of all of them in one, where it has one: its log of the run.

@@ -2,10 +2,11 @@
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.analysis.energy import CounterMeter, Drawn, Meter, WattMeter, counter_change
 from openpts.analysis.health_change import fine_change
@@ -42,8 +43,7 @@ def _phase_name(place: StepPlace) -> str:
     return words.upper() if place.phase in {Phase.WIPC, Phase.WDPC} else capitalised(words)
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Struct, frozen=True):
     """Steps one after the other, and what was written in them: to the media, and by the host.
 
     Where the drive counts what the host wrote, that also has I/Os that count in no step.
@@ -74,8 +74,7 @@ class Span:
         return bool(self.idle_ns) and not self.is_load
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(Struct, frozen=True, dict=True):
     """All steps of a part with one stimulus: what they did, and the energy that it took."""
 
     name: str
@@ -147,8 +146,7 @@ class Part:
         return self.joules * GB / moved_bytes if self.joules is not None and moved_bytes else None
 
 
-@dataclass(frozen=True)
-class DriveWork:
+class DriveWork(Struct, frozen=True, dict=True):
     """A run as its drive worked in it."""
 
     run: Run

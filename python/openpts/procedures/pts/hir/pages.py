@@ -1,9 +1,10 @@
 """Pages of the wait states of HIR: over time, one by one, beside the baseline (PTS 11.3.2)."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from operator import itemgetter
 from typing import Final
+
+from msgspec.structs import replace
 
 from openpts.pages import cells, ticks
 from openpts.pages.kit import Col, Plot, PlotName, Required, page

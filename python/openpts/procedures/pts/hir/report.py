@@ -1,9 +1,9 @@
 """The report of the host idle recovery test: its header fields, its pages, its order (PTS 11.3)."""
 
-from dataclasses import replace
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from openpts.analysis.comparison import gain_pct
 from openpts.pages import cells, ticks

@@ -4,10 +4,10 @@ IOPS of an access count its active time only: IOPS times ART is then the demand 
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean, quantiles
 
+from msgspec import Struct
 from msgspec.structs import asdict
 
 from openpts.analysis.comparison import gain_pct
@@ -20,8 +20,7 @@ from openpts.vocabulary.stop import Duration
 SamplesOf = Callable[[Phase, int], Sequence[Sample]]
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(Struct, frozen=True):
     """One access A or C, logged at its end; times in ns from the start of the first step given.
 
     ``on_excess_ns``: how much longer than planned it took to the drive's last answer. ``off_error_ns``: how
@@ -136,8 +135,7 @@ def late_edges(samples: Sequence[Sample], planned_ns: int, limit_ns: int, scale:
     return late_ends + sum(error is not None and abs(error) > limit_ns for error in pauses)
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(Struct, frozen=True):
     """A wait state with its return to baseline; times in ns from the first access of the first one.
 
     Either is empty, and its summary None, as far as it was not reached.
@@ -163,8 +161,7 @@ class Baseline(SegmentSummary, frozen=True, kw_only=True):
         return self.average_iops
 
 
-@dataclass(frozen=True, slots=True)
-class IdleRecoveryResults:
+class IdleRecoveryResults(Struct, frozen=True):
     """The baseline, None without steady state, and the wait states that were begun."""
 
     baseline: Baseline | None

@@ -1,6 +1,6 @@
 """What the figures of a latency test show to deviate: too few I/Os, too large an own share (PTS 2.1.11)."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from openpts.procedures.shared.nines_findings import nines_findings
 from openpts.procedures.shared.rounds.conditions import RoundConditions
@@ -13,8 +13,7 @@ from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.verdict import RoundPoint
 
 
-@dataclass(frozen=True, slots=True)
-class EngineOverhead:
+class EngineOverhead(Struct, frozen=True):
     """What ``own_ns`` is of the averages over the window; ``shares_pct`` by test point, the largest first."""
 
     own_ns: float

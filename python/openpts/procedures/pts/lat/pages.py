@@ -1,9 +1,10 @@
 """Pages of the latency test beside those that all tests of rounds have (PTS 9.3.6)."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.analysis.latency import ios_needed
 from openpts.analysis.response_times import ResponseTimes, nines_percentile, nines_supported, response_times
@@ -48,8 +49,7 @@ _BELOW_ONE_NINE: Final = (10.0, 50.0)
 _COLORS: Final = (3, 4, 2, 1)
 
 
-@dataclass(frozen=True, slots=True)
-class _Curve:
+class _Curve(Struct, frozen=True):
     """A line of the plot; ``words`` is a sentence on the I/Os behind it."""
 
     label: str
@@ -61,8 +61,7 @@ class _Curve:
         return self.times.recorded_ios >= SURE_COUNT_FACTOR * ios_needed(level_pct)
 
 
-@dataclass(frozen=True, slots=True)
-class _Column:
+class _Column(Struct, frozen=True):
     """A column of the table, which is a line of the plot."""
 
     label: str

@@ -1,10 +1,10 @@
 """The pages of one block size of the throughput test (PTS 8.3.1 to 8.3.7)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import fmean
 from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.analysis.minutes import pieces_of
@@ -29,8 +29,7 @@ from openpts.vocabulary.stop import SteadyFigure
 from openpts.vocabulary.verdict import RoundPoint, TrackingVariable
 
 
-@dataclass(frozen=True, slots=True)
-class PositionBin:
+class PositionBin(Struct, frozen=True):
     """A stretch of the range, in per cent of it: mean rate, and that of its slowest and fastest interval."""
 
     start_pct: float
@@ -89,8 +88,7 @@ _MOST_BINS: Final = 100
 _MEAN_COLOR, _SPREAD_COLOR = 2, 6
 
 
-@dataclass(frozen=True, slots=True)
-class Cycle:
+class Cycle(Struct, frozen=True):
     """One block size, measured in the cycle of that number, if that was begun."""
 
     number: int

@@ -1,8 +1,10 @@
 """Pages of write saturation over time, total GB written and drive fills (PTS 10.3.3)."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from openpts.analysis.latency import ios_needed
 from openpts.analysis.minutes import TAIL_PERCENTILE, Minute
@@ -38,8 +40,7 @@ _SPREAD: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Trajectory:
+class Trajectory(Struct, frozen=True):
     """One workload's stimulus to be plotted: ``prefix`` of page ids, capacity in bytes, ``ended_by``."""
 
     prefix: str
@@ -49,8 +50,7 @@ class Trajectory:
     ended_by: str
 
 
-@dataclass(frozen=True, slots=True)
-class XAxis:
+class XAxis(Struct, frozen=True):
     """What minutes are plotted over: the axis, and the place of a minute's end on it."""
 
     key: str

@@ -16,10 +16,10 @@ Reported
 """
 
 import math
-from dataclasses import dataclass
 from itertools import count
 from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.analysis.saturation import is_whole_minute
@@ -141,8 +141,7 @@ def workload_stimulus(conditions: WriteSaturationConditions, workload: Workload)
     )
 
 
-@dataclass(slots=True)
-class _Saturation:
+class _Saturation(Struct):
     """The stimulus of one workload, cut into tracking rounds, and what is left until its end.
 
     ``left_bytes`` and ``steady_after_bytes`` count reads as well; None and 0 where nothing is written, since

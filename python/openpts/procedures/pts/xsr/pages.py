@@ -1,9 +1,11 @@
 """Pages of XSR: throughput and response times over time, both transitions, table of groups (PTS 12.3.2)."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from openpts.analysis.minutes import Minute, pieces_between
 from openpts.pages import cells, ticks
@@ -139,8 +141,7 @@ REQUIRED: Final = (_WHOLE, *_TRANSITIONS, _TIMES)
 _Placed = tuple[int, Cell, bool]  # when, throughput, whether it is a minute's
 
 
-@dataclass(frozen=True, slots=True)
-class _Quantity:
+class _Quantity(Struct, frozen=True):
     """One of the three courses over time: which column of the values, on what axis."""
 
     id: str

@@ -1,9 +1,8 @@
 """The report of the cross stimulus recovery test: its header fields, its pages, its order (PTS 12.3)."""
 
-from dataclasses import replace
 from typing import Any, Final
 
-from msgspec.structs import replace as with_changes
+from msgspec.structs import replace
 
 from openpts.pages.measure import Measure, Measured, Subject
 from openpts.pages.model import Cell, Page, Verdict
@@ -145,7 +144,7 @@ def _subject(name: str = "", key: str = "") -> Subject:
 
 def _average_cell(group: GroupSummary, conditions: CrossStimulusConditions) -> Cell:
     note = "" if _is_whole(group, conditions) else f"cut short: {format_duration(group.duration_ns)}"
-    return with_changes(THROUGHPUT.cell(group), note=note)
+    return replace(THROUGHPUT.cell(group), note=note)
 
 
 def _setup_rows(run: Run) -> Rows:

@@ -6,10 +6,11 @@ first group's level, which a second lab can repeat.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from operator import itemgetter
 from statistics import median
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.analysis.minutes import Minute, minutes_of, sum_parts, whole_minutes
 from openpts.procedures.kit.steps import THROUGHPUT, HasFigures, Metric
@@ -43,8 +44,7 @@ class GroupSummary(Measured, frozen=True, kw_only=True):
         return max(found, key=itemgetter(0))[1] if found else None
 
 
-@dataclass(frozen=True, slots=True)
-class Recovery:
+class Recovery(Struct, frozen=True):
     """The first minute of group 3 that reached a bandwidth; ``after_ns`` from the end of group 2 to its end.
 
     None where no minute did.
@@ -55,8 +55,7 @@ class Recovery:
     after_ns: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class MedianPeak:
+class MedianPeak(Struct, frozen=True):
     """The highest median of five consecutive minutes of group 3: a peak that one minute of noise can't make.
 
     ``after_ns`` is from the end of group 2 to the end of the fifth minute.
@@ -66,8 +65,7 @@ class MedianPeak:
     after_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class CrossStimulusResults:
+class CrossStimulusResults(Struct, frozen=True):
     """``peak_recovery_ns`` is the specification's recovery time: to the end of group 3's best minute."""
 
     groups: tuple[GroupSummary, ...]

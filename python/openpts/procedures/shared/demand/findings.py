@@ -3,7 +3,8 @@ point below 5 ms, shares that are off, lost I/Os.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from openpts.analysis.distribution import LIMIT_STANDARD_ERRORS, has_shares, period_shares
 from openpts.analysis.steady_state import WINDOW_ROUNDS
@@ -17,16 +18,14 @@ from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import StepState
 
 
-@dataclass(frozen=True, slots=True)
-class Requirement:
+class Requirement(Struct, frozen=True):
     """A requirement and its clause."""
 
     rule_id: str
     clause: str
 
 
-@dataclass(frozen=True, slots=True)
-class Requirements:
+class Requirements(Struct, frozen=True):
     """The requirement that each finding deviates from, by its number in a test."""
 
     preconditioning: Requirement

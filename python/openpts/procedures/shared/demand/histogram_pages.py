@@ -4,9 +4,9 @@ PTS Table 13-3 and Plot 14-1 (9 to 14).
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.analysis.minutes import minutes_of
@@ -27,8 +27,7 @@ _VALUE_COLOR: Final = 2
 _OUTLIER_FACTOR: Final = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Histogram:
+class Histogram(Struct, frozen=True):
     """One of the histograms: ``number`` in the record, the numbers of its two plots, its name."""
 
     number: int

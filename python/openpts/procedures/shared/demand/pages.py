@@ -4,10 +4,11 @@ PTS Table 13-3 and Plot 14-1 (6 to 8, 15).
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import partial
 from statistics import fmean
 from typing import Final
+
+from msgspec.structs import replace
 
 from openpts.pages import cells, ticks
 from openpts.pages.kit import (

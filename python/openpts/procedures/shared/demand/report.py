@@ -1,11 +1,11 @@
 """The reports of CBW and DIRTH: header fields, pages, order (PTS 13.3, 14.3)."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from openpts.analysis.distribution import period_shares
 from openpts.analysis.response_times import response_times

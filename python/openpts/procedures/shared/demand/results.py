@@ -1,10 +1,11 @@
 """A test of varied demand, CBW or DIRTH, from its samples: rounds, window, operating points (PTS 13.2)."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from statistics import fmean
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from openpts.analysis.rounds import MeasurementWindow, RoundsMean, consecutive_rounds, measurement_window
 from openpts.analysis.steady_state import disturbed_rounds, judge
@@ -30,15 +31,13 @@ class OperatingPoint(NamedTuple):
         return f"TC {self.tc} / QD {self.qd}"
 
 
-@dataclass(frozen=True, eq=False)
-class PointResults(RoundsMean):
+class PointResults(RoundsMean, frozen=True, eq=False):
     """An operating point over the rounds of the window."""
 
     point: OperatingPoint
 
 
-@dataclass(frozen=True, slots=True)
-class ChosenPoints:
+class ChosenPoints(Struct, frozen=True):
     """The points at which response times are measured, and how they were found.
 
     ``below_art_limit`` is False where no point's average response time is below the limit: ``maximum`` is
@@ -128,8 +127,7 @@ def _distance(target_iops: float, measured: PointResults) -> tuple[float, int, i
     return abs(measured.iops - target_iops), measured.point.toio, -measured.point.tc
 
 
-@dataclass(frozen=True, slots=True)
-class ToioResults:
+class ToioResults(Struct, frozen=True):
     """All operating points of one total outstanding I/O."""
 
     toio: int
@@ -146,8 +144,7 @@ class ToioResults:
         return fmean(point.bandwidth_bytes_per_s for point in self.points)
 
 
-@dataclass(frozen=True, slots=True)
-class DemandResults:
+class DemandResults(Struct, frozen=True):
     """The results of the rounds. ``rounds`` are complete ones, ``points`` the operating points in their
     order, ``tracked`` the one on which steady state is judged. ``verdict`` is None with fewer than five
     rounds, ``chosen`` without any.

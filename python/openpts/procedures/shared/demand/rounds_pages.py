@@ -4,10 +4,10 @@ PTS Table 13-3 and Plot 14-1 (3 to 5).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.analysis.minutes import Minute, minutes_of
@@ -33,8 +33,7 @@ from openpts.vocabulary.sample import StepState
 _COLORS: Final = 8
 
 
-@dataclass(frozen=True, slots=True)
-class _Prewrite:
+class _Prewrite(Struct, frozen=True):
     """The pre-write of one round, placed behind those before it; times in ns."""
 
     step: StepRecord

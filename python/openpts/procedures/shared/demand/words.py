@@ -1,7 +1,8 @@
 """Titles of the pages of CBW and DIRTH, and the run as both reports use it (PTS Table 13-3)."""
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from openpts.pages.kit import PlotName, Required
 from openpts.pages.model import Verdict
@@ -16,8 +17,7 @@ from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.workload import Workload
 
 
-@dataclass(frozen=True, slots=True)
-class Names:
+class Names(Struct, frozen=True):
     """A test's words: ``titles`` are those of plots 1 to 15, whose numbers begin behind ``plots_before``.
 
     ``over_rounds``: preconditioning is plotted over its tracking rounds, not over time.
@@ -63,8 +63,7 @@ VARIATION: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class DemandRun:
+class DemandRun(Struct, frozen=True):
     """A run of CBW or DIRTH with the results of its samples."""
 
     run: Run

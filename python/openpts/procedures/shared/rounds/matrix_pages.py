@@ -1,9 +1,11 @@
 """Pages of a results matrix: block size by R/W mix as table, heat map, 2D plot and 3D columns (PTS 7.3.6)."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from openpts.analysis.latency import ios_needed
 from openpts.analysis.rounds import test_point
@@ -23,8 +25,7 @@ from openpts.vocabulary.verdict import RoundPoint
 ToCell = Callable[[MatrixCell], Cell]
 
 
-@dataclass(frozen=True, slots=True)
-class Matrix:
+class Matrix(Struct, frozen=True):
     """What a matrix shows: all rows and columns that the specification lists, measured or not.
 
     ``head_line`` repeats the conditions above the secondary tables (Plot 7-5).

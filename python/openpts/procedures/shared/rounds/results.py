@@ -1,11 +1,11 @@
 """A test that runs rounds of test points, analyzed as a whole: from samples to verdicts and cells."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean
 from typing import Any, Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.analysis.latency import LatencyDistribution, ios_needed
@@ -31,8 +31,7 @@ from openpts.vocabulary.verdict import RoundPoint, SteadyStateReport
 TAIL_PERCENTILE: Final = 99.999
 
 
-@dataclass(frozen=True, slots=True)
-class Tail:
+class Tail(Struct, frozen=True):
     """The 99.999 % response time of a cell (PTS 7.3.6.4; reading AMB-16 of openpts).
 
     ``mean_of_rounds_ns`` is the mean of the rounds' percentiles, None unless every round has the
@@ -47,7 +46,7 @@ class Tail:
     merged_ios: int
 
 
-class MatrixCell(RoundsMean):
+class MatrixCell(RoundsMean, frozen=True, dict=True):
     """A test point over the window, as the results matrix has it."""
 
     @cached_property
@@ -97,8 +96,7 @@ def _percentile_ns(samples: Sequence[Sample]) -> int:
     return min(percentile_ns, max(sample.max_latency_ns or 0 for sample in samples))
 
 
-@dataclass(frozen=True, slots=True)
-class RoundTestResults:
+class RoundTestResults(Struct, frozen=True):
     """The results of a rounds test; ``verdicts`` go with ``conditions.tracking``.
 
     ``cells`` are averaged over the window, so they are empty if no round was completed.

@@ -6,8 +6,9 @@ tracked ones, are held against the same rules: like is compared with like.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from openpts.analysis.minutes import pieces_between, sum_parts
 from openpts.analysis.steady_state import judge
@@ -22,8 +23,7 @@ from openpts.vocabulary.verdict import SteadyStateReport
 _LEAST: Final = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class OtherMinutes:
+class OtherMinutes(Struct, frozen=True):
     """Rows of minutes within a window of tracked ones, each of minutes as far apart, begun at another minute.
 
     ``steady`` of ``rows`` meet the rules of 2.1.24. ``lowest_iops`` and ``highest_iops`` are the averages of

@@ -4,9 +4,9 @@ PTS 11.3.2 (Plots 11-1, 11-2), Table 13-3 and Plot 14-1 (1, 2).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.analysis.minutes import Minute, minutes_of
@@ -41,8 +41,7 @@ _VALUE_COLOR = 2
 _TRACKED_COLOR = 3
 
 
-@dataclass(frozen=True, slots=True)
-class TrackedPhase:
+class TrackedPhase(Struct, frozen=True):
     """A tracked part of a run: ``stimulus`` and ``demand`` name it in sentences, as far as it was begun.
 
     ``samples`` are all its steps in order. ``others`` are the minutes between those of its window, if they

@@ -1,8 +1,9 @@
 """A continuous stimulus judged by its tracked minutes (PTS 11.2 step 3.2, 13.2 step 3.2.2)."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from openpts.analysis.minutes import starts_ns
 from openpts.analysis.rounds import MeasurementWindow, measurement_window
@@ -19,8 +20,7 @@ class TrackedStep(NamedTuple):
     sample: Sample
 
 
-@dataclass(frozen=True, slots=True)
-class TrackingResults:
+class TrackingResults(Struct, frozen=True):
     """``minutes`` are the tracked ones of tracking rounds 1, 2, ..., each complete.
 
     ``begun`` tracking rounds have steps, complete or not. ``starts_ns`` and ``ends_ns`` of the tracked

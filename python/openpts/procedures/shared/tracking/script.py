@@ -5,7 +5,7 @@ The tracked minutes begin 30 minutes apart, with minute 1: minutes 1, 31, 61 and
 tracking round k is what lies between two tracked minutes, and the tracked minute at its end.
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from openpts.procedures.shared.judged_rounds import JudgedRounds
 from openpts.vocabulary.phase import Phase
@@ -14,8 +14,7 @@ from openpts.vocabulary.stimulus import Step, Stimulus, Stream
 from openpts.vocabulary.stop import Duration
 
 
-@dataclass(frozen=True, slots=True)
-class Tracking:
+class Tracking(Struct, frozen=True):
     """What is applied, and how it is tracked; ``name`` is that of the tracking variable in displays.
 
     ``streams`` are applied at once; most tests have one. Rounds are numbered behind ``before`` others of the

@@ -11,7 +11,7 @@ JOBS   ?= 3
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: setup demo samples test test-full test-rust test-python test-python-full test-build lab lab-sample loom miri fuzz \
-  fuzz-python crash crash-sample fleet-faults lint lint-rust lint-python format bench soak nines docs wheel clean help
+  fuzz-python crash crash-sample fleet-faults lint lint-rust lint-python format ratios performance soak nines docs wheel clean help
 
 help:  ## list these jobs
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -168,13 +168,11 @@ format:  ## let the formatters have their way
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix-only .
 
-bench: setup  ## speed: against fio on the same targets, gaps between steps, reports, streams, data, the random function
-	$(BIN)/python -m benches.cpu_per_io
-	$(BIN)/python -m benches.engine_against_fio
-	$(BIN)/python -m benches.step_gap
-	$(BIN)/python -m benches.streams
-	$(BIN)/python -m benches.report_time
-	cargo bench --quiet --locked
+ratios: setup  ## report and start against a fixed piece of work: fails 15 % above the limits in benches/ratios.toml
+	$(BIN)/python -m benches.ratios
+
+performance: setup  ## all benches of docs/measured.md in turn, on a quiet machine, as root (an hour); BENCH=report: one
+	$(BIN)/python -m benches.page $(BENCH)
 
 SOAK := build/soak
 soak: setup  ## two hours of I/O on a file, then a suite of weeks in virtual time; fails if memory grows or a clock drifts

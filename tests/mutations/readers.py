@@ -398,7 +398,7 @@ def rederived(run: Path) -> Callable[[Path], object]:
             return make_report(source, options, workers)
 
     def read(path: Path) -> object:
-        with patch.object(rederive, "make_report", lambda source, options, _: derived(source, options)):
+        with patch.object(rederive, "make_report", lambda source, options, _, **__: derived(source, options)):
             return rederive.differences(read_report(path), ReportSource((run,), run))
 
     return read

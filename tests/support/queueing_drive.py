@@ -1,7 +1,6 @@
 """A made-up drive with a queue: response times are those of M/M/1, in closed form."""
 
 import math
-from dataclasses import dataclass
 from typing import Final
 
 from openpts.analysis.latency import encode_counts
@@ -16,8 +15,7 @@ _PIECES: Final = 40
 _DECADES: Final = 5
 
 
-@dataclass(frozen=True)
-class QueueingDrive(Drive):
+class QueueingDrive(Drive, frozen=True):
     """Serves reads and writes one after the other: so many of either each second, if it does nothing else."""
 
     reads_per_s: float = 100_000

@@ -1,14 +1,15 @@
 """The tests of a suite one after the other on one target, each with its own purge and preconditioning."""
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
-from dataclasses import replace as changed
 from pathlib import Path
 from typing import Final
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace as changed
 
 from openpts.batch.executor import Executor
 from openpts.errors import (
@@ -129,7 +130,8 @@ class InTurn(Executor):
 
 def _after_the_first(part: SuitePart) -> SuitePart:
     """A scratch file now holds what the test before wrote: the consent to lose that was given by running."""
-    return changed(part, order=changed(part.order, consent=changed(part.order.consent, overwrite_file=True)))
+    consent = dataclasses.replace(part.order.consent, overwrite_file=True)
+    return changed(part, order=changed(part.order, consent=consent))
 
 
 def is_complete(folder: Path) -> bool:

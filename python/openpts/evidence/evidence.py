@@ -131,7 +131,7 @@ class Evidence(Struct, frozen=True, dict=True):
 
     @cached_property
     def _rounds(self) -> dict[tuple[Phase, bool], dict[int | None, list[RoundRecord]]]:
-        """Those that were asked for, by cycle and all together (None): many checks ask for them."""
+        """Rounds as checks have asked for them, by cycle and all together (None)."""
         return {}
 
     def _grouped(self, phase: Phase, *, whole: bool) -> list[RoundRecord]:

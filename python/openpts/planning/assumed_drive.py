@@ -1,12 +1,20 @@
 """Rates that a plan assumes of a drive: the longest of what limits an I/O, no model of flash."""
 
 from collections.abc import Mapping
-from typing import Self
+from typing import Final, Self
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from openpts.units import GB, NS_PER_S, NS_PER_US
 from openpts.vocabulary.stimulus import Stimulus
+
+_RATED: Final = {
+    "read_iops": "random_read_iops",
+    "write_iops": "random_write_iops",
+    "read_bytes_per_s": "sequential_read_bytes_per_s",
+    "write_bytes_per_s": "sequential_write_bytes_per_s",
+}
 
 
 class AssumedDrive(Struct, frozen=True):
@@ -21,12 +29,7 @@ class AssumedDrive(Struct, frozen=True):
     @classmethod
     def rated(cls, rated: Mapping[str, float]) -> Self:
         """With the rates that a data sheet promises, under the keys of a preset's [rated]."""
-        return cls(
-            read_iops=rated.get("random_read_iops", cls.read_iops),
-            write_iops=rated.get("random_write_iops", cls.write_iops),
-            read_bytes_per_s=rated.get("sequential_read_bytes_per_s", cls.read_bytes_per_s),
-            write_bytes_per_s=rated.get("sequential_write_bytes_per_s", cls.write_bytes_per_s),
-        )
+        return replace(cls(), **{name: rated[key] for name, key in _RATED.items() if key in rated})
 
     def ios_per_s(self, stimulus: Stimulus) -> float:
         """I/Os per second of a stimulus: what size, operation or demand allows, whichever is less."""

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 from typing import Final
@@ -84,15 +83,14 @@ class Drive(Struct, frozen=True):
         return median(values) if values else None
 
 
-@dataclass(frozen=True, slots=True)
-class Population:
+class Population(Struct, frozen=True):
     """Drives of one kind in one test under the same conditions; ``number`` is 0 for the only one."""
 
     test: str
     number: int
     kind: tuple[str, ...]
     drives: tuple[Drive, ...]
-    names: tuple[Measured, ...] = field(repr=False)
+    names: tuple[Measured, ...]
 
     @property
     def title(self) -> str:

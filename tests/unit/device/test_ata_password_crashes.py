@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -47,11 +48,10 @@ class Life:
             raise Killed(name)
 
 
-@dataclass(frozen=True, slots=True)
-class MortalJournal(Journal):
+class MortalJournal(Journal, frozen=True):
     """A journal of a process that may be killed before and after each change."""
 
-    life: Life = field(default_factory=Life)
+    life: Life = msgspec.field(default_factory=Life)
 
     def add(self, kind: Kind, subject: Mapping[str, str], found: Mapping[str, str]) -> Entry:
         self.life.pass_moment("before the entry")

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 import pytest
-from msgspec.structs import replace
+from msgspec.structs import force_setattr, replace
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.nvme.nvme_admin import NvmeCommandError
@@ -158,7 +158,7 @@ def test_a_user_who_may_not_ask_gets_no_answer(device: BlockDevice) -> None:
 
     drive = Drive(controller())
     method = NvmeFormat("nvme-format", "", 1, run=drive.run)
-    object.__setattr__(method, "questions", drive.questions().__class__(controller=refused))
+    force_setattr(method, "questions", drive.questions().__class__(controller=refused))
     assert method.capability(device).reason == "can't query the controller: Permission denied"
 
 

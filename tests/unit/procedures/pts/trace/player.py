@@ -7,6 +7,8 @@ from fractions import Fraction
 from functools import cache
 from typing import Final
 
+from msgspec import Struct
+
 from openpts.analysis.latency import encode_counts
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.data import RandomData
@@ -75,8 +77,7 @@ class Played:
         return sum(a.elapsed_ns for a in self.applied if a.phase in parts) / NS_PER_S
 
 
-@dataclass(frozen=True)
-class Drive:
+class Drive(Struct, frozen=True):
     """Does everything at once, at the rates that it is told; ``capacity_bytes`` is its user capacity.
 
     ``health`` makes up what its log says at a part and number.

@@ -12,7 +12,7 @@ from docs.conformance_marks import Proofs, marked_proofs
 
 from openpts.conformance.catalogue import SECTION_TITLES, Level, Requirement, catalogue
 from openpts.conformance.conformance import ReasonKind, reasons
-from openpts.conformance.practice import GUIDES, Answer, all_practices, answer_of, practices, settings_of
+from openpts.conformance.practice import GUIDES, GuideStatus, all_practices, answer_of, practices, settings_of
 from openpts.conformance.table import CHECKS
 
 ROOT: Final = Path(__file__).parents[1]
@@ -68,18 +68,18 @@ def page(proven: Proofs) -> str:
 def guides_page(proven: Proofs) -> str:
     """The page of the guides."""
     answers = {id_: answer_of(id_, proven) for id_ in all_practices()}
-    lines = [_GUIDES_HEAD, f"| Guide | {' | '.join(one.capitalize() for one in Answer)} |"]
-    lines.append(f"|---|{'---:|' * len(Answer)}")
+    lines = [_GUIDES_HEAD, f"| Guide | {' | '.join(one.capitalize() for one in GuideStatus)} |"]
+    lines.append(f"|---|{'---:|' * len(GuideStatus)}")
     for guide, title in GUIDES.items():
         counts = Counter(answers[id_] for id_ in practices(guide))
-        lines.append(f"| {title} | {' | '.join(str(counts[one]) for one in Answer)} |")
+        lines.append(f"| {title} | {' | '.join(str(counts[one]) for one in GuideStatus)} |")
     for guide, title in GUIDES.items():
         lines += [f"\n## {title}\n", "| ID | Place | Requirement | Shown | By |", "|---|---|---|---|---|"]
         lines += [_guide_row(id_, answers[id_], proven) for id_ in practices(guide)]
     return "\n".join([*lines, ""])
 
 
-def _guide_row(id_: str, answer: Answer, proven: Proofs) -> str:
+def _guide_row(id_: str, answer: GuideStatus, proven: Proofs) -> str:
     practice = all_practices()[id_]
     note = f"in part: {practice.note}" if practice.partly else practice.note
     shown = answer + (f"<br>*{note}*" if note else "")

@@ -44,7 +44,7 @@ class ProgramMissingError(ProgramError):
     """The program is not installed; the text names the package."""
 
 
-class Answer(Struct, frozen=True):
+class Reply(Struct, frozen=True):
     """What a program said; some of those that erase drives end with 0 and tell the failure on stderr only."""
 
     command: tuple[str, ...]
@@ -63,7 +63,7 @@ class Answer(Struct, frozen=True):
 class Run(Protocol):
     """Runs one program to its end; see run_program."""
 
-    def __call__(self, command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Answer:
+    def __call__(self, command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Reply:
         """The answer, whatever the exit status. Raises ProgramError."""
 
 
@@ -78,7 +78,7 @@ def refuse_missing(program: str, option: str = "") -> None:
         raise UsageError(f"{f'{option}: ' if option else ''}program {printable(program)} not found")
 
 
-def run_program(command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Answer:
+def run_program(command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Reply:
     """Run ``command`` (a program's name and its arguments) in a session of its own, messages in English.
 
     ``to_the_end``: an interrupt waits until the program has ended, because stopping it half way would leave
@@ -111,7 +111,7 @@ def run_program(command: Sequence[str], timeout_s: float, *, to_the_end: bool = 
         raise ProgramError(f"{command[0]} can't be started: {printable(str(error))}") from error
     stdout, stderr = _finish(process, command[0], timeout_s, to_the_end=to_the_end)
     duration_ns = time.monotonic_ns() - started_ns
-    return Answer(tuple(command), process.returncode, stdout, stderr, duration_ns)
+    return Reply(tuple(command), process.returncode, stdout, stderr, duration_ns)
 
 
 def _finish(

@@ -21,7 +21,7 @@ from openpts.vocabulary.replay import ReplayMode
 from openpts.vocabulary.requests import Apply
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import Step
-from openpts_traces.replay.script import possible_on, script, standard_conditions
+from openpts_traces.replay.script import script, standard_conditions, supported_on
 from openpts_traces.trace_replay.conditions import Mapping, TraceFile
 
 MEAN_LIMIT_PCT: Final = 10.0
@@ -109,7 +109,7 @@ def _replayed(path: Path, target: SimulatedTarget, closed_depth: int | None) -> 
         depth=closed_depth,
     )
     facts = drive.facts
-    for request in script(possible_on(conditions, facts.sector_bytes), facts.user_capacity_bytes):
+    for request in script(supported_on(conditions, facts.sector_bytes), facts.user_capacity_bytes):
         if isinstance(request, Apply):
             before = drive.nand_pages()
             sample = _sample(drive, request.steps)

@@ -89,7 +89,7 @@ class Filter(msgspec.Struct, frozen=True):
     inverted: bool = False
 
 
-class Place(msgspec.Struct, frozen=True):
+class MergePlace(msgspec.Struct, frozen=True):
     """Where a trace goes among others.
 
     Start, speed as ratio of traced to taken time, repetitions, and what is put before names of its devices.
@@ -102,7 +102,7 @@ class Place(msgspec.Struct, frozen=True):
     prefix: str
 
     @classmethod
-    def of(cls, start_s: Fraction, speed: Fraction, loops: int, prefix: str) -> "Place":
+    def of(cls, start_s: Fraction, speed: Fraction, loops: int, prefix: str) -> "MergePlace":
         """Raises TraceError for a speed that Rust can't hold."""
         if not 0 < speed.numerator <= _HIGHEST_U32 or speed.denominator > _HIGHEST_U32:
             raise TraceError(f"can't run a trace at speed {speed}: use a ratio of numbers below 2^32")
@@ -114,7 +114,7 @@ class Input(msgspec.Struct, frozen=True):
 
     paths: tuple[str, ...]
     options: OpenOptions = OpenOptions()
-    place: Place | None = None
+    place: MergePlace | None = None
 
 
 class _Order(msgspec.Struct, frozen=True):

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from openpts.cli.main import cli
 from openpts.errors import FleetError, RecordError
-from openpts.programs import Answer, run_program
+from openpts.programs import Reply, run_program
 from openpts.record.manifest import RunState
 from openpts.report.sources import ReportSource
 from openpts.report.write import ReportOptions, write_report
@@ -67,7 +67,7 @@ def content(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def slowly(command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Answer:
+def slowly(command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Reply:
     """rsync at 4 MiB/s, anything else as it is."""
     slow = ["rsync", "--bwlimit=4m", *command[1:]] if command[0] == "rsync" else command
     return run_program(slow, timeout_s, to_the_end=to_the_end)
@@ -134,7 +134,7 @@ def test_what_changes_on_the_host_meanwhile_is_not_taken_for_whole(
 ) -> None:
     changed = Path(large.folder or "") / "run.db"
 
-    def changing(command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Answer:
+    def changing(command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Reply:
         if command[0] == "rsync":
             changed.write_bytes(b"x" + changed.read_bytes()[1:])
         return run_program(command, timeout_s)

@@ -10,7 +10,7 @@ from msgspec import json, structs
 
 from openpts.errors import FleetError, UsageError
 from openpts.ownership import CLAIM_NAME, new_run_id
-from openpts.programs import Answer, run_program
+from openpts.programs import Reply, run_program
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
 from openpts.vocabulary.run_request import RunRequest
@@ -137,7 +137,7 @@ def test_a_link_that_is_cut_while_a_run_is_submitted_leaves_it_to_be_found(
 ) -> None:
     host = systemd_hosts[0]
 
-    def cutting(command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Answer:
+    def cutting(command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Reply:
         cutter = threading.Thread(target=until_active)
         cutter.start()
         try:

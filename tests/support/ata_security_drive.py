@@ -13,7 +13,7 @@ from pathlib import Path
 from openpts.device.block_device import BlockDevice
 from openpts.device.identity.ata_identify import parse_ata_information_page
 from openpts.journal import Journal
-from openpts.programs import Answer
+from openpts.programs import Reply
 from openpts.system_files import SystemRoots
 from tests.support.held_drive import give_node
 from tests.support.identify_words import as_hdparm_prints
@@ -63,12 +63,12 @@ class AtaSecurityDrive:
     before: Callable[[str], None] = lambda _: None
     after: Callable[[str], None] = lambda _: None
 
-    def __call__(self, command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Answer:
+    def __call__(self, command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Reply:
         """What hdparm would print, and its exit status."""
         assert command[0] == "hdparm"
         if not command[-1].endswith("/sda"):
             nothing = "\n".join(" ".join(["0000"] * 8) for _ in range(32))
-            return Answer(tuple(command), 0, f"\n{command[-1]}:\n{nothing}", "", 1)
+            return Reply(tuple(command), 0, f"\n{command[-1]}:\n{nothing}", "", 1)
         option = command[1] if command[1] == "--Istdout" else command[-3]
         assert to_the_end is (option != "--Istdout"), "what changes the drive must come to its end"
         self.commands.append(option)
@@ -77,7 +77,7 @@ class AtaSecurityDrive:
         if option == "--Istdout":
             lines = as_hdparm_prints(self.identify_words())
             self.after(option)
-            return Answer(tuple(command), 0, f"\n{command[-1]}:\n{lines}", "", 1)
+            return Reply(tuple(command), 0, f"\n{command[-1]}:\n{lines}", "", 1)
         assert command[1:3] == ("--user-master", "u"), "never the master password"
         done = self._carry_out(option, command[-2])
         self.after(option)
@@ -171,12 +171,12 @@ class AtaSecurityDrive:
             self.password = None
         return True
 
-    def _answer(self, command: tuple[str, ...], done: bool) -> Answer:
+    def _answer(self, command: tuple[str, ...], done: bool) -> Reply:
         if done:
-            return Answer(command, 0, "security_password: ...", "", 1)
+            return Reply(command, 0, "security_password: ...", "", 1)
         if self.manners.descriptor_sense:
-            return Answer(command, 5, "", "SECURITY: Input/output error", 1)
-        return Answer(command, 0, "", _ABORTED_FIXED, 1)
+            return Reply(command, 5, "", "SECURITY: Input/output error", 1)
+        return Reply(command, 0, "", _ABORTED_FIXED, 1)
 
 
 def is_free(drive: AtaSecurityDrive, journal: Journal) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from openpts.device.nvme.nvme_identify import NvmeController
 from openpts.device.purge.nvme_drive import NvmeQuestions
-from openpts.programs import Answer
+from openpts.programs import Reply
 
 NEVER = 0xFFFF_FFFF
 
@@ -50,7 +50,7 @@ class Drive:
     controller: NvmeController
     logs: Sequence[bytes | Exception] = ()
     namespaces: Sequence[bytes] = (identify_namespace(),)
-    nvme: Answer = field(default_factory=lambda: Answer((), 0, "", "", 0))
+    nvme: Reply = field(default_factory=lambda: Reply((), 0, "", "", 0))
     allocated: Sequence[int] | Exception = (1,)
     commands: list[list[str]] = field(default_factory=list)
     now_s: float = 0.0
@@ -77,7 +77,7 @@ class Drive:
             sanitize_log=log,
         )
 
-    def run(self, command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Answer:
+    def run(self, command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Reply:
         """In place of run_program."""
         assert to_the_end or list(command) == ["nvme", "version"]
         if list(command) != ["nvme", "version"]:

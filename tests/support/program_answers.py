@@ -3,20 +3,20 @@
 from collections.abc import Sequence
 
 from openpts import programs
-from openpts.programs import Answer, ProgramMissingError, Run
+from openpts.programs import ProgramMissingError, Reply, Run
 
 
 def says(stdout: str, status: int = 0) -> Run:
     """Every program prints this and ends with that status."""
 
-    def run(command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Answer:
+    def run(command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Reply:
         assert timeout_s > 0
-        return Answer(tuple(command), status, stdout, "", 0)
+        return Reply(tuple(command), status, stdout, "", 0)
 
     return run
 
 
-def no_programs(command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Answer:
+def no_programs(command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Reply:
     """A machine without any of them."""
     package = programs._PACKAGES.get(command[0], command[0])
     raise ProgramMissingError(f"the program {command[0]} is missing: install the package {package}")

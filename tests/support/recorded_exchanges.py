@@ -4,7 +4,7 @@ import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
-from openpts.programs import Answer
+from openpts.programs import Reply
 
 FOLDER = Path(__file__).parents[1] / "data/exchanges"
 
@@ -23,13 +23,13 @@ class RecordedExchange:
             for answer in tomllib.loads((FOLDER / f"{name}.toml").read_text())["answers"]:
                 self._answers.setdefault(answer["command"], []).append(answer)
 
-    def __call__(self, command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Answer:
+    def __call__(self, command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Reply:
         """The next answer to that command."""
         asked = " ".join((*command[:-1], "NODE"))
         self.asked.append(asked)
         assert asked in self._answers, f"{asked!r} was not recorded"
         answers = self._answers[asked]
         answer = answers.pop(0) if len(answers) > 1 else answers[0]
-        return Answer(
+        return Reply(
             tuple(command), int(answer["returncode"]), str(answer["stdout"]), str(answer["stderr"]), 1
         )

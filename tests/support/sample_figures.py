@@ -16,9 +16,9 @@ from openpts.pages.model import (
     HeaderRow,
     Mark,
     Page,
+    PlotRule,
     Report,
     Row,
-    Rule,
     Section,
     Series,
     Table,
@@ -71,7 +71,7 @@ def write_saturation() -> Drawn:
         "wsat", "Plot 1", "IOPS v Time", "lines", "wsat-values",
         ticks.time_axis("Time", 0, 6 * HOUR_NS).axis, ticks.linear_axis("IOPS", 0, 210_000),
         "IOPS fall from 180,000 to 30,000.", series=series,
-        rules=(Rule("4 x user capacity", 4.8, "limit", "x"),),
+        rules=(PlotRule("4 x user capacity", 4.8, "limit", "x"),),
     )  # fmt: skip
     return figure, table_of("wsat-values", ("1 s", "1 min"), rows)
 
@@ -92,9 +92,9 @@ def response_times() -> Drawn:
             Series("Confidence level", "column", (1,), 3, style="line", second_axis=True),
         ),
         rules=(
-            Rule("ART 0.0421 ms", 0.0421, "average", "x"), Rule("3 9s 0.109 ms", 0.109, "limit", "x"),
-            Rule("4 9s 0.121 ms", 0.121, "limit", "x"), Rule("5 9s 0.84 ms", 0.84, "limit", "x"),
-            Rule("MRT 3.51 ms", 3.51, "limit", "x"),
+            PlotRule("ART 0.0421 ms", 0.0421, "average", "x"), PlotRule("3 9s 0.109 ms", 0.109, "limit", "x"),
+            PlotRule("4 9s 0.121 ms", 0.121, "limit", "x"), PlotRule("5 9s 0.84 ms", 0.84, "limit", "x"),
+            PlotRule("MRT 3.51 ms", 3.51, "limit", "x"),
         ),
         y2=ticks.nines_axis("Confidence level", 6),
     )  # fmt: skip
@@ -116,7 +116,7 @@ def demand_intensity() -> Drawn:
     figure = Figure(
         "di", "Plot 3", "Demand Intensity", "lines", table.id, ticks.linear_axis("IOPS", 0, 60_000),
         ticks.log_axis("Average response time (ms)", arts), "IOPS grow with demand up to 58,000.",
-        series=columns([f"TC {tc}" for tc in DEMANDS], "spline"), rules=(Rule("5 ms limit", 5, "limit"),),
+        series=columns([f"TC {tc}" for tc in DEMANDS], "spline"), rules=(PlotRule("5 ms limit", 5, "limit"),),
         marks=tuple(
             Mark(name, x, next(v for v in values if v is not None))
             for name, (x, values) in (("MinIOPS", lowest), ("MidIOPS", middle), ("MaxIOPS", highest))
@@ -144,7 +144,7 @@ def wait_states() -> Drawn:
         "hir", "Plot 4", "IOPS v Time for All Wait States", "lines", "hir-values",
         ticks.time_axis("Time", 0, now_s * 10**9).axis, ticks.linear_axis("IOPS", 0, 50_000),
         "IOPS grow with idle time.", series=columns(["Access", "Return to baseline"], "points"),
-        rules=(Rule("Baseline mean", 30_000, "average"),), bands=tuple(bands),
+        rules=(PlotRule("Baseline mean", 30_000, "average"),), bands=tuple(bands),
     )  # fmt: skip
     return figure, table_of("hir-values", ("Access", "Baseline"), rows)
 

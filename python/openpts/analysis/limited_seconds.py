@@ -23,7 +23,7 @@ class HostLimit(StrEnum):
     MEMORY = "memory"
 
 
-class Rule(Struct, frozen=True):
+class MarkRule(Struct, frozen=True):
     """A second is marked when the mean of a sampled value over it, in per cent, is at least ``least_pct``.
 
     ``counted_late``: the value is of times that count when they have ended: what is above 100 % belongs to
@@ -37,31 +37,31 @@ class Rule(Struct, frozen=True):
     not_polling: bool = False
 
 
-RULES: Final[Mapping[str, Rule]] = {
-    "engine_wait_pct": Rule(
+RULES: Final[Mapping[str, MarkRule]] = {
+    "engine_wait_pct": MarkRule(
         HostLimit.PROCESSOR, 10.0, "a thread of the engine waited for a processor", counted_late=True
     ),
-    "engine_awake_pct": Rule(
+    "engine_awake_pct": MarkRule(
         HostLimit.PROCESSOR,
         FULL_PCT,
         "a thread of the engine had no time left",
         counted_late=True,
         not_polling=True,
     ),
-    "cpu_engine_busy_pct": Rule(
+    "cpu_engine_busy_pct": MarkRule(
         HostLimit.PROCESSOR, FULL_PCT, "the engine's processors were busy", not_polling=True
     ),
-    "cpu_all_busy_pct": Rule(HostLimit.PROCESSOR, FULL_PCT, "all processors were busy", not_polling=True),
-    "cpu_engine_steal_pct": Rule(
+    "cpu_all_busy_pct": MarkRule(HostLimit.PROCESSOR, FULL_PCT, "all processors were busy", not_polling=True),
+    "cpu_engine_steal_pct": MarkRule(
         HostLimit.PROCESSOR, 5.0, "the hypervisor gave the engine's processors to others"
     ),
-    "cpu_all_steal_pct": Rule(HostLimit.PROCESSOR, 5.0, "the hypervisor gave the processors to others"),
-    "cpu_quota_pct": Rule(HostLimit.PROCESSOR, 5.0, "a control group had used up its processor time"),
-    "path_use_pct": Rule(HostLimit.LINK, 90.0, "a link to the drive carried all that it can"),
-    "cpu_throttled_pct": Rule(
+    "cpu_all_steal_pct": MarkRule(HostLimit.PROCESSOR, 5.0, "the hypervisor gave the processors to others"),
+    "cpu_quota_pct": MarkRule(HostLimit.PROCESSOR, 5.0, "a control group had used up its processor time"),
+    "path_use_pct": MarkRule(HostLimit.LINK, 90.0, "a link to the drive carried all that it can"),
+    "cpu_throttled_pct": MarkRule(
         HostLimit.HEAT, 5.0, "heat held back the engine's processors", counted_late=True
     ),
-    "memory_use_pct": Rule(HostLimit.MEMORY, 80.0, "the memory moved all that it can"),
+    "memory_use_pct": MarkRule(HostLimit.MEMORY, 80.0, "the memory moved all that it can"),
 }
 """By the name of the sampled value; those of links have a number in it (``path_0_use_pct``)."""
 
@@ -88,7 +88,7 @@ class Sampled(Protocol):
 _Stretch = tuple[int, int, float]
 
 
-def rule_of(name: str) -> Rule | None:
+def rule_of(name: str) -> MarkRule | None:
     """The rule for a sampled value; None if it tells nothing of the host's limits."""
     return RULES.get(_NUMBER.sub("_", name))
 

@@ -13,7 +13,7 @@ from openpts.vocabulary.settling import SettlingRule
 _TAIL_PCT = 99.0
 
 
-class Look(Struct, frozen=True):
+class IdleObservation(Struct, frozen=True):
     """One look: ``at_ns`` is the idle time before it, all together. Median and ``tail_ns``, the 99th
     percentile, are those of its reads, None without any.
 
@@ -43,11 +43,11 @@ class Settling(Struct, frozen=True):
     nand_bytes_per_s: float | None = None
 
 
-def look_of(idle_ns: int, probe: Sample, reading: HealthReading) -> Look:
+def look_of(idle_ns: int, probe: Sample, reading: HealthReading) -> IdleObservation:
     """The result of one look, after so much idle time."""
     histogram = probe.read.histogram
     latencies = LatencyDistribution.merged([histogram] if histogram else [])
-    return Look(
+    return IdleObservation(
         idle_ns,
         latencies.percentile_ns(50),
         latencies.percentile_ns(_TAIL_PCT),
@@ -56,7 +56,7 @@ def look_of(idle_ns: int, probe: Sample, reading: HealthReading) -> Look:
     )
 
 
-def judge(looks: Sequence[Look], rule: SettlingRule) -> Settling:
+def judge(looks: Sequence[IdleObservation], rule: SettlingRule) -> Settling:
     """Whether the drive has come to rest by the rule, after all looks so far."""
     window = looks[-rule.looks :]
     if len(window) < rule.looks:
@@ -87,7 +87,7 @@ def judge(looks: Sequence[Look], rule: SettlingRule) -> Settling:
     return Settling(not restless, "; ".join(restless), median_pct, tail_pct, range_k, nand_bytes_per_s)
 
 
-def _nand_bytes_per_s(window: Sequence[Look]) -> float | None:
+def _nand_bytes_per_s(window: Sequence[IdleObservation]) -> float | None:
     """What the drive wrote by itself between the first look of the window and the last."""
     first, last = window[0], window[-1]
     if first.nand_write_bytes is None or last.nand_write_bytes is None or last.at_ns <= first.at_ns:

@@ -22,7 +22,7 @@ from openpts.errors import OpenptsError, UsageError
 from openpts.journal import Journal
 from openpts.plugins import Kind, audit
 from openpts.procedures.registry import PTS, RESERVED
-from openpts.runner.doctor import Doctor, Finding, restore
+from openpts.runner.doctor import AuditFinding, Doctor, restore
 from openpts.runner.healing import Healing
 from openpts.system_files import SystemRoots, printable
 from openpts.vocabulary.document import Document, filled
@@ -50,7 +50,7 @@ class AuditedSetting(Struct, frozen=True, kw_only=True):
     requirements: tuple[str, ...]
 
     @classmethod
-    def of(cls, finding: Finding) -> Self:
+    def of(cls, finding: AuditFinding) -> Self:
         """The same as the text says."""
         return filled(
             cls,
@@ -110,7 +110,7 @@ class Audit(Document, frozen=True, kw_only=True, tag="openpts.doctor/1"):
         cls,
         physician: Doctor,
         target: str | None,
-        findings: Sequence[Finding],
+        findings: Sequence[AuditFinding],
         changes: Sequence[ChangeReport],
         restored: Sequence[Healing],
         *,
@@ -145,14 +145,14 @@ _KEPT_OF_A_PLACE: Final = 3
 
 
 def audit_text(
-    findings: Sequence[Finding], target: str | None, scenario: Scenario, width: int, *, in_full: bool
+    findings: Sequence[AuditFinding], target: str | None, scenario: Scenario, width: int, *, in_full: bool
 ) -> RenderableType:
     """All findings by grade, the worst first; the good ones in short unless ``in_full``."""
     counts = Counter(finding.grade for finding in findings)
-    told = ", ".join(f"{counts[grade]} {grade}" for grade in _ORDER if counts[grade])
+    reported = ", ".join(f"{counts[grade]} {grade}" for grade in _ORDER if counts[grade])
     what = printable(target) if target else "this machine (name a drive to audit its link as well)"
     blocks: list[RenderableType] = [
-        Text(f"{what}, for a {scenario} measurement, which tests {scenario.subject}: {told}")
+        Text(f"{what}, for a {scenario} measurement, which tests {scenario.subject}: {reported}")
     ]
     for grade in _ORDER:
         of_grade = [finding for finding in findings if finding.grade is grade]
@@ -166,7 +166,7 @@ def audit_text(
     return Group(*blocks)
 
 
-def _short(findings: Iterable[Finding]) -> Iterator[RenderableType]:
+def _short(findings: Iterable[AuditFinding]) -> Iterator[RenderableType]:
     """What is good with its value; what is unknown with the place that does not tell."""
     for finding in findings:
         value = finding.fact.value
@@ -177,7 +177,7 @@ def _short(findings: Iterable[Finding]) -> Iterator[RenderableType]:
         yield _indented(text)
 
 
-def _table(findings: Sequence[Finding]) -> Table:
+def _table(findings: Sequence[AuditFinding]) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_edge=False)
     table.add_column("  Setting", ratio=22)
     table.add_column("Now", ratio=24)
@@ -200,7 +200,7 @@ def _table(findings: Sequence[Finding]) -> Table:
     return table
 
 
-def _stacked(findings: Iterable[Finding]) -> Iterator[RenderableType]:
+def _stacked(findings: Iterable[AuditFinding]) -> Iterator[RenderableType]:
     """For narrow terminals: the value behind the name, the rest below."""
     for finding in findings:
         advice = finding.advice
@@ -212,7 +212,7 @@ def _stacked(findings: Iterable[Finding]) -> Iterator[RenderableType]:
         yield Padding(below, (0, 0, 0, 6), expand=False)
 
 
-def _now(finding: Finding) -> str:
+def _now(finding: AuditFinding) -> str:
     value = finding.fact.value
     return "not reported" if value is None else printable(value)
 

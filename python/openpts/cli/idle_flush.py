@@ -5,14 +5,14 @@ from typing import Any, Final, Self
 import click
 from msgspec import Struct
 
-from openpts.analysis.settling import Look, Settling
+from openpts.analysis.settling import IdleObservation, Settling
 from openpts.cli.number_types import FiniteRange
 from openpts.cli.options import argument, flag, option, with_options
 from openpts.cli.printed_document import print_document
 from openpts.errors import NotSettledError, UsageError
 from openpts.fields import readers
 from openpts.procedures.shared.settling import SettlingCourse
-from openpts.runner.settle import Looked, SettlingOrder, SettlingStarted, wait_until_settled
+from openpts.runner.settle import IdleObserved, SettlingOrder, SettlingStarted, wait_until_settled
 from openpts.units import NS_PER_S, NS_PER_US, format_capacity, format_duration
 from openpts.vocabulary.document import Document
 from openpts.vocabulary.settling import SettlingRule
@@ -22,7 +22,7 @@ _STANDARD: Final = SettlingRule()
 _HEADING: Final = f"{'idle':>9}  {'median us':>9}  {'99 % us':>9}  {'degrees C':>9}  what still moves"
 
 
-class ListedLook(Struct, frozen=True, kw_only=True):
+class ListedObservation(Struct, frozen=True, kw_only=True):
     """A look after ``idle_s`` without I/O; ``restless`` names what still changes, empty if nothing does.
 
     Response times are None without a read, the others where the drive does not report them.
@@ -37,7 +37,7 @@ class ListedLook(Struct, frozen=True, kw_only=True):
     restless: str
 
     @classmethod
-    def of(cls, look: Look, verdict: Settling) -> Self:
+    def of(cls, look: IdleObservation, verdict: Settling) -> Self:
         """The same as its line."""
         return cls(
             idle_s=look.at_ns / NS_PER_S,
@@ -58,7 +58,7 @@ class IdleFlushDocument(Document, frozen=True, kw_only=True, tag="openpts.idle-f
     user_capacity_bytes: int
     notes: tuple[str, ...]
     settled: bool
-    looks: tuple[ListedLook, ...]
+    looks: tuple[ListedObservation, ...]
 
 
 def _minutes(default_ns: int, text: str) -> Any:
@@ -97,12 +97,12 @@ def idle_flush(
     rule = _rule(longest, least, look, probe)
     order = SettlingOrder(target, rule, readers.active_range("--range", active_range))
     started: list[SettlingStarted] = []
-    looks: list[ListedLook] = []
+    looks: list[ListedObservation] = []
 
     def say(text: str) -> None:
         click.echo(text, err=as_json)
 
-    def on_event(event: SettlingStarted | Looked) -> None:
+    def on_event(event: SettlingStarted | IdleObserved) -> None:
         if isinstance(event, SettlingStarted):
             capacity = format_capacity(event.target.user_capacity_bytes)
             say(f"{event.target.path}, {capacity}, a look each {format_duration(rule.look_ns)}")
@@ -111,7 +111,7 @@ def idle_flush(
                 say(f"note: {note}")
             say(_HEADING)
             return
-        looks.append(ListedLook.of(event.look, event.verdict))
+        looks.append(ListedObservation.of(event.look, event.verdict))
         say(_line(event.look, event.verdict))
 
     course = wait_until_settled(order, on_event)
@@ -145,7 +145,7 @@ def _rule(longest: float, least: float, look: float, probe: float) -> SettlingRu
     return rule
 
 
-def _line(look: Look, verdict: Settling) -> str:
+def _line(look: IdleObservation, verdict: Settling) -> str:
     median = "-" if look.median_ns is None else f"{look.median_ns / 1000:.1f}"
     tail = "-" if look.tail_ns is None else f"{look.tail_ns / 1000:.1f}"
     temperature = "-" if look.temperature_c is None else f"{look.temperature_c:.1f}"

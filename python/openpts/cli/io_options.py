@@ -47,7 +47,7 @@ _COUNT: Final = click.IntRange(0, 2**63 - 1)
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class LoadArgs:
     """One stimulus and when it ends; None for an option that was not given."""
 
     bs: tuple[BlockSize, ...] = option(
@@ -333,7 +333,7 @@ def _own_word(words: tuple[str, ...], names: set[str | None] | set[str]) -> str 
 class IoWords:
     """All options of a measurement; the job files of fio belong to a plug-in."""
 
-    load: Load = group(Load)
+    load: LoadArgs = group(LoadArgs)
     fio: FioJobs | None = group(FioJobs) if "fio-jobs" in offers(Kind.SERVICE) else None
     engine: EngineWords = group(EngineWords)
     consent: ConsentWords = group(ConsentWords)

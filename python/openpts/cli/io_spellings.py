@@ -7,7 +7,7 @@ from typing import Any, Final
 import click
 from click.core import ParameterSource
 
-from openpts.cli.io_options import Load
+from openpts.cli.io_options import LoadArgs
 from openpts.cli.io_stimulus import block_sizes
 from openpts.errors import UsageError
 from openpts.fields.fio_values import KIB_BASE, ORDERS, READ, TRIM, ValueTextError, time_ns, weighted_sizes
@@ -17,7 +17,7 @@ from openpts.vocabulary.stimulus import BlockSize, OperationWeights
 _MIXES: Final = ("rw", "readwrite", "randrw")
 
 
-def in_own_words(load: Load) -> Load:
+def in_own_words(load: LoadArgs) -> LoadArgs:
     """The options with fio's spellings replaced by ours. Raises UsageError where both are given."""
     own: dict[str, Any] = {}
     if load.rw is not None:
@@ -38,7 +38,7 @@ def in_own_words(load: Load) -> Load:
     return replace(load, **own)
 
 
-def _operations(word: str, load: Load) -> dict[str, Any]:
+def _operations(word: str, load: LoadArgs) -> dict[str, Any]:
     _refuse_both("--rw", {"mix": "--mix", "ops": "--ops", "trim": "--trim", "pattern": "--pattern"})
     directions, random = ORDERS[word]
     if load.rwmixread is not None and word not in _MIXES:

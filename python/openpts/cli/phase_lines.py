@@ -61,14 +61,14 @@ def _rest(_progress: RunProgress, samples: Sequence[Sample]) -> str:
 
 def _drive_cycle(_progress: RunProgress, samples: Sequence[Sample]) -> str:
     """The write and the read of the capacity, each at its own rate."""
-    told = []
+    reported = []
     for word, of in (("written", "write"), ("read", "read")):
         own = [sample for sample in samples if getattr(sample, of).bytes]
         amount_bytes, elapsed_ns = sum(getattr(s, of).bytes for s in own), sum(s.elapsed_ns for s in own)
         if elapsed_ns:
             rate = amount_bytes * NS_PER_S / elapsed_ns / MB
-            told.append(f"{format_capacity(amount_bytes)} {word} at {rate:,.0f} MB/s")
-    return ", ".join([*told, format_duration(sum(sample.elapsed_ns for sample in samples))])
+            reported.append(f"{format_capacity(amount_bytes)} {word} at {rate:,.0f} MB/s")
+    return ", ".join([*reported, format_duration(sum(sample.elapsed_ns for sample in samples))])
 
 
 def _round(progress: RunProgress, samples: Sequence[Sample]) -> str:

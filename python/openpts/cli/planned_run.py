@@ -21,7 +21,7 @@ def planned_run(choices: Choices, unopened: UnopenedTarget, drive: AssumedDrive)
     standard = choices.test.standard_conditions(choices.drive_class, choices.seed or 0)
     wanted = adjust(standard)
     choices.admit(wanted, facts)
-    conditions = choices.test.possible_on(wanted, facts.sector_bytes, facts.scale)
+    conditions = choices.test.supported_on(wanted, facts.sector_bytes, facts.scale)
     plan = plan_run(choices.test, conditions, standard, facts.user_capacity_bytes, drive)
     check_plan(plan.longest, facts)
     if unopened.preset is not None and driver_of(choices.test).depends_on_scale:

@@ -37,7 +37,7 @@ def quick_on_simulated(choices: Choices, target: SimulatedTarget) -> Callable[[C
         conditions = choices.adjust(standard)
         if "time_scale" in fixed:
             return conditions
-        possible = choices.test.possible_on(conditions, preset.sector_bytes, scale)
+        possible = choices.test.supported_on(conditions, preset.sector_bytes, scale)
         steps = _steps(choices.test, possible, capacity_bytes)
         needed_ns = settled_step_ns(preset, capacity_bytes, scale, steps)
         whole_ns = -(-needed_ns // _GRAIN_NS) * _GRAIN_NS

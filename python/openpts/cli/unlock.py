@@ -98,8 +98,8 @@ def _nothing_noted(drive: str | None, roots: SystemRoots, journal: Journal) -> i
     identity = identify_disk(_device(drive, roots), run_program)
     if identity is None:
         unseen = "" if os.geteuid() == 0 else ", or can't be queried without root"
-        told = f"{drive} is not an ATA drive, or does not answer as one{unseen}"
-        click.echo(f"{told}; no password is recorded for it {where}")
+        reported = f"{drive} is not an ATA drive, or does not answer as one{unseen}"
+        click.echo(f"{reported}; no password is recorded for it {where}")
         return 0
     if not identity.security.enabled:
         click.echo(f"{drive} has no password ({identity.security})")

@@ -11,7 +11,7 @@ Path = tuple[str | int, ...]
 """The keys and positions that lead to a value: ``("wsat", "workloads", 0)``."""
 
 
-class Place(NamedTuple):
+class SourcePosition(NamedTuple):
     """Line and column, both from 1."""
 
     line: int
@@ -22,18 +22,18 @@ class PlacedText(Struct, frozen=True):
     """What a text says, as plain dicts, lists, numbers and strings, and where it says it."""
 
     content: dict[str, Any]
-    places: Mapping[Path, Place]
+    places: Mapping[Path, SourcePosition]
 
-    def place_of(self, path: Path) -> Place:
+    def place_of(self, path: Path) -> SourcePosition:
         """Where the value is written, or its table."""
         while path and path not in self.places:
             path = path[:-1]
-        return self.places.get(path, Place(1, 1))
+        return self.places.get(path, SourcePosition(1, 1))
 
 
 class PlacedError(UsageError):
     """A text that can't be read, and where."""
 
-    def __init__(self, place: Place, message: str) -> None:
+    def __init__(self, place: SourcePosition, message: str) -> None:
         super().__init__(message)
         self.place = place

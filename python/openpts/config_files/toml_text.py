@@ -8,7 +8,7 @@ from typing import Final
 import tree_sitter
 import tree_sitter_toml
 
-from openpts.config_files.source_position import Path, Place, PlacedError, PlacedText
+from openpts.config_files.source_position import Path, PlacedError, PlacedText, SourcePosition
 
 _LANGUAGE: Final = tree_sitter.Language(tree_sitter_toml.language())
 _AT: Final = re.compile(r" \(at (?:line ([0-9]+), column ([0-9]+)|end of document)\)$")
@@ -21,9 +21,9 @@ def read_toml(text: str) -> PlacedText:
     except tomllib.TOMLDecodeError as error:
         raise _placed(text, str(error)) from error
     except ValueError as error:  # Python reads no number of more than some thousand digits
-        raise PlacedError(Place(1, 1), "a number has too many digits") from error
+        raise PlacedError(SourcePosition(1, 1), "a number has too many digits") from error
     except RecursionError as error:
-        raise PlacedError(Place(1, 1), "lists or tables are nested too deep") from error
+        raise PlacedError(SourcePosition(1, 1), "lists or tables are nested too deep") from error
     root = tree_sitter.Parser(_LANGUAGE).parse(text.encode()).root_node
     return PlacedText(content, _Places(text).of(root))
 
@@ -31,7 +31,7 @@ def read_toml(text: str) -> PlacedText:
 def _placed(text: str, message: str) -> PlacedError:
     match = _AT.search(message)
     line, column = (match[1], match[2]) if match and match[1] else (text.count("\n") + 1, 1)
-    return PlacedError(Place(int(line), int(column)), _AT.sub("", message))
+    return PlacedError(SourcePosition(int(line), int(column)), _AT.sub("", message))
 
 
 class _Places:
@@ -39,10 +39,10 @@ class _Places:
 
     def __init__(self, text: str) -> None:
         self._lines = text.encode().split(b"\n")
-        self._found: dict[Path, Place] = {}
+        self._found: dict[Path, SourcePosition] = {}
         self._entries: dict[Path, int] = {}
 
-    def of(self, document: tree_sitter.Node) -> dict[Path, Place]:
+    def of(self, document: tree_sitter.Node) -> dict[Path, SourcePosition]:
         """The places of all values."""
         for node in document.named_children:
             if node.type == "pair":
@@ -88,7 +88,7 @@ class _Places:
     def _note(self, path: Path, node: tree_sitter.Node) -> None:
         row, byte = node.start_point
         before = self._lines[row][:byte].decode(errors="replace")
-        self._found.setdefault(path, Place(row + 1, len(before) + 1))
+        self._found.setdefault(path, SourcePosition(row + 1, len(before) + 1))
 
 
 def _keys(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from openpts.config_files.schema_errors import wrong_values
 from openpts.config_files.source_position import Path as Keys
-from openpts.config_files.source_position import Place, PlacedError, PlacedText
+from openpts.config_files.source_position import PlacedError, PlacedText, SourcePosition
 from openpts.errors import UsageError, failing_as
 from openpts.units import KIB
 
@@ -46,7 +46,7 @@ def placed_text(raw: bytes, path: str, read: Callable[[str], PlacedText]) -> Pla
     try:
         return read(raw.decode("utf-8-sig"))  # some editors of Windows begin with a mark
     except UnicodeDecodeError as error:
-        place = Place(raw[: error.start].count(b"\n") + 1, 1)
+        place = SourcePosition(raw[: error.start].count(b"\n") + 1, 1)
         raise WrittenFileError((f"{at(path, place)}: is not UTF-8",)) from error
     except PlacedError as error:
         raise WrittenFileError((f"{at(path, error.place)}: {error}",)) from error
@@ -71,6 +71,6 @@ def refuse_all(wrong: Complaints, text: PlacedText, path: str) -> None:
         raise WrittenFileError(tuple(f"{at(path, place)}: {message}" for place, message in placed))
 
 
-def at(path: str, place: Place) -> str:
+def at(path: str, place: SourcePosition) -> str:
     """A place as compilers name it."""
     return f"{path}:{place.line}:{place.column}"

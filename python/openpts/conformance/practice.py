@@ -30,7 +30,7 @@ GUIDES: Final[Mapping[str, str]] = {
 """Titles of the guides, by their names."""
 
 
-class Answer(StrEnum):
+class GuideStatus(StrEnum):
     """How a requirement of a guide is shown, or why it is not."""
 
     CHECKED = "checked"
@@ -85,17 +85,17 @@ def settings_of(id_: str) -> tuple[Advice, ...]:
     return tuple(one for one in ADVICE if id_ in one.requirements and one.suits is not None)
 
 
-def answer_of(id_: str, proven: Mapping[str, object]) -> Answer:
+def answer_of(id_: str, proven: Mapping[str, object]) -> GuideStatus:
     """How a requirement is shown, where ``proven`` has those that named tests prove."""
     practice = all_practices()[id_]
     answers = {
-        Answer.OPERATOR: practice.operator,
-        Answer.OUTSIDE: practice.outside,
-        Answer.MISSING: practice.missing,
-        Answer.CHECKED: practice.like,
-        Answer.BUILT_IN: id_ in proven,
+        GuideStatus.OPERATOR: practice.operator,
+        GuideStatus.OUTSIDE: practice.outside,
+        GuideStatus.MISSING: practice.missing,
+        GuideStatus.CHECKED: practice.like,
+        GuideStatus.BUILT_IN: id_ in proven,
     }
-    otherwise = Answer.CHECKED if settings_of(id_) else Answer.MISSING
+    otherwise = GuideStatus.CHECKED if settings_of(id_) else GuideStatus.MISSING
     return next((answer for answer, holds in answers.items() if holds), otherwise)
 
 
@@ -107,13 +107,13 @@ def findings(run: Run, guide: str) -> dict[str, Finding]:
 
 def _finding(id_: str, practice: Practice, run: Run, evidence: Evidence) -> Finding:
     match answer_of(id_, proofs()):
-        case Answer.CHECKED if practice.like:
+        case GuideStatus.CHECKED if practice.like:
             return _like(practice, evidence)
-        case Answer.CHECKED:
+        case GuideStatus.CHECKED:
             return _settings(settings_of(id_), run)
-        case Answer.BUILT_IN:
+        case GuideStatus.BUILT_IN:
             return built_in(proofs()[id_], practice.note)
-        case Answer.OUTSIDE:
+        case GuideStatus.OUTSIDE:
             return not_applicable(practice.note)
         case answer:
             return unverified(f"{answer}: {practice.note or 'openpts has no check and no test for it'}")

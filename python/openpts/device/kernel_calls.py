@@ -99,8 +99,8 @@ def direct_io_alignment_bytes(fd: int) -> int | None:
     answer = ctypes.create_string_buffer(_STATX_BYTES)
     if _LIBC.statx(fd, b"", _AT_EMPTY_PATH, _STATX_DIOALIGN, answer) != 0:
         return None
-    told = int.from_bytes(answer.raw[:4], "little")
-    if not told & _STATX_DIOALIGN:
+    reported = int.from_bytes(answer.raw[:4], "little")
+    if not reported & _STATX_DIOALIGN:
         return None
     return int.from_bytes(answer.raw[_STATX_DIO_OFFSET_ALIGN_AT : _STATX_DIO_OFFSET_ALIGN_AT + 4], "little")
 

@@ -49,9 +49,9 @@ def refuse_without_trim(device: BlockDevice | None) -> None:
     """Raise TargetError if the kernel sends no trims to a drive. A file system says so only when asked."""
     if device is None or device.integer(_MOST_BYTES_PLACE):
         return
-    told = "is 0" if device.integer(_MOST_BYTES_PLACE) == 0 else "is missing"
+    state = "is 0" if device.integer(_MOST_BYTES_PLACE) == 0 else "is missing"
     raise TargetError(
-        f"{device.node} can't be trimmed: {device.place(_MOST_BYTES_PLACE)} {told}, so the kernel sends no "
+        f"{device.node} can't be trimmed: {device.place(_MOST_BYTES_PLACE)} {state}, so the kernel sends no "
         "discard; use a drive with TRIM, UNMAP or Deallocate"
     )
 

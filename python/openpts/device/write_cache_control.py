@@ -52,15 +52,15 @@ class WriteCacheControl(Struct):
         if device is None or found.actual not in {ENABLED, DISABLED}:
             return found
         if (setter := _setter(self.target.fd, device)) is None:
-            told = f"{found.source}; a {device.kind} can't be told otherwise"
-            return found if found.actual == wanted else replace(found, source=told)
+            reported = f"{found.source}; a {device.kind} can't be told otherwise"
+            return found if found.actual == wanted else replace(found, source=reported)
         try:
             with journal_lock(self.journal) as noted:
                 return self._require(enabled, device, setter, noted)
         except (OSError, NvmeCommandError, JournalError) as error:
             self._forget_what_did_not_change(device)
-            told = f"{found.source}; setting {wanted} failed: {_reason(error)}"
-            return found if found.actual == wanted else replace(found, source=told)
+            reported = f"{found.source}; setting {wanted} failed: {_reason(error)}"
+            return found if found.actual == wanted else replace(found, source=reported)
 
     def _require(
         self, enabled: bool, device: BlockDevice, setter: Callable[[bool], None], noted: JournalSnapshot
@@ -69,8 +69,8 @@ class WriteCacheControl(Struct):
         found = read_write_cache(self.target, enabled, self.roots)
         others = self._others(noted, device)
         if found.actual != found.required and others:
-            told = f"{_user(others[0])} measures with this cache, which belongs to the same drive"
-            return replace(found, source=f"{found.source}; left as it is: {told}")
+            reported = f"{_user(others[0])} measures with this cache, which belongs to the same drive"
+            return replace(found, source=f"{found.source}; left as it is: {reported}")
         self._note(device, found, others)
         if found.actual == found.required:
             return found

@@ -23,8 +23,8 @@ from openpts.pages.model import (
     Figure,
     Mark,
     Page,
+    PlotRule,
     Row,
-    Rule,
     Series,
     Table,
     Verdict,
@@ -236,7 +236,7 @@ class Plot(Struct, frozen=True, kw_only=True):
     alt: str
     decimals: int | None = 0
     kind: str = "lines"
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[PlotRule, ...] = ()
     bands: tuple[Band, ...] = ()
     marks: tuple[Mark, ...] = ()
     y2: Axis | None = None

@@ -112,7 +112,7 @@ class Series(msgspec.Struct, frozen=True, omit_defaults=True):
     second_axis: bool = False
 
 
-class Rule(msgspec.Struct, frozen=True, omit_defaults=True):
+class PlotRule(msgspec.Struct, frozen=True, omit_defaults=True):
     """A constant line across the plot at a place on ``axis``; ``style`` is ``average`` or ``limit``.
 
     Labels of places on y are at the plot's right side, those of places on x above it.
@@ -177,7 +177,7 @@ class Figure(msgspec.Struct, frozen=True, omit_defaults=True, tag="figure"):
     detail_table_id: str = ""
     contour_table_id: str = ""
     series: tuple[Series, ...] = ()
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[PlotRule, ...] = ()
     bands: tuple[Band, ...] = ()
     marks: tuple[Mark, ...] = ()
     y2: Axis | None = None

@@ -8,7 +8,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, ReusedAnchorWarning, StringMark, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from openpts.config_files.source_position import Path, Place, PlacedError, PlacedText
+from openpts.config_files.source_position import Path, PlacedError, PlacedText, SourcePosition
 
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _CORE: Final = {f"tag:yaml.org,2002:{name}" for name in ("null", "bool", "int", "float", "str")}
@@ -27,11 +27,11 @@ def read_yaml(text: str) -> PlacedText:
         problem = " ".join(str(error.problem or error.context or "is not YAML").split())
         raise PlacedError(_place(error.problem_mark or error.context_mark), problem) from error
     except YAMLError as error:
-        raise PlacedError(Place(1, 1), " ".join(str(error).split())) from error
+        raise PlacedError(SourcePosition(1, 1), " ".join(str(error).split())) from error
     except RecursionError as error:
-        raise PlacedError(Place(1, 1), "lists or tables are nested too deep") from error
+        raise PlacedError(SourcePosition(1, 1), "lists or tables are nested too deep") from error
     if not isinstance(content, dict):
-        raise PlacedError(Place(1, 1), "is not a table: write KEY: VALUE, one per line")
+        raise PlacedError(SourcePosition(1, 1), "is not a table: write KEY: VALUE, one per line")
     return PlacedText(content, reader.places)
 
 
@@ -41,7 +41,7 @@ class _Reader:
     def __init__(self, yaml: YAML) -> None:
         self._yaml = yaml
         self._seen: set[int] = set()
-        self.places: dict[Path, Place] = {}
+        self.places: dict[Path, SourcePosition] = {}
 
     def value(self, path: Path, node: Node) -> Any:
         if id(node) in self._seen:
@@ -87,5 +87,5 @@ def _text(value: str, node: Node) -> str:
     return value
 
 
-def _place(mark: StringMark | None) -> Place:
-    return Place(1, 1) if mark is None else Place(mark.line + 1, mark.column + 1)
+def _place(mark: StringMark | None) -> SourcePosition:
+    return SourcePosition(1, 1) if mark is None else SourcePosition(mark.line + 1, mark.column + 1)

@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from openpts.pages.model import Band, Figure, Rule
+from openpts.pages.model import Band, Figure, PlotRule
 from openpts.plots.axes import inner_size_px, place, share
 from openpts.plots.font_metrics import text_width_px
 from openpts.plots.line_labels import has_end_labels
@@ -60,7 +60,7 @@ def labels_above(figure: Figure, width_px: float) -> list[LabelAbove]:
     return [LabelAbove(t.label, t.x, t.align, row) for t, row in zip(texts, rows, strict=True)]
 
 
-def vertical_rules(figure: Figure) -> list[Rule]:
+def vertical_rules(figure: Figure) -> list[PlotRule]:
     """The constant lines at places of x that the axis has."""
     return [rule for rule in figure.rules if rule.axis == "x" and 0 <= share(rule.value, figure.x) <= 1]
 
@@ -73,7 +73,7 @@ def _of_band(band: Band, figure: Figure, width_px: float) -> _Text:
     return _Text(band.label, x, "center", middle - half, middle + half, None)
 
 
-def _of_rules(rules: Sequence[Rule], figure: Figure, width_px: float) -> list[_Text]:
+def _of_rules(rules: Sequence[PlotRule], figure: Figure, width_px: float) -> list[_Text]:
     """Labels to the right of their lines; at the right edge, to the left of them."""
     texts: list[_Text] = []
     limit = width_px

@@ -58,11 +58,11 @@ class _Run(Struct, frozen=True):
 
     @classmethod
     def of(cls, manifest: Manifest) -> "_Run":
-        told = manifest.engine.get("engine")
+        reported = manifest.engine.get("engine")
         return cls(
             manifest.target,
             manifest.target.scale,
-            exact=told is None or told.value in _EXACT_ENGINES,
+            exact=reported is None or reported.value in _EXACT_ENGINES,
             imported=manifest.imported is not None,
         )
 
@@ -370,8 +370,8 @@ def _of_intervals(sample: Sample) -> Found:
     if known and last.index * sample.interval_ns > sample.elapsed_ns + (sample.gap_ns or 0):
         yield f"elapsed_ns is {sample.elapsed_ns:,}, and its last interval begins later"
     errors = sum(errors.count for errors in sample.errors)
-    if (told := sum(interval.errors for interval in intervals)) > errors:
-        yield f"its intervals have {told:,} errors, the step {errors:,}"
+    if (reported := sum(interval.errors for interval in intervals)) > errors:
+        yield f"its intervals have {reported:,} errors, the step {errors:,}"
     if whole:  # a step that was stopped may lack an interval that had not been put together
         for name, operation in sample.operations.items():
             of_intervals = [getattr(interval, name) for interval in intervals]

@@ -78,7 +78,7 @@ def _type(alias: str) -> "pyarrow.DataType":
     return arrow.map_(arrow.string(), arrow.string()) if is_map else arrow.type_for_alias(alias)
 
 
-class Part(Struct, frozen=True, dict=True):
+class RowSubject(Struct, frozen=True, dict=True):
     """What a row is of: a step with its number, or ``of`` it an interval, a stream or an operation."""
 
     number: int
@@ -105,52 +105,52 @@ class Part(Struct, frozen=True, dict=True):
         return self._latencies.percentile_ns(percentile) if self._latencies.supports(percentile) else None
 
 
-def _steps(run: "Run") -> Iterator[Part]:
+def _steps(run: "Run") -> Iterator[RowSubject]:
     for number, step in enumerate(run.steps):
-        yield Part(number, step, step.sample, stimulus=step.sample.step.stimulus)
+        yield RowSubject(number, step, step.sample, stimulus=step.sample.step.stimulus)
 
 
-def _streams(run: "Run") -> Iterator[Part]:
+def _streams(run: "Run") -> Iterator[RowSubject]:
     """Each stream of each step, also where it is the only one: its figures are the step's then."""
     for number, step in enumerate(run.steps):
         parts: tuple[Sample | StreamSample, ...] = step.sample.streams or (step.sample,)
         for position, (stream, part) in enumerate(zip(step.sample.step.streams, parts, strict=False)):
-            yield Part(number, step, part, None, position, stream.name, stream.stimulus)
+            yield RowSubject(number, step, part, None, position, stream.name, stream.stimulus)
 
 
-def _stream_intervals(run: "Run") -> Iterator[Part]:
+def _stream_intervals(run: "Run") -> Iterator[RowSubject]:
     """Rows per stream and interval, of steps with several streams."""
     for number, step in enumerate(run.steps):
         for interval in step.sample.intervals:
             for position, (stream, part) in enumerate(
                 zip(step.sample.step.streams, interval.streams, strict=False)
             ):
-                yield Part(number, step, part, interval, position, stream.name)
+                yield RowSubject(number, step, part, interval, position, stream.name)
 
 
-def _intervals(run: "Run") -> Iterator[Part]:
+def _intervals(run: "Run") -> Iterator[RowSubject]:
     """Each interval of each step, with the parts of the host that were the limit in it."""
     for number, step in enumerate(run.steps):
         marks = () if run.host_marks is None else run.host_marks[number].marks
         for interval in step.sample.intervals:
             of_interval = marks[interval.index] if interval.index < len(marks) else None
             limits = None if of_interval is None else " ".join(limits_of(of_interval))
-            yield Part(number, step, interval, interval, host_limited=limits)
+            yield RowSubject(number, step, interval, interval, host_limited=limits)
 
 
-def _operations(run: "Run") -> Iterator[Part]:
+def _operations(run: "Run") -> Iterator[RowSubject]:
     """Rows per operation with I/Os, in each step."""
     for number, step in enumerate(run.steps):
         for name, operation in step.sample.operations.items():
             if operation.ios:
-                yield Part(number, step, operation, name=name)
+                yield RowSubject(number, step, operation, name=name)
 
 
-def _histograms(run: "Run") -> Iterator[Part]:
+def _histograms(run: "Run") -> Iterator[RowSubject]:
     """Each bucket with I/Os of each operation of each step, both ends inclusive."""
     for part in _operations(run):
         for bucket in LatencyDistribution.merged([part.of.histogram]).buckets():
-            yield Part(part.number, part.step, bucket, name=part.name)
+            yield RowSubject(part.number, part.step, bucket, name=part.name)
 
 
 def _telemetry(run: "Run") -> Iterator[tuple[str, int, float]]:

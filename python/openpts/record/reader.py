@@ -385,8 +385,8 @@ def _health(connection: sqlite3.Connection) -> tuple[HealthRecord, ...]:
     for position, name, value in rows_by_type(connection, _HEALTH):
         values[position][name] = value
     return tuple(
-        HealthRecord(*(*told, HealthReading(source, values.get(position, {}))))
-        for position, *told, source in rows_by_type(connection, _HEALTH_READINGS)
+        HealthRecord(*(*reported, HealthReading(source, values.get(position, {}))))
+        for position, *reported, source in rows_by_type(connection, _HEALTH_READINGS)
     )
 
 

@@ -5,7 +5,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from openpts.analysis.limited_seconds import Rule, rule_of
+from openpts.analysis.limited_seconds import MarkRule, rule_of
 from openpts.pages import cells
 from openpts.pages.kit import Cells, rows_table
 from openpts.pages.model import Block, Table, Verdict
@@ -54,7 +54,7 @@ def _table(run: Run, pairs: Sequence[tuple[StepRecord, StepMarks]], judged_ns: i
         "Seconds in which the host was the limit",
         "What told it:<3.2 | Limit:<0.9 | Time (s) | Share (%) | Longest in a row (s) | First at (s) | "
         "Longest from:<1.6",
-        (_row(run, told, start_ns, judged_ns) for told in _told(pairs)),
+        (_row(run, reported, start_ns, judged_ns) for reported in _told(pairs)),
         note="A second is marked by what was sampled in it; docs/host-limits.md has the rules. Several may "
         "mark the same second. First: since the first step.",
     )
@@ -73,7 +73,7 @@ class _Told(Struct, frozen=True):
     """All spans that one sampled value marks."""
 
     name: str
-    rule: Rule
+    rule: MarkRule
     spans: tuple[_Marked, ...]
 
     @property
@@ -105,17 +105,17 @@ def _told(pairs: Sequence[tuple[StepRecord, StepMarks]]) -> Iterator[_Told]:
             yield _Told(name, rule, tuple(found))
 
 
-def _row(run: Run, told: _Told, start_ns: int, judged_ns: int) -> Cells:
-    longest_ns, step = told.longest
-    link = _links(run).get(told.name.removesuffix("_use_pct"), "")
-    words = f"{told.rule.words}: {link}" if link else told.rule.words
+def _row(run: Run, reported: _Told, start_ns: int, judged_ns: int) -> Cells:
+    longest_ns, step = reported.longest
+    link = _links(run).get(reported.name.removesuffix("_use_pct"), "")
+    words = f"{reported.rule.words}: {link}" if link else reported.rule.words
     return (
         words,
-        str(told.rule.limit),
-        cells.number(told.marked_ns / NS_PER_S, 0),
-        cells.percent(100 * told.marked_ns / judged_ns),
+        str(reported.rule.limit),
+        cells.number(reported.marked_ns / NS_PER_S, 0),
+        cells.percent(100 * reported.marked_ns / judged_ns),
         cells.number(longest_ns / NS_PER_S, 0),
-        cells.number((told.spans[0].from_ns - start_ns) / NS_PER_S, 0),
+        cells.number((reported.spans[0].from_ns - start_ns) / NS_PER_S, 0),
         str(step.place),
     )
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from openpts.pages import cells, ticks
 from openpts.pages.kit import Cells, rows_table
-from openpts.pages.model import Block, Cell, Column, Figure, Row, Rule, Series, Table, Verdict
+from openpts.pages.model import Block, Cell, Column, Figure, PlotRule, Row, Series, Table, Verdict
 from openpts.record.health import TelemetrySeries
 from openpts.record.reader import Run
 from openpts.report.telemetry_series import mean_over_time, quantity, rows_of_time, value_at, width_ns
@@ -222,7 +222,7 @@ def panels(
         return ()
     axis = _TimeAxis.of(run, tuple(shown.values()))
     rules = tuple(
-        Rule(label, axis.time.place(t_ns - axis.first_ns), "limit", axis="x")
+        PlotRule(label, axis.time.place(t_ns - axis.first_ns), "limit", axis="x")
         for t_ns, label in marks
         if axis.first_ns <= t_ns <= axis.last_ns
     )
@@ -280,7 +280,7 @@ class _TimeAxis(Struct, frozen=True):
         return cells.number(self.time.place((number + 0.5) * self.row_ns), 3)
 
 
-def _temperature(series: TelemetrySeries, axis: _TimeAxis, rules: tuple[Rule, ...]) -> tuple[Block, ...]:
+def _temperature(series: TelemetrySeries, axis: _TimeAxis, rules: tuple[PlotRule, ...]) -> tuple[Block, ...]:
     rows = tuple(
         Row(
             axis.row_head(number),
@@ -319,7 +319,7 @@ def _temperature(series: TelemetrySeries, axis: _TimeAxis, rules: tuple[Rule, ..
 
 
 def _lines(
-    panel: Panel, series: Mapping[str, TelemetrySeries], axis: _TimeAxis, rules: tuple[Rule, ...]
+    panel: Panel, series: Mapping[str, TelemetrySeries], axis: _TimeAxis, rules: tuple[PlotRule, ...]
 ) -> tuple[Block, ...]:
     """The mean of each row, a line for each value."""
     means: dict[str, dict[int, float]] = {}

@@ -28,7 +28,7 @@ from openpts.vocabulary.tuning import Change, ChangeReport, Scenario
 _ALLOWED: Final = "Cpus_allowed_list:"
 
 
-class Finding(Struct, frozen=True):
+class AuditFinding(Struct, frozen=True):
     """One line of the audit with its grade. ``remedy`` says how it may be changed; empty where it is good."""
 
     advice: Advice
@@ -50,7 +50,7 @@ class Doctor(Struct, frozen=True):
         """For the drive that the operator names, or the one below a file. Raises UsageError, TargetError."""
         return cls(scenario, roots, None if text is None else _disk(text, roots))
 
-    def findings(self) -> tuple[Finding, ...]:
+    def findings(self) -> tuple[AuditFinding, ...]:
         """The audit, in the order of the table of advice; of no drive what belongs to one is left out."""
         facts = self._facts()
         changeable = {change.key for change in self._changes()}
@@ -60,7 +60,7 @@ class Doctor(Struct, frozen=True):
                 continue
             fact = facts[advice.key]
             grade = advice.grade(fact.value, self.scenario)
-            found.append(Finding(advice, fact, grade, _remedy(advice, grade, changeable)))
+            found.append(AuditFinding(advice, fact, grade, _remedy(advice, grade, changeable)))
         return tuple(found)
 
     def apply(self, journal: Journal) -> tuple[tuple[Healing, ...], tuple[ChangeReport, ...]]:

@@ -111,7 +111,7 @@ class PurgeFinished(_Line, frozen=True, kw_only=True, tag="purge_finished"):
     changed_samples: int
 
 
-class Place(Struct, frozen=True, kw_only=True):
+class StepLine(Struct, frozen=True, kw_only=True):
     """Where a step is: the cycle counts purges from 1, the position from 0 within phase and number."""
 
     cycle: int
@@ -135,7 +135,7 @@ class Progress(_Line, frozen=True, kw_only=True, tag="progress"):
     ``temperature_c`` is the last one that the drive has told, None if it tells none.
     """
 
-    place: Place
+    place: StepLine
     step_elapsed_ns: int
     ios: int
     bytes: int
@@ -166,7 +166,7 @@ class SampleTaken(_Line, frozen=True, kw_only=True, tag="sample"):
     ``operations`` has those with an I/O: read, write, trim, flush, fsync.
     """
 
-    place: Place
+    place: StepLine
     index: int
     elapsed_ns: int
     operations: dict[str, Operation]
@@ -179,7 +179,7 @@ class SampleTaken(_Line, frozen=True, kw_only=True, tag="sample"):
 class StepFinished(_Line, frozen=True, kw_only=True, tag="step_finished"):
     """A step is measured. ``gap_ns`` is the time without I/O before it, ``ended_by`` names its stop rule."""
 
-    place: Place
+    place: StepLine
     stimulus: str
     state: str
     ended_by: str | None
@@ -198,7 +198,7 @@ class HostLimited(_Line, frozen=True, kw_only=True, tag="host_limited"):
     ``judged_ns`` is how much of the step was sampled, ``told`` what told it, in words. Since 1.1.
     """
 
-    place: Place
+    place: StepLine
     limited_ns: dict[str, int]
     judged_ns: int
     told: tuple[str, ...] = ()

@@ -104,8 +104,8 @@ def _stood_still(event: events.HostStalled) -> EventLine:
     return _note("standstill", f"{happened}: {what_to_do(repeated=event.repeated)}")
 
 
-def _place(place: StepPlace) -> lines.Place:
-    return lines.Place(cycle=place.cycle, phase=place.phase, number=place.number, position=place.position)
+def _place(place: StepPlace) -> lines.StepLine:
+    return lines.StepLine(cycle=place.cycle, phase=place.phase, number=place.number, position=place.position)
 
 
 def _samples(place: StepPlace, sample: Sample) -> Iterator[lines.SampleTaken]:

@@ -62,11 +62,11 @@ def check_record(folder: Path) -> None:
         if entry not in run.ledger:
             raise RecordError(f"{where}: its ledger has no entry on {entry.rule_id}: {entry.used}")
     for required, places in _disturbed(run, cut).items():
-        told = sum(entry.steps for entry in run.ledger if entry.required == required)
-        if told < len(places):
+        reported = sum(entry.steps for entry in run.ledger if entry.required == required)
+        if reported < len(places):
             raise RecordError(
                 f"{where} in {min(places)}: of {len(places):,} steps that lack {required!r} its ledger has "
-                f"{told:,}"
+                f"{reported:,}"
             )
 
 

@@ -132,7 +132,7 @@ def _checked(driver: Driver, order: Order, device: DeviceUnderTest, run_id: str)
     continues = order.continues
     wanted = order.adjust(standard if continues is None else continues.conditions(test, seed))
     order.admit(wanted, device.facts)
-    conditions = test.possible_on(wanted, device.facts.sector_bytes, device.facts.scale)
+    conditions = test.supported_on(wanted, device.facts.sector_bytes, device.facts.scale)
     if device.facts.simulation is not None:
         conditions = test.without_data(conditions)
     capacity_bytes = device.facts.user_capacity_bytes

@@ -5,7 +5,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from openpts.analysis.settling import Look, Settling
+from openpts.analysis.settling import IdleObservation, Settling
 from openpts.device.guard.consent import Consent
 from openpts.engine.contract import Engine, EngineStoppedError
 from openpts.engine.options import Demand, NativeOptions
@@ -39,14 +39,14 @@ class SettlingStarted(Struct, frozen=True):
     notes: tuple[str, ...]
 
 
-class Looked(Struct, frozen=True):
+class IdleObserved(Struct, frozen=True):
     """One more look at the drive was taken; ``verdict`` judges all looks so far."""
 
-    look: Look
+    look: IdleObservation
     verdict: Settling
 
 
-SettlingListener = Callable[[SettlingStarted | Looked], None]
+SettlingListener = Callable[[SettlingStarted | IdleObserved], None]
 
 
 # SOL-DEV-03
@@ -61,7 +61,7 @@ def wait_until_settled(order: SettlingOrder, on_event: SettlingListener) -> Sett
         with device.engine(demand, _SEED, NativeOptions(), near=True) as engine, StopSignals() as stop:
             on_event(SettlingStarted(device.facts, device.notes(probe_step(rule, order.active_range))))
             script = settle(
-                rule, order.active_range, 1, lambda look, verdict: on_event(Looked(look, verdict))
+                rule, order.active_range, 1, lambda look, verdict: on_event(IdleObserved(look, verdict))
             )
             answer: Answer = None
             while True:

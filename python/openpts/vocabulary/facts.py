@@ -172,23 +172,25 @@ class DescribedDrive(Struct, frozen=True):
     facts: tuple[tuple[str, Fact], ...] = ()
     purpose: Purpose = field(default_factory=Purpose)
 
-    def added_to(self, told: Facts) -> Facts:
+    def added_to(self, reported: Facts) -> Facts:
         """The facts of a drive with the description's: where both say something, both are shown.
 
         Raises UsageError if the description is of another drive.
         """
-        own_serial = told["serial"].value if "serial" in told else None
+        own_serial = reported["serial"].value if "serial" in reported else None
         if self.serial is not None and self.serial != own_serial:
             raise UsageError(
                 f"{self.path} describes the drive of serial number {self.serial}, "
                 f"and this one has {own_serial or 'none'}"
             )
-        return told | {key: _beside(told.get(key), fact) for key, fact in self.facts}
+        return reported | {key: _beside(reported.get(key), fact) for key, fact in self.facts}
 
 
-def _beside(told: Fact | None, described: Fact) -> Fact:
-    if told is None or told.value is None:
+def _beside(reported: Fact | None, described: Fact) -> Fact:
+    if reported is None or reported.value is None:
         return described
-    if told.value == described.value:
-        return told
-    return Fact(f"{told.value} (described as {described.value})", f"{told.source}; {described.source}")
+    if reported.value == described.value:
+        return reported
+    return Fact(
+        f"{reported.value} (described as {described.value})", f"{reported.source}; {described.source}"
+    )

@@ -11,7 +11,7 @@ from openpts.analysis.run_comparison import Quality
 from openpts.pages import cells, ticks
 from openpts.pages.facts_table import items_table
 from openpts.pages.kit import Col, Plot, PlotName, table
-from openpts.pages.model import Block, Cell, Page, Rule, Series, Table, Verdict
+from openpts.pages.model import Block, Cell, Page, PlotRule, Series, Table, Verdict
 from openpts.procedures.kit.spread import rse_cell, set_words
 from openpts.procedures.shared.methodology import nothing_page
 from openpts.record.reader import Run
@@ -53,7 +53,7 @@ def runs_page(results: AppResults, verdicts: tuple[Verdict, ...]) -> Page:
         ),
         alt="{count} runs, from {low} to {high} s.",
         decimals=3,
-        rules=(Rule("Median of the warm runs", warm.median, "average"),) if warm and show_median else (),
+        rules=(PlotRule("Median of the warm runs", warm.median, "average"),) if warm and show_median else (),
         height_px=260,
     )
     blocks: tuple[Block, ...] = (

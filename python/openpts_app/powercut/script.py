@@ -49,7 +49,7 @@ standard_conditions: Final = Standard(
 )
 
 
-def possible_on(conditions: PowerCutConditions, sector_bytes: int) -> PowerCutConditions:
+def supported_on(conditions: PowerCutConditions, sector_bytes: int) -> PowerCutConditions:
     """Without writes of less than a sector."""
     sizes = tuple(size for size in conditions.write_sizes_bytes if size % sector_bytes == 0)
     return replace(conditions, write_sizes_bytes=sizes or (sector_bytes,))

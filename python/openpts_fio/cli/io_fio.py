@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 import click
 import msgspec
 
-from openpts.cli.io_options import Load
+from openpts.cli.io_options import LoadArgs
 from openpts.cli.io_spellings import is_given
 from openpts.errors import UsageError
 from openpts.runner.measure import MeasurementOrder
@@ -23,7 +23,7 @@ from openpts_fio.jobs.translation import translate
 
 def translation_of(target: str, path: Path, values: tuple[str, ...], *, captured: bool) -> Translation:
     """The steps of ``--fio`` for a target. Raises UsageError with all that is wrong with the file."""
-    of_a_stimulus = {field.name for field in fields(Load)}
+    of_a_stimulus = {field.name for field in fields(LoadArgs)}
     for parameter in click.get_current_context().command.params:
         if parameter.name in of_a_stimulus and is_given(parameter.name):
             raise UsageError(f"{parameter.opts[0]} and --fio exclude each other: the job file has the load")

@@ -13,12 +13,12 @@ from openpts.units import NS_PER_US
 from openpts.vocabulary.facts import TargetFacts
 from openpts.vocabulary.stimulus import AccessPattern, Step, Stimulus, Stream
 from openpts.vocabulary.stop import ByteAmount, DriveFills, Duration, FirstOf, IoCount, StopRule
-from openpts_fio.engine.offsets import Part, left_out_bytes
+from openpts_fio.engine.offsets import ThreadRange, left_out_bytes
 from openpts_fio.engine.operations import FioOptions, refusal
 
 
 def ending_options(
-    step: Step, stream: Stream, parts: Sequence[Part], target: TargetFacts
+    step: Step, stream: Stream, parts: Sequence[ThreadRange], target: TargetFacts
 ) -> tuple[FioOptions, ...]:
     """The options for each thread. Raises UsageError on rules that fio has not."""
     rules = _rules(step, stream)
@@ -91,7 +91,7 @@ def _finished(step: Step, stream: Stream, options: FioOptions) -> FioOptions:
 
 
 def _amounts(
-    stimulus: Stimulus, amount_bytes: int, parts: Sequence[Part], target: TargetFacts
+    stimulus: Stimulus, amount_bytes: int, parts: Sequence[ThreadRange], target: TargetFacts
 ) -> list[FioOptions]:
     """Whole blocks of one size; of several sizes, bytes, which the last I/O of a thread may exceed."""
     if left_out_bytes(stimulus, target):
@@ -106,7 +106,7 @@ def _amounts(
     return [{"io_size": str(share * block)} for share in _dealt(blocks, stimulus, parts)]
 
 
-def _dealt(total: int, stimulus: Stimulus, parts: Sequence[Part]) -> list[int]:
+def _dealt(total: int, stimulus: Stimulus, parts: Sequence[ThreadRange]) -> list[int]:
     """Shares of the threads: equal at random, by the size of their parts in sequence."""
     in_sequence = stimulus.access_pattern is AccessPattern.SEQUENTIAL
     weights = [part.size_bytes if in_sequence else 1 for part in parts]

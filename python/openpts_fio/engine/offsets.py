@@ -17,14 +17,14 @@ _PAGE_BYTES: Final = 4096
 _MOST_ZIPF_PLACES: Final = 10_000_000
 
 
-class Part(Struct, frozen=True):
+class ThreadRange(Struct, frozen=True):
     """The bytes that one thread accesses."""
 
     offset_bytes: int
     size_bytes: int
 
 
-def parts(stimulus: Stimulus, target: TargetFacts) -> tuple[Part, ...]:
+def parts(stimulus: Stimulus, target: TargetFacts) -> tuple[ThreadRange, ...]:
     """One part for each thread: the whole range at random, tiles of it in sequence.
 
     A part holds whole blocks. What is left at the end of a sequence is less than one. Raises UsageError
@@ -35,7 +35,7 @@ def parts(stimulus: Stimulus, target: TargetFacts) -> tuple[Part, ...]:
     start, end = active_bytes(stimulus, target)
     if stimulus.access_pattern is AccessPattern.RANDOM:
         first = _next_multiple(start, alignment_bytes(stimulus, target))
-        found = tuple(Part(first, end - first) for _ in range(stimulus.tc))
+        found = tuple(ThreadRange(first, end - first) for _ in range(stimulus.tc))
     else:
         found = _tiles(stimulus, start, end)
     if min(part.size_bytes for part in found) < stimulus.block_size_bytes:
@@ -122,7 +122,7 @@ def _scattered_places(stimulus: Stimulus, target: TargetFacts, name: str) -> int
     return places
 
 
-def _tiles(stimulus: Stimulus, start: int, end: int) -> tuple[Part, ...]:
+def _tiles(stimulus: Stimulus, start: int, end: int) -> tuple[ThreadRange, ...]:
     """The same tiles as the native engine's: as many whole strides or largest blocks for each thread."""
     unit = stimulus.stride_bytes or stimulus.block_size_bytes
     smallest = _smallest_bytes(stimulus)
@@ -131,7 +131,7 @@ def _tiles(stimulus: Stimulus, start: int, end: int) -> tuple[Part, ...]:
     units = -(-(end - start) // unit)
     edges = [min(start + units * thread // stimulus.tc * unit, end) for thread in range(stimulus.tc + 1)]
     # fio reads a block beyond the end of a part that does not hold whole ones.
-    return tuple(Part(first, (last - first) // smallest * smallest) for first, last in pairwise(edges))
+    return tuple(ThreadRange(first, (last - first) // smallest * smallest) for first, last in pairwise(edges))
 
 
 def _smallest_bytes(stimulus: Stimulus) -> int:

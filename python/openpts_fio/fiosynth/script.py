@@ -44,7 +44,7 @@ RULES: Final = (
 standard_conditions: Final = Standard(FiosynthConditions)
 
 
-def possible_on(conditions: FiosynthConditions, sector_bytes: int) -> FiosynthConditions:
+def supported_on(conditions: FiosynthConditions, sector_bytes: int) -> FiosynthConditions:
     """Places of a job are whole sectors."""
     return replace(conditions, sector_bytes=sector_bytes)
 

@@ -11,7 +11,7 @@ from openpts.units import NS_PER_S
 from openpts.vocabulary.stop import ByteAmount, Duration, IoCount, Steady, SteadyFigure
 from openpts_fio.jobs.directions import Direction
 from openpts_fio.jobs.job import Job
-from openpts_fio.jobs.places import Part
+from openpts_fio.jobs.places import ThreadsRange
 
 _FIGURES: Final = {"iops": SteadyFigure.IOPS, "bw": SteadyFigure.THROUGHPUT}
 _ANY_PCT: Final = 1e9
@@ -45,7 +45,7 @@ class Ending(Struct, frozen=True):
         return tuple(found)
 
 
-def ending_of(job: Job, directions: Sequence[Direction], part: Part) -> Ending:
+def ending_of(job: Job, directions: Sequence[Direction], part: ThreadsRange) -> Ending:
     """When the threads of a part end: by time, by amount, by number, or by the first of them."""
     runtime_ns = job.time_ns("runtime")
     if job.flag("time_based") and runtime_ns:

@@ -12,7 +12,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from openpts.config_files.source_position import Place
+from openpts.config_files.source_position import SourcePosition
 from openpts.config_files.written_file import WrittenFileError, at, read_written
 from openpts.units import MIB
 
@@ -29,7 +29,7 @@ class GivenOption(Struct, frozen=True):
     word: str
     value: str | None
     path: str
-    place: Place
+    place: SourcePosition
 
     def __str__(self) -> str:
         return self.word if self.value is None else f"{self.word}={self.value}"
@@ -156,7 +156,7 @@ class _Line(Struct, frozen=True):
     text: str
     section: str | None
     path: str
-    place: Place
+    place: SourcePosition
 
     @property
     def is_include(self) -> bool:
@@ -185,7 +185,7 @@ def _said(path: str, number: int, raw: str) -> "_Line | None":
     if not said:
         return None
     section = _SECTION.match(said)
-    place = Place(number, len(raw) - len(raw.lstrip()) + 1)
+    place = SourcePosition(number, len(raw) - len(raw.lstrip()) + 1)
     return _Line(said, section[1].strip() if section else None, path, place)
 
 

@@ -16,7 +16,7 @@ _ALL: Final = Size(100, is_pct=True)
 _MOST_THREADS: Final = 4096
 
 
-class Part(Struct, frozen=True):
+class ThreadsRange(Struct, frozen=True):
     """The bytes [start, end) of ``tc`` threads; ``amount_bytes``: what one of them moves in one pass."""
 
     start: int
@@ -41,7 +41,7 @@ def _pct_of(lba: int, most_lba: int) -> float:
     return next((pct for pct in rounded if math.floor(pct * most_lba / 100) == lba), exact)
 
 
-def parts_of_job(job: Job, directions: Sequence[Direction], target: TargetFacts) -> tuple[Part, ...]:
+def parts_of_job(job: Job, directions: Sequence[Direction], target: TargetFacts) -> tuple[ThreadsRange, ...]:
     """One part for all threads where they share it, or where each has its tile of it; else one for each.
 
     A sequence of several threads has tiles in openpts: those of fio that begin at the same place become parts
@@ -55,11 +55,11 @@ def parts_of_job(job: Job, directions: Sequence[Direction], target: TargetFacts)
     if threads == 1:
         return tuple(every)
     if all(one.random_pct for one in directions) and not apart:
-        return (Part(every[0].start, every[0].end, threads, every[0].amount_bytes),)
+        return (ThreadsRange(every[0].start, every[0].end, threads, every[0].amount_bytes),)
     return _one_of_tiles(every, directions) or tuple(every)
 
 
-def _one_of_tiles(every: Sequence[Part], directions: Sequence[Direction]) -> tuple[Part, ...]:
+def _one_of_tiles(every: Sequence[ThreadsRange], directions: Sequence[Direction]) -> tuple[ThreadsRange, ...]:
     """The union of equal tiles side by side, each of whole units of a sequence; none where they are not."""
     size = every[0].end - every[0].start
     unit = max(one.stride_bytes or one.largest_bytes for one in directions)
@@ -67,10 +67,10 @@ def _one_of_tiles(every: Sequence[Part], directions: Sequence[Direction]) -> tup
     is_tiled = all((one.start, one.end) == (at, at + size) for one, at in zip(every, starts, strict=True))
     if not is_tiled or size % unit or any(one.random_pct for one in directions):
         return ()
-    return (Part(starts[0], every[-1].end, len(every), every[0].amount_bytes),)
+    return (ThreadsRange(starts[0], every[-1].end, len(every), every[0].amount_bytes),)
 
 
-def _part(job: Job, directions: Sequence[Direction], target: TargetFacts, thread: int) -> Part:
+def _part(job: Job, directions: Sequence[Direction], target: TargetFacts, thread: int) -> ThreadsRange:
     begin, capacity = _place_of_job(job, target)
     sector = target.sector_bytes
     smallest = min(one.smallest_bytes for one in directions)
@@ -94,7 +94,7 @@ def _part(job: Job, directions: Sequence[Direction], target: TargetFacts, thread
         raise job.error(
             name, f"leaves {max(0, end - start):,} B of {capacity:,} B, no room for a block of {largest:,} B"
         )
-    return Part(begin + start, begin + end, 1, amount.of(length) if amount.amount else length)
+    return ThreadsRange(begin + start, begin + end, 1, amount.of(length) if amount.amount else length)
 
 
 def _place_of_job(job: Job, target: TargetFacts) -> tuple[int, int]:

@@ -24,7 +24,7 @@ from openpts_fio.jobs.directions import Direction, directions_of_job
 from openpts_fio.jobs.endings import Ending, ending_of
 from openpts_fio.jobs.job import Job
 from openpts_fio.jobs.pacing import paces_of, queue_depth
-from openpts_fio.jobs.places import Part, parts_of_job
+from openpts_fio.jobs.places import ThreadsRange, parts_of_job
 
 _CLASSES: Final = {1: PriorityClass.REALTIME, 2: PriorityClass.BEST_EFFORT, 3: PriorityClass.IDLE}
 _LOWEST_LEVEL: Final = 7
@@ -96,7 +96,7 @@ class _Streams:
         in_sequence = any(one.random_pct < 100 for one in self.directions)
         return len(self.directions) == 1 or (alike and not in_sequence)
 
-    def _split(self, part: Part, name: str, ending: Ending) -> Iterator[JobStream]:
+    def _split(self, part: ThreadsRange, name: str, ending: Ending) -> Iterator[JobStream]:
         """A stream for reads and one for writes: each with its rate, or in the ratio of the mix."""
         if not ending.is_timed:
             raise self.job.error(
@@ -133,7 +133,9 @@ class _Streams:
             raise self.job.error("flow", "of a job whose reads and writes are two streams")
         return (0, 0) if self.paces.apart else tuple(one.weight for one in self.directions)
 
-    def _stimulus(self, directions: Sequence[Direction], part: Part, pacing: Pacing, depth: int) -> Stimulus:
+    def _stimulus(
+        self, directions: Sequence[Direction], part: ThreadsRange, pacing: Pacing, depth: int
+    ) -> Stimulus:
         first, operations = directions[0], _operations(self.job, directions)
         return Stimulus(
             random_pct=first.random_pct,

@@ -42,7 +42,7 @@ standard_conditions: Final = Standard(
 )
 
 
-def possible_on(conditions: WorkloadConditions, sector_bytes: int) -> WorkloadConditions:
+def supported_on(conditions: WorkloadConditions, sector_bytes: int) -> WorkloadConditions:
     """Places of a job are whole sectors."""
     return replace(conditions, sector_bytes=sector_bytes)
 

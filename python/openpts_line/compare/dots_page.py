@@ -7,7 +7,7 @@ from msgspec import structs
 from openpts.pages import cells, ticks
 from openpts.pages.kit import Cells, labels_axis, rows_table
 from openpts.pages.measure import Measured
-from openpts.pages.model import HEIGHT_PX, Axis, Block, Cell, Figure, Rule, Series, Table, Verdict
+from openpts.pages.model import HEIGHT_PX, Axis, Block, Cell, Figure, PlotRule, Series, Table, Verdict
 from openpts.plots.font_metrics import text_width_px
 from openpts_line.compare.contenders import ComparedRun, ComparedTest
 from openpts_line.compare.metrics import Metric
@@ -100,7 +100,7 @@ def _figure(
         alt=f"{title}: {len(values)} values, from {cells.fixed(min(values), 1)} to "
         f"{cells.fixed(max(values), 1)} %.",
         series=series,
-        rules=(Rule("base", 100, "average"),),
+        rules=(PlotRule("base", 100, "average"),),
         height_px=_HEIGHT_OF_SEVERAL_PX if letter else HEIGHT_PX,
     )
 

@@ -40,7 +40,7 @@ class Kind(StrEnum):
     STRANGE = "strange"
 
 
-class Finding(Struct, frozen=True):
+class ArchiveFault(Struct, frozen=True):
     """A name that is not as it should be; ``text`` says what to do."""
 
     kind: Kind
@@ -65,7 +65,7 @@ class ArchiveCheck(Document, frozen=True, kw_only=True, tag="openpts.archive-che
     """What was looked at, and what is not as it should be."""
 
     checked: Checked
-    findings: tuple[Finding, ...]
+    findings: tuple[ArchiveFault, ...]
 
 
 def check(store: Store, *, quick: bool) -> ArchiveCheck:
@@ -80,12 +80,12 @@ def check(store: Store, *, quick: bool) -> ArchiveCheck:
     for (run, name, *_), kind in zip(files, kinds, strict=True):
         if kind is not None:
             again = f"restore it from a backup, or add {run} again with `openpts archive add --replace`"
-            found.append(Finding(kind, name, again))
+            found.append(ArchiveFault(kind, name, again))
     for folder, written_at in _unused(stored, by_run).items():
         was_replaced = any(entry.folder == folder for entry in whole)
         found.append(_unused_folder(folder, written_at, by_run, was_replaced, bool(damaged)))
     found += [
-        Finding(Kind.STRANGE, name, "it is no part of the archive: move it elsewhere")
+        ArchiveFault(Kind.STRANGE, name, "it is no part of the archive: move it elsewhere")
         for name in stored
         if not name.startswith((ABOUT, f"{CATALOGUE}/", f"{DATA}/"))
     ]
@@ -107,7 +107,7 @@ def compact(store: Store) -> tuple[int, list[str]]:
     return merge(store), old
 
 
-def _damaged_catalogue(store: Store) -> list[Finding]:
+def _damaged_catalogue(store: Store) -> list[ArchiveFault]:
     """Catalogue files that have not the content for which they are named."""
 
     def is_damaged(name: str) -> bool:
@@ -117,7 +117,7 @@ def _damaged_catalogue(store: Store) -> list[Finding]:
 
     names = catalogue_files(store)
     text = "restore it from a backup, or remove it and add its runs again"
-    return [Finding(Kind.DAMAGED, name, text) for name in compress(names, at_once(is_damaged, names))]
+    return [ArchiveFault(Kind.DAMAGED, name, text) for name in compress(names, at_once(is_damaged, names))]
 
 
 def _problem(
@@ -147,9 +147,9 @@ def _unused(stored: "dict[str, FileInfo]", used: dict[str, Entry]) -> dict[str, 
 
 def _unused_folder(
     folder: str, written_at: datetime, by_run: dict[str, Entry], was_replaced: bool, has_damage: bool
-) -> Finding:
+) -> ArchiveFault:
     if was_replaced:
-        return Finding(Kind.REPLACED, folder, f"its run was added again: {_COMPACT}")
+        return ArchiveFault(Kind.REPLACED, folder, f"its run was added again: {_COMPACT}")
     run = run_of(folder)
     if has_damage:
         text = f"its entry is missing, perhaps in what is damaged: add {run} again"
@@ -159,4 +159,4 @@ def _unused_folder(
         text = f"{run} is being added, or that was cut off: add it again"
     else:
         text = f"adding {run} was cut off: add it again; {_COMPACT}"
-    return Finding(Kind.HALF_ADDED, folder, text)
+    return ArchiveFault(Kind.HALF_ADDED, folder, text)

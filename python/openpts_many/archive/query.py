@@ -44,7 +44,7 @@ _PARTS: Final = f"""(
 _MOST_NAMES: Final = 12
 
 
-class Answer(Struct, frozen=True):
+class QueryResult(Struct, frozen=True):
     """Rows below their columns. ``error_bound_pct`` is that of percentiles; None where there are none."""
 
     columns: tuple[str, ...]
@@ -60,14 +60,16 @@ class ArchiveAnswer(Document, frozen=True, kw_only=True, tag="openpts.archive-qu
     error_bound_pct: float | None
 
     @classmethod
-    def by(cls, answer: Answer) -> Self:
+    def by(cls, answer: QueryResult) -> Self:
         """The answer with times, and what else JSON does not have, as text."""
         rows = [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
         plain = tuple(msgspec.to_builtins(rows, enc_hook=str))
         return cls(columns=answer.columns, rows=plain, error_bound_pct=answer.error_bound_pct)
 
 
-def asked(engine: Engine, measures: Sequence[str], percentiles: Sequence[float], by: Sequence[str]) -> Answer:
+def asked(
+    engine: Engine, measures: Sequence[str], percentiles: Sequence[float], by: Sequence[str]
+) -> QueryResult:
     """The answer to what options ask: percentiles, else measures, else the runs.
 
     Raises UsageError for a measure or a field that no selected run has.
@@ -79,9 +81,9 @@ def asked(engine: Engine, measures: Sequence[str], percentiles: Sequence[float],
         return _measures(engine, measures, fields)
     if not fields:
         rows = engine.rows(f"SELECT {', '.join(_SHOWN)} FROM runs ORDER BY started_at, run")  # noqa: S608 our names
-        return Answer(_SHOWN, tuple(rows))
+        return QueryResult(_SHOWN, tuple(rows))
     rows = engine.rows(f"SELECT {_aliased(fields)} count(*) FROM runs GROUP BY ALL ORDER BY ALL")  # noqa: S608 our names
-    return Answer((*fields, "runs"), tuple(rows))
+    return QueryResult((*fields, "runs"), tuple(rows))
 
 
 def _field(name: str, engine: Engine) -> str:
@@ -101,7 +103,7 @@ def _field(name: str, engine: Engine) -> str:
     raise UsageError(f"--by: runs have no field {name!r}; {hint}")
 
 
-def _measures(engine: Engine, wanted: Sequence[str], fields: Mapping[str, str]) -> Answer:
+def _measures(engine: Engine, wanted: Sequence[str], fields: Mapping[str, str]) -> QueryResult:
     """Each run's values, or with ``--by`` their spread over the runs of a group.
 
     A maximum that stands in for a percentile is no value of it.
@@ -116,12 +118,14 @@ def _measures(engine: Engine, wanted: Sequence[str], fields: Mapping[str, str]) 
         who = ", ".join(_OF_EACH_RUN[:-1])
         sql = f"SELECT {who}, of_state FROM {values} ORDER BY measure, started_at, run"  # noqa: S608 our names
         columns = _OF_EACH_RUN
-    return Answer(columns, tuple(engine.rows(sql, [word for test, key in chosen for word in (key, test)])))
+    return QueryResult(
+        columns, tuple(engine.rows(sql, [word for test, key in chosen for word in (key, test)]))
+    )
 
 
 def _percentiles(
     engine: Engine, wanted: Sequence[str], percentiles: Sequence[float], fields: Mapping[str, str]
-) -> Answer:
+) -> QueryResult:
     """Of the I/Os of all runs of a group together: their distributions are merged."""
     subjects = _pairs(engine, "subjects")
     chosen = _chosen(wanted, subjects) if wanted else subjects
@@ -139,7 +143,7 @@ def _percentiles(
     ):
         buckets[team, part].append((highest_ns, int(ios)))
     names = [f"{percentile_name(one)}_ms" for one in percentiles]
-    return Answer(
+    return QueryResult(
         (*fields, "measure", "runs", "ios", "mean_ms", *names, "max_ms", "note"),
         tuple(
             (*groups[team], ".".join(chosen[part]), *_stated(figures, buckets[team, part], percentiles))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from openpts.pages.measure import key_of
 from openpts.procedures.registry import procedure_of
-from openpts.record.frames import FRAMES, PLACE, Columns, Part, Row, declared_table, types_of
+from openpts.record.frames import FRAMES, PLACE, Columns, Row, RowSubject, declared_table, types_of
 from openpts.record.reader import Run
 from openpts.report.arrow_files import MEASURE_COLUMNS, RUN_NAME, columns_of_tables, with_run
 from openpts.report.flat_rows import RUN_COLUMNS, run_row
@@ -133,7 +133,7 @@ def parquet_bytes(tables: "list[pyarrow.Table]") -> bytes:
     return file.getvalue()
 
 
-class _Operation(Part, frozen=True):
+class _Operation(RowSubject, frozen=True):
     """An operation of a step, a stream or an interval; ``buckets`` as ``coarse_buckets`` has them."""
 
     subjects: Sequence[str] = ()
@@ -144,19 +144,23 @@ def _latencies(run: Run) -> Iterator[_Operation]:
     """Each operation of each step; where it has several streams, also of each of them."""
     subjects = _subjects(run)
     for number, step in enumerate(run.steps):
-        yield from _operations(Part(number, step, step.sample), STEP_BUCKETS_PER_OCTAVE, subjects)
+        yield from _operations(RowSubject(number, step, step.sample), STEP_BUCKETS_PER_OCTAVE, subjects)
         for stream, part in enumerate(step.sample.streams):
-            yield from _operations(Part(number, step, part, None, stream), STEP_BUCKETS_PER_OCTAVE, subjects)
+            yield from _operations(
+                RowSubject(number, step, part, None, stream), STEP_BUCKETS_PER_OCTAVE, subjects
+            )
 
 
 def _interval_latencies(run: Run) -> Iterator[_Operation]:
     for number, step in enumerate(run.steps):
         for interval in step.sample.intervals:
-            yield from _operations(Part(number, step, interval, interval), INTERVAL_BUCKETS_PER_OCTAVE, {})
+            yield from _operations(
+                RowSubject(number, step, interval, interval), INTERVAL_BUCKETS_PER_OCTAVE, {}
+            )
 
 
 def _operations(
-    part: Part, buckets_per_octave: int, subjects: Mapping[int, Sequence[str]]
+    part: RowSubject, buckets_per_octave: int, subjects: Mapping[int, Sequence[str]]
 ) -> Iterator[_Operation]:
     for name, operation in part.of.operations.items():
         if operation.ios:

@@ -20,7 +20,7 @@ from openpts_many.archive.catalogue import existing
 from openpts_many.archive.check import check as checked_archive
 from openpts_many.archive.check import compact as compact_archive
 from openpts_many.archive.engine import Engine
-from openpts_many.archive.query import Answer, ArchiveAnswer, asked
+from openpts_many.archive.query import ArchiveAnswer, QueryResult, asked
 from openpts_many.archive.store import Store
 
 _COPIED: Final = {"run", "measure", "key"}
@@ -141,17 +141,17 @@ def query(
     stated = [_percentile(one) for one in percentiles]
     store = _existing(place)
 
-    def answer() -> Answer:
+    def answer() -> QueryResult:
         engine = Engine(store, where)
         if sql:
             columns, rows = engine.answer(sql)
-            return Answer(tuple(columns), tuple(rows))
+            return QueryResult(tuple(columns), tuple(rows))
         return asked(engine, measures, stated, [name.strip() for name in by.split(",") if name.strip()])
 
     _print(_settled(answer), as_csv=as_csv, as_json=as_json)
 
 
-def _settled(answer: Callable[[], Answer]) -> Answer:
+def _settled(answer: Callable[[], QueryResult]) -> QueryResult:
     """Once more if a file was merged into another one between two looks."""
     try:
         return answer()
@@ -171,7 +171,7 @@ def _existing(place: str) -> Store:
     return existing(Store.of(place))
 
 
-def _print(answer: Answer, *, as_csv: bool, as_json: bool) -> None:
+def _print(answer: QueryResult, *, as_csv: bool, as_json: bool) -> None:
     if as_json:
         print_document(ArchiveAnswer.by(answer))
     elif as_csv:
@@ -182,7 +182,7 @@ def _print(answer: Answer, *, as_csv: bool, as_json: bool) -> None:
         _print_table(answer)
 
 
-def _print_table(answer: Answer) -> None:
+def _print_table(answer: QueryResult) -> None:
     of_numbers = [
         any(isinstance(row[place], int | float) and not isinstance(row[place], bool) for row in answer.rows)
         for place in range(len(answer.columns))

@@ -56,7 +56,7 @@ def fetched(
 
 def _seen_idle(backend: Backend, run_ids: Sequence[str], *, wait: bool) -> list[Observation]:
     """The runs, once they have ended and their hosts are idle. Raises FleetError unless it may wait."""
-    told = ""
+    reported = ""
     while True:
         known = {run.run_id: run for run in backend.list()}
         known |= {run_id: backend.observe(run_id) for run_id in run_ids if run_id not in known}
@@ -66,8 +66,8 @@ def _seen_idle(backend: Backend, run_ids: Sequence[str], *, wait: bool) -> list[
             return [known[run_id] for run_id in wanted]
         if not wait:
             raise FleetError(f"{'; '.join(reasons)}: give --wait to fetch when that has ended")
-        if told != (told := "; ".join(reasons)):
-            click.echo(f"waiting: {told}", err=True)
+        if reported != (reported := "; ".join(reasons)):
+            click.echo(f"waiting: {reported}", err=True)
         time.sleep(_POLL_S)
 
 

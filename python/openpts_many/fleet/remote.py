@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 from msgspec import Struct
 
 from openpts.errors import FleetError, failing_as
-from openpts.programs import Answer, ProgramError, Run, run_program
+from openpts.programs import ProgramError, Reply, Run, run_program
 from openpts_many.fleet.configuration import Host
 
 _CONNECT_S: Final = 10
@@ -49,7 +49,7 @@ class Remote(Struct, frozen=True):
         pinned = ["taskset", "-c", ",".join(map(str, self.host.housekeeping))]
         return ["sh", "-c", _AS_ROOT, "sh", *(pinned if self.host.housekeeping else ()), *words]
 
-    def ask(self, words: Sequence[str], timeout_s: float = _ANSWER_S) -> Answer:
+    def ask(self, words: Sequence[str], timeout_s: float = _ANSWER_S) -> Reply:
         """What a program on the host answers as root, whatever its exit status.
 
         Raises FleetError if the host can't be reached, or the answer takes longer: whether the program was

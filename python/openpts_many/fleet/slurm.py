@@ -172,23 +172,23 @@ class SlurmBackend(Struct, frozen=True):
             if _measuring(host.name, jobs):
                 continue
             try:
-                told = self._journal(host)
+                reported = self._journal(host)
             except FleetError:
                 continue  # `hosts` says which can't be asked
-            found |= {run.run_id: run for run in told if run.run_id not in queued}
+            found |= {run.run_id: run for run in reported if run.run_id not in queued}
         return [found[run_id] for run_id in sorted(found)]
 
     def hosts(self) -> Sequence[HostState]:
         """All hosts of the fleet file, with what is in their slots where nothing is measured."""
         jobs = self._jobs()
         lines = _slurm_answer(["sinfo", "--noheader", "--Node", f"--format={_HOST_FORMAT}"]).splitlines()
-        told = {name: (state, reason) for name, state, reason in (line.split("|", 2) for line in lines)}
-        return [self._host_state(host, told.get(host.name), jobs) for host in self.fleet.hosts.values()]
+        reported = {name: (state, reason) for name, state, reason in (line.split("|", 2) for line in lines)}
+        return [self._host_state(host, reported.get(host.name), jobs) for host in self.fleet.hosts.values()]
 
-    def _host_state(self, host: Host, told: tuple[str, str] | None, jobs: Sequence[Job]) -> HostState:
-        if told is None:
+    def _host_state(self, host: Host, reported: tuple[str, str] | None, jobs: Sequence[Job]) -> HostState:
+        if reported is None:
             return HostState(host.name, False, "Slurm has no such node", {})
-        state, reason = told
+        state, reason = reported
         said = f"Slurm: {state}" + ("" if reason in _NO_REASON else f", {reason}")
         if state.rstrip("*") != state or state.lower().startswith(_DOWN):
             return HostState(host.name, False, said, {})

@@ -85,8 +85,8 @@ class _Look(Struct, frozen=True):
             )
             for run_id, description in self.active.items()
         }
-        told = () if self.said is None else self.host.decoded(self.said, tuple[Observation, ...])
-        return running | {run.run_id: run for run in told}
+        reported = () if self.said is None else self.host.decoded(self.said, tuple[Observation, ...])
+        return running | {run.run_id: run for run in reported}
 
 
 class SshBackend(Struct, frozen=True):

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from openpts.pages import cells, ticks
 from openpts.pages.kit import Plot, PlotName, page, rows_table
-from openpts.pages.model import Axis, Block, Cell, Column, Mark, Page, Rule, Series, Table, Verdict
+from openpts.pages.model import Axis, Block, Cell, Column, Mark, Page, PlotRule, Series, Table, Verdict
 from openpts.vocabulary.slots import slot_order
 from openpts_many.population.figures import TestFigures, ValueFigures
 from openpts_many.population.words import effect_line, named_line, number, off_text, repeat_line
@@ -39,7 +39,7 @@ def _drives_table(finding: TestFigures) -> Table:
     }
     if not any(one.slot for one in in_order):
         places["Started"] = [one.started_at[5:19].replace("T", " ") for one in in_order]
-    told = [head for head, texts in places.items() if len(set(texts)) > 1]
+    reported = [head for head, texts in places.items() if len(set(texts)) > 1]
     shared = [
         f"{head.lower()} {texts[0]}" for head, texts in places.items() if set(texts) <= {texts[0]} - {"", "-"}
     ]
@@ -48,13 +48,13 @@ def _drives_table(finding: TestFigures) -> Table:
         f"{finding.title}: all drives",
         (
             Column("Drive", align="left"),
-            *(Column(head, align="left", width=1.3 if head == "Started" else 0.8) for head in told),
+            *(Column(head, align="left", width=1.3 if head == "Started" else 0.8) for head in reported),
             *(Column(value.title) for value in values),
         ),
         (
             (
                 Cell(one.drive, place + 1.0),
-                *(places[head][place] for head in told),
+                *(places[head][place] for head in reported),
                 *(found.get(one.drive, cells.none()) for found in of_value),
             )
             for place, one in enumerate(in_order)
@@ -116,7 +116,7 @@ def _plot(value: ValueFigures, part: str, title: str, column: int, places: Mappi
         alt="{count} drives, from {low} to {high}.",
         decimals=2,
         rules=(
-            Rule("median", value.median, "average"),
+            PlotRule("median", value.median, "average"),
             *(_hosts(value, places) if part == "place" else _bounds(value)),
         ),
         marks=tuple(Mark(one.drive, places[one.drive], one.value) for one in value.named),
@@ -124,24 +124,24 @@ def _plot(value: ValueFigures, part: str, title: str, column: int, places: Mappi
     )
 
 
-def _hosts(value: ValueFigures, places: Mapping[str, float]) -> tuple[Rule, ...]:
+def _hosts(value: ValueFigures, places: Mapping[str, float]) -> tuple[PlotRule, ...]:
     """Where each host begins, if there are several with room for their names."""
     begins: dict[str, float] = {}
     for one in sorted(value.drives, key=lambda one: places[one.drive]):
         begins.setdefault(one.host, places[one.drive] - 0.5)
     if not 1 < len(begins) <= _MOST_HOSTS:
         return ()
-    return tuple(Rule(host, place, "limit", axis="x") for host, place in begins.items())
+    return tuple(PlotRule(host, place, "limit", axis="x") for host, place in begins.items())
 
 
-def _bounds(value: ValueFigures) -> list[Rule]:
+def _bounds(value: ValueFigures) -> list[PlotRule]:
     """Of outliers, where no path moves them and they are not so far off that the drives would be one line."""
     if value.within:
         return []
     span = max(value.drives[-1].value - value.drives[0].value, 0.004 * abs(value.median))
     bounds = (value.named_below, value.named_above)
     near = [bound for bound in bounds if bound is not None and abs(bound - value.median) <= 3 * span]
-    return [Rule("stands out beyond", bound, "limit") for bound in near]
+    return [PlotRule("stands out beyond", bound, "limit") for bound in near]
 
 
 def _axis(value: ValueFigures) -> Axis:

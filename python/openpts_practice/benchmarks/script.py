@@ -50,7 +50,7 @@ standard_conditions: Final = Standard(
 )
 
 
-possible_on = without_impossible_rows
+supported_on = without_impossible_rows
 
 
 def script(conditions: BenchmarksConditions, user_capacity_bytes: int) -> Script:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from openpts.pages import cells, ticks
 from openpts.pages.kit import Col, rows_table, table, values_of
-from openpts.pages.model import Axis, Block, Cell, Figure, Page, Row, Rule, Series, Table, Verdict
+from openpts.pages.model import Axis, Block, Cell, Figure, Page, PlotRule, Row, Series, Table, Verdict
 from openpts.procedures.kit.steps import MRT, Metric
 from openpts.procedures.shared.methodology import nothing_page
 from openpts.units import NS_PER_S
@@ -105,10 +105,10 @@ def _figure(measured: LifetimeRun, shown: Table, x: Axis, numbered: tuple[int, _
     )
 
 
-def _failures(measured: LifetimeRun, operation: str) -> tuple[Rule, ...]:
+def _failures(measured: LifetimeRun, operation: str) -> tuple[PlotRule, ...]:
     """Lines at the cycles in which such an I/O failed (HYP-LIFE-02, 03)."""
     return tuple(
-        Rule(f"first failed {operation}", float(cycle.number), "limit", axis="x")
+        PlotRule(f"first failed {operation}", float(cycle.number), "limit", axis="x")
         for cycle in measured.cycles
         if cycle.failure is not None and cycle.failure.operation == operation
     )
@@ -216,7 +216,7 @@ def forecast_page(measured: LifetimeRun) -> Page:
             Series("Least squares", "column", (1,), _READ_COLOR, style="fit"),
             Series(f"{percent} interval, lower end", "column", (2,), _WRITE_COLOR, style="line"),
         ),
-        rules=(Rule("rated life", float(RATED_LIFE_PCT), "limit"),),
+        rules=(PlotRule("rated life", float(RATED_LIFE_PCT), "limit"),),
         height_px=300,
     )
     return Page(page_id, title, (figure, verdict, shown), mandatory=True)

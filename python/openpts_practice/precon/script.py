@@ -127,7 +127,7 @@ standard_conditions: Final = Standard(
 )
 
 
-possible_on = without_impossible_rows
+supported_on = without_impossible_rows
 
 
 # LSI-PRE-01 to 05, LSI-ENT-01, LSI-PROC-02 to 04, 06

@@ -9,7 +9,7 @@ from msgspec import Struct
 from openpts.analysis.minutes import Minute, whole_minutes
 from openpts.pages import cells, ticks
 from openpts.pages.kit import Col, Plot, PlotName, grid, page
-from openpts.pages.model import Axis, Block, Cell, Column, Mark, Page, Rule, Series, Table, Verdict
+from openpts.pages.model import Axis, Block, Cell, Column, Mark, Page, PlotRule, Series, Table, Verdict
 from openpts.pages.texts import capitalised
 from openpts.procedures.kit.steps import transpose
 from openpts.procedures.shared.methodology import nothing_page
@@ -63,7 +63,7 @@ def course_pages(comparison: Comparison, numbers: Iterator[int]) -> tuple[Page, 
             over_fills,
             f"{title} v Drive Fills",
             below=(states_table(comparison),),
-            rules=tuple(Rule(f"{n} x capacity", n, "limit", axis="x") for n in full),
+            rules=tuple(PlotRule(f"{n} x capacity", n, "limit", axis="x") for n in full),
         ),
     )
 
@@ -80,7 +80,7 @@ def _page(
     *,
     below: tuple[Block, ...],
     marks: tuple[Mark, ...] = (),
-    rules: tuple[Rule, ...] = (),
+    rules: tuple[PlotRule, ...] = (),
 ) -> Page:
     name = PlotName(f"precon-{along.key}{comparison.key}", along.number, title)
     shown = _minutes_table(comparison, along, name.id)

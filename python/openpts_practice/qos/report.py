@@ -8,7 +8,7 @@ from typing import Any, Final
 from openpts.pages import cells, ticks
 from openpts.pages.kit import Col, Plot, PlotName, table
 from openpts.pages.measure import Measure, Measured, Subject
-from openpts.pages.model import Cell, Page, Rule, Series, Table, Verdict
+from openpts.pages.model import Cell, Page, PlotRule, Series, Table, Verdict
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.curve import OVER_IOPS, Curve
 from openpts.procedures.kit.header import Rows, demand_text, stimulus_rows
@@ -317,9 +317,9 @@ def _curve(measured: QosRun, mix: Mix, operation: Operation, first: int) -> Plot
         if limit.operation is operation and limit.latency_ns <= _FARTHEST_LIMIT * slowest_ns
     ]
     refused = [one.ios_per_s for one in mix.points if not one.is_carried(measured.conditions.late_pct)]
-    rules = [Rule(_rule_text(limit), limit.latency_ns / NS_PER_MS, "limit") for limit in limits]
+    rules = [PlotRule(_rule_text(limit), limit.latency_ns / NS_PER_MS, "limit") for limit in limits]
     if refused:
-        rules.append(Rule("not carried from here", min(refused), "average", axis="x"))
+        rules.append(PlotRule("not carried from here", min(refused), "average", axis="x"))
     limits_ms = [limit.latency_ns / NS_PER_MS for limit in limits]
     return Plot(
         part=operation,

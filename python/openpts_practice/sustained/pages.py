@@ -40,7 +40,7 @@ _SPREAD: Final = (
 _PRINTED_VALUES: Final = 200
 
 
-class Load(Struct, frozen=True):
+class MeasuredLoad(Struct, frozen=True):
     """The load as measured. ``slowest`` is the minute with the slowest I/O."""
 
     stimulus: Stimulus | None
@@ -59,7 +59,7 @@ class SustainedRun(Struct, frozen=True):
     run: Run
     conditions: SustainedConditions
     pairs: tuple[Pair, ...]
-    load: Load
+    load: MeasuredLoad
     claims: tuple[ClaimResult, ...]
     claim_source: ClaimSource
 

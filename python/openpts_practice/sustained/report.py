@@ -29,7 +29,7 @@ from openpts_practice.benchmark_rows.benchmark_profile import FigureUnit
 from openpts_practice.benchmark_rows.tables import MeasuredRow, measured_row, spread_verdicts, value_text
 from openpts_practice.sustained import DATA_SHEET_FIGURES, Claim, SustainedConditions
 from openpts_practice.sustained.pages import (
-    Load,
+    MeasuredLoad,
     SustainedRun,
     definition_page,
     load_page,
@@ -75,7 +75,7 @@ def sustained_run(run: Run) -> SustainedRun:
     samples = [step.sample for step in run.phase(Phase.LOAD)]
     finished = of_cycle(run.manifest.cycles, 1)
     pieces, minutes = pieces_of(samples), minutes_of(samples, conditions.minute_ns)
-    load = Load(
+    load = MeasuredLoad(
         stimulus=samples[0].step.stimulus if samples else None,
         minutes=minutes,
         spreads=spread_of(minutes, pieces),
@@ -165,7 +165,7 @@ _RATIO: Final = Measure[Pair](
 
 
 _MRT: Final = replace(MRT, absent="no load")
-_SLOWEST: Final = Measure[Load](
+_SLOWEST: Final = Measure[MeasuredLoad](
     "load_max_response_time", "Load, maximum response time", "ms", lambda load: _MRT.cell(load.slowest)
 )
 

@@ -69,7 +69,7 @@ standard_conditions: Final = Standard(
 )
 
 
-possible_on = without_impossible_rows
+supported_on = without_impossible_rows
 
 
 def script(conditions: SustainedConditions, user_capacity_bytes: int) -> Script:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from openpts.pages import cells, ticks
 from openpts.pages.kit import Col, Plot, PlotName, grid, page, table
-from openpts.pages.model import Axis, Band, Block, Column, Page, Rule, Series, Table, Verdict
+from openpts.pages.model import Axis, Band, Block, Column, Page, PlotRule, Series, Table, Verdict
 from openpts.pages.ticks import TimeAxis
 from openpts.procedures.kit.curve import OVER_TIME, Curve
 from openpts.procedures.shared.methodology import nothing_page
@@ -19,7 +19,7 @@ from openpts_practice.thermal.phases import (
     NAMES,
     RULE,
     WARM,
-    Load,
+    HeatingLoad,
     ThermalRun,
     load_verdict,
 )
@@ -64,7 +64,7 @@ def duty_cycle_page(measured: ThermalRun) -> Page:
 
 
 def _panels(
-    measured: ThermalRun, loads: Sequence[Load], page_id: str, title: str, number: str
+    measured: ThermalRun, loads: Sequence[HeatingLoad], page_id: str, title: str, number: str
 ) -> tuple[Block, ...]:
     """Speed above temperature, over the same time from the first load's first I/O, and their values."""
     origin_ns, end_ns = loads[0].started_ns, max(load.ended_ns for load in loads)
@@ -113,7 +113,7 @@ def curves(measured: ThermalRun) -> tuple[Curve, ...]:
     return tuple(curve for load in measured.loads.values() for curve in _curves(load))
 
 
-def _curves(load: Load) -> tuple[Curve, Curve]:
+def _curves(load: HeatingLoad) -> tuple[Curve, Curve]:
     points = _thinned(load.points, _SCATTERED)
     temperatures = ((point.end_ns, point.temperature_c) for point in points)
     return (
@@ -136,7 +136,7 @@ def _curves(load: Load) -> tuple[Curve, Curve]:
     )
 
 
-def _bands(loads: Sequence[Load], time: TimeAxis, origin_ns: int) -> tuple[Band, ...]:
+def _bands(loads: Sequence[HeatingLoad], time: TimeAxis, origin_ns: int) -> tuple[Band, ...]:
     """Where the drive throttled, and the idle time between the loads."""
     bands = [
         Band(
@@ -158,14 +158,14 @@ def _bands(loads: Sequence[Load], time: TimeAxis, origin_ns: int) -> tuple[Band,
     return tuple(sorted(bands, key=lambda band: band.start))
 
 
-def _limits(measured: ThermalRun, temperatures: Sequence[float]) -> tuple[Rule, ...]:
+def _limits(measured: ThermalRun, temperatures: Sequence[float]) -> tuple[PlotRule, ...]:
     """Limits of the drive that its temperature came near; those far above would flatten the plot."""
     found = (
         (label, measured.limit_c(name))
         for label, name in (("warning", "warning_limit_c"), ("critical", "critical_limit_c"))
     )
     return tuple(
-        Rule(f"{label} {value:.0f} °C", value, "limit")
+        PlotRule(f"{label} {value:.0f} °C", value, "limit")
         for label, value in found
         if value is not None and value <= max(temperatures) + _LIMIT_WITHIN_K
     )
@@ -178,7 +178,7 @@ def _thinned(points: Sequence[HeatPoint], most: int) -> Sequence[HeatPoint]:
     return merged(points, -(-points[-1].end_ns // most))
 
 
-def _speed_table(loads: Sequence[Load], page_id: str, time: TimeAxis, origin_ns: int) -> Table:
+def _speed_table(loads: Sequence[HeatingLoad], page_id: str, time: TimeAxis, origin_ns: int) -> Table:
     most = _MOST_POINTS // len(loads)
     points = [
         (time.place(load.started_ns - origin_ns + at_ns), index, bytes_per_s / MB)

@@ -35,7 +35,7 @@ NAMES: Final = {COLD: "Cold run", WARM: "Warm run", DUTY_CYCLE: "Duty cycle"}
 TEMPERATURE: Final = "temperature_c"
 
 
-class Load(Struct, frozen=True):
+class HeatingLoad(Struct, frozen=True):
     """A long stimulus: points from its first I/O on, and the readings of the log around and in it."""
 
     number: int
@@ -85,14 +85,14 @@ class ThermalRun(Struct, frozen=True, dict=True):
         return tuple(sorted(dict([*looked, *sampled]).items()))
 
     @cached_property
-    def loads(self) -> dict[int, Load]:
+    def loads(self) -> dict[int, HeatingLoad]:
         """The loads that were begun, by number."""
         begun = {number: self.run.phase(Phase.LOAD, number=number) for number in NAMES}
         points = {number: tuple(self._points(number, steps)) for number, steps in begun.items() if steps}
         minute_ns = self.conditions.minute_ns
         reference = reference_of(points.get(COLD, ()), minute_ns)
         return {
-            number: Load(
+            number: HeatingLoad(
                 number=number,
                 started_ns=begun[number][0].sample.started_ns,
                 ended_ns=_ended_ns(begun[number][-1]),
@@ -212,7 +212,7 @@ def load_verdict(measured: ThermalRun, number: int, name: str) -> Verdict:
     return Verdict(f"{name}: {words}. {_since_text(load)}{_cost_text(load)}{highest_text(load)}.")
 
 
-def _since_text(load: Load) -> str:
+def _since_text(load: HeatingLoad) -> str:
     throttling = load.throttling
     assert throttling.first_ns is not None  # noqa: S101 the caller looked
     written = cells.fixed((throttling.bytes_before or 0) / GB, 1)
@@ -223,7 +223,7 @@ def _since_text(load: Load) -> str:
     )
 
 
-def _cost_text(load: Load) -> str:
+def _cost_text(load: HeatingLoad) -> str:
     before, during = load.throttling.before_bytes_per_s, load.throttling.throttled_bytes_per_s
     if before is None or during is None or not before:
         return ""
@@ -233,19 +233,19 @@ def _cost_text(load: Load) -> str:
     return f": {rates}, {cells.fixed(100 * during / before, 0)} % of it"
 
 
-def highest_text(load: Load) -> str:
+def highest_text(load: HeatingLoad) -> str:
     """The highest temperature of a load; empty where none is known."""
     highest_c = highest_temperature_c(load)
     return "" if highest_c is None else f"; highest temperature {highest_c:.0f} °C"
 
 
-def highest_temperature_c(load: Load) -> float | None:
+def highest_temperature_c(load: HeatingLoad) -> float | None:
     """The highest temperature in a load."""
     known = [point.temperature_c for point in load.points if point.temperature_c is not None]
     return max(known, default=None)
 
 
-def _slow_minutes(load: Load, minute_ns: int) -> str:
+def _slow_minutes(load: HeatingLoad, minute_ns: int) -> str:
     """A drive that slows down without heat has another reason, which is not this test's."""
     minutes = whole_minutes(load.points, minute_ns)
     slow = sum(minute.bytes_per_s < SLOW_SHARE * minutes[0].bytes_per_s for minute in minutes)

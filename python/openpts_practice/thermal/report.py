@@ -19,7 +19,14 @@ from openpts.units import GB, MB, NS_PER_S, format_block_size, format_duration
 from openpts.vocabulary.better import Better
 from openpts_practice.thermal import ThermalConditions
 from openpts_practice.thermal.pages import course_page, curves, duty_cycle_page, scatter_page
-from openpts_practice.thermal.phases import NAMES, RULE, Load, ThermalRun, highest_temperature_c, load_verdict
+from openpts_practice.thermal.phases import (
+    NAMES,
+    RULE,
+    HeatingLoad,
+    ThermalRun,
+    highest_temperature_c,
+    load_verdict,
+)
 from openpts_practice.thermal.results import merged
 
 _TITLE: Final = "Thermal Throttling"
@@ -41,7 +48,7 @@ def report(run: Run) -> ReportContent:
     )
 
 
-def _first_throttle(load: Load) -> Cell:
+def _first_throttle(load: HeatingLoad) -> Cell:
     first_ns = load.throttling.first_ns
     if first_ns is None:
         return cells.missing(f"no throttling seen in {format_duration(load.length_ns)}")
@@ -49,7 +56,7 @@ def _first_throttle(load: Load) -> Cell:
 
 
 _NO_SUCH_TIME: Final = "no such time in the run"
-_MEASURES: Final[tuple[Measure[Load], ...]] = (
+_MEASURES: Final[tuple[Measure[HeatingLoad], ...]] = (
     # a time that should be long
     Measure("first_throttle", "{name}, time to first throttle", "min", _first_throttle, better=Better.HIGHER),
     Measure(
@@ -121,7 +128,7 @@ def _figures(measured: ThermalRun, number: int) -> dict[str, Any] | None:
 
 
 _STATED: Final = "not stated"
-_Value = Callable[[ThermalRun, Load], Cell]
+_Value = Callable[[ThermalRun, HeatingLoad], Cell]
 
 
 def _results_page(measured: ThermalRun) -> Page:
@@ -164,32 +171,32 @@ def _temperature(value_c: float | None) -> Cell:
     return cells.number_or("not reported", value_c, 0)
 
 
-def _first_rate(measured: ThermalRun, load: Load) -> Cell:
+def _first_rate(measured: ThermalRun, load: HeatingLoad) -> Cell:
     minute = merged(load.points, measured.conditions.minute_ns)[0]
     return cells.number(minute.bytes_per_s / MB, 1)
 
 
-def _time_before(_measured: ThermalRun, load: Load) -> Cell:
+def _time_before(_measured: ThermalRun, load: HeatingLoad) -> Cell:
     first_ns = load.throttling.first_ns
     if first_ns is None:
         return cells.missing("none seen")
     return Cell(format_duration(first_ns), first_ns / NS_PER_S)
 
 
-def _kept_share(_measured: ThermalRun, load: Load) -> Cell:
+def _kept_share(_measured: ThermalRun, load: HeatingLoad) -> Cell:
     throttling = load.throttling
     if not throttling.before_bytes_per_s or throttling.throttled_bytes_per_s is None:
         return cells.missing("none seen")
     return cells.percent(100 * throttling.throttled_bytes_per_s / throttling.before_bytes_per_s)
 
 
-def _throttled_share(_measured: ThermalRun, load: Load) -> Cell:
+def _throttled_share(_measured: ThermalRun, load: HeatingLoad) -> Cell:
     share = load.throttling.share
     return cells.missing("not known") if share is None else cells.percent(100 * share)
 
 
 def _counted(name: str, decimals: int) -> _Value:
-    def cell(_measured: ThermalRun, load: Load) -> Cell:
+    def cell(_measured: ThermalRun, load: HeatingLoad) -> Cell:
         value = load.counted(name)
         return cells.number_or("not in the log", value, decimals)
 

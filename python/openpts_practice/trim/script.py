@@ -85,7 +85,7 @@ standard_conditions: Final = Standard(
 )
 
 
-def possible_on(conditions: TrimConditions, sector_bytes: int) -> TrimConditions:
+def supported_on(conditions: TrimConditions, sector_bytes: int) -> TrimConditions:
     """Without trims of less than a sector."""
     sizes = tuple(size for size in conditions.sizes_bytes if size % sector_bytes == 0)
     return replace(conditions, sizes_bytes=sizes or (sector_bytes,))

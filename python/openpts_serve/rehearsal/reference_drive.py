@@ -186,7 +186,7 @@ def _read_sheet(path: Path) -> dict[str, Any]:
             )
     if "capacity_bytes" in sheet:
         if sheet["capacity_bytes"] % 1:
-            told = f"{sheet['capacity_bytes']}, which is not a whole number"
-            raise UsageError(f"the data sheet {path} has capacity_bytes = {told}")
+            reported = f"{sheet['capacity_bytes']}, which is not a whole number"
+            raise UsageError(f"the data sheet {path} has capacity_bytes = {reported}")
         sheet["capacity_bytes"] = int(sheet["capacity_bytes"])
     return sheet

@@ -76,7 +76,7 @@ def rehearse(
     preset = subject.preset
     check_preset(preset)
     scale = plan.scale or default_scale(preset, subject.capacity_bytes)
-    conditions = plan.test.possible_on(
+    conditions = plan.test.supported_on(
         plan.adjust(plan.test.standard_conditions(plan.drive_class, plan.seed)), preset.sector_bytes, scale
     )
     script = plan.test.script(conditions, subject.capacity_bytes)

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from openpts.errors import RunFailedError, failing_as
 from openpts.journal import Journal
-from openpts.programs import Answer, ProgramError, run_program
+from openpts.programs import ProgramError, Reply, run_program
 from openpts.system_files import SystemRoots
 from openpts.temporary_folder import temporary_folder
 from openpts_traces.capture.capture import CaptureOrder, CaptureResult, capture
@@ -79,7 +79,7 @@ class _Load(Struct, frozen=True):
         self, order: CaptureOrder, journal: Journal, roots: SystemRoots
     ) -> tuple[Phase, CaptureResult]:
         """The load while the capture goes on. Raises RunFailedError."""
-        answers: list[Answer | RunFailedError] = []
+        answers: list[Reply | RunFailedError] = []
 
         def work() -> None:
             try:
@@ -94,7 +94,7 @@ class _Load(Struct, frozen=True):
             raise answers[0]
         return _phase(answers[0]), result
 
-    def _answer(self) -> Answer:
+    def _answer(self) -> Reply:
         node = str(self.order.devices[0].block.node)
         options = ("--seconds", f"{self.seconds:g}", "--seed", str(_SEED), "--json")
         command = (sys.executable, "-c", _OPENPTS, "io", node, *options)
@@ -105,7 +105,7 @@ class _Load(Struct, frozen=True):
         return answer
 
 
-def _phase(answer: Answer) -> Phase:
+def _phase(answer: Reply) -> Phase:
     found: dict[str, Any] = json.loads(answer.stdout)
     total, cpu = found["total"], found["cpu"]
     busy_us = (

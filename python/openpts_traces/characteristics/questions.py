@@ -14,23 +14,23 @@ _SMALL_BYTES: Final = 16 << 10
 _NAMED: Final = 4
 
 
-class Answer(Struct, frozen=True):
+class AnsweredQuestion(Struct, frozen=True):
     """A question and its answer in words."""
 
     question: str
     text: str
 
 
-def questions(figures: Figures) -> tuple[Answer, ...]:
+def questions(figures: Figures) -> tuple[AnsweredQuestion, ...]:
     """The five questions; what one trace can't tell is unknown, with what would."""
     return (
-        Answer("Which streams make at least 80 % of I/Os?", _streams(figures)),
-        Answer("Random or sequential, small or large?", _pattern(figures)),
-        Answer("Were other programs running?", _programs(figures)),
-        Answer(
+        AnsweredQuestion("Which streams make at least 80 % of I/Os?", _streams(figures)),
+        AnsweredQuestion("Random or sequential, small or large?", _pattern(figures)),
+        AnsweredQuestion("Were other programs running?", _programs(figures)),
+        AnsweredQuestion(
             "Is it repeatable?", "unknown from one trace: compare two with `openpts trace characterize A B`"
         ),
-        Answer(
+        AnsweredQuestion(
             "Does the fill level change it?", "unknown: a trace has no fill level; capture at two and compare"
         ),
     )

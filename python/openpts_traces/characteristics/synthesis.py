@@ -29,7 +29,7 @@ _LEAST_RATE: Final = 0.5  # what a rate in whole I/Os per second can't have
 _ALL_PCT: Final = 100
 
 
-class Load(Struct, frozen=True):
+class SynthesizedStream(Struct, frozen=True):
     """One stream of the workload: an operation with one size; ``random_pct`` of it go to a random place."""
 
     kind: str
@@ -84,7 +84,7 @@ def synthesized(figures: Figures, seconds: float | None = None) -> Synthetic:
     return Synthetic("\n".join(lines) + "\n", fit, (*lost, *_unexpressed(figures, fit)), range_bytes)
 
 
-def loads_of(figures: Figures) -> tuple[list[Load], list[str]]:
+def loads_of(figures: Figures) -> tuple[list[SynthesizedStream], list[str]]:
     """The streams of the applied workload, random and sequential ones of a size together, and the rest."""
     places = figures["whole"]["places"]["by_operation"]
     merged: dict[tuple[str, int], list[int]] = {}
@@ -101,7 +101,7 @@ def loads_of(figures: Figures) -> tuple[list[Load], list[str]]:
     loads = []
     for (kind, size), (ios, strict) in merged.items():
         if (kind, size) in chosen:
-            loads.append(Load(kind, size, ios, _random_pct(places.get(kind), strict / ios)))
+            loads.append(SynthesizedStream(kind, size, ios, _random_pct(places.get(kind), strict / ios)))
     left = sum(stream["ios"] for stream in figures["streams"]) - sum(load.ios for load in loads)
     total = figures["whole"]["mix"]["ios"]
     lost = [f"{100 * left / total:.1f} % of I/Os, of rare sizes and operations"] if left else []
@@ -173,7 +173,7 @@ class _Making(Struct, frozen=True):
     scale: float
     fit: ArrivalFit
 
-    def places(self, load: Load) -> list[str]:
+    def places(self, load: SynthesizedStream) -> list[str]:
         """Options that say where a load goes."""
         lines = [f"size={self.range_bytes}"]
         if load.random_pct < _ALL_PCT and load.kind != "trim":
@@ -186,7 +186,7 @@ class _Making(Struct, frozen=True):
         return lines
 
 
-def _step(number: int, segment: Segment, loads: Sequence[Load], made: "_Making") -> list[str]:
+def _step(number: int, segment: Segment, loads: Sequence[SynthesizedStream], made: "_Making") -> list[str]:
     """The jobs of one segment, side by side; none for one with less than an I/O in two seconds."""
     runtime_ms = max(1, round(segment.length_ns * made.scale / 1e6))
     lines: list[str] = []
@@ -200,7 +200,7 @@ def _step(number: int, segment: Segment, loads: Sequence[Load], made: "_Making")
     return ["", f"; from {segment.start_ns / 1e9:.3g} s", *lines] if lines else []
 
 
-def _demand(load: Load, rate: float, segment: Segment, fit: ArrivalFit) -> list[str]:
+def _demand(load: SynthesizedStream, rate: float, segment: Segment, fit: ArrivalFit) -> list[str]:
     if fit.is_closed:
         total = sum(segment.ios_per_s.values())
         return [f"iodepth={max(1, round(fit.depth * rate / total))}"]

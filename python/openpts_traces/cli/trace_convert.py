@@ -29,8 +29,8 @@ from openpts_traces.treatment import (
     OPERATIONS,
     Filter,
     Input,
+    MergePlace,
     OpenOptions,
-    Place,
     Span,
     outputs,
     write,
@@ -155,7 +155,7 @@ def _parts(traces: Sequence[str], opened: OpenOptions, *, same_devices: bool) ->
         if speed == 0:
             raise UsageError("invalid speed=0: write a ratio above 0")
         prefix = "" if same_devices or len(traces) == 1 else f"{number}:"
-        yield Input((path,), opened, Place.of(start_s, speed, int(loops), prefix))
+        yield Input((path,), opened, MergePlace.of(start_s, speed, int(loops), prefix))
 
 
 def _path_and_keys(text: str) -> tuple[str, dict[str, str]]:

@@ -36,7 +36,7 @@ from openpts_traces.trace_replay.steps import in_sequence, replayed, written_onc
 standard_conditions: Final = Standard(ReplayConditions, precondition_passes=0, passes=3)
 
 
-def possible_on(conditions: ReplayConditions, sector_bytes: int) -> ReplayConditions:
+def supported_on(conditions: ReplayConditions, sector_bytes: int) -> ReplayConditions:
     """I/Os of a trace are rounded to whole sectors."""
     return replace(conditions, sector_bytes=sector_bytes)
 

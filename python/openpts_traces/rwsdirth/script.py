@@ -28,7 +28,7 @@ from openpts_traces.rwsdirth import RwsDemandConditions
 standard_conditions: Final = standard_demand(RwsDemandConditions, DEFAULT)
 
 
-def possible_on(conditions: RwsDemandConditions, sector_bytes: int) -> RwsDemandConditions:
+def supported_on(conditions: RwsDemandConditions, sector_bytes: int) -> RwsDemandConditions:
     """Transfers are whole sectors."""
     if conditions.captured is None:
         return conditions

@@ -55,7 +55,7 @@ class Background(Struct, frozen=True):
         return _OWN if self.trace is None else self.trace.name
 
 
-class Load(Struct, frozen=True):
+class ScoreSubject(Struct, frozen=True):
     """What names a score: whether the foreground of the traces is alone, and their idle times."""
 
     background: Background | None
@@ -72,7 +72,7 @@ class Case(Struct, frozen=True):
 
     number: int
     trace: TraceFile
-    load: Load
+    load: ScoreSubject
 
     def __str__(self) -> str:
         return f"{self.trace.name}, {self.load}"
@@ -217,10 +217,10 @@ class ScoreConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="
         return SetRule(self.until_rse_pct or RSE_LIMIT_PCT, self.most_passes)
 
     @property
-    def loads(self) -> tuple[Load, ...]:
+    def loads(self) -> tuple[ScoreSubject, ...]:
         """Alone, and with background, with each handling of idle times."""
         backgrounds = (None,) if self.background is None else (None, self.background)
-        return tuple(Load(background, idle) for background in backgrounds for idle in self.idle)
+        return tuple(ScoreSubject(background, idle) for background in backgrounds for idle in self.idle)
 
     def cases(self) -> Iterator[Case]:
         """All that may have a score, in their order; a trace may have no background of its own."""

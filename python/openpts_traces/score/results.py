@@ -9,7 +9,7 @@ from openpts.analysis.run_comparison import Quality, RunSet
 from openpts.vocabulary.better import Better
 from openpts.vocabulary.replay import TraceScore, trace_score
 from openpts.vocabulary.sample import Sample
-from openpts_traces.score import FULL, Case, Idle, Load, ScoreConditions
+from openpts_traces.score import FULL, Case, Idle, ScoreConditions, ScoreSubject
 from openpts_traces.trace_replay.passes import Pass, passes_of, score_of
 
 
@@ -67,7 +67,7 @@ class Scored(Struct, frozen=True):
 class Overall(Struct, frozen=True):
     """Scores over all traces with this load; ``missing`` are those without a whole warm pass."""
 
-    load: Load
+    load: ScoreSubject
     scored: tuple[Scored, ...]
     missing: tuple[str, ...]
 
@@ -120,8 +120,8 @@ class Ratios(Struct, frozen=True):
     """Scores with one load in terms of those with another, of the traces that have both."""
 
     title: str
-    of: Load
-    to: Load
+    of: ScoreSubject
+    to: ScoreSubject
     by_trace: Mapping[str, float]
 
     @property
@@ -156,11 +156,15 @@ class ScoreResults(Struct, frozen=True):
         """What idle times are worth, between both extremes, and what background costs."""
         medians = {one.load: one.medians for one in self.overall}
         pairs = [
-            (f"Idle benefit, {str(load).removesuffix(f', {FULL}')}", load, Load(load.background, Idle(0)))
+            (
+                f"Idle benefit, {str(load).removesuffix(f', {FULL}')}",
+                load,
+                ScoreSubject(load.background, Idle(0)),
+            )
             for load in medians
             if load.idle.most_ns is None
         ] + [
-            (f"With {load.background} background / alone, {load.idle}", load, Load(None, load.idle))
+            (f"With {load.background} background / alone, {load.idle}", load, ScoreSubject(None, load.idle))
             for load in medians
             if load.background is not None
         ]

@@ -53,7 +53,7 @@ standard_conditions: Final = Standard(
 )
 
 
-def possible_on(conditions: ScoreConditions, sector_bytes: int) -> ScoreConditions:
+def supported_on(conditions: ScoreConditions, sector_bytes: int) -> ScoreConditions:
     """I/Os of a trace are rounded to whole sectors."""
     return replace(conditions, sector_bytes=sector_bytes)
 

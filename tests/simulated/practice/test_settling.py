@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 from msgspec.structs import replace
 
-from openpts.analysis.settling import Look
+from openpts.analysis.settling import IdleObservation
 from openpts.device.guard.consent import Consent
 from openpts.engine.options import Demand, NativeOptions
 from openpts.fields.conditions import Conditions
@@ -62,7 +62,7 @@ def after_writes(share: float, rule: SettlingRule = RULE) -> SettlingCourse:
                 answer = sampled(request.steps) if isinstance(request, Apply) else device.health()
 
 
-def moved_bytes(looks: tuple[Look, ...]) -> list[float]:
+def moved_bytes(looks: tuple[IdleObservation, ...]) -> list[float]:
     """What the drive wrote by itself from each look to the next."""
     written = [look.nand_write_bytes or 0.0 for look in looks]
     return [later - earlier for earlier, later in pairwise(written)]

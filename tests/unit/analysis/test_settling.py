@@ -3,15 +3,15 @@
 import pytest
 from msgspec.structs import replace
 
-from openpts.analysis.settling import Look, judge
+from openpts.analysis.settling import IdleObservation, judge
 from openpts.units import MB, NS_PER_S
 from openpts.vocabulary.settling import SettlingRule
 
 RULE = SettlingRule(looks=3, least_ns=0, median_within_pct=10, tail_within_pct=20, within_k=1)
 
 
-def looks(*values: tuple[int | None, int | None, float | None]) -> list[Look]:
-    return [Look(60 * NS_PER_S * n, *value) for n, value in enumerate(values, start=1)]
+def looks(*values: tuple[int | None, int | None, float | None]) -> list[IdleObservation]:
+    return [IdleObservation(60 * NS_PER_S * n, *value) for n, value in enumerate(values, start=1)]
 
 
 def test_too_few_looks_settle_nothing() -> None:
@@ -74,7 +74,7 @@ def test_the_least_time_is_waited_for() -> None:
 def test_writes_to_the_media_without_a_host_are_background_work(bytes_in_window: int, settled: bool) -> None:
     """Two minutes lie between the first look and the last: 120 MB are 1 MB/s."""
     window = [
-        Look(60 * NS_PER_S * n, 100, 200, 30.0, 5e12 + written)
+        IdleObservation(60 * NS_PER_S * n, 100, 200, 30.0, 5e12 + written)
         for n, written in ((1, 0), (2, bytes_in_window), (3, bytes_in_window))
     ]
     verdict = judge(window, RULE)

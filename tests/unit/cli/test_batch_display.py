@@ -16,7 +16,7 @@ from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.run_request import RunRequest
 
 AT = "2026-01-01T00:00:00.000Z"
-PLACE = lines.Place(cycle=1, phase=Phase.ROUND, number=3, position=0)
+PLACE = lines.StepLine(cycle=1, phase=Phase.ROUND, number=3, position=0)
 
 
 def entries(count: int) -> list[BatchEntry]:

@@ -237,7 +237,7 @@ def test_sizes_of_the_specification_are_left_out_there(plan: str) -> None:
     chosen = choices("iops")
     standard: Any = PTS["iops"].standard_conditions(DriveClass.CLIENT, 1)
     chosen.admit(chosen.adjust(standard), ADVANCED)
-    assert 512 not in PTS["iops"].possible_on(standard, 4096).block_sizes_bytes
+    assert 512 not in PTS["iops"].supported_on(standard, 4096).block_sizes_bytes
     named = choices("wsat", "--workloads", "composite,metadata")
     named.admit(conditions("wsat", "--workloads", "composite,metadata"), ADVANCED)
 

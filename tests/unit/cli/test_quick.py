@@ -54,7 +54,7 @@ def test_a_quick_run_on_a_shipped_drive_is_never_refused(preset: str, test: str)
     """HIR's bursts of 5 s are too short for the scale of some drives even as specified."""
     loaded = load_preset(preset)
     capacity_bytes, scale = size_and_scale(parse_simulated_target(f"sim:{preset}"), loaded)
-    conditions = PTS[test].possible_on(quick_on(f"sim:{preset}", test), loaded.sector_bytes)
+    conditions = PTS[test].supported_on(quick_on(f"sim:{preset}", test), loaded.sector_bytes)
     script = PTS[test].script(conditions, capacity_bytes)
     steps = steps_of(dry_run(script, capacity_bytes, AssumedDrive(), Ending.LONGEST))
     concerns = scale_concerns(loaded, capacity_bytes, scale, steps)

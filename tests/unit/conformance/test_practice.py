@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from openpts.advice.table import ADVICE
 from openpts.conformance.catalogue import by_id
 from openpts.conformance.conformance import conformance_of, proofs
-from openpts.conformance.practice import GUIDES, Answer, all_practices, answer_of, findings, practices
+from openpts.conformance.practice import GUIDES, GuideStatus, all_practices, answer_of, findings, practices
 from openpts.conformance.table import CHECKS
 from openpts.evidence.finding import Status
 from openpts.vocabulary.deviation import Deviation
@@ -40,7 +40,7 @@ def test_each_has_one_answer_that_is_true() -> None:
         reasons = [practice.operator, practice.outside, practice.missing]
         assert 4 < len(practice.text) <= 110, id_
         assert sum(map(bool, reasons)) <= 1, id_
-        if answer in {Answer.CHECKED, Answer.BUILT_IN}:
+        if answer in {GuideStatus.CHECKED, GuideStatus.BUILT_IN}:
             assert not any(reasons), id_
         else:
             assert practice.note, f"{id_}: mark a test with @pytest.mark.proves, or give the reason"

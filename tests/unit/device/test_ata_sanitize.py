@@ -13,7 +13,7 @@ from openpts.device.purge.ata_commands import fixed_senses, refusal
 from openpts.device.purge.ata_sanitize import AtaSanitize, SanitizeStatus, parse_status
 from openpts.device.purge.method import SanitizeKind
 from openpts.errors import PurgeError
-from openpts.programs import Answer, ProgramError, Run
+from openpts.programs import ProgramError, Reply, Run
 from openpts.system_files import SystemRoots
 from tests.support.ata_security_drive import AtaSecurityDrive
 from tests.support.held_drive import held
@@ -22,8 +22,8 @@ from tests.support.identify_words import as_hdparm_prints
 from tests.support.recorded_exchanges import RecordedExchange
 
 
-def _answer(stdout: str = "", stderr: str = "", returncode: int = 0) -> Answer:
-    return Answer(("hdparm",), returncode, stdout, stderr, 1)
+def _answer(stdout: str = "", stderr: str = "", returncode: int = 0) -> Reply:
+    return Reply(("hdparm",), returncode, stdout, stderr, 1)
 
 
 def _carry_out(run: Run, roots: SystemRoots, hours: Hours) -> tuple[str, list[float | None]]:
@@ -55,7 +55,7 @@ def test_a_drive_that_aborts_the_question_has_no_sanitize(server: SystemRoots) -
     identify = RecordedExchange("samsung-870-qvo-frozen")
     status = RecordedExchange("crucial-mx500-sanitize-aborted")
 
-    def run(command, timeout_s: float, *, to_the_end: bool = False) -> Answer:
+    def run(command, timeout_s: float, *, to_the_end: bool = False) -> Reply:
         if command[1] != "--Istdout":
             return status(command, timeout_s, to_the_end=to_the_end)
         answer = identify(command, timeout_s)
@@ -89,7 +89,7 @@ def test_only_the_operations_that_word_59_lists_are_supported(server: SystemRoot
     idle = "Sanitize status:\n    State:    SD0 Sanitize Idle\n"
     text = RecordedExchange("samsung-870-qvo-frozen")(("hdparm", "--Istdout", "/dev/sda"), 1).stdout
 
-    def run(command, _timeout_s: float, *, to_the_end: bool = False) -> Answer:
+    def run(command, _timeout_s: float, *, to_the_end: bool = False) -> Reply:
         del to_the_end
         return _answer(_with_word(text, 59, 0xD000) if command[1] == "--Istdout" else idle)
 
@@ -116,10 +116,10 @@ def test_only_the_operations_that_word_59_lists_are_supported(server: SystemRoot
         ),
     ],
 )
-def test_a_state_in_the_way_is_explained(status: Answer, said: str, server: SystemRoots) -> None:
+def test_a_state_in_the_way_is_explained(status: Reply, said: str, server: SystemRoots) -> None:
     text = RecordedExchange("samsung-870-qvo-frozen")(("hdparm", "--Istdout", "/dev/sda"), 1).stdout
 
-    def run(command, _timeout_s: float, *, to_the_end: bool = False) -> Answer:
+    def run(command, _timeout_s: float, *, to_the_end: bool = False) -> Reply:
         del to_the_end
         return _answer(_with_word(text, 59, 0xF000)) if command[1] == "--Istdout" else status
 
@@ -131,7 +131,7 @@ def test_a_state_in_the_way_is_explained(status: Answer, said: str, server: Syst
 def test_a_locked_drive_sanitizes_nothing(server: SystemRoots) -> None:
     drive = AtaSecurityDrive(password="theirs", locked=True)
 
-    def run(command, timeout_s: float, *, to_the_end: bool = False) -> Answer:
+    def run(command, timeout_s: float, *, to_the_end: bool = False) -> Reply:
         return _answer(_with_word(drive(command, timeout_s, to_the_end=to_the_end).stdout, 59, 0xF000))
 
     capability = AtaSanitize(SanitizeKind.BLOCK, run).capability(BlockDevice.of_name("sda", server))
@@ -161,12 +161,12 @@ def test_a_drive_that_vanishes_in_the_middle_is_told_from_one_that_failed(server
 
 
 @pytest.mark.parametrize("reset", [_answer("", "SG_IO: Input/output error\n", 5), None])
-def test_looks_that_tell_nothing_end_no_sanitize_of_hours(reset: Answer | None, server: SystemRoots) -> None:
+def test_looks_that_tell_nothing_end_no_sanitize_of_hours(reset: Reply | None, server: SystemRoots) -> None:
     running = "    State:    SD2 Sanitize operation In Process\n    Progress: 0x8000 (50%)\n"
     ended = "    State:    SD0 Sanitize Idle\n    Last Sanitize Operation Completed Without Error\n"
     answers = iter([_answer("started\n"), _answer(running), *[reset] * 30, _answer(running), _answer(ended)])
 
-    def run(*_: object, **__: object) -> Answer:
+    def run(*_: object, **__: object) -> Reply:
         answer = next(answers)
         if answer is None:
             raise ProgramError("hdparm did not end within 60 s and was killed")
@@ -206,7 +206,7 @@ def test_one_that_never_ends_is_given_up(server: SystemRoots) -> None:
 def test_an_overwrite_is_one_pass_no_purge_and_has_the_time_that_a_disk_needs(server: SystemRoots) -> None:
     hours, asked = Hours(), []
 
-    def run(command, _timeout_s: float, *, to_the_end: bool = False) -> Answer:
+    def run(command, _timeout_s: float, *, to_the_end: bool = False) -> Reply:
         asked.append((command, to_the_end))
         return _answer("    State:    SD2 Sanitize operation In Process\n")
 

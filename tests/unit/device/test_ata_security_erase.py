@@ -23,7 +23,7 @@ from openpts.device.purge.ata_password import (
 from openpts.device.purge.ata_security_erase import AtaSecurityErase
 from openpts.errors import PurgeError, TargetError
 from openpts.journal import Journal
-from openpts.programs import Answer, ProgramError, Run
+from openpts.programs import ProgramError, Reply, Run
 from openpts.system_files import SystemRoots
 from tests.support.ata_security_drive import CONFORMANT_MANNERS, AtaSecurityDrive, Manners, give_sda, is_free
 from tests.support.held_drive import give_node, held
@@ -355,7 +355,7 @@ def two_alike(roots: SystemRoots, left_locked: AtaSecurityDrive) -> tuple[Run, l
     """Both answer with the same IDENTIFY DEVICE; to what was sent which commands."""
     sent: list[str] = []
 
-    def run(command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Answer:
+    def run(command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Reply:
         sent.append(f"{Path(command[-1]).name} {command[1] if command[1] == '--Istdout' else command[-3]}")
         return left_locked((*command[:-1], "/dev/sda"), timeout_s, to_the_end=to_the_end)
 

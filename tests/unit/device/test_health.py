@@ -15,7 +15,7 @@ from openpts.device.health.health import read_health, read_health_of, simulated_
 from openpts.device.nvme.nvme_admin import NvmeCommandError
 from openpts.device.nvme.nvme_identify import parse_identify_controller
 from openpts.device.targets.open_target import OpenTarget
-from openpts.programs import Answer, ProgramMissingError
+from openpts.programs import ProgramMissingError, Reply
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import TargetFacts, TargetKind
 from openpts.vocabulary.health import HealthReading
@@ -61,9 +61,9 @@ def test_an_ata_drive_is_asked_by_smartctl(server: SystemRoots) -> None:
 def test_a_partition_has_the_health_of_its_disk(server: SystemRoots) -> None:
     asked = []
 
-    def run(command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Answer:
+    def run(command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Reply:
         asked.append(command[-1])
-        return Answer(tuple(command), 0, captured("qemu-sata"), "", 0)
+        return Reply(tuple(command), 0, captured("qemu-sata"), "", 0)
 
     part = BlockDevice.of_name("sdc1", server)
     for reading in (read_health_of(part, run=run), read_health(OpenTarget(-1, FACTS, part), run=run)):

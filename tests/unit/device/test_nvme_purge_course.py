@@ -12,7 +12,7 @@ from openpts.device.purge.nvme_sanitize import NvmeSanitize
 from openpts.device.purge.nvme_sanitize_log import SanitizeLog, SanitizeState
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError
-from openpts.programs import Answer
+from openpts.programs import Reply
 from openpts.system_files import SystemRoots
 from tests.support.nvme_answers import Drive, identify_namespace, sanitize_log
 from tests.support.nvme_machine import (
@@ -99,7 +99,7 @@ def test_a_drive_that_comes_back_in_another_format_is_an_error(target: OpenTarge
     ],
 )
 def test_a_format_that_fails_says_what_helps(said: str, helps: str, target: OpenTarget) -> None:
-    drive = Drive(controller(), nvme=Answer((), 1, "", f"{said}\n", 1))
+    drive = Drive(controller(), nvme=Reply((), 1, "", f"{said}\n", 1))
     with pytest.raises(PurgeError, match="failed: NVMe status") as error:
         formatting(drive).carry_out(target, unshown)
     assert helps in str(error.value)
@@ -186,7 +186,7 @@ def test_a_sanitize_of_which_the_log_tells_nothing_is_an_error(target: OpenTarge
 
 def test_a_sanitize_that_is_refused_is_not_waited_for(target: OpenTarget) -> None:
     said = "NVMe status: Sanitize In Progress: The requested command is prohibited(0x1d)"
-    drive = Drive(controller(sanicap=2), [DONE], nvme=Answer((), 1, "", said, 1))
+    drive = Drive(controller(sanicap=2), [DONE], nvme=Reply((), 1, "", said, 1))
     with pytest.raises(PurgeError, match=r"failed: NVMe status: Sanitize In Progress.*wait for its end"):
         sanitizing(drive).carry_out(target, unshown)
     assert drive.now_s == 0
@@ -247,7 +247,7 @@ def test_a_drive_under_another_name_is_found_by_its_serial_number(
     drive = Drive(controller(sanicap=2), [DONE, NvmeCommandError("No such device"), DONE])
     method = sanitizing(drive)
 
-    def connect_again(command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Answer:
+    def connect_again(command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Reply:
         if command[1] == "sanitize":
             add_namespace(roots, "nvme5n1")
             (device.folder.parent / "serial").unlink()

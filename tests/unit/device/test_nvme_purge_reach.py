@@ -13,7 +13,7 @@ from openpts.device.purge.nvme_sanitize import NvmeSanitize
 from openpts.device.purge.nvme_sanitize_log import SanitizeAction
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError
-from openpts.programs import Answer, ProgramError
+from openpts.programs import ProgramError, Reply
 from openpts.system_files import SystemRoots
 from tests.support.nvme_answers import Drive, identify_namespace, sanitize_log
 from tests.support.nvme_machine import (
@@ -130,7 +130,7 @@ def test_nothing_is_sent_where_what_it_would_reach_can_not_be_asked(
     add_namespace(roots, "nvme0n2")
     drive = Drive(controller(fna=2, sanicap=2), [DONE])
 
-    def late(command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Answer:
+    def late(command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Reply:
         if list(command) == ["nvme", "version"]:
             raise ProgramError("nvme did not end within 20 s and was killed")
         return drive.run(command, timeout_s, to_the_end=to_the_end)

@@ -6,7 +6,7 @@ import pytest
 from openpts.device.block_device import BlockDevice
 from openpts.device.purge.discard import Discard
 from openpts.device.purge.methods import METHODS, capabilities
-from openpts.programs import Answer
+from openpts.programs import Reply
 from openpts.system_files import SystemRoots
 
 
@@ -16,9 +16,9 @@ def test_a_drive_is_asked_the_same_question_once_by_all_methods(
 ) -> None:
     asked: Counter[tuple[str, ...]] = Counter()
 
-    def run(command: Sequence[str], _timeout_s: float, *, to_the_end: bool = False) -> Answer:
+    def run(command: Sequence[str], _timeout_s: float, *, to_the_end: bool = False) -> Reply:
         asked[tuple(command)] += 1
-        return Answer(tuple(command), 1, "", "no such device", 1)
+        return Reply(tuple(command), 1, "", "no such device", 1)
 
     found = capabilities(BlockDevice.of_name(name, server), run)
     assert program in {command[0] for command in asked}

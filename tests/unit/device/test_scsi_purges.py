@@ -15,7 +15,7 @@ from openpts.device.purge.scsi_format import ScsiFormat
 from openpts.device.purge.scsi_sanitize import ScsiSanitize
 from openpts.device.purge.waiting import Clock
 from openpts.errors import PurgeError
-from openpts.programs import Answer, Run
+from openpts.programs import Reply, Run
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import Fact
 from tests.support.held_drive import held
@@ -69,7 +69,7 @@ def test_one_that_fails_inside_the_drive_is_a_failure(server: SystemRoots) -> No
 
 def test_a_drive_that_vanishes_in_the_middle_is_told_from_one_that_failed(server: SystemRoots) -> None:
     hours = Hours()
-    answers = chain([DONE], repeat(Answer(("sg_requests",), 52, "", "", 1)))
+    answers = chain([DONE], repeat(Reply(("sg_requests",), 52, "", "", 1)))
     with pytest.raises(
         PurgeError,
         match=r"how SCSI SANITIZE.* ended: .* not reported its state for 9[0-9]{2} s.*continues inside",
@@ -77,16 +77,16 @@ def test_a_drive_that_vanishes_in_the_middle_is_told_from_one_that_failed(server
         _carry_out(_sanitizing(answers, hours), server)
 
 
-DONE = Answer(("sg_sanitize",), 0, "", "", 1)
+DONE = Reply(("sg_sanitize",), 0, "", "", 1)
 AT_HALF = "70 00 02 00 00 00 00 0a 00 00 00 00 04 1b 00 80 80 00"
 ENDED = "70 00 00 00 00 00 00 0a 00 00 00 00 00 00 00 00 00 00"
 
 
-def _sense(data: str) -> Answer:
-    return Answer(("sg_requests",), 0, f" 00     {data[:47]}\n 10     {data[48:]}\n", "", 1)
+def _sense(data: str) -> Reply:
+    return Reply(("sg_requests",), 0, f" 00     {data[:47]}\n 10     {data[48:]}\n", "", 1)
 
 
-def _sanitizing(answers: Iterable[Answer], hours: Hours) -> ScsiSanitize:
+def _sanitizing(answers: Iterable[Reply], hours: Hours) -> ScsiSanitize:
     left = iter(answers)
     return ScsiSanitize(SanitizeKind.BLOCK, lambda *_, **__: next(left), hours.clock)
 
@@ -94,13 +94,13 @@ def _sanitizing(answers: Iterable[Answer], hours: Hours) -> ScsiSanitize:
 @pytest.mark.parametrize(
     "look",
     [
-        Answer(("sg_requests",), 52, "", "open error: No such device or address", 1),
+        Reply(("sg_requests",), 52, "", "open error: No such device or address", 1),
         _sense("70 00 06 00 00 00 00 0a 00 00 00 00 29 02 00 00 00 00"),  # unit attention: a bus reset
         _sense("70 00 02 00 00 00 00 0a 00 00 00 00 04 01 00 00 00 00"),  # not ready: becoming ready
     ],
     ids=["no answer", "unit attention", "becoming ready"],
 )
-def test_looks_that_tell_nothing_end_no_format_of_hours(look: Answer, server: SystemRoots) -> None:
+def test_looks_that_tell_nothing_end_no_format_of_hours(look: Reply, server: SystemRoots) -> None:
     hours = Hours()
     answers = [DONE, _sense(AT_HALF), *[look] * 30, _sense(AT_HALF), look, _sense(ENDED)]
     detail, shares = _carry_out(_sanitizing(answers, hours), server)
@@ -159,7 +159,7 @@ def test_other_drives_are_not_even_asked(method, name: str, said: str, server: S
 
 def test_a_list_that_the_driver_leaves_empty_tells_nothing(server: SystemRoots) -> None:
     """As libata answers for a SATA drive: recorded in the lab."""
-    answer = Answer(("sg_opcodes",), 0, "\n  Opcode=0x04\n  Command is not currently available\n", "", 1)
+    answer = Reply(("sg_opcodes",), 0, "\n  Opcode=0x04\n  Command is not currently available\n", "", 1)
     capability = ScsiFormat(lambda *_, **__: answer).capability(_sas(server))
     assert "can't read which commands it has: its driver or adapter keeps no list" in capability.reason
 
@@ -173,11 +173,11 @@ def test_a_recorded_sanitize_that_ended_with_0_after_a_host_error_is_a_failure(s
 
 
 def test_a_drive_at_work_is_left_alone(server: SystemRoots) -> None:
-    supported = Answer(("sg_opcodes",), 0, "  Command is supported [conforming to SCSI standard]\n", "", 1)
+    supported = Reply(("sg_opcodes",), 0, "  Command is supported [conforming to SCSI standard]\n", "", 1)
     sense = " 00     70 00 02 00 00 00 00 0a  00 00 00 00 04 04 00 80\n 10     10 00\n"
-    busy = Answer(("sg_requests",), 0, sense, "", 1)
+    busy = Reply(("sg_requests",), 0, sense, "", 1)
 
-    def run(command, _timeout_s: float, *, to_the_end: bool = False) -> Answer:
+    def run(command, _timeout_s: float, *, to_the_end: bool = False) -> Reply:
         del to_the_end
         return supported if command[0] == "sg_opcodes" else busy
 

@@ -13,7 +13,7 @@ from openpts.device.health import self_test
 from openpts.device.health.self_test import self_test_fact
 from openpts.device.nvme.nvme_admin import NvmeCommandError
 from openpts.device.nvme.nvme_identify import NvmeController, parse_identify_controller
-from openpts.programs import Answer, Run
+from openpts.programs import Reply, Run
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.tuning import Scenario
 from tests.support.program_answers import no_programs
@@ -88,10 +88,10 @@ def test_a_node_that_may_not_be_opened_is_unknown(server: SystemRoots) -> None:
 
 
 def says(tree: object) -> Run:
-    def run(command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Answer:
+    def run(command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Reply:
         # a disk that sleeps is not woken for it, and nothing is begun
         assert command[:-1] == ["smartctl", "--json=c", "--nocheck=standby", "--capabilities"]
-        return Answer(tuple(command), 0, json.dumps(tree), "", 0)
+        return Reply(tuple(command), 0, json.dumps(tree), "", 0)
 
     return run
 

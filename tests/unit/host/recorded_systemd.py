@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from openpts.programs import Answer
+from openpts.programs import Reply
 from tests.support.program_answers import no_programs
 
 
@@ -14,7 +14,7 @@ class RecordedSystemd:
         self.inhibitors = inhibitors
         self.ordered: list[tuple[str, str]] = []
 
-    def __call__(self, command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Answer:
+    def __call__(self, command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Reply:
         """What the program would have said."""
         match command:
             case ["systemctl", "show", "--property=Id,ActiveState", *units]:
@@ -40,13 +40,13 @@ class RecordedSystemd:
 class RefusingSystemd(RecordedSystemd):
     """One that an ordinary user may ask but not order."""
 
-    def __call__(self, command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Answer:
+    def __call__(self, command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Reply:
         """As polkit answers without a terminal."""
         if command[1] in {"stop", "start"}:
             complaint = f"Failed to {command[1]} {command[2]}: Interactive authentication required.\n"
-            return Answer(tuple(command), 1, "", complaint, 0)
+            return Reply(tuple(command), 1, "", complaint, 0)
         return super().__call__(command, timeout_s, to_the_end=to_the_end)
 
 
-def _answer(command: Sequence[str], stdout: str) -> Answer:
-    return Answer(tuple(command), 0, stdout, "", 0)
+def _answer(command: Sequence[str], stdout: str) -> Reply:
+    return Reply(tuple(command), 0, stdout, "", 0)

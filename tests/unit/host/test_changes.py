@@ -14,7 +14,7 @@ from openpts.host.setting_file import HostSettingError, read_setting, write_sett
 from openpts.host.shared_settings import UNTIL_ASKED, UNTIL_THE_END, is_of_a_run
 from openpts.host.tuning import host_changes
 from openpts.journal import Entry, Journal, JournalError
-from openpts.programs import Answer
+from openpts.programs import Reply
 from openpts.runner.tuning import tuned_host
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.tuning import Change, Means, Scenario
@@ -256,7 +256,7 @@ def test_a_device_that_goes_away_while_it_is_changed_is_told(
 class _HangingSystemd(RecordedSystemd):
     """One that is interrupted while it stops a unit."""
 
-    def __call__(self, command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Answer:
+    def __call__(self, command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Reply:
         """As Ctrl-C: systemd goes on, and we are told when it is done."""
         answer = super().__call__(command, timeout_s, to_the_end=to_the_end)
         if command[1] == "stop":

@@ -9,7 +9,7 @@ import pytest
 
 from openpts.host import software
 from openpts.host.software import program_facts, software_facts
-from openpts.programs import Answer, ProgramError
+from openpts.programs import ProgramError, Reply
 from openpts.system_files import SystemRoots
 from tests.support.program_answers import no_programs
 
@@ -28,8 +28,8 @@ RECORDED = {
 }
 
 
-def recorded(command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Answer:
-    return Answer(tuple(command), 0, *RECORDED[" ".join(command)], 0)
+def recorded(command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Reply:
+    return Reply(tuple(command), 0, *RECORDED[" ".join(command)], 0)
 
 
 @pytest.mark.proves("LSI-ENT-02")
@@ -74,13 +74,13 @@ def test_missing_programs_are_left_open_with_the_reason() -> None:
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
-        (Answer(("fio",), 127, "", "error while loading shared libraries: libaio.so.1", 0), "libaio"),
-        (Answer(("fio",), 0, "\n", "", 0), "--version"),
+        (Reply(("fio",), 127, "", "error while loading shared libraries: libaio.so.1", 0), "libaio"),
+        (Reply(("fio",), 0, "\n", "", 0), "--version"),
         (ProgramError("fio did not end within 10 s and was killed"), "within 10 s"),
     ],
 )
-def test_a_program_that_fails_is_left_open(answer: Answer | ProgramError, reason: str) -> None:
-    def broken(command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Answer:
+def test_a_program_that_fails_is_left_open(answer: Reply | ProgramError, reason: str) -> None:
+    def broken(command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Reply:
         if isinstance(answer, ProgramError):
             raise answer
         return answer
@@ -91,8 +91,8 @@ def test_a_program_that_fails_is_left_open(answer: Answer | ProgramError, reason
 
 
 def test_a_version_can_not_steer_a_terminal() -> None:
-    def hostile(command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Answer:
-        return Answer(tuple(command), 0, "fio \x1b[31m 3\n", "", 0)
+    def hostile(command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Reply:
+        return Reply(tuple(command), 0, "fio \x1b[31m 3\n", "", 0)
 
     assert program_facts(hostile)["fio"].value == "fio \N{REPLACEMENT CHARACTER}[31m 3"
 
@@ -100,7 +100,7 @@ def test_a_version_can_not_steer_a_terminal() -> None:
 def test_programs_do_not_wait_for_each_other() -> None:
     all_are_asked = Barrier(len(RECORDED), timeout=60)
 
-    def waiting(command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Answer:
+    def waiting(command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Reply:
         all_are_asked.wait()
         return recorded(command, timeout_s)
 

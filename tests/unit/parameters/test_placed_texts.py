@@ -12,7 +12,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openpts.config_files.source_position import Path, Place, PlacedError, PlacedText
+from openpts.config_files.source_position import Path, PlacedError, PlacedText, SourcePosition
 from openpts.config_files.toml_text import read_toml
 from openpts.parameters.yaml_text import read_yaml
 
@@ -73,18 +73,18 @@ YAML_PLACES = {
 @pytest.mark.parametrize(("path", "place"), TOML_PLACES.items(), ids=str)
 def test_where_toml_says_what(path: Path, place: tuple[int, int]) -> None:
     text = TOML.replace("é = 1\n", "")
-    assert read_toml(text).places[path] == Place(*place)
+    assert read_toml(text).places[path] == SourcePosition(*place)
 
 
 @pytest.mark.parametrize(("path", "place"), YAML_PLACES.items(), ids=str)
 def test_where_yaml_says_what(path: Path, place: tuple[int, int]) -> None:
-    assert read_yaml(YAML).places[path] == Place(*place)
+    assert read_yaml(YAML).places[path] == SourcePosition(*place)
 
 
 def test_a_place_that_is_not_known_is_that_of_what_it_lies_in() -> None:
     text = read_yaml(YAML)
     assert text.place_of(("wsat", "workloads", 2, "missing", "deeper")) == text.places["wsat", "workloads", 2]
-    assert text.place_of(("nowhere",)) == Place(1, 1)
+    assert text.place_of(("nowhere",)) == SourcePosition(1, 1)
 
 
 def test_values_are_those_that_other_readers_find() -> None:
@@ -116,7 +116,7 @@ def test_what_can_not_be_read_is_told_with_its_place(
 ) -> None:
     with pytest.raises(PlacedError, match=says) as caught:
         read(text)
-    assert caught.value.place == Place(*place)
+    assert caught.value.place == SourcePosition(*place)
 
 
 def test_a_tag_makes_no_object() -> None:
@@ -192,12 +192,12 @@ def _paths(value: Any, path: Path = ()) -> list[Path]:
 @pytest.mark.parametrize(
     ("text", "place"),
     [
-        ('operator: "\\ud800"\n', Place(1, 11)),
-        ('a:\n  - "x\\udfff"\n', Place(2, 5)),
-        ('"\\udc00": 1\n', Place(1, 1)),
+        ('operator: "\\ud800"\n', SourcePosition(1, 11)),
+        ('a:\n  - "x\\udfff"\n', SourcePosition(2, 5)),
+        ('"\\udc00": 1\n', SourcePosition(1, 1)),
     ],
 )
-def test_half_a_surrogate_pair_in_yaml_is_refused_at_its_place(text: str, place: Place) -> None:
+def test_half_a_surrogate_pair_in_yaml_is_refused_at_its_place(text: str, place: SourcePosition) -> None:
     with pytest.raises(PlacedError, match="half a surrogate pair") as refused:
         read_yaml(text)
     assert refused.value.place == place

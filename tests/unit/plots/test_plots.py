@@ -21,8 +21,8 @@ from openpts.pages.model import (
     Column,
     Figure,
     Mark,
+    PlotRule,
     Row,
-    Rule,
     Series,
     Table,
     bars_of,
@@ -158,7 +158,7 @@ def test_widths_of_texts_are_those_of_another_setter(bold: bool, weight: str) ->
     assert own == pytest.approx(measured_by_typst(WORDS, weight), rel=0.02)
 
 
-def figure_with(rules: Sequence[Rule], bands: Sequence[Band]) -> Figure:
+def figure_with(rules: Sequence[PlotRule], bands: Sequence[Band]) -> Figure:
     return Figure("f", "1", "t", "lines", "t", LINEAR, LINEAR, "alt", rules=tuple(rules), bands=tuple(bands))
 
 
@@ -173,7 +173,7 @@ def test_labels_above_neither_overlap_nor_are_struck_out(
     lines: list[tuple[float, str]], ranges: list[tuple[float, str]]
 ) -> None:
     width = 560.0
-    rules = [Rule(text, x, "limit", "x") for x, text in lines]
+    rules = [PlotRule(text, x, "limit", "x") for x, text in lines]
     bands = [Band("x", x, x + 100, "window", text) for x, text in ranges]
     labels = labels_above(figure_with(rules, bands), width)
     assert len(labels) == len(rules) + len(bands)

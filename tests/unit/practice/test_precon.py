@@ -17,7 +17,7 @@ from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
 from openpts_practice.benchmark_rows.conditions import FreeSpace
 from openpts_practice.benchmark_rows.profiles import BENCHMARKS, SHORT
 from openpts_practice.precon import DriveState, PreconConditions
-from openpts_practice.precon.script import order_of, possible_on, standard_conditions
+from openpts_practice.precon.script import order_of, standard_conditions, supported_on
 from openpts_practice.precon.script import script as precon_test
 from tests.unit.procedures.pts.trace.player import Drive, Played
 
@@ -156,7 +156,7 @@ def test_benchmarks_follow_one_another_and_only_what_disturbed_the_state_restore
 @pytest.mark.parametrize("sector_bytes", [512, 4096])
 def test_the_drive_is_full_but_for_10_gb_in_which_the_test_files_are(sector_bytes: int) -> None:
     """1 TB less 10 GB, up to the next MiB: 944,138 MiB is the first not below 990,000,000,000 bytes."""
-    used = possible_on(conditions(leave_free=FreeSpace(1, 10 * GB)), sector_bytes)
+    used = supported_on(conditions(leave_free=FreeSpace(1, 10 * GB)), sector_bytes)
     end = 944_138 * MIB
     assert end - MIB < CAPACITY_BYTES - 10 * GB <= end
     found: dict[tuple[Phase, bool], set[tuple[int, int]]] = {}
@@ -305,6 +305,6 @@ def test_a_client_drive_has_its_cache_and_a_smaller_demand() -> None:
 
 
 def test_sectors_rule_rows_out() -> None:
-    used = possible_on(conditions(benchmarks=(BENCHMARKS["as-ssd"],)), 4096)
+    used = supported_on(conditions(benchmarks=(BENCHMARKS["as-ssd"],)), 4096)
     assert len(used.rows) == 7
     assert used.impossible == ("AS SSD, Acc.time Write: 0.5 KiB",)

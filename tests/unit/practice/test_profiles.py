@@ -20,8 +20,8 @@ from openpts_practice.benchmark_rows.conditions import FreeSpace
 from openpts_practice.benchmark_rows.profiles import BENCHMARKS, POPULAR
 from openpts_practice.benchmark_rows.rows import range_of
 from openpts_practice.benchmarks import BenchmarksConditions
-from openpts_practice.benchmarks.script import possible_on, standard_conditions
 from openpts_practice.benchmarks.script import script as benchmarks_test
+from openpts_practice.benchmarks.script import standard_conditions, supported_on
 from tests.unit.practice.benchmark_tables import (
     ATTO_FILE_BYTES,
     ATTO_KIB,
@@ -297,7 +297,7 @@ def test_a_test_file_stays_within_the_active_range() -> None:
 
 
 def test_sectors_of_4_kib_rule_out_smaller_transfers() -> None:
-    used = possible_on(conditions("as-ssd", "iometer-file-server"), 4096)
+    used = supported_on(conditions("as-ssd", "iometer-file-server"), 4096)
     as_ssd, server = used.benchmarks
     assert ("Acc.time", 0) not in {(row.name, row.read_pct) for row in as_ssd.rows}
     assert len(as_ssd.rows) == 7
@@ -306,14 +306,14 @@ def test_sectors_of_4_kib_rule_out_smaller_transfers() -> None:
     assert len(server.rows) == 5
     assert used.impossible[0] == "AS SSD, Acc.time Write: 0.5 KiB"
     assert used.impossible[1].endswith("File Server, QD1 Mix 80/20: 0.5, 1, 2 KiB")
-    assert possible_on(conditions(), 512) == conditions()
+    assert supported_on(conditions(), 512) == conditions()
 
 
 def test_a_benchmark_of_which_nothing_is_possible_is_refused() -> None:
     tiny = replace(BENCHMARKS["as-ssd"], rows=BENCHMARKS["as-ssd"].rows[-1:])
     assert isinstance(tiny, BenchmarkProfile)
     with pytest.raises(UsageError, match="no row of AS SSD is possible on sectors of 4,096 bytes"):
-        possible_on(replace(conditions(), benchmarks=(tiny,)), 4096)
+        supported_on(replace(conditions(), benchmarks=(tiny,)), 4096)
 
 
 def test_a_time_scale_shortens_the_rows_of_whatever_benchmark_is_chosen() -> None:

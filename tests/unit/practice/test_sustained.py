@@ -16,8 +16,8 @@ from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
 from openpts.vocabulary.workload import WORKLOADS
 from openpts_practice.benchmark_rows.profiles import BENCHMARKS
 from openpts_practice.sustained import SustainedConditions
-from openpts_practice.sustained.script import possible_on, standard_conditions
 from openpts_practice.sustained.script import script as sustained_test
+from openpts_practice.sustained.script import standard_conditions, supported_on
 from tests.unit.procedures.pts.trace.player import Drive, Played
 
 CAPACITY_BYTES = 1000 * GB
@@ -85,7 +85,7 @@ def test_what_is_read_was_written_before() -> None:
 
 def test_rows_below_the_sector_are_left_out_of_both_runs_and_named() -> None:
     standard = standard_conditions(DriveClass.CLIENT, 1)
-    conditions = possible_on(replace(standard, benchmarks=(BENCHMARKS["atto"],)), 4096)
+    conditions = supported_on(replace(standard, benchmarks=(BENCHMARKS["atto"],)), 4096)
     sizes = {size.block_size_bytes for _, row in conditions.rows for size in row.block_sizes}
     assert min(sizes) == 4096
     assert len(conditions.rows) == len(BENCHMARKS["atto"].rows) - 6

@@ -12,7 +12,7 @@ from openpts.vocabulary.requests import Apply, Purge, ReadTrimmed
 from openpts.vocabulary.stimulus import ActiveRange, FixedRate, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
 from openpts_practice.trim import AFTER, BEFORE, BESIDE
-from openpts_practice.trim.script import at_scale, points, possible_on, standard_conditions
+from openpts_practice.trim.script import at_scale, points, standard_conditions, supported_on
 from openpts_practice.trim.script import script as trim_test
 from tests.unit.procedures.pts.trace.player import Drive, Played
 
@@ -134,8 +134,8 @@ def test_trims_beside_are_smaller_where_there_is_no_room_for_the_queue() -> None
 
 def test_sizes_below_a_sector_are_left_out() -> None:
     conditions = replace(standard_conditions(DriveClass.ENTERPRISE, 1), sizes_bytes=(512, 4 * KIB))
-    assert possible_on(conditions, 4 * KIB).sizes_bytes == (4 * KIB,)
-    assert possible_on(replace(conditions, sizes_bytes=(512,)), 4 * KIB).sizes_bytes == (4 * KIB,)
+    assert supported_on(conditions, 4 * KIB).sizes_bytes == (4 * KIB,)
+    assert supported_on(replace(conditions, sizes_bytes=(512,)), 4 * KIB).sizes_bytes == (4 * KIB,)
 
 
 @pytest.mark.parametrize("sector_bytes", [512, 4096])

@@ -9,7 +9,7 @@ from openpts.advice.advice import Grade, Group
 from openpts.advice.table import ADVICE
 from openpts.device.block_device import BlockDevice
 from openpts.journal import Journal
-from openpts.runner.doctor import Doctor, Finding, restore
+from openpts.runner.doctor import AuditFinding, Doctor, restore
 from openpts.runner.tuning import tuned_host
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.tuning import ChangeReport, Scenario
@@ -32,7 +32,7 @@ def applied(examined: Doctor, journal: Journal) -> tuple[ChangeReport, ...]:
     return cast("tuple[ChangeReport, ...]", changes)
 
 
-def by_key(examined: Doctor) -> dict[str, Finding]:
+def by_key(examined: Doctor) -> dict[str, AuditFinding]:
     return {finding.advice.key: finding for finding in examined.findings()}
 
 

@@ -148,7 +148,7 @@ class Refusal(Struct, frozen=True):
         return f"refused [{self.rule_id}]: {self.evidence}; {self.remedy}"
 
 
-class Rule(Struct, frozen=True):
+class GuardRule(Struct, frozen=True):
     """One row of the table. ``{node}`` and ``{name}`` in the remedy stand for the drive."""
 
     rule_id: str
@@ -169,83 +169,83 @@ class Rule(Struct, frozen=True):
 OPEN_RULE_ID: Final = "open"
 
 QUIET_RULES: Final = (
-    Rule(
+    GuardRule(
         "whole-disk",
         "a test owns a whole drive, never a part of it",
         "name the whole drive, see lsblk -s {node}",
         _partition,
     ),
-    Rule(
+    GuardRule(
         "owned",
         "no other run of openpts has claimed it, under any of its names and in any container",
         OWNED_REMEDY,
         owner_of_drive,
     ),
-    Rule(
+    GuardRule(
         "mounted",
         "neither the drive nor a partition of it is mounted, here or in a container, nor part of a btrfs "
         "file system that is",
         "see findmnt; unmount it if it isn't needed",
         _claimed(ClaimKind.MOUNT),
     ),
-    Rule(
+    GuardRule(
         "swap",
         "neither the drive nor a partition of it is swap space",
         "see cat /proc/swaps; take it out of use with swapoff",
         _claimed(ClaimKind.SWAP),
     ),
-    Rule(
+    GuardRule(
         "holder",
         "no volume, array or mapped device is built on it",
         "see lsblk {node}; stop it with vgchange -an, mdadm --stop or dmsetup remove if it isn't needed",
         _held,
     ),
-    Rule(
+    GuardRule(
         "loop",
         "no loop device reads from it",
         "see losetup --list; detach it with losetup -d if it isn't needed",
         _claimed(ClaimKind.LOOP),
     ),
-    Rule(
+    GuardRule(
         "exported",
         "this machine does not serve it to others as an NVMe or SCSI target",
         "see nvmetcli ls and targetcli ls; remove it from the target if it isn't needed",
         _claimed(ClaimKind.EXPORT),
     ),
-    Rule(
+    GuardRule(
         OPEN_RULE_ID,
         "no other process has it open or mapped, say as the disk of a virtual machine, nor a character "
         "device that passes commands to it",
         "see fuser -v {node}; end that process if it isn't needed",
         _claimed(ClaimKind.OPEN),
     ),
-    Rule(
+    GuardRule(
         "hidden-process",
         "every other process of the machine can be seen, and shows what it has open",
         "run as root, on the machine itself or in a container that sees all of its processes (--pid=host); "
         "see ls -l /proc/[0-9]*/fd",
         _secretive,
     ),
-    Rule(
+    GuardRule(
         "other-path",
         "where several paths lead to the same drive, it is unused under all of its names",
         "see lsblk -o NAME,WWN; free it under the other name as well",
         _other_path,
     ),
-    Rule(
+    GuardRule(
         "shared",
         "of a mapped device or an array, the drives beneath serve nothing else",
         "see lsblk -s {node}",
         _shared,
     ),
-    Rule(
+    GuardRule(
         "backing",
         "a loop device, also one beneath, stores its data in a file, and nothing else uses that file, by any "
         "name",
         "see losetup --list; name the drive itself, or a file of your own",
         _backing,
     ),
-    Rule(
+    GuardRule(
         "read-only",
         "the kernel lets us write to it",
         "see cat /sys/block/{name}/ro; allow writing with blockdev --setrw {node}",
@@ -254,7 +254,7 @@ QUIET_RULES: Final = (
 )
 """Asked of the kernel alone: these don't open the drive."""
 
-SIGNATURE_RULE: Final = Rule(
+SIGNATURE_RULE: Final = GuardRule(
     "signature",
     "no partition table, file system or member of an array or pool is on it, unless `--erase-signatures` "
     "was given",

@@ -60,8 +60,8 @@ def _attribute(item: Mapping[str, object]) -> Attribute | None:
     if identifier is None or not isinstance(name, str):
         return None
     raw = item.get("raw")
-    told = raw.get("string") if isinstance(raw, dict) else None
-    return Attribute(int(identifier), name, number(item.get("value")), _whole(told))
+    reported = raw.get("string") if isinstance(raw, dict) else None
+    return Attribute(int(identifier), name, number(item.get("value")), _whole(reported))
 
 
 def _whole(text: object) -> int | None:
@@ -75,8 +75,8 @@ def _statistics(answer: SmartctlAnswer) -> dict[str, float]:
     for page in answer.items("ata_device_statistics", "pages"):
         table = page.get("table")
         for item in table if isinstance(table, list) else ():
-            if isinstance(item, dict) and (told := _statistic(item)) is not None:
-                found[told[0]] = told[1]
+            if isinstance(item, dict) and (reported := _statistic(item)) is not None:
+                found[reported[0]] = reported[1]
     return found
 
 
@@ -158,11 +158,11 @@ class _Bytes(NamedTuple):
 
 def ata_health(answer: SmartctlAnswer) -> Reported:
     """Values under the names of vocabulary.health."""
-    told = Reported()
+    reported = Reported()
     logs = AtaLogs.of(answer)
-    told.add("temperature_c", plausible_temperature_c(answer.number("temperature", "current")))
-    told.add("power_cycles", answer.number("power_cycle_count"))
-    told.add_agreed(
+    reported.add("temperature_c", plausible_temperature_c(answer.number("temperature", "current")))
+    reported.add("power_cycles", answer.number("power_cycle_count"))
+    reported.add_agreed(
         "power_on_hours",
         {
             # some drives have the field and never count in it
@@ -172,12 +172,12 @@ def ata_health(answer: SmartctlAnswer) -> Reported:
         apart=2,
         share_apart=_MOST_APART,
     )
-    _wear(told, logs)
-    _host_bytes(told, logs)
+    _wear(reported, logs)
+    _host_bytes(reported, logs)
     if (nand := _named_bytes(logs, _NAND_WRITES)) is not None:
-        told.values |= {"nand_write_bytes": nand.total, "nand_write_unit_bytes": nand.unit}
-    _errors(told, logs)
-    return told
+        reported.values |= {"nand_write_bytes": nand.total, "nand_write_unit_bytes": nand.unit}
+    _errors(reported, logs)
+    return reported
 
 
 def plausible_temperature_c(told_c: float | None) -> float | None:
@@ -187,7 +187,7 @@ def plausible_temperature_c(told_c: float | None) -> float | None:
     return told_c
 
 
-def _wear(told: Reported, logs: AtaLogs) -> None:
+def _wear(reported: Reported, logs: AtaLogs) -> None:
     left = dict(_LIFE_LEFT)
     if logs.family.startswith("Samsung"):
         left[_SAMSUNG_LIFE_LEFT] = "value"
@@ -198,10 +198,10 @@ def _wear(told: Reported, logs: AtaLogs) -> None:
         if remaining is not None and 0 <= remaining <= _WHOLE_PCT:
             used = _WHOLE_PCT - remaining
     tellings = {_STATISTICS: logs.statistics.get("Percentage Used Endurance Indicator"), _ATTRIBUTES: used}
-    told.add_agreed("percentage_used_pct", tellings, apart=_PCT_APART)
+    reported.add_agreed("percentage_used_pct", tellings, apart=_PCT_APART)
 
 
-def _host_bytes(told: Reported, logs: AtaLogs) -> None:
+def _host_bytes(reported: Reported, logs: AtaLogs) -> None:
     """Bytes, and with them the commands, which stand beside them in the same log."""
     kinds = (
         ("host_write_bytes", "host_write_commands", _HOST_WRITES, "Written", "Write"),
@@ -212,21 +212,21 @@ def _host_bytes(told: Reported, logs: AtaLogs) -> None:
         counted = logs.statistics.get(f"Logical Sectors {sectors}")
         counted_bytes = None if counted is None else counted * logs.lba_bytes
         if not trusted and counted_bytes is not None and not _has_any(logs, units):
-            told.doubt(name, {f"{_STATISTICS}, whose other counters are wrong,": counted_bytes})
+            reported.doubt(name, {f"{_STATISTICS}, whose other counters are wrong,": counted_bytes})
             continue
-        settled = _settle(told, name, logs, units, counted_bytes)
+        settled = _settle(reported, name, logs, units, counted_bytes)
         trusted = trusted and (settled.total if settled else None) == counted_bytes
         if settled is None:
             continue
-        told.add(name, settled.total)
+        reported.add(name, settled.total)
         if settled.unit > logs.lba_bytes:
-            told.add(name.replace("_bytes", "_unit_bytes"), settled.unit)
+            reported.add(name.replace("_bytes", "_unit_bytes"), settled.unit)
         if settled.total == counted_bytes:
-            told.add(commands, logs.statistics.get(f"Number of {word} Commands"))
+            reported.add(commands, logs.statistics.get(f"Number of {word} Commands"))
 
 
 def _settle(
-    told: Reported, name: str, logs: AtaLogs, units: Mapping[str, int], counted_bytes: float | None
+    reported: Reported, name: str, logs: AtaLogs, units: Mapping[str, int], counted_bytes: float | None
 ) -> _Bytes | None:
     """The one number of bytes that statistics and attribute leave possible; else a doubt."""
     named = _named_bytes(logs, units)
@@ -237,14 +237,14 @@ def _settle(
         bare = logs.raw(tuple(name for name, unit in units.items() if unit == _LBA))
         if bare is None or any(_alike(counted_bytes, bare * unit, unit) for unit in _POSSIBLE_UNITS):
             return counted
-        told.doubt(name, {_STATISTICS: counted_bytes, f"{_ATTRIBUTES}, in no known unit,": bare})
+        reported.doubt(name, {_STATISTICS: counted_bytes, f"{_ATTRIBUTES}, in no known unit,": bare})
         return None
     if _alike(counted_bytes, named.total, named.unit):
         return counted
     wraps_at_bytes = _WRAPS_AT * logs.lba_bytes
     if counted_bytes < wraps_at_bytes and _alike(counted_bytes, named.total % wraps_at_bytes, named.unit):
         return named
-    told.doubt(name, {_STATISTICS: counted_bytes, _ATTRIBUTES: named.total})
+    reported.doubt(name, {_STATISTICS: counted_bytes, _ATTRIBUTES: named.total})
     return None
 
 
@@ -270,9 +270,9 @@ def _named_bytes(logs: AtaLogs, units: Mapping[str, int]) -> _Bytes | None:
     return None
 
 
-def _errors(told: Reported, logs: AtaLogs) -> None:
+def _errors(reported: Reported, logs: AtaLogs) -> None:
     counted = logs.statistics.get("Number of Reported Uncorrectable Errors")
-    told.add_agreed("media_errors", {_STATISTICS: counted, _ATTRIBUTES: logs.raw(_UNCORRECTABLE)})
-    told.add("reallocated_sectors", logs.raw(_REALLOCATED))
-    told.add("pending_sectors", logs.raw(_PENDING))
-    told.add("unsafe_shutdowns", logs.raw(_UNSAFE_SHUTDOWNS))
+    reported.add_agreed("media_errors", {_STATISTICS: counted, _ATTRIBUTES: logs.raw(_UNCORRECTABLE)})
+    reported.add("reallocated_sectors", logs.raw(_REALLOCATED))
+    reported.add("pending_sectors", logs.raw(_PENDING))
+    reported.add("unsafe_shutdowns", logs.raw(_UNSAFE_SHUTDOWNS))

@@ -120,11 +120,11 @@ def _health_by_smartctl(
     except (SmartctlError, ProgramError) as error:
         return HealthReading(f"{device.kind} health log can't be read: {error}")
     # behind a USB bridge there may be a drive of another kind than the kernel sees
-    told = _PROTOCOLS.get(answer.text("device", "protocol"), scsi_health)(answer)
+    reported = _PROTOCOLS.get(answer.text("device", "protocol"), scsi_health)(answer)
     if (failing := answer.foretells_failure) is not None:
-        told.add("failure_foretold", float(failing))
-    what = answer.name if told.values else f"{answer.name}: the drive tells nothing of its health"
-    return HealthReading("; ".join((what, *told.doubts)), told.values)
+        reported.add("failure_foretold", float(failing))
+    what = answer.name if reported.values else f"{answer.name}: the drive tells nothing of its health"
+    return HealthReading("; ".join((what, *reported.doubts)), reported.values)
 
 
 def simulated_health(

@@ -63,9 +63,9 @@ def parse_smart_log(data: bytes) -> dict[str, float]:
     if data == b"\xff" * SMART_LOG_BYTES:
         raise ValueError(_GONE)
     values = {
-        name: float(told * factor)
+        name: float(reported * factor)
         for name, (start, length, factor, _) in SMART_LOG_FIELDS.items()
-        if (told := _integer(data, start, length)) < _FULL or length < _COUNTERS_BYTES
+        if (reported := _integer(data, start, length)) < _FULL or length < _COUNTERS_BYTES
     }
     return values | _temperatures(data) | _throttling(data, values.get("power_on_hours"))
 
@@ -172,12 +172,12 @@ def parse_vendor_log(page: int, data: bytes, standard: Mapping[str, float]) -> d
 def _parse_ocp(data: bytes) -> dict[str, float]:
     if data[_OCP_GUID_AT:] != _OCP_GUID:
         raise ValueError("it is not the page that OCP describes: its GUID is another one")
-    told = {
+    reported = {
         name: int.from_bytes(data[start : start + length], "little")
         for name, (start, length) in _OCP_FIELDS.items()
     }
     full = {name: 2 ** (8 * length) - 1 for name, (_, length) in _OCP_FIELDS.items()}
-    return {name: float(value) for name, value in told.items() if value < full[name]}
+    return {name: float(value) for name, value in reported.items() if value < full[name]}
 
 
 def _parse_intel(data: bytes, standard: Mapping[str, float]) -> dict[str, float]:

@@ -18,21 +18,21 @@ _LARGEST_PERCENTAGE: Final = 255
 
 def scsi_health(answer: SmartctlAnswer) -> Reported:
     """Values under the names of vocabulary.health."""
-    told = Reported()
-    told.add("temperature_c", _temperature_c(answer))
-    told.add("warning_limit_c", _reference_temperature_c(answer))
+    reported = Reported()
+    reported.add("temperature_c", _temperature_c(answer))
+    reported.add("warning_limit_c", _reference_temperature_c(answer))
     hours = answer.number("power_on_time", "hours")
     if hours is not None:
         minutes = answer.number("power_on_time", "minutes") or 0
-        told.add("power_on_hours", hours + minutes / _MINUTES_PER_HOUR)
+        reported.add("power_on_hours", hours + minutes / _MINUTES_PER_HOUR)
     used = answer.number("scsi_percentage_used_endurance_indicator")
     if used is not None and 0 <= used <= _LARGEST_PERCENTAGE:
-        told.add("percentage_used_pct", used)
+        reported.add("percentage_used_pct", used)
     defects = answer.number("scsi_grown_defect_list")
     if defects is not None and (defects == 0 or answer.version >= _COUNTS_DEFECTS_SINCE):
-        told.add("grown_defects", defects)
-    told.add("media_errors", _uncorrected(answer))
-    return told
+        reported.add("grown_defects", defects)
+    reported.add("media_errors", _uncorrected(answer))
+    return reported
 
 
 def _temperature_c(answer: SmartctlAnswer) -> float | None:
@@ -66,10 +66,10 @@ _SATURATED: Final = float(2**64 - 1)
 
 def bridged_nvme_health(answer: SmartctlAnswer) -> Reported:
     """Values under the names of vocabulary.health."""
-    told = Reported()
+    reported = Reported()
     for name, (_, _, factor, word) in SMART_LOG_FIELDS.items():
         value = answer.number(_NVME_LOG, word)
         if value is not None and 0 <= value < _SATURATED:
-            told.add(name, value * factor)
-    told.add("temperature_c", plausible_temperature_c(answer.number(_NVME_LOG, "temperature")))
-    return told
+            reported.add(name, value * factor)
+    reported.add("temperature_c", plausible_temperature_c(answer.number(_NVME_LOG, "temperature")))
+    return reported

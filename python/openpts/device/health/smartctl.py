@@ -112,17 +112,17 @@ def ask_smartctl(
         tree = json.loads(answer.stdout)
     except (ValueError, RecursionError) as error:
         raise SmartctlError(f"smartctl printed no JSON: {answer.complaint}") from error
-    told = SmartctlAnswer(tree if isinstance(tree, dict) else {})
+    reported = SmartctlAnswer(tree if isinstance(tree, dict) else {})
     if answer.returncode < 0 or answer.returncode & (_BAD_COMMAND_LINE | _NOT_OPENED):
-        raise SmartctlError(_messages(told) or f"exit status {answer.returncode} and no message")
-    version = told.at("json_format_version")
+        raise SmartctlError(_messages(reported) or f"exit status {answer.returncode} and no message")
+    version = reported.at("json_format_version")
     if not (isinstance(version, list) and version[:1] == [FORMAT_VERSION]):
         raise SmartctlError(f"smartctl's JSON is not of format version {FORMAT_VERSION}")
-    return told
+    return reported
 
 
-def _messages(told: SmartctlAnswer) -> str:
-    texts = (item.get("string") for item in told.items("smartctl", "messages"))
+def _messages(reported: SmartctlAnswer) -> str:
+    texts = (item.get("string") for item in reported.items("smartctl", "messages"))
     return "; ".join(printable(text[:_LONGEST_MESSAGE]) for text in texts if isinstance(text, str))
 
 
@@ -144,16 +144,16 @@ class Reported(Struct):
 
         ``tellings`` go by their places; ``apart`` has the value's unit, ``share_apart`` is of the first.
         """
-        told = {place: value for place, value in tellings.items() if value is not None}
-        if not told:
+        reported = {place: value for place, value in tellings.items() if value is not None}
+        if not reported:
             return
-        first = next(iter(told.values()))
-        if all(abs(value - first) <= max(apart, share_apart * first) for value in told.values()):
+        first = next(iter(reported.values()))
+        if all(abs(value - first) <= max(apart, share_apart * first) for value in reported.values()):
             self.values[name] = first
         else:
-            self.doubt(name, told)
+            self.doubt(name, reported)
 
-    def doubt(self, name: str, told: Mapping[str, float]) -> None:
+    def doubt(self, name: str, reported: Mapping[str, float]) -> None:
         """Note what contradicts what."""
-        places = " but ".join(f"{place} {value:.0f}" for place, value in told.items())
+        places = " but ".join(f"{place} {value:.0f}" for place, value in reported.items())
         self.doubts.append(f"{name} left out: {places}")

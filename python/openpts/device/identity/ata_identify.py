@@ -63,7 +63,7 @@ class AtaSecurity(Struct, frozen=True):
             (self.count_expired, "password attempts used up"),
             (self.maximum_level and self.enabled, "level maximum"),
         )
-        return ", ".join(word for told, word in words if told)
+        return ", ".join(word for reported, word in words if reported)
 
 
 class AtaIdentity(Struct, frozen=True):

@@ -36,12 +36,12 @@ class Media(Struct, frozen=True):
 def media(device: BlockDevice) -> Media:
     """What the drive says of its media, else what the kernel takes it for."""
     if device.kind is DeviceKind.ATA and (identity := read_ata_identity(device)) is not None:
-        if told := _by_rotation_rate(identity.rotation_rate, f"{device.place(VPD_PAGE)}, word 217"):
-            return told
+        if reported := _by_rotation_rate(identity.rotation_rate, f"{device.place(VPD_PAGE)}, word 217"):
+            return reported
     elif device.kind is DeviceKind.SCSI:
         rate = _scsi_rotation_rate(device)
-        if told := _by_rotation_rate(rate, f"{device.place(_BLOCK_CHARACTERISTICS)}, bytes 4 and 5"):
-            return told
+        if reported := _by_rotation_rate(rate, f"{device.place(_BLOCK_CHARACTERISTICS)}, bytes 4 and 5"):
+            return reported
     if device.is_made_of_others and device.kind is not DeviceKind.NVME:
         return Media(None, None, f"{device.name} is made by the kernel")
     rotational = device.text("queue/rotational")

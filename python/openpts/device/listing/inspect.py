@@ -51,9 +51,9 @@ def look(
         silent = f"asleep and left alone: openpts devices {device.node} wakes it"
         yield replace(known, verdict=_verdict(device, usage, known, may_wake=False), silent=silent)
         return
-    told = _as_it_answers(device, usage, known, may_wake=may_wake)
-    yield told
-    yield replace(told, purge=_purge(device))
+    reported = _as_it_answers(device, usage, known, may_wake=may_wake)
+    yield reported
+    yield replace(reported, purge=_purge(device))
 
 
 def verdict_on(target: Target, roots: SystemRoots) -> Verdict:

@@ -22,7 +22,7 @@ from openpts.device.mounted.marked_processes import MARK, end_marked
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import TargetError, failing_as
 from openpts.journal import Entry, Journal, Kind
-from openpts.programs import Answer, ProgramError, Run, find_program, run_program
+from openpts.programs import ProgramError, Reply, Run, find_program, run_program
 from openpts.system_files import SystemRoots
 from openpts.units import MIB, format_capacity
 from openpts.vocabulary.command_run import FileSystemOrder, FileSystemReport, FileSystemType
@@ -156,11 +156,11 @@ class PreparedDrive(Struct):
         with failing_as(TargetError, f"can't fill {directory} to {order.fill_pct:g} %"):
             return write_incompressible(directory / _FILL_NAME, amount_bytes, order.seed)
 
-    def _done(self, words: tuple[str, ...] | list[str], what: str, limit_s: float = _LONGEST_S) -> Answer:
+    def _done(self, words: tuple[str, ...] | list[str], what: str, limit_s: float = _LONGEST_S) -> Reply:
         return succeeded(self.run, words, what, limit_s)
 
 
-def succeeded(run: Run, words: tuple[str, ...] | list[str], what: str, limit_s: float = _LONGEST_S) -> Answer:
+def succeeded(run: Run, words: tuple[str, ...] | list[str], what: str, limit_s: float = _LONGEST_S) -> Reply:
     """The answer of a program that has to end well. Raises TargetError."""
     with failing_as(TargetError, f"can't {what}", of=ProgramError):
         answer = run(words, limit_s)

@@ -15,7 +15,7 @@ from msgspec import Struct
 from openpts.device.block_device import BlockDevice, DeviceKind
 from openpts.device.identity.ata_identify import VPD_PAGE, AtaIdentity, parse_identify_words
 from openpts.device.purge.waiting import run_watched
-from openpts.programs import Answer, ProgramError, Run
+from openpts.programs import ProgramError, Reply, Run
 from openpts.system_files import SystemRoots, printable
 
 _QUESTION_LIMIT_S: Final = 60.0
@@ -60,7 +60,7 @@ def fixed_senses(stderr: str) -> tuple[FixedSense, ...]:
     return tuple(found)
 
 
-def refusal(answer: Answer) -> str | None:
+def refusal(answer: Reply) -> str | None:
     """Why an answer of hdparm is no success, whatever its exit status; None if it is one."""
     senses = fixed_senses(answer.stderr)
     if answer.returncode != 0:
@@ -123,7 +123,7 @@ class AtaDrive(Struct, frozen=True):
         """Begin a sanitize operation, which goes on in the drive. Raises AtaCommandError."""
         self._tell((_I_KNOW, *arguments), _COMMAND_LIMIT_S)
 
-    def sanitize_status(self) -> Answer:
+    def sanitize_status(self) -> Reply:
         """SANITIZE STATUS EXT. Raises AtaCommandError if hdparm can't be run."""
         return self._ask(("--sanitize-status",), _QUESTION_LIMIT_S)
 
@@ -132,7 +132,7 @@ class AtaDrive(Struct, frozen=True):
         if (why := refusal(answer)) is not None:
             raise AtaCommandError(why)
 
-    def _ask(self, arguments: tuple[str, ...], timeout_s: float, *, to_the_end: bool = False) -> Answer:
+    def _ask(self, arguments: tuple[str, ...], timeout_s: float, *, to_the_end: bool = False) -> Reply:
         try:
             return self.run(("hdparm", *arguments, str(self.node)), timeout_s, to_the_end=to_the_end)
         except ProgramError as error:

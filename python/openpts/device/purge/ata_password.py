@@ -33,12 +33,12 @@ _MARGIN_S: Final = 2 * 3600.0
 
 def note_password(journal: Journal, device: BlockDevice, identity: AtaIdentity, *, enhanced: bool) -> Entry:
     """Write down that the password is about to be set on a drive. Raises JournalError."""
-    told = {
+    reported = {
         "identify_serial": identity.serial,
         "identify_model": identity.model,
         "wwn": identity.world_wide_name,
     }
-    subject = drive_subject(device) | {key: value for key, value in told.items() if value is not None}
+    subject = drive_subject(device) | {key: value for key, value in reported.items() if value is not None}
     found = {"password": PASSWORD, "erase": "enhanced" if enhanced else "normal"}
     return journal.add(Kind.DRIVE_PASSWORD, subject, found)
 

@@ -16,7 +16,7 @@ from openpts.device.purge.method import Capability, Progress, SanitizeKind
 from openpts.device.purge.waiting import CLOCK, Clock, NothingToldError, wait_while_running
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError, failing_as
-from openpts.programs import Answer, Run, run_program
+from openpts.programs import Reply, Run, run_program
 from openpts.vocabulary.facts import Fact, Facts
 
 _STATE: Final = re.compile(r"^\s*State:\s+(SD[0-4])\b", re.MULTILINE)
@@ -132,7 +132,7 @@ class AtaSanitize(Struct, frozen=True):
         return None
 
 
-def parse_status(answer: Answer) -> SanitizeStatus:
+def parse_status(answer: Reply) -> SanitizeStatus:
     """What ``hdparm --sanitize-status`` said, also where the kernel handed the answer on in fixed format.
 
     Then hdparm takes every register for 0 and prints "idle"; the progress is in the bytes that it shows.
@@ -151,10 +151,10 @@ def parse_status(answer: Answer) -> SanitizeStatus:
     state = _STATE.search(answer.stdout)
     if state is None:
         return SanitizeStatus(complaint=f"hdparm reported no state: {answer.complaint}")
-    told = _PROGRESS.search(answer.stdout)
+    reported = _PROGRESS.search(answer.stdout)
     return SanitizeStatus(
         running=state[1] == "SD2",
-        share=int(told[1], 16) / _SHARES if told else None,
+        share=int(reported[1], 16) / _SHARES if reported else None,
         frozen=state[1] == "SD1",
         failed=state[1] == "SD3",
         completed=_SUCCESS in answer.stdout,

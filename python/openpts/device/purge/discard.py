@@ -32,8 +32,8 @@ class Discard(Struct, frozen=True):
         most_bytes = device.integer(attribute)
         if most_bytes:
             return Capability(True, f"{device.place(attribute)} is {most_bytes}")
-        told = "is missing" if most_bytes is None else "is 0"
-        return Capability(False, f"has no discard: {device.place(attribute)} {told}")
+        reported = "is missing" if most_bytes is None else "is 0"
+        return Capability(False, f"has no discard: {device.place(attribute)} {reported}")
 
     def carry_out(self, target: OpenTarget, progress: Progress) -> str:
         device, capacity_bytes = target.device, target.facts.user_capacity_bytes

@@ -25,7 +25,7 @@ from openpts.device.purge.scsi_format import ScsiFormat
 from openpts.device.purge.scsi_sanitize import ScsiSanitize
 from openpts.did_you_mean import did_you_mean
 from openpts.errors import UsageError
-from openpts.programs import Answer, Run, run_program
+from openpts.programs import Reply, Run, run_program
 
 METHODS: Final[tuple[PurgeMethod, ...]] = (
     NvmeFormat.user_data(),
@@ -55,9 +55,9 @@ def capabilities(device: BlockDevice, run: Run = run_program) -> tuple[tuple[Pur
 
 def _each_question_once(run: Run) -> Run:
     """Methods of one kind of drive ask the same: what is answered holds for all of one look."""
-    answers: dict[tuple[str, ...], Answer] = {}
+    answers: dict[tuple[str, ...], Reply] = {}
 
-    def ask(command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Answer:
+    def ask(command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Reply:
         question = tuple(command)
         if question not in answers:
             answers[question] = run(command, timeout_s, to_the_end=to_the_end)

@@ -33,7 +33,7 @@ from openpts.device.purge.nvme_sanitize_log import (
 )
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError, failing_as
-from openpts.programs import Answer, ProgramError, Run
+from openpts.programs import ProgramError, Reply, Run
 from openpts.system_files import read_text
 from openpts.units import format_capacity
 from openpts.vocabulary.facts import Fact, Facts
@@ -133,9 +133,11 @@ def controller_node(target: OpenTarget, questions: NvmeQuestions) -> Path:
         raise PurgeError(f"{target.facts.path} has lost its controller: see dmesg")
     with failing_as(PurgeError, f"{target.facts.path} can't be identified", of=NvmeCommandError):
         serial = questions.controller(target.fd).sn
-    told = read_text(controller / "serial") or ""
-    if told.strip() != serial.strip():
-        raise PurgeError(f"{target.facts.path} has serial number {serial}, but {controller.name} has {told}")
+    reported = read_text(controller / "serial") or ""
+    if reported.strip() != serial.strip():
+        raise PurgeError(
+            f"{target.facts.path} has serial number {serial}, but {controller.name} has {reported}"
+        )
     return device.roots.dev / controller.name
 
 
@@ -184,7 +186,7 @@ _HELP: Final = {
 }
 
 
-def what_helps(answer: Answer) -> str | None:
+def what_helps(answer: Reply) -> str | None:
     """A hint for the status that the program tells; None where we know none."""
     if found := _STATUS.search(answer.stderr.strip() or answer.stdout.strip()):
         return _HELP.get(int(found[1], 16) & _STATUS_BITS)

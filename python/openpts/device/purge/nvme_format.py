@@ -24,7 +24,7 @@ from openpts.device.purge.nvme_drive import (
 from openpts.device.purge.waiting import run_watched
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError, failing_as
-from openpts.programs import Answer, ProgramError, Run, run_program
+from openpts.programs import ProgramError, Reply, Run, run_program
 from openpts.vocabulary.facts import Facts
 
 # The drive tells no time. Block erase of some TB ends in minutes; a drive that overwrites takes hours, and to
@@ -62,12 +62,12 @@ class NvmeFormat(Struct, frozen=True):
             controller = ask_closed(device, self.questions, self.run).controller
         except NoAnswerError as error:
             return without(error)
-        told = f"Identify Controller: OACS {controller.oacs:#x}, FNA {controller.fna:#x}"
+        reported = f"Identify Controller: OACS {controller.oacs:#x}, FNA {controller.fna:#x}"
         if not controller.oacs & _FORMAT_NVM:
-            return Capability(False, f"has no Format NVM ({told})")
+            return Capability(False, f"has no Format NVM ({reported})")
         if self.ses == 2 and not controller.fna & _CRYPTO_ERASE:
-            return Capability(False, f"has no cryptographic erase in Format NVM ({told})")
-        capability = Capability(True, told)
+            return Capability(False, f"has no cryptographic erase in Format NVM ({reported})")
+        capability = Capability(True, reported)
         reaches_all = controller.fna & (_FORMATS_ALL | _ERASES_ALL)
         return of_all(capability, device, controller, self.questions) if reaches_all else capability
 
@@ -121,7 +121,7 @@ class NvmeFormat(Struct, frozen=True):
             return ask(target.fd, namespace_id(device), self.questions)
 
     def _failed(
-        self, target: OpenTarget, said: str, command: list[str], answer: Answer | None = None
+        self, target: OpenTarget, said: str, command: list[str], answer: Reply | None = None
     ) -> PurgeError:
         helps = what_helps(answer) if answer is not None else None
         return PurgeError(

@@ -260,10 +260,10 @@ class NvmeSanitize(Struct, frozen=True):
         return status_facts(target, self.questions)
 
     def _capability(self, answers: NvmeAnswers, device: BlockDevice) -> Capability:
-        told = f"Identify Controller: SANICAP {answers.controller.sanicap:#x}"
+        reported = f"Identify Controller: SANICAP {answers.controller.sanicap:#x}"
         if answers.sanitize is None or not answers.controller.sanicap & _CAPABILITY_BIT[self.action]:
-            return Capability(False, f"has no Sanitize with {self.action.words} ({told})")
-        capability = Capability(True, told, self._estimate_s(answers.sanitize))
+            return Capability(False, f"has no Sanitize with {self.action.words} ({reported})")
+        capability = Capability(True, reported, self._estimate_s(answers.sanitize))
         return of_all(capability, device, answers.controller, self.questions)
 
     def _estimate_s(self, log: SanitizeLog) -> float | None:

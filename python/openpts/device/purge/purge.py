@@ -69,8 +69,8 @@ def purge(
             attempts.append(PurgeAttempt(method.name, str(error)))
         else:
             return replace(report, attempts=tuple(attempts))
-    told = "; ".join(f"{attempt.method}: {attempt.outcome}" for attempt in attempts)
-    raise PurgeImpossibleError(f"none of {choice} has purged {target.facts.path}: {told}")
+    reported = "; ".join(f"{attempt.method}: {attempt.outcome}" for attempt in attempts)
+    raise PurgeImpossibleError(f"none of {choice} has purged {target.facts.path}: {reported}")
 
 
 def no_purge(reason: str, clock: PurgeClock = _WALL_CLOCK) -> PurgeReport:

@@ -16,7 +16,7 @@ from openpts.device.purge.method import Capability, Progress
 from openpts.device.purge.waiting import Clock, NothingToldError, wait_while_running
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError, failing_as
-from openpts.programs import Answer, ProgramError, Run
+from openpts.programs import ProgramError, Reply, Run
 from openpts.vocabulary.facts import Fact, Facts
 
 _QUESTION_LIMIT_S: Final = 60.0
@@ -111,7 +111,7 @@ class ScsiDrive(Struct, frozen=True):
         if answer.returncode != 0 or answer.stderr.strip():
             raise ScsiCommandError(f"{arguments[0]}: {answer.complaint}")
 
-    def _ask(self, command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Answer:
+    def _ask(self, command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Reply:
         try:
             return self.run((*command, str(self.node)), timeout_s, to_the_end=to_the_end)
         except ProgramError as error:

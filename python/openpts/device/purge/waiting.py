@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from openpts.device.purge.method import Progress
 from openpts.errors import PurgeError
-from openpts.programs import Answer, Run
+from openpts.programs import Reply, Run
 
 _FIRST_LOOK_S: Final = 1.0
 _LONGEST_LOOK_S: Final = 10.0
@@ -87,7 +87,7 @@ def wait_while_running(
 _TELL_EVERY_S: Final = 1.0
 
 
-def run_watched(run: Run, command: Sequence[str], timeout_s: float, tell: Callable[[float], None]) -> Answer:
+def run_watched(run: Run, command: Sequence[str], timeout_s: float, tell: Callable[[float], None]) -> Reply:
     """The program's answer. ``tell`` is called in this thread every second, with the seconds gone by.
 
     An interrupt is raised when the program has ended, and not before. Raises ProgramError.

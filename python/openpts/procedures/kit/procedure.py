@@ -106,12 +106,12 @@ class Procedure(Struct, frozen=True, dict=True):
         """The rules of the ledger; none for a test whose every change is entered."""
         return getattr(self._script, "RULES", ())
 
-    def possible_on(self, conditions: Any, sector_bytes: int, scale: int = 1) -> Any:
+    def supported_on(self, conditions: Any, sector_bytes: int, scale: int = 1) -> Any:
         """The conditions without what a device with sectors of so many bytes can't do.
 
         ``scale`` is that of a simulated drive.
         """
-        possible = self._adjusted("possible_on", conditions, sector_bytes)
+        possible = self._adjusted("supported_on", conditions, sector_bytes)
         return possible if scale == 1 else self._adjusted("at_scale", possible, scale)
 
     def without_data(self, conditions: Any) -> Any:

@@ -10,7 +10,7 @@ from openpts.analysis.latency import ios_needed
 from openpts.analysis.response_times import ResponseTimes, enough_for, nines_percentile, nines_supported
 from openpts.pages import cells, ticks
 from openpts.pages.kit import Plot, PlotName, page, rows_table
-from openpts.pages.model import Axis, Cell, Column, Figure, Page, Row, Rule, Series, Table, Verdict
+from openpts.pages.model import Axis, Cell, Column, Figure, Page, PlotRule, Row, Series, Table, Verdict
 from openpts.units import NS_PER_MS, format_duration, format_latency_ms, in_ms
 
 SURE_COUNT_FACTOR: Final = 1.5
@@ -69,13 +69,13 @@ def histogram_figure(times: ResponseTimes, name: PlotName, table: Table, *, leve
     return plot.over(name, table)
 
 
-def response_time_rules(times: ResponseTimes) -> tuple[Rule, ...]:
+def response_time_rules(times: ResponseTimes) -> tuple[PlotRule, ...]:
     """ART, 3 to 5 nines as far as the I/Os suffice, and MRT as lines at their response time."""
     named: list[tuple[str, float | None, str]] = [("ART", times.mean_latency_ns, "average")]
     named += [(f"{n} 9s", times.percentile_ns(nines_percentile(n)), "limit") for n in USUAL_NINES]
     named.append(("MRT", times.max_latency_ns, "limit"))
     return tuple(
-        Rule(f"{label} {format_latency_ms(value_ns)}", value_ns / NS_PER_MS, style, axis="x")
+        PlotRule(f"{label} {format_latency_ms(value_ns)}", value_ns / NS_PER_MS, style, axis="x")
         for label, value_ns, style in named
         if value_ns is not None
     )

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from openpts.analysis.settling import Look, Settling, judge, look_of
+from openpts.analysis.settling import IdleObservation, Settling, judge, look_of
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, ReadHealth, ScriptPart, health_in, samples_in
 from openpts.vocabulary.settling import SettlingRule
@@ -21,7 +21,7 @@ from openpts.vocabulary.workload import simple_workload
 class SettlingCourse(Struct, frozen=True):
     """How a wait went: all looks in their order, and the last judgement."""
 
-    looks: tuple[Look, ...]
+    looks: tuple[IdleObservation, ...]
     last: Settling
 
 
@@ -30,14 +30,14 @@ def settle(
     rule: SettlingRule,
     active_range: ActiveRange,
     number: int,
-    tell: Callable[[Look, Settling], None] = lambda _look, _verdict: None,
+    tell: Callable[[IdleObservation, Settling], None] = lambda _look, _verdict: None,
 ) -> ScriptPart[SettlingCourse]:
     """Wait under Phase.REST of that number until the drive has come to rest, or for the longest time.
 
     ``tell`` is called for each look with the judgement after it; a look in which openpts stood still does not
     count.
     """
-    looks: list[Look] = []
+    looks: list[IdleObservation] = []
     verdict = judge(looks, rule)
     idle_ns = 0
     while idle_ns < rule.longest_ns and not verdict.settled:

@@ -12,7 +12,7 @@ from openpts.analysis.rounds import MeasurementWindow
 from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.pages import cells, ticks
 from openpts.pages.kit import Plot, PlotName, page, rows_table, values_of
-from openpts.pages.model import Axis, Band, Cell, Column, Page, Rule, Series, Table, Verdict
+from openpts.pages.model import Axis, Band, Cell, Column, Page, PlotRule, Series, Table, Verdict
 from openpts.pages.texts import fact_text
 from openpts.procedures.kit.steps import IOPS, METRICS, HasFigures, Metric
 from openpts.procedures.shared.rounds.results import RoundTestResults
@@ -185,7 +185,7 @@ def _with_limit(plot: Plot, shown: Table, metric: Metric[HasFigures], limit: Int
     if limit is None or limit.mb_per_s > _LIMIT_SHOWN_UP_TO * highest:
         return plot
     y = ticks.linear_axis(metric.axis_title, 0, max(highest, limit.mb_per_s))
-    return replace(plot, y=y, rules=(Rule(limit.name, limit.mb_per_s, "limit"),))
+    return replace(plot, y=y, rules=(PlotRule(limit.name, limit.mb_per_s, "limit"),))
 
 
 def _limit_sentence(limit: InterfaceLimit | None) -> Verdict | None:
@@ -266,7 +266,11 @@ def share_of_average_page(results: RoundTestResults, name: PlotName) -> Page:
         ),
         alt=f"the tracking variables in per cent of their window averages, from {{low}} % to {{high}} %. "
         f"{sentence.text}",
-        rules=(Rule("100 %", 100, "average"), Rule("110 %", 110, "limit"), Rule("90 %", 90, "limit")),
+        rules=(
+            PlotRule("100 %", 100, "average"),
+            PlotRule("110 %", 110, "limit"),
+            PlotRule("90 %", 90, "limit"),
+        ),
         bands=(*window_band(results), Band("y", 90, 110, "allowed")),
     )
     return page(name, plot.over(name, shown), sentence, shown)

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from openpts.pages import cells, ticks
 from openpts.pages.kit import Plot, PlotName, page, rows_table
-from openpts.pages.model import Band, Cell, Column, Page, Rule, Series, Table, Verdict
+from openpts.pages.model import Band, Cell, Column, Page, PlotRule, Series, Table, Verdict
 from openpts.procedures.kit.steps import METRICS, HasFigures, Metric
 from openpts.procedures.shared.rounds.results import RoundTestResults
 from openpts.procedures.shared.steady_state_pages import point_name, round_columns, rounds_reason
@@ -65,9 +65,9 @@ def window_page(window: Window, name: PlotName) -> Page:
         alt=f"{metric.text(verdict.minimum)} to {metric.text(verdict.maximum)} {metric.unit} "
         f"around an average of {metric.text(verdict.average)}. {judgement(verdict).text}",
         rules=(
-            Rule("Average", verdict.average, "average"),
-            Rule("110 % of average", verdict.band[1], "limit"),
-            Rule("90 % of average", verdict.band[0], "limit"),
+            PlotRule("Average", verdict.average, "average"),
+            PlotRule("110 % of average", verdict.band[1], "limit"),
+            PlotRule("90 % of average", verdict.band[0], "limit"),
         ),
         bands=(Band("y", *verdict.band, "allowed"),),
         height_px=320,

@@ -52,7 +52,7 @@ def test_both_classes_have_the_same_conditions_but_for_their_name(name: str) -> 
 @pytest.mark.proves("PTS-CBW-08")
 def test_sizes_below_a_sector_are_left_out_and_entered() -> None:
     test = PTS["cbw"]
-    possible = test.possible_on(standard("cbw"), 4096)
+    possible = test.supported_on(standard("cbw"), 4096)
     sizes = [(size.block_size_bytes, size.weight) for size in possible.workload.block_sizes]
     assert sizes == [(4096, 67), (8192, 10), (16384, 7), (32768, 3), (65536, 3)]
     assert possible.skipped_block_sizes_bytes == (512, 1024, 1536, 2048, 2560, 3072, 3584)
@@ -60,7 +60,7 @@ def test_sizes_below_a_sector_are_left_out_and_entered() -> None:
     assert rule_id == "PTS-CBW-08"
     assert "4 KiB:67" in used
     assert "0.5 KiB" not in used
-    assert test.possible_on(standard("cbw"), 512) == standard("cbw")
+    assert test.supported_on(standard("cbw"), 512) == standard("cbw")
 
 
 @pytest.mark.proves("PTS-DIRTH-03")
@@ -68,14 +68,14 @@ def test_any_workload_is_dirths_but_what_is_left_out_is_entered() -> None:
     for workload in WORKLOADS.values():
         assert entries("dirth", replace(standard("dirth"), workload=workload)) == []
     composite = replace(standard("dirth"), workload=WORKLOADS["composite"])
-    ((rule_id, used),) = entries("dirth", PTS["dirth"].possible_on(composite, 4096))
+    ((rule_id, used),) = entries("dirth", PTS["dirth"].supported_on(composite, 4096))
     assert (rule_id, used) == ("PTS-DIRTH-03", "0.5 KiB, 1 KiB, 1.5 KiB, 2 KiB, 2.5 KiB, 3 KiB, 3.5 KiB")
 
 
 def test_a_workload_that_is_not_possible_at_all_is_refused() -> None:
     metadata = replace(standard("dirth"), workload=WORKLOADS["metadata"])
     with pytest.raises(UsageError, match=r"0\.5 KiB are not possible on sectors of 4,096 bytes"):
-        PTS["dirth"].possible_on(metadata, 4096)
+        PTS["dirth"].supported_on(metadata, 4096)
 
 
 @BOTH

@@ -9,8 +9,8 @@ from msgspec.structs import replace as with_changes
 from openpts.errors import UsageError
 from openpts.procedures.kit.ledger import deviations, shortened
 from openpts.procedures.pts.wsat import WriteSaturationConditions
-from openpts.procedures.pts.wsat.script import possible_on, standard_conditions
 from openpts.procedures.pts.wsat.script import script as write_saturation_test
+from openpts.procedures.pts.wsat.script import standard_conditions, supported_on
 from openpts.procedures.registry import PTS
 from openpts.units import GB, KIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
@@ -37,8 +37,8 @@ def conditions(*names: str) -> WriteSaturationConditions:
 @pytest.mark.proves("PTS-WSAT-16", "PTS-WSAT-17")
 def test_sizes_below_a_sector_are_left_out_and_entered() -> None:
     wanted = conditions("write_intensive", "metadata", "composite")
-    assert possible_on(wanted, 512) == wanted
-    possible = possible_on(wanted, 4096)
+    assert supported_on(wanted, 512) == wanted
+    possible = supported_on(wanted, 4096)
     assert [workload.name for workload in possible.workloads] == ["write_intensive", "composite"]
     sizes = possible.workloads[1].block_sizes
     assert [size.block_size_bytes // KIB for size in sizes] == [4, 8, 16, 32, 64]
@@ -51,7 +51,7 @@ def test_sizes_below_a_sector_are_left_out_and_entered() -> None:
 
 def test_a_test_of_which_nothing_is_left_is_refused() -> None:
     with pytest.raises(UsageError, match=r"sectors of 4,096 bytes: SEQ 0\.5 KiB RW50: 0\.5 KiB"):
-        possible_on(conditions("metadata"), 4096)
+        supported_on(conditions("metadata"), 4096)
 
 
 @pytest.mark.proves("PTS-WSAT-07")

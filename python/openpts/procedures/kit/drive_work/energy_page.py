@@ -10,7 +10,7 @@ from openpts.pages import cells
 from openpts.pages.kit import Col, table
 from openpts.pages.measure import Measure, Measured, Subject, key_of
 from openpts.pages.model import Cell, Page, Verdict
-from openpts.procedures.kit.drive_work.work import DriveWork, Part
+from openpts.procedures.kit.drive_work.work import DriveWork, PhaseWork
 from openpts.record.reader import StepRecord
 from openpts.units import NS_PER_S
 from openpts.vocabulary.better import Better
@@ -28,9 +28,9 @@ class _Figure(Struct, frozen=True):
     unit: str
     better: Better
     decimals: int
-    value: Callable[[Part], float | None]
+    value: Callable[[PhaseWork], float | None]
 
-    def measure(self) -> Measure[Part]:
+    def measure(self) -> Measure[PhaseWork]:
         return Measure(
             self.key,
             f"{{name}}, {self.label}",
@@ -43,7 +43,7 @@ class _Figure(Struct, frozen=True):
             on_cover=False,
         )
 
-    def cell(self, part: Part) -> Cell:
+    def cell(self, part: PhaseWork) -> Cell:
         value = self.value(part)
         if value is not None:
             return cells.number(value, self.decimals)
@@ -71,7 +71,7 @@ _FIGURES: Final = (
 
 def _of_whole(
     battery: tuple[_Figure, ...],
-) -> tuple[tuple[str, str, Callable[[Part], bool], tuple[_Figure, ...]], ...]:
+) -> tuple[tuple[str, str, Callable[[PhaseWork], bool], tuple[_Figure, ...]], ...]:
     """Name, key, which parts, and what is compared of them all together."""
     return (
         ("All loads", "loads", lambda part: not part.is_idle, (_MEAN_W, *battery)),
@@ -141,7 +141,7 @@ def energy_page(work: DriveWork, prefix: str) -> Page | None:
     shown = table(
         page_id,
         "Energy of each part",
-        Col("Part", lambda part: Cell(part.name), align="left", width=2.6),
+        Col("PhaseWork", lambda part: Cell(part.name), align="left", width=2.6),
         (
             Col("Time (s)", lambda part: cells.number(part.elapsed_ns / NS_PER_S, 1)),
             *(Col(figure.column, figure.cell) for figure in figures),

@@ -74,7 +74,7 @@ class Span(Struct, frozen=True):
         return bool(self.idle_ns) and not self.is_load
 
 
-class Part(Struct, frozen=True, dict=True):
+class PhaseWork(Struct, frozen=True, dict=True):
     """All steps of a part with one stimulus: what they did, and the energy that it took."""
 
     name: str
@@ -167,28 +167,28 @@ class DriveWork(Struct, frozen=True, dict=True):
         return None
 
     @cached_property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[PhaseWork, ...]:
         """The parts of the run with the energy of each, in the order in which they began."""
         groups: dict[str, list[StepRecord]] = {}
         for step in self.steps:
             groups.setdefault(self.name_of((step,)), []).append(step)
         return tuple(self.part(name, steps) for name, steps in groups.items())
 
-    def whole(self, name: str, chosen: Callable[[Part], bool]) -> Part | None:
+    def whole(self, name: str, chosen: Callable[[PhaseWork], bool]) -> PhaseWork | None:
         """The chosen parts as one; None where there is none."""
         parts = [part for part in self.parts if chosen(part)]
         if not parts:
             return None
         steps = tuple(step for part in parts for step in part.steps)
-        return Part(name, steps, sum((part.drawn for part in parts), Drawn()))
+        return PhaseWork(name, steps, sum((part.drawn for part in parts), Drawn()))
 
-    def part(self, name: str, steps: Sequence[StepRecord]) -> Part:
+    def part(self, name: str, steps: Sequence[StepRecord]) -> PhaseWork:
         """Some steps of the run, with the energy that they took."""
         drawn = Drawn()
         if self.meter is not None:
             for sample in (step.sample for step in steps):
                 drawn += self.meter[0].drawn(sample.started_ns, sample.started_ns + sample.elapsed_ns)
-        return Part(name, tuple(steps), drawn)
+        return PhaseWork(name, tuple(steps), drawn)
 
     def name_of(self, steps: Iterable[StepRecord]) -> str:
         """The parts that steps belong to, with what was done in each."""

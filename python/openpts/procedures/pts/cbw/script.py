@@ -64,4 +64,4 @@ standard_conditions: Final = standard_demand(CompositeConditions, COMPOSITE)
 
 
 script = demand_test
-possible_on = possible_sizes
+supported_on = possible_sizes

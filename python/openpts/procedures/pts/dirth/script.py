@@ -70,4 +70,4 @@ standard_conditions: Final = standard_demand(DemandIntensityConditions, DEFAULT_
 
 
 script = demand_test
-possible_on = possible_sizes
+supported_on = possible_sizes

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from openpts.pages import cells, ticks
 from openpts.pages.kit import Col, Plot, PlotName, Required, page
-from openpts.pages.model import HEIGHT_PX, Band, Cell, Page, Rule, Series, Table, Verdict
+from openpts.pages.model import HEIGHT_PX, Band, Cell, Page, PlotRule, Series, Table, Verdict
 from openpts.pages.ticks import TimeAxis
 from openpts.procedures.kit.steps import ART, CPU_IOWAIT, CPU_SYS, IOPS, MRT, transpose
 from openpts.procedures.pts.hir.results import Access, IdleRecoveryResults, Segment, SegmentSummary
@@ -152,9 +152,9 @@ def _sample_of(one: tuple[Access, bool]) -> Sample:
     return one[0].sample
 
 
-def baseline_rule(results: IdleRecoveryResults) -> tuple[Rule, ...]:
+def baseline_rule(results: IdleRecoveryResults) -> tuple[PlotRule, ...]:
     """The baseline as a line, if there is one."""
-    return (Rule("Baseline", results.baseline.iops, "average"),) if results.baseline else ()
+    return (PlotRule("Baseline", results.baseline.iops, "average"),) if results.baseline else ()
 
 
 def highest_iops(results: IdleRecoveryResults) -> float:

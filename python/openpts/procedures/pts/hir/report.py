@@ -9,7 +9,7 @@ from openpts.analysis.comparison import gain_pct
 from openpts.pages import cells, ticks
 from openpts.pages.kit import Cells, Col, Plot, PlotName, Required, grid, labels_axis, page, rows_table
 from openpts.pages.measure import Measure, Measured, Subject
-from openpts.pages.model import Cell, Column, Figure, Page, Rule, Series, Table, Verdict
+from openpts.pages.model import Cell, Column, Figure, Page, PlotRule, Series, Table, Verdict
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.drive_work.energy_page import power_cell
 from openpts.procedures.kit.drive_work.work import DriveWork
@@ -254,7 +254,7 @@ def _gain_page(results: IdleRecoveryResults, title: str) -> Page:
             Series("5th to 95th percentile", "column", (_LOW_GAIN, _HIGH_GAIN), _RANGE_COLOR, style="range"),
         ),
         alt=gains_text(results),
-        rules=(Rule("Baseline", 0, "average"),),
+        rules=(PlotRule("Baseline", 0, "average"),),
         height_px=300,
     )
     known = any(

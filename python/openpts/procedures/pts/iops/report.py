@@ -7,7 +7,7 @@ from openpts.analysis.comparison import relative_standard_error_pct
 from openpts.pages import cells, ticks
 from openpts.pages.kit import Plot, PlotName, Required, labels_axis, page, rows_table, values_of
 from openpts.pages.measure import Measured, Subject
-from openpts.pages.model import Band, Cell, Column, Page, Rule, Series, Table, Verdict
+from openpts.pages.model import Band, Cell, Column, Page, PlotRule, Series, Table, Verdict
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import TestSection, head_line, sections_of
 from openpts.procedures.kit.steps import IOPS
@@ -78,7 +78,11 @@ def repeatability_page(matrix: Matrix, name: PlotName) -> Page:
             for n, read_pct in enumerate(read_pcts)
         ),
         alt=f"largest deviation of a Round from its cell's mean {cells.fixed(largest, 1)} %.",
-        rules=(Rule("mean", 0, "average"), Rule("+10 %", 10, "limit"), Rule("-10 %", -10, "limit")),
+        rules=(
+            PlotRule("mean", 0, "average"),
+            PlotRule("+10 %", 10, "limit"),
+            PlotRule("-10 %", -10, "limit"),
+        ),
         bands=(Band("y", -10, 10, "allowed"),),
         palette="mix",
         height_px=360,

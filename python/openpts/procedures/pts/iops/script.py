@@ -98,4 +98,4 @@ def script(conditions: IopsConditions, user_capacity_bytes: int) -> Script:
     yield CycleFinished(outcome)
 
 
-possible_on = without_impossible_sizes
+supported_on = without_impossible_sizes

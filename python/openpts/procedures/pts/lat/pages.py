@@ -20,7 +20,7 @@ from openpts.pages.kit import (
     rows_table,
     values_of,
 )
-from openpts.pages.model import Cell, Column, Page, Row, Rule, Series, Table, Verdict
+from openpts.pages.model import Cell, Column, Page, PlotRule, Row, Series, Table, Verdict
 from openpts.procedures.kit.header import data_text
 from openpts.procedures.kit.steps import ART, IOPS, MRT
 from openpts.procedures.shared.rounds.matrix_pages import (
@@ -155,8 +155,10 @@ def _pair(curve: _Curve, level: float, levels: Sequence[float]) -> tuple[Cell, C
 
 
 def _sentence(curves: Sequence[_Curve]) -> str:
-    told = "; ".join(f"{curve.label}: {curve.words}, N = {curve.times.recorded_ios:,}" for curve in curves)
-    return f"Share of the I/Os that take no longer than the response time. {told}."
+    reported = "; ".join(
+        f"{curve.label}: {curve.words}, N = {curve.times.recorded_ios:,}" for curve in curves
+    )
+    return f"Share of the I/Os that take no longer than the response time. {reported}."
 
 
 READ_PCTS: Final = (0, 65, 100)
@@ -260,7 +262,7 @@ def exceedance_page(times: ResponseTimes | None, name: PlotName, workload: str) 
         ),
         alt=f"from {_share_text(max(shares))} % down to {_share_text(min(shares))} % of the "
         "I/Os or of the time.",
-        rules=(Rule("0.001 % (5 9s)", 0.001, "limit"),) if min(shares) < 0.001 else (),
+        rules=(PlotRule("0.001 % (5 9s)", 0.001, "limit"),) if min(shares) < 0.001 else (),
     )
     sentence = Verdict(
         f"{workload}: share of the I/Os that took longer than a response time, and share of the time that "

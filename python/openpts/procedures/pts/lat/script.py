@@ -110,4 +110,4 @@ def script(conditions: LatencyConditions, user_capacity_bytes: int) -> Script:
     yield CycleFinished(outcome)
 
 
-possible_on = without_impossible_sizes
+supported_on = without_impossible_sizes

@@ -101,4 +101,4 @@ def script(conditions: ThroughputConditions, user_capacity_bytes: int) -> Script
         yield CycleFinished(outcome, f"SEQ {format_block_size(size_bytes)}")
 
 
-possible_on = without_impossible_sizes
+supported_on = without_impossible_sizes

@@ -19,7 +19,7 @@ from openpts.analysis.saturation import (
 from openpts.pages import cells, ticks
 from openpts.pages.facts_table import items_table
 from openpts.pages.kit import Col, Plot, PlotName, page, table, values_of
-from openpts.pages.model import Axis, Cell, Figure, Page, Rule, Series, Table, Verdict
+from openpts.pages.model import Axis, Cell, Figure, Page, PlotRule, Series, Table, Verdict
 from openpts.procedures.kit.steps import ART, MRT, THROUGHPUT, Metric
 from openpts.procedures.pts.wsat import WriteSaturationConditions
 from openpts.procedures.shared.minutes_table import MinuteSpread, spread_columns
@@ -172,7 +172,7 @@ def _over_minutes(
     axis_title: str,
     *,
     series: tuple[Series, ...] = _SPREAD,
-    rules: tuple[Rule, ...] = (),
+    rules: tuple[PlotRule, ...] = (),
     height_px: int = 380,
 ) -> Plot:
     """A plot whose last series are the means of the minutes."""
@@ -189,17 +189,17 @@ def _over_minutes(
     )
 
 
-def _steady(at: float | None) -> tuple[Rule, ...]:
+def _steady(at: float | None) -> tuple[PlotRule, ...]:
     """Where steady state was found."""
-    return () if at is None else (Rule("Steady State", at, "limit", axis="x"),)
+    return () if at is None else (PlotRule("Steady State", at, "limit", axis="x"),)
 
 
-def _end(course: Trajectory, along: XAxis) -> tuple[Rule, ...]:
+def _end(course: Trajectory, along: XAxis) -> tuple[PlotRule, ...]:
     """Which rule ended the stimulus, and where (10.2 step 2.2)."""
     minutes = course.results.minutes
     if not course.ended_by or not minutes:
         return ()
-    return (Rule(f"End: {course.ended_by}", along.of(minutes[-1]), "limit", axis="x"),)
+    return (PlotRule(f"End: {course.ended_by}", along.of(minutes[-1]), "limit", axis="x"),)
 
 
 def _nothing(course: Trajectory, along: XAxis) -> str:

@@ -91,7 +91,7 @@ standard_conditions: Final = Standard(
 )
 
 
-def possible_on(conditions: WriteSaturationConditions, sector_bytes: int) -> WriteSaturationConditions:
+def supported_on(conditions: WriteSaturationConditions, sector_bytes: int) -> WriteSaturationConditions:
     """Leave out sizes that are no multiple of the sector, and workloads of which nothing is left.
 
     What was left out is kept in words. Raises UsageError if that is everything.

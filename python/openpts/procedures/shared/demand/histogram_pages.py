@@ -123,14 +123,16 @@ def _legend(at: str, times: ResponseTimes) -> str:
         ("ART", times.mean_latency_ns),
         ("5 9s", times.percentile_ns(nines_percentile(5))),
     ]
-    told = [f"{name} {format_latency_ms(value_ns)} ms" for name, value_ns in named if value_ns is not None]
-    told += [
+    reported = [
+        f"{name} {format_latency_ms(value_ns)} ms" for name, value_ns in named if value_ns is not None
+    ]
+    reported += [
         f"{cells.fixed(times.iops, 1)} IOPS",
         at,
         f"N = {times.ios:,}",
         format_duration(times.elapsed_ns),
     ]
-    return f"{', '.join(told)}."
+    return f"{', '.join(reported)}."
 
 
 def _facts(demand: DemandRun, page_id: str, step: StepRecord, times: ResponseTimes) -> Table:

@@ -25,7 +25,7 @@ from openpts.pages.kit import (
     table,
     values_of,
 )
-from openpts.pages.model import Axis, Cell, Column, Mark, Page, Rule, Series, Table, Verdict
+from openpts.pages.model import Axis, Cell, Column, Mark, Page, PlotRule, Series, Table, Verdict
 from openpts.procedures.kit.steps import ART, CPU_SYS, IOPS, MRT, THROUGHPUT, Metric, columns_of
 from openpts.procedures.shared.demand.results import OperatingPoint, PointResults
 from openpts.procedures.shared.demand.words import DemandRun, choice_rule, choice_sentence
@@ -104,7 +104,7 @@ def _intensity_page(demand: DemandRun, lead: Verdict) -> Page:
             series=_tc_series(shown),
             alt=f"average response times from {{low}} to {{high}} ms. {sentence.text}",
             decimals=None,
-            rules=(Rule(f"{limit_ms:g} ms", limit_ms, "limit"),),
+            rules=(PlotRule(f"{limit_ms:g} ms", limit_ms, "limit"),),
             marks=_marks(demand),
             palette="mix",
             height_px=430,

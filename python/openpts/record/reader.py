@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 from msgspec import Meta, Struct
 from msgspec.structs import replace
@@ -22,7 +22,7 @@ from openpts.record.frames import frame
 from openpts.record.health import HealthRecord, ReadingPoint, TelemetryPoint, TelemetrySeries, visible_points
 from openpts.record.host_marks import StepMarks, spans_of, step_marks
 from openpts.record.manifest import Manifest, manifest_of
-from openpts.record.schema import SCHEMA_VERSION, WITH_TIMES_OF_DAY
+from openpts.record.schema import WITH_TIMES_OF_DAY
 from openpts.record.stored_operations import stored_distributions
 from openpts.record.stored_samples import stored_samples
 from openpts.record.writer import capture_folder
@@ -68,18 +68,6 @@ class StepRecord(Struct, frozen=True, eq=False):
 
     def __hash__(self) -> int:
         return hash(self.place)
-
-
-class LastStep(NamedTuple):
-    """What is known at the end of a record: ``steps`` are all so far; the rest is of the last of them.
-
-    ``stored_at`` is ISO 8601, UTC; ``ended_ns`` on the engine's clock.
-    """
-
-    steps: int
-    stored_at: str | None
-    ended_ns: int
-    carried: str
 
 
 class Run(Struct, frozen=True, dict=True):
@@ -343,22 +331,6 @@ def _zero_at(connection: sqlite3.Connection) -> datetime | None:
         )
     except OverflowError:  # a damaged record
         return None
-
-
-def last_step(folder: Path) -> LastStep:
-    """What resuming a run needs of its record's end. Raises RecordError, also for a record without it."""
-    with opened_record(folder) as connection:
-        (version,) = connection.execute("PRAGMA user_version").fetchone()
-        if version != SCHEMA_VERSION:
-            raise RecordError(
-                f"can't resume {folder}: its record has version {version}, and this openpts continues "
-                f"records of version {SCHEMA_VERSION} only; run the test again"
-            )
-        (count,) = connection.execute("SELECT count(*) FROM step").fetchone()
-        found = connection.execute(
-            "SELECT stored_at, started_ns + elapsed_ns, carried FROM step ORDER BY step_id DESC LIMIT 1"
-        ).fetchone()
-        return LastStep(count, *(found or (None, 0, "")))
 
 
 def stored_ledger(folder: Path) -> tuple[Deviation, ...]:

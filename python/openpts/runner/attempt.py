@@ -9,8 +9,8 @@ from typing import Final
 from msgspec.structs import replace
 
 from openpts.record.health import HealthRecord, ReadingPoint
+from openpts.record.last_step import LastStep
 from openpts.record.manifest import Attempt, Manifest, RunState
-from openpts.record.reader import LastStep
 from openpts.system_files import SystemRoots, boot_id
 from openpts.vocabulary.facts import Facts, PurgeReport
 from openpts.vocabulary.health import HealthReading

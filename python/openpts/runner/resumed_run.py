@@ -21,8 +21,9 @@ from openpts.errors import RecordError, TargetError, UsageError
 from openpts.ownership import CLAIM_NAME, RunOwner, folder_claimed, new_run_id, read_owner
 from openpts.procedures.kit.procedure import Procedure
 from openpts.record.health import ReadingPoint
+from openpts.record.last_step import LastStep, last_step
 from openpts.record.manifest import Attempt, Manifest, RunState
-from openpts.record.reader import LastStep, Run, last_step, ns_between, read_manifest
+from openpts.record.reader import Run, ns_between, read_manifest
 from openpts.record.writer import CAPTURE_FOLDER, RunWriter
 from openpts.runner.attempt import ended, power_cycles_since
 from openpts.runner.continued_run import bring_back_earlier

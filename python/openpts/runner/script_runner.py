@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
-from msgspec import Struct, structs
+from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.analysis.limited_seconds import ENGINE_THREADS
@@ -269,7 +269,7 @@ class ScriptRunner:
             for place, step in zip(places, steps, strict=True):
                 self._place = place
                 sample = self._wait_for(step, signals)
-                samples.append(sample if apply.with_intervals else structs.replace(sample, intervals=()))
+                samples.append(sample if apply.with_intervals else replace(sample, intervals=()))
                 self._keep(place, sample, apply, may_repeat=may_repeat)
                 if apply.may_fail and sample.state is StepState.FAILED:
                     break
@@ -342,12 +342,12 @@ class ScriptRunner:
             return sample
         if sample.gap_ns is None and self._step_ended_ns is not None:
             gap_ns = sample.started_ns + shift_ns - self._step_ended_ns
-            sample = structs.replace(sample, gap_ns=gap_ns)
+            sample = replace(sample, gap_ns=gap_ns)
         standstills = tuple(
-            structs.replace(standstill, started_ns=standstill.started_ns + shift_ns)
+            replace(standstill, started_ns=standstill.started_ns + shift_ns)
             for standstill in sample.standstills
         )
-        return structs.replace(sample, started_ns=sample.started_ns + shift_ns, standstills=standstills)
+        return replace(sample, started_ns=sample.started_ns + shift_ns, standstills=standstills)
 
     def _note_end(self, sample: Sample) -> None:
         """A step is handed over just after its end: that is where the engine's clock and the host's meet."""

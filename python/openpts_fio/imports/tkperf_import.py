@@ -332,13 +332,11 @@ def _throughput_operations(kib_per_s: float, point: RoundPoint, runtime_s: int) 
 def _latency_operations(
     lats: tuple[float, float, float], point: RoundPoint, runtime_s: int
 ) -> dict[str, OperationSample]:
-    least_us, most_us, mean_us = lats
-    ios = max(1, storable(runtime_s * 1e6 / mean_us))
+    least_ns, most_ns, mean_ns = (one * NS_PER_US for one in lats)
+    ios = max(1, storable(runtime_s * 1e6 / lats[-1]))
     if 0 < point.read_pct < 100:  # weighted means of two minima, and of two maxima
-        return _split(ios, point, mean_us * NS_PER_US)
-    return _split(
-        ios, point, mean_us * NS_PER_US, storable(least_us * NS_PER_US), storable(most_us * NS_PER_US)
-    )
+        return _split(ios, point, mean_ns)
+    return _split(ios, point, mean_ns, storable(least_ns), storable(most_ns))
 
 
 def _write(iops: float, lats: tuple[float, float, float], runtime_s: int) -> dict[str, OperationSample]:

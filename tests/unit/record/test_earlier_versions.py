@@ -17,7 +17,8 @@ from click.testing import CliRunner
 from openpts.cli.main import cli
 from openpts.device.guard.consent import Consent
 from openpts.errors import RecordError
-from openpts.record.reader import last_step, read_run
+from openpts.record.last_step import last_step
+from openpts.record.reader import read_run
 from openpts.record.schema import READABLE_VERSIONS, SCHEMA_VERSION
 from openpts.record.writer import CHECKSUM_SECTION, DATABASE_NAME, checksum_of
 from openpts.runner.order import Order

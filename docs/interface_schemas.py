@@ -38,7 +38,7 @@ from openpts_many.cli.fleet_fetch import FleetFetched
 from openpts_many.fleet.configuration import FleetFile
 from openpts_many.population.figures import PopulationFigures
 from openpts_practice.cli.benchmarks import BenchmarkList
-from openpts_serve.cli.rehearse import RehearsalDocument
+from openpts_serve.cli.rehearsal_text import RehearsalDocument
 from openpts_serve.cli.sim_check import PresetCheck, TheoryCheck
 from openpts_serve.cli.sim_serve import ServingBegun, ServingEnded
 from openpts_traces.cli.capture import CaptureCost, Captured

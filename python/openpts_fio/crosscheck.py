@@ -7,7 +7,6 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from openpts.device.guard.consent import Consent
 from openpts.device.guard.drive_claim import owner_note
 from openpts.device.guard.guard import open_target
 from openpts.device.link.kernel_threads import kernel_threads_note
@@ -23,6 +22,7 @@ from openpts.runner.step_faults import standstill_text
 from openpts.runner.stop_signals import StopSignals
 from openpts.system_files import SystemRoots
 from openpts.units import KIB
+from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.facts import Facts, TargetFacts
 from openpts.vocabulary.sample import Sample, StepState
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus

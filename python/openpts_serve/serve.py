@@ -16,7 +16,6 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from openpts.device.guard.consent import Consent
 from openpts.device.guard.guard import open_contents
 from openpts.device.targets.simulated_target import DEFAULT_SEED, DriveState, SimulatedTarget
 from openpts.errors import UsageError
@@ -24,6 +23,7 @@ from openpts.runner.simulated_device import check_faults, size_and_scale
 from openpts.simulation.presets import load_preset
 from openpts.system_files import SystemRoots
 from openpts.units import GB
+from openpts.vocabulary.consent import Consent
 from openpts_serve.served_drive import SOUND, DriveNames, Faults, ServedDrive
 
 HostKeys = tuple[bytes, bytes | None]

@@ -16,7 +16,6 @@ import pytest
 
 from openpts.batch import in_turn
 from openpts.batch.in_turn import InTurn, SuitePart
-from openpts.device.guard.consent import Consent
 from openpts.device.guard.guard import check, open_target
 from openpts.device.targets.target import BlockTarget, FileTarget, parse_target
 from openpts.errors import RefusedError
@@ -24,6 +23,7 @@ from openpts.procedures.registry import PTS
 from openpts.record.manifest import RunState
 from openpts.runner.order import Order
 from openpts.system_files import SystemRoots
+from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.people import People
 from openpts.vocabulary.purge import PurgeChoice

@@ -16,7 +16,6 @@ from openpts import programs
 from openpts.cli.plan import plan_command
 from openpts.device.block_device import BlockDevice
 from openpts.device.guard import guard
-from openpts.device.guard.consent import Consent
 from openpts.device.guard.guard import check, open_target
 from openpts.device.guard.rules import quiet_refusals
 from openpts.device.guard.usage import read_usage
@@ -26,6 +25,7 @@ from openpts.device.targets.target import BlockTarget, parse_target
 from openpts.errors import RefusedError, TargetError
 from openpts.system_files import SystemRoots
 from openpts.units import MIB
+from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.facts import TargetKind
 from tests.support.refusals import assert_refused, hold
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from openpts.device.guard.consent import Consent
 from openpts.device.guard.guard import open_target
 from openpts.device.identity.identity import dut_facts
 from openpts.device.purge.purge import purge
@@ -16,6 +15,7 @@ from openpts.device.write_cache import read_write_cache
 from openpts.errors import PurgeError, RefusedError, TargetError
 from openpts.system_files import SystemRoots
 from openpts.units import MIB
+from openpts.vocabulary.consent import Consent
 
 
 def _open_drive(node: Path, roots: SystemRoots):

@@ -14,7 +14,6 @@ from msgspec.structs import replace
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.gauges import disks_below, others_gauge
-from openpts.device.guard.consent import Consent
 from openpts.device.guard.guard import open_target
 from openpts.device.targets.target import BlockTarget
 from openpts.engine.options import Demand, NativeOptions
@@ -25,6 +24,7 @@ from openpts.runner.physical_device import native_engine, target_gauges
 from openpts.runner.telemetry import Sampler
 from openpts.system_files import SystemRoots
 from openpts.units import KIB, MIB, NS_PER_S
+from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import Duration
 from tests.device.conftest import Attach

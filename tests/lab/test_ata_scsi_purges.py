@@ -17,7 +17,7 @@ GUEST = """
 import json, sys
 from pathlib import Path
 from openpts.device.block_device import BlockDevice
-from openpts.device.guard.consent import Consent
+from openpts.vocabulary.consent import Consent
 from openpts.device.guard.guard import open_target
 from openpts.device.purge import methods
 from openpts.device.purge.ata_security_erase import AtaSecurityErase
@@ -87,7 +87,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from openpts.device.block_device import BlockDevice
-from openpts.device.guard.consent import Consent
+from openpts.vocabulary.consent import Consent
 from openpts.device.guard.guard import open_target
 from openpts.device.purge.ata_security_erase import AtaSecurityErase
 from openpts.device.targets.target import BlockTarget

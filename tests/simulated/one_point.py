@@ -4,7 +4,6 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from openpts.device.guard.consent import Consent
 from openpts.fields.conditions import Conditions
 from openpts.procedures.pts.iops import IopsConditions
 from openpts.procedures.pts.iops.script import TRACKING
@@ -13,6 +12,7 @@ from openpts.runner.events import Listener
 from openpts.runner.order import Order
 from openpts.runner.run import FinishedRun, run_test
 from openpts.units import KIB, NS_PER_S
+from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.people import People
 from openpts.vocabulary.purge import PurgeChoice

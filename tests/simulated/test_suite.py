@@ -12,9 +12,8 @@ from msgspec.structs import replace
 
 from openpts.batch.in_turn import InTurn, SuitePart
 from openpts.cli.resume import resume
-from openpts.cli.suite import run_all
+from openpts.cli.run_all import run_all
 from openpts.cli.verify import verify
-from openpts.device.guard.consent import Consent
 from openpts.errors import (
     InterruptedRunError,
     OpenptsError,
@@ -31,6 +30,7 @@ from openpts.record.reader import read_run
 from openpts.record.writer import RunWriter
 from openpts.runner.events import Event, Listener, StepsStarted
 from openpts.runner.order import Order
+from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.people import People
 from openpts.vocabulary.purge import PurgeChoice

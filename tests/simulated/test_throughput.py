@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from openpts.device.guard.consent import Consent
 from openpts.procedures.registry import PTS
 from openpts.record.reader import read_run
 from openpts.report.build import build_report
@@ -13,6 +12,7 @@ from openpts.report.times import default_date
 from openpts.runner.order import Order
 from openpts.runner.run import run_test
 from openpts.units import KIB, MB, MIB, NS_PER_S
+from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.people import People
 from openpts.vocabulary.phase import Phase

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from openpts.device.guard.consent import Consent
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.reader import Run, read_run
 from openpts.runner.order import Adjust, Order
 from openpts.runner.run import run_test
+from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.people import People
 from openpts.vocabulary.purge import PurgeChoice

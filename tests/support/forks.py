@@ -18,7 +18,7 @@ from select import select
 from typing import IO, Any, Final
 
 # What a start of each command needs, and nothing that starts threads.
-_LOADED: Final = ("devices", "doctor", "io", "batch", "purge", "report", "resume", "run_commands", "unlock")
+_LOADED: Final = ("devices", "doctor", "io", "batch", "purge", "report", "resume", "run", "suite", "unlock")
 
 
 class Forks:

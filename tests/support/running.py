@@ -13,7 +13,7 @@ from typing import Final
 _RUN: Final = """
 import os, sys, threading
 from pathlib import Path
-from openpts.device.guard.consent import Consent
+from openpts.vocabulary.consent import Consent
 from openpts.device.guard.guard import open_target
 from openpts.device.targets.target import parse_target
 from openpts.ownership import folder_claimed

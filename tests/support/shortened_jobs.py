@@ -2,12 +2,12 @@
 
 import msgspec
 
-from openpts.device.guard.consent import Consent
 from openpts.engine.options import NativeOptions
 from openpts.errors import UsageError
 from openpts.runner.measure import MeasurementEnded, MeasurementEvent, MeasurementOrder, measure
 from openpts.runner.unopened_target import UnopenedTarget
 from openpts.system_files import SystemRoots
+from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.sample import Sample, StepState
 from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.stop import STREAMS_END, ByteAmount, Duration, FirstOf, StopRule

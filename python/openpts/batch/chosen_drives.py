@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from openpts.batch.located_drive import LocatedDrive, located
 from openpts.batch.named_drives import WrittenDrive, fits
-from openpts.device.guard.consent import Consent, unconfirmed
+from openpts.device.guard.consent import unconfirmed
 from openpts.device.guard.rules import SIGNATURE_RULE
 from openpts.device.identity.drive_name import model, serial_number
 from openpts.device.listing.drive_listing import Safety, Verdict
@@ -20,6 +20,7 @@ from openpts.errors import OpenptsError, RefusedError, UsageError
 from openpts.ownership import new_run_id
 from openpts.runner.unopened_target import UnopenedTarget
 from openpts.system_files import SystemRoots
+from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.run_request import RunRequest
 
 

@@ -28,7 +28,6 @@ from openpts.cli.procedure_options import choices_of
 from openpts.cli.report import documents_on
 from openpts.cli.run_order import order_of
 from openpts.device.block_device import BlockDevice, whole_drives
-from openpts.device.guard.consent import Consent
 from openpts.device.identity.drive_name import serial_number
 from openpts.errors import (
     InterruptedRunError,
@@ -55,6 +54,7 @@ from openpts.record.manifest import RunState
 from openpts.record.writer import RunWriter
 from openpts.report.batch_index import write_batch_index
 from openpts.system_files import SystemRoots
+from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.document import Document
 from openpts.vocabulary.memory_bandwidth import MemoryBandwidth
 

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from openpts.cli.help_order import Decorator, together
 from openpts.cli.options import PATH, flag, group, option
-from openpts.device.guard.consent import Consent
 from openpts.errors import UsageError
+from openpts.vocabulary.consent import Consent
 
 _NAMES: Final = (
     "confirm_serial",

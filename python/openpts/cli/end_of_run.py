@@ -2,21 +2,17 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final, Self
+from typing import IO, TYPE_CHECKING, Self
 
 import click
 from msgspec import Struct
 from msgspec.structs import replace
 
-from openpts.cli.baseline_option import BASELINE, baseline_option
-from openpts.cli.help_order import Decorator
+from openpts.cli.baseline_option import BASELINE
 from openpts.cli.live_outputs import publish
-from openpts.cli.options import flag
 from openpts.cli.report import print_figures, print_paths, reports_on
 from openpts.cli.terminal import wrapped
 from openpts.errors import LimitError, NotSteadyError, NoVerdictError, RunFailedError, UsageError
-from openpts.fields.conditions import Conditions
-from openpts.fields.field import parameters_of
 from openpts.procedures.kit.procedure import Procedure
 from openpts.record.reader import stored_run
 from openpts.record.writer import BASELINE_NAME, LIMITS_NAME
@@ -37,33 +33,6 @@ from openpts.vocabulary.sample import Sample
 if TYPE_CHECKING:
     from openpts.limits.limits_file import LimitSet
     from openpts.runs.measured_run import MeasuredRun
-
-_FILE: Final = "--limits-file"
-
-
-def limit_options(conditions: type[Conditions] | None = None) -> tuple[Decorator, ...]:
-    """The options of limits, for a command whose test may have limits of its own, which it looks for."""
-    is_taken = conditions is not None and "limits" in parameters_of(conditions)
-    names = (_FILE,) if is_taken else ("--limits", _FILE)
-    return (_file_option(names), *_OTHER_OPTIONS)
-
-
-def _file_option(names: tuple[str, ...]) -> Decorator:
-    return click.option(
-        *names,
-        "limits_path",
-        metavar="FILE",
-        type=click.Path(path_type=Path, dir_okay=False),
-        help="Judge the finished run by the limits in this TOML file: exit code 10 if one failed, 13 if one "
-        "has no verdict; see `openpts gate`.",
-    )
-
-
-_OTHER_OPTIONS: Final = (
-    baseline_option("Finished runs, or suites, that relative limits such as '>= -3 %' are held against"),
-    flag("With a limits file, end the run as soon as a limit can't be kept.", name="--stop-on-fail"),
-    flag("End with exit code 14 if steady state was not reached.", name="--require-steady"),
-)
 
 
 class RunLimits(Struct, frozen=True):

@@ -12,12 +12,12 @@ from openpts.cli.io_options import IoWords
 from openpts.cli.io_result import MeasurementResults
 from openpts.cli.io_spellings import in_own_words
 from openpts.cli.options import flag, group, with_options
-from openpts.device.guard.consent import Consent
 from openpts.errors import InterruptedRunError, RecordError, RunFailedError, UsageError, failing_as
 from openpts.plugins import service
 from openpts.runner.measure import MeasurementEvent, MeasurementListener, MeasurementOrder, alone, measure
 from openpts.system_files import SystemRoots
 from openpts.units import NS_PER_S
+from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.translation import Translation
 

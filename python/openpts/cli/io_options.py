@@ -12,7 +12,6 @@ from openpts.cli.io_engine import NUMA, native_options
 from openpts.cli.number_types import FiniteRange
 from openpts.cli.options import FILE, FOLDER, flag, group, option
 from openpts.device.block_device import BlockDevice
-from openpts.device.guard.consent import Consent
 from openpts.device.identity.drive_name import serial_number
 from openpts.device.targets.simulated_target import names_simulated
 from openpts.device.targets.target import FileTarget, parse_target
@@ -24,6 +23,7 @@ from openpts.fields.parsing import amount_bytes, refuse, the_one_given, transfer
 from openpts.plugins import Kind, offers
 from openpts.system_files import SystemRoots
 from openpts.units import NS_PER_S
+from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.data import DataPattern, RandomData, VerifiedData
 from openpts.vocabulary.placement import Normal, Pareto, Placement, Segments, Uniform, UniqueLbas, Zipf, Zones
 from openpts.vocabulary.stimulus import (

@@ -8,18 +8,17 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from importlib.metadata import version
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, TYPE_CHECKING, Any, Final
 
 import click
 
-from openpts.cli.background_listener import background_listener
 from openpts.cli.broken_pipe import LastingOutput
 from openpts.cli.help_order import Decorator, together
 from openpts.errors import OpenptsError, UsageError, failing_as
 from openpts.plugins import Kind, Offer, calling, load, offers
-from openpts.record.batch import has_drives_apart
-from openpts.runner.event_stream import EventStream
-from openpts.runner.events import Event, Listener, ProgramEnded, ProgramStarted
+
+if TYPE_CHECKING:
+    from openpts.runner.events import Event, Listener
 
 _LISTENERS: Final = "openpts.cli.live_outputs.listeners"
 _OUTPUTS: Final = "openpts.cli.live_outputs.outputs"
@@ -31,13 +30,13 @@ STDOUT: Final = "-"
 _INTERRUPTED: Final = 130
 
 
-def live_listeners() -> tuple[Listener, ...]:
+def live_listeners() -> "tuple[Listener, ...]":
     """Listeners that the command's options ask for; none outside of one that has these options."""
     context = click.get_current_context(silent=True)
     return () if context is None else context.meta.get(_LISTENERS, ())
 
 
-def publish(event: Event) -> None:
+def publish(event: "Event") -> None:
     """Let them hear what happens outside of the run itself."""
     for on_event in live_listeners():
         on_event(event)
@@ -78,6 +77,8 @@ def _with_outputs(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def _has_drives_apart(options: dict[str, Any]) -> bool:
     """Whether the command is on several drives, whose runs have outputs of their own (see batch_outputs)."""
+    from openpts.record.batch import has_drives_apart  # noqa: PLC0415 help needs nothing that runs
+
     several = len(options.get("targets", ())) > 1 or options.get("drives") is not None
     return several or ("folder" in options and has_drives_apart(options["folder"]))
 
@@ -131,8 +132,11 @@ def _check(given: dict[str, str], *, as_json: bool) -> None:
 
 
 @contextmanager
-def _listening(option: str, place: str) -> Iterator[Listener]:
+def _listening(option: str, place: str) -> "Iterator[Listener]":
     """A listener in a thread of its own, which hears of the command's beginning and its end."""
+    from openpts.cli.background_listener import background_listener  # noqa: PLC0415 help needs nothing that runs
+    from openpts.runner.events import ProgramEnded, ProgramStarted  # noqa: PLC0415 likewise
+
     with (
         _opened(_offered()[option], option, place) as output,
         background_listener(nullcontext(output)) as on_event,
@@ -153,7 +157,7 @@ def _listening(option: str, place: str) -> Iterator[Listener]:
             on_event(ProgramEnded(0, None))
 
 
-def _opened(offer: Offer | None, option: str, place: str) -> AbstractContextManager[Listener]:
+def _opened(offer: Offer | None, option: str, place: str) -> "AbstractContextManager[Listener]":
     if offer is None:
         return _events(option, place)
     with calling(offer):
@@ -162,7 +166,9 @@ def _opened(offer: Offer | None, option: str, place: str) -> AbstractContextMana
 
 
 @contextmanager
-def _events(option: str, place: str) -> Iterator[Listener]:
+def _events(option: str, place: str) -> "Iterator[Listener]":
+    from openpts.runner.event_stream import EventStream  # noqa: PLC0415 help needs nothing that runs
+
     with opened_output(option, place) as write:
         yield EventStream(write).on_event
 

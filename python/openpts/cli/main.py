@@ -94,7 +94,7 @@ _VERSION_LINE = "openpts %(version)s"
 # does. All are loaded when they are asked for, which for some takes half a second.
 _MEASURE: dict[str, Place | str] = {
     "plan": Place("openpts.cli.plan:plan_command", "Print what a test will do, without touching the target."),
-    "run": Place("openpts.cli.run_commands:run", "Run a test. DESTROYS ALL DATA on the target."),
+    "run": Place("openpts.cli.run:run", "Run a test. DESTROYS ALL DATA on the target."),
     "resume": Place("openpts.cli.resume:resume", "Go on with a run or a suite that was cut off."),
     "io": Place("openpts.cli.io:io", "Measure one stimulus, with every I/O timed."),
     "purge": Place("openpts.cli.purge:purge", "Purge a drive by one of its methods, and prove it."),

@@ -5,14 +5,11 @@ from typing import Any
 
 import click
 
-from openpts.cli.fitting_scale import at_fitting_scale
 from openpts.cli.live_outputs import log_stream
-from openpts.cli.plan import BELOW_LABELS, PLAN_OPTIONS, assumed_drive, plan_target
-from openpts.cli.plan_text import SuitePlanDocument, plan_document, suite_lines
+from openpts.cli.plan import PLAN_OPTIONS
 from openpts.cli.printed_document import print_document
-from openpts.cli.suite import SUITE_OPTIONS, choices_of_suite, planned_suite
+from openpts.cli.run_all import SUITE_OPTIONS
 from openpts.cli.terminal import wrapped
-from openpts.system_files import SystemRoots
 
 _RATES = ("read_iops", "write_iops", "read_rate", "write_rate", "latency_us")
 
@@ -35,6 +32,12 @@ def plan_all(
     Prints how long all of them take together, what they write, wear and space, and the same of each test.
     `openpts plan TEST` has the steps and the ledger of one. --capacity can replace TARGET.
     """
+    from openpts.cli.fitting_scale import at_fitting_scale  # noqa: PLC0415 help needs nothing that plans
+    from openpts.cli.plan_text import SuitePlanDocument, plan_document, suite_lines  # noqa: PLC0415 likewise
+    from openpts.cli.printed_plan import BELOW_LABELS, assumed_drive, plan_target  # noqa: PLC0415 likewise
+    from openpts.cli.suite import choices_of_suite, planned_suite  # noqa: PLC0415 likewise
+    from openpts.system_files import SystemRoots  # noqa: PLC0415 likewise
+
     rates = {name: options.pop(name) for name in _RATES}
     all_choices = choices_of_suite(tests, options)
     if target is not None:

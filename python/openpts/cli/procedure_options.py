@@ -9,11 +9,9 @@ from msgspec import Struct
 
 from openpts.cli.options import PATH, flag, option
 from openpts.cli.parameter_options import given_as_options, parameter_options
-from openpts.device.purge.choose import purge_choice
 from openpts.errors import UsageError
 from openpts.fields.conditions import Conditions
 from openpts.parameters.contradictions import doubts, refuse_contradictions, refuse_impossible_sizes
-from openpts.parameters.description_file import read_description
 from openpts.parameters.overrides import Given, conditions_of
 from openpts.procedures.kit.procedure import Procedure
 from openpts.vocabulary.drive_class import DriveClass
@@ -109,6 +107,8 @@ class Choices(Struct, frozen=True):
 
     def purge(self, word: str | None) -> PurgeChoice:
         """What was asked for, otherwise what the plan says, otherwise a purge. Raises UsageError."""
+        from openpts.device.purge.choose import purge_choice  # noqa: PLC0415 help needs no purge
+
         return purge_choice(word or self.settings.get("purge", AUTO))
 
     def scenario(self, word: str | None) -> Scenario:
@@ -120,7 +120,11 @@ class Choices(Struct, frozen=True):
         beside = self.settings.get("describe")
         if path is None and beside is not None and self.plan is not None:
             path = Path(self.plan.path).parent / beside
-        return DescribedDrive() if path is None else read_description(path)
+        if path is None:
+            return DescribedDrive()
+        from openpts.parameters.description_file import read_description  # noqa: PLC0415 few runs have one
+
+        return read_description(path)
 
     def purpose(self, description: DescribedDrive) -> Purpose:
         """What the drive is for: the plan's table over the description's."""

@@ -17,7 +17,6 @@ from openpts.cli.log_lines import purge_lines
 from openpts.cli.options import argument, flag, group, option, with_options
 from openpts.cli.printed_document import print_document
 from openpts.cli.terminal import can_be_drawn_over, draw_over
-from openpts.device.guard.consent import Consent
 from openpts.device.listing.drive_listing import PurgeAbility
 from openpts.device.purge.choose import purge_choice
 from openpts.device.purge.method import Capability, PurgeMethod
@@ -25,6 +24,7 @@ from openpts.errors import UsageError
 from openpts.runner.purge_alone import PurgeOrder, methods_of, purge_alone
 from openpts.system_files import printable
 from openpts.units import NS_PER_S, format_duration
+from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.document import Document
 from openpts.vocabulary.facts import PurgeReport
 

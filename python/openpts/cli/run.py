@@ -1,30 +1,30 @@
 """`openpts run`: carry out a test on a target."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 from msgspec.structs import replace
 
 from openpts.cli.batch_options import BATCH_OPTIONS, refuse_alone
-from openpts.cli.commands_on_demand import OnDemandInOrder, of_tests
+from openpts.cli.commands_on_demand import OnDemandInOrder, Place, of_tests
 from openpts.cli.consent_options import CONFIRM_NAMESPACE, CONSENT_OPTIONS_OF_SEVERAL, consent_of_one, taken
-from openpts.cli.end_of_run import RunLimits, end_run, limit_options
-from openpts.cli.fitting_scale import at_fitting_scale
 from openpts.cli.help_order import Decorator, together
+from openpts.cli.limit_options import limit_options
 from openpts.cli.live_outputs import log_stream
 from openpts.cli.number_types import FiniteRange
 from openpts.cli.options import FOLDER, option
 from openpts.cli.parameter_options import PassthroughArgs, command_with_rest, targets_of
 from openpts.cli.procedure_options import choices_of, help_of, options_of
-from openpts.cli.run_order import PURGE_OPTION, RUN_OPTIONS, order_of, run_and_log
+from openpts.cli.run_words import PURGE_OPTION, RUN_OPTIONS
 from openpts.errors import UsageError
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.registry import PROCEDURES
-from openpts.record.reader import stored_run
-from openpts.runner.continued_run import Continuation
-from openpts.runner.order import Order
 from openpts.units import NS_PER_DAY
+
+if TYPE_CHECKING:
+    from openpts.runner.order import Order
 
 _CONTINUE_OPTIONS: Final = (
     option(
@@ -49,7 +49,7 @@ _RUN_ID_OPTION: Final[Decorator] = option(
 )
 
 
-def _continuing(order: Order, folder: Path | None, rest_days: float | None, *, purges: bool) -> Order:
+def _continuing(order: "Order", folder: Path | None, rest_days: float | None, *, purges: bool) -> "Order":
     """The order of a run that follows the one in the folder, if there is one. Raises UsageError."""
     if folder is None:
         if rest_days is not None:
@@ -57,6 +57,9 @@ def _continuing(order: Order, folder: Path | None, rest_days: float | None, *, p
         return order
     if purges:
         raise UsageError("--purge can't go with --continue, which reads what the earlier run wrote")
+    from openpts.record.reader import stored_run  # noqa: PLC0415 slow to load
+    from openpts.runner.continued_run import Continuation  # noqa: PLC0415 likewise
+
     rest_ns = None if rest_days is None else round(rest_days * NS_PER_DAY)
     return replace(order, continues=Continuation(stored_run(folder), rest_ns))
 
@@ -88,6 +91,10 @@ def _command(test: Procedure) -> click.Command:
         at_most: int | None = None,
         **options: Any,
     ) -> None:
+        from openpts.cli.end_of_run import RunLimits, end_run  # noqa: PLC0415 help needs nothing that runs
+        from openpts.cli.fitting_scale import at_fitting_scale  # noqa: PLC0415 likewise
+        from openpts.cli.run_order import order_of, run_and_log  # noqa: PLC0415 likewise
+
         targets = targets_of(test, options, drives)
         limits = RunLimits.of(limits_path, baseline, stop_on_fail=stop_on_fail, require_steady=require_steady)
         if len(targets) > 1 or drives is not None:
@@ -114,8 +121,26 @@ def _command(test: Procedure) -> click.Command:
     return command_with_rest(test, command)
 
 
+_SUITE: Final = Place(
+    "openpts.cli.run_all:run_all", "Several tests, one after the other: all of PTS, or any."
+)
+
+
 @click.group(
-    cls=OnDemandInOrder, commands=of_tests(_command, PROCEDURES), subcommand_metavar="TEST [ARGS]..."
+    cls=OnDemandInOrder,
+    commands=of_tests(_command, PROCEDURES, others={"all": _SUITE}),
+    subcommand_metavar="TEST [ARGS]...",
 )
 def run() -> None:
     """Run a test. DESTROYS ALL DATA on the target."""
+
+
+def refuse_test_words(test_words: Sequence[str], target: str) -> None:
+    """Raise click's error for words that the test does not take, before a run on ``target`` is planned."""
+    name, *words = test_words
+    at = words.index("--") if "--" in words else len(words)
+    parent = click.Context(run, info_name="openpts run")
+    context = run.commands[name].make_context(name, [*words[:at], target, *words[at:]], parent=parent)
+    others = [word for word in context.params["targets"] if word != target]
+    if others:
+        raise click.UsageError(f"{others[0]}: the drive of a run is named once, by its slot or its target")

@@ -15,29 +15,17 @@ from msgspec.structs import replace
 
 from openpts.batch.executor import batch_claimed, now
 from openpts.batch.in_turn import InTurn, SuitePart, is_complete
-from openpts.cli.baseline_option import WithBaseline
 from openpts.cli.batch import BatchDocument
-from openpts.cli.consent_options import CONFIRM_NAMESPACE, CONSENT_OPTIONS, consent_of, taken
-from openpts.cli.end_of_run import RunLimits, StopOnFail, end_judged, limit_options
+from openpts.cli.consent_options import consent_of, taken
+from openpts.cli.end_of_run import RunLimits, StopOnFail, end_judged
 from openpts.cli.fitting_scale import at_fitting_scale
-from openpts.cli.help_order import together
 from openpts.cli.live_outputs import log_stream
-from openpts.cli.parameter_options import given_as_options, parameter_options
+from openpts.cli.parameter_options import given_as_options
 from openpts.cli.planned_run import planned_run
 from openpts.cli.printed_document import print_document
-from openpts.cli.procedure_options import (
-    CLASS_OPTION,
-    PLAN_OPTION,
-    QUICK_OPTION,
-    SEED_OPTION,
-    Choices,
-    chosen,
-    plan_at,
-)
+from openpts.cli.procedure_options import Choices, chosen, plan_at
 from openpts.cli.report import documents_on
-from openpts.cli.run_order import PURGE_OPTION, RUN_OPTIONS, display_on, order_of
-from openpts.device.guard.consent import Consent
-from openpts.did_you_mean import did_you_mean
+from openpts.cli.run_order import display_on, order_of
 from openpts.errors import OpenptsError, RecordError, TargetError, UsageError
 from openpts.fields.conditions import Conditions
 from openpts.ownership import new_run_id
@@ -55,56 +43,11 @@ from openpts.runner.resumed_run import Resumption
 from openpts.runner.unopened_target import UnopenedTarget
 from openpts.system_files import SystemRoots
 from openpts.units import format_capacity, format_duration
+from openpts.vocabulary.consent import Consent
 
 
-class _Tests(click.ParamType[tuple[str, ...]]):
-    """Names of tests between commas or blanks."""
-
-    name = "tests"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, ...]:
-        """The tests in the order in which they were named, each once."""
-        names = tuple(dict.fromkeys(str(value).replace(",", " ").lower().split()))
-        for name in names:
-            if name not in PROCEDURES:
-                known = f"the tests are {', '.join(PROCEDURES)}"
-                self.fail(f"{name}: {did_you_mean(name, PROCEDURES, known)}", param, ctx)
-        return names
-
-
-SUITE_OPTIONS = together(
-    CLASS_OPTION,
-    PLAN_OPTION,
-    QUICK_OPTION,
-    click.option(
-        "--tests",
-        type=_Tests(),
-        metavar="TEST,...",
-        help=f"These, in this order: {', '.join(PROCEDURES)}. Without it those of the plan, or all of the "
-        "specification.",
-    ),
-    *parameter_options(next(iter(PTS.values())), Conditions),  # all tests have these
-    SEED_OPTION,
-)
-
-
-@click.command("all", cls=WithBaseline, short_help="Several tests, one after the other: all of PTS, or any.")
-@click.argument("targets", metavar="TARGET", nargs=-1, required=True)
-@SUITE_OPTIONS
-@click.option(
-    "--keep-going/--stop-on-failure",
-    default=True,
-    show_default=True,
-    help="Continue with the next test after a failed I/O.",
-)
-@PURGE_OPTION
-@together(*limit_options())
-@together(*CONSENT_OPTIONS, CONFIRM_NAMESPACE)
-@RUN_OPTIONS
-def run_all(
-    targets: tuple[str, ...],
+def run_suite(
+    target: str,
     *,
     tests: tuple[str, ...] | None,
     keep_going: bool,
@@ -117,20 +60,7 @@ def run_all(
     require_steady: bool,
     **options: Any,
 ) -> None:
-    """Run several tests on TARGET, each with its own purge and preconditioning.
-
-    Which tests: those of --tests, or of the plan, or all of the specification in its order. Each has its run
-    folder; batch.json and index.html cover all of them. Settings of single tests are given in a plan file,
-    with a table for each. All tests are checked before the first purge. If a test fails, the results of the
-    others are kept and the suite continues; it ends if a purge fails, if a target is refused or gone, or if
-    it is stopped.
-    """
-    if len(targets) > 1:
-        raise UsageError(
-            f"a suite is for one drive, not {len(targets)}: `openpts campaign run FILE` runs several tests "
-            "on several drives"
-        )
-    (target,) = targets
+    """Run the tests on a target, each with its own purge. Raises UsageError and what ends a suite."""
     stream = log_stream(as_json=as_json)
     all_choices, consent = choices_of_suite(tests, options), consent_of(**taken(options))
     target = at_fitting_scale(target, all_choices, stream)

@@ -5,7 +5,6 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.guard.consent import Consent
 from openpts.device.guard.drive_claim import drive_claimed
 from openpts.device.guard.guard import open_target
 from openpts.device.purge.method import Progress
@@ -24,6 +23,7 @@ from openpts.runner.host_capacity import DrivenDrive
 from openpts.runner.physical_device import PhysicalDevice
 from openpts.runner.simulated_device import SimulatedDevice
 from openpts.system_files import SystemRoots
+from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Facts, PurgeReport, TargetFacts, WriteCacheReport
 from openpts.vocabulary.health import HealthReading

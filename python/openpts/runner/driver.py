@@ -5,7 +5,6 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
-from openpts.device.guard.consent import Consent
 from openpts.engine.contract import CapturingEngine
 from openpts.procedures.kit.procedure import Procedure
 from openpts.record.manifest import Manifest
@@ -14,6 +13,7 @@ from openpts.runner.device_under_test import DeviceUnderTest, device_under_test
 from openpts.runner.replay import Interruption, ResumePoint
 from openpts.runner.unopened_target import UnopenedTarget
 from openpts.system_files import SystemRoots
+from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.requests import Apply, DriverAnswer, DriverRequest, ReadHealth, Script
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ from typing import Final
 from msgspec import Struct, field, structs
 from msgspec.structs import replace
 
-from openpts.device.guard.consent import Consent
 from openpts.engine.contract import CapturingEngine, Engine, EngineProgress, EngineStoppedError, OutstandingIo
 from openpts.engine.options import CaptureSummary, NativeOptions
 from openpts.errors import InterruptedRunError, RecordError, RunFailedError, UsageError
@@ -19,6 +18,7 @@ from openpts.runner.device_under_test import DeviceUnderTest, device_under_test
 from openpts.runner.resource_check import demand_of
 from openpts.runner.step_faults import HangWatch
 from openpts.runner.stop_signals import StopSignals
+from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.facts import Facts, TargetFacts
 from openpts.vocabulary.sample import Interval, Sample, StepState
 from openpts.vocabulary.stimulus import Step, Stimulus

@@ -7,7 +7,6 @@ from typing import Self
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from openpts.device.guard.consent import Consent
 from openpts.engine.options import CompletionWait, IoPath, NativeOptions
 from openpts.errors import RecordError
 from openpts.fields.conditions import Conditions
@@ -18,6 +17,7 @@ from openpts.runner.continued_run import Continuation
 from openpts.runner.driver import driver_of
 from openpts.runner.resumed_run import Resumption
 from openpts.runner.telemetry import TelemetryChoice
+from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import DescribedDrive, Facts, TargetFacts, fact_of
 from openpts.vocabulary.hook import HOOK_LIMIT_S

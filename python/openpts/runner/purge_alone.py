@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.guard.consent import Consent
 from openpts.device.guard.erase_in_progress import at_work
 from openpts.device.guard.guard import open_target, settled
 from openpts.device.guard.rules import quiet_refusals, refuse
@@ -19,6 +18,7 @@ from openpts.journal import Journal
 from openpts.runner.healing import Healing, heal_before_run
 from openpts.runner.stop_signals import terminate_as_interrupt
 from openpts.system_files import SystemRoots
+from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.facts import PurgeReport
 from openpts.vocabulary.purge import PurgeChoice
 

@@ -6,7 +6,6 @@ from typing import Final
 from msgspec import Struct, field
 
 from openpts.analysis.settling import IdleObservation, Settling
-from openpts.device.guard.consent import Consent
 from openpts.engine.contract import Engine, EngineStoppedError
 from openpts.engine.options import Demand, NativeOptions
 from openpts.errors import InterruptedRunError, RunFailedError
@@ -14,6 +13,7 @@ from openpts.procedures.shared.settling import SettlingCourse, probe_step, settl
 from openpts.runner.device_under_test import DeviceUnderTest, device_under_test
 from openpts.runner.step_faults import failure_text
 from openpts.runner.stop_signals import StopSignals
+from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.facts import TargetFacts
 from openpts.vocabulary.requests import Answer, Apply, ReadHealth, Request
 from openpts.vocabulary.sample import Sample, StepState

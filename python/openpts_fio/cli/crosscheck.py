@@ -14,9 +14,9 @@ from openpts.cli.console import table_console, table_of
 from openpts.cli.number_types import FiniteRange
 from openpts.cli.options import argument, flag, group, option, with_options
 from openpts.cli.printed_document import print_document
-from openpts.device.guard.consent import Consent
 from openpts.engine.options import IoPath
 from openpts.units import NS_PER_S, NS_PER_US, format_capacity
+from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.document import Document
 from openpts.vocabulary.facts import Facts
 from openpts.vocabulary.stimulus import Step, Stimulus

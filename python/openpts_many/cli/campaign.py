@@ -279,7 +279,7 @@ def _tell(stream: IO[str], entry: BatchEntry) -> None:
 
 def _refuse_options(planned: Campaign, file: Path) -> None:
     """Raises UsageError for options that a test does not take, before any run starts."""
-    from openpts.cli.run_commands import refuse_test_words  # noqa: PLC0415 slow to load
+    from openpts.cli.run import refuse_test_words  # noqa: PLC0415 slow to load
 
     wrong, target = [], planned.drives[0].target or "/dev/x"
     for number, test in enumerate(planned.tests):

@@ -15,7 +15,7 @@ from openpts.cli.console import table_console, table_of
 from openpts.cli.help_order import InOrder, together
 from openpts.cli.options import FILE, FOLDER, argument, flag, option, with_options
 from openpts.cli.printed_document import print_document
-from openpts.cli.run_order import LABELS
+from openpts.cli.run_words import LABELS
 from openpts.did_you_mean import did_you_mean
 from openpts.errors import FleetError, UsageError, failing_as
 from openpts.ownership import new_run_id
@@ -139,7 +139,7 @@ def submit(
 
 def _refuse(test_words: Sequence[str]) -> None:
     """Raise UsageError, or click's error, for what the host would refuse when the run's turn has come."""
-    from openpts.cli.run_commands import refuse_test_words  # noqa: PLC0415 hosts load what they carry out
+    from openpts.cli.run import refuse_test_words  # noqa: PLC0415 hosts load what they carry out
 
     if test_words[0] not in PROCEDURES:
         hint = did_you_mean(test_words[0], PROCEDURES, f"there are {', '.join(PROCEDURES)}")
@@ -322,7 +322,7 @@ def start(
 def _carry_out(words: Sequence[str]) -> None:
     """In this process, so that nothing else of openpts is in memory while it measures."""
     from openpts.cli.resume import resume as resume_command  # noqa: PLC0415 only what is carried out is loaded
-    from openpts.cli.run_commands import run as run_command  # noqa: PLC0415
+    from openpts.cli.run import run as run_command  # noqa: PLC0415
 
     commands: dict[str, Callable[..., Any]] = {"run": run_command.main, "resume": resume_command.main}
     sys.argv = ["openpts", *words]  # as the record has it

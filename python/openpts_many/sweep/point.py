@@ -11,7 +11,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 import openpts
-from openpts.device.guard.consent import Consent
 from openpts.device.targets.simulated_target import parse_simulated_target
 from openpts.errors import InterruptedRunError, OpenptsError
 from openpts.fields.conditions import Conditions
@@ -25,6 +24,7 @@ from openpts.runner.telemetry import TelemetryChoice
 from openpts.simulation.presets import load_preset
 from openpts.temporary_folder import temporary_folder
 from openpts.units import NS_PER_S
+from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.people import People
 from openpts.vocabulary.purge import PurgeChoice
 

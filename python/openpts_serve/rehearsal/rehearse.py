@@ -5,7 +5,6 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from openpts.device.guard.consent import Consent
 from openpts.device.targets.simulated_target import SimulatedTarget
 from openpts.errors import UsageError
 from openpts.fields.conditions import Conditions
@@ -20,6 +19,7 @@ from openpts.runner.simulated_device import check_preset
 from openpts.simulation.presets import SHIPPED
 from openpts.simulation.scale import ScaleConcern, Severity, default_scale, scale_concerns
 from openpts.units import TB
+from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.people import People
 from openpts.vocabulary.purge import PurgeChoice

@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from openpts.device.guard.consent import Consent
 from openpts.engine.options import NativeOptions
 from openpts.errors import EngineUnavailableError
 from openpts.runner.measure import MeasurementEnded, MeasurementEvent, MeasurementOrder, measure
 from openpts.runner.unopened_target import UnopenedTarget
 from openpts.system_files import SystemRoots
 from openpts.units import GIB, MIB
+from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.sample import Measured, Sample
 from openpts.vocabulary.stop import Duration
 from openpts_fio.engine.process import find_fio

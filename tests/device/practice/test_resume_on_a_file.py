@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from openpts.device.guard.consent import Consent
 from openpts.errors import InterruptedRunError, TargetError
 from openpts.fields.conditions import Conditions
 from openpts.procedures.pts.iops import IopsConditions
@@ -27,6 +26,7 @@ from openpts.runner.resumed_run import Resumption
 from openpts.runner.run import run_test
 from openpts.runner.telemetry import TelemetryChoice
 from openpts.units import KIB
+from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.people import People
 from openpts.vocabulary.phase import Phase

@@ -13,12 +13,12 @@ from time import monotonic, sleep
 
 import pytest
 
-from openpts.device.guard.consent import Consent
 from openpts.device.guard.guard import check, open_target
 from openpts.device.targets.target import BlockTarget, FileTarget
 from openpts.errors import RefusedError
 from openpts.system_files import SystemRoots
 from openpts.units import MIB
+from openpts.vocabulary.consent import Consent
 from openpts_serve.serve import serve_drive
 from tests.support.refusals import assert_refused, hold, hold_in_namespace, hold_in_thread, hold_mapped
 from tests.support.served_drive import order, served

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from openpts.device.block_device import whole_drives
-from openpts.device.guard.consent import Consent
 from openpts.device.guard.guard import open_target
 from openpts.device.identity.drive_name import serial_number
 from openpts.device.identity.identity import dut_facts
@@ -23,6 +22,7 @@ from openpts.device.write_cache_control import write_cache_control
 from openpts.errors import RefusedError
 from openpts.journal import Journal
 from openpts.system_files import SystemRoots
+from openpts.vocabulary.consent import Consent
 
 SERIALS = {"NVMe": "LABNVME0000", "SATA": "LABSATA0000", "SAS": "LABSCSI0000"}
 

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from openpts.device.guard.consent import Consent
 from openpts.device.guard.guard import open_target
 from openpts.device.targets.open_target import OpenTarget
 from openpts.device.targets.target import BlockTarget
@@ -22,6 +21,7 @@ from openpts.errors import UsageError
 from openpts.runner.physical_device import native_engine
 from openpts.system_files import SystemRoots
 from openpts.units import KIB
+from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.data import VerifiedData
 from openpts.vocabulary.sample import Sample, StepState
 from openpts.vocabulary.stimulus import (

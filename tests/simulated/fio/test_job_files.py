@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from openpts.device.guard.consent import Consent
 from openpts.errors import InterruptedRunError, UsageError
 from openpts.fields.conditions import Conditions
 from openpts.limits.of_run import judged_run
@@ -20,6 +19,7 @@ from openpts.runner.events import Event, StepFinished
 from openpts.runner.order import Order
 from openpts.runner.resumed_run import Resumption
 from openpts.runner.run import run_test
+from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.limit import Judgement, Limit, LimitedFigure, LimitedOperation
 from openpts.vocabulary.people import People

@@ -2,7 +2,7 @@
 
 import pytest
 
-from openpts.device.guard.consent import Consent
+from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.stop import Duration
 from tests.support.shortened_jobs import assert_that_they_run
 

@@ -9,7 +9,6 @@ from click.testing import CliRunner
 from msgspec.structs import replace
 
 from openpts.cli.run import run as run_command
-from openpts.device.guard.consent import Consent
 from openpts.errors import OpenptsError, RecordError, TargetError, UsageError
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.manifest import Manifest, RunState
@@ -23,6 +22,7 @@ from openpts.runner.order import Order
 from openpts.runner.resumed_run import Resumption
 from openpts.runner.run import run_test
 from openpts.units import NS_PER_S
+from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import Fact
 from openpts.vocabulary.phase import Phase

@@ -14,8 +14,7 @@ from msgspec.structs import replace
 
 from openpts.batch import in_turn
 from openpts.cli.resume import resume
-from openpts.cli.suite import run_all
-from openpts.device.guard.consent import Consent
+from openpts.cli.run_all import run_all
 from openpts.errors import InterruptedRunError, RecordError, RunFailedError, TargetError, UsageError
 from openpts.fields.conditions import Conditions
 from openpts.procedures.kit.procedure import Procedure
@@ -41,6 +40,7 @@ from openpts.runner.events import (
 from openpts.runner.order import Order
 from openpts.runner.resumed_run import Resumption
 from openpts.runner.run import FinishedRun, run_test
+from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.facts import Fact
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.purpose import Purpose

@@ -7,7 +7,6 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.analysis.settling import IdleObservation
-from openpts.device.guard.consent import Consent
 from openpts.engine.options import Demand, NativeOptions
 from openpts.fields.conditions import Conditions
 from openpts.pages.model import Verdict
@@ -17,6 +16,7 @@ from openpts.report.build import build_report
 from openpts.report.times import default_date
 from openpts.runner.device_under_test import device_under_test
 from openpts.units import KIB, NS_PER_S
+from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Answer, Apply

@@ -8,9 +8,9 @@ from msgspec import structs
 from openpts.batch.chosen_drives import ChosenDrive, RefusedBatchError, chosen_drives, refuse_any
 from openpts.batch.located_drive import located
 from openpts.batch.named_drives import _FACTS, fits, named_drives, parse_query, selected
-from openpts.device.guard.consent import Consent
 from openpts.errors import TargetError, UsageError
 from openpts.system_files import SystemRoots
+from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.facts import Fact
 from openpts.vocabulary.run_request import RunRequest
 from tests.data.system_trees import server

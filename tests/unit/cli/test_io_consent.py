@@ -6,9 +6,9 @@ import pytest
 
 from openpts.cli import io_options as io
 from openpts.cli.io_options import ConsentWords
-from openpts.device.guard.consent import Consent
 from openpts.device.targets.target import BlockTarget
 from openpts.system_files import SystemRoots
+from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.facts import Fact
 
 

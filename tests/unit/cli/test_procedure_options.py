@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from openpts.cli.help_order import together
 from openpts.cli.procedure_options import Choices, choices_of, options_of
-from openpts.cli.run_order import labels_of
+from openpts.cli.run_words import labels_of
 from openpts.config_files.written_file import WrittenFileError
 from openpts.errors import OpenptsError, UsageError
 from openpts.procedures.registry import PROCEDURES, PTS

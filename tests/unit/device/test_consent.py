@@ -3,9 +3,10 @@ from pathlib import Path
 import pytest
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.guard.consent import Consent, unconfirmed
+from openpts.device.guard.consent import unconfirmed
 from openpts.device.targets.target import BlockTarget
 from openpts.system_files import SystemRoots
+from openpts.vocabulary.consent import Consent
 
 NVME = BlockTarget(Path("/dev/disk/by-id/nvme-samsung"))
 VIRTIO = BlockTarget(Path("/dev/vdb"))

@@ -14,7 +14,6 @@ import pytest
 
 from openpts.device.file_system import check_file_system
 from openpts.device.guard.claims import Claim, ClaimKind
-from openpts.device.guard.consent import Consent
 from openpts.device.guard.guard import check, open_target
 from openpts.device.guard.usage import Usage
 from openpts.device.targets.file_mark import FileUse
@@ -24,6 +23,7 @@ from openpts.device.targets.target import FileTarget
 from openpts.errors import RefusedError, TargetError
 from openpts.system_files import SystemRoots
 from openpts.units import MIB
+from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.facts import TargetKind
 
 pytestmark = pytest.mark.on_disk
@@ -236,7 +236,7 @@ def test_a_mark_that_says_nothing_counts_for_nothing(path: Path) -> None:
 # takes a file, writes to it if told so, and is killed there
 _KILLED = """
 import os, signal, sys
-from openpts.device.guard.consent import Consent
+from openpts.vocabulary.consent import Consent
 from openpts.device.guard.guard import open_target
 from openpts.device.targets.target import FileTarget
 from openpts.system_files import SystemRoots

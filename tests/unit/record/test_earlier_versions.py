@@ -15,7 +15,6 @@ import pytest
 from click.testing import CliRunner
 
 from openpts.cli.main import cli
-from openpts.device.guard.consent import Consent
 from openpts.errors import RecordError
 from openpts.record.last_step import last_step
 from openpts.record.reader import read_run
@@ -23,6 +22,7 @@ from openpts.record.schema import READABLE_VERSIONS, SCHEMA_VERSION
 from openpts.record.writer import CHECKSUM_SECTION, DATABASE_NAME, checksum_of
 from openpts.runner.order import Order
 from openpts.runner.resumed_run import Resumption
+from openpts.vocabulary.consent import Consent
 
 RECORDS = Path(__file__).parents[2] / "data" / "records"
 VERSIONS = (4, 5, 6, 7)

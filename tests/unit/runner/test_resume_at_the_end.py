@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from openpts.device.guard.consent import Consent
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
@@ -12,6 +11,7 @@ from openpts.record.writer import RunWriter
 from openpts.runner.order import Order
 from openpts.runner.resumed_run import Resumption
 from openpts.runner.run import run_test
+from openpts.vocabulary.consent import Consent
 from tests.support.shortened_runs import shortened_run
 
 

@@ -11,12 +11,12 @@ import pytest
 from msgspec.structs import replace
 
 from openpts import _native
-from openpts.device.guard.consent import Consent
 from openpts.device.guard.guard import check, open_target
 from openpts.device.targets.target import FileTarget
 from openpts.errors import RefusedError, TargetError, UsageError
 from openpts.simulation.presets import load_preset
 from openpts.system_files import SystemRoots
+from openpts.vocabulary.consent import Consent
 from openpts_serve.serve import checked_address, is_loopback, serve_drive
 from openpts_serve.served_drive import Faults, ServedDrive
 from tests.support.nvme_tcp_host import DISCOVERY_NQN, Host, TerminatedError

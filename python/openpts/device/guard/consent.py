@@ -2,8 +2,6 @@
 
 import os
 import shlex
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
@@ -15,22 +13,9 @@ from openpts.device.nvme.nvme_subsystem import NvmeSubsystem
 from openpts.device.targets.open_target import OpenTarget
 from openpts.device.targets.target import BlockTarget
 from openpts.units import format_capacity
+from openpts.vocabulary.consent import Consent
 
 _UNPRINTABLE: Final = "\N{REPLACEMENT CHARACTER}"
-
-
-@dataclass(frozen=True, slots=True)
-class Consent:
-    """The operator's words, one field for each option of that name (``--confirm-serial`` and so on).
-
-    ``confirm_namespaces`` are nodes of other namespaces of the drive that may be erased with it.
-    """
-
-    confirm_serial: str | None = None
-    confirm_device_path: str | None = None
-    erase_signatures: bool = False
-    overwrite_file: bool = False
-    confirm_namespaces: tuple[Path, ...] = ()
 
 
 def unconfirmed(target: BlockTarget, device: BlockDevice, consent: Consent) -> Refusal | None:

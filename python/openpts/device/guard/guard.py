@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from openpts.device.block_device import BlockDevice, number_text
 from openpts.device.guard.claims import NamedFile
-from openpts.device.guard.consent import Consent, not_a_sibling, unconfirmed
+from openpts.device.guard.consent import not_a_sibling, unconfirmed
 from openpts.device.guard.drive_claim import drive_claimed, file_claimed
 from openpts.device.guard.file_use import named_file
 from openpts.device.guard.overlay import with_twins
@@ -45,6 +45,7 @@ from openpts.device.targets.scratch_file import (
 from openpts.device.targets.target import BlockTarget, FileTarget, Target
 from openpts.errors import RefusedError, TargetError, failing_as
 from openpts.system_files import SystemRoots
+from openpts.vocabulary.consent import Consent
 
 _Word = Callable[[], Refusal | None]
 """Asks whether the operator's word is against a drive."""

@@ -16,7 +16,6 @@ from msgspec.structs import replace
 
 from openpts.device.file_system import check_file_system
 from openpts.device.guard.claims import NamedFile
-from openpts.device.guard.consent import Consent
 from openpts.device.guard.drive_claim import inode_name
 from openpts.device.guard.file_use import named_file, unseen_use, uses
 from openpts.device.guard.overlay import stored_at, with_twins
@@ -30,6 +29,7 @@ from openpts.device.targets.target import FileTarget
 from openpts.errors import RefusedError, TargetError, failing_as
 from openpts.system_files import SystemRoots
 from openpts.units import MIB
+from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.facts import TargetFacts, TargetKind
 
 

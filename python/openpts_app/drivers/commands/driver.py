@@ -2,7 +2,6 @@
 
 from contextlib import AbstractContextManager, nullcontext
 
-from openpts.device.guard.consent import Consent
 from openpts.device.mounted.directory import DirectoryTarget, refuse_simulated
 from openpts.errors import RunFailedError
 from openpts.procedures.kit.procedure import Procedure
@@ -22,6 +21,7 @@ from openpts.vocabulary.command_run import (
     PrepareFileSystem,
     RunKind,
 )
+from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.requests import DriverAnswer, DriverRequest, Script
 from openpts_app.drivers.commands.mounted_device import MountedDevice, mounted_device
 from openpts_app.no_steps import NoSteps

@@ -14,7 +14,6 @@ from msgspec import field
 from openpts.device.block_device import BlockDevice
 from openpts.device.file_system import device_below
 from openpts.device.gauges import disks_below, drive_gauges, others_gauge
-from openpts.device.guard.consent import Consent
 from openpts.device.guard.guard import open_target
 from openpts.device.link.link_tuning import COUNTING
 from openpts.device.mounted.counts import device_counts
@@ -50,6 +49,7 @@ from openpts.vocabulary.command_run import (
     FileSystemType,
     RunKind,
 )
+from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Fact, Facts, TargetKind
 from openpts.vocabulary.memory_bandwidth import MemoryBandwidth

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Final
 
-from openpts.device.guard.consent import Consent
 from openpts.device.guard.guard import open_target
 from openpts.device.journalled_drive import drive_subject, find_drive
 from openpts.device.targets.open_target import OpenTarget
@@ -20,6 +19,7 @@ from openpts.runner.healing import heal_before_run
 from openpts.runner.physical_device import PhysicalDevice
 from openpts.system_files import SystemRoots
 from openpts.units import NS_PER_S, format_duration
+from openpts.vocabulary.consent import Consent
 
 _LOOK_S: Final = 0.05
 

@@ -3,7 +3,6 @@
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
-from openpts.device.guard.consent import Consent
 from openpts.errors import DataLossError
 from openpts.procedures.kit.procedure import Procedure
 from openpts.record.manifest import Manifest
@@ -12,6 +11,7 @@ from openpts.runner.device_under_test import DeviceUnderTest
 from openpts.runner.driver import Driver, Engine
 from openpts.runner.events import PowerWasCut
 from openpts.runner.script_runner import ScriptRunner
+from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.power_cut import Cut, CutPower
 from openpts.vocabulary.requests import DriverRequest, Script
 from openpts_app.drivers.power_cut.cuttable_drive import cuttable_device

@@ -1,0 +1,122 @@
+"""What an operator says of a run beside its conditions, as options."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import click
+
+from openpts.cli.help_order import Decorator, together
+from openpts.cli.io_engine import NUMA
+from openpts.cli.live_outputs import LIVE_OPTIONS
+from openpts.cli.number_types import FiniteRange
+from openpts.cli.options import FILE, PATH, flag, group, option
+from openpts.engine.options import IoPath
+from openpts.errors import UsageError
+from openpts.system_files import printable
+from openpts.vocabulary.hook import HOOK_LIMIT_S
+from openpts.vocabulary.people import LABEL_NAME
+from openpts.vocabulary.tuning import Scenario
+
+
+def labels_of(_context: click.Context, _option: click.Parameter, words: Sequence[str]) -> dict[str, str]:
+    """Labels by their names. Raises UsageError for a name that metrics can't have, or that is given twice."""
+    labels: dict[str, str] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or not re.match(LABEL_NAME, name):
+            raise UsageError(f"invalid --label {word!r}: write NAME=VALUE, the name of letters, digits and _")
+        if name in labels:
+            raise UsageError(f"--label {name} is given twice")
+        labels[name] = printable(value)
+    return labels
+
+
+LABELS: Final = option(
+    "--label NAME=VALUE",
+    "Label the run, in record, report, metrics and exports; may be repeated.",
+    name="labels",
+    multiple=True,
+    callback=labels_of,
+)
+
+
+def _hooks_of(_context: click.Context, _option: click.Parameter, words: Sequence[str]) -> tuple[str, ...]:
+    from openpts.runner.hooks import Hook  # noqa: PLC0415 slow to load
+
+    for word in words:
+        Hook.of(word)
+    return tuple(words)
+
+
+PURGE_OPTION: Final[Decorator] = option(
+    "--purge METHOD",
+    "Purge before the test: `auto` is the best method of the drive, `none` is recorded in the "
+    "ledger; else a method as in `openpts purge --help`, or several with commas, each tried if the one "
+    "before failed; auto.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RunWords:
+    """What an operator says of a run beside its conditions."""
+
+    io_path: str | None = option(
+        "",
+        "I/O path to the target. [default: what a probe of it finds best]",
+        click.Choice([path.value for path in IoPath if path is not IoPath.NOOP]),
+    )
+    cpus: str = option(
+        "", "Pin the threads to these processors, in turn: a list such as 0-3,8, numa or none.", default=NUMA
+    )
+    scenario: str | None = option(
+        "",
+        "Measure the drive alone, or a machine as its users have it. The host audit judges by it; synthetic.",
+        click.Choice([scenario.value for scenario in Scenario]),
+    )
+    tune: bool = flag("Set the host up for the scenario during the run; see `openpts doctor`.")
+    exclusive_host: bool = flag(
+        "Refuse to run beside other runs of openpts on this host, and keep them away."
+    )
+    telemetry_period: str = option(
+        "TIME",
+        "Sample temperature, processors, other I/O and the like at this interval during the test: "
+        "0.1s to 3600s, or off.",
+        default="1s",
+    )
+    power_command: str | None = option(
+        "COMMAND",
+        "Run this program during the test and read a power meter from its output, one number of "
+        "watts per line. No shell.",
+    )
+    describe: Path | None = option(
+        "FILE", "TOML file with what the drive doesn't report: flash, controller, price.", FILE
+    )
+    out: Path | None = option("", "Run folder; must be new or empty.", PATH)
+    operator: str | None = option("", "Test operator, for the report.")
+    auditor: str | None = option("", "Auditor, for the report.")
+    sponsor: str | None = option("", "Test sponsor, for the report.")
+    labels: dict[str, str] = LABELS
+    hooks: tuple[str, ...] = option(
+        "--hook MOMENT=COMMAND",
+        "Start this program at run-start, run-end, cycle-start, cycle-end, phase-start, or a time after "
+        "the start such as 30min; may be repeated. No shell.",
+        multiple=True,
+        callback=_hooks_of,
+    )
+    hook_limit_s: float = option(
+        "--hook-limit SECONDS",
+        "Kill a program of --hook after this time.",
+        FiniteRange(0.1, 86400),
+        default=HOOK_LIMIT_S,
+    )
+
+
+RUN_OPTIONS = together(
+    group(RunWords),
+    flag("Measure without making a report; see `openpts report`.", name="--no-report"),
+    flag("Print one JSON object; the log goes to stderr.", name="--json as_json"),
+    LIVE_OPTIONS,
+)

@@ -18,7 +18,7 @@ from openpts_traces.characteristics.capture import Capture, CaptureStep
 _LEAST_STEP_NS: Final = 10**9
 
 
-class TestPart(StrEnum):
+class RwsPart(StrEnum):
     """A part of the test."""
 
     INDIVIDUAL = "individual"
@@ -27,9 +27,9 @@ class TestPart(StrEnum):
 
 
 PART_TITLES: Final = {
-    TestPart.INDIVIDUAL: "Individual Streams-WSAT",
-    TestPart.MULTI: "Multi-WSAT",
-    TestPart.REPLAY_NATIVE: "Replay-Native",
+    RwsPart.INDIVIDUAL: "Individual Streams-WSAT",
+    RwsPart.MULTI: "Multi-WSAT",
+    RwsPart.REPLAY_NATIVE: "Replay-Native",
 }
 
 
@@ -48,14 +48,14 @@ class RwsConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="te
 
     captured: Annotated[Capture | None, CAPTURE] = None
     parts: Annotated[
-        tuple[TestPart, ...],
+        tuple[RwsPart, ...],
         Field(
             "Parts",
             "Parts of the test, in this order.",
             listed(
                 Kind(
                     Literal["individual", "multi", "replay-native"],
-                    lambda _name, word: TestPart(word),
+                    lambda _name, word: RwsPart(word),
                     metavar="PART",
                 )
             ),
@@ -140,11 +140,11 @@ class RwsConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="te
             return min(length_ns, self.max_idle_ns)
         return length_ns
 
-    def cycles(self) -> Iterator[tuple[TestPart, tuple[int, ...]]]:
+    def cycles(self) -> Iterator[tuple[RwsPart, tuple[int, ...]]]:
         """What is done from each purge to the next: the part, and the numbers of its single streams."""
         numbers = tuple(range(len(self.captured.streams))) if self.captured else ()
         for part in self.parts:
-            if part is TestPart.INDIVIDUAL:
+            if part is RwsPart.INDIVIDUAL:
                 yield from ((part, (n,)) for n in numbers) if self.isolate else ((part, numbers),)
             else:
                 yield part, ()
@@ -161,23 +161,23 @@ class RwsConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="te
     def round_word(self, cycle: int, phase: Phase | None = None) -> str:
         """The steps of a capture are replayed in passes."""
         return (
-            "pass" if self._of_cycle(cycle)[0] is TestPart.REPLAY_NATIVE else super().round_word(cycle, phase)
+            "pass" if self._of_cycle(cycle)[0] is RwsPart.REPLAY_NATIVE else super().round_word(cycle, phase)
         )
 
-    def _of_cycle(self, cycle: int) -> tuple[TestPart, tuple[int, ...]]:
+    def _of_cycle(self, cycle: int) -> tuple[RwsPart, tuple[int, ...]]:
         return next(one for number, one in enumerate(self.cycles(), 1) if number == cycle)
 
     def contradictions(self, given: Collection[str]) -> Contradictions:
         """Parts that are not there have no settings."""
         if len(set(self.parts)) < len(self.parts):
             yield ("parts",), "a part is named twice"
-        for name, part in (("isolate", TestPart.INDIVIDUAL), ("pacing", TestPart.REPLAY_NATIVE)):
+        for name, part in (("isolate", RwsPart.INDIVIDUAL), ("pacing", RwsPart.REPLAY_NATIVE)):
             if name in given and part not in self.parts:
                 yield (name, "parts"), f"does nothing without {part}"
 
     def step_counts(self) -> StepCounts:
         """Steps of a pass."""
-        if TestPart.REPLAY_NATIVE in self.parts and self.captured is not None:
+        if RwsPart.REPLAY_NATIVE in self.parts and self.captured is not None:
             yield ("max_rounds",), self.max_rounds * len(self.captured.steps)
 
 

@@ -6,13 +6,13 @@ from typing import Final
 from openpts.record.reader import Run
 from openpts.vocabulary.deviation import Deviation
 from openpts_traces.captured.ledger import CLAUSE, unchecked
-from openpts_traces.rws import PART_TITLES, TestPart
+from openpts_traces.rws import PART_TITLES, RwsPart
 from openpts_traces.rws.results import RwsRun, rws_run
 
 _OF_PART: Final = {
-    TestPart.INDIVIDUAL: ("RWS-IS-01", "each stream alone"),
-    TestPart.MULTI: ("RWS-MW-01", "all streams as one composite"),
-    TestPart.REPLAY_NATIVE: ("RWS-RN-01", "steps in order, each with its own streams and queue depth"),
+    RwsPart.INDIVIDUAL: ("RWS-IS-01", "each stream alone"),
+    RwsPart.MULTI: ("RWS-MW-01", "all streams as one composite"),
+    RwsPart.REPLAY_NATIVE: ("RWS-RN-01", "steps in order, each with its own streams and queue depth"),
 }
 
 
@@ -25,7 +25,7 @@ def findings(run: Run) -> tuple[Deviation, ...]:
 
 def _of_streams(found: RwsRun) -> Iterator[Deviation]:
     capture, conditions = found.capture, found.conditions
-    if TestPart.MULTI in conditions.parts and conditions.toio < len(capture.streams):
+    if RwsPart.MULTI in conditions.parts and conditions.toio < len(capture.streams):
         yield Deviation(
             "RWS-MW-02",
             CLAUSE,
@@ -33,7 +33,7 @@ def _of_streams(found: RwsRun) -> Iterator[Deviation]:
             f"{len(capture.streams)} outstanding, one of each stream",
             "demand is higher than that of the capture",
         )
-    if TestPart.INDIVIDUAL in conditions.parts:
+    if RwsPart.INDIVIDUAL in conditions.parts:
         used = "purge before each stream" if conditions.isolate else "no purge between streams"
         yield Deviation("RWS-IS-02", CLAUSE, "left open", used, "streams begin on the drive in that state")
 
@@ -41,9 +41,9 @@ def _of_streams(found: RwsRun) -> Iterator[Deviation]:
 def _unsteady(found: RwsRun) -> Iterator[Deviation]:
     parts = [(f"{one.stream.name} alone", one.tracked.results.steady) for one in found.alone]
     if found.multi is not None:
-        parts.append((PART_TITLES[TestPart.MULTI], found.multi.results.steady))
+        parts.append((PART_TITLES[RwsPart.MULTI], found.multi.results.steady))
     if found.replay is not None:
-        parts.append((PART_TITLES[TestPart.REPLAY_NATIVE], found.replay.steady))
+        parts.append((PART_TITLES[RwsPart.REPLAY_NATIVE], found.replay.steady))
     for name, steady in parts:
         if not steady:
             most = found.conditions.max_rounds

@@ -15,7 +15,7 @@ from openpts.vocabulary.sample import Measured, Sample
 from openpts.vocabulary.verdict import SteadyStateReport
 from openpts_fio.fio_job.streams import parts_of
 from openpts_traces.characteristics.capture import Capture, CaptureStream
-from openpts_traces.rws import RwsConditions, TestPart
+from openpts_traces.rws import RwsConditions, RwsPart
 from openpts_traces.rws.streams import pass_figures
 
 
@@ -78,7 +78,7 @@ def rws_run(run: Run) -> RwsRun:
     replay: Replay | None = None
     for cycle, (part, numbers) in enumerate(conditions.cycles(), start=1):
         match part:
-            case TestPart.INDIVIDUAL:
+            case RwsPart.INDIVIDUAL:
                 alone += [
                     Alone(
                         capture.streams[n],
@@ -86,9 +86,9 @@ def rws_run(run: Run) -> RwsRun:
                     )
                     for n in numbers
                 ]
-            case TestPart.MULTI:
+            case RwsPart.MULTI:
                 multi = tracked_phase(run, Phase.SATURATION, cycle)
-            case TestPart.REPLAY_NATIVE:
+            case RwsPart.REPLAY_NATIVE:
                 replay = _replay(run, cycle, len(capture.steps))
     return RwsRun(run, conditions, capture, tuple(alone), multi, replay)
 

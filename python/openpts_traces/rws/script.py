@@ -33,7 +33,7 @@ from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import CycleFinished, Outcome, Purge, Script, ScriptPart, SetWriteCache
 from openpts.vocabulary.stimulus import Stream
 from openpts_traces.characteristics.capture import Capture
-from openpts_traces.rws import PART_TITLES, RwsConditions, TestPart
+from openpts_traces.rws import PART_TITLES, RwsConditions, RwsPart
 from openpts_traces.rws.streams import PASS_FIGURES, alone, composite, pass_figures, replayed
 
 _MINUTE_NS: Final = 60 * NS_PER_S
@@ -42,7 +42,7 @@ _MINUTE_NS: Final = 60 * NS_PER_S
 # Preparation and steady state as those of write saturation; the capture is the operator's.
 standard_conditions: Final = Standard(
     RwsConditions,
-    parts=(TestPart.INDIVIDUAL, TestPart.MULTI, TestPart.REPLAY_NATIVE),
+    parts=(RwsPart.INDIVIDUAL, RwsPart.MULTI, RwsPart.REPLAY_NATIVE),
     pacing="depth",
     precondition_passes=2,
     precondition_block_size_bytes=128 * KIB,
@@ -74,12 +74,12 @@ def script(conditions: RwsConditions, user_capacity_bytes: int) -> Script:
             qd=conditions.precondition_qd,
         )
         match part:
-            case TestPart.INDIVIDUAL:
+            case RwsPart.INDIVIDUAL:
                 outcome = yield from _individual(conditions, capture, numbers)
-            case TestPart.MULTI:
+            case RwsPart.MULTI:
                 streams = composite(conditions, capture.streams, conditions.toio)
                 outcome = yield from _tracked(conditions, streams, "composite IOPS", 0)
-            case TestPart.REPLAY_NATIVE:
+            case RwsPart.REPLAY_NATIVE:
                 steps = tuple(replayed(conditions, step) for step in capture.steps)
                 outcome, _ = yield from rounds_until_steady(
                     conditions.max_rounds, steps, PASS_FIGURES, pass_figures

@@ -88,8 +88,8 @@ def test_a_campaign_that_is_killed_goes_on_and_makes_each_run_once(
     assert ended.exit_code == 0, ended.stderr
     requests = [entry.request for entry in read_batch(folder).entries]
     replaced = {entry.request.run_id for entry in planned} - {request.run_id for request in requests}
-    # a run that ends while its campaign is killed is complete, and needs no other
-    assert len(replaced) <= (interrupted == "repeat")
+    # both drives may have had a run; one that ends while its campaign is killed needs no other
+    assert len(replaced) <= (2 if interrupted == "repeat" else 0)
     if interrupted == "resume":
         assert requests == [entry.request for entry in planned]
     manifests = [read_manifest(path.parent) for path in folder.glob(f"*/{DATABASE_NAME}")]

@@ -29,7 +29,7 @@ from openpts_traces.characteristics.capture import (
     StreamPattern,
     capture_of,
 )
-from openpts_traces.rws import RwsConditions, TestPart
+from openpts_traces.rws import RwsConditions, RwsPart
 from tests.simulated.whole_tests import run_whole
 from tests.support.job_subjects import CAPTURE, SECOND_NS
 from tests.support.oracle_presets import write_oracle
@@ -49,7 +49,7 @@ def of_capture(steps: tuple[CaptureStep, ...], **changes: Any) -> Capture:
     return replace(CAPTURE, streams=(READS, WRITES), steps=steps, **changes)
 
 
-def shortened(capture: Capture, *parts: TestPart, **changes: Any) -> Any:
+def shortened(capture: Capture, *parts: RwsPart, **changes: Any) -> Any:
     def adjust(conditions: Conditions) -> Conditions:
         assert isinstance(conditions, RwsConditions)
         short = {
@@ -94,7 +94,7 @@ def test_counts_of_each_step_keep_the_shares_of_the_capture(tmp_path: Path) -> N
     shares = ((700, 300), (1, 9), (523, 477), (50, 50))
     steps = tuple(step(replace(READS, ios=reads), replace(WRITES, ios=writes)) for reads, writes in shares)
     capture = of_capture(steps)
-    adjust = shortened(capture, TestPart.REPLAY_NATIVE, minute_ns=10 * SECOND_NS)
+    adjust = shortened(capture, RwsPart.REPLAY_NATIVE, minute_ns=10 * SECOND_NS)
     run = run_rws(tmp_path / "run", write_oracle(tmp_path, [20_000.0]), adjust)
     for record in run.phase(Phase.ROUND):
         reads, writes = shares[record.place.position]
@@ -110,7 +110,7 @@ def test_idle_steps_last_as_long_as_in_the_capture_or_are_cut(tmp_path: Path) ->
     capture = of_capture((step(READS), idle, idle, step(WRITES), idle))
     preset = write_oracle(tmp_path, [1000.0])
     for name, most_ns, lasted_ns in (("whole", None, 4 * SECOND_NS), ("cut", SECOND_NS, SECOND_NS)):
-        adjust = shortened(capture, TestPart.REPLAY_NATIVE, max_idle_ns=most_ns, max_rounds=5)
+        adjust = shortened(capture, RwsPart.REPLAY_NATIVE, max_idle_ns=most_ns, max_rounds=5)
         run = run_rws(tmp_path / name, preset, adjust)
         first = [record.sample for record in run.phase(Phase.ROUND, number=1)]
         assert [sample.step.is_idle for sample in first] == [False, True, True, False, True]
@@ -124,7 +124,7 @@ def test_a_paced_replay_on_a_drive_that_drifts_is_not_steady(tmp_path: Path) -> 
     slower = [1.0 / (0.0002 + 0.00008 * n) for n in range(60)]
     preset = write_oracle(tmp_path, slower, by="steps", every=1)
     capture = of_capture((step(replace(READS, ios=70), replace(WRITES, ios=30)),))
-    adjust = shortened(capture, TestPart.REPLAY_NATIVE, pacing="rate", max_rounds=12)
+    adjust = shortened(capture, RwsPart.REPLAY_NATIVE, pacing="rate", max_rounds=12)
     figures = summarize(run_rws(tmp_path / "run", preset, adjust))
     replay = figures["replay_native"]
     rates = [one["mb_per_s"] for one in replay["passes"]]
@@ -161,7 +161,7 @@ def test_maps_and_demand_of_capture_and_drive_have_the_same_streams_steps_and_ax
     busy = replace(step(READS, WRITES), ios=1100)
     capture = of_capture((busy, step(WRITES, trims)))
     run = run_rws(
-        tmp_path / "run", write_oracle(tmp_path, [1000.0]), shortened(capture, TestPart.REPLAY_NATIVE)
+        tmp_path / "run", write_oracle(tmp_path, [1000.0]), shortened(capture, RwsPart.REPLAY_NATIVE)
     )
     report = build_report(run, default_date(run))
     tables, figures = report.tables(), {figure.number: figure for figure in report.figures()}
@@ -190,7 +190,7 @@ def test_the_fidelity_block_says_what_of_the_capture_was_issued(
     odd = CaptureStream(StreamKind.WRITE, StreamPattern.RANDOM, 700, 50, 35_000)
     busy = replace(step(READS, WRITES), ios=1100)
     capture = of_capture((busy, step(READS, WRITES, odd)), ios=2150, unapplied_ios=40, lost=3)
-    adjust = shortened(capture, TestPart.REPLAY_NATIVE, pacing=pacing, max_rounds=5)
+    adjust = shortened(capture, RwsPart.REPLAY_NATIVE, pacing=pacing, max_rounds=5)
     run = run_rws(tmp_path / "run", write_oracle(tmp_path, [5000.0]), adjust)
     shown = build_report(run, default_date(run)).tables()["rws-fidelity-items"]
     words = [f"{row.head.text}: {row.cells[0].text}" for row in shown.rows]
@@ -200,7 +200,7 @@ def test_the_fidelity_block_says_what_of_the_capture_was_issued(
 def test_passes_are_called_passes(tmp_path: Path) -> None:
     capture = of_capture((step(READS, WRITES),))
     preset = write_oracle(tmp_path, [1000.0])
-    adjust = shortened(capture, TestPart.MULTI, TestPart.REPLAY_NATIVE, max_rounds=5)
+    adjust = shortened(capture, RwsPart.MULTI, RwsPart.REPLAY_NATIVE, max_rounds=5)
     run = run_rws(tmp_path / "run", preset, adjust)
     conditions = run.manifest.conditions
     ends = [cycle_line(n, cycle, conditions) for n, cycle in enumerate(run.manifest.cycles, start=1)]
@@ -256,7 +256,7 @@ def test_runs_compare_only_with_those_of_the_same_capture(tmp_path: Path) -> Non
     runs = []
     for number, digest in enumerate(hashes):
         capture = of_capture((step(READS, WRITES),), sha256=digest, name=f"web-{number}")
-        adjust = shortened(capture, TestPart.MULTI, max_rounds=5)
+        adjust = shortened(capture, RwsPart.MULTI, max_rounds=5)
         runs.append(run_rws(tmp_path / str(number), preset, adjust))
     same, other = ([Entry(runs[n], label=str(n)) for n in pair] for pair in ((0, 2), (0, 1)))
     assert compare_runs(same).tests

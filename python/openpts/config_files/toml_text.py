@@ -3,14 +3,13 @@
 import re
 import tomllib
 from collections.abc import Iterator
-from typing import Final
-
-import tree_sitter
-import tree_sitter_toml
+from typing import TYPE_CHECKING, Final
 
 from openpts.config_files.source_position import Path, PlacedError, PlacedText, SourcePosition
 
-_LANGUAGE: Final = tree_sitter.Language(tree_sitter_toml.language())
+if TYPE_CHECKING:
+    import tree_sitter
+
 _AT: Final = re.compile(r" \(at (?:line ([0-9]+), column ([0-9]+)|end of document)\)$")
 
 
@@ -24,7 +23,12 @@ def read_toml(text: str) -> PlacedText:
         raise PlacedError(SourcePosition(1, 1), "a number has too many digits") from error
     except RecursionError as error:
         raise PlacedError(SourcePosition(1, 1), "lists or tables are nested too deep") from error
-    root = tree_sitter.Parser(_LANGUAGE).parse(text.encode()).root_node
+    # Libraries of their own: the end of a run, which may have no more memory, loads this module for nothing.
+    import tree_sitter  # noqa: PLC0415
+    import tree_sitter_toml  # noqa: PLC0415
+
+    language = tree_sitter.Language(tree_sitter_toml.language())
+    root = tree_sitter.Parser(language).parse(text.encode()).root_node
     return PlacedText(content, _Places(text).of(root))
 
 
@@ -42,7 +46,7 @@ class _Places:
         self._found: dict[Path, SourcePosition] = {}
         self._entries: dict[Path, int] = {}
 
-    def of(self, document: tree_sitter.Node) -> dict[Path, SourcePosition]:
+    def of(self, document: "tree_sitter.Node") -> dict[Path, SourcePosition]:
         """The places of all values."""
         for node in document.named_children:
             if node.type == "pair":
@@ -51,7 +55,7 @@ class _Places:
                 self._table(node)
         return self._found
 
-    def _table(self, node: tree_sitter.Node) -> None:
+    def _table(self, node: "tree_sitter.Node") -> None:
         header, *pairs = [child for child in node.named_children if child.type != "comment"]
         path: Path = ()
         keys = list(_keys(header))
@@ -67,7 +71,7 @@ class _Places:
             if pair.type == "pair":
                 self._pair(path, pair)
 
-    def _pair(self, path: Path, node: tree_sitter.Node) -> None:
+    def _pair(self, path: Path, node: "tree_sitter.Node") -> None:
         key_node, *values = [child for child in node.named_children if child.type != "comment"]
         for key in _keys(key_node):
             path = (*path, _word(key))
@@ -75,7 +79,7 @@ class _Places:
         for value in values:
             self._value(path, value)
 
-    def _value(self, path: Path, node: tree_sitter.Node) -> None:
+    def _value(self, path: Path, node: "tree_sitter.Node") -> None:
         children = [child for child in node.named_children if child.type != "comment"]
         if node.type == "inline_table":
             for pair in children:
@@ -85,13 +89,13 @@ class _Places:
                 self._note((*path, index), entry)
                 self._value((*path, index), entry)
 
-    def _note(self, path: Path, node: tree_sitter.Node) -> None:
+    def _note(self, path: Path, node: "tree_sitter.Node") -> None:
         row, byte = node.start_point
         before = self._lines[row][:byte].decode(errors="replace")
         self._found.setdefault(path, SourcePosition(row + 1, len(before) + 1))
 
 
-def _keys(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
+def _keys(node: "tree_sitter.Node") -> Iterator["tree_sitter.Node"]:
     """The keys of ``a``, ``"a"`` or ``a.b``."""
     if node.type == "dotted_key":
         for child in node.named_children:
@@ -100,6 +104,6 @@ def _keys(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
         yield node
 
 
-def _word(key: tree_sitter.Node) -> str:
+def _word(key: "tree_sitter.Node") -> str:
     text = (key.text or b"").decode()
     return next(iter(tomllib.loads(f"{text} = 0"))) if key.type == "quoted_key" else text

@@ -4,11 +4,11 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
 import pytest
-from msgspec.structs import replace
 
 from openpts.journal import Entry, Journal, Kind
 from openpts.record.manifest import RunState

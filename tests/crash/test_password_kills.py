@@ -4,10 +4,10 @@ import json
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
-from msgspec.structs import asdict
 
 from tests.lab.machine import in_lab, needs_lab
 from tests.support.ata_security_drive import CONFORMANT_MANNERS, Manners

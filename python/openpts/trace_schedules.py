@@ -93,6 +93,9 @@ def _folder() -> Path:
 
 
 def _new_file() -> Path:
+    """A name for a schedule. Raises UsageError where the native module was built without traces."""
+    if not hasattr(_native, "prepare_schedule"):
+        raise UsageError("this build has no traces: build all of openpts with `make setup`")
     return _folder() / f"{next(_NUMBERS)}.schedule"
 
 

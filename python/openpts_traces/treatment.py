@@ -12,6 +12,9 @@ from openpts.errors import TraceError, failing_as
 from openpts.run_folder_files import new_file
 from openpts.units import NS_PER_S
 
+if not hasattr(_native, "treat_traces"):
+    raise UsageError("this build has no traces: build all of openpts with `make setup`")
+
 STDIN: Final = "-"
 OPERATIONS: Final = ("read", "write", "trim", "flush", "write_zeroes", "zone_append", "zone_reset", "other")
 MOST_LOOPS: Final = 1_000_000

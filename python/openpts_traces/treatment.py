@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 import msgspec
 
 from openpts import _native
-from openpts.errors import TraceError, failing_as
+from openpts.errors import TraceError, UsageError, failing_as
 from openpts.run_folder_files import new_file
 from openpts.units import NS_PER_S
 

@@ -28,7 +28,7 @@ $(VENV)/.made: pyproject.toml constraints.txt
 	@touch $@
 
 SOURCES := $(shell find rust \( -name '*.rs' -o -name Cargo.toml \)) Cargo.toml Cargo.lock
-DEVELOP = PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/maturin develop --quiet
+DEVELOP = PIP_QUIET=1 PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/maturin develop --quiet
 
 $(VENV)/.built: $(VENV)/.made $(SOURCES)
 	$(DEVELOP)

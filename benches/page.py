@@ -59,7 +59,8 @@ def main() -> int:
         )
         return 2
     wanted = [] if "--mark" in sys.argv else names or list(benches)
-    if wanted and _git("status", "--porcelain", "--untracked-files=no"):
+    # the page itself is written behind each bench
+    if wanted and _git("status", "--porcelain", "--untracked-files=no", "--", ".", f":!{_PAGE}"):
         print("measure a commit: there are changes that none has", file=sys.stderr)
         return 2
     known = {part["title"]: Measured(**part.groupdict()) for part in _PART.finditer(_stored())}
@@ -71,9 +72,13 @@ def main() -> int:
         except subprocess.CalledProcessError as error:
             failed = True
             print(f"{name} failed: {error}", file=sys.stderr)
-        _PAGE.write_text("\n".join(_lines(benches, known)), encoding="utf-8")
-    _PAGE.write_text("\n".join(_lines(benches, known)), encoding="utf-8")
+        _write(benches, known)  # the next one may take an hour
+    _write(benches, known)
     return int(failed)
+
+
+def _write(benches: dict[str, dict[str, Any]], known: dict[str, Measured]) -> None:
+    _PAGE.write_text("\n".join(_lines(benches, known)), encoding="utf-8")
 
 
 def _stored() -> str:

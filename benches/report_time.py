@@ -3,13 +3,12 @@
     python -m benches.report_time [--suite FOLDER] [--repeats N]
 
 Each report is made by the command, in a process of its own, its start included. Cold: nothing is kept from
-reports before; warm: the Vega libraries and all drawings are. Without ``--suite`` the suite is run on
+reports before; warm: all drawings and the parts of the runs are. Without ``--suite`` the suite is run on
 ``sim:enterprise-tlc`` first, which takes some minutes.
 """
 
 import argparse
 import os
-import resource
 import shutil
 import statistics
 import subprocess
@@ -20,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benches.targets import machine
+from benches.targets import children_cpu_s, machine
 
 SEED = 1
 ONE_TEST = "1-iops"
@@ -81,9 +80,9 @@ def _measured(folder: Path, scratch: Path, repeats: int) -> tuple[list[Report], 
 
 def _report(folder: Path, scratch: Path, cache: Path) -> Report:
     out = Path(tempfile.mkdtemp(dir=scratch))
-    before, start = _children_cpu_s(), time.perf_counter()
+    before, start = children_cpu_s(), time.perf_counter()
     _openpts(["report", str(folder), "--out", str(out)], {"XDG_CACHE_HOME": str(cache)})
-    wall_s, cpu_s = time.perf_counter() - start, _children_cpu_s() - before
+    wall_s, cpu_s = time.perf_counter() - start, children_cpu_s() - before
     sizes = {path.suffix: path.stat().st_size for path in out.iterdir() if path.is_file()}
     shutil.rmtree(out)
     return Report(wall_s, cpu_s, sizes[".html"], sizes[".pdf"])
@@ -98,11 +97,6 @@ def _openpts(arguments: Sequence[str], environment: dict[str, str] | None = None
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-
-
-def _children_cpu_s() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 def _median(reports: Sequence[Report], field: str, unit: float = 1) -> str:

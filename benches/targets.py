@@ -2,6 +2,7 @@
 
 import os
 import platform
+import resource
 import shutil
 import subprocess
 import tempfile
@@ -31,6 +32,12 @@ def memory_drive(capacity_bytes: int, folder: Path) -> Iterator[Path]:
             os.posix_fallocate(file.fileno(), 0, capacity_bytes)
         with loop_device(backing) as device:
             yield device
+
+
+def children_cpu_s() -> float:
+    """Processor time so far of the processes that were waited for, user and system."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def fio_version() -> str | None:

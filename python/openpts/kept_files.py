@@ -16,7 +16,7 @@ _LOOKED_AFTER: Final = "00"  # a file in 256 has the folder's size looked at
 _QUICK: Final = 1
 
 
-def kept_folder() -> Path | None:
+def _home() -> Path | None:
     """Cache folder; None with OPENPTS_CACHE=off and without a home."""
     if os.environ.get("OPENPTS_CACHE") == "off":
         return None
@@ -25,22 +25,6 @@ def kept_folder() -> Path | None:
     except RuntimeError:  # there is no home
         return None
     return folder / "openpts"
-
-
-def keep(name: str, content: bytes) -> None:
-    """Stores a file atomically, as other processes may make the same; errors are ignored."""
-    if (folder := kept_folder()) is None:
-        return
-    with suppress(OSError):
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_files(folder, {name: content}, lasting=False)
-
-
-def kept(name: str) -> bytes:
-    """Content of a name. Raises OSError where there is none."""
-    if (folder := kept_folder()) is None:
-        raise FileNotFoundError(name)
-    return read_file(folder, name)
 
 
 class KeptKind:
@@ -53,8 +37,8 @@ class KeptKind:
     @property
     def folder(self) -> Path | None:
         """Where they are; None where nothing is kept."""
-        folder = kept_folder()
-        return None if folder is None else folder / self._name
+        home = _home()
+        return None if home is None else home / self._name
 
     def any(self) -> bool:
         """Whether there is one."""
@@ -69,17 +53,23 @@ class KeptKind:
         if (folder := self.folder) is None:
             return None
         try:
-            found = zlib.decompress(kept(f"{self._name}/{digest}"))  # checks a sum
+            found = zlib.decompress(read_file(folder.parent, f"{self._name}/{digest}"))  # checks a sum
             os.utime(folder / digest, follow_symlinks=False)  # what is in use is removed last
         except (OSError, zlib.error):
             return None
         return found
 
     def keep(self, digest: str, content: bytes) -> None:
-        """Keep a content, and some time make room for it."""
+        """Keep a content, and some time make room for it; errors are ignored.
+
+        It is stored atomically, as other processes may make the same.
+        """
         if (folder := self.folder) is None:
             return
-        keep(f"{self._name}/{digest}", zlib.compress(content, _QUICK))
+        with suppress(OSError):
+            folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            compressed = zlib.compress(content, _QUICK)
+            write_files(folder.parent, {f"{self._name}/{digest}": compressed}, lasting=False)
         if digest.startswith(_LOOKED_AFTER):
             self._remove_oldest(folder)
 

@@ -92,10 +92,15 @@ def _folder() -> Path:
     return held.enter_context(temporary_folder("replay"))
 
 
-def _new_file() -> Path:
-    """A name for a schedule. Raises UsageError where the native module was built without traces."""
+def refuse_without_traces() -> None:
+    """Raises UsageError where the native module was built without traces."""
     if not hasattr(_native, "prepare_schedule"):
         raise UsageError("this build has no traces: build all of openpts with `make setup`")
+
+
+def _new_file() -> Path:
+    """A name for a schedule. Raises UsageError as ``refuse_without_traces`` does."""
+    refuse_without_traces()
     return _folder() / f"{next(_NUMBERS)}.schedule"
 
 

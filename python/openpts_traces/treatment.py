@@ -8,12 +8,12 @@ from typing import Annotated, Any, Final
 import msgspec
 
 from openpts import _native
-from openpts.errors import TraceError, UsageError, failing_as
+from openpts.errors import TraceError, failing_as
 from openpts.run_folder_files import new_file
+from openpts.trace_schedules import refuse_without_traces
 from openpts.units import NS_PER_S
 
-if not hasattr(_native, "treat_traces"):
-    raise UsageError("this build has no traces: build all of openpts with `make setup`")
+refuse_without_traces()
 
 STDIN: Final = "-"
 OPERATIONS: Final = ("read", "write", "trim", "flush", "write_zeroes", "zone_append", "zone_reset", "other")

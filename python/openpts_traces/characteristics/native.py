@@ -11,9 +11,6 @@ from openpts import _native
 from openpts.errors import TraceError, UsageError
 from openpts_traces.treatment import ALL_TIME, Span
 
-if not hasattr(_native, "treat_traces"):
-    raise UsageError("this build has no traces: build all of openpts with `make setup`")
-
 
 class Selection(Struct, frozen=True):
     """Which I/Os of a trace: its format, the devices by name, the parts, when they were issued."""

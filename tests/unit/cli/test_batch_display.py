@@ -90,7 +90,7 @@ def story(first: BatchEntry, second: BatchEntry) -> list[BatchEvent]:
         place=PLACE,
         limited_ns={"processor": 2_000_000_000},
         judged_ns=3_000_000_000,
-        told=("the hypervisor gave the engine's processors to others",),
+        evidence=("the hypervisor gave the engine's processors to others",),
     )
     hang = lines.Note(at=AT, topic="io_hangs", text="a read hangs for 4 s")
     told = (

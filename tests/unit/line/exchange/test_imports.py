@@ -13,6 +13,7 @@ from syrupy.assertion import SnapshotAssertion
 from openpts.analysis.latency import LatencyDistribution
 from openpts.cli.main import cli
 from openpts.conformance.conformance import conformance_of
+from openpts.conformance.standing import standing_of
 from openpts.errors import OpenptsError, UsageError
 from openpts.evidence.finding import Status
 from openpts.limits.judge import judge
@@ -21,7 +22,6 @@ from openpts.procedures.registry import procedure_of
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run, read_run
 from openpts.report.imported_run import import_tables
-from openpts.report.standing import standing_of
 from openpts.report.summary import summarize
 from openpts.runs.measured_run import MeasuredRun
 from openpts.units import KIB, NS_PER_MS, TB

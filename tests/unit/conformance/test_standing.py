@@ -1,11 +1,11 @@
 import pytest
 from msgspec.structs import replace
 
+from openpts.conformance.standing import standing_of
 from openpts.pages.model import Verdict
 from openpts.procedures.kit.standing import state_sentence
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
-from openpts.report.standing import standing_of
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.people import People
 from tests.support.report_cases import Reports

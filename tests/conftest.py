@@ -187,7 +187,6 @@ def golden(snapshot: Golden, tmp_path: Path) -> Golden:
     """Words as they were last read, without the folders and the process of this run of the tests."""
     here = {
         str(tmp_path): "TMP",
-        str(tmp_path.parent): "SESSION",
         os.environ["OPENPTS_STATE"]: "STATE",
         f"process {os.getpid()}": "process PID",
     }

@@ -114,6 +114,7 @@ def test_other_drives_and_unknown_serial_numbers_have_nothing(
     assert _run("/dev/sdb") == 0
     assert capsys.readouterr().out == golden
     assert _run("NOBODY") == 0
+    assert capsys.readouterr().out == golden
     assert left_locked.locked
 
 

@@ -151,6 +151,7 @@ def test_a_file_of_another_device_is_not_written(laptop: SystemRoots, golden: Go
     assert put_back_setting(entry, laptop, RecordedSystemd()) == golden
     assert path.read_text() == "cool\n"
     path.unlink()
+    assert put_back_setting(entry, laptop, RecordedSystemd()) == golden
 
 
 def test_what_the_kernel_does_not_take_is_told_and_leaves_no_entry(

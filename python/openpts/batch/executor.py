@@ -39,8 +39,6 @@ class Executor(ABC):
 
         Raises RecordError if batch.json can't be written, or another process carries out this batch.
         """
-        with failing_as(RecordError, f"can't create the batch's folder {self.folder}"):
-            self.folder.mkdir(parents=True, exist_ok=True)
         with batch_claimed(self.folder, self.batch, self.roots):
             self.publish()
             try:
@@ -95,9 +93,11 @@ class Executor(ABC):
 
 def batch_claimed(folder: Path, batch: Batch, roots: SystemRoots) -> AbstractContextManager[None]:
     """No other process carries out the batch as long as the block lasts. Raises RecordError."""
-    what = "suite" if batch.suite is not None else f"batch of {len(batch.entries)} drives"
+    with failing_as(RecordError, f"can't create the batch's folder {folder}"):
+        folder.mkdir(parents=True, exist_ok=True)
+    what = f"batch of {len(batch.entries)} drives" if batch.kind == "batch" else batch.kind
     owner = RunOwner.this_process(batch.batch_id, what, (), roots)
-    return folder_claimed(folder, owner, again=(folder / CLAIM_NAME).exists())
+    return folder_claimed(folder, owner, again=batch.is_sweep or (folder / CLAIM_NAME).exists())
 
 
 def now(timespec: str = "milliseconds") -> str:

@@ -110,6 +110,8 @@ class Batch(Struct, frozen=True, kw_only=True):
     batch.json, and ``report_reason`` says why there is none. ``inputs`` are the files that the operator wrote
     for a suite, by the names of the copies that each run has: the first that begins has them from here.
     ``campaign`` is what the file of a campaign has; ``repeats``: of a run that was cut off a new one is made.
+    ``is_sweep``: entries are points of a sweep; ``folder`` is the key of what came of one, in a file below
+    points/, which decides. States are those at the beginning, and at the end.
     """
 
     format: Literal["openpts-batch"] = "openpts-batch"
@@ -129,6 +131,14 @@ class Batch(Struct, frozen=True, kw_only=True):
     inputs: dict[str, bytes] = {}
     campaign: dict[str, Any] | None = None
     repeats: bool = False
+    is_sweep: bool = False
+
+    @property
+    def kind(self) -> str:
+        """What an operator calls it. That of a plug-in has a service of this name, which goes on with it."""
+        if self.suite is not None:
+            return "suite"
+        return "sweep" if self.is_sweep else "batch" if self.campaign is None else "campaign"
 
 
 def write_batch(folder: Path, batch: Batch) -> None:
@@ -159,7 +169,7 @@ def batch_file(folder: Path) -> str | None:
 
 def has_drives_apart(folder: Path) -> bool:
     """Whether a folder is that of a batch of drives that each have a report. Raises RecordError."""
-    return batch_file(folder) is not None and read_batch(folder).suite is None
+    return batch_file(folder) is not None and read_batch(folder).kind in {"batch", "campaign"}
 
 
 def entry_of(run_folder: Path) -> BatchEntry | None:

@@ -204,11 +204,11 @@ def _carry_out(file: Path, place: Path, fleet_file: Path | None, *, no_report: b
 
 def resume_folder(
     folder: Path,
+    *,
     fleet_file: Path | None,
     agreed: Mapping[str, Any],
     accepted: Mapping[str, bool],
     stream: IO[str],
-    *,
     no_report: bool,
     as_json: bool,
 ) -> None:

@@ -22,8 +22,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.batch.executor import Executor, now
+from openpts.batch.loaded_neighbors import with_loaded_neighbors
 from openpts.batch.located_drive import LocatedDrive, limits_together, located
-from openpts.batch.neighbours import with_neighbours
 from openpts.batch.processors import ProcessorShares, cpu_list
 from openpts.batch.run_words import has_record, run_words
 from openpts.device.targets.simulated_target import names_simulated
@@ -272,7 +272,7 @@ class SideBySide(Executor):
             self.shares.give_back(index)
         outcome = self._outcome(self.batch.entries[index], process.popen.wait(), process.error)
         self._change(index, ended_at=now())
-        self.batch = with_neighbours(self.batch, index)
+        self.batch = with_loaded_neighbors(self.batch, index)
         self._set(index, **outcome)
 
     def _outcome(self, entry: BatchEntry, code: int, error: str | None) -> Mapping[str, object]:

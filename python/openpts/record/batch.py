@@ -73,7 +73,7 @@ class BatchEntry(Struct, frozen=True, kw_only=True):
     cpus: str | None = None
     started_at: str | None = None
     ended_at: str | None = None
-    neighbours: tuple[Neighbor, ...] = ()
+    neighbors: tuple[Neighbor, ...] = field(default=(), name="neighbours")
     reports: tuple[str, ...] = ()
     report_reason: str | None = None
     conditions: dict[str, Any] | None = None

@@ -130,7 +130,7 @@ def _words(entry: BatchEntry, batch: Batch) -> tuple[str, str]:
     if batch.suite is not None:
         return _title(entry.test), procedure_of(entry.test).source
     drive = " ".join(filter(None, (request.model, request.serial)))
-    beside = " and ".join(dict.fromkeys(one.slot for one in entry.neighbours))
+    beside = " and ".join(dict.fromkeys(one.slot for one in entry.neighbors))
     slot = entry.slot or (request.slot if request.host else None)
     condition, repetition = (request.labels.get(name, "") for name in ("condition", "repetition"))
     which = () if batch.campaign is None else (_title(entry.test), condition, f"repetition {repetition}")

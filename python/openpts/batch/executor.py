@@ -8,18 +8,39 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.errors import RecordError, failing_as
 from openpts.ownership import CLAIM_NAME, RunOwner, folder_claimed
-from openpts.record.batch import Batch, write_batch
+from openpts.record.batch import Batch, BatchEntry, write_batch
 from openpts.record.writer import DATABASE_NAME
+from openpts.runner.event_lines import EventLine
+from openpts.runner.events import Event
 from openpts.system_files import SystemRoots
 
 _SEVERAL: Final = 2
 
 Reporter = Callable[[Path], Sequence[str]]
 """Makes the reports of a run folder, and returns their names in it."""
+
+
+class EntryChanged(Struct, frozen=True):
+    """An entry of the batch is another one now; ``index`` is its place in it."""
+
+    index: int
+    entry: BatchEntry
+
+
+class EntryOutput(Struct, frozen=True):
+    """What happens in a run: an event of one in this process, or its line of one in another process."""
+
+    index: int
+    event: Event | EventLine
+
+
+BatchEvent = EntryChanged | EntryOutput
+BatchListener = Callable[[BatchEvent], None]
 
 
 @dataclass(kw_only=True)
@@ -32,6 +53,7 @@ class Executor(ABC):
     folder: Path
     batch: Batch
     report: Reporter | None = None
+    listener: BatchListener = lambda _: None
     roots: SystemRoots = field(default_factory=SystemRoots)
 
     def run(self) -> Batch:
@@ -67,6 +89,7 @@ class Executor(ABC):
         entries = list(self.batch.entries)
         entries[index] = replace(entries[index], **changes)
         self.batch = replace(self.batch, entries=tuple(entries))
+        self.listener(EntryChanged(index, entries[index]))
 
     def _report(self, index: int) -> None:
         """The reports of a run that has a record; runs count more than a report that can't be made."""

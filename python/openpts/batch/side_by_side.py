@@ -21,7 +21,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from openpts.batch.executor import Executor, now
+from openpts.batch.executor import EntryOutput, Executor, now
 from openpts.batch.loaded_neighbors import with_loaded_neighbors
 from openpts.batch.located_drive import LocatedDrive, limits_together, located
 from openpts.batch.processors import ProcessorShares, cpu_list
@@ -49,24 +49,6 @@ _TIMEOUT_S: Final = 5.0
 _LAST_WORDS_BYTES: Final = 4096
 _INTERRUPTED: Final = 130
 _INTERRUPTS_PASSED_ON: Final = 2
-
-
-class DriveChanged(Struct, frozen=True):
-    """An entry of the batch is another one now; ``index`` is its place in it."""
-
-    index: int
-    entry: BatchEntry
-
-
-class DriveOutput(Struct, frozen=True):
-    """A line of the events of a run."""
-
-    index: int
-    line: EventLine
-
-
-BatchEvent = DriveChanged | DriveOutput
-BatchListener = Callable[[BatchEvent], None]
 
 
 def new_batch(
@@ -110,7 +92,6 @@ class SideBySide(Executor):
     ask for the same find it made. ``shares`` are there once the drives were located.
     """
 
-    listener: BatchListener = lambda _: None
     resume_words: tuple[str, ...] = ()
     output_words: Callable[[BatchEntry], Sequence[str]] = lambda _: ()
     tune: Scenario | None = None
@@ -263,7 +244,7 @@ class SideBySide(Executor):
                     line = self._decoder.decode(raw)
                     if isinstance(line, StreamFinished) and index in self._running:
                         self._running[index].error = line.error
-                    self.listener(DriveOutput(index, line))
+                    self.listener(EntryOutput(index, line))
 
     def _end(self, index: int) -> None:
         """The process has ended: say what became of the run."""
@@ -302,10 +283,6 @@ class SideBySide(Executor):
         for index, entry in enumerate(self.batch.entries):
             if not entry.reports and has_record(self.folder / entry.folder):
                 self._report(index)
-
-    def _change(self, index: int, **changes: object) -> None:
-        super()._change(index, **changes)
-        self.listener(DriveChanged(index, self.batch.entries[index]))
 
 
 def outcome_of(run_folder: Path, code: int) -> RunState:

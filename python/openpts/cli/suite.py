@@ -2,10 +2,8 @@
 
 import secrets
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -15,17 +13,19 @@ from msgspec.structs import replace
 
 from openpts.batch.executor import batch_claimed, now
 from openpts.batch.in_turn import InTurn, SuitePart, is_complete
+from openpts.cli.background_listener import background_listener
 from openpts.cli.batch import BatchDocument
+from openpts.cli.batch_display import batch_shown_on
 from openpts.cli.consent_options import consent_of, taken
 from openpts.cli.end_of_run import RunLimits, StopOnFail, end_judged
 from openpts.cli.fitting_scale import at_fitting_scale
-from openpts.cli.live_outputs import log_stream
+from openpts.cli.live_outputs import live_listeners, log_stream
 from openpts.cli.parameter_options import given_as_options
 from openpts.cli.planned_run import planned_run
 from openpts.cli.printed_document import print_document
 from openpts.cli.procedure_options import Choices, chosen, plan_at
 from openpts.cli.report import documents_on
-from openpts.cli.run_order import display_on, order_of
+from openpts.cli.run_order import order_of
 from openpts.errors import OpenptsError, RecordError, TargetError, UsageError
 from openpts.fields.conditions import Conditions
 from openpts.ownership import new_run_id
@@ -37,7 +37,6 @@ from openpts.record.manifest import RunState
 from openpts.record.reader import has_begun, read_manifest, stored_run
 from openpts.record.writer import DATABASE_NAME, RunWriter, inputs_of, remove_unbegun
 from openpts.runner.driver import driver_of
-from openpts.runner.events import Event, Listener
 from openpts.runner.order import Order
 from openpts.runner.resumed_run import Resumption
 from openpts.runner.unopened_target import UnopenedTarget
@@ -180,19 +179,18 @@ def _with_seed(order: Order) -> Order:
 def _carry_out(
     folder: Path, suite: Batch, parts: Sequence[SuitePart], stream: IO[str], *, as_json: bool, no_report: bool
 ) -> None:
-    index = folder / INDEX_NAME
-    ordered = None if suite.suite is None else suite.suite.ordered
-    stops = ordered is not None and ordered.stop_on_fail
+    index, live = folder / INDEX_NAME, live_listeners()
     running = InTurn(
         folder=folder,
         batch=suite,
         parts=parts,
         report=None if no_report else documents_on,
-        display=partial(_display, folder, stream, stops),
+        listeners=lambda order: (*live, *([StopOnFail()] if order.stop_on_fail else ())),
         judge=lambda run_folder: end_judged(run_folder, None),
     )
     try:
-        running.run()
+        with background_listener(batch_shown_on(stream, suite)) as running.listener:
+            running.run()
     except OpenptsError as error:
         failure = type(error)(f"{error}; {index} lists the state of each test")
         if as_json:
@@ -201,20 +199,6 @@ def _carry_out(
     if as_json:
         print_document(BatchDocument.of(running.batch, folder=str(folder)))
     click.echo(f"index: {index}", file=stream)
-
-
-@contextmanager
-def _display(folder: Path, stream: IO[str], stops: bool, entry: BatchEntry) -> Iterator[Listener]:
-    test = procedure_of(entry.test)
-    click.echo(f"{test.title} ({test.source}), in {folder / entry.folder}", file=stream)
-    with display_on(stream) as show:
-        listeners = (show, StopOnFail()) if stops else (show,)
-
-        def on_event(event: Event) -> None:
-            for listener in listeners:
-                listener(event)
-
-        yield on_event
 
 
 def choices_of_suite(tests: Sequence[str] | None, options: dict[str, Any]) -> list[Choices]:

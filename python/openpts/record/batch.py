@@ -180,10 +180,13 @@ def entry_of(run_folder: Path) -> BatchEntry | None:
     return next((entry for entry in entries if entry.folder == run_folder.name), None)
 
 
-def counts_text(states: Sequence[str], of: str = "drive") -> str:
-    """How many are in which state: ``16 drives: 3 running, 13 waiting``."""
+_ENTRIES: Final = {"suite": "test", "batch": "drive", "campaign": "run", "sweep": "point"}
+
+
+def counts_text(states: Sequence[str], kind: str) -> str:
+    """How many entries of a batch are in which state: ``16 drives: 3 running, 13 waiting``."""
     counts = [f"{states.count(state)} {state}" for state in RunState if state in states]
-    return f"{format_count(len(states), of)}: {', '.join(counts)}"
+    return f"{format_count(len(states), _ENTRIES[kind])}: {', '.join(counts)}"
 
 
 class _EarlierTest(Struct, frozen=True, kw_only=True):

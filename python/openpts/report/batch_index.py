@@ -109,7 +109,7 @@ def _of_drives(folder: Path, batch: Batch, rows: Sequence[IndexRow]) -> dict[str
         "heading": heading,
         "drive": "; ".join(f"This host limits them: {limit}" for limit in batch.host_limits),
         "of_each": "Drive",
-        "counts": counts_text([row.state for row in rows], "drive" if batch.campaign is None else "run"),
+        "counts": counts_text([row.state for row in rows], batch.kind),
         "not_well": tuple(
             (row.title, f"row-{number}")
             for number, row in enumerate(rows, start=1)

@@ -4,14 +4,14 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
 import click
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as Bar
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from openpts.batch.executor import batch_claimed
+from openpts.batch.executor import BatchEvent, BatchListener, batch_claimed
 from openpts.cli.batch import BatchDocument
 from openpts.cli.console import VisibleConsole
 from openpts.cli.parameter_options import given_as_options, target_of
@@ -36,7 +36,7 @@ from openpts.simulation.presets import SHIPPED
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.run_request import RunRequest
 from openpts_many.sweep.axes import Axis, combinations
-from openpts_many.sweep.in_pool import InPool, Listener, new_sweep, what_is_left
+from openpts_many.sweep.in_pool import InPool, new_sweep, what_is_left
 from openpts_many.sweep.point import point
 from openpts_many.sweep.processes import processes
 from openpts_serve.rehearsal.reference_drive import Overrides, subject_of
@@ -91,10 +91,15 @@ def resume_folder(folder: Path, *, stream: IO[str], as_json: bool, **_of_drives:
 
 def _carry_out(folder: Path, batch: Batch, stream: IO[str]) -> Batch:
     """Compute the points that are not there yet, and write the table."""
-    with processes(batch.at_most or len(os.sched_getaffinity(0))) as pool, _progress_on(sys.stderr) as heard:
-        runner = InPool(folder=folder, batch=batch, pool=pool, listener=heard)
+    with processes(batch.at_most or len(os.sched_getaffinity(0))) as pool:
+        runner = InPool(folder=folder, batch=batch, pool=pool)
+        states = [entry.state for entry in runner.batch.entries if entry.conditions is not None]
+        left = states.count(RunState.WAITING)
+        before = f", {len(states) - left:,} of them computed before" if left < len(states) else ""
+        click.echo(f"{len(states):,} points{before}", err=True)
         try:
-            batch = runner.run()
+            with _progress_on(sys.stderr, left) as runner.listener:
+                batch = runner.run()
         except KeyboardInterrupt:
             again = f"`openpts resume {folder}`" if runner.is_alone else "the same command"
             raise InterruptedRunError(
@@ -179,23 +184,19 @@ def _conditions(
 
 
 @contextmanager
-def _progress_on(stream: IO[str]) -> Iterator[Listener]:
+def _progress_on(stream: IO[str], left: int) -> Iterator[BatchListener]:
     """A bar at a terminal, a line for each tenth anywhere else."""
-    if not can_be_drawn_over(stream):
-        said = 0
-
-        def tell(computed: int, found: int, left: int) -> None:
-            nonlocal said
-            if not computed:
-                before = f", {found:,} of them computed before" if found else ""
-                click.echo(f"{found + left:,} points{before}", file=stream)
-            elif (tenth := _TENTHS * computed // left) > said:
-                said = tenth
-                click.echo(f"{computed:,} of {left:,} points computed", file=stream)
-
-        yield tell
+    if can_be_drawn_over(stream):
+        columns = (TextColumn("points"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        with Progress(*columns, console=VisibleConsole(stream)) as bar:
+            task = bar.add_task("points", total=left)
+            yield lambda _: bar.advance(task)
         return
-    columns = (TextColumn("points"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Bar(*columns, console=VisibleConsole(stream)) as bar:
-        task = bar.add_task("points", total=None)
-        yield lambda computed, _found, left: bar.update(task, total=left, completed=computed)
+    computed = count(1)
+
+    def tell(_event: BatchEvent) -> None:
+        now = next(computed)
+        if _TENTHS * now // left > _TENTHS * (now - 1) // left:
+            click.echo(f"{now:,} of {left:,} points computed", file=stream)
+
+    yield tell

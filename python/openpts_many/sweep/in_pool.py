@@ -1,11 +1,11 @@
 """Computes the points of a sweep in a pool of processes, each once; its folder keeps what came of them."""
 
 import concurrent.futures
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from msgspec.structs import replace
@@ -21,9 +21,6 @@ from openpts_many.sweep.point import PointResult, compute, conditions_of, point
 CSV_NAME: Final = "points.csv"
 _ID: Final = "sweep"
 """Of the batch of each sweep: several share a folder, one after the other or at the same time."""
-
-Listener = Callable[[int, int, int], object]
-"""How many points were computed now, found in the folder, and are to be computed."""
 
 
 def new_sweep(entries: Sequence[BatchEntry], jobs: int | None = None, words: Sequence[str] = ()) -> Batch:
@@ -60,9 +57,18 @@ class InPool(Executor):
     """
 
     pool: concurrent.futures.Executor
-    listener: Listener = lambda _computed, _found, _left: None
     is_alone: bool = True
-    results: dict[str, PointResult] = field(default_factory=dict)
+    results: dict[str, PointResult] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Find what the folder has."""
+        keys = [entry.folder for entry in self.batch.entries if entry.conditions is not None]
+        self.results = {key: one for key in keys if (one := _stored(self.folder, key)) is not None}
+        entries = (
+            replace(entry, **_outcome(self.results[entry.folder])) if entry.folder in self.results else entry
+            for entry in self.batch.entries
+        )
+        self.batch = replace(self.batch, entries=tuple(entries))
 
     def run(self) -> Batch:
         """As any executor, also where another sweep, maybe of another host, has the folder.
@@ -83,20 +89,16 @@ class InPool(Executor):
             return super().run()
 
     def _carry_out(self) -> None:
-        points = {entry.folder: entry for entry in self.batch.entries if entry.conditions is not None}
-        self.results = {key: one for key in points if (one := _stored(self.folder, key)) is not None}
-        found = len(self.results)
-        left = [entry for key, entry in points.items() if key not in self.results]
-        self.listener(0, found, len(left))
-        try:
-            for result in _computed(left, self.pool):
-                content = msgspec.json.format(msgspec.json.encode(result)) + b"\n"
-                _write(self.folder, _name(result.key), content)
-                self.results[result.key] = result
-                self.listener(len(self.results) - found, found, len(left))
-        finally:
-            entries = (_computed_entry(one, self.results.get(one.folder)) for one in self.batch.entries)
-            self.batch = replace(self.batch, entries=tuple(entries))
+        left: dict[str, list[int]] = {}
+        for index, entry in enumerate(self.batch.entries):
+            if entry.state is RunState.WAITING:
+                left.setdefault(entry.folder, []).append(index)
+        points = [self.batch.entries[indices[0]] for indices in left.values()]
+        for result in _computed(points, self.pool):
+            _write(self.folder, _name(result.key), msgspec.json.format(msgspec.json.encode(result)) + b"\n")
+            self.results[result.key] = result
+            for index in left[result.key]:
+                self._change(index, **_outcome(result))
 
     def write_table(self) -> Path:
         """All entries as rows, in their order. Raises RecordError."""
@@ -116,11 +118,9 @@ def _computed(left: Sequence[BatchEntry], pool: concurrent.futures.Executor) -> 
             future.cancel()
 
 
-def _computed_entry(entry: BatchEntry, result: PointResult | None) -> BatchEntry:
-    if result is None:
-        return entry
+def _outcome(result: PointResult) -> dict[str, Any]:
     state = RunState.REFUSED if result.refused else RunState.COMPLETE
-    return replace(entry, state=state, reason=result.refused or None)
+    return {"state": state, "reason": result.refused or None}
 
 
 _OF_POINT: Final = ("refused", "virtual_s", "processor_s", "key")

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 from syrupy.assertion import SnapshotAssertion
 
-from openpts.batch.executor import batch_claimed
+from openpts.batch.executor import BatchEvent, EntryChanged, batch_claimed
 from openpts.cli.main import cli
 from openpts.errors import RecordError, UsageError
 from openpts.ownership import CLAIM_NAME, RunOwner, folder_claimed
@@ -89,10 +89,10 @@ def seeds(tmp_path: Path, values: tuple[str, ...]) -> Batch:
 
 def test_a_point_is_computed_once_by_any_executor(tmp_path: Path) -> None:
     """Also in threads; a damaged result is computed again."""
-    folder, heard = tmp_path / "sweep", list[tuple[int, int, int]]()
+    folder, heard = tmp_path / "sweep", list[BatchEvent]()
 
     def computed(pool: Executor, batch: Batch) -> set[str]:
-        runner = InPool(folder=folder, batch=batch, pool=pool, listener=lambda *said: heard.append(said))
+        runner = InPool(folder=folder, batch=batch, pool=pool, listener=heard.append)
         runner.run()
         ended = read_batch(folder)
         assert {entry.folder for entry in ended.entries} == set(runner.results)
@@ -106,9 +106,12 @@ def test_a_point_is_computed_once_by_any_executor(tmp_path: Path) -> None:
         (new,) = after - before
         path = folder / "points" / new[:2] / f"{new}.json"
         path.write_bytes(path.read_bytes()[:100])
+        heard.clear()
         computed(third, what_is_left(read_batch(folder)))
         assert third.points == 1
-    assert heard[-1] == (1, 2, 1)
+    (changed,) = heard
+    assert isinstance(changed, EntryChanged)
+    assert (changed.index, changed.entry.folder, changed.entry.state) == (2, new, RunState.COMPLETE)
 
 
 def test_a_sweep_beside_another_computes_and_leaves_the_journal_to_it(tmp_path: Path) -> None:

@@ -12,9 +12,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.errors import RecordError, failing_as
-from openpts.ownership import CLAIM_NAME, RunOwner, folder_claimed
-from openpts.record.batch import Batch, BatchEntry, write_batch
-from openpts.record.writer import DATABASE_NAME
+from openpts.ownership import CLAIM_NAME, RunOwner, folder_claimed, new_run_id, until_unlocked
+from openpts.procedures.registry import procedure_of
+from openpts.record.batch import DONE, Batch, BatchEntry, write_batch
+from openpts.record.manifest import RunState
+from openpts.record.reader import has_begun, read_manifest
+from openpts.record.writer import DATABASE_NAME, remove_unbegun
+from openpts.runner.driver import driver_of
 from openpts.runner.event_lines import EventLine
 from openpts.runner.events import Event
 from openpts.system_files import SystemRoots
@@ -121,6 +125,51 @@ def batch_claimed(folder: Path, batch: Batch, roots: SystemRoots) -> AbstractCon
     what = f"batch of {len(batch.entries)} drives" if batch.kind == "batch" else batch.kind
     owner = RunOwner.this_process(batch.batch_id, what, (), roots)
     return folder_claimed(folder, owner, again=batch.is_sweep or (folder / CLAIM_NAME).exists())
+
+
+def as_recorded(folder: Path, entry: BatchEntry, batch: Batch) -> BatchEntry:
+    """What became of a run by its record, which decides; what is neither complete nor failed is left to do.
+
+    The batch may have been killed before it noted the end, and a run that failed may have been resumed alone
+    since. Nothing else goes on with one that failed: what it failed of may be still there. A suite judges
+    its runs when they are complete: one may have failed so, and of another only the verdict is left.
+    Raises RecordError.
+    """
+    run_folder, is_judged_here = folder / entry.folder, batch.suite is not None
+    if entry.state is RunState.COMPLETE or (entry.state is RunState.FAILED and is_judged_here):
+        return entry
+    if entry.state is RunState.FAILED:
+        with suppress(RecordError):  # damaged, and done
+            if read_manifest(run_folder).state is RunState.COMPLETE:
+                return replace(entry, state=RunState.COMPLETE, exit_code=None, reason=None)
+        return entry
+    state, reason = RunState.WAITING, None
+    if run_folder.exists() and not has_begun(run_folder):
+        remove_unbegun(run_folder)
+    elif run_folder.exists():
+        manifest = read_manifest(run_folder)
+        state, reason = manifest.state, manifest.state_reason
+        if state is RunState.COMPLETE and is_judged_here:
+            state = RunState.WAITING
+        elif state not in DONE and (why := driver_of(procedure_of(entry.test)).unresumable(manifest)):
+            state, reason = RunState.FAILED, f"was cut off: {why}"
+        elif state not in DONE:
+            state, reason = RunState.INTERRUPTED, None
+    return replace(entry, state=state, exit_code=None, reason=reason)
+
+
+def what_is_left(folder: Path, batch: Batch) -> Batch:
+    """As the records have it: what is not done waits, or, where the batch repeats, a new run in its place."""
+    return replace(batch, entries=tuple(_left(folder, one, batch) for one in batch.entries), ended_at=None)
+
+
+def _left(folder: Path, entry: BatchEntry, batch: Batch) -> BatchEntry:
+    until_unlocked(folder / entry.folder / CLAIM_NAME)  # what the kernel ends with its batch takes seconds
+    found = as_recorded(folder, entry, batch)
+    if found.state is RunState.INTERRUPTED and batch.repeats:
+        again = replace(entry.request, run_id=new_run_id())
+        return BatchEntry(request=again, folder=f"{entry.folder}-again")  # the folder before stays
+    return found if found.state in DONE else replace(found, state=RunState.WAITING)
 
 
 def now(timespec: str = "milliseconds") -> str:

@@ -12,9 +12,9 @@ from msgspec import Struct
 from msgspec.structs import replace as changed
 
 from openpts.batch.chosen_drives import ChosenDrive, chosen_drives, refuse_any
-from openpts.batch.executor import BatchEvent, Executor, batch_claimed
+from openpts.batch.executor import BatchEvent, Executor, batch_claimed, what_is_left
 from openpts.batch.named_drives import WrittenDrive, named_drives
-from openpts.batch.side_by_side import SideBySide, new_batch, what_is_left
+from openpts.batch.side_by_side import SideBySide, new_batch
 from openpts.cli.background_listener import background_listener
 from openpts.cli.batch_display import batch_shown_on
 from openpts.cli.batch_outputs import OF_EACH_RUN, batch_outputs

@@ -11,7 +11,7 @@ import click
 import msgspec
 from msgspec.structs import replace
 
-from openpts.batch.executor import batch_claimed, now
+from openpts.batch.executor import batch_claimed, now, what_is_left
 from openpts.batch.in_turn import InTurn, SuitePart, is_complete
 from openpts.cli.background_listener import background_listener
 from openpts.cli.batch import BatchDocument
@@ -33,9 +33,8 @@ from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.plan import RunPlan
 from openpts.procedures.registry import PROCEDURES, PTS, procedure_of
 from openpts.record.batch import DONE, INDEX_NAME, SUITE_NAME, Batch, BatchEntry, Suite, read_batch
-from openpts.record.manifest import RunState
-from openpts.record.reader import has_begun, read_manifest, stored_run
-from openpts.record.writer import DATABASE_NAME, RunWriter, inputs_of, remove_unbegun
+from openpts.record.reader import stored_run
+from openpts.record.writer import DATABASE_NAME, RunWriter, inputs_of
 from openpts.runner.driver import driver_of
 from openpts.runner.order import Order
 from openpts.runner.resumed_run import Resumption
@@ -123,35 +122,16 @@ def _what_is_left(
         )
     # suites of earlier versions have the operator's files in the copies of their runs alone
     of_runs = {name: raw for entry in batch.entries for name, raw in inputs_of(folder / entry.folder).items()}
-    entries = tuple(_as_recorded(folder, entry) for entry in batch.entries)
-    if batch.ended_at is not None and all(entry.state in DONE for entry in entries):
+    left = what_is_left(folder, batch)
+    if batch.ended_at is not None and all(entry.state in DONE for entry in left.entries):
         raise RecordError(f"{folder} has come to its end: no test is left to resume")
     ordered = replace(suite.ordered, target=target or suite.ordered.target)
     suite = replace(suite, ordered=ordered)
-    batch = replace(batch, suite=suite, entries=entries, inputs=of_runs | batch.inputs, ended_at=None)
+    batch = replace(left, suite=suite, inputs=of_runs | batch.inputs)
     return batch, [
         SuitePart(procedure_of(entry.test), _order_again(folder, batch, entry, consent, accepted))
-        for entry in entries
+        for entry in batch.entries
     ]
-
-
-def _as_recorded(folder: Path, entry: BatchEntry) -> BatchEntry:
-    """The state of a test, which may have come to its end just before the suite was killed.
-
-    One that was killed before its record began begins again, in a folder of its own. One that cuts the
-    drive's power can't be resumed: it stays as it is, and those behind it go on.
-    """
-    run_folder = folder / entry.folder
-    if entry.state in DONE:
-        return entry
-    if not has_begun(run_folder):
-        remove_unbegun(run_folder)
-        return entry
-    if is_complete(run_folder):
-        return replace(entry, state=RunState.WAITING)  # only its verdict is left
-    if driver_of(procedure_of(entry.test)).unresumable(read_manifest(run_folder)):
-        return replace(entry, state=RunState.FAILED, reason="was cut off, which it can't be resumed from")
-    return entry
 
 
 def _order_again(

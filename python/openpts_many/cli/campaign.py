@@ -9,8 +9,8 @@ from typing import IO, Any, Final
 
 import click
 
-from openpts.batch.executor import batch_claimed
-from openpts.batch.side_by_side import SideBySide, what_is_left
+from openpts.batch.executor import batch_claimed, what_is_left
+from openpts.batch.side_by_side import SideBySide
 from openpts.cli.batch import BatchDocument, run_shown, words_to_resume
 from openpts.cli.console import table_console, table_of
 from openpts.cli.help_order import InOrder, together

@@ -14,8 +14,8 @@ from openpts.batch.executor import Executor, batch_claimed, now
 from openpts.errors import RecordError, failing_as
 from openpts.record.batch import Batch, BatchEntry
 from openpts.record.manifest import RunState
-from openpts.report.flat_rows import Row, csv_text
 from openpts.run_folder_files import read_file, write_files
+from openpts.runs.flat_rows import Row, csv_text
 from openpts_many.sweep.point import PointResult, compute, conditions_of, point
 
 CSV_NAME: Final = "points.csv"

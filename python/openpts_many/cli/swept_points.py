@@ -34,6 +34,7 @@ from openpts.record.batch import DONE, Batch, BatchEntry, is_batch, read_batch
 from openpts.record.manifest import RunState
 from openpts.simulation.presets import SHIPPED
 from openpts.system_files import SystemRoots
+from openpts.units import format_count
 from openpts.vocabulary.run_request import RunRequest
 from openpts_many.sweep.axes import Axis, combinations
 from openpts_many.sweep.in_pool import InPool, new_sweep, what_is_left
@@ -96,7 +97,7 @@ def _carry_out(folder: Path, batch: Batch, stream: IO[str]) -> Batch:
         states = [entry.state for entry in runner.batch.entries if entry.conditions is not None]
         left = states.count(RunState.WAITING)
         before = f", {len(states) - left:,} of them computed before" if left < len(states) else ""
-        click.echo(f"{len(states):,} points{before}", err=True)
+        click.echo(f"{format_count(len(states), 'point')}{before}", err=True)
         try:
             with _progress_on(sys.stderr, left) as runner.listener:
                 batch = runner.run()
@@ -108,7 +109,7 @@ def _carry_out(folder: Path, batch: Batch, stream: IO[str]) -> Batch:
     path = runner.write_table()
     refused = sum(entry.state is RunState.REFUSED for entry in batch.entries)
     why = f", {refused:,} of which can't be run: the column refused says why" if refused else ""
-    click.echo(f"{len(batch.entries):,} points{why}", file=stream)
+    click.echo(f"{format_count(len(batch.entries), 'point')}{why}", file=stream)
     click.echo(f"table: {path}", file=stream)
     return batch
 

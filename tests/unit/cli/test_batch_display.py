@@ -12,8 +12,10 @@ from openpts.cli.batch_display import BatchDisplay, DriveRow
 from openpts.record.batch import Batch, BatchEntry
 from openpts.record.manifest import RunState
 from openpts.runner import event_lines as lines
+from openpts.runner.events import PurgeStarted
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.run_request import RunRequest
+from tests.support.batches import suite_entry, suite_of
 from tests.support.transcript import Golden
 
 AT = "2026-01-01T00:00:00.000Z"
@@ -187,3 +189,21 @@ def test_the_log_has_a_line_for_what_is_news(snapshot: SnapshotAssertion) -> Non
     for event in story(*batch.entries):
         display.on_event(event)
     assert "\n".join(line[11:] for line in said) == snapshot
+
+
+def test_of_a_suite_the_tests_are_seen_and_what_the_running_one_does(golden: Golden) -> None:
+    suite = suite_of(suite_entry("iops", "1-iops"), suite_entry("tp", "2-tp"))
+    said: list[str] = []
+    display = display_of(suite, said)
+    running = replace(suite.entries[0], state=RunState.RUNNING)
+    display.on_event(EntryChanged(0, running))
+    display.on_event(EntryOutput(0, PurgeStarted()))
+    shown = drawn(display, 80, 24).splitlines()
+    assert "\n".join(line for line in shown if not line.startswith("Time")) == golden
+    display.on_event(EntryChanged(0, replace(running, state=RunState.COMPLETE)))
+    assert "Phase" not in drawn(display, 80, 24)
+    assert [line[11:] for line in said] == [
+        "1-iops: begins iops on /dev/nvme9n1",
+        "purge",
+        "1-iops: complete",
+    ]

@@ -168,7 +168,7 @@ def _parameter(context: click.Context, test: Procedure, name: str) -> click.Para
 def _conditions(
     test: Procedure, plan: "Plan | None", drive: SimulatedTarget, options: dict[str, Any]
 ) -> Conditions:
-    """Those of a point, from the values of the test's options. Raises UsageError if they make no sense."""
+    """Conditions of a point, from values of the options. Raises UsageError if they make no sense."""
     choices = chosen(
         test,
         plan,

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -283,7 +282,7 @@ def run_parts(
         folder=folder,
         batch=suite_of(*entries, target="sim:x"),
         parts=parts,
-        display=lambda _: nullcontext(listener),
+        listeners=lambda _: [listener],
         report=report,
     ).run()
 

@@ -21,7 +21,7 @@ from openpts.errors import RecordError, UsageError
 from openpts.ownership import CLAIM_NAME, is_locked
 from openpts.plugins import service
 from openpts.procedures.registry import procedure_of
-from openpts.record.batch import batch_file, has_drives_apart, read_batch
+from openpts.record.batch import is_batch, read_batch
 from openpts.record.manifest import RunState
 from openpts.record.reader import has_begun, stored_run
 from openpts.record.writer import is_beginning
@@ -79,24 +79,32 @@ def resume(
         "accept_other_version": accept_other_version,
     }
     stream = log_stream(as_json=as_json)
-    if has_drives_apart(folder):
-        from openpts.cli.batch import resume_batch  # noqa: PLC0415 few commands are on several drives
-
+    if is_batch(folder):
+        kind = read_batch(folder).kind
+        if kind == "suite":
+            agreed = consent_of_one(**consent)
+            resume_suite(folder, target, agreed, accepted, stream, no_report=no_report, as_json=as_json)
+            return
         if target is not None:
             raise UsageError("--target names one drive: those of a batch are found by their serial numbers")
-        if read_batch(folder).campaign is None:
+        if kind == "batch":
+            from openpts.cli.batch import resume_batch  # noqa: PLC0415 few commands are on several drives
+
             resume_batch(folder, consent, accepted, stream, no_report=no_report, as_json=as_json)
-        elif (resume_campaign := service("campaign")) is not None:
-            resume_campaign(
-                folder, fleet_file, consent, accepted, stream, no_report=no_report, as_json=as_json
+        elif (go_on := service(kind)) is not None:
+            go_on(
+                folder,
+                fleet_file=fleet_file,
+                agreed=consent,
+                accepted=accepted,
+                stream=stream,
+                no_report=no_report,
+                as_json=as_json,
             )
         else:
-            raise UsageError(f"{folder} is a campaign, and the plug-in that carries out campaigns is missing")
+            raise UsageError(f"{folder} is a {kind}, and the plug-in that carries out {kind}s is missing")
         return
     agreed = consent_of_one(**consent)
-    if batch_file(folder) is not None:
-        resume_suite(folder, target, agreed, accepted, stream, no_report=no_report, as_json=as_json)
-        return
     if is_beginning(folder) and not has_begun(folder) and not is_locked(folder / CLAIM_NAME):
         raise RecordError(
             f"can't resume {folder}: it was cut off before its record began, and nothing was done to a "

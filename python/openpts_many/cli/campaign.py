@@ -4,14 +4,13 @@ import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import IO, Any, Final
 
 import click
 
-from openpts.batch.executor import batch_claimed
-from openpts.batch.side_by_side import SideBySide, what_is_left
+from openpts.batch.executor import batch_claimed, what_is_left
+from openpts.batch.side_by_side import SideBySide
 from openpts.cli.batch import BatchDocument, run_shown, words_to_resume
 from openpts.cli.console import table_console, table_of
 from openpts.cli.help_order import InOrder, together
@@ -25,12 +24,12 @@ from openpts.errors import (
     RunFailedError,
     UsageError,
 )
-from openpts.record.batch import INDEX_NAME, Batch, BatchEntry, counts_text, read_batch
+from openpts.record.batch import INDEX_NAME, Batch, counts_text, is_batch, read_batch
 from openpts.record.manifest import RunState
 from openpts.report.batch_index import write_batch_index
 from openpts.system_files import SystemRoots
 from openpts.units import format_count
-from openpts_many.campaign.begun import as_planned, begin, campaign_of, has_begun, new_campaign, read_begun
+from openpts_many.campaign.begun import as_planned, begin, campaign_of, new_campaign, read_begun
 from openpts_many.campaign.campaign_file import Campaign, read_campaign, refuse_at, refuse_changes
 from openpts_many.campaign.expansion import requests_of
 from openpts_many.campaign.on_fleet import ENDED, OnFleet, in_their_slots
@@ -101,7 +100,7 @@ def status(*, file: Path, folder: Path | None, as_json: bool) -> None:
     Of other hosts it shows what was seen last.
     """
     place = _place(file, folder)
-    begun = has_begun(place)
+    begun = is_batch(place)
     if begun:
         batch = read_begun(place)
     else:
@@ -165,7 +164,7 @@ def _place(file: Path, folder: Path | None) -> Path:
     if folder is not None:
         return folder
     place = file.with_suffix("")
-    if not os.path.lexists(file) and not has_begun(place):
+    if not os.path.lexists(file) and not is_batch(place):
         raise UsageError(f"there is no campaign file {file}: docs/campaigns.md has an example")
     if not file.suffix:
         raise UsageError(
@@ -176,7 +175,7 @@ def _place(file: Path, folder: Path | None) -> Path:
 
 def _begun(file: Path, folder: Path | None) -> Path:
     place = _place(file, folder)
-    if not has_begun(place):
+    if not is_batch(place):
         raise UsageError(
             f"the campaign of {file} has not begun: there is no plan in {place}; "
             f"`openpts campaign run {file}` begins it"
@@ -188,7 +187,7 @@ def _carry_out(file: Path, place: Path, fleet_file: Path | None, *, no_report: b
     planned = read_campaign(file)
     _refuse_options(planned, file)
     fleet = _backend(fleet_file, planned.drives[0].host)
-    if begun := has_begun(place):
+    if begun := is_batch(place):
         batch = read_begun(place)
         planned = refuse_changes(campaign_of(batch), file)
     else:
@@ -197,18 +196,18 @@ def _carry_out(file: Path, place: Path, fleet_file: Path | None, *, no_report: b
     with batch_claimed(place, batch, SystemRoots()):
         batch = read_begun(place) if begun else batch  # as it is while no other process carries it out
         click.echo(f"{format_count(len(batch.entries), 'run')}, {planned.order}, in {place}")
-        runner = _runner(place, as_planned(batch, planned), fleet, sys.stdout, no_report=no_report)
+        runner = _runner(place, as_planned(batch, planned), fleet, no_report=no_report)
         _run(runner, sys.stdout, "`openpts campaign run`", " with the same file")
     _end(status_of(place, runner.batch), f"`openpts campaign status {file}` lists all", sys.stdout)
 
 
 def resume_folder(
     folder: Path,
+    *,
     fleet_file: Path | None,
     agreed: Mapping[str, Any],
     accepted: Mapping[str, bool],
     stream: IO[str],
-    *,
     no_report: bool,
     as_json: bool,
 ) -> None:
@@ -219,7 +218,7 @@ def resume_folder(
     with batch_claimed(folder, read_batch(folder), SystemRoots()):
         batch = read_batch(folder)
         fleet = _backend(fleet_file, batch.entries[0].request.host)
-        runner = _runner(folder, batch, fleet, stream, no_report=no_report)
+        runner = _runner(folder, batch, fleet, no_report=no_report)
         left = [entry.request for entry in runner.batch.entries if entry.state not in ENDED]
         if not left:
             raise RecordError(f"{folder} has come to its end: no run is left to resume")
@@ -241,13 +240,10 @@ def _backend(fleet_file: Path | None, host: str | None) -> Backend | None:
     return None if host is None or fleet_file is None else backend_of(fleet_file)
 
 
-def _runner(
-    place: Path, batch: Batch, fleet: Backend | None, stream: IO[str], *, no_report: bool
-) -> SideBySide | OnFleet:
+def _runner(place: Path, batch: Batch, fleet: Backend | None, *, no_report: bool) -> SideBySide | OnFleet:
     """What carries out the runs that are not done."""
     if fleet is not None:
-        listener = partial(_tell, stream)
-        return OnFleet(folder=place, batch=batch, backend=fleet, pause=time.sleep, listener=listener)
+        return OnFleet(folder=place, batch=batch, backend=fleet, pause=time.sleep)
     report = None if no_report else documents_on
     return SideBySide(folder=place, batch=what_is_left(place, batch), report=report)
 
@@ -255,26 +251,17 @@ def _runner(
 def _run(runner: SideBySide | OnFleet, stream: IO[str], again: str, with_file: str = "") -> None:
     """Carry the campaign out, and write its page; ``again`` is the command that goes on."""
     try:
+        run_shown(runner, stream)
+    except KeyboardInterrupt:
         if isinstance(runner, SideBySide):
-            run_shown(runner, stream)
-            if runner.stopped:
-                raise InterruptedRunError(f"stopped by the operator: {again}{with_file} goes on")
-            return
-        try:
-            runner.run()
-        except KeyboardInterrupt:
-            raise InterruptedRunError(
-                f"not watched any more: runs that were submitted go on; {again} watches on"
-            ) from None
+            raise
+        raise InterruptedRunError(
+            f"not watched any more: runs that were submitted go on; {again} watches on"
+        ) from None
     finally:
         write_batch_index(runner.folder, runner.batch)
-
-
-def _tell(stream: IO[str], entry: BatchEntry) -> None:
-    request = entry.request
-    where = "/".join(word for word in (request.host, request.slot or request.target) if word)
-    reason = f": {entry.reason}" if entry.reason else ""
-    click.echo(f"{where} {entry.test} {request.run_id}: {entry.state}{reason}", file=stream)
+    if isinstance(runner, SideBySide) and runner.stopped:
+        raise InterruptedRunError(f"stopped by the operator: {again}{with_file} goes on")
 
 
 def _refuse_options(planned: Campaign, file: Path) -> None:
@@ -335,7 +322,7 @@ def _end(found: CampaignStatus, elsewhere: str, stream: IO[str]) -> None:
 
 
 def _counts(found: CampaignStatus) -> str:
-    return counts_text([one.state for one in found.runs], "run")
+    return counts_text([one.state for one in found.runs], "campaign")
 
 
 def _print(found: CampaignStatus, *, begun: bool) -> None:

@@ -11,6 +11,7 @@ from unittest.mock import patch
 from uuid import UUID
 
 import msgspec
+from msgspec import structs
 
 from openpts._native import Histogram
 from openpts.analysis.latency import encode_counts
@@ -26,7 +27,8 @@ from openpts.parameters.description_file import read_description
 from openpts.parameters.plan_file import read_plan
 from openpts.plots.worker_processes import worker_processes
 from openpts.procedures.registry import PROCEDURES
-from openpts.record.batch import BATCH_NAME, Batch, BatchEntry, read_batch
+from openpts.record.batch import BATCH_NAME, SUITE_NAME, Batch, BatchEntry, read_batch
+from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
 from openpts.record.writer import BASELINE_NAME, DATABASE_NAME, INPUT_FOLDER
 from openpts.report import rederive
@@ -58,15 +60,16 @@ from openpts_line.compare.figures import comparison_document
 from openpts_line.compare.sources import read_entries
 from openpts_line.exchange.run_verdicts import junit_of
 from openpts_line.gate.power import power_of
-from openpts_many.campaign.campaign_file import read_campaign
+from openpts_many.campaign.begun import JOURNAL_NAME, read_begun
+from openpts_many.campaign.campaign_file import parse_campaign, read_campaign
 from openpts_many.fleet.configuration import read_fleet
+from openpts_many.fleet.port import Observation
 from openpts_practice.benchmark_rows import CATALOGUE
 from openpts_practice.benchmark_rows.profiles import read_benchmark
 from openpts_traces.treatment import Input, check, write
 from tests.mutations.damaged_records import LooseRecord
 from tests.mutations.mutator import damaged
 from tests.mutations.seeds import Seeds
-from tests.support.batches import suite_entry, suite_of
 from tests.support.made_traces import reads_and_writes
 from tests.unit.fio.engine.steps import SECOND, stimulus
 
@@ -292,7 +295,6 @@ BATCHES = (
             entries=(BatchEntry(request=REQUEST, folder="1", cpus="0-1", exit_code=7, reason="x", slot="3"),),
         )
     ),
-    msgspec.json.encode(suite_of(suite_entry("iops", "1-iops"), suite_entry("tp", "2-tp"))),
 )
 URLS = (
     *(
@@ -302,6 +304,27 @@ URLS = (
     ),
     b"sim:client-qlc?seed=1",
 )
+SUITE = json.dumps(
+    {
+        "target": "/dev/nvme0n1",
+        "revision": "PTS-E 2.0.1",
+        "command_line": ["openpts", "run"],
+        "started_at": "2025-01-14T08:11:00+00:00",
+        "entries": [
+            {"test": "iops", "title": "IOPS", "section": 7, "folder": "1-iops", "state": "complete"},
+            {
+                "test": "tp",
+                "title": "T",
+                "section": 8,
+                "folder": "2",
+                "state": "failed",
+                "reason": "x",
+                "reports": [],
+            },
+        ],
+        "ended_at": None,
+    }
+).encode()
 
 
 def histograms() -> tuple[bytes, ...]:
@@ -455,6 +478,19 @@ def jobs(path: Path) -> object:
     return translate(read_jobs(path, {"NAME": "x"}), TargetFacts(TargetKind.BLOCK, "x", "/dev/x", TB, 512))
 
 
+def journals() -> tuple[bytes, ...]:
+    """Of a campaign before batch.json: a plan, a run that gave way to another one, and one that was seen."""
+    (text,) = CAMPAIGNS
+    other, again = (structs.replace(REQUEST, run_id=str(UUID(int=number))) for number in (2, 3))
+    seen = Observation(other.run_id, RunState.RUNNING, "h1", job="7", folder="/srv/x")
+    lines: list[dict[str, object]] = [
+        {"kind": "planned", "at": "t", "campaign": parse_campaign(text, ""), "requests": (REQUEST, other)},
+        {"kind": "replaced", "run_id": REQUEST.run_id, "by": again},
+        {"kind": "seen", "observation": seen},
+    ]
+    return (b"".join(msgspec.json.encode(line) + b"\n" for line in lines),)
+
+
 def traces(seeds: Seeds) -> tuple[bytes, ...]:
     """Binary ones of each kind: as they come, in each form that is written, and a capture."""
     folder = seeds.run.parent
@@ -488,6 +524,7 @@ def readers(seeds: Seeds, presets: tuple[bytes, ...]) -> Mapping[str, Reader]:
         "record value": Reader(DATABASE_NAME, with_streams, record),
         "record evaluated": Reader(DATABASE_NAME, values, everything_beside(run)),
         "record exported": Reader(DATABASE_NAME, values, exported),
+        "suite": Reader(SUITE_NAME, from_texts(SUITE), lambda path: read_batch(path.parent)),
         "report": Reader("report.json", from_texts(*reports), report),
         "report rederived": Reader("report.json", from_texts(*reports), rederived(run)),
         "checksums": Reader(
@@ -512,6 +549,9 @@ def readers(seeds: Seeds, presets: tuple[bytes, ...]) -> Mapping[str, Reader]:
         "fleet file": Reader("fleet.toml", from_texts(*FLEETS), read_fleet),
         "fio's job file": Reader("job.fio", from_texts(*JOBS), jobs),
         "campaign": Reader("campaign.toml", from_texts(*CAMPAIGNS), read_campaign),
+        "campaign's journal": Reader(
+            JOURNAL_NAME, from_texts(*journals()), lambda path: read_begun(path.parent)
+        ),
         "list of drives": Reader("drives.toml", from_texts(*DRIVES), read_drives),
         "batch": Reader(BATCH_NAME, from_texts(*BATCHES), lambda path: read_batch(path.parent)),
         "benchmark": Reader(

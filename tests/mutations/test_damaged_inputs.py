@@ -28,6 +28,7 @@ from tests.mutations.readers import (
     PLANS_TOML,
     PLANS_YAML,
     RESULTS_OF_FIO,
+    SUITE,
     Reader,
     readers,
 )
@@ -47,6 +48,7 @@ SAMPLES = {
     "record value": 60,
     "record evaluated": 15,
     "record exported": 15,
+    "suite": 1500,
     "report": 60,
     "report rederived": 6,
     "checksums": 40,
@@ -61,6 +63,7 @@ SAMPLES = {
     "fleet file": 300,
     "fio's job file": 600,
     "campaign": 200,
+    "campaign's journal": 1000,
     "list of drives": 300,
     "batch": 1500,
     "benchmark": 150,
@@ -155,6 +158,7 @@ def test_each_reader_takes_what_is_whole(all_readers: Mapping[str, Reader], scra
         "YAML plan": PLANS_YAML,
         "description": DESCRIPTIONS,
         "fleet file": FLEETS,
+        "suite": (SUITE,),
         "fio's job file": JOBS,
         "campaign": CAMPAIGNS,
         "list of drives": DRIVES,
@@ -192,6 +196,7 @@ def test_what_mutations_have_found(all_readers: Mapping[str, Reader], scratch: P
         "fio's job file, with sizes without end": job + b"bsrange=4096-2199023255552",
         "fio's job file, with threads without end": job + b"numjobs=9223372036854775808",
         "fio's job file, with digits without end": job + b"randseed=" + b"9" * 5000,
+        "campaign's journal": b'{"kind":"planned\xe5"}\n',
     }
     for name, content in found.items():
         reader = all_readers[name.partition(",")[0]]

@@ -1,11 +1,6 @@
 """Suites as their folders have them."""
 
 from openpts.record.batch import Batch, BatchEntry, Suite
-from openpts.runner.order import Order
-from openpts.vocabulary.consent import Consent
-from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.people import People
-from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.run_request import RunRequest
 
 
@@ -15,26 +10,12 @@ def suite_entry(test: str, folder: str, **fields: object) -> BatchEntry:
     return BatchEntry(request=request, folder=folder, **fields)  # type: ignore[arg-type]
 
 
-def suite_on(target: str) -> Suite:
-    """What its tests have in common."""
-    order = Order(
-        target=target,
-        drive_class=DriveClass.ENTERPRISE,
-        adjust=lambda conditions: conditions,
-        consent=Consent(),
-        purge_choice=PurgeChoice.AUTO,
-        people=People(),
-        command_line=(),
-    )
-    return Suite(target=target, revision="PTS-E 2.0.1", ordered=order.ordered)
-
-
 def suite_of(*entries: BatchEntry, target: str = "/dev/nvme9n1", **fields: object) -> Batch:
     """A suite on this target."""
     return Batch(
         batch_id="ID",
         started_at="2025-01-14T08:11:00Z",
-        suite=suite_on(target),
+        suite=Suite(target=target, revision="PTS-E 2.0.1"),
         entries=entries,
         **fields,  # type: ignore[arg-type]
     )

@@ -21,7 +21,7 @@ from openpts.errors import RecordError, UsageError
 from openpts.ownership import CLAIM_NAME, is_locked
 from openpts.plugins import service
 from openpts.procedures.registry import procedure_of
-from openpts.record.batch import is_batch, read_batch
+from openpts.record.batch import batch_file, read_batch
 from openpts.record.manifest import RunState
 from openpts.record.reader import has_begun, stored_run
 from openpts.record.writer import is_beginning
@@ -79,7 +79,7 @@ def resume(
         "accept_other_version": accept_other_version,
     }
     stream = log_stream(as_json=as_json)
-    if is_batch(folder):
+    if batch_file(folder) is not None:
         kind = read_batch(folder).kind
         if kind == "suite":
             agreed = consent_of_one(**consent)

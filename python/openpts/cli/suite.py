@@ -32,9 +32,9 @@ from openpts.ownership import new_run_id
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.plan import RunPlan
 from openpts.procedures.registry import PROCEDURES, PTS, procedure_of
-from openpts.record.batch import DONE, INDEX_NAME, Batch, BatchEntry, Suite, read_batch
+from openpts.record.batch import DONE, INDEX_NAME, SUITE_NAME, Batch, BatchEntry, Suite, read_batch
 from openpts.record.reader import stored_run
-from openpts.record.writer import DATABASE_NAME, RunWriter
+from openpts.record.writer import DATABASE_NAME, RunWriter, inputs_of
 from openpts.runner.driver import driver_of
 from openpts.runner.order import Order
 from openpts.runner.resumed_run import Resumption
@@ -102,7 +102,7 @@ def resume_suite(
 ) -> None:
     """Go on with the test of the suite that was cut off, and with those behind it.
 
-    Raises RecordError if the suite has come to its end, or is carried out.
+    Raises RecordError if the suite has come to its end, does not say what was ordered, or is carried out.
     """
     with batch_claimed(folder, read_batch(folder), SystemRoots()):
         batch, parts = _what_is_left(folder, target, consent, accepted)
@@ -114,26 +114,41 @@ def _what_is_left(
 ) -> tuple[Batch, list[SuitePart]]:
     """The suite as its records have it, and all its parts. Raises RecordError as ``resume_suite`` does."""
     batch = read_batch(folder)
+    suite = batch.suite
+    if suite is None or suite.ordered is None:
+        raise RecordError(
+            f"can't resume {folder}: an earlier openpts made its {SUITE_NAME}, without what resuming needs; "
+            "run the tests that are left with --tests"
+        )
+    # suites of earlier versions have the operator's files in the copies of their runs alone
+    of_runs = {name: raw for entry in batch.entries for name, raw in inputs_of(folder / entry.folder).items()}
     left = what_is_left(folder, batch)
     if batch.ended_at is not None and all(entry.state in DONE for entry in left.entries):
         raise RecordError(f"{folder} has come to its end: no test is left to resume")
-    assert batch.suite is not None  # noqa: S101 what has none is no suite
-    ordered = replace(batch.suite.ordered, target=target or batch.suite.ordered.target)
-    suite = replace(batch.suite, ordered=ordered)
-
-    def order_of_part(entry: BatchEntry) -> Order:
-        """Of a test that goes on where it has a record, and begins where it has none."""
-        run_folder = folder / entry.folder
-        if entry.state in DONE or not (run_folder / DATABASE_NAME).exists() or is_complete(run_folder):
-            conditions = msgspec.convert(entry.conditions, procedure_of(entry.test).conditions)
-            order = Order.again(ordered, conditions, consent, suite.people, batch.command_line)
-            return replace(order, purpose=suite.purpose, inputs=batch.inputs)
-        order = Order.to_resume(Resumption(stored_run(run_folder), **accepted), consent, ordered.target)
-        return replace(order, inputs=batch.inputs)
-
-    return replace(left, suite=suite), [
-        SuitePart(procedure_of(entry.test), order_of_part(entry)) for entry in left.entries
+    ordered = replace(suite.ordered, target=target or suite.ordered.target)
+    suite = replace(suite, ordered=ordered)
+    batch = replace(left, suite=suite, inputs=of_runs | batch.inputs)
+    return batch, [
+        SuitePart(procedure_of(entry.test), _order_again(folder, batch, entry, consent, accepted))
+        for entry in batch.entries
     ]
+
+
+def _order_again(
+    folder: Path, batch: Batch, entry: BatchEntry, consent: Consent, accepted: Mapping[str, bool]
+) -> Order:
+    """Of a test that goes on where it has a record, and begins where it has none."""
+    run_folder, suite = folder / entry.folder, batch.suite
+    ordered = suite.ordered if suite else None
+    begins = entry.state in DONE or not (run_folder / DATABASE_NAME).exists() or is_complete(run_folder)
+    if begins and entry.conditions is not None and suite and ordered:
+        conditions = msgspec.convert(entry.conditions, procedure_of(entry.test).conditions)
+        order = Order.again(ordered, conditions, consent, suite.people, batch.command_line)
+        order = replace(order, purpose=suite.purpose)
+    else:
+        wanted = Resumption(stored_run(run_folder), **accepted)
+        order = Order.to_resume(wanted, consent, ordered.target if ordered else None)
+    return replace(order, inputs=batch.inputs)
 
 
 def _with_seed(order: Order) -> Order:

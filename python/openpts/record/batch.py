@@ -10,16 +10,22 @@ import msgspec
 from msgspec import Meta, Struct, field
 
 from openpts.errors import RecordError, failing_as
+from openpts.ownership import CLAIM_NAME, new_run_id, read_owner
 from openpts.record.decoding import decode_json
 from openpts.record.manifest import Ordered, RunState
 from openpts.run_folder_files import read_file, write_files
 from openpts.units import format_count
+from openpts.vocabulary.document import filled
 from openpts.vocabulary.memory_bandwidth import MemoryBandwidth
 from openpts.vocabulary.people import People
 from openpts.vocabulary.purpose import Purpose
 from openpts.vocabulary.run_request import RunRequest
 
 BATCH_NAME: Final = "batch.json"
+LOT_NAME: Final = "lot.json"
+SUITE_NAME: Final = "suite.json"
+"""What the file of several drives, and that of several tests, were called by earlier versions."""
+BATCH_NAMES: Final = (BATCH_NAME, LOT_NAME, SUITE_NAME)
 INDEX_NAME: Final = "index.html"
 """The page on a batch, beside its file."""
 VERSION: Final = "1.0"
@@ -82,12 +88,13 @@ class BatchEntry(Struct, frozen=True, kw_only=True):
 class Suite(Struct, frozen=True, kw_only=True):
     """What the tests of a batch on one drive have in common: they run in turn, in one process.
 
-    ``keep_going``: continue after a test that failed during its run.
+    ``ordered`` is None in suites that were made before they could be resumed. ``keep_going``: continue after
+    a test that failed during its run.
     """
 
     target: str
     revision: str
-    ordered: Ordered
+    ordered: Ordered | None = None
     people: People = field(default_factory=People)
     purpose: Purpose = field(default_factory=Purpose)
     keep_going: bool = True
@@ -141,24 +148,33 @@ def write_batch(folder: Path, batch: Batch) -> None:
 
 
 def read_batch(folder: Path) -> Batch:
-    """Load a batch's folder. Raises RecordError."""
-    with failing_as(RecordError, f"can't read {folder / BATCH_NAME}"):
-        return decode_json(read_file(folder, BATCH_NAME), Batch)
+    """Load a batch's folder, also one of an earlier version. Raises RecordError."""
+    name = batch_file(folder) or BATCH_NAME
+    with failing_as(RecordError, f"can't read {folder / name}"):
+        raw = read_file(folder, name)
+        if name == BATCH_NAME:
+            return decode_json(raw, Batch)
+        if name == SUITE_NAME:
+            owner = read_owner(folder / CLAIM_NAME)
+            return _of_suite(decode_json(raw, _EarlierSuite), new_run_id() if owner is None else owner.run_id)
+        of_lot: dict[str, Any] = decode_json(raw, dict[str, Any])
+        known = {"batch_id": of_lot.get("lot_id"), "format": "openpts-batch", "version": VERSION}
+        return msgspec.convert(of_lot | known, type=Batch)
 
 
-def is_batch(folder: Path) -> bool:
-    """Whether a folder is that of a batch."""
-    return os.path.lexists(folder / BATCH_NAME)
+def batch_file(folder: Path) -> str | None:
+    """The name of the file that makes a folder that of a batch; None for any other."""
+    return next((name for name in BATCH_NAMES if os.path.lexists(folder / name)), None)
 
 
 def has_drives_apart(folder: Path) -> bool:
     """Whether a folder is that of a batch of drives that each have a report. Raises RecordError."""
-    return is_batch(folder) and read_batch(folder).kind in {"batch", "campaign"}
+    return batch_file(folder) is not None and read_batch(folder).kind in {"batch", "campaign"}
 
 
 def entry_of(run_folder: Path) -> BatchEntry | None:
     """What the batch that a run belongs to has on it; None of a run by itself. Raises RecordError."""
-    if not is_batch(run_folder.parent):
+    if batch_file(run_folder.parent) is None:
         return None
     entries = read_batch(run_folder.parent).entries
     return next((entry for entry in entries if entry.folder == run_folder.name), None)
@@ -171,3 +187,36 @@ def counts_text(states: Sequence[str], kind: str) -> str:
     """How many entries of a batch are in which state: ``16 drives: 3 running, 13 waiting``."""
     counts = [f"{states.count(state)} {state}" for state in RunState if state in states]
     return f"{format_count(len(states), _ENTRIES[kind])}: {', '.join(counts)}"
+
+
+class _EarlierTest(Struct, frozen=True, kw_only=True):
+    """A test as suite.json has it."""
+
+    test: str
+    folder: FolderName
+    state: RunState = RunState.WAITING
+    reason: str | None = None
+    reports: tuple[str, ...] = ()
+    report_reason: str | None = None
+    conditions: dict[str, Any] | None = None
+    exit_code: int | None = None
+
+
+class _EarlierSuite(Suite, frozen=True, kw_only=True):
+    """What suite.json has."""
+
+    command_line: tuple[str, ...]
+    started_at: str
+    entries: tuple[_EarlierTest, ...] = ()
+    ended_at: str | None = None
+    reports: tuple[str, ...] = ()
+    report_reason: str | None = None
+    inputs: dict[str, bytes] = {}
+
+
+def _of_suite(suite: _EarlierSuite, batch_id: str) -> Batch:
+    entries = [
+        filled(BatchEntry, one, request=RunRequest(run_id="", test_words=(one.test,), target=suite.target))
+        for one in suite.entries
+    ]
+    return filled(Batch, suite, batch_id=batch_id, suite=filled(Suite, suite), entries=entries)

@@ -1,6 +1,7 @@
 """Where a campaign stands: each of its runs with its state and the reason for it."""
 
 from pathlib import Path
+from typing import Final
 
 from msgspec import Struct
 
@@ -9,6 +10,9 @@ from openpts.record.batch import Batch, BatchEntry
 from openpts.record.manifest import RunState
 from openpts.vocabulary.document import Document
 from openpts_many.campaign.begun import campaign_of
+
+_FETCHED: Final = "runs"
+"""Below the campaign's folder, where earlier versions fetched the runs of other hosts to."""
 
 
 class RunStatus(Struct, frozen=True, kw_only=True):
@@ -48,7 +52,7 @@ def status_of(folder: Path, batch: Batch) -> CampaignStatus:
 def _status(folder: Path, number: int, entry: BatchEntry, running: bool) -> RunStatus:
     request = entry.request
     was_killed = entry.state is RunState.RUNNING and not request.host and not running
-    place = folder / entry.folder
+    places = (folder / entry.folder, folder / _FETCHED / request.run_id)
     return RunStatus(
         run_id=request.run_id,
         number=number,
@@ -60,5 +64,5 @@ def _status(folder: Path, number: int, entry: BatchEntry, running: bool) -> RunS
         host=request.host,
         state=RunState.INTERRUPTED if was_killed else entry.state,
         reason="the campaign was killed" if was_killed else entry.reason,
-        folder=str(place) if place.exists() else None,
+        folder=next((str(place) for place in places if place.exists()), None),
     )

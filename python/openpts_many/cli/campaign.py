@@ -24,12 +24,12 @@ from openpts.errors import (
     RunFailedError,
     UsageError,
 )
-from openpts.record.batch import INDEX_NAME, Batch, counts_text, is_batch, read_batch
+from openpts.record.batch import INDEX_NAME, Batch, counts_text, read_batch
 from openpts.record.manifest import RunState
 from openpts.report.batch_index import write_batch_index
 from openpts.system_files import SystemRoots
 from openpts.units import format_count
-from openpts_many.campaign.begun import as_planned, begin, campaign_of, new_campaign, read_begun
+from openpts_many.campaign.begun import as_planned, begin, campaign_of, has_begun, new_campaign, read_begun
 from openpts_many.campaign.campaign_file import Campaign, read_campaign, refuse_at, refuse_changes
 from openpts_many.campaign.expansion import requests_of
 from openpts_many.campaign.on_fleet import ENDED, OnFleet, in_their_slots
@@ -100,7 +100,7 @@ def status(*, file: Path, folder: Path | None, as_json: bool) -> None:
     Of other hosts it shows what was seen last.
     """
     place = _place(file, folder)
-    begun = is_batch(place)
+    begun = has_begun(place)
     if begun:
         batch = read_begun(place)
     else:
@@ -164,7 +164,7 @@ def _place(file: Path, folder: Path | None) -> Path:
     if folder is not None:
         return folder
     place = file.with_suffix("")
-    if not os.path.lexists(file) and not is_batch(place):
+    if not os.path.lexists(file) and not has_begun(place):
         raise UsageError(f"there is no campaign file {file}: docs/campaigns.md has an example")
     if not file.suffix:
         raise UsageError(
@@ -175,7 +175,7 @@ def _place(file: Path, folder: Path | None) -> Path:
 
 def _begun(file: Path, folder: Path | None) -> Path:
     place = _place(file, folder)
-    if not is_batch(place):
+    if not has_begun(place):
         raise UsageError(
             f"the campaign of {file} has not begun: there is no plan in {place}; "
             f"`openpts campaign run {file}` begins it"
@@ -187,7 +187,7 @@ def _carry_out(file: Path, place: Path, fleet_file: Path | None, *, no_report: b
     planned = read_campaign(file)
     _refuse_options(planned, file)
     fleet = _backend(fleet_file, planned.drives[0].host)
-    if begun := is_batch(place):
+    if begun := has_begun(place):
         batch = read_begun(place)
         planned = refuse_changes(campaign_of(batch), file)
     else:

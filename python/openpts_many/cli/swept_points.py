@@ -30,7 +30,7 @@ from openpts.errors import InterruptedRunError, OpenptsError, RecordError, Usage
 from openpts.fields.conditions import Conditions
 from openpts.fields.field import parameters_of
 from openpts.procedures.kit.procedure import Procedure
-from openpts.record.batch import DONE, Batch, BatchEntry, is_batch, read_batch
+from openpts.record.batch import DONE, Batch, BatchEntry, batch_file, read_batch
 from openpts.record.manifest import RunState
 from openpts.simulation.presets import SHIPPED
 from openpts.system_files import SystemRoots
@@ -71,7 +71,7 @@ def sweep(
     entries = _entries(context, test, target, axes, options)
     if all(entry.conditions is None for entry in entries):
         raise UsageError(str(entries[0].reason))
-    if is_batch(out) and not read_batch(out).is_sweep:
+    if batch_file(out) is not None and not read_batch(out).is_sweep:
         raise UsageError(f"{out} is the folder of a {read_batch(out).kind}: choose another one with --out")
     _carry_out(out, new_sweep(entries, jobs, sys.argv[1:]), sys.stdout)
 

@@ -16,7 +16,7 @@ from openpts.pages.measure import Measured
 from openpts.pages.model import Cell
 from openpts.plots.worker_processes import worker_processes
 from openpts.procedures.registry import in_test_order, procedure_of
-from openpts.record.batch import entry_of, is_batch
+from openpts.record.batch import batch_file, entry_of
 from openpts.record.health import ReadingPoint
 from openpts.record.manifest import Manifest, RunState
 from openpts.record.reader import Run, read_manifest
@@ -149,7 +149,7 @@ def read_populations(paths: Sequence[Path]) -> Populations:
 
 def _found_in(path: Path) -> Iterator[Path]:
     """A run, the runs of a suite, or all below a folder. Raises RecordError for a folder without a run."""
-    if os.path.lexists(path / DATABASE_NAME) or is_batch(path):
+    if os.path.lexists(path / DATABASE_NAME) or batch_file(path) is not None:
         yield from run_folders_of([path])
         return
     found = False

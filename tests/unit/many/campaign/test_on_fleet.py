@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import msgspec
 import pytest
 from click.testing import CliRunner
 from msgspec.structs import replace
@@ -237,3 +238,35 @@ def test_a_run_that_batch_json_can_t_name_is_not_submitted(
     with pytest.raises(RecordError, match="no space left"):
         went_on(tmp_path, hosts)
     assert not hosts.begun
+
+
+def line(kind: str, **fields: object) -> bytes:
+    return msgspec.json.encode({"kind": kind, "at": "2026-11-20T10:00:00+00:00", **fields}) + b"\n"
+
+
+def test_a_campaign_of_an_earlier_version_goes_on(tmp_path: Path) -> None:
+    """As it wrote campaign.jsonl: a plan, a run that gave way to another, runs seen, a line cut off."""
+    hosts, campaign = Hosts(), planned()
+    first, second, *others = requests_of(campaign)
+    again = replace(first, run_id="019aa0c1-7d52-7c43-9d1e-0e5c8b3f2a10")
+    seen = [
+        Observation(first.run_id, RunState.INTERRUPTED, "h0", "was cut off", folder="/runs"),
+        Observation(again.run_id, RunState.COMPLETE, "h0", folder="/runs"),
+        Observation(second.run_id, RunState.UNKNOWN, "h0", "is being submitted", is_certain=False),
+    ]
+    plan = {"format": "openpts-campaign", "version": "1.0", "campaign": campaign}
+    lines = [
+        line("planned", **plan, requests=(first, second, *others)),
+        line("seen", observation=seen[0]),
+        line("replaced", run_id=first.run_id, by=again),
+        *(line("seen", observation=one) for one in seen[1:]),
+        b'{"kind":"seen","at":"2026',
+    ]
+    (tmp_path / "campaign.jsonl").write_bytes(b"".join(lines))
+    found = status_of(tmp_path, read_begun(tmp_path))
+    wanted = [RunState.COMPLETE, RunState.UNKNOWN, *[RunState.WAITING] * len(others)]
+    assert [one.state for one in found.runs] == wanted
+    carried_out(tmp_path, hosts)
+    assert set(hosts.begun) == {one.run_id for one in (second, *others)}
+    ids = [entry.request.run_id for entry in read_begun(tmp_path).entries]
+    assert ids == [again.run_id, second.run_id, *(one.run_id for one in others)]

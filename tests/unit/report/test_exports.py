@@ -199,7 +199,8 @@ def test_a_changed_number_is_named(reports: Reports, tmp_path: Path) -> None:
         (b"{", "can't read"),
         (b"[]", "version None"),
         (b'{"schema_version": 1}', "version 1"),
-        (b'{"schema_version": 2}', "not a report"),
+        (b'{"schema_version": 2}', "version 2"),
+        (b'{"schema_version": 3}', "not a report"),
     ],
 )
 def test_what_is_no_report_is_one_line(tmp_path: Path, content: bytes, reason: str) -> None:

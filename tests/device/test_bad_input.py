@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.device.openpts_process import SHORT, openpts
+from tests.support.transcript import Golden
 
 NOTHING: set[str] = set()
 
@@ -56,11 +57,12 @@ def test_with_json_the_complaint_is_an_object_as_well(tmp_path: Path) -> None:
     }
 
 
-def test_a_run_folder_that_holds_something_is_not_touched(tmp_path: Path) -> None:
+def test_a_run_folder_that_holds_something_is_not_touched(tmp_path: Path, golden: Golden) -> None:
     (tmp_path / "r1").mkdir()
     (tmp_path / "r1/notes").write_text("mine")
     ended = openpts("run", "iops", "file:x?size=256MiB", *SHORT, "--out", "r1", cwd=tmp_path)
-    assert (ended.exit_code, "is not empty" in ended.complaint) == (8, True)
+    assert ended.exit_code == 8
+    assert ended.complaint == golden
     assert [path.name for path in (tmp_path / "r1").iterdir()] == ["notes"]
 
 

@@ -9,6 +9,7 @@ from openpts.cli.main import cli
 from openpts.errors import OpenptsError
 from openpts.simulation.presets import load_preset
 from tests.device.openpts_process import openpts
+from tests.support.transcript import Golden
 
 MARK = b"\xa5" * 4096
 FILE_BYTES = 64 * 1024**2
@@ -109,7 +110,9 @@ def test_a_plan_is_told_all_that_is_wrong_and_touches_nothing(tmp_path: Path) ->
     assert [path.name for path in tmp_path.iterdir()] == ["plan.toml"]
 
 
-def test_a_size_between_sectors_is_refused_where_the_operator_asked_for_it(tmp_path: Path) -> None:
+def test_a_size_between_sectors_is_refused_where_the_operator_asked_for_it(
+    tmp_path: Path, golden: Golden
+) -> None:
     (tmp_path / "large-sectors.toml").write_text(
         load_preset("oracle").text.replace("sector_bytes = 512", "sector_bytes = 4096")
     )
@@ -117,6 +120,6 @@ def test_a_size_between_sectors_is_refused_where_the_operator_asked_for_it(tmp_p
     sizes = ("--block-sizes", "8KiB,4KiB,0.5KiB")
     ended = openpts(*words, *sizes, cwd=tmp_path)
     assert ended.exit_code == 2
-    assert "--block-sizes: 0.5 KiB is not a multiple of the sector of" in ended.complaint
+    assert ended.complaint == golden
     assert not (tmp_path / "run").exists()
     assert openpts(*words, "--json", cwd=tmp_path).exit_code == 0

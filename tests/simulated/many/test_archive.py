@@ -487,7 +487,8 @@ def test_s3_holds_what_a_folder_does(
     objects = Store.of(s3).names()
     assert len(objects) == len(files_of(archive)) > 2 * KEYS_A_PAGE
     done("check", s3)
-    assert done("compact", s3) == golden
+    done("compact", s3)
+    assert len(catalogue_files(Store.of(s3))) == 1
     assert rows(s3) == rows(archive)
     assert called("query", "s3://nothing/there")[0] == 2
     for place in ("/etc/passwd", "s3://other/file"):

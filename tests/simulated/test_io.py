@@ -84,23 +84,6 @@ def test_each_io_can_be_kept(tmp_path: Path) -> None:
     assert list((tmp_path / "all").glob("*.parquet"))
 
 
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (("--io-path", "sync"), "--io-path sync: a simulated drive has no kernel I/O path"),
-        (("--cpus", "0"), "--cpus: a simulated host has no processors to pin to"),
-        (("--wait", "batched"), "--wait: a simulated host sees each completion when it happens"),
-    ],
-)
-def test_what_only_real_hosts_have_is_refused_by_name(
-    tmp_path: Path, words: tuple[str, ...], says: str
-) -> None:
-    write_oracle(tmp_path, [1000])
-    ended = openpts("io", "sim:oracle-of-a-test.toml", *words, cwd=tmp_path)
-    assert ended.exit_code == 2
-    assert says in ended.complaint
-
-
 @pytest.mark.parametrize("words", [("--io-path", "sync"), ("--cpus", "0")])
 def test_a_test_refuses_it_too_and_leaves_no_folder(tmp_path: Path, words: tuple[str, ...]) -> None:
     write_oracle(tmp_path, [1000])

@@ -78,6 +78,7 @@ def test_a_drive_that_comes_back_in_another_format_is_an_error(target: OpenTarge
 
 def test_a_format_that_fails_says_what_helps(target: OpenTarget, golden: Golden) -> None:
     cases = (
+        # as the emulator's drive answers, on which nothing can be read afterwards
         "NVMe status: Internal Error: The command was not completed successfully due to an internal "
         "error(0x6)",
         "NVMe status: ACCESS_DENIED: Access to the namespace and/or LBA range is denied due to lack of "

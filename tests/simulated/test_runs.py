@@ -201,20 +201,6 @@ def test_what_is_too_small_for_the_queue_is_refused_with_its_scale(tmp_path: Pat
     assert not (tmp_path / "run").exists()
 
 
-def test_an_unknown_preset_names_those_that_there_are(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="enterprise-tlc"):
-        run_one_point("enterprise", tmp_path / "run")
-    with pytest.raises(UsageError, match="can't read the preset"):
-        run_one_point(tmp_path / "missing.toml", tmp_path / "run")
-
-
-def test_a_preset_that_makes_no_sense_is_one_line(tmp_path: Path) -> None:
-    preset = write_oracle(tmp_path, STEADY, extra="[oracle.errors]\nunwritable = 3\n")
-    with pytest.raises(UsageError, match="unwritable") as raised:
-        run_one_point(preset, tmp_path / "run")
-    assert str(preset) in str(raised.value)
-
-
 def test_a_scale_under_which_figures_say_nothing_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="take a scale of"):
         run_one_point("enterprise-tlc?capacity=8GB&scale=64", tmp_path / "run", step_s=1)

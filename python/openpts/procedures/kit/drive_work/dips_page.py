@@ -44,6 +44,9 @@ class _Point(Struct, frozen=True):
         return self.begin_ns + self.interval.elapsed_ns
 
 
+Loads = tuple[tuple[_Point, ...], ...]
+
+
 class LoadDip(Struct, frozen=True):
     """A dip of a load, and what the record knows of it."""
 
@@ -97,7 +100,7 @@ def _points(steps: Iterator[StepRecord]) -> Iterator[_Point]:
                 yield _Point(sample.started_ns + interval.index * sample.interval_ns, interval, step)
 
 
-def dips_in(loads: Sequence[tuple[_Point, ...]]) -> tuple[LoadDip, ...]:
+def dips_in(loads: Loads) -> tuple[LoadDip, ...]:
     """All dips of these loads, by time."""
     return tuple(
         LoadDip(points, dip)
@@ -106,7 +109,7 @@ def dips_in(loads: Sequence[tuple[_Point, ...]]) -> tuple[LoadDip, ...]:
     )
 
 
-def dips_verdict(loads: Sequence[tuple[_Point, ...]], dips: Sequence[LoadDip]) -> tuple[Verdict, ...]:
+def dips_verdict(loads: Loads, dips: Sequence[LoadDip]) -> tuple[Verdict, ...]:
     """How often throughput dipped, of a run with intervals to judge."""
     judged_ns = sum(point.interval.elapsed_ns for points in loads for point in points)
     if not judged_ns:

@@ -40,7 +40,7 @@ def frame(run: "Run", name: str) -> "pyarrow.Table":
 def declared_table(columns: Columns, things: Iterable[object]) -> "pyarrow.Table":
     """A row for each thing. Raises UsageError without pyarrow."""
     rows = list(things)
-    return _table(
+    return _build_table(
         types_of(columns), {name: list(map(value, rows)) for name, value in _values(columns).items()}
     )
 
@@ -71,10 +71,10 @@ def _attribute(path: str) -> Callable[[Any], object]:
 def arrow_table(columns: Mapping[str, str], rows: Iterable[Row]) -> "pyarrow.Table":
     """Rows as Arrow, with the type of each column. Raises UsageError without pyarrow."""
     every = list(rows)
-    return _table(columns, {name: [row.get(name) for row in every] for name in columns})
+    return _build_table(columns, {name: [row.get(name) for row in every] for name in columns})
 
 
-def _table(types: Mapping[str, str], values: Mapping[str, list[Any]]) -> "pyarrow.Table":
+def _build_table(types: Mapping[str, str], values: Mapping[str, list[Any]]) -> "pyarrow.Table":
     try:
         import pyarrow as arrow  # noqa: PLC0415 a package that only notebooks need
     except ImportError:

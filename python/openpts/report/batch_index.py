@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -174,7 +174,7 @@ def _found_of_entry(folder: Path, entry: BatchEntry) -> Found | None:
         return None
 
 
-@lru_cache(maxsize=1000)
+@cache
 def _found(folder: Path, _written: tuple[tuple[str, int, int, int], ...]) -> Found:
     """Read once while the record stays as it was written: each change of a batch makes the page again."""
     run = read_for_report(folder)

@@ -45,3 +45,24 @@ install-bookworm install-trixie: install-%: $(call HOUSE,x86_64) build/debian/%.
 	packaging/in-debian $* check-wheelhouse
 install-bookworm:  ## wheelhouse, a test and its report in Debian 12 without network; as root, with debootstrap
 install-trixie:  ## the same in Debian 13
+
+# What runs the host's wheel, for pages and completions that are made of the commands themselves.
+$(PACKER)/openpts: $(PACKER)/.made $(call HOUSE,$(shell uname -m))
+	$(PACKER)/pip install --quiet --force-reinstall --no-index --find-links build/wheelhouse/$(shell uname -m) openpts
+	@touch $@
+
+build/man: $(PACKER)/openpts
+	rm -rf $@
+	$(PACKER)/click-man openpts --target $@ --man-version $(VERSION)
+	gzip -9n $@/*
+
+build/completions: $(PACKER)/openpts packaging/completion/table.py
+	$(PACKER)/python packaging/completion/table.py >$@
+
+SUITES ?= bookworm trixie
+deb: wheelhouse build/man build/completions  ## build/dist: packages for Debian 12 and 13, with pages and completions
+	set -e; for suite in $(SUITES); do for arch in $(ARCHS); do packaging/deb $$suite $$arch; done; done
+
+install-deb: build/debian/bookworm.tar build/debian/trixie.tar  ## installation, upgrade, removal and purge of the packages of make deb
+	$(MAKE) deb ARCHS=x86_64
+	set -e; for suite in $(SUITES); do packaging/in-debian $$suite check-deb; done

@@ -9,7 +9,7 @@ HOUSE     = build/wheelhouse/$1/.made
 SHIPPED  := $(shell find python -type f -not -name '*.pyc' -not -name '*.so') pyproject.toml LICENSE README.md
 PYTHONS  := 3.11 3.12 3.13 3.14
 
-.PHONY: wheels wheelhouse pyz deb container install-bookworm install-trixie install-aarch64 install-deb install-units
+.PHONY: wheels wheelhouse pyz deb install-bookworm install-trixie install-aarch64 install-deb install-pyz
 
 $(PACKER)/.made: pyproject.toml constraints.txt
 	$(PYTHON) -m venv build/packer
@@ -59,10 +59,33 @@ build/man: $(PACKER)/openpts
 build/completions: $(PACKER)/openpts packaging/completion/table.py
 	$(PACKER)/python packaging/completion/table.py >$@
 
-SUITES ?= bookworm trixie
-deb: wheelhouse build/man build/completions  ## build/dist: packages for Debian 12 and 13, with pages and completions
-	set -e; for suite in $(SUITES); do for arch in $(ARCHS); do packaging/deb $$suite $$arch; done; done
+# What is compiled has the version of its Python in its name: one folder is for all of them.
+build/site/%.made: build/wheelhouse/%/.made
+	rm -rf build/site/$*
+	set -e; for python in $(PYTHONS); do \
+	  $(PACKER)/pip install --quiet --no-index --find-links $(<D) --no-compile --only-binary :all: --python-version $$python \
+	    --platform manylinux2014_$* --platform manylinux_2_17_$* --target build/site/part openpts; \
+	  rm -r build/site/part/bin; mkdir -p build/site/$*; cp -r build/site/part/. build/site/$*; rm -r build/site/part; done
+	@touch $@
 
-install-deb: build/debian/bookworm.tar build/debian/trixie.tar  ## installation, upgrade, removal and purge of the packages of make deb
-	$(MAKE) deb ARCHS=x86_64
-	set -e; for suite in $(SUITES); do packaging/in-debian $$suite check-deb; done
+DEB_x86_64 := amd64
+DEB_aarch64 := arm64
+DEB = $(DIST)/openpts_$(VERSION)_$(DEB_$1).deb
+$(foreach arch,x86_64 aarch64,$(eval $(call DEB,$(arch)): build/site/$(arch).made build/man build/completions packaging/deb \
+  $(wildcard packaging/completion/* packaging/*.service) ; packaging/deb $(arch)))
+
+deb: $(foreach arch,$(ARCHS),$(call DEB,$(arch)))  ## build/dist: packages for Debian and Ubuntu, with pages, completions and units
+
+install-deb: $(call DEB,x86_64) build/debian/bookworm.tar build/debian/trixie.tar  ## installation, upgrade, removal and purge of it
+	packaging/in-debian bookworm check-deb
+	packaging/in-debian trixie check-deb
+
+PYZ = $(DIST)/openpts-$(VERSION)-$1.pyz
+$(foreach arch,x86_64 aarch64,$(eval $(call PYZ,$(arch)): build/site/$(arch).made ; \
+  $(PACKER)/shiv --site-packages build/site/$(arch) --entry-point openpts.cli.main:main --extend-pythonpath --output-file $$@))
+
+pyz: $(foreach arch,$(ARCHS),$(call PYZ,$(arch)))  ## build/dist: all of openpts in one file for each architecture, which needs Python alone
+
+install-pyz: $(call PYZ,x86_64) build/debian/bookworm.tar build/debian/trixie.tar  ## the one file in Debian 12 and 13 without network
+	packaging/in-debian bookworm check-pyz
+	packaging/in-debian trixie check-pyz

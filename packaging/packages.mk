@@ -8,8 +8,9 @@ WHEEL     = openpts-$(VERSION)-cp311-abi3-manylinux2014_$1.manylinux_2_17_$1.whl
 HOUSE     = build/wheelhouse/$1/.made
 SHIPPED  := $(shell find python -type f -not -name '*.pyc' -not -name '*.so') pyproject.toml LICENSE README.md
 PYTHONS  := 3.11 3.12 3.13 3.14
+HOST     := $(shell uname -m)
 
-.PHONY: wheels wheelhouse pyz deb install-bookworm install-trixie install-aarch64 install-deb install-pyz
+.PHONY: wheels wheelhouse pyz deb install-bookworm install-trixie install-sample install-aarch64 install-deb install-pyz
 
 $(PACKER)/.made: pyproject.toml constraints.txt
 	$(PYTHON) -m venv build/packer
@@ -39,16 +40,26 @@ build/wheelhouse/%/.made:
 	@touch $@
 
 build/debian/%.tar:
-	packaging/debian-tree $*
+	packaging/debian-tree $(subst -, ,$*)
 
 install-bookworm install-trixie: install-%: $(call HOUSE,x86_64) build/debian/%.tar
-	packaging/in-debian $* check-wheelhouse
+	packaging/in-debian $* check-wheelhouse wheelhouse/x86_64
+install-aarch64: $(call HOUSE,aarch64) build/debian/bookworm-arm64.tar  ## the same in Debian 12 for aarch64, emulated by qemu-user
+	packaging/in-aarch64 check-wheelhouse wheelhouse/aarch64 --quick
+
+# With the native module that tests have, as one for a release takes ten minutes.
+install-sample: setup build/debian/trixie.tar  ## the same with the module of make setup (a minute)
+	rm -rf build/sample
+	$(BIN)/maturin build --quiet --locked --out build/sample
+	$(BIN)/pip download --quiet --only-binary :all: --constraint constraints.txt --dest build/sample --python-version 3.13 \
+	  --platform manylinux2014_$(HOST) --platform manylinux_2_17_$(HOST) --platform linux_$(HOST) build/sample/openpts-*.whl
+	packaging/in-debian trixie check-wheelhouse sample
 install-bookworm:  ## wheelhouse, a test and its report in Debian 12 without network; as root, with debootstrap
 install-trixie:  ## the same in Debian 13
 
 # What runs the host's wheel, for pages and completions that are made of the commands themselves.
-$(PACKER)/openpts: $(PACKER)/.made $(call HOUSE,$(shell uname -m))
-	$(PACKER)/pip install --quiet --force-reinstall --no-index --find-links build/wheelhouse/$(shell uname -m) openpts
+$(PACKER)/openpts: $(PACKER)/.made $(call HOUSE,$(HOST))
+	$(PACKER)/pip install --quiet --force-reinstall --no-index --find-links build/wheelhouse/$(HOST) openpts
 	@touch $@
 
 build/man: $(PACKER)/openpts

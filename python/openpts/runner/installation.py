@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, requires, version
+from importlib.util import find_spec
 from typing import Final
 
 from msgspec import Struct
@@ -17,16 +18,18 @@ from openpts.system_files import SystemRoots
 IO_URING: Final = "io_uring"
 """The name of the part that containers and services often refuse."""
 
-INSTALLERS: Final = {"Debian": "apt-get install", "Fedora": "dnf install", "Arch": "pacman -S"}
-"""What installs packages, by distribution."""
+_PIP: Final = f"{sys.executable} -m pip install"
+INSTALLERS: Final = {"PyPI": _PIP, "Debian": "apt-get install", "Fedora": "dnf install", "Arch": "pacman -S"}
+"""What installs libraries and packages, by where they come from."""
 
-_OLDEST_PYTHON: Final = (3, 11)
 _FEATURES: Final = {
     "treat_traces": ("traces", "traces, replay, captures of every I/O"),
     "ServedDrive": ("nvme-target", "sim serve"),
 }
-_REINSTALL: Final = f"{sys.executable} -m pip install --force-reinstall openpts"
-_REQUIREMENT: Final = re.compile(r"(?P<name>[\w.-]+)[^;]*(?:; extra == '(?P<extra>\w+)')?")
+_AGAIN: Final = "pip install --no-index --find-links WHEELHOUSE --force-reinstall openpts"
+_REQUIREMENT: Final = re.compile(
+    r"(?P<name>[\w.-]+)(?P<versions>[^; ]*)[^;]*(?:; extra == '(?P<extra>\w+)')?"
+)
 
 
 class Part(Struct, frozen=True, kw_only=True):
@@ -34,7 +37,7 @@ class Part(Struct, frozen=True, kw_only=True):
 
     ``found`` is None if it is missing, and ``why`` says more of that. Without one that ``is_needed`` openpts
     does not work as it should; another one serves its ``purpose`` alone. ``install`` has a command for
-    each distribution, or one for ``any``.
+    each distribution or index, or one for ``any``.
     """
 
     name: str
@@ -47,20 +50,12 @@ class Part(Struct, frozen=True, kw_only=True):
 
 def parts(roots: SystemRoots) -> tuple[Part, ...]:
     """All parts: those that are needed first."""
-    return (*_interpreter(), *_libraries(), *_native_module(roots), *_programs())
+    return (_interpreter(), *_libraries(), *_native_module(roots), *_programs())
 
 
-def _interpreter() -> Iterator[Part]:
-    wanted = ".".join(map(str, _OLDEST_PYTHON))
-    is_new = sys.version_info >= _OLDEST_PYTHON
-    yield Part(
-        name="Python",
-        found=f"{platform.python_version()} ({sys.executable})" if is_new else None,
-        purpose="all of openpts",
-        is_needed=True,
-        why=f"this one is {platform.python_version()}: openpts needs {wanted} or later",
-        install=_lines("python3-venv", "python3", "python"),
-    )
+def _interpreter() -> Part:
+    found = f"{platform.python_version()} ({sys.executable})"
+    return Part(name="Python", found=found, purpose="all of openpts", is_needed=True)
 
 
 def _libraries() -> Iterator[Part]:
@@ -69,16 +64,17 @@ def _libraries() -> Iterator[Part]:
         lines = requires("openpts") or ()
     except PackageNotFoundError:
         return
+    has_pip = find_spec("pip") is not None
     for match in map(_REQUIREMENT.match, lines):
         if match is not None:
             extra = match["extra"]
-            what = f"openpts[{extra}]" if extra else "openpts"
             yield Part(
                 name=match["name"],
                 found=_version(match["name"]),
                 purpose=f"the extra {extra}" if extra else "all of openpts",
                 is_needed=extra is None,
-                install={"any": f"{sys.executable} -m pip install '{what}'"},
+                why="" if has_pip else "this environment has no pip: make one from the wheelhouse",
+                install={"PyPI": f"{_PIP} '{match['name']}{match['versions']}'"} if has_pip else {},
             )
 
 
@@ -90,7 +86,7 @@ def _version(name: str) -> str | None:
 
 
 def _native_module(roots: SystemRoots) -> Iterator[Part]:
-    name, purpose, install = "native module", "engine and simulated drives", {"any": _REINSTALL}
+    name, purpose, install = "native module", "engine and simulated drives", {"any": _AGAIN}
     try:
         from openpts import _native  # noqa: PLC0415 one that can't be loaded is a finding
     except ImportError as error:
@@ -140,6 +136,6 @@ def _programs() -> Iterator[Part]:
 
 def _lines(debian: str, fedora: str, arch: str) -> dict[str, str]:
     return {
-        distribution: f"{command} {name}"
-        for (distribution, command), name in zip(INSTALLERS.items(), (debian, fedora, arch), strict=True)
+        distribution: f"{INSTALLERS[distribution]} {name}"
+        for distribution, name in (("Debian", debian), ("Fedora", fedora), ("Arch", arch))
     }

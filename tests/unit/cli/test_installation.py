@@ -14,6 +14,7 @@ from openpts.cli.doctor import doctor
 from openpts.cli.installation import failure_of, installation_text
 from openpts.engine.io_uring import refused_by
 from openpts.errors import EngineUnavailableError, OpenptsError
+from openpts.runner import installation
 from openpts.runner.installation import IO_URING, Part, parts
 from openpts.system_files import SystemRoots
 from tests.device.test_run_on_a_file import forbid_io_uring
@@ -49,6 +50,18 @@ def test_a_program_of_a_package_that_is_missing_is_named(
     of = {part.name: part for part in parts(SystemRoots())}
     assert (of["sg3-utils"].found, of["fio"].found) == (None, str(tmp_path / "fio"))
     assert of["sg3-utils"].why == "no program sg_opcodes, sg_requests"
+
+
+@pytest.mark.parametrize("has_pip", [True, False])
+def test_a_library_that_is_missing_is_pips_to_install(has_pip: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(installation, "_version", lambda name: None if name in {"click", "duckdb"} else "1")
+    monkeypatch.setattr(installation, "find_spec", lambda name: name if has_pip else None)
+    missing = {part.name: part for part in parts(SystemRoots()) if part.name in {"click", "duckdb"}}
+    assert {name: part.is_needed for name, part in missing.items()} == {"click": True, "duckdb": False}
+    for part in missing.values():
+        assert list(part.install) == (["PyPI"] if has_pip else [])
+        assert ("wheelhouse" in part.why) is not has_pip
+    assert isinstance(failure_of([*missing.values()]), OpenptsError)
 
 
 def test_the_exit_code_tells_what_is_needed() -> None:

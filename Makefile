@@ -14,7 +14,7 @@ unexport PYTHONDONTWRITEBYTECODE
   fuzz-python crash crash-sample fleet-faults lint lint-rust lint-python format ratios performance soak nines docs clean help
 
 help:  ## list these jobs
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
+	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
 
 setup: $(VENV)/.built $(VENV)/.dev  ## virtual environment, native module, and what tests and linters need
 

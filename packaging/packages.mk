@@ -75,8 +75,8 @@ build/site/%.made: build/wheelhouse/%/.made
 	rm -rf build/site/$*
 	set -e; for python in $(PYTHONS); do \
 	  $(PACKER)/pip install --quiet --no-index --find-links $(<D) --no-compile --only-binary :all: --python-version $$python \
-	    --platform manylinux2014_$* --platform manylinux_2_17_$* --target build/site/part openpts; \
-	  rm -r build/site/part/bin; mkdir -p build/site/$*; cp -r build/site/part/. build/site/$*; rm -r build/site/part; done
+	    --platform manylinux2014_$* --platform manylinux_2_17_$* --target build/site/$*.part openpts; \
+	  rm -r build/site/$*.part/bin; mkdir -p build/site/$*; cp -r build/site/$*.part/. build/site/$*; rm -r build/site/$*.part; done
 	@touch $@
 
 DEB_x86_64 := amd64

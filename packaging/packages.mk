@@ -44,6 +44,9 @@ build/debian/%.tar:
 
 install-bookworm install-trixie: install-%: $(call HOUSE,x86_64) build/debian/%.tar
 	packaging/in-debian $* check-wheelhouse wheelhouse/x86_64
+install-bookworm:  ## wheelhouse, a test and its report in Debian 12 without network; as root, with debootstrap
+install-trixie:  ## the same in Debian 13
+
 install-aarch64: $(call HOUSE,aarch64) build/debian/bookworm-arm64.tar  ## the same in Debian 12 for aarch64, emulated by qemu-user
 	packaging/in-aarch64 check-wheelhouse wheelhouse/aarch64 --quick
 
@@ -54,8 +57,6 @@ install-sample: setup build/debian/trixie.tar  ## the same with the module of ma
 	$(BIN)/pip download --quiet --only-binary :all: --constraint constraints.txt --dest build/sample --python-version 3.13 \
 	  --platform manylinux2014_$(HOST) --platform manylinux_2_17_$(HOST) --platform linux_$(HOST) build/sample/openpts-*.whl
 	packaging/in-debian trixie check-wheelhouse sample
-install-bookworm:  ## wheelhouse, a test and its report in Debian 12 without network; as root, with debootstrap
-install-trixie:  ## the same in Debian 13
 
 # What runs the host's wheel, for pages and completions that are made of the commands themselves.
 $(PACKER)/openpts: $(PACKER)/.made $(call HOUSE,$(HOST))

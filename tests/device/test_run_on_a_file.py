@@ -199,6 +199,7 @@ def test_a_kernel_without_io_uring_is_measured_by_system_calls(tmp_path: Path) -
     engine = read_run(tmp_path / "r1").manifest.engine
     assert engine["io_path"].value == "sync"
     assert engine["io_path_reason"].value == "io_uring is not available"
+    assert "a seccomp filter" in (engine["io_uring"].value or "")
 
 
 def test_io_uring_that_was_asked_for_and_is_not_there_is_named_before_anything_is_written(

@@ -8,6 +8,7 @@ from typing import Final
 
 import click
 
+from openpts.cli.help_order import together
 from openpts.cli.options import FOLDER, option
 from openpts.cli.terminal import can_be_drawn_over
 from openpts.errors import RecordError, failing_as
@@ -46,7 +47,7 @@ On a real drive, whose data a test destroys, as root:
 
 
 @click.command()
-@option("--out", "Put the runs of the tour into this folder.", FOLDER, default="openpts-tour")
+@together(option("--out", "Put the runs of the tour into this folder.", FOLDER, default="openpts-tour"))
 def tour(out: Path) -> None:
     """Show openpts at work: plan, run, compare, judge and verify, on simulated drives.
 

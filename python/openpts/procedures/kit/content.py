@@ -10,7 +10,7 @@ from openpts.pages.model import Section, Verdict
 from openpts.procedures.kit.curve import Curve
 from openpts.procedures.kit.standing import Standing
 from openpts.record.reader import Run
-from openpts.vocabulary.limit import LimitVerdict
+from openpts.vocabulary.limit import JudgedLimit
 
 Sections = Callable[[Standing, str], tuple[Section, ...]]
 """Makes the sections of a report, of which the text is its date."""
@@ -22,8 +22,8 @@ class ReportContent(Struct, frozen=True):
     Each section has its own common header. ``conditions`` go on the page of the run's conditions as well:
     what the test's own procedure can't show. ``figures`` is what ``--json`` prints of the test, JSON-ready,
     under names with units: it takes no page to make it. ``measures`` are the figures that are compared,
-    ``curves`` those that a comparison draws over those of other runs. ``limits`` are verdicts on limits, each
-    with the name of what it was measured in.
+    ``curves`` those that a comparison draws over those of other runs. ``limits`` are verdicts on limits that
+    the test has of its own.
     """
 
     __test__ = False  # the name is the field's, not pytest's
@@ -34,7 +34,7 @@ class ReportContent(Struct, frozen=True):
     figures: dict[str, Any]
     conditions: tuple[Verdict, ...] = ()
     curves: Callable[[], tuple[Curve, ...]] = tuple
-    limits: tuple[tuple[str, LimitVerdict], ...] = ()
+    limits: tuple[JudgedLimit, ...] = ()
 
 
 class MedianRun(Struct, frozen=True):

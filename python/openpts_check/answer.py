@@ -7,6 +7,7 @@ from typing import Final
 from msgspec import Struct
 
 from openpts.analysis.host_limits import limited_by_host
+from openpts.pages.texts import fact_text
 from openpts.procedures.kit.host_limits import limited_times
 from openpts.record.health import around
 from openpts.record.manifest import RunState
@@ -39,6 +40,17 @@ class Answered(Struct, frozen=True):
         if self.value is None:
             return "-"
         return f"{self.value:,.{self.figure.decimals}f} {self.figure.unit}"
+
+    @property
+    def is_left_out(self) -> bool:
+        """Whether it was not measured, and need not be."""
+        return self.value is None and self.figure.is_optional
+
+    @property
+    def span(self) -> str:
+        """From the least to the largest repeat: ``9.11 to 46.83``; empty of fewer than two."""
+        ends = (f"{end(self.values):,.{self.figure.decimals}f}" for end in (min, max))
+        return " to ".join(ends) if len(self.values) > 1 else ""
 
     @property
     def spread_pct(self) -> float | None:
@@ -116,9 +128,8 @@ def answer_of(run: Run) -> Answer:
     purpose = purpose_named(conditions.purpose)
     repeats, whole = _seen(run, purpose, conditions)
     cached, limited = _cached_share(run), _limited_words(run)
-    figures = tuple(
-        _answered(figure, repeats, whole, cached=cached, limited=limited) for figure in purpose.figures
-    )
+    every = [_answered(figure, repeats, whole, cached=cached, limited=limited) for figure in purpose.figures]
+    figures = tuple(one for one in every if not one.is_left_out)
     limits = [one.limit for one in figures]
     failing = [one.figure.remedy for one in figures if one.judgement is Judgement.FAIL]
     unknown = [one for one in figures if one.judgement is Judgement.NO_VERDICT]
@@ -131,19 +142,22 @@ def answer_of(run: Run) -> Answer:
             ShownValues(one.label, one.unit, tuple((name, of(whole)) for name, of in one.of))
             for one in purpose.shown
         ),
-        sure=tuple(_sure(run, figures, conditions, cached, limited)),
+        sure=(
+            *_sure(run, figures, conditions, cached, limited),
+            *(f"can't say: {one.figure.absent}" for one in every if one.is_left_out),
+        ),
         advice=tuple(dict.fromkeys((*failing, *_to_find_out(unknown, cached, limited)))) or (_DONE,),
         whole=whole,
     )
 
 
+_BOTH_SIDES: Final = "the repeats lie on both sides of the bound"
 _DONE: Final = "nothing: ask again when the disk is fuller, hotter or older, and compare (`openpts compare`)"
 
 
 def _seen(run: Run, purpose: Purpose, conditions: CheckConditions) -> tuple[list[Seen], Seen]:
     """What each repeat measured, and all of them together."""
-    part = Asked(conditions.active_range, conditions.size_bytes, conditions.minute_ns)
-    loads = purpose.loads(part if not conditions.heat_ns else _with_heat(part, conditions))
+    loads = purpose.loads(_asked(conditions))
     again = [load.name for load in loads if not load.once]
     once = [load.name for load in loads if load.once]
     before, after = (None if one is None else one.reading for one in around(run.health))
@@ -159,8 +173,9 @@ def _seen(run: Run, purpose: Purpose, conditions: CheckConditions) -> tuple[list
     return by_repeat, Seen({**together, **heat}, before, after)
 
 
-def _with_heat(asked: Asked, conditions: CheckConditions) -> Asked:
-    return Asked(asked.part, asked.part_bytes, asked.load_ns, conditions.heat_ns)
+def _asked(conditions: CheckConditions) -> Asked:
+    """What the loads were made of, but for the part: the answer asks for their names alone."""
+    return Asked(conditions.active_range, conditions.size_bytes, conditions.minute_ns, conditions.heat_ns)
 
 
 def _by_name(steps: Sequence[StepRecord], names: Sequence[str]) -> Mapping[str, list[Sample]]:
@@ -181,9 +196,7 @@ def _answered(
         return Answered(figure, value, values, Judgement.NO_VERDICT, figure.absent)
     kept = {figure.bound.keeps(one) for one in (*values, value)}
     if len(kept) > 1:
-        low, high = (f"{one:,.{figure.decimals}f}" for one in (min(values), max(values)))
-        reason = f"{figure.label}: repeats on both sides of the bound ({low} to {high} {figure.unit})"
-        return Answered(figure, value, values, Judgement.NO_VERDICT, reason)
+        return Answered(figure, value, values, Judgement.NO_VERDICT, _BOTH_SIDES)
     judgement = Judgement.PASS if kept == {True} else Judgement.FAIL
     if judgement is Judgement.FAIL and limited:
         return Answered(figure, value, values, Judgement.NO_VERDICT, f"this host was the limit ({limited})")
@@ -238,10 +251,12 @@ def _sure(
         widest, label = max(spreads)
         yield f"{times}; they differ by {widest:.0f} % at the most ({label})"
     else:
-        yield f"{times}: too few to say how far they differ"
+        yield f"{times}; they do not differ"
     if cached is not None:
         yield f"a cache of this host answered {100 * cached:.0f} % of the reads: the disk was not asked"
     yield f"this host was the limit in part ({limited})" if limited else "this host was not the limit"
+    if "virtio" in fact_text(run.manifest.dut, "interface", ""):
+        yield "the disk is a virtual one: memory of the machine below may have answered for it"
     if any(interval.throttled for step in _measuring(run) for interval in step.sample.intervals):
         yield "the drive was throttled by heat meanwhile"
 
@@ -253,7 +268,7 @@ def _to_find_out(unknown: Sequence[Answered], cached: float | None, limited: str
         yield "name a directory on a file system with direct I/O to the disk, such as ext4 or xfs"
     if limited:
         yield "ask again when this machine has nothing else to do"
-    if any("both sides" in one.reason for one in unknown):
+    if any(one.reason == _BOTH_SIDES for one in unknown):
         yield "ask again with more repeats (--repeats 9), and longer (--minutes)"
     if any(one.reason == one.figure.absent for one in unknown):
         yield "ask again for longer (--minutes)"

@@ -39,9 +39,9 @@ class Asked(Struct, frozen=True):
 
 
 class Load(Struct, frozen=True):
-    """Streams side by side until ``stop``, or else for the length of a load; ``once`` not in each repeat.
+    """Streams side by side until ``stop``, or else for the length of a load.
 
-    A load that is done once is heat, or brings the drive into a state: it comes before the last repeat.
+    One that is done ``once`` comes behind all repeats: heat, and what is measured after it.
     """
 
     name: str
@@ -86,6 +86,7 @@ class Figure(Struct, frozen=True):
 
     ``of`` gives None where too little was measured, for the reason ``absent``. ``of_reads``: a page cache
     would make it better than the disk. ``needs_repeats`` is False for one that only the whole run has.
+    ``is_optional``: where it was not measured, ``absent`` is said, and the others answer.
     """
 
     key: str
@@ -98,6 +99,7 @@ class Figure(Struct, frozen=True):
     absent: str = "not measured"
     of_reads: bool = False
     needs_repeats: bool = True
+    is_optional: bool = False
 
 
 class Shown(Struct, frozen=True):

@@ -13,11 +13,14 @@ def _purpose_name(_name: str, word: str) -> str:
     return purpose_named(word).name
 
 
+_ASKED: Final = "what is asked, not how it is measured"
+
+
 class CheckConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="test", tag="check"):
     """The loads of ``purpose`` on the first ``size_bytes`` of the target, ``repeats`` times.
 
-    Each load lasts ``minute_ns``. ``heat_ns`` of the purpose's heaviest load come before the last repeat, for
-    purposes that ask what heat does.
+    Each load lasts ``minute_ns``. ``heat_ns`` of its heaviest load come behind the repeats, for purposes that
+    ask what heat does.
     """
 
     unused: ClassVar[frozenset[str]] = frozenset({"segments", "write_cache_enabled"})
@@ -30,16 +33,20 @@ class CheckConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="
             "Answer for this purpose; `openpts check` lists them.",
             Kind(str, _purpose_name, metavar="PURPOSE"),
             examples=("commit",),
+            free=_ASKED,
         ),
     ]
-    size_bytes: Annotated[int, Field("Size of the part that is used", "Use this much of the target.", AMOUNT)]
+    size_bytes: Annotated[
+        int, Field("Size of the part that is used", "Use this much of the target.", AMOUNT, free=_ASKED)
+    ]
     repeats: Annotated[int, Field("Repeats", "Apply all loads this many times.", count(1, 100), amount=True)]
     heat_ns: Annotated[
         int,
         Field(
-            "Heat before the last repeat",
-            "Read or write this long before the last repeat, so that it is measured on a hot drive; 0.",
+            "Heat behind the repeats",
+            "Read or write this long behind the repeats, then measure once more; 0.",
             SECONDS_OR_NONE,
+            free=_ASKED,
         ),
     ]
 

@@ -47,10 +47,10 @@ def script(conditions: CheckConditions, user_capacity_bytes: int) -> Script:
         yield Apply(Phase.CONDITIONING, 1, (filled,))
     loads = purpose.loads(asked)
     for number in range(1, conditions.repeats + 1):
-        if number == conditions.repeats and (once := tuple(load for load in loads if load.once)):
-            yield Apply(Phase.LOAD, 1, tuple(_steps(once, conditions)))
         again = tuple(load for load in loads if not load.once)
         yield Apply(Phase.PROFILE, number, tuple(_steps(again, conditions)))
+    if once := tuple(load for load in loads if load.once):
+        yield Apply(Phase.LOAD, 1, tuple(_steps(once, conditions)))
     yield CycleFinished(Outcome(None, 0))
 
 

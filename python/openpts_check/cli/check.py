@@ -1,6 +1,6 @@
 """`openpts check`: a question about a disk in use, answered in minutes; nothing of others is touched."""
 
-import shutil
+import os
 import sys
 from pathlib import Path
 from typing import Final
@@ -33,6 +33,7 @@ from openpts.vocabulary.people import People
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.stimulus import ActiveRange
+from openpts.vocabulary.stop import planned_length_ns
 from openpts_check.answer import Answer, answer_of
 from openpts_check.check import PROCEDURE, CheckConditions
 from openpts_check.check.report import figures_of
@@ -184,8 +185,11 @@ def _repeated(purpose: Purpose, asked: Asked) -> list[Load]:
 def _announced(purpose: Purpose, place: Place, size_bytes: int, choices: Choices) -> str:
     """What will be done, before anything is."""
     conditions: CheckConditions = choices.adjust(PROCEDURE.standard_conditions(DriveClass.CLIENT, 0))
-    loads = len(_repeated(purpose, asked_of(conditions, size_bytes)))
-    longest_ns = conditions.repeats * loads * conditions.minute_ns + conditions.heat_ns
+    longest_ns = sum(
+        (planned_length_ns(load.stop) if load.stop else None) or conditions.minute_ns
+        for load in purpose.loads(asked_of(conditions, size_bytes))
+        for _ in range(1 if load.once else conditions.repeats)
+    )
     what = f"{purpose.name} on {place.disk}, {place.space}: some {_rounded(longest_ns)}"
     if place.is_simulated:
         return f"{what} of its own time"
@@ -223,7 +227,7 @@ def _say(event: Event) -> None:
     """A line for each part."""
     if isinstance(event, StepsStarted):
         apply = event.apply
-        words = {Phase.CONDITIONING: "writing the file", Phase.LOAD: "heat"}
+        words = {Phase.CONDITIONING: "writing the file", Phase.LOAD: "what comes after them"}
         text = words.get(apply.phase, f"repeat {apply.number}")
         click.echo(f"  {text} ...", err=True)
 
@@ -249,7 +253,7 @@ def _printed(run: Run, documents: tuple[str, ...], *, as_json: bool) -> int:
 
 def _print(run: Run, answer: Answer, documents: tuple[str, ...]) -> None:
     terminal = sys.stdout.isatty()
-    columns = min(shutil.get_terminal_size().columns, _PIPE_COLUMNS) if terminal else _PIPE_COLUMNS
+    columns = min(os.get_terminal_size().columns, _PIPE_COLUMNS) if terminal else _PIPE_COLUMNS
     shown = tuple(one for one in documents if not one.endswith(".json")) or (str(run.folder),)
     for line in screen_lines(run, answer, shown, columns):
         click.echo(line)

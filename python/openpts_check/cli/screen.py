@@ -18,7 +18,7 @@ def screen_lines(run: Run, answer: Answer, reports: Sequence[str], columns: int)
     yield from _part("Disk", _disk(run), columns)
     yield from _part("Answer", f"{answer.word}: {answer.reason}", columns)
     yield ""
-    yield from _figures(answer, columns)
+    yield from _figure_lines(answer, columns)
     yield ""
     yield from _parts("Also", [one.text for one in answer.shown], columns)
     yield from _parts("How sure", answer.sure, columns)
@@ -33,19 +33,26 @@ def _disk(run: Run) -> str:
     return f"{fact_text(run.manifest.dut, 'model', target.name)}; {Path(target.path).parent}"
 
 
-def _figures(answer: Answer, columns: int) -> Iterator[str]:
+def _figure_lines(answer: Answer, columns: int) -> Iterator[str]:
     rows = [
-        (one.figure.label, one.text, one.limit.limit, WORDS[one.judgement].lower(), one.figure.bound.source)
+        (
+            one.figure.label,
+            one.text,
+            f"({one.span})" if one.span else "",
+            one.limit.limit,
+            WORDS[one.judgement].lower(),
+        )
         for one in answer.figures
     ]
-    widths = [max(len(row[at]) for row in rows) for at in range(4)]
-    for label, value, bound, kept, source in rows:
-        line = f"  {label:<{widths[0]}}  {value:>{widths[1]}}  {bound:<{widths[2]}}  {kept:<{widths[3]}}"
-        if len(line) + 4 + len(source) <= columns:
-            yield f"{line}  ({source})"
+    label_width, value_width, *widths = (max(map(len, column)) for column in zip(*rows, strict=True))
+    for one, (label, value, *others) in zip(answer.figures, rows, strict=True):
+        padded = (f"{text:<{width}}" for text, width in zip(others, widths, strict=True))
+        line = "  ".join(("", f"{label:<{label_width}}", f"{value:>{value_width}}", *padded)).rstrip()
+        source = f"({one.figure.bound.source})"
+        if len(line) + 2 + len(source) <= columns:
+            yield f"{line}  {source}"
         else:
-            yield line.rstrip()
-            yield f"      ({source})"
+            yield from (line, f"      {source}")
 
 
 def _parts(head: str, texts: Sequence[str], columns: int) -> Iterator[str]:

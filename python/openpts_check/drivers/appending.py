@@ -56,6 +56,11 @@ class Commits(Struct, frozen=True):
         return type(self)(*([column[at] for at in chosen] for column in columns), self.page_bytes)
 
     @property
+    def ended_ns(self) -> int:
+        """When the last one was durable; 0 without one."""
+        return self.starts_ns[-1] + self.writes_ns[-1] + self.syncs_ns[-1] if self.starts_ns else 0
+
+    @property
     def operations(self) -> dict[str, OperationSample]:
         """As an engine has them."""
         return {"write": _operation(self.writes_ns, self.page_bytes), "flush": _operation(self.syncs_ns, 0)}
@@ -247,7 +252,11 @@ def _with_commits(sample: Sample, step: Step, commits: Commits, began_ns: int) -
     streams = tuple(
         _stream_of(sample, own) if stream.name == COMMITS else next(others) for stream in step.streams
     )
-    sample = replace(sample, intervals=sample.intervals or _empty_intervals(sample))
+    sample = replace(
+        sample,
+        intervals=sample.intervals or _empty_intervals(sample),
+        elapsed_ns=max(sample.elapsed_ns, commits.ended_ns - began_ns),
+    )
     intervals = tuple(
         _interval_with(interval, step, commits.part(*_span(sample, interval, began_ns)))
         for interval in sample.intervals

@@ -22,6 +22,7 @@ from openpts.system_files import SystemRoots
 from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.facts import TargetKind
 from openpts_check.drivers.appending import SEGMENT_BYTES, AppendingEngine
+from openpts_check.drivers.disk_in_use import disk_in_use
 
 LOG_SUFFIX: Final = ".log"
 """Behind the name of the file that is read and written: the file that commits are appended to."""
@@ -51,7 +52,8 @@ class CheckDriver(Driver):
                 with open_target(FileTarget(log_path, SEGMENT_BYTES), consent, device.roots, run_id) as log:
                     self._log_fd = _buffered(log.fd)
                     try:
-                        yield device
+                        with disk_in_use(device, run_id) as in_use:
+                            yield in_use
                     finally:
                         _remove(log)
             finally:
@@ -63,10 +65,12 @@ class CheckDriver(Driver):
 
     @contextmanager
     def _appending(self, of_device: Engine, device: PhysicalDevice) -> Iterator[AppendingEngine]:
-        disks = disks_below(None, Path(device.facts.path), SystemRoots())
+        below = disks_below(None, Path(device.facts.path), SystemRoots())
+        # what is made of others may be answered for by the cache of a file below it
+        disks = [disk for disk in below if not disk.is_made_of_others]
 
         def read_bytes() -> int:
-            return sum(device_counts(disk).read_bytes for disk in disks[:1])
+            return sum(device_counts(disk).read_bytes for disk in disks)
 
         with of_device as within:
             engine = AppendingEngine(within, self._log_fd, read_bytes if disks else None)

@@ -93,7 +93,7 @@ PURPOSE: Final = Purpose(
     ),
     shown=(Shown("reads", "ms", tuple((f"{pct:g} %", _percentile(pct)) for pct in (50, 95, 99, 99.9))),),
     mistakes=(
-        "Aerospike judges after 24 to 48 hours: many drives get slow after 4 to 12. --minutes 1440 asks so long.",
+        "Aerospike judges after 24 hours and more: many drives get slow after 4 to 12. --minutes 1440 does.",
         "Response times count from the planned moment, so that a disk that falls behind can't hide it.",
     ),
 )

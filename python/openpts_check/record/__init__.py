@@ -71,7 +71,7 @@ PURPOSE: Final = Purpose(
             of=_slowest,
             bound=Bound(90, _CLASSES, is_least=True),
             remedy="trim the disk (fstrim), leave a fifth of it free, and ask again after a rest; a drive "
-            "with a full cache writes at the speed of its flash, which `openpts run fill` measures to the end",
+            "with a full cache writes as fast as its flash, which `openpts run fill` measures to the end",
             decimals=0,
         ),
         Figure(

@@ -135,12 +135,14 @@ class Purpose(Struct, frozen=True):
 
 
 _PREFIX: Final = "check."
+_LISTED: Final = ("commit", "stream", "record", "kv", "desktop", "build")
+"""The order of openpts' own: metadata have none."""
 
 
 def purpose_names() -> tuple[str, ...]:
     """The purposes that are installed, openpts' own first."""
-    found = (name for name in offers(Kind.SERVICE) if name.startswith(_PREFIX))
-    return tuple(name.removeprefix(_PREFIX) for name in found)
+    found = {name.removeprefix(_PREFIX) for name in offers(Kind.SERVICE) if name.startswith(_PREFIX)}
+    return (*(name for name in _LISTED if name in found), *sorted(found - set(_LISTED)))
 
 
 def purpose_named(name: str) -> Purpose:

@@ -3,7 +3,7 @@
 import os
 import sys
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
 import msgspec
@@ -35,7 +35,7 @@ from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.stimulus import ActiveRange
 from openpts.vocabulary.stop import planned_length_ns
 from openpts_check.answer import Answer, answer_of
-from openpts_check.check import PROCEDURE, CheckConditions
+from openpts_check.check import PROCEDURE
 from openpts_check.check.report import figures_of
 from openpts_check.check.script import asked_of
 from openpts_check.cli.screen import screen_lines
@@ -184,7 +184,7 @@ def _repeated(purpose: Purpose, asked: Asked) -> list[Load]:
 
 def _announced(purpose: Purpose, place: Place, size_bytes: int, choices: Choices) -> str:
     """What will be done, before anything is."""
-    conditions: CheckConditions = choices.adjust(PROCEDURE.standard_conditions(DriveClass.CLIENT, 0))
+    conditions: Any = choices.adjust(PROCEDURE.standard_conditions(DriveClass.CLIENT, 0))
     longest_ns = sum(
         (planned_length_ns(load.stop) if load.stop else None) or conditions.minute_ns
         for load in purpose.loads(asked_of(conditions, size_bytes))

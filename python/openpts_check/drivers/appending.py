@@ -9,7 +9,7 @@ import time
 from array import array
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -52,8 +52,12 @@ class Commits(Struct, frozen=True):
             for at, start in enumerate(self.starts_ns)
             if from_ns <= start + self.writes_ns[at] + self.syncs_ns[at] < to_ns
         ]
-        columns = (self.starts_ns, self.writes_ns, self.syncs_ns)
-        return type(self)(*([column[at] for at in chosen] for column in columns), self.page_bytes)
+        return replace(
+            self,
+            starts_ns=[self.starts_ns[at] for at in chosen],
+            writes_ns=[self.writes_ns[at] for at in chosen],
+            syncs_ns=[self.syncs_ns[at] for at in chosen],
+        )
 
     @property
     def ended_ns(self) -> int:
@@ -114,7 +118,8 @@ class Appender:
             column = array("q")
             column.frombytes(self._process.stdout.read(8 * count))
             columns.append(column)
-        return Commits(*columns, self._page_bytes)
+        starts_ns, writes_ns, syncs_ns = columns
+        return Commits(starts_ns, writes_ns, syncs_ns, self._page_bytes)
 
     def close(self) -> None:
         """End it; what it still does to the file is over then."""
@@ -291,7 +296,7 @@ def _alone(sample: Sample, step: Step) -> Iterable[StreamSample]:
 
 
 def _stream_of(sample: Sample, operations: dict[str, OperationSample]) -> StreamSample:
-    every = {"read": NOTHING, "write": NOTHING} | operations
+    every: dict[str, Any] = {"read": NOTHING, "write": NOTHING} | operations
     return StreamSample(
         ended_by=None, started_ns=sample.started_ns, elapsed_ns=sample.elapsed_ns, cpu=None, **every
     )

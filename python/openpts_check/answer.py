@@ -7,6 +7,7 @@ from typing import Final
 from msgspec import Struct
 
 from openpts.analysis.host_limits import limited_by_host
+from openpts.errors import UsageError
 from openpts.pages.texts import fact_text
 from openpts.procedures.kit.host_limits import limited_times
 from openpts.record.health import around
@@ -119,13 +120,13 @@ class Answer(Struct, frozen=True):
             case Judgement.FAIL:
                 return "; ".join(f"{one.figure.label}: {one.text}, not {one.limit.limit}" for one in decisive)
             case Judgement.NO_VERDICT:
-                return "; ".join(dict.fromkeys(one.reason for one in decisive))
+                return "; ".join(dict.fromkeys(one.reason for one in decisive)) or "no figure answers"
 
 
 def answer_of(run: Run) -> Answer:
-    """The answer that a record gives. Raises UsageError where its purpose is not installed."""
+    """The answer that a record gives; none where its purpose is not installed here."""
     conditions = run.conditions(CheckConditions)
-    purpose = purpose_named(conditions.purpose)
+    purpose = _purpose_of(conditions.purpose)
     repeats, whole = _seen(run, purpose, conditions)
     cached, limited = _cached_share(run), _limited_words(run)
     every = [_answered(figure, repeats, whole, cached=cached, limited=limited) for figure in purpose.figures]
@@ -153,6 +154,13 @@ def answer_of(run: Run) -> Answer:
 
 _BOTH_SIDES: Final = "the repeats lie on both sides of the bound"
 _DONE: Final = "nothing: ask again when the disk is fuller, hotter or older, and compare (`openpts compare`)"
+
+
+def _purpose_of(name: str) -> Purpose:
+    try:
+        return purpose_named(name)
+    except UsageError as error:
+        return Purpose(name, name, str(error), 0, 0, 0.0, lambda _asked: (), ())
 
 
 def _seen(run: Run, purpose: Purpose, conditions: CheckConditions) -> tuple[list[Seen], Seen]:

@@ -17,8 +17,9 @@ from openpts.errors import NoVerdictError, TargetError
 from openpts.runner.unopened_target import UnopenedTarget
 from openpts.system_files import SystemRoots, printable, read_mounts
 from openpts.units import GB, MIB, format_capacity
-from openpts_check.drivers.appending import SEGMENT_BYTES
-from openpts_check.drivers.driver import LOG_SUFFIX
+from openpts_check.drivers.disk_programs import SEGMENT_BYTES
+from openpts_check.drivers.driver import FOLDER_SUFFIX, LOG_SUFFIX
+from openpts_check.drivers.filer import remove_small_files
 
 FILE_NAME: Final = ".openpts-check"
 """The file of a question in the directory; only one is put at a time there."""
@@ -92,7 +93,7 @@ class Place(Struct, frozen=True):
         if self.is_simulated:
             return False
         left = [remove_left_file(Path(f"{self.target}{suffix}"), roots) for suffix in ("", LOG_SUFFIX)]
-        return any(left)
+        return any((*left, remove_small_files(Path(f"{self.target}{FOLDER_SUFFIX}"))))
 
 
 def _directory_named(text: str, roots: SystemRoots) -> DirectoryTarget:

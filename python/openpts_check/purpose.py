@@ -22,6 +22,12 @@ COMMITS: Final = "commits"
 On a file these are appends of ``APPEND_BYTES`` with fdatasync; elsewhere pages, which is what appends become.
 """
 
+FILES: Final = "files"
+"""Name of the stream of small files: in a directory a write makes one with fsync, a read opens one cold.
+
+Elsewhere these are writes and reads of the same sizes at random places.
+"""
+
 APPEND_BYTES: Final = 2300
 """What etcd writes to its log at a time, by the fio job that etcd's guides give."""
 

@@ -101,9 +101,7 @@ def check(
     ),
     repeats: int | None = option("N", "Apply all loads this many times; 3.", click.IntRange(2, 100)),
     heated: float | None = option(
-        "MINUTES",
-        "Then read for this long, and measure once more: what heat does.",
-        FiniteRange(0.01, 1440),
+        "MINUTES", "Then read for this long, and measure once more: what heat does.", FiniteRange(0.01, 1440)
     ),
     size: int | None = option("SIZE", "Use a file of this size.", amount_bytes),
     out: Path | None = option("", "Run folder; must be new or empty.", PATH),

@@ -21,15 +21,19 @@ from openpts.runner.physical_device import PhysicalDevice
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.facts import TargetKind
-from openpts_check.drivers.appending import SEGMENT_BYTES, AppendingEngine
+from openpts_check.drivers.disk_engine import DiskEngine
 from openpts_check.drivers.disk_in_use import disk_in_use
+from openpts_check.drivers.disk_programs import SEGMENT_BYTES, Commits, SmallFiles
+from openpts_check.drivers.filer import remove_small_files
+from openpts_check.purpose import COMMITS, FILES
 
 LOG_SUFFIX: Final = ".log"
-"""Behind the name of the file that is read and written: the file that commits are appended to."""
+FOLDER_SUFFIX: Final = ".files"
+"""Behind the name of the file that is read and written: what commits are appended to, and small files."""
 
 
 class CheckDriver(Driver):
-    """Opens a second file beside a file, for commits, and removes both where they were made for the run."""
+    """Has a log and a folder of small files beside a file, and removes what was made for the run."""
 
     def __init__(self, test: Procedure) -> None:
         super().__init__(test)
@@ -56,24 +60,30 @@ class CheckDriver(Driver):
                             yield in_use
                     finally:
                         _remove(log)
+                        remove_small_files(Path(f"{device.facts.path}{FOLDER_SUFFIX}"))
             finally:
                 _remove(device.target)
 
     def engine(self, of_device: Engine) -> Engine:
-        """See the base; on files commits are appends."""
-        return of_device if self._device is None else self._appending(of_device, self._device)
+        """See the base; on files there are programs beside it."""
+        return of_device if self._device is None else self._with_programs(of_device, self._device)
 
     @contextmanager
-    def _appending(self, of_device: Engine, device: PhysicalDevice) -> Iterator[AppendingEngine]:
-        below = disks_below(None, Path(device.facts.path), SystemRoots())
+    def _with_programs(self, of_device: Engine, device: PhysicalDevice) -> Iterator[DiskEngine]:
+        path = Path(device.facts.path)
+        below = disks_below(None, path, SystemRoots())
         # what is made of others may be answered for by the cache of a file below it
         disks = [disk for disk in below if not disk.is_made_of_others]
 
         def read_bytes() -> int:
             return sum(device_counts(disk).read_bytes for disk in disks)
 
+        programs = {
+            COMMITS: Commits.to(self._log_fd),
+            FILES: SmallFiles.within(path.with_name(f"{path.name}{FOLDER_SUFFIX}")),
+        }
         with of_device as within:
-            engine = AppendingEngine(within, self._log_fd, read_bytes if disks else None)
+            engine = DiskEngine(within, programs, read_bytes if disks else None)
             try:
                 yield engine
             finally:

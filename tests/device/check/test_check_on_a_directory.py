@@ -12,8 +12,10 @@ import pytest
 from openpts.record.reader import read_run
 from openpts.units import MIB
 from openpts.vocabulary.phase import Phase
-from openpts_check.drivers.appending import Appender
-from openpts_check.drivers.driver import LOG_SUFFIX
+from openpts_check.drivers.disk_programs import Commits
+from openpts_check.drivers.driver import FOLDER_SUFFIX, LOG_SUFFIX
+from openpts_check.drivers.filer import remove_small_files
+from openpts_check.drivers.worker import Worker
 from openpts_check.place import FILE_NAME
 from openpts_check.purpose import APPEND_BYTES
 from tests.device.openpts_process import openpts
@@ -49,19 +51,40 @@ def test_what_is_appended_is_in_the_file(tmp_path: Path) -> None:
     """The process counts no commit that is not there: each is of so many bytes, one behind the other."""
     path = tmp_path / "log"
     fd = os.open(path, os.O_RDWR | os.O_CREAT)
-    appender = Appender(fd, 4096)
+    appender = Worker(Commits.to(fd))
     try:
-        appender.start(time.monotonic_ns() + 200_000_000)
-        commits = appender.commits()
+        appender.start("write", time.monotonic_ns() + 200_000_000)
+        starts, writes, syncs = appender.columns()
     finally:
         appender.close()
         os.close(fd)
-    count = len(commits.starts_ns)
+    count = len(starts)
     assert count > 0
     content = path.read_bytes()
     assert len(content) == 64 * MIB
     assert len(content.rstrip(b"\0")) <= count * APPEND_BYTES <= len(content.rstrip(b"\0")) + 8
-    assert all(later >= start for start, later in zip(commits.starts_ns, commits.starts_ns[1:], strict=False))
+    ends = [sum(each) for each in zip(starts, writes, syncs, strict=True)]
+    assert all(end <= start for end, start in zip(ends, starts[1:], strict=False)), "one after the other"
+
+
+def test_small_files_are_made_read_and_gone(tmp_path: Path) -> None:
+    words = ("--for", "build", "--repeats", "2", "--minutes", "0.08")
+    ended = openpts("check", str(tmp_path), *words, "--json", "--out", "run", cwd=tmp_path)
+    assert ended.exit_code in ANSWERS, ended.stderr
+    assert left(tmp_path) == []
+    for step in read_run(tmp_path / "run").phase(Phase.PROFILE):
+        made, read = step.sample.write, step.sample.read
+        assert (made.ios > 0, read.ios > 0) == ((True, False) if step.place.position == 0 else (False, True))
+    assert openpts("verify", "run", cwd=tmp_path).exit_code == 0
+
+
+def test_what_others_have_put_into_the_folder_of_small_files_stays(tmp_path: Path) -> None:
+    folder = tmp_path / f"{FILE_NAME}{FOLDER_SUFFIX}"
+    folder.mkdir()
+    (folder / "17").touch()
+    (folder / "diary").touch()
+    assert remove_small_files(folder)
+    assert [one.name for one in folder.iterdir()] == ["diary"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -19,7 +19,7 @@ class Commits(Program, frozen=True):
 
     @classmethod
     def to(cls, fd: int) -> Self:
-        """Those to an open file."""
+        """Appends to an open file."""
         words = (str(fd), str(APPEND_BYTES), str(SEGMENT_BYTES))
         return cls(appender.__name__, words, (fd,), f"appends of {APPEND_BYTES:,} bytes with fdatasync")
 
@@ -35,7 +35,7 @@ class SmallFiles(Program, frozen=True):
 
     @classmethod
     def within(cls, folder: Path) -> Self:
-        """Those in a folder."""
+        """Small files in a folder, which the program makes."""
         return cls(filer.__name__, (str(folder),), (), "files of 4 to 64 KiB, made with fsync and read cold")
 
     def timed(self, stimulus: Stimulus, columns: Sequence[Sequence[int]]) -> Timed:

@@ -37,7 +37,7 @@ MOST_GROWTH = 2.3
 FEWEST = 3_000
 """Fewer instructions than these are a matter of how texts are put together."""
 
-MEASURED = {"cbw", "thermal", "trim", "qos"}
+MEASURED = {"cbw", "check", "thermal", "trim", "qos"}
 """Tests of which a made-up run has no streams, or no choices: they are measured on a simulated drive."""
 LONG = {"cbw", "qos", "rwsdirth", "thermal", "trim"}
 UNREPEATABLE = {"powercut", "app", "precon", "rws"}

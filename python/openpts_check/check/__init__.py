@@ -64,5 +64,4 @@ PROCEDURE: Final = Procedure(
     quick={"step_seconds": 1, "repeats": 2},
     purges=False,
     driver="openpts_check.drivers.driver:CheckDriver",
-    has_limits=True,
 )

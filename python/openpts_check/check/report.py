@@ -12,7 +12,7 @@ from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows, stimulus_rows
 from openpts.procedures.shared.methodology import NO_STEADY_STATE, methodology, state_page
 from openpts.record.reader import Run
-from openpts.units import format_capacity, format_duration
+from openpts.units import format_capacity, format_duration, format_significant
 from openpts.vocabulary.better import Better
 from openpts.vocabulary.limit import Judgement
 from openpts_check.answer import WORDS, Answer, Answered, answer_of
@@ -122,7 +122,9 @@ def _page(answer: Answer, verdict: Verdict) -> Page:
                 one.label,
                 one.unit,
                 name,
-                cells.missing("too little measured") if value is None else cells.number(value, 3),
+                cells.missing("too little measured")
+                if value is None
+                else Cell(format_significant(value), value),
             )
             for one in answer.shown
             for name, value in one.values

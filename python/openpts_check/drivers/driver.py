@@ -91,8 +91,8 @@ class CheckDriver(Driver):
 
     def unresumable(self, manifest: Manifest) -> str:
         """See the base."""
-        del manifest
-        return "its files are gone, and asking again takes minutes"
+        is_file = manifest.target.kind is TargetKind.FILE
+        return "its files are gone, and asking again takes minutes" if is_file else ""
 
 
 def _buffered(fd: int) -> int:

@@ -79,8 +79,8 @@ class Place(Struct, frozen=True):
         if size_bytes < least_bytes:
             raise NoVerdictError(
                 f"can't say: {self.disk} has {self.space}, where a file may have "
-                f"{format_capacity(self.room_bytes)}, and it needs {format_capacity(least_bytes)}: free "
-                "space, or name another directory"
+                f"{format_capacity(self.room_bytes)}, and it needs {format_capacity(least_bytes)}: "
+                f"{'name a larger one' if self.is_simulated else 'free space, or name another directory'}"
             )
         return size_bytes
 

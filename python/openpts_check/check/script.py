@@ -48,7 +48,7 @@ def script(conditions: CheckConditions, user_capacity_bytes: int) -> Script:
     loads = purpose.loads(asked)
     for number in range(1, conditions.repeats + 1):
         again = tuple(load for load in loads if not load.once)
-        yield Apply(Phase.PROFILE, number, tuple(_steps(again, conditions)))
+        yield Apply(Phase.PROFILE, number, tuple(_steps(again, conditions)), conditions.repeats)
     if once := tuple(load for load in loads if load.once):
         yield Apply(Phase.LOAD, 1, tuple(_steps(once, conditions)))
     yield CycleFinished(Outcome(None, 0))

@@ -188,10 +188,11 @@ def _announced(purpose: Purpose, place: Place, size_bytes: int, choices: Choices
         for load in purpose.loads(asked_of(conditions, size_bytes))
         for _ in range(1 if load.once else conditions.repeats)
     )
-    what = f"{purpose.name} on {place.disk}, {place.space}: some {_rounded(longest_ns)}"
+    what = f"{purpose.name} on {place.disk}, {place.space}: about {_rounded(longest_ns)}"
     if place.is_simulated:
         return f"{what} of its own time"
-    return f"{what}, with a file of {format_capacity(size_bytes)}, which is removed at the end and by Ctrl-C"
+    begins = "once a file of {} is written" if purpose.fills else "with a file of {}"
+    return f"{what}, {begins.format(format_capacity(size_bytes))}; it is removed at the end and by Ctrl-C"
 
 
 def _rounded(duration_ns: int) -> str:
@@ -226,7 +227,7 @@ def _say(event: Event) -> None:
     if isinstance(event, StepsStarted):
         apply = event.apply
         words = {Phase.CONDITIONING: "writing the file", Phase.LOAD: "what comes after them"}
-        text = words.get(apply.phase, f"repeat {apply.number}")
+        text = words.get(apply.phase, f"repeat {apply.number} of {apply.most}")
         click.echo(f"  {text} ...", err=True)
 
 

@@ -14,6 +14,7 @@ from openpts import journal
 from tests.device.openpts_process import Starts
 from tests.support.core_alone import OF_PLUGINS, leave_the_core_alone
 from tests.support.forks import Forks
+from tests.support.transcript import Golden
 
 # How fast examples come is a fact of the machine and of what else it does, and fails no test.
 settings.register_profile("at any speed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -179,6 +180,24 @@ def _ended_as_from_a_terminal() -> Iterator[None]:
     yield
     for number, handler in before.items():
         signal.signal(number, handler)
+
+
+@pytest.fixture
+def golden(snapshot: Golden, tmp_path: Path) -> Golden:
+    """Words as they were last read, without the folders and the process of this run of the tests."""
+    here = {
+        str(tmp_path): "TMP",
+        os.environ["OPENPTS_STATE"]: "STATE",
+        f"process {os.getpid()}": "process PID",
+    }
+
+    def everywhere(data: object, path: object) -> object:
+        if isinstance(data, str):
+            for found, name in here.items():
+                data = data.replace(found, name)
+        return data
+
+    return snapshot.with_defaults(matcher=everywhere)
 
 
 @pytest.fixture(autouse=True)

@@ -8,6 +8,7 @@ import unicodedata
 from collections.abc import Callable
 from typing import Any, Final
 
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 _LONGEST: Final = 4096  # no honest text of a machine is longer: the kernel's command line has 2,048 at most
 
 # Controls, formats (such as bidirectional overrides), surrogates, private use, unassigned, line breaks.
@@ -60,3 +61,8 @@ _VISIBLE: Final = _ByNumber({ord("\n"): "\n", ord("\t"): "\t"})
 def visible(text: str) -> str:
     """The text with all that leaves no trace written out, but for line ends and tabs."""
     return text.translate(_VISIBLE)
+
+
+def spreadsheet_text(text: str) -> str:
+    """A text that a spreadsheet would take for a formula gets an apostrophe; a dash alone is none."""
+    return f"'{text}" if text.startswith(_FORMULA) and text != "-" else text

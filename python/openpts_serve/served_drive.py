@@ -93,10 +93,7 @@ class ServedDrive:
         TargetError if the address or the file for the contents can't be had.
         """
         if not hasattr(_native, "ServedDrive"):
-            raise UsageError(
-                "cannot serve a drive: the native module was built without its NVMe over TCP target; "
-                "build it with the feature nvme-target"
-            )
+            raise UsageError("this build can't serve a drive: build all of openpts with `make setup`")
         self.preset = preset
         self.names = names
         self.scale = scale

@@ -34,12 +34,12 @@ from openpts.record.writer import BASELINE_NAME, DATABASE_NAME, INPUT_FOLDER
 from openpts.report import rederive
 from openpts.report.arrow_files import parquet_files
 from openpts.report.checksums import file_faults
-from openpts.report.flat_rows import csv_text, flat_row
 from openpts.report.record_files import RecordFile, record_files
 from openpts.report.redaction import redacted_run
 from openpts.report.rederive import read_report
 from openpts.report.sources import ReportSource, read_for_report
 from openpts.report.write import ReportOptions, make_report
+from openpts.runs.flat_rows import csv_text, flat_row
 from openpts.runs.measured_run import MeasuredRun
 from openpts.simulation.presets import load_preset
 from openpts.units import TB

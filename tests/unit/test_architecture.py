@@ -154,6 +154,14 @@ def test_every_part_of_a_test_is_one_that_is_asked_for() -> None:
             assert procedure.part(part) is None or callable(procedure.part(part).blocks)
 
 
+def test_the_manual_asks_the_question_of_each_test_and_so_does_its_report() -> None:
+    manual = " ".join(" ".join(page.read_text().split()) for page in (ROOT / "docs").glob("*.md"))
+    unasked = [
+        one.name for one in PROCEDURES.values() if not one.question or f"**{one.question}**" not in manual
+    ]
+    assert unasked == []
+
+
 def test_the_map_fits_a_screen_and_names_every_package_and_crate() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text()
     assert len(text.splitlines()) <= 60

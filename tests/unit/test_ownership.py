@@ -31,6 +31,7 @@ from openpts.ownership import (
 from openpts.programs import run_program
 from openpts.system_files import SystemRoots
 from tests.support.processes import die, dies, in_process, living
+from tests.support.transcript import Golden
 
 NAME = "nqn.2014-08.org.nvmexpress:uuid:4f1d0c5e"
 
@@ -183,14 +184,14 @@ def test_a_run_that_was_killed_over_its_claim_takes_its_folder(tmp_path: Path, c
         assert read_owner(path) == replace(owner, folder=str(tmp_path))
 
 
-def test_what_is_no_file_is_no_claim(tmp_path: Path) -> None:
+def test_what_is_no_file_is_no_claim(tmp_path: Path, golden: Golden) -> None:
     path, elsewhere = tmp_path / CLAIM_NAME, tmp_path / "elsewhere"
     elsewhere.touch()
     path.symlink_to(elsewhere)
-    assert "is a symbolic link" in _refused(tmp_path, _owner())
+    assert _refused(tmp_path, _owner()) == golden
     path.unlink()
     os.mkfifo(path)
-    assert "is a named pipe" in _refused(tmp_path, _owner())
+    assert _refused(tmp_path, _owner()) == golden
     assert elsewhere.read_text() == ""
 
 

@@ -148,7 +148,7 @@ def test_a_full_disk_leaves_all_as_they_were(tmp_path: Path) -> None:
         write_files(Path({str(tmp_path)!r}), {{"a": b"new", "b": bytes(65537)}})
     """
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], capture_output=True, check=False)
-    assert b"File too large" in done.stderr
+    assert done.returncode == 1
     assert names(tmp_path) == {"a", "b"}
     assert {read_file(tmp_path, name) for name in ("a", "b")} == {b"old"}
 

@@ -8,6 +8,7 @@ PROCEDURE = Procedure(
     conditions=BlockSizeConditions,
     title="Read Latency by Block Size",
     short_title="Block Sizes",
+    question="What does the size of a read cost?",
     purpose="""Response times of random reads by their size.
 
     At full length: a purge, the user capacity written once, and a minute for each size.

@@ -89,7 +89,7 @@ class BatchDocument(Document, frozen=True, kw_only=True, tag="openpts.batch/1"):
     report_reason: str | None
 
 
-class BatchWords(Struct, frozen=True):
+class BatchArgs(Struct, frozen=True):
     """What was asked for beside the test: which drives, how they start, what is printed."""
 
     targets: tuple[str, ...]
@@ -100,7 +100,7 @@ class BatchWords(Struct, frozen=True):
     no_report: bool
 
 
-def run_several(test: Procedure, words: BatchWords, options: dict[str, Any], limits: RunLimits) -> None:
+def run_several(test: Procedure, words: BatchArgs, options: dict[str, Any], limits: RunLimits) -> None:
     """Run the test on several drives, each a run of its own in a folder of the batch's.
 
     Raises RefusedBatchError before anything has started, and at the end the error of the drives that failed.

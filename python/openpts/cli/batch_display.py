@@ -90,7 +90,7 @@ class DriveRow(Struct):
             case lines.HostLimited():
                 new = line.limited_ns.keys() - self._said_limits
                 self._said_limits |= new
-                news = host_limit_text(sorted(new), line.told) if new else ""
+                news = host_limit_text(sorted(new), line.evidence) if new else ""
             case lines.RunFinished():
                 self.phase, self.iops, self.bytes_per_s = "", None, None
         return news

@@ -8,7 +8,7 @@ import click
 
 from openpts.cli.io_display import following
 from openpts.cli.io_engine import NUMA
-from openpts.cli.io_options import IoWords
+from openpts.cli.io_options import IoArgs
 from openpts.cli.io_result import MeasurementResults
 from openpts.cli.io_spellings import in_own_words
 from openpts.cli.options import flag, group, with_options
@@ -28,7 +28,7 @@ from openpts.vocabulary.translation import Translation
 def io(
     targets: tuple[str, ...],
     *,
-    words: IoWords = group(IoWords),
+    words: IoArgs = group(IoArgs),
     as_json: bool = flag("Print one JSON object; the log goes to stderr.", name="--json"),
 ) -> int:
     """Measure one stimulus, or the jobs of a fio job file, with every I/O timed. Only reads by default.
@@ -58,7 +58,7 @@ def io(
     return _ending(results, interrupted=interrupted)
 
 
-def orders_of(targets: tuple[str, ...], words: IoWords) -> list[MeasurementOrder]:
+def orders_of(targets: tuple[str, ...], words: IoArgs) -> list[MeasurementOrder]:
     """What the options ask for, once for each target. Raises UsageError where they make no sense."""
     if len(set(targets)) < len(targets):
         raise UsageError("a target is given twice: two engines on one target would disturb each other")
@@ -79,7 +79,7 @@ def orders_of(targets: tuple[str, ...], words: IoWords) -> list[MeasurementOrder
     ]
 
 
-def _loads(targets: tuple[str, ...], words: IoWords, interval_ns: int) -> list[Translation]:
+def _loads(targets: tuple[str, ...], words: IoArgs, interval_ns: int) -> list[Translation]:
     """The steps for each target: those of a job file, or one of the stimulus that the options describe."""
     captured, fio = words.engine.capture is not None, words.fio
     if fio is not None and fio.fio_job is not None:

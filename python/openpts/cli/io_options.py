@@ -244,7 +244,7 @@ class FioJobs:
 
 
 @dataclass(frozen=True, slots=True)
-class EngineWords:
+class EngineArgs:
     """How the engine does its work."""
 
     io_path: str | None = option(
@@ -289,7 +289,7 @@ class EngineWords:
 
 
 @dataclass(frozen=True, slots=True)
-class ConsentWords:
+class ConsentArgs:
     """The consent to lose what is on any of the targets."""
 
     serials: tuple[str, ...] = option(
@@ -330,10 +330,10 @@ def _own_word(words: tuple[str, ...], names: set[str | None] | set[str]) -> str 
 
 
 @dataclass(frozen=True, slots=True)
-class IoWords:
+class IoArgs:
     """All options of a measurement; the job files of fio belong to a plug-in."""
 
     load: LoadArgs = group(LoadArgs)
     fio: FioJobs | None = group(FioJobs) if "fio-jobs" in offers(Kind.SERVICE) else None
-    engine: EngineWords = group(EngineWords)
-    consent: ConsentWords = group(ConsentWords)
+    engine: EngineArgs = group(EngineArgs)
+    consent: ConsentArgs = group(ConsentArgs)

@@ -131,13 +131,13 @@ def _disturbance_lines(event: IoHangs | HostStalled | HostLimited) -> list[str]:
             return [hang_text(io)]
         case HostStalled(place, sample, repeated):
             return [f"{standstill_text(sample)} in {place}: {what_to_do(repeated=repeated)}"]
-        case HostLimited(place, new=new, told=told):
-            return [f"{host_limit_text(new, evidence_words(told))}, in {place}"] if new else []
+        case HostLimited(place, new=new, evidence=evidence):
+            return [f"{host_limit_text(new, evidence_words(evidence))}, in {place}"] if new else []
 
 
-def host_limit_text(limits: Iterable[str], told: Iterable[str]) -> str:
+def host_limit_text(limits: Iterable[str], evidence: Iterable[str]) -> str:
     """``the host, and not the drive, is the limit (link): a link to the drive carried all that it can``."""
-    return f"the host, and not the drive, is the limit ({' and '.join(limits)}): {'; '.join(told)}"
+    return f"the host, and not the drive, is the limit ({' and '.join(limits)}): {'; '.join(evidence)}"
 
 
 def _line_without_steps(event: PowerWasCut | FileSystemPrepared | CommandEnded) -> str:

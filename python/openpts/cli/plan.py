@@ -3,7 +3,7 @@
 import json
 import sys
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import click
 from msgspec import Struct
@@ -15,14 +15,13 @@ from openpts.cli.options import argument, flag, option, with_options
 from openpts.cli.parameter_options import PassthroughArgs, command_with_rest, targets_of
 from openpts.cli.printed_document import print_document
 from openpts.cli.procedure_options import choices_of, options_of
-from openpts.cli.terminal import wrapped
+from openpts.cli.terminal import BELOW_LABELS, wrapped
 from openpts.errors import UsageError
 from openpts.parameters.shipped_plans import shipped_names, shipped_plan
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.registry import PROCEDURES
 from openpts.vocabulary.document import Document
 
-_BELOW_NAMES: Final = " " * 12
 _above_zero = FiniteRange(min=0, min_open=True)
 
 
@@ -133,7 +132,7 @@ def plans_command(
         )
         return
     for one, of in plans.items():
-        click.echo(wrapped(f"{one:<12}{of['title']}", sys.stdout, _BELOW_NAMES))
+        click.echo(wrapped(f"{one:<12}{of['title']}", sys.stdout, BELOW_LABELS))
 
 
 @click.command("plan-schema")

@@ -9,7 +9,7 @@ from openpts.cli.live_outputs import log_stream
 from openpts.cli.plan import PLAN_OPTIONS
 from openpts.cli.printed_document import print_document
 from openpts.cli.run_all import SUITE_OPTIONS
-from openpts.cli.terminal import wrapped
+from openpts.cli.terminal import BELOW_LABELS, wrapped
 
 _RATES = ("read_iops", "write_iops", "read_rate", "write_rate", "latency_us")
 
@@ -34,7 +34,7 @@ def plan_all(
     """
     from openpts.cli.fitting_scale import at_fitting_scale  # noqa: PLC0415 help needs nothing that plans
     from openpts.cli.plan_text import SuitePlanDocument, plan_document, suite_lines  # noqa: PLC0415 likewise
-    from openpts.cli.printed_plan import BELOW_LABELS, assumed_drive, plan_target  # noqa: PLC0415 likewise
+    from openpts.cli.printed_plan import assumed_drive, plan_target  # noqa: PLC0415 likewise
     from openpts.cli.suite import choices_of_suite, planned_suite  # noqa: PLC0415 likewise
     from openpts.system_files import SystemRoots  # noqa: PLC0415 likewise
 

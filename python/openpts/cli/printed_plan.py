@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import click
 from msgspec.structs import replace
@@ -14,7 +14,7 @@ from openpts.cli.plan_text import plan_document, plan_lines
 from openpts.cli.planned_run import planned_run
 from openpts.cli.printed_document import print_document
 from openpts.cli.procedure_options import Choices
-from openpts.cli.terminal import wrapped
+from openpts.cli.terminal import BELOW_LABELS, wrapped
 from openpts.device.listing.inspect import verdict_on
 from openpts.device.targets.simulated_target import names_simulated
 from openpts.device.targets.target import parse_target
@@ -25,8 +25,6 @@ from openpts.runner.driver import driver_of
 from openpts.runner.unopened_target import UnopenedTarget
 from openpts.system_files import SystemRoots
 from openpts.units import MB, NS_PER_US, parse_size_bytes
-
-BELOW_LABELS: Final = " " * 12
 
 
 def print_plan(

@@ -32,8 +32,9 @@ REDACT: Final = flag("Replace serial numbers by four digits of their checksum.",
     option("--out", "Write into this folder instead of the run folder.", FOLDER),
     option(
         "--style",
-        "Include all, or only the tables and plots of TKperf (short).",
-        click.Choice(["full", "short"]),
+        "Begin with the answer (full), keep the order of SNIA's sample (specification), or include "
+        "only the tables and plots of TKperf (short).",
+        click.Choice(["full", "specification", "short"]),
         default="full",
     ),
     PAPER,
@@ -50,7 +51,8 @@ def report(runs: tuple[Path, ...], out: Path | None, as_json: bool, style: str, 
     report.pdf and so on; with --out it is named after drive, date and tests.
     """
     from openpts.report.sources import ReportSource  # noqa: PLC0415 slow to load, and `openpts --help` needs no report
-    from openpts.report.write import ReportOptions, Style, write_report  # noqa: PLC0415 likewise
+    from openpts.report.style import Style  # noqa: PLC0415 likewise
+    from openpts.report.write import ReportOptions, write_report  # noqa: PLC0415 likewise
 
     chosen = ReportOptions(style=Style(style), **options)
     if (batch := _batch_among(runs)) is not None:
@@ -128,7 +130,8 @@ def reports_on(folder: Path) -> "list[WrittenReport]":
     """Write the report of a run or a suite beside the record; its short form, too, if that was ordered."""
     from openpts.cli.live_outputs import publish  # noqa: PLC0415 slow to load
     from openpts.report.sources import ReportSource  # noqa: PLC0415 likewise
-    from openpts.report.write import ReportOptions, Style, write_report  # noqa: PLC0415 likewise
+    from openpts.report.style import Style  # noqa: PLC0415 likewise
+    from openpts.report.write import ReportOptions, write_report  # noqa: PLC0415 likewise
     from openpts.runner.events import ReportsWritten  # noqa: PLC0415 likewise
 
     source = ReportSource.of((folder,))

@@ -98,11 +98,11 @@ def _command(test: Procedure) -> click.Command:
         targets = targets_of(test, options, drives)
         limits = RunLimits.of(limits_path, baseline, stop_on_fail=stop_on_fail, require_steady=require_steady)
         if len(targets) > 1 or drives is not None:
-            from openpts.cli.batch import BatchWords, run_several  # noqa: PLC0415 few runs are of several drives
+            from openpts.cli.batch import BatchArgs, run_several  # noqa: PLC0415 few runs are of several drives
 
             if continued is not None:
                 raise UsageError("--continue follows the run of one drive: name one TARGET")
-            words = BatchWords(
+            words = BatchArgs(
                 targets, drives, stagger_s or 0.0, at_most, as_json=as_json, no_report=no_report
             )
             run_several(test, words, options, limits)

@@ -15,7 +15,7 @@ from openpts.cli.live_outputs import live_listeners
 from openpts.cli.procedure_options import Choices
 from openpts.cli.quick_on_simulated import quick_on_simulated
 from openpts.cli.run_display import shown_on
-from openpts.cli.run_words import RunWords
+from openpts.cli.run_words import RunArgs
 from openpts.device.targets.simulated_target import names_simulated, parse_simulated_target
 from openpts.errors import (
     InterruptedRunError,
@@ -67,8 +67,8 @@ def order_of(
     run_id: UUID | None = None,
     **given: Any,
 ) -> Order:
-    """What a run is ordered to be, from ``RunWords`` as given and the choices for its test."""
-    words = RunWords(**given)
+    """What a run is ordered to be, from ``RunArgs`` as given and the choices for its test."""
+    words = RunArgs(**given)
     description = choices.description(words.describe)
     on_simulated = choices.is_quick and names_simulated(target)
     return Order(

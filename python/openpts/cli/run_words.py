@@ -60,7 +60,7 @@ PURGE_OPTION: Final[Decorator] = option(
 
 
 @dataclass(frozen=True, slots=True)
-class RunWords:
+class RunArgs:
     """What an operator says of a run beside its conditions."""
 
     io_path: str | None = option(
@@ -115,7 +115,7 @@ class RunWords:
 
 
 RUN_OPTIONS = together(
-    group(RunWords),
+    group(RunArgs),
     flag("Measure without making a report; see `openpts report`.", name="--no-report"),
     flag("Print one JSON object; the log goes to stderr.", name="--json as_json"),
     LIVE_OPTIONS,

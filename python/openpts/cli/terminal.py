@@ -11,6 +11,8 @@ from openpts.cli.broken_pipe import with_controls
 # What Emacs and continuous integration call a terminal that knows no cursor.
 _WITHOUT_CURSOR: Final = {"dumb", "unknown"}
 _USUAL_COLUMNS: Final = 80
+BELOW_LABELS: Final = " " * 12
+"""Indent of what goes on below a label of a plan."""
 
 
 def can_be_drawn_over(stream: IO[str]) -> bool:

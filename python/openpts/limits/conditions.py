@@ -4,13 +4,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from openpts.analysis.steady_state import WINDOW_ROUNDS
+from openpts.conformance.standing import import_mark, standing_of
 from openpts.limits.baseline import HeldAgainst
 from openpts.limits.limits_file import Required
 from openpts.procedures.shared.outcome_text import reached_text
 from openpts.record.reader import Run
 from openpts.report.health_page import counted_events
-from openpts.report.imported_run import import_mark
-from openpts.report.standing import standing_of
 from openpts.runs.measured_run import MeasuredRun
 from openpts.units import format_count
 from openpts.vocabulary.limit import JudgedLimit, Judgement

@@ -6,13 +6,14 @@ can be plotted that can't be read. Renderers neither compute nor look anything u
 Version 1: front pages, sections with the common header, pages of blocks.
 Version 2: several runs in one report, pages behind the tests, links, claims struck through, small figures
 side by side, paper, style, redaction.
+Version 3: the answer at the front.
 """
 
 from typing import Final
 
 import msgspec
 
-SCHEMA_VERSION: Final = 2
+SCHEMA_VERSION: Final = 3
 HEIGHT_PX: Final = 380  # of a plot: a field that holds this very object is left out of report.json
 WIDTH_PX: Final = 720
 
@@ -189,6 +190,22 @@ class Figure(msgspec.Struct, frozen=True, omit_defaults=True, tag="figure"):
     sides_px: tuple[float, float] = (0, 0)
     transfer_bytes: int = 0
 
+    @property
+    def finding(self) -> str:
+        """What the plot shows, in one sentence without its full stop; empty where ``alt`` only names it."""
+        return self.alt.removeprefix(self.title).removeprefix(": ").partition(". ")[0].removesuffix(".")
+
+
+class Answer(msgspec.Struct, frozen=True, tag="answer"):
+    """The question of a test, and first key values as large figures.
+
+    ``rows`` are places in the table of key values ``table_id``, whose first cells are label, value and unit.
+    """
+
+    question: str
+    table_id: str
+    rows: tuple[int, ...]
+
 
 class Repeat(msgspec.Struct, frozen=True, tag="repeat"):
     """A table of another page, shown again below a plot of its values."""
@@ -203,7 +220,7 @@ class Verdict(msgspec.Struct, frozen=True, omit_defaults=True, tag="verdict"):
     tone: str = "info"
 
 
-Block = Figure | Table | Repeat | Verdict
+Block = Figure | Table | Repeat | Verdict | Answer
 
 
 class Page(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -262,7 +279,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     """A whole report. ``red_line`` is on each page, empty if there is no reason for one.
 
     ``stem`` is what its files are called where reports of many drives lie together. ``paper`` is ``a4`` or
-    ``us-letter``. ``style`` is ``full`` or ``short``. ``redacted``: serial numbers are replaced.
+    ``us-letter``. ``style`` is ``full``, ``specification`` or ``short``.
+    ``redacted``: serial numbers are replaced.
     """
 
     schema_version: int = SCHEMA_VERSION

@@ -35,8 +35,8 @@ class StepMarks(Struct, frozen=True):
             if marks and (limit is None or limit in limits_of(marks)):
                 yield span
 
-    def told(self, limit: HostLimit) -> frozenset[str]:
-        """The sampled values that tell that this was the limit, by name."""
+    def evidence(self, limit: HostLimit) -> frozenset[str]:
+        """Names of the sampled values that show this limit."""
         names = {name for marks in self.marks for name in marks or ()}
         return frozenset(name for name in names if limit in limits_of(frozenset((name,))))
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from openpts.procedures.registry import procedure_of
 from openpts.record.frames import FRAMES, arrow_table, types_of
 from openpts.record.reader import Run
-from openpts.report.flat_rows import RUN_COLUMNS, run_row
+from openpts.runs.flat_rows import RUN_COLUMNS, run_row
 
 if TYPE_CHECKING:
     import pyarrow

@@ -11,6 +11,7 @@ import jinja2
 from msgspec import Struct
 from msgspec.structs import replace
 
+from openpts.conformance.standing import red_line_of, simulation_mark
 from openpts.errors import RecordError, failing_as
 from openpts.procedures.registry import PROCEDURES, procedure_of
 from openpts.procedures.shared.outcome_text import reached_text
@@ -19,9 +20,7 @@ from openpts.record.decoding import in_visible_lines
 from openpts.record.manifest import Manifest, RunState
 from openpts.record.reader import Run
 from openpts.record.writer import DATABASE_NAME
-from openpts.report.simulated_drive import simulation_mark
 from openpts.report.sources import read_for_report
-from openpts.report.standing import red_line_of
 from openpts.run_folder_files import write_files
 from openpts.units import format_count
 from openpts.vocabulary.verdict import SteadyState

@@ -18,6 +18,7 @@ from openpts.report.files_page import files_page
 from openpts.report.merge import merged_page
 from openpts.report.record_files import RecordFile
 from openpts.report.run_part import RunPart, in_order, part_of
+from openpts.report.style import Style
 from openpts.report.times import default_date
 from openpts.run_folder_files import file_name_word
 
@@ -72,14 +73,19 @@ def build_combined(runs: Sequence[Run], report_date: str) -> Report:
 
 
 def report_of(
-    parts: Sequence[RunPart], report_date: str, *, files: Sequence[RecordFile] = (), paper: str = "a4"
+    parts: Sequence[RunPart],
+    report_date: str,
+    *,
+    files: Sequence[RecordFile] = (),
+    paper: str = "a4",
+    style: Style = Style.FULL,
 ) -> Report:
     """The report of the parts that its runs gave, for the same date.
 
     ``files`` are those of the run folders, for the list at its end. Raises RecordError for parts of several
     drives.
     """
-    report = undigested(in_order(parts), report_date, files=files, paper=paper)
+    report = undigested(in_order(parts), report_date, files=files, paper=paper, style=style)
     return msgspec.structs.replace(report, footer=f"{report.footer}  |  {_digest(report)}")
 
 
@@ -91,7 +97,12 @@ def _kind_of(manifest: Manifest) -> str:
 
 
 def undigested(
-    parts: Sequence[RunPart], report_date: str, *, files: Sequence[RecordFile] = (), paper: str = "a4"
+    parts: Sequence[RunPart],
+    report_date: str,
+    *,
+    files: Sequence[RecordFile] = (),
+    paper: str = "a4",
+    style: Style = Style.FULL,
 ) -> Report:
     """The report of parts in their order, before its footer gets the digest."""
     manifests = [part.manifest for part in parts]
@@ -109,20 +120,21 @@ def undigested(
         report_date=report_date,
         red_line=_red_line(parts),
         footer=f"{form}  |  {test_id if len(parts) == 1 else f'{len(parts)} tests from {test_id} on'}",
-        front=_front(parts),
+        front=_front(parts, style),
         sections=sections,
         back=(_of_all(parts, lambda part: part.health), glossary_page()),
         deviation_count=sum(part.deviation_count for part in parts),
         stem=_stem(parts),
         paper=paper,
+        style=style,
     )
     test_ids = {part.folder: part.manifest.test_id for part in parts}
     return msgspec.structs.replace(report, back=(*report.back, files_page(report, files, test_ids)))
 
 
-def _front(parts: Sequence[RunPart]) -> tuple[Page, ...]:
+def _front(parts: Sequence[RunPart], style: Style) -> tuple[Page, ...]:
     """Summary, set-up, conformance, host and conditions: of several runs each once."""
-    summary = cover_page(parts[0]) if len(parts) == 1 else executive_page(parts)
+    summary = cover_page(parts[0], style) if len(parts) == 1 else executive_page(parts, style)
     audits = [(part.name, part.host) for part in parts if part.host is not None]
     limits = [(part.name, part.limits) for part in parts if part.limits is not None]
     return (

@@ -1,43 +1,60 @@
 """The cover: what was measured, on which drive, and the figures that most readers want first."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
 from msgspec.structs import replace
 
 from openpts.pages.facts_table import items_table
-from openpts.pages.model import Cell, Column, Page, Section, Table, Verdict
+from openpts.pages.model import Answer, Block, Cell, Column, Page, Section, Table, Verdict
 from openpts.pages.summary_table import cover_table
 from openpts.pages.texts import NOT_STATED, capitalised, fact_text
 from openpts.procedures.kit.header import date_and_time, of_cycle, purge_method, write_cache
 from openpts.procedures.kit.standing import state_sentence
+from openpts.procedures.registry import procedure_of
 from openpts.record.manifest import Manifest, RunState
 from openpts.report.purpose_box import purpose_tables
 from openpts.report.run_part import RunPart
-from openpts.report.trend_figures import trend_figures
+from openpts.report.style import Style
+from openpts.report.trend_figures import lead_figure, trend_figures
+
+_MOST_LARGE: Final = 5
 
 
-def cover_page(part: RunPart) -> Page:
+def cover_page(part: RunPart, style: Style) -> Page:
     """Cover and executive summary of a report on one run."""
     manifest, standing = part.manifest, part.standing
     ended = Verdict(state_sentence(manifest), "pass" if manifest.state is RunState.COMPLETE else "fail")
     deviations = Verdict(standing.bottom_line, "pass" if standing.conformant else "fail")
     summary = with_pages(cover_table(part.short_title, part.deviation_count, part.measures), part.sections)
-    return Page(
-        "cover",
-        "Executive summary",
-        (
-            _drive_table(part),
-            *purpose_tables([(part.name, part.purpose)]),
-            ended,
-            *part.failures,
-            *health_verdicts(part),
-            *part.verdicts,
+    drive = (_drive_table(part), *purpose_tables([(part.name, part.purpose)]))
+    troubles = (*part.failures, *health_verdicts(part), *part.verdicts)
+    if style is Style.SPECIFICATION:
+        blocks: tuple[Block, ...] = (*drive, ended, *troubles, deviations, summary, *trend_figures([part]))
+    else:
+        lead = lead_figure(part)
+        blocks = (
+            answer(procedure_of(part.test).question, summary, range(len(summary.rows))),
+            *limit_verdicts(part),
+            *(() if ended.tone == "pass" else (ended,)),
+            *troubles,
             deviations,
+            *(() if lead is None else (lead,)),
             summary,
-            *trend_figures([part]),
-        ),
-        mandatory=True,
-    )
+            *drive,
+        )
+    return Page("cover", "Executive summary", blocks, mandatory=True)
+
+
+def answer(question: str, summary: Table, places: Iterable[int]) -> Answer:
+    """The question with the first of the key values that were measured, of those at these places."""
+    measured = [place for place in places if summary.rows[place].cells[1].value is not None]
+    return Answer(question, summary.id, tuple(measured[:_MOST_LARGE]))
+
+
+def limit_verdicts(part: RunPart) -> tuple[Verdict, ...]:
+    """What the limits say that the run was ordered with."""
+    return tuple(block for block in part.limits.blocks if isinstance(block, Verdict)) if part.limits else ()
 
 
 def health_verdicts(part: RunPart) -> tuple[Verdict, ...]:

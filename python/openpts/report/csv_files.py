@@ -5,10 +5,10 @@ import io
 from collections.abc import Sequence
 from typing import Final
 
+from openpts.escaped_text import spreadsheet_text
 from openpts.pages.model import Cell, Report, Table
 
 FOLDER: Final = "data"
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
 def csv_name(table: Table) -> str:
@@ -39,17 +39,17 @@ def _csv(table: Table, report: Report) -> str:
         for index, cell in enumerate(row.cells):
             values.append(_field(cell))
             if index in noted:
-                values.append(harmless(cell.note))
+                values.append(spreadsheet_text(cell.note))
         writer.writerow(values)
     return text.getvalue()
 
 
 def _heads(table: Table, noted: Sequence[int]) -> list[str]:
-    heads = [harmless(table.head.label)]
+    heads = [spreadsheet_text(table.head.label)]
     for index, column in enumerate(table.columns):
-        heads.append(harmless(column.label))
+        heads.append(spreadsheet_text(column.label))
         if index in noted:
-            heads.append(harmless(f"{column.label}: note"))
+            heads.append(spreadsheet_text(f"{column.label}: note"))
     return heads
 
 
@@ -59,9 +59,4 @@ def _noted_columns(table: Table) -> list[int]:
 
 
 def _field(cell: Cell) -> str:
-    return harmless(cell.text) if cell.value is None else repr(cell.value)
-
-
-def harmless(text: str) -> str:
-    """A text that a spreadsheet would take for a formula gets an apostrophe; a dash alone is none."""
-    return f"'{text}" if text.startswith(_FORMULA) and text != "-" else text
+    return spreadsheet_text(cell.text) if cell.value is None else repr(cell.value)

@@ -1,37 +1,51 @@
 """The executive summary of a report on several runs: one drive, its key values, the state of each test."""
 
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 from msgspec.structs import replace
 
 from openpts.pages.facts_table import items_table
 from openpts.pages.kit import Cells, rows_table
-from openpts.pages.model import Cell, Page, Table, Verdict
+from openpts.pages.model import Block, Cell, Page, Table, Verdict
 from openpts.pages.summary_table import key_values_table
 from openpts.procedures.kit.header import date_and_time
 from openpts.procedures.kit.standing import state_sentence
 from openpts.record.manifest import RunState
-from openpts.report.cover_page import health_verdicts, host_items, purge_and_cache, with_pages
+from openpts.report.cover_page import (
+    answer,
+    health_verdicts,
+    host_items,
+    limit_verdicts,
+    purge_and_cache,
+    with_pages,
+)
 from openpts.report.purpose_box import purpose_tables
 from openpts.report.run_part import RunPart
+from openpts.report.style import Style
 from openpts.report.trend_figures import trend_figures
 
+_QUESTION: Final = "What does this drive do in {} tests?"
 
-def executive_page(parts: Sequence[RunPart]) -> Page:
+
+def executive_page(parts: Sequence[RunPart], style: Style) -> Page:
     """Drive, dates, a line for each key value, up to three small plots, and how each run ended."""
-    return Page(
-        "cover",
-        "Executive summary",
-        (
-            _drive_table(parts),
-            *purpose_tables((part.name, part.purpose) for part in parts),
-            *_verdicts(parts),
-            _key_values(parts),
-            *trend_figures(parts),
-            _runs_table(parts),
-        ),
-        mandatory=True,
-    )
+    summary, drive = _key_values(parts), _drive_table(parts)
+    purposes = purpose_tables((part.name, part.purpose) for part in parts)
+    figures, runs = trend_figures(parts), _runs_table(parts)
+    if style is Style.SPECIFICATION:
+        blocks: tuple[Block, ...] = (drive, *purposes, *_verdicts(parts), summary, *figures, runs)
+    else:
+        large = answer(_QUESTION.format(len(parts)), summary, _first_of_each(summary))
+        limits = (verdict for part in parts for verdict in limit_verdicts(part))
+        blocks = (large, *limits, *_verdicts(parts), *figures, summary, runs, drive, *purposes)
+    return Page("cover", "Executive summary", blocks, mandatory=True)
+
+
+def _first_of_each(summary: Table) -> list[int]:
+    """Where each test's first key value with a value is."""
+    tests = [row.head.text if row.cells[1].value is not None else "" for row in summary.rows]
+    return [tests.index(test) for test in dict.fromkeys(tests) if test]
 
 
 def _drive_table(parts: Sequence[RunPart]) -> Table:

@@ -1,18 +1,10 @@
-"""A run made of another program's results in a report: its red line, its line of the cover, its table."""
+"""A run made of another program's results in a report: its line of the cover, its table."""
 
 from openpts.pages.facts_table import sourced_table
 from openpts.pages.model import Table
-from openpts.pages.texts import brief
 from openpts.record.manifest import Manifest
 
 _NOTE = "Nothing in this run was measured by openpts. What the source does not state is n/a."
-
-
-def import_mark(manifest: Manifest) -> str:
-    """The red line of an imported run; empty for one that openpts measured."""
-    if manifest.imported is None:
-        return ""
-    return f"IMPORTED from {brief(manifest.imported.tool)} - not measured by openpts"
 
 
 def import_items(manifest: Manifest) -> list[tuple[str, str]]:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from openpts.pages.model import Block, Cell, Figure, Page, Repeat, Row, Section, Table, Verdict
+from openpts.pages.model import Answer, Block, Cell, Figure, Page, Repeat, Row, Section, Table, Verdict
 
 
 def merged_page(pages: Sequence[tuple[str, Page]]) -> Page:
@@ -129,6 +129,8 @@ class _Merging(Struct):
                 return self._insert(replace(_of_run(block, name), number=f"{block.number} {name}"), place)
             case Repeat():
                 return self._insert(_of_run(block, name), place)
+            case Answer():
+                return self._insert(block, place)
 
     def _insert(self, entry: Block | str, place: int) -> int:
         """Inserts behind the blocks that other runs have at this place; returns the place after it."""

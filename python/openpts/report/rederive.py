@@ -13,7 +13,8 @@ from openpts.plots.worker_processes import worker_processes
 from openpts.record.decoding import decode_json
 from openpts.report.record_files import RecordFile
 from openpts.report.sources import ReportSource
-from openpts.report.write import ReportOptions, Style, make_report
+from openpts.report.style import Style
+from openpts.report.write import ReportOptions, make_report
 from openpts.run_folder_files import read_file
 from openpts.schema_words import in_words
 

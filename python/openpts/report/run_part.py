@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
+from openpts.conformance.standing import requirements_of, standing_of
 from openpts.errors import RecordError
 from openpts.limits.page import limits_page
 from openpts.pages.kit import Required
@@ -34,7 +35,6 @@ from openpts.report.purpose_box import PurposeRow, purpose_rows
 from openpts.report.run_conditions_page import run_conditions_page
 from openpts.report.setup_page import setup_page
 from openpts.report.simulated_drive import simulated_time, simulation_items
-from openpts.report.standing import requirements_of, standing_of
 from openpts.report.summary import summarize
 from openpts.units import format_capacity
 from openpts.vocabulary.sample import StepState

@@ -1,29 +1,23 @@
-"""A simulated drive in a report: its red line, its lines of the cover, its table of the set-up page."""
+"""A simulated drive in a report: its lines of the cover, its table of the set-up page."""
 
 from collections import defaultdict
 from collections.abc import Iterator
 from textwrap import wrap
 from typing import Final
 
+from openpts.conformance.standing import simulation_name
 from openpts.pages.facts_table import sourced_table
 from openpts.pages.model import Table
 from openpts.pages.texts import brief, value_text
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run
 from openpts.units import format_capacity, format_duration
-from openpts.vocabulary.facts import Facts, SimulationFacts, TargetFacts
+from openpts.vocabulary.facts import Facts, SimulationFacts
 
 _GEOMETRY: Final = "geometry_"
 _LINE: Final = 200
 _PRESET: Final = "preset"
 _ASSUMED: Final = "assumed: nothing published supports it"
-
-
-def simulation_mark(target: TargetFacts) -> str:
-    """The red line of a simulated drive; empty for one that exists."""
-    if target.simulation is None:
-        return ""
-    return f"SIMULATED, {_name_text(target.simulation)} - not a measurement of a drive"
 
 
 def is_shown_as_geometry(engine_fact: str) -> bool:
@@ -37,7 +31,7 @@ def simulation_items(run: Run) -> list[tuple[str, str]]:
     if simulation is None:
         return []
     return [
-        ("Simulation", f"{_name_text(simulation)}, seed {simulation.seed}: {_size_text(simulation)}"),
+        ("Simulation", f"{simulation_name(simulation)}, seed {simulation.seed}: {_size_text(simulation)}"),
         ("Assumed parameters", f"{len(simulation.assumed)}, see the set-up page"),
     ]
 
@@ -74,10 +68,6 @@ def simulation_tables(manifest: Manifest) -> tuple[Table, ...]:
             "Response times are as simulated; percentiles are of the simulated I/Os only.",
         ),
     )
-
-
-def _name_text(simulation: SimulationFacts) -> str:
-    return f"preset {brief(simulation.preset)}, scale 1:{simulation.scale}"
 
 
 def _scale_text(scale: int) -> str:

@@ -5,6 +5,7 @@ from typing import Any, Final, Literal, NotRequired, TypedDict
 import msgspec
 
 from openpts.analysis.run_comparison import measured_median
+from openpts.conformance.standing import import_mark, simulation_mark
 from openpts.limits.of_run import judged_run, stored_limits
 from openpts.limits.words import judged_figures
 from openpts.pages.measure import measure_figures
@@ -12,8 +13,6 @@ from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.registry import procedure_of
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run
-from openpts.report.imported_run import import_mark
-from openpts.report.simulated_drive import simulation_mark
 from openpts.vocabulary.better import Better
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import TargetFacts

@@ -1,21 +1,41 @@
-"""Up to three small plots for the executive summary: course, response times and demand at a glance.
+"""Plots of the report's pages for its front: one that shows the answer, and up to three small ones.
 
-They are plots of the report's pages drawn small: same tables, same axes with fewer ticks, no labels inside.
+They have the same tables; small ones have the same axes with fewer ticks, and no labels inside.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from msgspec.structs import replace
 
 from openpts.pages.model import Axis, Figure
+from openpts.pages.texts import capitalised
 from openpts.procedures.registry import procedure_of
 from openpts.report.run_part import RunPart
 
 _MOST: Final = 3
 _MOST_TICKS: Final = 4
+_LEAD_HEIGHT_PX: Final = 260
 _WIDTH_PX: Final = 240
 _HEIGHT_PX: Final = 190
+
+
+def lead_figure(part: RunPart) -> Figure | None:
+    """The first of the plots that the test has for its summary, or of its report, titled by its finding."""
+    names = [name for _, name in sorted(procedure_of(part.test).trends.items())]
+    found = [figure for name in names if (figure := _found(part, name)) is not None]
+    figure = next(iter(found or _figures(part)), None)
+    if figure is None:
+        return None
+    title = capitalised(figure.finding) or figure.title
+    return replace(
+        figure,
+        id=f"lead-{figure.id}",
+        title=title,
+        alt=f"{title}: {figure.title}",
+        height_px=_LEAD_HEIGHT_PX,
+        zoom_group="",
+    )
 
 
 def trend_figures(parts: Sequence[RunPart]) -> list[Figure]:
@@ -33,10 +53,18 @@ def trend_figures(parts: Sequence[RunPart]) -> list[Figure]:
     return found
 
 
-def _of_run(part: RunPart, name: str) -> Figure | None:
-    wanted = f"{part.prefix}{name}"
+def _figures(part: RunPart) -> Iterator[Figure]:
     blocks = (block for section in part.sections for page in section.pages for block in page.blocks)
-    figure = next((block for block in blocks if isinstance(block, Figure) and block.id == wanted), None)
+    return (block for block in blocks if isinstance(block, Figure))
+
+
+def _found(part: RunPart, name: str) -> Figure | None:
+    wanted = f"{part.prefix}{name}"
+    return next((figure for figure in _figures(part) if figure.id == wanted), None)
+
+
+def _of_run(part: RunPart, name: str) -> Figure | None:
+    figure = _found(part, name)
     return figure and _small(figure, f"See {figure.number}{f' {part.name}' if part.prefix else ''}")
 
 

@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -32,18 +31,12 @@ from openpts.report.redaction import redacted
 from openpts.report.run_part import RunPart
 from openpts.report.short.build import short_report
 from openpts.report.sources import ReportSource
+from openpts.report.style import Style
 from openpts.report.times import date_of
 from openpts.run_folder_files import write_files
 
 REPORT_NAME = "report"
 _MOST_NAMED: Final = 3
-
-
-class Style(StrEnum):
-    """FULL is the report that the specification requires, SHORT the form that readers of TKperf know."""
-
-    FULL = "full"
-    SHORT = "short"
 
 
 class ReportOptions(Struct, frozen=True, kw_only=True):
@@ -158,7 +151,7 @@ def make_report(
     if options.style is Style.SHORT:
         report = short_report(parts, date, paper=options.paper)
     else:
-        report = report_of(parts, date, files=files, paper=options.paper)
+        report = report_of(parts, date, files=files, paper=options.paper, style=options.style)
     if options.redact:
         report = redacted(report, [part.manifest for part in parts])
     return MadeReport(report, files, {part.folder: json.loads(part.figures) for part in parts})

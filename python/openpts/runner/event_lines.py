@@ -132,7 +132,7 @@ class PhaseStarted(_Line, frozen=True, kw_only=True, tag="phase_started"):
 class Progress(_Line, frozen=True, kw_only=True, tag="progress"):
     """A second has passed in a step: counts since its start, rates of the time since the last one.
 
-    ``temperature_c`` is the last one that the drive has told, None if it tells none.
+    ``temperature_c`` is the last one that the drive reported, None if it reports none.
     """
 
     place: StepLine
@@ -195,13 +195,13 @@ class HostLimited(_Line, frozen=True, kw_only=True, tag="host_limited"):
     judged. Written some seconds after the step has ended.
 
     ``limited_ns`` has the time by part of the host, which may overlap: processor, link, heat, memory.
-    ``judged_ns`` is how much of the step was sampled, ``told`` what told it, in words. Since 1.1.
+    ``judged_ns`` is how much of the step was sampled, ``evidence`` what shows it, in words. Since 1.1.
     """
 
     place: StepLine
     limited_ns: dict[str, int]
     judged_ns: int
-    told: tuple[str, ...] = ()
+    evidence: tuple[str, ...] = ()
 
 
 class Steadiness(Struct, frozen=True, kw_only=True):

@@ -185,7 +185,9 @@ _LINES: Final[Mapping[type, Callable[[Any], EventLine]]] = {
     events.HostStalled: _stood_still,
     events.RecordDelayed: lambda event: _note("record_delayed", event.reason),
     events.RunGoesOn: lambda event: _note("goes_on", f"paused for {format_duration(event.paused_ns)}"),
-    events.HostLimited: lambda event: _like(lines.HostLimited, event, told=tuple(evidence_words(event.told))),
+    events.HostLimited: lambda event: _like(
+        lines.HostLimited, event, evidence=tuple(evidence_words(event.evidence))
+    ),
     events.SteadyStateJudged: _steady_state,
     events.CycleEnded: lambda event: _like(
         lines.CycleFinished, event.finished.outcome, cycle=event.cycle, title=event.finished.title

@@ -113,15 +113,15 @@ class HostStalled(Event, frozen=True):
 class HostLimited(Event, frozen=True):
     """The host was the limit in seconds of a step: how long each part of it, of how much that was judged.
 
-    ``new`` are parts that were not the limit in an earlier step of this process. ``told`` are the sampled
-    values that told it, by name.
+    ``new`` are parts that were not the limit in an earlier step of this process. ``evidence`` are the
+    names of the sampled values that show it.
     """
 
     place: StepPlace
     limited_ns: Mapping[HostLimit, int]
     judged_ns: int
     new: tuple[HostLimit, ...]
-    told: tuple[str, ...]
+    evidence: tuple[str, ...]
 
 
 class RecordDelayed(Event, frozen=True):

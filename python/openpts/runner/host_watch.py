@@ -52,8 +52,8 @@ class HostWatch(Struct):
             if limited_ns:
                 new = tuple(limit for limit in limited_ns if limit not in self._seen)
                 self._seen.update(new)
-                told = sorted(name for limit in limited_ns for name in marks.told(limit))
-                yield HostLimited(place, limited_ns, marks.judged_ns, new, tuple(told))
+                evidence = sorted(name for limit in limited_ns for name in marks.evidence(limit))
+                yield HostLimited(place, limited_ns, marks.judged_ns, new, tuple(evidence))
         self._forget(spans[-1][-1][1])
 
     def _forget(self, until_ns: int) -> None:

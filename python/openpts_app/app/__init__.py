@@ -284,6 +284,7 @@ PROCEDURE: Final = Procedure(
     conditions=AppConditions,
     title="Application Benchmark",
     short_title="Application",
+    question="How long does my program take on this drive, and is it the drive that it waits for?",
     purpose="""Any program as a benchmark of a drive: COMMAND, with its arguments, after --.
 
     COMMAND runs in the directory that is tested, whose path takes the place of {dir} in its words. After a

@@ -75,6 +75,7 @@ PROCEDURE: Final = Procedure(
     conditions=PowerCutConditions,
     title="Power Cuts",
     short_title="Power Cuts",
+    question="Does the drive keep through a power cut what it has acknowledged?",
     purpose="""Whether a drive keeps through power cuts what it has to keep: acknowledged data.
 
     At full length: 50 cuts with the volatile write cache on and 50 with it off, each in the middle of some 10

@@ -106,6 +106,7 @@ PROCEDURE: Final = Procedure(
     conditions=FiosynthConditions,
     title="FioSynth Suite",
     short_title="FioSynth",
+    question="Does it keep the limits that a data center sets?",
     purpose="""The workloads of a suite of FioSynth, with its targets as limits: a verdict for each.
 
     SUITE is the name of a file in the folder wkldsuites of FOLDER, your own clone of FioSynth, whose job

@@ -109,6 +109,7 @@ PROCEDURE: Final = Procedure(
     conditions=WorkloadConditions,
     title="Workload of a Job File",
     short_title="Workload",
+    question="What does a drive do under my own load, of several streams at once?",
     purpose="""A load of your own on a drive in steady state: all the streams of a job file of fio, in rounds.
 
     JOB is a job file of fio. At full length: a purge, the user capacity written twice in sequence, and the

@@ -13,7 +13,7 @@ from openpts.cli.printed_document import print_object
 from openpts.errors import UsageError
 from openpts.report.redaction import redacted, redacted_figures
 from openpts_line.cli.compare_text import print_comparison
-from openpts_line.cli.report_files import FileWords, folder_of_files
+from openpts_line.cli.report_files import FileArgs, folder_of_files
 from openpts_line.compare.build import build_comparison
 from openpts_line.compare.contenders import compare_runs
 from openpts_line.compare.figures import comparison_document
@@ -23,7 +23,7 @@ _OUT = Path("openpts-comparison")
 
 
 @dataclass(frozen=True, slots=True)
-class _Files(FileWords):
+class _Files(FileArgs):
     out: Path | None = folder_of_files(_OUT)
 
 
@@ -55,7 +55,7 @@ def compare(
         click.FloatRange(min=0, max=100),
         default=RSE_LIMIT_PCT,
     ),
-    files: FileWords = group(_Files),
+    files: FileArgs = group(_Files),
     as_json: bool = flag("Print the comparison as one JSON object.", name="--json"),
 ) -> None:
     """Compare runs: medians, spread, and the significance of the differences.

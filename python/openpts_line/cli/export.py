@@ -12,9 +12,9 @@ from openpts.errors import UsageError
 from openpts.plugins import Kind, Offer, calling, load, offers
 from openpts.record.reader import Run
 from openpts.report.arrow_files import parquet_files
-from openpts.report.flat_rows import csv_text, flat_row
 from openpts.report.redaction import redacted_run
 from openpts.report.sources import read_for_report, run_folders_of
+from openpts.runs.flat_rows import csv_text, flat_row
 from openpts_fio.fio_output import fio_files
 from openpts_line.exchange.export_files import write_export
 from openpts_line.exchange.run_verdicts import junit_of

@@ -24,7 +24,7 @@ from openpts.report.redaction import redacted, redacted_figures
 from openpts.report.sources import run_folders_of
 from openpts.runs.measured_run import OF_SUBJECTS, MeasuredRun
 from openpts.vocabulary.limit import JudgedLimit, Judgement
-from openpts_line.cli.report_files import FileWords, folder_of_files
+from openpts_line.cli.report_files import FileArgs, folder_of_files
 from openpts_line.exchange.export_files import write_export
 from openpts_line.exchange.verdicts import gate_junit, gate_tap
 from openpts_line.gate.documents import ErrorRates, GateDocument, PowerDocument
@@ -41,7 +41,7 @@ _COLORS = {Judgement.PASS: "green", Judgement.FAIL: "red", Judgement.NO_VERDICT:
 
 
 @dataclass(frozen=True, slots=True)
-class _Files(FileWords):
+class _Files(FileArgs):
     out: Path | None = folder_of_files(_OUT)
 
 
@@ -74,7 +74,7 @@ def gate(
     ),
     junit: Path | None = option("FILE", "Write the verdicts as XML in JUnit's form, too.", FILE),
     tap: bool = flag("Print the verdicts in the Test Anything Protocol."),
-    files: FileWords = group(_Files),
+    files: FileArgs = group(_Files),
     as_json: bool = flag("Print one JSON object.", name="--json"),
 ) -> int:
     """Hold runs against limits: each passes, fails or has no verdict.

@@ -16,7 +16,7 @@ def folder_of_files(default: Path) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class FileWords:
+class FileArgs:
     """The forms of a report, their folder, which a command names, paper and redaction."""
 
     html: bool = flag("Write an interactive page (HTML), one file.")

@@ -4,16 +4,16 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
+from openpts.conformance.standing import red_line_of
 from openpts.procedures.registry import procedure_of
 from openpts.procedures.shared.outcome_text import reached_text
 from openpts.record.batch import Batch, BatchEntry, batch_file, read_batch
 from openpts.record.decoding import in_visible_lines
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run, ns_between
-from openpts.report.flat_rows import labels_of, run_row, unsteady_cycles
 from openpts.report.redaction import redacted_entry, redacted_run
 from openpts.report.sources import read_for_report, run_of_entry
-from openpts.report.standing import red_line_of
+from openpts.runs.flat_rows import labels_of, run_row, unsteady_cycles
 from openpts.units import NS_PER_S
 from openpts_line.exchange.junit import Case, CaseOutcome, junit_xml
 

@@ -36,10 +36,10 @@ FROM (SELECT *, list_position(measure_key, ?) AS place FROM selected WHERE test 
 WHERE place > 0 AND NOT measure_stands_in[place]
 """
 _PARTS: Final = f"""(
-    SELECT told.run, team, part, told.ios, latency_sum_ns, latency_max_ns, bucket_highest_ns, bucket_ios
+    SELECT counted.run, team, part, counted.ios, latency_sum_ns, latency_max_ns, bucket_highest_ns, bucket_ios
     FROM (SELECT *, unnest(subjects) AS subject FROM {LATENCIES}
-          WHERE list_has_any(subjects, (SELECT list(subject) FROM chosen))) AS told
-    JOIN teams ON told.run = run_ JOIN chosen USING (test_, subject)
+          WHERE list_has_any(subjects, (SELECT list(subject) FROM chosen))) AS counted
+    JOIN teams ON counted.run = run_ JOIN chosen USING (test_, subject)
 )"""  # noqa: S608 our names
 _MOST_NAMES: Final = 12
 

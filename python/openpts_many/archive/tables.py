@@ -13,7 +13,7 @@ from openpts.procedures.registry import procedure_of
 from openpts.record.frames import FRAMES, PLACE, Columns, Row, RowSubject, declared_table, types_of
 from openpts.record.reader import Run
 from openpts.report.arrow_files import MEASURE_COLUMNS, RUN_NAME, columns_of_tables, with_run
-from openpts.report.flat_rows import RUN_COLUMNS, run_row
+from openpts.runs.flat_rows import RUN_COLUMNS, run_row
 from openpts.runs.subjects import parts_of
 from openpts_many.archive.distributions import (
     INTERVAL_BUCKETS_PER_OCTAVE,

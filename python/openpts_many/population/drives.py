@@ -10,6 +10,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from openpts.conformance.standing import red_line_of
 from openpts.errors import RecordError, UsageError
 from openpts.pages.measure import Measured
 from openpts.pages.model import Cell
@@ -21,7 +22,6 @@ from openpts.record.manifest import Manifest, RunState
 from openpts.record.reader import Run, read_manifest
 from openpts.record.writer import DATABASE_NAME
 from openpts.report.sources import read_for_report, refuse_repeated, run_folders_of
-from openpts.report.standing import red_line_of
 from openpts.report.telemetry_series import mean_over_time
 from openpts.runs.measured_run import MeasuredRun, RunAttributes
 from openpts.units import format_capacity

@@ -15,12 +15,12 @@ from openpts.device.targets.simulated_target import parse_simulated_target
 from openpts.errors import InterruptedRunError, OpenptsError
 from openpts.fields.conditions import Conditions
 from openpts.procedures.registry import procedure_of
-from openpts.report.flat_rows import flat_row
 from openpts.report.sources import read_for_report
 from openpts.runner.order import Order
 from openpts.runner.run import run_test
 from openpts.runner.simulated_device import size_and_scale
 from openpts.runner.telemetry import TelemetryChoice
+from openpts.runs.flat_rows import flat_row
 from openpts.simulation.presets import load_preset
 from openpts.temporary_folder import temporary_folder
 from openpts.units import NS_PER_S

@@ -10,8 +10,8 @@ import msgspec
 from msgspec import Struct
 
 from openpts.errors import RecordError, failing_as
-from openpts.report.flat_rows import Row, csv_text
 from openpts.run_folder_files import read_file, write_files
+from openpts.runs.flat_rows import Row, csv_text
 from openpts_many.sweep.axes import Combination
 from openpts_many.sweep.point import Point, PointResult, compute
 

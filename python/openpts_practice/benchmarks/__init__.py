@@ -85,6 +85,8 @@ PROCEDURE: Final = Procedure(
     conditions=BenchmarksConditions,
     title="Benchmark Profiles",
     short_title="Profile",
+    question="What would CrystalDiskMark, KDiskMark, AS SSD, ATTO, Anvil's Storage Utilities or Iometer "
+    "show for this drive?",
     purpose="""The figures that users of CrystalDiskMark, AS SSD or ATTO know, each with its definition.
 
     Each benchmark writes its test file and measures its rows, with its own pauses, warm-ups and passes. It is

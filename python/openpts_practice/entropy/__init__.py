@@ -59,6 +59,8 @@ PROCEDURE: Final = Procedure(
     conditions=EntropyConditions,
     title="Entropy and Write Share",
     short_title="Entropy",
+    question="Does the drive gain from data that can be compressed? What do a few writes cost a drive "
+    "that reads?",
     purpose="""Whether a drive gains from data that can be compressed, and what few writes cost its reads.
 
     At full length: the user capacity written twice in sequence, 12 minutes of sequential writes at six levels

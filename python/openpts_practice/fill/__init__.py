@@ -90,6 +90,8 @@ PROCEDURE: Final = Procedure(
     conditions=FillConditions,
     title="Fill Curve",
     short_title="Fill",
+    question="When does the drive's cache end, what does idle time give back, and what does a fill "
+    "level do to random writes?",
     purpose="""How fast a drive takes data while it fills up, and what idle time gives back of its cache.
 
     At full length: the user capacity written once in sequence, then 5 % of it after 0 s, 30 s, 5 minutes and

@@ -194,7 +194,7 @@ def curve_page(measured: FillRun) -> Page:
             *(_SPREAD if any(low for low, _ in spreads) else ()),
             Series("Mean of a step", "column", (0,), _MEAN_COLOR, style="mean", emphasis=True),
         ),
-        alt=f"{{rows}} steps. {sentence.text}",
+        alt=f"{sentence.text} {{rows}} steps.",
         marks=_marks(measured),
     )
     rule = Verdict(f"{RULE} {READING}")

@@ -146,6 +146,7 @@ PROCEDURE: Final = Procedure(
     conditions=LifetimeConditions,
     title="Lifetime",
     short_title="Lifetime",
+    question="How do speed, errors, spare and wear change while a drive is used up?",
     purpose="""Speed, errors and wear over drive cycles: the whole range written, then read and compared.
 
     USES THE DRIVE UP: each cycle takes one of the few hundred to few thousand that its flash has. It ends

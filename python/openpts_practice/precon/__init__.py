@@ -189,6 +189,7 @@ PROCEDURE: Final = Procedure(
     conditions=PreconConditions,
     title="Preconditioning Comparison",
     short_title="Precon",
+    question="How much of a figure is due to what was written before?",
     purpose="""Figures of a drive fresh, after sequential and after random writes.
 
     At full length: the rows on the purged drive; a purge, the user capacity written twice in sequence, the

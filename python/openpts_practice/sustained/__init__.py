@@ -165,6 +165,7 @@ PROCEDURE: Final = Procedure(
     conditions=SustainedConditions,
     title="Sustained Performance",
     short_title="Sustained",
+    question="What does a long load leave of the figures, and of the data sheet's claims?",
     purpose="""Figures of a drive before and after a long load, beside those of its data sheet.
 
     At full length: the rows of a benchmark, RND 4 KiB writes until 4 x user capacity are written or for 72

@@ -144,6 +144,8 @@ PROCEDURE: Final = Procedure(
     conditions=ThermalConditions,
     title="Thermal Throttling",
     short_title="Thermal",
+    question="Does the drive get so hot under long writes that it slows down, after how long, and by "
+    "how much?",
     purpose="""Whether a drive gets so hot under long writes that it slows down, when and by how much.
 
     At full length: the user capacity written once, up to 30 minutes of idle time until the drive is cool,

@@ -114,6 +114,8 @@ PROCEDURE: Final = Procedure(
     conditions=TrimConditions,
     title="Trims",
     short_title="Trims",
+    question="How fast does the drive trim? What do trims cost the reads and writes beside them? What "
+    "is read from LBAs that were trimmed?",
     purpose="""How fast a drive trims, what trims cost the I/O beside them, and what is read afterwards.
 
     At full length: a purge, the user capacity written once, up to 32 GiB written and trimmed at each size and

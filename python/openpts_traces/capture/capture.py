@@ -13,10 +13,11 @@ from typing import Any, Final
 
 from msgspec import Struct, field
 
-from openpts._native import LiveCapture, UnavailableError
+from openpts import _native
 from openpts.errors import RecordError
 from openpts.journal import Journal
 from openpts.system_files import SystemRoots, read_lines, read_text
+from openpts.trace_schedules import refuse_without_traces
 from openpts.units import NS_PER_S
 from openpts_traces.capture.blktrace import Blktrace
 from openpts_traces.capture.captured_device import CapturedDevice
@@ -139,8 +140,10 @@ def capture(
 
     ``on_event`` gets the state once a second, ``begun`` is called when events are recorded.
 
-    Raises CaptureUnavailableError if there is no way, RecordError if the file can't be written, JournalError.
+    Raises CaptureUnavailableError if there is no way, RecordError if the file can't be written, JournalError,
+    UsageError as ``refuse_without_traces`` does.
     """
+    refuse_without_traces()
     buffer_kib = order.buffer_kib or _suitable_kib(order, roots)
     with ExitStack() as undo:
         way, opened, missing = _opened(order, buffer_kib, journal, roots, undo)
@@ -157,7 +160,7 @@ def capture(
             opened.stop()
             end = _Clocks.now()
             loop.drain(end.monotonic_ns)
-        except UnavailableError as error:
+        except _native.UnavailableError as error:
             raise RecordError(str(error)) from error
         notes = _notes(order, way.name, start, end, buffer_kib) | start.oddities(end)
         summary = _finished(order, live, start, end, notes)
@@ -169,7 +172,7 @@ def capture(
 class _Loop(Struct):
     order: CaptureOrder
     way: OpenBackend
-    live: LiveCapture
+    live: "_native.LiveCapture"
     start: _Clocks
     load: _HostLoad
     _lost: int = 0
@@ -249,7 +252,7 @@ def _suitable_kib(order: CaptureOrder, roots: SystemRoots) -> int:
     return max(1024, min(max(wanted, _LEAST_KIB), _MOST_KIB, room))
 
 
-def _live(order: CaptureOrder, way: Any, start_ns: int) -> LiveCapture:
+def _live(order: CaptureOrder, way: Any, start_ns: int) -> "_native.LiveCapture":
     native = {
         "way": way,
         "level": order.level,
@@ -260,8 +263,8 @@ def _live(order: CaptureOrder, way: Any, start_ns: int) -> LiveCapture:
         "with_names": order.names != "none",
     }
     try:
-        return LiveCapture(json.dumps(native))
-    except UnavailableError as error:
+        return _native.LiveCapture(json.dumps(native))
+    except _native.UnavailableError as error:
         raise RecordError(str(error)) from error
 
 
@@ -285,7 +288,7 @@ def _notes(order: CaptureOrder, way: str, start: _Clocks, end: _Clocks, buffer_k
 
 
 def _finished(
-    order: CaptureOrder, live: LiveCapture, start: _Clocks, end: _Clocks, notes: dict[str, str]
+    order: CaptureOrder, live: "_native.LiveCapture", start: _Clocks, end: _Clocks, notes: dict[str, str]
 ) -> dict[str, int]:
     try:
         commands = live.commands()
@@ -296,7 +299,7 @@ def _finished(
             "notes": notes,
         }
         summary: dict[str, int] = json.loads(live.finish(json.dumps(last)))
-    except UnavailableError as error:
+    except _native.UnavailableError as error:
         raise RecordError(str(error)) from error
     return summary
 

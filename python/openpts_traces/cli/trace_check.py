@@ -3,7 +3,7 @@
 import click
 
 from openpts.cli.options import group, with_options
-from openpts_traces.cli.trace_options import AS_JSON, DEVICES, PATHS, ReadWords, named
+from openpts_traces.cli.trace_options import AS_JSON, DEVICES, PATHS, ReadArgs, named
 from openpts_traces.cli.trace_text import ProgressLine, show
 from openpts_traces.treatment import Input
 from openpts_traces.treatment import check as check_trace
@@ -15,7 +15,7 @@ def check(
     *,
     paths: tuple[str, ...] = PATHS,
     devices: tuple[str, ...] = DEVICES,
-    read: ReadWords = group(ReadWords),
+    read: ReadArgs = group(ReadArgs),
     as_json: bool = AS_JSON,
 ) -> int:
     """Read the files of a trace, in this order, and count its records: read = accepted + skipped + damaged.

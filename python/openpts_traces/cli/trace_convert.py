@@ -15,7 +15,7 @@ from openpts_traces.cli.trace_options import (
     HIGHEST_BYTE,
     PATHS,
     TIME,
-    ReadWords,
+    ReadArgs,
     checked_span,
     ends,
     exact_number,
@@ -58,7 +58,7 @@ def convert(
     out: Path = _OUT,
     to: str = _TO,
     devices: tuple[str, ...] = DEVICES,
-    read: ReadWords = group(ReadWords),
+    read: ReadArgs = group(ReadArgs),
     as_json: bool = AS_JSON,
 ) -> int:
     """Write the files of a trace, in this order, as one file in another format.
@@ -87,7 +87,7 @@ def filter_(
     pids: tuple[int, ...] = option("--pid", "Keep this process; may be repeated.", click.INT, multiple=True),
     places: str | None = option("--bytes FROM:TO", "Keep I/Os that touch this part of a device."),
     inverted: bool = flag("Keep what would go, and the other way round.", name="--not"),
-    read: ReadWords = group(ReadWords),
+    read: ReadArgs = group(ReadArgs),
     as_json: bool = AS_JSON,
 ) -> int:
     """Write a part of a trace: the I/Os that are all of what is asked for.
@@ -127,7 +127,7 @@ def merge(
     same_devices: bool = flag(
         "Take devices of equal names for one. [default: number them by trace, as 1:NAME]"
     ),
-    read: ReadWords = group(ReadWords),
+    read: ReadArgs = group(ReadArgs),
     as_json: bool = AS_JSON,
 ) -> int:
     """Write several traces as one, in the order of their times; of equal times an earlier trace is first.

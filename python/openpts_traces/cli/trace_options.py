@@ -50,7 +50,7 @@ FORMAT: Final = option("--format NAME", "Read this format. [default: by the cont
 
 
 @dataclass(frozen=True, slots=True)
-class ReadWords:
+class ReadArgs:
     """How a trace is read."""
 
     format_: str | None = FORMAT

@@ -326,6 +326,7 @@ PROCEDURE: Final = Procedure(
     conditions=ReplayConditions,
     title="Replay of a Trace",
     short_title="Replay",
+    question="What does a drive do with the I/Os that my machine really had?",
     purpose="""The I/Os of a trace again, in their order and at their moments, and how true that was.
 
     TRACE is a trace of any format that `openpts trace check` reads. At full length: a purge, everything that

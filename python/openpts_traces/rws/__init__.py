@@ -186,6 +186,7 @@ PROCEDURE: Final = Procedure(
     conditions=RwsConditions,
     title="Real-World Workload of a Capture",
     short_title="RWS",
+    question="What does a drive do with the workload of a system that I captured?",
     purpose="""The workload of a captured system: its streams alone, all at once, and its steps in order.
 
     CAPTURE is a step table, or a trace of which steps are made. After the RWSW PTS, reading of openpts. At

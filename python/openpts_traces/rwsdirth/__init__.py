@@ -39,6 +39,7 @@ PROCEDURE: Final = Procedure(
     conditions=RwsDemandConditions,
     title="Demand Intensity of a Captured Workload",
     short_title="RWS-DIRTH",
+    question="How do rate and response times of a captured workload change with the demand?",
     purpose="""IOPS and response times of a captured system's workload at 49 demands, and histograms.
 
     CAPTURE is a step table, or a trace of which steps are made. After the RWSW PTS, reading of openpts: all

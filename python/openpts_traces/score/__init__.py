@@ -265,6 +265,7 @@ PROCEDURE: Final = Procedure(
     conditions=ScoreConditions,
     title="Score over a Set of Traces",
     short_title="Score",
+    question="What is the drive worth in everyday use, in one figure?",
     purpose="""Scores of traces by the formula that trace benchmarks publish, and over all of them, with what
     they are made of.
 

@@ -34,7 +34,7 @@ def test_options_of_the_test_go_on_and_those_of_the_batch_do_not(
 ) -> None:
     found: list[tuple[tuple[str, ...], tuple[str, ...]]] = []
 
-    def note(test: Procedure, asked: batch.BatchWords, options: dict[str, Any], _limits: Path | None) -> None:
+    def note(test: Procedure, asked: batch.BatchArgs, options: dict[str, Any], _limits: Path | None) -> None:
         found.append((asked.targets, own_words(test, options, batch._OF_THE_BATCH)))
 
     monkeypatch.setattr(batch, "run_several", note)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from openpts.cli.broken_pipe import LastingOutput, lasting
+from tests.support.transcript import Golden
 
 MAIN = "from openpts.cli.main import main; main()"
 PLAN = (sys.executable, "-c", MAIN, "plan", "iops", "--capacity", "1TB", "--json")
@@ -83,12 +84,12 @@ def test_a_command_whose_output_is_lost_says_so() -> None:
 
 
 @pytest.mark.with_plugins
-def test_a_verdict_stands_where_the_output_is_lost() -> None:
+def test_a_verdict_stands_where_the_output_is_lost(golden: Golden) -> None:
     words = [*PLAN[:3], "gate", "no-run", "--json"]
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 8
-    assert f"openpts: the output was lost: {os.strerror(errno.ENOSPC)}\n" in done.stderr
+    assert done.stderr == golden
 
 
 def test_a_command_whose_reader_quits_ends_well() -> None:

@@ -54,7 +54,7 @@ _MAKES_REPORTS = ("openpts.report.build", "openpts.conformance.conformance", "ji
     ("command", "others"),
     [
         ("report", _TESTS_DRIVES + _MAKES_REPORTS),
-        ("gate", (*_TESTS_DRIVES, *_MAKES_REPORTS[:1], "openpts.report.flat_rows")),
+        ("gate", (*_TESTS_DRIVES, *_MAKES_REPORTS[:1], "openpts.runs.flat_rows")),
         ("export", (*_TESTS_DRIVES, "openpts.report.build", "jinja2", "typst", "vl_convert")),
         ("archive", (*_TESTS_DRIVES, "openpts.report.build", "jinja2", "typst", "vl_convert", "pyarrow")),
         ("compare", _TESTS_DRIVES),

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from openpts.cli import io_options as io
-from openpts.cli.io_options import ConsentWords
+from openpts.cli.io_options import ConsentArgs
 from openpts.device.targets.target import BlockTarget
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.consent import Consent
@@ -22,8 +22,8 @@ def drives(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def consent_words(
     serials: tuple[str, ...] = (), device_paths: tuple[str, ...] = (), *, everything: bool = False
-) -> ConsentWords:
-    return ConsentWords(serials, device_paths, everything, everything)
+) -> ConsentArgs:
+    return ConsentArgs(serials, device_paths, everything, everything)
 
 
 @pytest.mark.usefixtures("drives")

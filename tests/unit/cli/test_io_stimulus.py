@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openpts.cli import io as io_command
-from openpts.cli.io_options import IoWords
+from openpts.cli.io_options import IoArgs
 from openpts.cli.options import group, with_options
 from openpts.engine.options import CompletionWait, IoPath
 from openpts.errors import UsageError
@@ -35,7 +35,7 @@ def orders(*words: str, targets: tuple[str, ...] = ("file:/etc/hostname",)) -> l
 
     @click.command()
     @with_options
-    def parse(*, given: IoWords = group(IoWords)) -> None:
+    def parse(*, given: IoArgs = group(IoArgs)) -> None:
         made.extend(io_command.orders_of(targets, given))
 
     result = CliRunner().invoke(parse, list(words), catch_exceptions=False, standalone_mode=False)

@@ -6,6 +6,7 @@ from click.testing import CliRunner
 from openpts.cli.main import cli
 from openpts.record.writer import DATABASE_NAME
 from tests.support.synthetic_run import Synthetic, write_synthetic_run
+from tests.support.transcript import Golden
 
 RUN, OTHER, OUT = "RUN", "OTHER", "OUT"
 
@@ -37,7 +38,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     ],
     ids=" ".join,
 )
-def test_a_linked_record_is_refused(words: tuple[str, ...], runs: dict[str, str]) -> None:
+def test_a_linked_record_is_refused(words: tuple[str, ...], runs: dict[str, str], golden: Golden) -> None:
     done = CliRunner().invoke(cli, [runs.get(word, word) for word in words])
     assert done.exit_code != 0
-    assert "run.db is a symbolic link" in f"{done.output}{done.exception}"
+    assert f"{done.output}{done.exception}".replace(runs[RUN], RUN) == golden

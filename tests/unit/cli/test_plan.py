@@ -12,6 +12,7 @@ from openpts.cli.plan import plan_command
 from openpts.errors import OpenptsError, TargetError, UsageError
 from openpts.procedures.registry import PTS
 from openpts.units import KIB
+from tests.support.transcript import Golden
 
 SIZES = (1024 * KIB, 128 * KIB, 64 * KIB, 32 * KIB, 16 * KIB, 8 * KIB, 4 * KIB, 512)
 MIXES = (100, 95, 65, 50, 35, 5, 0)
@@ -44,12 +45,11 @@ def test_the_hours_and_bytes_of_iops_are_those_of_the_specification() -> None:
 
 
 @pytest.mark.with_plugins
-def test_a_test_without_a_purge_tells_of_none_and_takes_no_method() -> None:
+def test_a_test_without_a_purge_tells_of_none_and_takes_no_method(golden: Golden) -> None:
     text = text_of("hdd", "--capacity", "1TB")
-    assert "purge       the test makes none\n" in text
-    assert "purges not counted" not in text
+    assert text == golden
     refused = CliRunner().invoke(plan_command, ["hdd", "--capacity", "1TB", "--purge", "none"])
-    assert "No such option" in refused.output
+    assert refused.exit_code == 2
 
 
 def test_every_step_of_a_round_is_there_in_its_order() -> None:
@@ -64,43 +64,24 @@ def test_every_step_of_a_round_is_there_in_its_order() -> None:
     assert points == [(mix, size) for mix in MIXES for size in SIZES]
 
 
-def test_an_amount_of_a_mix_says_that_it_counts_reads() -> None:
+def test_an_amount_of_a_mix_says_that_it_counts_reads(golden: Golden) -> None:
     """4 x 1 TB of writes are 11,429 GB of RW65 in all."""
-    lines = text_of(
-        "wsat", "--capacity", "1TB", "--workloads", "write_intensive,oltp", "--steps"
-    ).splitlines()
-    assert "    RND 4 KiB 0/100, TC 4 QD 32, 1 min 0 s or 4,000 GB" in lines
-    assert "    RND 8 KiB 65/35, TC 4 QD 32, 1 min 0 s or 11,429 GB, reads included" in lines
+    words = ("--capacity", "1TB", "--workloads", "write_intensive,oltp", "--steps")
+    assert text_of("wsat", *words) == golden
 
 
-def test_the_text_tells_rounds_once_and_waits_in_their_order() -> None:
-    lines = text_of("hir", "--capacity", "1TB", "--steps").splitlines()
-    heads = [line.partition(":")[0] for line in lines if re.match("(prec|wait|return).*:", line)]
-    assert heads[:2] == ["preconditioning, tracking round 1", "preconditioning, tracking rounds 2 to 25"]
-    assert heads[2:12] == [
-        text
-        for number in (1, 2, 3, 5, 10)
-        for text in (f"wait state {number}", f"return to baseline {number}")
-    ]
-    assert "    360 x  RND 4 KiB 0/100, TC 4 QD 32, 5.00 s; idle, 50.00 s" in lines
-    assert next(line for line in lines if line.startswith("takes")) == (
-        "takes       17 h 31 min to 27 h 31 min, purges not counted"
-    )
+def test_the_text_tells_rounds_once_and_waits_in_their_order(golden: Golden) -> None:
+    assert text_of("hir", "--capacity", "1TB", "--steps") == golden
 
 
 @pytest.mark.parametrize("name", list(PTS))
 @pytest.mark.parametrize("drive_class", ["enterprise", "client"])
-def test_every_test_can_be_planned(name: str, drive_class: str) -> None:
-    text = text_of(name, "--capacity", "1.92TB", "--class", drive_class)
-    assert f"PTS-{drive_class[0].upper()} 2.0.1" in text
-    assert "rated endurance unknown (--tbw)" in text
-    assert "ledger      empty as far as known without the device" in text
+def test_every_test_can_be_planned(name: str, drive_class: str, golden: Golden) -> None:
+    assert text_of(name, "--capacity", "1.92TB", "--class", drive_class) == golden
 
 
-def test_a_plan_begins_with_what_it_takes_and_has_steps_where_asked() -> None:
-    lines = text_of("hir", "--capacity", "1TB", "--tbw", "600").splitlines()
-    assert [line.split()[0] for line in lines[2:6]] == ["takes", "writes", "wear", "space"]
-    assert not any("RND 4 KiB" in line for line in lines)
+def test_a_plan_begins_with_what_it_takes_and_has_steps_where_asked(golden: Golden) -> None:
+    assert text_of("hir", "--capacity", "1TB", "--tbw", "600") == golden
 
 
 def test_a_suite_takes_what_its_tests_take_together() -> None:
@@ -145,7 +126,6 @@ def test_the_ledger_is_that_of_the_run() -> None:
 )
 def test_the_plan_tells_of_the_purge(words: list[str], text: str) -> None:
     assert plan_of("iops", *words)["purge"] == text
-    assert f"purge       {text}" in text_of("iops", *words).splitlines()
 
 
 def test_a_plan_of_a_run_on_a_drive_that_is_only_overwritten_has_an_entry() -> None:
@@ -164,10 +144,10 @@ def test_a_file_is_planned_for_and_not_created(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_simulated_drive_is_planned_for_without_running() -> None:
+def test_a_simulated_drive_is_planned_for_without_running(golden: Golden) -> None:
     found = plan_of("cbw", "sim:client-qlc?capacity=64GB", "--time-scale", "1/2")
     assert found["target"] == "sim:client-qlc"
-    assert "simulated drive in virtual time: preset client-qlc" in found["ledger"][0]["used"]
+    assert found["ledger"][0]["used"] == golden
     assert found["shortened"]
 
 
@@ -206,4 +186,3 @@ def test_an_endurance_without_a_unit_is_in_terabytes(text: str, terabytes: float
 def test_an_endurance_that_makes_no_sense_is_refused(text: str) -> None:
     result = CliRunner().invoke(plan_command, ["xsr", "--capacity", "1TB", "--tbw", text])
     assert result.exit_code == 2
-    assert "Traceback" not in result.output

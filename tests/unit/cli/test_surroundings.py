@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.transcript import Golden
+
 RUN = ("run", "lat", "sim:enterprise-tlc", "--quick", "--out", "run")
 
 
@@ -61,11 +63,11 @@ def test_a_limit_that_lets_no_plot_be_drawn_is_named(
     assert openpts("report", "run", cwd=tmp_path).returncode == 0
 
 
-def test_a_name_that_is_not_utf_8_is_refused_before_anything_is_done(tmp_path: Path) -> None:
+def test_a_name_that_is_not_utf_8_is_refused_before_anything_is_done(tmp_path: Path, golden: Golden) -> None:
     name = os.fsdecode(b"run\xff")
     ended = openpts(*RUN[:-1], name, cwd=tmp_path, LC_ALL="C")
     assert ended.returncode == 8
-    assert "its name is not UTF-8" in ended.stderr
+    assert ended.stderr == golden
     assert not (tmp_path / name).exists()
 
 

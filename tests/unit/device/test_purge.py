@@ -18,6 +18,7 @@ from openpts.errors import PurgeError, TargetError
 from openpts.system_files import SystemRoots
 from openpts.units import GIB, MIB
 from openpts.vocabulary.facts import TargetFacts, TargetKind
+from tests.support.transcript import Golden
 
 Discard = Callable[[int, int, int], None]
 
@@ -53,11 +54,13 @@ def _zero(fd: int, offset_bytes: int, length_bytes: int) -> None:
     os.pwrite(fd, bytes(length_bytes), offset_bytes)
 
 
-def test_a_file_gets_new_blocks_and_the_proof_is_counted(file: OpenTarget, clock: PurgeClock) -> None:
+def test_a_file_gets_new_blocks_and_the_proof_is_counted(
+    file: OpenTarget, clock: PurgeClock, golden: Golden
+) -> None:
     report = purge(file, clock=clock)
     assert report.ran
     assert report.method == "deallocate and re-allocate (fallocate)"
-    assert "the drive below it was not purged" in report.detail
+    assert report.detail == golden
     assert report.started_at == "2026-01-02T03:04:05+00:00"
     assert report.duration_ns == 3_500
     assert (report.samples, report.changed_samples) == (64, 64)

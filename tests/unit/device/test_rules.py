@@ -9,6 +9,7 @@ from openpts.device.guard.rules import QUIET_RULES, RULES_AT_THE_DOOR, SIGNATURE
 from openpts.device.guard.usage import Usage, read_usage
 from openpts.errors import RefusedError
 from openpts.system_files import SystemRoots
+from tests.support.transcript import Golden
 
 
 @pytest.mark.parametrize(
@@ -84,11 +85,13 @@ def test_a_process_that_cannot_be_asked_counts_against_every_drive(server: Syste
     )
 
 
-def test_in_a_container_the_remedy_says_how_its_processes_can_be_seen(server: SystemRoots) -> None:
+def test_in_a_container_the_remedy_says_how_its_processes_can_be_seen(
+    server: SystemRoots, golden: Golden
+) -> None:
     usage = Usage((), ("the processes outside of this container",))
     (refusal,) = quiet_refusals(BlockDevice.of_name("nvme0n1", server), usage)
     assert refusal.evidence == "what the processes outside of this container may have open can't be seen"
-    assert "--pid=host" in refusal.remedy
+    assert refusal.remedy == golden
 
 
 def test_every_rule_has_a_name_of_its_own_and_says_what_to_do() -> None:

@@ -1,5 +1,6 @@
 from openpts.device.targets.simulated_target import simulated_facts
 from openpts.vocabulary.facts import SimulationFacts, TargetFacts, TargetKind
+from tests.support.transcript import Golden
 
 SIMULATION = SimulationFacts("enterprise-tlc", "a drive", "page-mapped", 67, 1_000_000_000, 255, ())
 TARGET = TargetFacts(
@@ -23,12 +24,12 @@ KEYS = {
 }
 
 
-def test_nothing_is_made_up_to_look_like_a_product() -> None:
+def test_nothing_is_made_up_to_look_like_a_product(golden: Golden) -> None:
     facts = simulated_facts(TARGET, SIMULATION)
     assert facts.keys() == KEYS
     assert (facts["manufacturer"].value, facts["model"].value) == ("openpts", "enterprise-tlc")
     assert facts["interface"].value == "simulated"
     assert facts["serial"].value == "SIM00FF"
     assert facts["capacity"].value == "67 GB (67,000,000,000 bytes)"
-    assert "stands for 67" in facts["capacity"].source
+    assert facts["capacity"].source == golden
     assert all(facts[key].value == "none (simulated)" for key in ("form_factor", "pcie", "hba"))

@@ -12,6 +12,7 @@ from openpts.device.guard.open_nodes import drives_behind
 from openpts.device.guard.usage import read_usage
 from openpts.errors import RefusedError
 from openpts.system_files import Mount, SystemRoots, read_mounts
+from tests.support.transcript import Golden
 
 
 @pytest.mark.parametrize(
@@ -44,19 +45,21 @@ def test_btrfs_is_found_by_its_source(virtual_machine: SystemRoots) -> None:
     assert read_usage(virtual_machine).of_device(ClaimKind.MOUNT, disk) is not None
 
 
-def test_a_source_may_be_a_link_to_the_node(virtual_machine: SystemRoots) -> None:
+def test_a_source_may_be_a_link_to_the_node(virtual_machine: SystemRoots, golden: Golden) -> None:
     by_uuid = virtual_machine.dev / "disk/by-uuid"
     by_uuid.mkdir(parents=True)
     (by_uuid / "1234").symlink_to("../../vdb")
     _append(virtual_machine, "29 27 0:50 / /mnt rw - btrfs /dev/disk/by-uuid/1234 rw")
     disk = BlockDevice.of_name("vdb", virtual_machine)
-    assert "mounted at /mnt" in str(read_usage(virtual_machine).of_device(ClaimKind.MOUNT, disk))
+    assert str(read_usage(virtual_machine).of_device(ClaimKind.MOUNT, disk)) == golden
 
 
-def test_a_mount_is_found_by_its_number_whatever_its_source_says(virtual_machine: SystemRoots) -> None:
+def test_a_mount_is_found_by_its_number_whatever_its_source_says(
+    virtual_machine: SystemRoots, golden: Golden
+) -> None:
     _append(virtual_machine, "29 27 254:16 / /mnt rw - ext4 /dev/root rw")
     disk = BlockDevice.of_name("vdb", virtual_machine)
-    assert "mounted at /mnt" in str(read_usage(virtual_machine).of_device(ClaimKind.MOUNT, disk))
+    assert str(read_usage(virtual_machine).of_device(ClaimKind.MOUNT, disk)) == golden
 
 
 def test_a_swap_file_is_a_claim_on_the_file(server: SystemRoots) -> None:

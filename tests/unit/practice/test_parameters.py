@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from openpts.cli.procedure_options import chosen, help_of
+from openpts.cli.procedure_options import chosen
 from openpts.fields.field import Parameter, parameters_of
 from openpts.parameters.overrides import Given, conditions_of
 from openpts.planning.assumed_drive import AssumedDrive
@@ -113,8 +113,3 @@ def test_fewer_zones_alone_make_a_run_short() -> None:
     standard = PROCEDURES["hdd"].standard_conditions(DriveClass.ENTERPRISE, 1)
     assert shortened(replace(standard, zones=8), standard)
     assert not shortened(replace(standard, zones=32), standard)
-
-
-@pytest.mark.parametrize("test", TESTS, ids=NAMES)
-def test_the_help_says_what_the_test_is_for(test: Procedure) -> None:
-    assert "practice beyond PTS" in help_of(test)

@@ -158,7 +158,6 @@ def test_a_run_that_ended_anywhere_has_a_whole_report(test: str, state: StepStat
         values = [cell.value for row in tables[drawn.table_id].rows for cell in row.cells]
         assert any(value is not None for value in values)
     if last_step < WDPC_STEPS + ROUND_STEPS:
-        assert "no Round was completed" in " ".join(row.value for row in section.header.groups[3].rows)
         assert not any(drawn.kind == "bars" for drawn in report.figures())
 
 

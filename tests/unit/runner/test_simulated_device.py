@@ -10,6 +10,7 @@ from openpts.runner import simulated_device
 from openpts.runner.simulated_device import SimulatedDevice
 from openpts.simulation.presets import load_preset
 from openpts.system_files import SystemRoots
+from tests.support.transcript import Golden
 
 GIB = 2**30
 
@@ -42,22 +43,22 @@ def test_a_capacity_that_makes_no_drive_is_refused_with_one_that_does() -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "words"),
+    ("old", "new"),
     [
-        ("program_us = 6800", 'program_us = "fast" # ', "invalid type: string"),
-        ("[page_mapped.nand]", "[page_mapped.nandx]", "unknown field `nandx`"),
-        ("physical_per_user = ", "physical_per_user = nan # ", "is NaN and must be"),
+        ("program_us = 6800", 'program_us = "fast" # '),
+        ("[page_mapped.nand]", "[page_mapped.nandx]"),
+        ("physical_per_user = ", "physical_per_user = nan # "),
     ],
 )
 def test_parameters_that_make_no_sense_are_told_with_their_place(
-    tmp_path: Path, old: str, new: str, words: str
+    tmp_path: Path, old: str, new: str, golden: Golden
 ) -> None:
     text = load_preset("client-qlc").text
     assert old in text
     (tmp_path / "mine.toml").write_text(text.replace(old, new, 1))
-    with pytest.raises(UsageError, match=words) as refused:
+    with pytest.raises(UsageError) as refused:
         device(f"sim:{tmp_path}/mine.toml")
-    assert f"{tmp_path}/mine.toml" in str(refused.value)
+    assert str(refused.value) == golden
 
 
 def test_the_record_names_an_edited_copy_as_one(tmp_path: Path) -> None:

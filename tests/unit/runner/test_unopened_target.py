@@ -15,6 +15,7 @@ from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import Duration
 from tests.data.system_trees import server
+from tests.support.transcript import Golden
 
 pytestmark = pytest.mark.on_disk
 
@@ -108,12 +109,12 @@ def test_an_empty_file_without_a_size_is_refused(tmp_path: Path) -> None:
         UnopenedTarget.of(f"file:{tmp_path}/x", SystemRoots())
 
 
-def test_a_simulated_drive_has_its_scale_and_what_that_bears_on() -> None:
+def test_a_simulated_drive_has_its_scale_and_what_that_bears_on(golden: Golden) -> None:
     target = UnopenedTarget.of("sim:enterprise-tlc", SystemRoots())
     assert target.facts.scale > 1
     found = target.deviations([STEP], PurgeChoice.AUTO, False, SystemRoots())
     assert {one.rule_id for one in found} == {"PTS-GEN-05"}
-    assert f"scale 1:{target.facts.scale}" in found[0].used
+    assert found[0].used == golden
     assert len(found) > 1
 
 

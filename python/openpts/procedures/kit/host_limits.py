@@ -20,7 +20,7 @@ _NO_RESULTS: Final = frozenset({Phase.WIPC, Phase.ROUND_PREWRITE, Phase.HISTOGRA
 class LimitedTime(Struct, frozen=True):
     """How long a part of the host was the limit in steps, of how much that was judged.
 
-    ``names`` are the sampled values that told it, ``steps`` those with more marked time than counts as an
+    ``names`` are the sampled values that show it, ``steps`` those with more marked time than counts as an
     accident: then the 99th percentile of a latency may be the host's.
     """
 
@@ -43,7 +43,7 @@ def limited_times(pairs: Sequence[tuple[StepRecord, StepMarks]]) -> tuple[Limite
     for limit in HostLimit:
         marked_ns = sum(marks.marked_ns(limit) for _, marks in pairs)
         if marked_ns:
-            names = {name for _, marks in pairs for name in marks.told(limit)}
+            names = {name for _, marks in pairs for name in marks.evidence(limit)}
             limited = tuple(
                 step for step, marks in pairs if marks.marked_ns(limit) > MOST_LATE_SHARE * marks.judged_ns
             )

@@ -39,12 +39,13 @@ class Procedure(Struct, frozen=True, dict=True):
     for one that continues it. Each is imported on first use: a plan needs no plots. A part that a test has no
     need of is left out.
 
-    ``section`` is that of the specification, None for a test of the practice beyond it. ``purpose`` is for
-    the help of its command. ``quick`` is what ``--quick`` gives, by parameter. ``purges``: whether the script
-    asks for any purge. ``resumes``: it lasts for months, and a run that was cut off goes on with the phase
-    that was cut; another run may continue one that is complete. ``driver`` carries it out, as
-    ``module:class``; loaded on first use. ``on_model``: a simulated drive may stand in for a real one.
-    ``target_help`` says what TARGET may be where that is no single drive.
+    ``question`` is what a user wants to know who runs it: its page of the manual and its report begin
+    with it. ``section`` is that of the specification, None for a test of the practice beyond it.
+    ``purpose`` is for the help of its command. ``quick`` is what ``--quick`` gives, by parameter.
+    ``purges``: whether the script asks for any purge. ``resumes``: it lasts for months, and a run that was
+    cut off goes on with the phase that was cut; another run may continue one that is complete. ``driver``
+    carries it out, as ``module:class``; loaded on first use. ``on_model``: a simulated drive may stand in for
+    a real one. ``target_help`` says what TARGET may be where that is no single drive.
     ``has_limits``: what it measures is held against limits, and a drive that fails one ends it with an error.
     ``interval_histograms``: its report needs the response times of each interval.
     ``at_rated_demand``: its rounds keep as many I/Os outstanding as the figures of data sheets have.
@@ -60,6 +61,7 @@ class Procedure(Struct, frozen=True, dict=True):
     title: str
     short_title: str
     purpose: str
+    question: str = ""
     quick: Mapping[str, Any] = field(default_factory=dict)
     section: int | None = None
     purges: bool = True

@@ -62,8 +62,8 @@ def histogram_figure(times: ResponseTimes, name: PlotName, table: Table, *, leve
         y=ticks.count_axis("I/O count", max(found.ios for found in times.bins)),
         y2=shares if levels else None,
         series=(bars, level) if levels else (bars,),
-        alt=f"{len(times.bins)} bins, {times.recorded_ios:,} I/Os. "
-        + "; ".join(f"{rule.label} ms" for rule in rules),
+        alt=f"{'; '.join(f'{rule.label} ms' for rule in rules)}. "
+        f"{len(times.bins)} bins, {times.recorded_ios:,} I/Os.",
         rules=rules,
     )
     return plot.over(name, table)

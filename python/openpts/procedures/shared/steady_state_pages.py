@@ -159,6 +159,7 @@ def convergence_page(
 def _convergence_plot(
     results: RoundTestResults, points: Sequence[RoundPoint], metric: Metric[HasFigures]
 ) -> Plot:
+    tracked = _tracked(results)
     return Plot(
         x=ticks.rounds_axis(len(results.rounds)),
         y=partial(_convergence_axis, metric),
@@ -168,15 +169,32 @@ def _convergence_plot(
                 "row",
                 (line,),
                 _size_color(results, point),
-                emphasis=point in {variable.point for variable in results.conditions.tracking},
+                emphasis=point in tracked,
             )
             for line, point in enumerate(points)
         ),
-        alt=f"{{rows}} series over Rounds 1 to {len(results.rounds)}, from {{low}} to {{high}} "
+        alt=f"{_trend_text(results, points, metric)}. {{rows}} series, from {{low}} to {{high}} "
         f"{metric.unit}. {steady_state_sentence(results).text}",
         decimals=metric.decimals,
         bands=window_band(results),
         height_px=height_over_rounds(len(results.rounds)),
+    )
+
+
+def _tracked(results: RoundTestResults) -> set[RoundPoint]:
+    return {variable.point for variable in results.conditions.tracking}
+
+
+def _trend_text(results: RoundTestResults, points: Sequence[RoundPoint], metric: Metric[HasFigures]) -> str:
+    """``RND 4 KiB 0/100 from 265,001 IOPS in Round 1 to 189,851 in Round 6``."""
+    tracked = _tracked(results)
+    point = next((point for point in points if point in tracked), points[0])
+    values = metric.of_rounds(results.rounds, point)
+    if not values:
+        return f"{point_name(point)} was not measured"
+    return (
+        f"{point_name(point)} from {metric.text(values[0])} {metric.unit} in Round 1 "
+        f"to {metric.text(values[-1])} in Round {len(results.rounds)}"
     )
 
 

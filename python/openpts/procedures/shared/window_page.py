@@ -21,7 +21,8 @@ class Window(Struct, frozen=True):
     """A measurement window to be shown: ``verdict`` None where it can't be judged, for ``reason``.
 
     ``values`` are those of all completed rounds, ``conditions`` the line below the determination data,
-    ``round_word`` what a round is called: Round, or Tracking Round. ``told`` is shown below the verdict.
+    ``round_word`` what a round is called: Round, or Tracking Round. ``further_verdicts`` are shown
+    below the first.
     """
 
     variable: str
@@ -31,7 +32,7 @@ class Window(Struct, frozen=True):
     reason: str
     conditions: str
     round_word: str = "Round"
-    told: tuple[Verdict, ...] = ()
+    further_verdicts: tuple[Verdict, ...] = ()
 
 
 def window_of(results: RoundTestResults, variable_index: int, conditions: str) -> Window:
@@ -73,7 +74,7 @@ def window_page(window: Window, name: PlotName) -> Page:
         height_px=320,
     )
     data = determination_table(f"{name.id}-data", verdict, metric, window.conditions)
-    return page(name, plot.over(name, shown), *_judgements(verdict), *window.told, data, shown)
+    return page(name, plot.over(name, shown), *_judgements(verdict), *window.further_verdicts, data, shown)
 
 
 def _unjudged_page(window: Window, name: PlotName) -> Page:

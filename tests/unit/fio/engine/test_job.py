@@ -380,9 +380,8 @@ def test_an_amount_is_dealt_out_in_whole_blocks(tc: int, blocks: int, size: int,
     ):
         try:
             started = threads(job(wanted, stop, target))
-        except UsageError as error:
+        except UsageError:
             # parts of a sequence differ by a block, so that the smallest may get nothing of twice as many
-            assert "leaves nothing to do" in str(error)  # noqa: PT017
             assert blocks < 2 * tc
             continue
         shares = [int(thread[name]) for thread in started]

@@ -11,7 +11,7 @@ from openpts.limits.judge import judge, judge_finished
 from openpts.limits.limits_file import parse_limits
 from openpts.record.decoding import decode_json
 from openpts.record.reader import Run, read_run
-from openpts.report.flat_rows import flat_row
+from openpts.runs.flat_rows import flat_row
 from openpts.runs.measured_run import MeasuredRun
 from openpts.vocabulary.facts import Fact
 from openpts.vocabulary.limit import JudgedLimit, Judgement

@@ -17,6 +17,7 @@ from openpts_serve.rehearsal.reference_drive import (
     subject_of_disk,
     traits_of,
 )
+from tests.support.transcript import Golden
 
 SHEET = """
 name = "Drive of a data sheet"
@@ -113,12 +114,12 @@ def test_a_missing_data_sheet_is_told(tmp_path: Path) -> None:
         subject(data_sheet=tmp_path / "none.toml", preset="theory")
 
 
-def test_a_drive_of_this_machine_is_known_by_sysfs_alone(server: SystemRoots) -> None:
+def test_a_drive_of_this_machine_is_known_by_sysfs_alone(server: SystemRoots, golden: Golden) -> None:
     found = subject_of_disk(BlockDevice.of_name("nvme0n1", server), None)
     assert found.name == "SAMSUNG MZWLO3T8HCLS-00A07 (nvme0n1)"
     assert found.capacity_bytes == 7_501_476_528 * 512
     assert found.preset.name == "enterprise-tlc"
-    assert "protected buffer" in found.reason
+    assert found.reason == golden
     assert not found.rated
 
 

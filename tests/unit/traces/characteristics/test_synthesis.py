@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from openpts.cli.main import cli
 from openpts_traces.characteristics.synthesis import synthesized
+from tests.support.transcript import Golden
 from tests.unit.traces.characteristics.traces import Ios, figures_of, write_trace
 
 DRIVE = "sim:enterprise-tlc?capacity=8GB&scale=1"
@@ -115,11 +116,13 @@ def test_a_plan_and_its_job_file_are_written(trace: Path, tmp_path: Path) -> Non
     assert planned.exit_code == 0, planned.output
 
 
-def test_a_file_in_a_folder_that_does_not_exist_is_refused(trace: Path, tmp_path: Path) -> None:
+def test_a_file_in_a_folder_that_does_not_exist_is_refused(
+    trace: Path, tmp_path: Path, golden: Golden
+) -> None:
     done = CliRunner().invoke(
         cli, ["trace", "synthesize", str(trace), "--fio", str(tmp_path / "none" / "j.fio")]
     )
-    assert "can't write" in str(done.exception)
+    assert str(done.exception) == golden
 
 
 def test_half_of_a_trace_is_held_out(trace: Path) -> None:
@@ -129,10 +132,10 @@ def test_half_of_a_trace_is_held_out(trace: Path) -> None:
     assert all(one["figure"] == half["figure"] for one, half in both)
 
 
-def test_a_check_takes_simulated_drives_only(trace: Path) -> None:
+def test_a_check_takes_simulated_drives_only(trace: Path, golden: Golden) -> None:
     done = CliRunner().invoke(cli, ["trace", "synthesize", str(trace), "--check", "/dev/sda"])
-    assert "takes only a simulated drive" in str(done.exception)
+    assert str(done.exception) == golden
     scaled = CliRunner().invoke(
         cli, ["trace", "synthesize", str(trace), "--check", "sim:enterprise-tlc?scale=16"]
     )
-    assert "add scale=1" in str(scaled.exception)
+    assert str(scaled.exception) == golden

@@ -15,6 +15,7 @@ PROCEDURE: Final = Procedure(
     conditions=CompositeConditions,
     title="Composite Block Size Workload",
     short_title="CBW",
+    question="How do IOPS and response times of mixed accesses change with demand?",
     section=13,
     purpose="""IOPS and response times of a composite workload at 49 demands, and response time histograms.
 

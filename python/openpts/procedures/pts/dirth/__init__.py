@@ -37,6 +37,7 @@ PROCEDURE: Final = Procedure(
     conditions=DemandIntensityConditions,
     title="Demand Intensity / Response Time Histogram",
     short_title="DIRTH",
+    question="How do IOPS and response times change from 1024 outstanding I/Os down to one?",
     section=14,
     purpose="""IOPS and response times of any workload at 49 demands, and response time histograms.
 

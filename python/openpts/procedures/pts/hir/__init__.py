@@ -128,6 +128,7 @@ PROCEDURE: Final = Procedure(
     conditions=IdleRecoveryConditions,
     title="Host Idle Recovery",
     short_title="HIR",
+    question="What does a drive gain from pauses?",
     section=11,
     purpose="""How pauses between bursts of random writes affect a drive.
 

@@ -42,7 +42,7 @@ def all_wait_states_page(results: IdleRecoveryResults, title: str) -> Page:
         for number, segment in enumerate(results.segments)
     )
     plot = _accesses_plot(
-        results, time, f"{len(shown.rows):,} accesses. {gains_text(results)}", bands=bands, height_px=420
+        results, time, f"{gains_text(results)} {len(shown.rows):,} accesses.", bands=bands, height_px=420
     )
     return page(name, plot.over(name, shown), Verdict(gains_text(results)), shown)
 

@@ -17,6 +17,7 @@ PROCEDURE: Final = Procedure(
     conditions=IopsConditions,
     title="IOPS",
     short_title="IOPS",
+    question="How many random I/Os per second does a drive sustain?",
     section=7,
     purpose="""IOPS of random I/O over 7 R/W mixes x 8 block sizes, in steady state.
 

@@ -28,6 +28,7 @@ PROCEDURE: Final = Procedure(
     conditions=LatencyConditions,
     title="Latency",
     short_title="Latency",
+    question="How long does a single I/O take, and how long do the slowest ones take?",
     section=9,
     purpose="""Response times of single random I/Os, 3 R/W mixes x 3 sizes at TC 1 QD 1, in steady state.
 

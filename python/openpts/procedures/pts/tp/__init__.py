@@ -62,6 +62,7 @@ PROCEDURE: Final = Procedure(
     conditions=ThroughputConditions,
     title="Throughput",
     short_title="TP",
+    question="How fast are sequential reads and writes?",
     section=8,
     purpose="""Throughput of sequential reads and writes of 128 KiB and of 1024 KiB, in steady state.
 

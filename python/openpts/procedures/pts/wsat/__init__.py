@@ -92,6 +92,7 @@ PROCEDURE: Final = Procedure(
     conditions=WriteSaturationConditions,
     title="Write Saturation",
     short_title="WSAT",
+    question="How fast is a fresh drive, how does it slow down as it is written, and where does it settle?",
     section=10,
     purpose="""How performance falls while a fresh drive is written to, and where it settles.
 

@@ -290,7 +290,7 @@ def _window(cycle: SaturationCycle) -> Window:
         f"{format_duration(conditions.tracking_period_ns)} apart; {cycle.demand}; "
         f"DP = {data_text(conditions)} [10.3.2].",
         round_word="Tracking Round",
-        told=cycle.between_verdicts,
+        further_verdicts=cycle.between_verdicts,
     )
 
 

@@ -84,6 +84,7 @@ PROCEDURE: Final = Procedure(
     conditions=CrossStimulusConditions,
     title="Cross Stimulus Recovery",
     short_title="XSR",
+    question="How does a drive take the change from large sequential to small random writes, and back?",
     section=12,
     purpose="""How a drive recovers from changes between sequential and random writes.
 

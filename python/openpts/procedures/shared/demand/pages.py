@@ -102,7 +102,7 @@ def _intensity_page(demand: DemandRun, lead: Verdict) -> Page:
             x=ticks.linear_axis("IOPS", 0, max(heads_of(shown))),
             y=lambda values: ticks.log_axis("Average response time (ms)", [*values, limit_ms]),
             series=_tc_series(shown),
-            alt=f"average response times from {{low}} to {{high}} ms. {sentence.text}",
+            alt=f"{sentence.text} Average response times from {{low}} to {{high}} ms.",
             decimals=None,
             rules=(PlotRule(f"{limit_ms:g} ms", limit_ms, "limit"),),
             marks=_marks(demand),

@@ -176,7 +176,7 @@ def tracking_window_page(tracked: TrackedPhase, name: PlotName, conditions: str)
         reason=tracked.reason,
         conditions=conditions,
         round_word=ROUND_WORD,
-        told=between_verdicts(tracked),
+        further_verdicts=between_verdicts(tracked),
     )
     return window_page(window, name)
 

@@ -5,13 +5,13 @@ import io
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from openpts.conformance.standing import standing_of
+from openpts.escaped_text import spreadsheet_text
 from openpts.procedures.kit.standing import Standing
 from openpts.procedures.registry import procedure_of
 from openpts.record.frames import Columns, declared_rows, types_of
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run
-from openpts.report.csv_files import harmless
-from openpts.report.standing import standing_of
 from openpts.vocabulary.facts import fact_of
 from openpts.vocabulary.requests import CycleFinished
 from openpts.vocabulary.verdict import SteadyState
@@ -91,7 +91,7 @@ def csv_text(rows: Sequence[Row], *, header: bool, first: Sequence[str] = ()) ->
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     if header:
-        writer.writerow([harmless(name) for name in columns])
+        writer.writerow([spreadsheet_text(name) for name in columns])
     writer.writerows([[_field(row.get(name)) for name in columns] for row in rows])
     return text.getvalue()
 
@@ -99,7 +99,7 @@ def csv_text(rows: Sequence[Row], *, header: bool, first: Sequence[str] = ()) ->
 def _field(value: str | float | None) -> str:
     if value is None:
         return ""
-    return harmless(value) if isinstance(value, str) else repr(value)
+    return spreadsheet_text(value) if isinstance(value, str) else repr(value)
 
 
 def _steady(run: Run) -> str | None:

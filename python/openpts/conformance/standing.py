@@ -5,12 +5,10 @@ from collections.abc import Iterable, Sequence
 from openpts.conformance.conformance import Conformance, conformance_of, count_line, deviated_shalls
 from openpts.pages.texts import CELL_LONGEST, brief
 from openpts.procedures.kit.standing import Standing
-from openpts.record.manifest import RunState
+from openpts.record.manifest import Manifest, RunState
 from openpts.record.reader import Run
-from openpts.report.imported_run import import_mark
-from openpts.report.simulated_drive import simulation_mark
 from openpts.units import format_count
-from openpts.vocabulary.facts import TargetKind
+from openpts.vocabulary.facts import SimulationFacts, TargetFacts, TargetKind
 
 _RAW_DEVICE = "PTS-GEN-05"
 _BEYOND = "This test is not part of the specification, so no result can be conformant with it."
@@ -66,6 +64,25 @@ def red_line_of_all(runs: Iterable[Run], rest: str) -> str:
         return "; ".join(lines)
     more = len(lines) - _MOST_RED_LINES
     return f"{'; '.join(lines[:_MOST_RED_LINES])}; and {more} more: see {rest}"
+
+
+def import_mark(manifest: Manifest) -> str:
+    """The red line of an imported run; empty for one that openpts measured."""
+    if manifest.imported is None:
+        return ""
+    return f"IMPORTED from {brief(manifest.imported.tool)} - not measured by openpts"
+
+
+def simulation_mark(target: TargetFacts) -> str:
+    """The red line of a simulated drive; empty for one that exists."""
+    if target.simulation is None:
+        return ""
+    return f"SIMULATED, {simulation_name(target.simulation)} - not a measurement of a drive"
+
+
+def simulation_name(simulation: SimulationFacts) -> str:
+    """Preset and scale of a simulated drive."""
+    return f"preset {brief(simulation.preset)}, scale 1:{simulation.scale}"
 
 
 def _no_raw_drive(run: Run) -> str:

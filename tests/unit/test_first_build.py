@@ -1,0 +1,55 @@
+"""The build that `make demo` makes first: what needs traces or served drives says what to do."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from tests.support.transcript import Transcript
+
+_MODULE: Final = Path(__file__).parents[2] / "rust/python/src/lib.rs"
+_FIRST_BUILD: Final = """
+import sys
+from openpts import _native
+for name in {names}:
+    delattr(_native, name)
+from openpts.cli.main import main
+main()
+"""
+
+
+def _names_of_features() -> list[str]:
+    """What the native module exports with its features only, by the names of Python."""
+    gated = re.findall(
+        r"cfg\(feature[^\n]*\n\s*#\[pymodule_export\]\n\s*use super::\w+::([^;]+);", _MODULE.read_text()
+    )
+    names = [name.removeprefix("Py") for one in gated for name in re.findall(r"\w+", one)]
+    assert "LiveCapture" in names
+    return names
+
+
+def _first_build(*words: str) -> str:
+    code = _FIRST_BUILD.format(names=_names_of_features())
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=False)
+    return f"$ openpts {' '.join(words)}\n{done.stderr}exit code {done.returncode}\n"
+
+
+def test_what_needs_the_rest_says_how_to_build_it(snapshot: SnapshotAssertion, tmp_path: Path) -> None:
+    trace = tmp_path / "t.csv"
+    trace.write_text("0,read,0,4096\n")
+    said = [
+        _first_build("capture", "--help"),
+        _first_build("trace", "check", "t.csv"),
+        _first_build("run", "replay", str(trace), "sim:mlc"),
+        _first_build("sim", "serve", "mlc", "--nvme-tcp", "127.0.0.1:0"),
+    ]
+    assert "\n".join(said).replace(str(tmp_path), "/tmp") == snapshot.use_extension(Transcript)
+
+
+@pytest.mark.parametrize("command", [("doctor",), ("plan", "iops", "sim:mlc")], ids=lambda words: words[0])
+def test_the_rest_of_openpts_is_there(command: tuple[str, ...]) -> None:
+    assert "exit code 0" in _first_build(*command)

@@ -6,7 +6,7 @@ from openpts.fields.conditions import ExtendedConditions
 from openpts.fields.field import Field, Kind
 from openpts.fields.kinds import AMOUNT, SECONDS_OR_NONE, count
 from openpts.procedures.kit.procedure import Procedure
-from openpts_check.purpose import purpose_named
+from openpts_check.purpose import purpose_named, purpose_names
 
 
 def _purpose_name(_name: str, word: str) -> str:
@@ -50,12 +50,18 @@ class CheckConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="
         ),
     ]
 
+    @property
+    def question(self) -> str:
+        """See the base class; that of the purpose, if it is installed here."""
+        return purpose_named(self.purpose).question if self.purpose in purpose_names() else ""
+
 
 PROCEDURE: Final = Procedure(
     package=__name__,
     conditions=CheckConditions,
     title="Question about a Disk in Use",
     short_title="Check",
+    question="Is the disk in my machine good enough for what I want of it, and how long will it last?",
     purpose="""Whether a disk is good enough for a purpose, by three figures held against published bounds.
 
     `openpts check DIR --for PURPOSE` asks on files of its own beside the data of others, and is what most

@@ -12,7 +12,15 @@ from openpts.analysis.latency import LatencyDistribution
 from openpts.engine.contract import CapturingEngine, EngineProgress
 from openpts.engine.options import CaptureSummary
 from openpts.vocabulary.facts import Fact, Facts
-from openpts.vocabulary.sample import NOTHING, Counted, Interval, OperationSample, Sample, StreamSample
+from openpts.vocabulary.sample import (
+    NOTHING,
+    Counted,
+    Interval,
+    Measured,
+    OperationSample,
+    Sample,
+    StreamSample,
+)
 from openpts.vocabulary.stimulus import Step, Stream
 from openpts.vocabulary.stop import planned_length_ns
 from openpts_check.drivers.worker import Program, Timed, Worker
@@ -129,10 +137,9 @@ def _with_timed(sample: Sample, step: Step, stream: Stream, timed: Timed, began_
     others = iter(sample.streams or _alone(sample, step))
     own = timed.operations
     streams = tuple(_stream_of(sample, own) if one is stream else next(others) for one in step.streams)
+    elapsed_ns = round(max(sample.elapsed_ns, timed.ended_ns - began_ns))
     sample = replace(
-        sample,
-        intervals=sample.intervals or _empty_intervals(sample),
-        elapsed_ns=round(max(sample.elapsed_ns, timed.ended_ns - began_ns)),
+        sample, elapsed_ns=elapsed_ns, intervals=_covering(sample, elapsed_ns, len(step.streams) - 1)
     )
     intervals = tuple(
         _interval_with(interval, step, stream, timed.part(*_span(sample, interval, began_ns)))
@@ -144,19 +151,30 @@ def _with_timed(sample: Sample, step: Step, stream: Stream, timed: Timed, began_
     )
 
 
-def _empty_intervals(sample: Sample) -> tuple[Interval, ...]:
-    """An engine counts none in a gap, which a program alone is to it."""
-    return tuple(
-        Interval(
-            index=index,
-            elapsed_ns=sample.interval_ns,
-            in_flight=0,
-            errors=0,
-            read=NOTHING,
-            write=NOTHING,
-            cpu=None,
+def _covering(sample: Sample, elapsed_ns: int, others: int) -> tuple[Interval, ...]:
+    """Intervals to the end of the last call: an engine has none in a gap, which a program alone is to it."""
+    found, length_ns = list(sample.intervals), sample.interval_ns
+    if found:
+        before_ns = length_ns * (len(found) - 1)
+        found[-1] = replace(
+            found[-1], elapsed_ns=max(found[-1].elapsed_ns, min(length_ns, elapsed_ns - before_ns))
         )
-        for index in range(sample.elapsed_ns // sample.interval_ns)
+    while (left_ns := elapsed_ns - length_ns * len(found)) > 0:
+        found.append(_empty_interval(len(found), min(length_ns, left_ns), others))
+    return tuple(found)
+
+
+def _empty_interval(index: int, elapsed_ns: int, others: int) -> Interval:
+    nothing = Measured(read=NOTHING, write=NOTHING, elapsed_ns=elapsed_ns, cpu=None)
+    return Interval(
+        index=index,
+        elapsed_ns=elapsed_ns,
+        in_flight=0,
+        errors=0,
+        read=NOTHING,
+        write=NOTHING,
+        cpu=None,
+        streams=(nothing,) * others if others > 1 else (),
     )
 
 

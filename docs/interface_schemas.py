@@ -26,6 +26,8 @@ from openpts.report.arrow_files import columns_of_tables
 from openpts.report.summary import RunFigures, RunsFigures
 from openpts.runner.event_lines import EventLine
 from openpts.vocabulary.document import Failure
+from openpts_check.cli.check import CheckDocument
+from openpts_check.cli.wear import WearDocument
 from openpts_fio.cli.crosscheck import CrosscheckDocument
 from openpts_line.compare.figures import ComparisonDocument
 from openpts_line.gate.documents import GateDocument, PowerDocument
@@ -67,6 +69,7 @@ OF_COMMANDS: Final[dict[str, tuple[str | type[Any], ...]]] = {
     "campaign report": (PopulationFigures,),
     "campaign status": (CampaignStatus,),
     "capture": (Captured, CaptureCost),
+    "check": (CheckDocument,),
     "compare": (ComparisonDocument,),
     "conformance": (ConformanceDocument, GuideDocument, ConformanceRuns),
     "crosscheck": (CrosscheckDocument,),
@@ -103,6 +106,7 @@ OF_COMMANDS: Final[dict[str, tuple[str | type[Any], ...]]] = {
     "trace merge": (TraceDocument,),
     "trace synthesize": ("openpts.synthetic/2",),
     "verify": (VerifiedReport, VerifiedReports),
+    "wear": (WearDocument,),
 }
 """What each command prints with --json; a name is that of a schema that is written by hand."""
 

@@ -46,7 +46,7 @@ MOST_GROWTH = 2.3
 FEWEST = 3_000
 """Fewer instructions than these are a matter of how texts are put together."""
 
-MEASURED = {"cbw", "thermal", "trim", "qos", "precon", "rws"}
+MEASURED = {"cbw", "check", "thermal", "trim", "qos", "precon", "rws"}
 """Tests of which a made-up run has no streams, or no choices: they are measured on a simulated drive."""
 LONG = {"cbw", "precon", "qos", "rws", "rwsdirth", "thermal", "trim"}
 WITHOUT_STEPS = {"powercut", "app"}

@@ -20,6 +20,7 @@ ROOT: Final = Path(__file__).parents[2]
 NAMES_TESTS: Final = {
     "procedures/registry.py": "it names all tests",
     "cli/first_pages.py": "examples of tests that need more than the common one has",
+    "openpts_check/": "questions are runs of its one test",
     "openpts_traces/behavior.py": "it replays traces, whatever test does so",
     "openpts_fio/imports/": "it says which test of openpts a result of another program is one of",
     "openpts_fio/fio_output.py": "iops and lat are fio's names of its logs",
@@ -28,6 +29,7 @@ NAMES_TESTS: Final = {
 
 OTHER_WORDS: Final = {
     "benchmarks": "a field of conditions; what a reader of old records puts for their name of it",
+    "check": "a command of `openpts sim`, of `openpts trace` and of `openpts archive`, too",
     "entropy": "of data",
     "fill": "the inside of a mark; a part of a test",
     "iops": "a unit, and the key of a figure",

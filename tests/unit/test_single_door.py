@@ -28,6 +28,7 @@ HARMLESS_FLAGS = {
 }
 
 OPENS_FOR_WRITING = {
+    "openpts_check/drivers/filer.py": "new files in a folder of its own",
     "openpts_traces/capture/tracefs.py": "files of a trace instance of its own",
     "device/mounted/prepared_drive.py": "a new file on the file system that it has made",
     "device/guard/guard.py": "drives",
@@ -57,6 +58,8 @@ WRITES_TO_DESCRIPTORS = {
     "device/trimmed_reads.py": "marks on a target, within the range of its test",
     "device/write_cache_control.py": "an attribute of sysfs",
     "host/setting_file.py": "attributes of sysfs and procfs",
+    "openpts_check/drivers/appender.py": "appends to a file that the guard has opened",
+    "openpts_check/drivers/filer.py": "new files in a folder of its own",
     "ownership.py": "files with an owner",
     "record/spooling_writer.py": "the size of a file without a name in a run folder",
     "runner/data_check.py": "a file in memory, given its size",
@@ -69,6 +72,7 @@ WRITES_FILES_BY_NAME = {
     "temporary_folder.py": "the mark of a folder that it has made",
 }
 CHANGES_NAMES = {
+    "openpts_check/drivers/filer.py": "files that it has made, in its folder",
     "device/targets/scratch_file.py": "files that it made",
     "openpts_many/fleet/fetch.py": "a folder that it has fetched, from its name with a dot",
     "run_folder_files.py": "files of a run, a suite or a report, by the descriptor of their folder",
@@ -76,6 +80,7 @@ CHANGES_NAMES = {
     "kept_files.py": "drawings that make room",
 }
 MAKES_FOLDERS = {
+    "openpts_check/drivers/filer.py": "for small files, in the directory that is asked about",
     "batch/executor.py": "a batch's",
     "openpts_many/archive/store.py": "an archive",
     "openpts_many/campaign/begun.py": "a campaign's",
@@ -125,6 +130,7 @@ STARTS_PROCESSES = {
     "programs.py": "all programs of others",
     "device/listing/discovery.py": "a copy of this process, to ask a drive",
     "openpts_app/drivers/commands/command_process.py": "the operator's own command",
+    "openpts_check/drivers/worker.py": "programs of openpts, on descriptors that the guard has opened",
     "openpts_fio/engine/process.py": "fio --version; fio, on the descriptor that the guard has opened",
     "host/services.py": "systemd-inhibit",
     "batch/side_by_side.py": "openpts itself, for each drive of a batch",

@@ -28,6 +28,10 @@ openpts run iops sim:enterprise-tlc --quick
 
 # Quoted where a shell would take a question mark for a pattern: zsh ends with "no matches found" otherwise.
 _OF_COMMANDS: Final = """\
+openpts check . --for commit
+    Ask whether the disk below this directory commits fast enough for a database: nothing is erased.
+openpts check sim:client-qlc --for record
+    Ask the same of a simulated drive, in its own time.
 openpts run iops "file:./scratch?size=4GiB" --quick
     Make a short run on a scratch file: nothing is erased, good for a first look.
 openpts run iops /dev/nvme0n1 --confirm-serial S3R1AL
@@ -90,6 +94,7 @@ _ARGUMENTS: Final = {
     "openpts benchmarks": "show crystaldiskmark",
     "openpts benchmarks show": "crystaldiskmark",
     "openpts compare": "old-firmware new-firmware",
+    "openpts check": ". --for commit",
     "openpts campaign": "run lot-7.toml",
     "openpts campaign report": "lot-7.toml",
     "openpts campaign resume": "lot-7.toml",
@@ -134,6 +139,7 @@ _ARGUMENTS: Final = {
     "openpts trace merge": '"mail.parquet?speed=2" web.parquet -o both.parquet',
     "openpts trace synthesize": "server.parquet --fio like.fio",
     "openpts trace": "check server.blktrace.0",
+    "openpts wear": "/dev/nvme0n1 --like 50GB/day --tbw 600",
     "openpts verify": "openpts-runs/R1AL-20261120T220000Z-iops",
     **{
         f"openpts {verb} {test}": arguments
@@ -148,6 +154,7 @@ _ARGUMENTS: Final = {
             "rws": 'web.parquet "sim:enterprise-tlc?capacity=2GB"',
             "rwsdirth": 'web.parquet "sim:enterprise-tlc?capacity=2GB"',
             "app": "/mnt/data -- tar -xf /data/linux.tar",
+            "check": "--purpose record sim:client-qlc",
             "fiosynth": "Cache --from ./FioSynth sim:enterprise-tlc",
         }.items()
     },

@@ -93,6 +93,7 @@ _VERSION_LINE = "openpts %(version)s"
 # Where each command is, by what it is for, in the order of use; a text alone says what a command of a plug-in
 # does. All are loaded when they are asked for, which for some takes half a second.
 _MEASURE: dict[str, Place | str] = {
+    "check": "Answer whether a disk in use is good enough for a purpose.",
     "plan": Place("openpts.cli.plan:plan_command", "Print what a test will do, without touching the target."),
     "run": Place("openpts.cli.run:run", "Run a test. DESTROYS ALL DATA on the target."),
     "resume": Place("openpts.cli.resume:resume", "Go on with a run or a suite that was cut off."),
@@ -110,6 +111,7 @@ _LOOK: dict[str, Place | str] = {
     "benchmarks": "List and show the benchmarks whose rows tests measure.",
     "capture": "Record the I/O of devices while programs use them.",
     "trace": "Check, convert and filter traces of block I/O.",
+    "wear": "Show how long a drive lasts under a load of yours.",
 }
 _JUDGE: dict[str, Place | str] = {
     "report": Place("openpts.cli.report:report", "Rebuild the report of runs from their folders alone."),

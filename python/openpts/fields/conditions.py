@@ -218,6 +218,11 @@ class Conditions(Struct, frozen=True, kw_only=True):
         )
 
     @property
+    def question(self) -> str:
+        """What this run is to answer, of a test that is asked several things; empty for all others."""
+        return ""
+
+    @property
     def earlier_run(self) -> EarlierRun | None:
         """The run that this one follows, where there is one."""
         return None

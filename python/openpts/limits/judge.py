@@ -109,7 +109,7 @@ def _with_conditions(
 ) -> GateResult:
     """With the conditions in front, and behind them the limits that tests have of their own."""
     required = judge_required(limits.required, runs, baseline)
-    own = (JudgedLimit.of(f"{run.test}.{name}", one) for run in runs for name, one in run.content.limits)
+    own = (replace(one, name=f"{run.test}.{one.name}") for run in runs for one in run.content.limits)
     return GateResult((*required, *judged, *own), limits.rule, limits.allowed)
 
 

@@ -18,7 +18,7 @@ PTS: Final[Mapping[str, Procedure]] = {
 
 _LISTED: Final = (
     *("fill", "sustained", "entropy", "benchmarks", "precon", "thermal", "lifetime", "hdd", "powercut"),
-    *("trim", "qos", "workload", "replay", "score", "fiosynth", "rws", "rwsdirth", "app"),
+    *("trim", "qos", "workload", "replay", "score", "fiosynth", "rws", "rwsdirth", "app", "check"),
 )
 """The order of openpts' own plug-ins in help and reports: metadata have none."""
 

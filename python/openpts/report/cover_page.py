@@ -34,7 +34,7 @@ def cover_page(part: RunPart, style: Style) -> Page:
     else:
         lead = lead_figure(part)
         blocks = (
-            answer(procedure_of(part.test).question, summary, range(len(summary.rows))),
+            answer(_question(part), summary, range(len(summary.rows))),
             *limit_verdicts(part),
             *(() if ended.tone == "pass" else (ended,)),
             *troubles,
@@ -44,6 +44,10 @@ def cover_page(part: RunPart, style: Style) -> Page:
             *drive,
         )
     return Page("cover", "Executive summary", blocks, mandatory=True)
+
+
+def _question(part: RunPart) -> str:
+    return part.manifest.conditions.question or procedure_of(part.test).question
 
 
 def answer(question: str, summary: Table, places: Iterable[int]) -> Answer:

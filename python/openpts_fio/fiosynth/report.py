@@ -14,7 +14,7 @@ from openpts.procedures.kit.header import Rows
 from openpts.procedures.shared.methodology import NO_STEADY_STATE, methodology, state_page
 from openpts.record.reader import Run
 from openpts.vocabulary.better import Better
-from openpts.vocabulary.limit import Judgement, LimitVerdict
+from openpts.vocabulary.limit import JudgedLimit, Judgement, LimitVerdict
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample
 from openpts_fio.fio_job.limits import judge_limit, worst
@@ -71,7 +71,7 @@ def report(run: Run) -> ReportContent:
             "cycles": conditions.cycles,
             "workloads": [_figures(one) for one in found],
         },
-        limits=limits,
+        limits=tuple(JudgedLimit.of(name, verdict) for name, verdict in limits),
     )
 
 

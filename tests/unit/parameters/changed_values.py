@@ -154,6 +154,9 @@ CHANGED: Final[dict[str, Any]] = {
     "traces": ["quick", "mail"],
     "idle": ["25ms"],
     "background": "recipe:backup",
+    "purpose": "record",
+    "size": "300MiB",
+    "heat_seconds": 20,
 }
 """By the parameter's name; a table of claims is a type of a plug-in's."""
 if "sustained" in PROCEDURES:

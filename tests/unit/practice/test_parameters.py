@@ -41,6 +41,10 @@ TOLD_ELSEWHERE = {
     "background",
     "suite",
     "folder",
+    # what is asked of a disk in use
+    "purpose",
+    "size_bytes",
+    "heat_ns",
     # where and what the operator's program is
     "command",
     "file_system",

@@ -8,6 +8,7 @@ before the first I/O, so that no write of a test is an allocation and the file s
 import fcntl
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -97,6 +98,28 @@ def remove_if_unused(fd: int, path: Path, *, made_here: bool) -> None:
     """Take back a file that was made for something which never began: nothing was written to it."""
     if made_here and not holds_data(fd):
         path.unlink(missing_ok=True)
+
+
+def remove_made_file(path: Path, fd: int) -> None:
+    """Take a file away that was made for a run, with its data, unless another one has its name now."""
+    with suppress(FileNotFoundError):
+        if os.path.samestat(path.lstat(), os.fstat(fd)):
+            path.unlink()
+
+
+def remove_left_file(path: Path, roots: SystemRoots) -> bool:
+    """Take away what a run that was killed has left of a file that it had made; whether there was one.
+
+    Raises RefusedError where the file is in use, or holds what openpts did not write.
+    """
+    if not path.exists():
+        return False
+    file = take_file(path, FileUse.SCRATCH, Consent(), roots)
+    try:
+        remove_made_file(path, file.fd)
+    finally:
+        os.close(file.fd)
+    return True
 
 
 def _uses_now(fd: int, file: NamedFile, usage: Usage, roots: SystemRoots) -> tuple[Refusal, ...]:

@@ -10,7 +10,7 @@ from openpts.pages.model import Section, Verdict
 from openpts.procedures.kit.curve import Curve
 from openpts.procedures.kit.standing import Standing
 from openpts.record.reader import Run
-from openpts.vocabulary.limit import LimitVerdict
+from openpts.vocabulary.limit import JudgedLimit
 
 Sections = Callable[[Standing, str], tuple[Section, ...]]
 """Makes the sections of a report, of which the text is its date."""
@@ -23,7 +23,7 @@ class ReportContent(Struct, frozen=True):
     what the test's own procedure can't show. ``figures`` makes what ``--json`` prints, JSON-ready,
     under names with units: it takes no page, but all percentiles. ``measures`` are the figures that are
     compared, ``curves`` those that a comparison draws over those of other runs. ``limits`` are verdicts on
-    limits, each with the name of what it was measured in.
+    limits that the test has of its own.
     """
 
     __test__ = False  # the name is the field's, not pytest's
@@ -34,7 +34,7 @@ class ReportContent(Struct, frozen=True):
     figures: Callable[[], dict[str, Any]]
     conditions: Callable[[], tuple[Verdict, ...]] = tuple
     curves: Callable[[], tuple[Curve, ...]] = tuple
-    limits: tuple[tuple[str, LimitVerdict], ...] = ()
+    limits: tuple[JudgedLimit, ...] = ()
 
 
 class MedianRun(Struct, frozen=True):

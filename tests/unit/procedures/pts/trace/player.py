@@ -28,7 +28,7 @@ from openpts.vocabulary.requests import (
     SteadyStateChecked,
 )
 from openpts.vocabulary.sample import NOTHING, OperationSample, Sample, StepState
-from openpts.vocabulary.stimulus import ClosedLoop, FixedRate, Poisson, Step, Stimulus
+from openpts.vocabulary.stimulus import Capped, ClosedLoop, Step, Stimulus
 from openpts.vocabulary.stop import STREAMS_END, ByteAmount, DriveFills, Duration, FirstOf, IoCount, StopRule
 from tests.unit.procedures.pts.trace.table import duration_text, stimulus_text
 
@@ -150,8 +150,7 @@ class Drive(Struct, frozen=True):
             if stream.share:
                 per_s = float(self.iops(stimulus, phase, number)) * stream.share / shares
             else:
-                assert isinstance(stimulus.pacing, FixedRate | Poisson)
-                per_s = stimulus.pacing.ios_per_s
+                per_s = self._paced(stimulus) or float(self.iops(stimulus, phase, number))
             planned = round(per_s * step.stop.duration_ns / NS_PER_S)
             latency_ns = stimulus.toio * NS_PER_S / Fraction(self.iops(stimulus, phase, number))
             (name,) = (name for name in ("read", "write", "trim") if getattr(stimulus.operations, name))
@@ -162,6 +161,10 @@ class Drive(Struct, frozen=True):
             "duration",
             *(found.get(name, NOTHING) for name in ("read", "write", "trim")),
         )
+
+    @staticmethod
+    def _paced(stimulus: Stimulus) -> float | None:
+        return stimulus.pacing.per_s if isinstance(stimulus.pacing, Capped) else stimulus.planned_ios_per_s
 
     def _end(self, stop: StopRule, iops: Fraction, block_bytes: Fraction) -> tuple[Fraction, str]:
         match stop:

@@ -1,0 +1,1 @@
+"""Questions about a disk in use: a folder for each purpose, with figures held against published bounds."""

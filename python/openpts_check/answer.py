@@ -1,0 +1,282 @@
+"""The answer to a question, from the record of its run alone: verdicts, how sure, what to do next."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from openpts.analysis.host_limits import limited_by_host
+from openpts.errors import UsageError
+from openpts.pages.texts import fact_text
+from openpts.procedures.kit.host_limits import limited_times
+from openpts.record.health import around
+from openpts.record.manifest import RunState
+from openpts.record.reader import Run, StepRecord
+from openpts.units import format_duration, format_significant
+from openpts.vocabulary.limit import JudgedLimit, Judgement, whole_of
+from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.sample import Sample, StepState
+from openpts_check.check import CheckConditions
+from openpts_check.purpose import Asked, Figure, Purpose, Seen, purpose_named
+from openpts_check.witness import DEVICE_READS
+
+WORDS: Final = {Judgement.PASS: "YES", Judgement.FAIL: "NO", Judgement.NO_VERDICT: "CAN'T SAY"}
+# of what the engine has read: a disk that gave out less than that was not asked for the rest
+_LEAST_FROM_DISK: Final = 0.9
+
+
+class Answered(Struct, frozen=True):
+    """A figure with its verdict: ``value`` of all repeats together, ``values`` of each."""
+
+    figure: Figure
+    value: float | None
+    values: tuple[float, ...]
+    judgement: Judgement
+    reason: str = ""
+
+    @property
+    def text(self) -> str:
+        """The value with its unit, or a dash."""
+        if self.value is None:
+            return "-"
+        return f"{self.value:,.{self.figure.decimals}f} {self.figure.unit}"
+
+    @property
+    def is_left_out(self) -> bool:
+        """Whether it was not measured, and need not be."""
+        return self.value is None and self.figure.is_optional
+
+    @property
+    def span(self) -> str:
+        """From the least to the largest repeat: ``9.11 to 46.83``; empty of fewer than two."""
+        ends = (f"{end(self.values):,.{self.figure.decimals}f}" for end in (min, max))
+        return " to ".join(ends) if len(self.values) > 1 else ""
+
+    @property
+    def spread_pct(self) -> float | None:
+        """From the least to the largest repeat, in per cent of the mean; None of fewer than two."""
+        mean = sum(self.values) / len(self.values) if len(self.values) > 1 else 0
+        return 100 * (max(self.values) - min(self.values)) / mean if mean else None
+
+    @property
+    def limit(self) -> JudgedLimit:
+        """As gate, report and exports have limits."""
+        bound = self.figure.bound
+        return JudgedLimit(
+            name=self.figure.key,
+            limit=bound.text(self.figure.unit),
+            judgement=self.judgement,
+            reason=self.reason,
+            unit=self.figure.unit,
+            at_least=bound.value if bound.is_least else None,
+            at_most=None if bound.is_least else bound.value,
+            value=self.value,
+            runs=1,
+            note=bound.source,
+        )
+
+
+class ShownValues(Struct, frozen=True):
+    """Figures of one unit that are held against nothing, with their labels; None: too little was measured."""
+
+    label: str
+    unit: str
+    values: tuple[tuple[str, float | None], ...]
+
+    @property
+    def text(self) -> str:
+        """``fdatasync beside others: 50 % 0.46, 99 % 9.5 ms``."""
+        known = (
+            f"{name} {'-' if value is None else format_significant(value)}" for name, value in self.values
+        )
+        return f"{self.label}: {', '.join(known)} {self.unit}"
+
+
+class Answer(Struct, frozen=True):
+    """What a run says to its question. ``whole`` is what all repeats measured together."""
+
+    purpose: Purpose
+    conditions: CheckConditions
+    judgement: Judgement
+    figures: tuple[Answered, ...]
+    shown: tuple[ShownValues, ...]
+    sure: tuple[str, ...]
+    advice: tuple[str, ...]
+    whole: Seen
+
+    @property
+    def word(self) -> str:
+        """YES, NO or CAN'T SAY."""
+        return WORDS[self.judgement]
+
+    @property
+    def reason(self) -> str:
+        """Why, in a few words: the figures that decided."""
+        decisive = [one for one in self.figures if one.judgement is self.judgement]
+        match self.judgement:
+            case Judgement.PASS:
+                return "every figure keeps its bound"
+            case Judgement.FAIL:
+                return "; ".join(f"{one.figure.label}: {one.text}, not {one.limit.limit}" for one in decisive)
+            case Judgement.NO_VERDICT:
+                return "; ".join(dict.fromkeys(one.reason for one in decisive)) or "no figure answers"
+
+
+def answer_of(run: Run) -> Answer:
+    """The answer that a record gives; none where its purpose is not installed here."""
+    conditions = run.conditions(CheckConditions)
+    purpose = _purpose_of(conditions.purpose)
+    repeats, whole = _seen(run, purpose, conditions)
+    cached, limited = _cached_share(run), _limited_words(run)
+    every = [_answered(figure, repeats, whole, cached=cached, limited=limited) for figure in purpose.figures]
+    figures = tuple(one for one in every if not one.is_left_out)
+    limits = [one.limit for one in figures]
+    failing = [one.figure.remedy for one in figures if one.judgement is Judgement.FAIL]
+    unknown = [one for one in figures if one.judgement is Judgement.NO_VERDICT]
+    return Answer(
+        purpose=purpose,
+        conditions=conditions,
+        judgement=whole_of(limits),
+        figures=figures,
+        shown=tuple(
+            ShownValues(one.label, one.unit, tuple((name, of(whole)) for name, of in one.of))
+            for one in purpose.shown
+        ),
+        sure=(
+            *_sure(run, figures, conditions, cached, limited),
+            *(f"can't say: {one.figure.absent}" for one in every if one.is_left_out),
+        ),
+        advice=tuple(dict.fromkeys((*failing, *_to_find_out(unknown, cached, limited)))) or (_DONE,),
+        whole=whole,
+    )
+
+
+_BOTH_SIDES: Final = "the repeats lie on both sides of the bound"
+_DONE: Final = "nothing: ask again when the disk is fuller, hotter or older, and compare (`openpts compare`)"
+
+
+def _purpose_of(name: str) -> Purpose:
+    try:
+        return purpose_named(name)
+    except UsageError as error:
+        return Purpose(name, name, str(error), 0, 0, 0.0, lambda _asked: (), ())
+
+
+def _seen(run: Run, purpose: Purpose, conditions: CheckConditions) -> tuple[list[Seen], Seen]:
+    """What each repeat measured, and all of them together."""
+    loads = purpose.loads(_asked(conditions))
+    again = [load.name for load in loads if not load.once]
+    once = [load.name for load in loads if load.once]
+    before, after = (None if one is None else one.reading for one in around(run.health))
+    heat = _by_name(run.phase(Phase.LOAD), once)
+    by_repeat = [
+        Seen(_by_name(run.phase(Phase.PROFILE, number=number), again), before, after)
+        for number in range(1, conditions.repeats + 1)
+    ]
+    together: dict[str, list[Sample]] = defaultdict(list)
+    for seen in by_repeat:
+        for name, samples in seen.loads.items():
+            together[name] += samples
+    return by_repeat, Seen({**together, **heat}, before, after)
+
+
+def _asked(conditions: CheckConditions) -> Asked:
+    """What the loads were made of, but for the part: the answer asks for their names alone."""
+    return Asked(conditions.active_range, conditions.size_bytes, conditions.minute_ns, conditions.heat_ns)
+
+
+def _by_name(steps: Sequence[StepRecord], names: Sequence[str]) -> Mapping[str, list[Sample]]:
+    found: dict[str, list[Sample]] = defaultdict(list)
+    for step in steps:
+        if step.sample.state is StepState.COMPLETE and step.place.position < len(names):
+            found[names[step.place.position]].append(step.sample)
+    return found
+
+
+def _answered(
+    figure: Figure, repeats: Sequence[Seen], whole: Seen, *, cached: float | None, limited: str
+) -> Answered:
+    value = figure.of(whole)
+    each = [figure.of(seen) for seen in repeats] if figure.needs_repeats else []
+    values = tuple(one for one in each if one is not None)
+    if value is None or len(values) < len(each):
+        return Answered(figure, value, values, Judgement.NO_VERDICT, figure.absent)
+    kept = {figure.bound.keeps(one) for one in (*values, value)}
+    if len(kept) > 1:
+        return Answered(figure, value, values, Judgement.NO_VERDICT, _BOTH_SIDES)
+    judgement = Judgement.PASS if kept == {True} else Judgement.FAIL
+    if judgement is Judgement.FAIL and limited:
+        return Answered(figure, value, values, Judgement.NO_VERDICT, f"this host was the limit ({limited})")
+    if judgement is Judgement.PASS and figure.of_reads and cached is not None:
+        reason = f"a cache of this host answered {100 * cached:.0f} % of the reads"
+        return Answered(figure, value, values, Judgement.NO_VERDICT, reason)
+    return Answered(figure, value, values, judgement)
+
+
+def _measuring(run: Run) -> list[StepRecord]:
+    return [step for step in run.steps if step.place.phase is not Phase.CONDITIONING]
+
+
+def _cached_share(run: Run) -> float | None:
+    """The share of the reads that did not come from the disk; None where it is small, or not known."""
+    reads = [step.sample for step in _measuring(run) if step.sample.read.bytes]
+    series = run.telemetry_series.get(DEVICE_READS)
+    if series is None or not reads:
+        return None
+    at = dict(zip(series.t_ns, series.values, strict=True))
+    pairs = [(at.get(one.started_ns), at.get(one.started_ns + one.elapsed_ns)) for one in reads]
+    known = [(first, last) for first, last in pairs if first is not None and last is not None]
+    if len(known) < len(reads):
+        return None
+    from_disk = sum(last - first for first, last in known)
+    share = from_disk / sum(one.read.bytes for one in reads)
+    return None if share >= _LEAST_FROM_DISK else 1 - share
+
+
+def _limited_words(run: Run) -> str:
+    """What of the host was the limit in steps that count; empty if nothing was."""
+    steps = _measuring(run)
+    found = []
+    if run.host_marks is not None:
+        marks = dict(zip((step.place for step in run.steps), run.host_marks, strict=True))
+        pairs = [(step, marks[step.place]) for step in steps]
+        found = [str(one.limit) for one in limited_times(pairs) if one.steps]
+    if not found and any(limited_by_host(step.sample) for step in steps):
+        found.append("processors full, or I/Os submitted late")
+    return ", ".join(dict.fromkeys(found))
+
+
+def _sure(
+    run: Run, figures: Sequence[Answered], conditions: CheckConditions, cached: float | None, limited: str
+) -> Iterator[str]:
+    """How far the answer can be trusted, most important first."""
+    if run.manifest.state is not RunState.COMPLETE:
+        yield f"the run did not come to its end ({run.manifest.state})"
+    spreads = [(one.spread_pct, one.figure.label) for one in figures if one.spread_pct is not None]
+    times = f"{conditions.repeats} repeats of {format_duration(conditions.minute_ns)} a load"
+    if spreads:
+        widest, label = max(spreads)
+        yield f"{times}; they differ by {widest:.0f} % at the most ({label})"
+    else:
+        yield f"{times}; they do not differ"
+    if cached is not None:
+        yield f"a cache of this host answered {100 * cached:.0f} % of the reads: the disk was not asked"
+    yield f"this host was the limit in part ({limited})" if limited else "this host was not the limit"
+    if "virtio" in fact_text(run.manifest.dut, "interface", ""):
+        yield "the disk is a virtual one: memory of the machine below may have answered for it"
+    if any(interval.throttled for step in _measuring(run) for interval in step.sample.intervals):
+        yield "the drive was throttled by heat meanwhile"
+
+
+def _to_find_out(unknown: Sequence[Answered], cached: float | None, limited: str) -> Iterator[str]:
+    if not unknown:
+        return
+    if cached is not None:
+        yield "name a directory on a file system with direct I/O to the disk, such as ext4 or xfs"
+    if limited:
+        yield "ask again when this machine has nothing else to do"
+    if any(one.reason == _BOTH_SIDES for one in unknown):
+        yield "ask again with more repeats (--repeats 9), and longer (--minutes)"
+    if any(one.reason == one.figure.absent for one in unknown):
+        yield "ask again for longer (--minutes)"

@@ -1,0 +1,154 @@
+"""The report of a question: the answer, its figures with their bounds, how sure, what to do next."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, Final
+
+from openpts.pages import cells
+from openpts.pages.facts_table import items_table
+from openpts.pages.kit import Col, PlotName, page, rows_table, table
+from openpts.pages.measure import Measure, Measured
+from openpts.pages.model import Cell, Page, Verdict
+from openpts.procedures.kit.content import ReportContent
+from openpts.procedures.kit.header import Rows, stimulus_rows
+from openpts.procedures.shared.methodology import NO_STEADY_STATE, methodology, state_page
+from openpts.record.reader import Run
+from openpts.units import format_capacity, format_duration, format_significant
+from openpts.vocabulary.better import Better
+from openpts.vocabulary.limit import Judgement
+from openpts_check.answer import WORDS, Answer, Answered, answer_of
+
+_TITLE: Final = "Question about a Disk in Use"
+_TONES: Final = {Judgement.PASS: "pass", Judgement.FAIL: "fail", Judgement.NO_VERDICT: "info"}
+
+
+def report(run: Run) -> ReportContent:
+    """The test's part of a report, from the samples in the record."""
+    answer = answer_of(run)
+    verdict = Verdict(f"{answer.purpose.question} {answer.word}: {answer.reason}.", _TONES[answer.judgement])
+    return ReportContent(
+        verdicts=(verdict,),
+        measures=tuple(map(_measured, answer.figures)),
+        sections=methodology(
+            run,
+            _TITLE,
+            _test_rows(run, answer),
+            lambda: (_page(answer, verdict), state_page(run, "Preparation")),
+        ),
+        figures=partial(figures_of, answer),
+        limits=tuple(one.limit for one in answer.figures),
+    )
+
+
+def figures_of(answer: Answer) -> dict[str, Any]:
+    """The answer, JSON-ready."""
+    return {
+        "purpose": answer.purpose.name,
+        "question": answer.purpose.question,
+        "answer": answer.judgement.value,
+        "reason": answer.reason,
+        "figures": [
+            {
+                "key": one.figure.key,
+                "label": one.figure.label,
+                "unit": one.figure.unit,
+                "value": one.value,
+                "repeats": list(one.values),
+                "at_least": one.limit.at_least,
+                "at_most": one.limit.at_most,
+                "source": one.figure.bound.source,
+                "judgement": one.judgement.value,
+                "reason": one.reason or None,
+            }
+            for one in answer.figures
+        ],
+        "shown": [{"label": one.label, "unit": one.unit, "values": dict(one.values)} for one in answer.shown],
+        "how_sure": list(answer.sure),
+        "next": list(answer.advice),
+    }
+
+
+def _measured(one: Answered) -> Measured:
+    figure = one.figure
+    better = Better.HIGHER if figure.bound.is_least else Better.LOWER
+    measure = Measure[Answered](
+        figure.key,
+        figure.label,
+        figure.unit,
+        lambda answered: answered.value,
+        decimals=figure.decimals,
+        better=better,
+        absent=one.reason or figure.absent,
+    )
+    return measure.of(one)
+
+
+def _test_rows(run: Run, answer: Answer) -> Rows:
+    conditions, purpose = answer.conditions, answer.purpose
+    loads = dict.fromkeys(answer.whole.loads)
+    return stimulus_rows(
+        run,
+        ("Question", purpose.title),
+        ("Loads", ", ".join(loads) or "none completed"),
+        ("Part that is used", format_capacity(conditions.size_bytes)),
+        ("Repeats", f"{conditions.repeats}"),
+        ("Duration", f"{format_duration(conditions.minute_ns)} a load"),
+        ("Heat", format_duration(conditions.heat_ns) if conditions.heat_ns else "not asked"),
+        ("Answer", answer.word),
+        ("Steady State", NO_STEADY_STATE),
+    )
+
+
+def _page(answer: Answer, verdict: Verdict) -> Page:
+    """The page that is forwarded."""
+    columns: list[Col[Answered]] = [
+        Col("Measured", lambda one: Cell(one.text, one.value), align="right"),
+        Col("Repeats", _repeats, width=1.3),
+        Col("Held against", lambda one: Cell(one.limit.limit, note=one.figure.bound.source), align="left"),
+        Col("Kept?", _kept, align="left"),
+    ]
+    figures = table(
+        "check-figures",
+        "Figures and what they are held against",
+        Col("Figure", lambda one: Cell(one.figure.label), align="left", width=1.6),
+        columns,
+        answer.figures,
+    )
+    shown = rows_table(
+        "check-shown",
+        "Also measured, held against nothing",
+        "Figure:<2 | Unit:<0.5 | Of:< | Measured",
+        (
+            (
+                one.label,
+                one.unit,
+                name,
+                cells.missing("too little measured")
+                if value is None
+                else Cell(format_significant(value), value),
+            )
+            for one in answer.shown
+            for name, value in one.values
+        ),
+    )
+    words = items_table("check-words", "How sure, and what to do next", _words(answer))
+    name = PlotName("check-answer", "", answer.purpose.question)
+    return page(name, verdict, figures, words, shown if answer.shown else None)
+
+
+def _repeats(one: Answered) -> Cell:
+    return Cell(", ".join(f"{value:,.{one.figure.decimals}f}" for value in one.values) or "-")
+
+
+def _kept(one: Answered) -> Cell:
+    tone = {Judgement.PASS: "pass", Judgement.FAIL: "fail"}.get(one.judgement, "")
+    return Cell(WORDS[one.judgement].lower(), note=one.reason, tone=tone)
+
+
+def _words(answer: Answer) -> Iterator[tuple[str, str]]:
+    for text in answer.sure:
+        yield "How sure", text
+    for text in answer.advice:
+        yield "Next", text
+    for text in answer.purpose.mistakes:
+        yield "Mind", text

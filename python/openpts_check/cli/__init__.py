@@ -1,0 +1,1 @@
+"""Commands of questions: `openpts check`, and what they print."""

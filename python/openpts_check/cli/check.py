@@ -1,0 +1,265 @@
+"""`openpts check`: a question about a disk in use, answered in minutes; nothing of others is touched."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import click
+import msgspec
+
+from openpts.cli.fitting_scale import at_fitting_scale
+from openpts.cli.number_types import FiniteRange
+from openpts.cli.options import PATH, argument, flag, option, with_options
+from openpts.cli.printed_document import print_document
+from openpts.cli.procedure_options import Choices
+from openpts.cli.report import reports_on
+from openpts.cli.terminal import wrapped
+from openpts.errors import LimitError, NoVerdictError, RefusedError, TargetError, UsageError
+from openpts.fields.parsing import amount_bytes
+from openpts.parameters.overrides import Given
+from openpts.procedures.registry import PROCEDURES
+from openpts.record.reader import Run, has_begun, read_run
+from openpts.runner.events import Event, StepsStarted
+from openpts.runner.order import Order
+from openpts.runner.run import run_test
+from openpts.system_files import SystemRoots
+from openpts.units import MIB, NS_PER_S, format_capacity
+from openpts.vocabulary.consent import Consent
+from openpts.vocabulary.document import Document
+from openpts.vocabulary.drive_class import DriveClass
+from openpts.vocabulary.limit import Judgement
+from openpts.vocabulary.people import People
+from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.purge import PurgeChoice
+from openpts.vocabulary.stimulus import ActiveRange
+from openpts.vocabulary.stop import planned_length_ns
+from openpts_check.answer import Answer, answer_of
+from openpts_check.check import PROCEDURE
+from openpts_check.check.report import figures_of
+from openpts_check.check.script import asked_of
+from openpts_check.cli.screen import screen_lines
+from openpts_check.place import Place
+from openpts_check.purpose import Asked, Load, Purpose, purpose_named, purpose_names
+
+_EXIT_CODES: Final = {
+    Judgement.PASS: 0,
+    Judgement.FAIL: LimitError.exit_code,
+    Judgement.NO_VERDICT: NoVerdictError.exit_code,
+}
+_PIPE_COLUMNS: Final = 120
+
+
+class CheckedFigure(msgspec.Struct, frozen=True, kw_only=True):
+    """A figure with its bound, all in ``unit``; ``repeats`` are the values of each repeat."""
+
+    key: str
+    label: str
+    unit: str
+    value: float | None
+    repeats: tuple[float, ...]
+    at_least: float | None
+    at_most: float | None
+    source: str
+    judgement: Judgement
+    reason: str | None
+
+
+class ShownFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """Figures in ``unit`` by their names, held against nothing; null where too little was measured."""
+
+    label: str
+    unit: str
+    values: dict[str, float | None]
+
+
+class CheckDocument(Document, frozen=True, kw_only=True, tag="openpts.check/1"):
+    """An answer. ``answer`` is that of the gate; ``shown`` are further figures, held against nothing."""
+
+    purpose: str
+    question: str
+    answer: Judgement
+    reason: str
+    figures: tuple[CheckedFigure, ...]
+    shown: tuple[ShownFigures, ...]
+    how_sure: tuple[str, ...]
+    next: tuple[str, ...]
+    run: str
+    reports: tuple[str, ...]
+
+
+@click.command("check", short_help="Answer whether a disk in use is good enough for a purpose.")
+@with_options
+def check(
+    *,
+    target: str = argument("DIR|DRIVE|RUN", required=True),
+    purpose_name: str | None = option(
+        "--for PURPOSE", "Answer for this purpose; without it they are listed.", name="purpose_name"
+    ),
+    minutes: float | None = option(
+        "N", "Measure for so many minutes, all loads and repeats together.", FiniteRange(0.01, 1440)
+    ),
+    repeats: int | None = option("N", "Apply all loads this many times; 3.", click.IntRange(2, 100)),
+    heated: float | None = option(
+        "MINUTES", "Then read for this long, and measure once more: what heat does.", FiniteRange(0.01, 1440)
+    ),
+    size: int | None = option("SIZE", "Use a file of this size.", amount_bytes),
+    out: Path | None = option("", "Run folder; must be new or empty.", PATH),
+    seed: int | None = option("N", "Seed of offsets and data; random.", click.IntRange(0, 2**63 - 1)),
+    no_report: bool = flag("Answer without making a report; see `openpts report`."),
+    as_json: bool = flag("Print one JSON object.", name="--json"),
+) -> int:
+    """Answer whether a disk that is in use is good enough for a purpose, without consent to erase anything.
+
+    DIR is a directory on the disk that is meant, DRIVE a drive with a mounted file system; a simulated drive
+    is possible, too. Files of openpts' own are read and written there: they leave at least 1 GB free, and are
+    gone at the end. RUN is the folder of an earlier question, whose answer is shown again.
+
+    Ends with exit code 0 for yes, 10 for no, 13 if it can't be said.
+    """
+    if (run_folder := Path(target)).is_dir() and has_begun(run_folder):
+        return _printed(read_run(run_folder), (), as_json=as_json)
+    roots = SystemRoots()
+    place = Place.of(target, roots)
+    if purpose_name is None:
+        _list_purposes(target)
+        raise UsageError("no purpose: give --for with one of this list")
+    purpose = purpose_named(purpose_name)
+    if heated is not None and not purpose.heats:
+        raise UsageError(f"--heated: {purpose.name} does not ask what heat does")
+    size_bytes = place.size_bytes(size or purpose.size_bytes, purpose.least_bytes)
+    choices = _choices(
+        purpose, size_bytes, repeats=repeats or purpose.repeats, minutes=minutes, heated=heated, seed=seed
+    )
+    if place.tidy(roots):
+        click.echo(f"removed what a question that was killed had left beside {place.target}", err=True)
+    click.echo(wrapped(_announced(purpose, place, size_bytes, choices), sys.stderr), err=True)
+    folder = _asked(at_fitting_scale(place.named(size_bytes), [choices], sys.stderr), choices, out)
+    written = () if no_report else reports_on(folder)
+    documents = tuple(str(path) for one in written for path in one.documents)
+    return _printed(read_run(folder), documents, as_json=as_json)
+
+
+def _choices(
+    purpose: Purpose,
+    size_bytes: int,
+    *,
+    repeats: int,
+    minutes: float | None,
+    heated: float | None,
+    seed: int | None,
+) -> Choices:
+    """What the options choose of the test's parameters."""
+    load_s = purpose.load_s
+    if minutes is not None:
+        load_s = minutes * 60 / (repeats * len(_repeated(purpose, Asked(ActiveRange(), size_bytes, 0))))
+    given = {
+        "purpose": purpose.name,
+        "size": f"{size_bytes // MIB}MiB",
+        "repeats": repeats,
+        "heat_seconds": 60 * (heated or 0),
+        "step_seconds": load_s,
+    }
+    options = {
+        "size": "--size",
+        "repeats": "--repeats",
+        "heat_seconds": "--heated",
+        "step_seconds": "--minutes",
+    }
+    return Choices(
+        test=PROCEDURE,
+        drive_class=DriveClass.CLIENT,
+        seed=seed,
+        given=Given(given, {"purpose": "--for", **options}),
+        short=Given(),
+        settings={},
+    )
+
+
+def _repeated(purpose: Purpose, asked: Asked) -> list[Load]:
+    return [load for load in purpose.loads(asked) if not load.once]
+
+
+def _announced(purpose: Purpose, place: Place, size_bytes: int, choices: Choices) -> str:
+    """What will be done, before anything is."""
+    conditions: Any = choices.adjust(PROCEDURE.standard_conditions(DriveClass.CLIENT, 0))
+    longest_ns = sum(
+        (planned_length_ns(load.stop) if load.stop else None) or conditions.minute_ns
+        for load in purpose.loads(asked_of(conditions, size_bytes))
+        for _ in range(1 if load.once else conditions.repeats)
+    )
+    what = f"{purpose.name} on {place.disk}, {place.space}: about {_rounded(longest_ns)}"
+    if place.is_simulated:
+        return f"{what} of its own time"
+    begins = "once a file of {} is written" if purpose.fills else "with a file of {}"
+    return f"{what}, {begins.format(format_capacity(size_bytes))}; it is removed at the end and by Ctrl-C"
+
+
+def _rounded(duration_ns: int) -> str:
+    seconds = round(duration_ns / NS_PER_S)
+    return f"{seconds} s" if seconds < 120 else f"{round(seconds / 60)} min"
+
+
+def _asked(target: str, choices: Choices, out: Path | None) -> Path:
+    """The folder of the finished run. Raises NoVerdictError where the place can't be measured on."""
+    order = Order(
+        target=target,
+        drive_class=DriveClass.CLIENT,
+        adjust=choices.adjust,
+        admit=choices.admit,
+        consent=Consent(),
+        purge_choice=PurgeChoice.NONE,
+        people=People(),
+        command_line=tuple(sys.argv[1:]),
+        folder=out,
+        seed=choices.seed,
+    )
+    try:
+        return run_test(PROCEDURES[PROCEDURE.name], order, [_say]).folder
+    except RefusedError:
+        raise
+    except TargetError as error:
+        raise NoVerdictError(f"can't say: {error}") from error
+
+
+def _say(event: Event) -> None:
+    """A line for each part."""
+    if isinstance(event, StepsStarted):
+        apply = event.apply
+        words = {Phase.CONDITIONING: "writing the file", Phase.LOAD: "what comes after them"}
+        text = words.get(apply.phase, f"repeat {apply.number} of {apply.most}")
+        click.echo(f"  {text} ...", err=True)
+
+
+def _printed(run: Run, documents: tuple[str, ...], *, as_json: bool) -> int:
+    answer = answer_of(run)
+    if as_json:
+        print_document(
+            msgspec.convert(
+                {
+                    "schema": "openpts.check/1",
+                    **figures_of(answer),
+                    "run": str(run.folder),
+                    "reports": list(documents),
+                },
+                CheckDocument,
+            )
+        )
+    else:
+        _print(run, answer, documents)
+    return _EXIT_CODES[answer.judgement]
+
+
+def _print(run: Run, answer: Answer, documents: tuple[str, ...]) -> None:
+    terminal = sys.stdout.isatty()
+    columns = min(os.get_terminal_size().columns, _PIPE_COLUMNS) if terminal else _PIPE_COLUMNS
+    shown = tuple(one for one in documents if not one.endswith(".json")) or (str(run.folder),)
+    for line in screen_lines(run, answer, shown, columns):
+        click.echo(line)
+
+
+def _list_purposes(target: str) -> None:
+    for name in purpose_names():
+        purpose = purpose_named(name)
+        click.echo(f"  {name:<9} {purpose.question}")
+    click.echo(f"for example: openpts check {target} --for {purpose_names()[0]}")

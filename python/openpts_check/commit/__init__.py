@@ -1,0 +1,111 @@
+"""Databases and etcd: are commits durable fast enough, alone and beside readers and writers?"""
+
+from collections.abc import Callable
+from typing import Final
+
+from openpts.units import GB, KIB, MB
+from openpts.vocabulary.stimulus import BlockSize, Capped, CapUnit, OperationWeights, Stimulus, Stream
+from openpts_check.purpose import COMMITS, Asked, Bound, Figure, Load, Purpose, Seen, Shown
+from openpts_check.seen import per_s, percentile_ms
+
+_FAQ: Final = "etcd.io FAQ, wal_fsync_duration_seconds"
+_HARDWARE: Final = "etcd.io hardware recommendations, heavily loaded"
+_READS_PER_S, _WRITES_PER_S = 2000, 500
+
+
+def _loads(asked: Asked) -> tuple[Load, ...]:
+    """Commits alone; then the same beside what a busy database does meanwhile to its tables."""
+    commits = Stimulus(
+        random_pct=0,
+        block_sizes=(BlockSize(4 * KIB),),
+        operations=OperationWeights(write=1, flush=1),
+        tc=1,
+        qd=1,
+        active_range=asked.part,
+    )
+    readers = _background(asked, 8 * KIB, OperationWeights(read=1), 4, _READS_PER_S)
+    writers = _background(asked, 16 * KIB, OperationWeights(write=1), 4, _WRITES_PER_S)
+    alone = Stream(commits, COMMITS)
+    return (
+        Load("alone", (alone,)),
+        Load("beside", (alone, Stream(readers, "readers"), Stream(writers, "writers"))),
+    )
+
+
+def _background(
+    asked: Asked, block_size_bytes: int, operations: OperationWeights, qd: int, most_per_s: int
+) -> Stimulus:
+    return Stimulus(
+        random_pct=100,
+        block_sizes=(BlockSize(block_size_bytes),),
+        operations=operations,
+        tc=1,
+        qd=qd,
+        active_range=asked.part,
+        pacing=Capped(most_per_s, CapUnit.IOS),
+    )
+
+
+def _sync_ms(load: str, percentile: float) -> Callable[[Seen], float | None]:
+    return lambda seen: percentile_ms(seen.of(load), COMMITS, "flush", percentile)
+
+
+def _commits_per_s(load: str) -> Callable[[Seen], float | None]:
+    return lambda seen: per_s(seen.of(load), COMMITS, "flush")
+
+
+_PERCENTILES: Final = (50, 90, 99, 99.9)
+_TEN_MS: Final = Bound(10, _FAQ)
+
+PURPOSE: Final = Purpose(
+    name="commit",
+    title="Commits of databases and etcd",
+    question="Are commits of a database or of etcd durable fast enough on this disk?",
+    size_bytes=1 * GB,
+    least_bytes=64 * MB,
+    load_s=9.0,
+    loads=_loads,
+    figures=(
+        Figure(
+            key="fdatasync_p99_alone",
+            label="fdatasync, 99 %, nothing else",
+            unit="ms",
+            of=_sync_ms("alone", 99),
+            bound=_TEN_MS,
+            remedy="put the log on a drive with power-loss protection, which needn't empty its cache at each "
+            "fdatasync; few consumer SSDs and disks behind a network stay below 10 ms",
+            absent="below 100 commits",
+        ),
+        Figure(
+            key="fdatasync_p99_beside",
+            label="fdatasync, 99 %, beside readers and writers",
+            unit="ms",
+            of=_sync_ms("beside", 99),
+            bound=_TEN_MS,
+            remedy="give the log a drive of its own, or limit the other writers on this one (cgroup io.max)",
+            absent="below 100 commits",
+        ),
+        Figure(
+            key="commits_per_s",
+            label="Commits one after the other, nothing else",
+            unit="/s",
+            of=_commits_per_s("alone"),
+            bound=Bound(500, _HARDWARE, is_least=True),
+            remedy="group commits where the database can, or use a drive with power-loss protection; 50 "
+            "commits/s are enough for a small etcd cluster",
+            decimals=0,
+        ),
+    ),
+    shown=tuple(
+        Shown(f"fdatasync {words}", "ms", tuple((f"{pct:g} %", _sync_ms(load, pct)) for pct in _PERCENTILES))
+        for load, words in (("alone", "with nothing else"), ("beside", "beside others"))
+    ),
+    mistakes=(
+        "IOPS of a data sheet are of writes that stay in the drive's cache, many at a time. A commit is one "
+        "write that has left the cache before the next one begins.",
+        "A consumer drive that answers fdatasync within 20 us may ignore flushes: `openpts run powercut` "
+        "finds out.",
+        "The file's blocks are allocated ahead, as etcd does. A log that grows block by block makes the file "
+        "system commit its own journal each time as well.",
+    ),
+)

@@ -1,0 +1,105 @@
+"""A program that makes small files and reads them cold, in a folder of its own.
+
+Its columns: starts, the times of a file in ns, the sizes of the files.
+"""
+
+import os
+import sys
+import time
+from functools import partial
+from itertools import count
+from pathlib import Path
+from typing import Final
+
+from openpts_check.drivers.answering import Columns, answer, new_columns
+
+# as in the source of a large program: most files are small, and a few have most of the bytes
+SIZES_BYTES: Final = (*(4096,) * 5, *(8192,) * 3, 16384, 65536)
+_MOST_FILES: Final = 2000
+_POOL_BYTES: Final = 1 << 20
+
+
+def main() -> None:
+    """``folder parent`` are the arguments."""
+    folder, parent = Path(sys.argv[1]), int(sys.argv[2])
+    folder.mkdir(exist_ok=True)
+    pool = os.urandom(_POOL_BYTES + max(SIZES_BYTES))
+    answer(partial(_work_until, folder, pool, count()), parent)
+
+
+def _work_until(folder: Path, pool: bytes, numbers: "count[int]", order: str, deadline_ns: int) -> Columns:
+    if order == "read":
+        return _read_until(folder, deadline_ns)
+    return _make_until(folder, pool, numbers, deadline_ns)
+
+
+def _make_until(folder: Path, pool: bytes, numbers: "count[int]", deadline_ns: int) -> Columns:
+    """File after file, each durable before the next, as package managers do; the oldest ones make room."""
+    now = time.monotonic_ns
+    starts, times, sizes = columns = new_columns()
+    for number in numbers:
+        size, at, path = (
+            SIZES_BYTES[number % len(SIZES_BYTES)],
+            number * 4096 % _POOL_BYTES,
+            folder / f"{number}",
+        )
+        if (start := now()) >= deadline_ns:
+            break
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        os.write(fd, pool[at : at + size])
+        os.fsync(fd)
+        os.close(fd)
+        starts.append(start)
+        times.append(now() - start)
+        sizes.append(size)
+        if number >= _MOST_FILES:
+            (folder / f"{number - _MOST_FILES}").unlink(
+                missing_ok=True
+            )  # at a deadline no file has its number
+    return columns
+
+
+def _read_until(folder: Path, deadline_ns: int) -> Columns:
+    """Each file once, not from memory; again from the first where there is time left."""
+    now = time.monotonic_ns
+    starts, times, sizes = columns = new_columns()
+    files = sorted(folder.iterdir(), key=lambda path: int(path.name))
+    while files and now() < deadline_ns:
+        for path in files:
+            _forget(path)
+        for path in files:
+            if (start := now()) >= deadline_ns:
+                break
+            fd = os.open(path, os.O_RDONLY)
+            size = len(os.read(fd, max(SIZES_BYTES)))
+            os.close(fd)
+            starts.append(start)
+            times.append(now() - start)
+            sizes.append(size)
+    return columns
+
+
+def _forget(path: Path) -> None:
+    """Have the kernel drop what it keeps of a file that is durable."""
+    fd = os.open(path, os.O_RDONLY)
+    os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+    os.close(fd)
+
+
+def remove_small_files(folder: Path) -> bool:
+    """Take away the folder with the files that such a program has made; whether there was one.
+
+    Files of other names stay, and the folder with them.
+    """
+    if folder.is_symlink() or not folder.is_dir():
+        return False
+    for path in folder.iterdir():
+        if path.name.isdecimal() and path.is_file() and not path.is_symlink():
+            path.unlink()
+    if not any(folder.iterdir()):
+        folder.rmdir()
+    return True
+
+
+if __name__ == "__main__":
+    main()

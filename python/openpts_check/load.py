@@ -1,0 +1,53 @@
+"""What wears a drive: a rate that is stated, that of a trace, or what was measured while programs worked."""
+
+import re
+import shlex
+import shutil
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+
+from openpts.errors import UsageError
+from openpts.units import NS_PER_S, S_PER_YEAR, parse_size_bytes
+from openpts_traces.characteristics.native import figures_of
+
+S_PER_DAY: Final = 24 * 3600
+_PER: Final = {"s": 1, "h": 3600, "day": S_PER_DAY, "year": S_PER_YEAR}
+_RATE: Final = re.compile(r"(?P<amount>[0-9.]+ ?[A-Za-z]+)(?:/| per )(?P<per>s|h|day|year)")
+_DWPD: Final = re.compile(r"(?P<amount>[0-9]+(?:\.[0-9]+)?) ?DWPD", re.IGNORECASE)
+
+
+class Rate(Struct, frozen=True):
+    """Bytes that the host writes each second; ``text`` says where they come from."""
+
+    bytes_per_s: float
+    text: str
+
+
+class Program(Struct, frozen=True):
+    """A program of the operator's that is run while it is measured what it writes."""
+
+    words: tuple[str, ...]
+
+
+def like(text: str, capacity_bytes: int) -> Rate | Program:
+    """A rate (``50GB/day``, ``0.3 DWPD``), a trace's, or a program with its arguments, without a shell.
+
+    Raises UsageError for what is none of them, TraceError for a trace that can't be read.
+    """
+    if (dwpd := _DWPD.fullmatch(text)) is not None:
+        return Rate(float(dwpd["amount"]) * capacity_bytes / S_PER_DAY, f"{text}, as stated")
+    if (rate := _RATE.fullmatch(text)) is not None:
+        return Rate(parse_size_bytes(rate["amount"].replace(" ", "")) / _PER[rate["per"]], "as stated")
+    words = shlex.split(text)
+    if words and shutil.which(words[0]):
+        return Program(tuple(words))
+    path = Path(text)
+    if not path.is_file():
+        raise UsageError(
+            f"--like {text!r} is no rate (50GB/day, 3MB/s, 0.3DWPD), no program, and no file with a trace"
+        )
+    found = figures_of(path)["whole"]
+    per_day = found["endurance"]["written_bytes_per_day"]
+    return Rate(per_day / S_PER_DAY, f"of the trace {path.name}, {found['span_ns'] / NS_PER_S:,.0f} s long")

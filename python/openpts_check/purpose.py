@@ -1,0 +1,160 @@
+"""What a purpose is: a question, the loads that it is put by, and three figures with published bounds.
+
+Knows no test, no record and no page: a plug-in makes one of these and names it among its entry points, as
+``service.check.NAME``.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from openpts.errors import UsageError
+from openpts.plugins import Kind, load, offers
+from openpts.vocabulary.health import HealthReading
+from openpts.vocabulary.sample import Sample
+from openpts.vocabulary.stimulus import ActiveRange, Stream
+from openpts.vocabulary.stop import StopRule
+
+COMMITS: Final = "commits"
+"""Name of the stream whose writes are each made durable before the next.
+
+On a file these are appends of ``APPEND_BYTES`` with fdatasync; elsewhere pages, which is what appends become.
+"""
+
+FILES: Final = "files"
+"""Name of the stream of small files: in a directory a write makes one with fsync, a read opens one cold.
+
+Elsewhere these are writes and reads of the same sizes at random places.
+"""
+
+APPEND_BYTES: Final = 2300
+"""What etcd writes to its log at a time, by the fio job that etcd's guides give."""
+
+
+class Asked(Struct, frozen=True):
+    """What the loads of a purpose are made of: the part that is ours, and the sizes and times chosen.
+
+    ``load_ns`` is the length of one load.
+    """
+
+    part: ActiveRange
+    part_bytes: int
+    load_ns: int
+    heat_ns: int = 0
+
+
+class Load(Struct, frozen=True):
+    """Streams side by side until ``stop``, or else for the length of a load.
+
+    One that is done ``once`` comes behind all repeats: heat, and what is measured after it.
+    """
+
+    name: str
+    streams: tuple[Stream, ...]
+    stop: StopRule | None = None
+    once: bool = False
+
+
+class Seen(Struct, frozen=True):
+    """What one repeat, or all of them together, measured: samples by the load's name.
+
+    ``before`` and ``after`` are readings of the drive's own log around the whole run, if it has one.
+    """
+
+    loads: Mapping[str, Sequence[Sample]]
+    before: HealthReading | None = None
+    after: HealthReading | None = None
+
+    def of(self, load: str) -> Sequence[Sample]:
+        """The samples of a load; empty if it was not measured."""
+        return self.loads.get(load, ())
+
+
+class Bound(Struct, frozen=True):
+    """What a figure is held against, in the figure's unit, and where that was published."""
+
+    value: float
+    source: str
+    is_least: bool = False
+
+    def text(self, unit: str) -> str:
+        """``at most 10 ms``."""
+        return f"{'at least' if self.is_least else 'at most'} {self.value:,.6g} {unit}".rstrip()
+
+    def keeps(self, value: float) -> bool:
+        """Whether a value is within it."""
+        return value >= self.value if self.is_least else value <= self.value
+
+
+class Figure(Struct, frozen=True):
+    """A figure that answers: how it is found in what a repeat measured, and what to do where it fails.
+
+    ``of`` gives None where too little was measured, for the reason ``absent``. ``of_reads``: a page cache
+    would make it better than the disk. ``needs_repeats`` is False for one that only the whole run has.
+    ``is_optional``: where it was not measured, ``absent`` is said, and the others answer.
+    """
+
+    key: str
+    label: str
+    unit: str
+    of: Callable[[Seen], float | None]
+    bound: Bound
+    remedy: str
+    decimals: int = 2
+    absent: str = "not measured"
+    of_reads: bool = False
+    needs_repeats: bool = True
+    is_optional: bool = False
+
+
+class Shown(Struct, frozen=True):
+    """Figures of one unit that are held against nothing, each by its own label: percentiles, block sizes."""
+
+    label: str
+    unit: str
+    of: tuple[tuple[str, Callable[[Seen], float | None]], ...]
+
+
+class Purpose(Struct, frozen=True):
+    """A question that people ask of a disk in use.
+
+    ``size_bytes`` is the size of the file that it would like, ``least_bytes`` what it can't do without;
+    ``fills``: the file is written once before, so that reads reach the flash. ``load_s`` is the length of one
+    load. ``shown`` are further figures, held against nothing.
+    ``mistakes`` are for the report: what people take the figures for that they are not.
+    """
+
+    name: str
+    title: str
+    question: str
+    size_bytes: int
+    least_bytes: int
+    load_s: float
+    loads: Callable[[Asked], tuple[Load, ...]]
+    figures: tuple[Figure, ...]
+    shown: tuple[Shown, ...] = ()
+    fills: bool = True
+    repeats: int = 3
+    mistakes: tuple[str, ...] = ()
+    heats: bool = False
+
+
+_PREFIX: Final = "check."
+_LISTED: Final = ("commit", "stream", "record", "kv", "desktop", "build")
+"""The order of openpts' own: metadata have none."""
+
+
+def purpose_names() -> tuple[str, ...]:
+    """The purposes that are installed, openpts' own first."""
+    found = {name.removeprefix(_PREFIX) for name in offers(Kind.SERVICE) if name.startswith(_PREFIX)}
+    return (*(name for name in _LISTED if name in found), *sorted(found - set(_LISTED)))
+
+
+def purpose_named(name: str) -> Purpose:
+    """A purpose, imported now. Raises UsageError for one that is not there, PluginError for a broken one."""
+    offer = offers(Kind.SERVICE).get(f"{_PREFIX}{name}")
+    if offer is None:
+        raise UsageError(f"no purpose is called {name!r}: there are {', '.join(purpose_names())}")
+    found: Purpose = load(offer)
+    return found

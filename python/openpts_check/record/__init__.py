@@ -1,0 +1,93 @@
+"""Video and sensors: does the disk write on and on at the rate of a recording, without a gap?"""
+
+from typing import Final
+
+from openpts.units import GB, MB, MIB
+from openpts.vocabulary.stimulus import AccessPattern, FixedRate, Stimulus, Stream
+from openpts_check.purpose import Asked, Bound, Figure, Load, Purpose, Seen, Shown
+from openpts_check.seen import longest_ms, rate, seconds_of, slowest_second
+
+_CLASSES: Final = "SD Association, video speed class V90"
+_V90_BYTES_PER_S: Final = 90 * MB
+_BUFFER_MS: Final = 500
+_CAMERA: Final = "camera"
+
+
+def _loads(asked: Asked) -> tuple[Load, ...]:
+    """As fast as the disk takes it; then at the rate of a recording, where each block has its moment."""
+    writes = Stimulus.of(AccessPattern.SEQUENTIAL, MIB, 0, 1, 4, asked.part)
+    per_s = _V90_BYTES_PER_S / MIB
+    camera = Stimulus(
+        random_pct=0,
+        block_sizes=writes.block_sizes,
+        operations=writes.operations,
+        tc=1,
+        qd=round(per_s * _BUFFER_MS / 1000),  # as many blocks wait as a buffer of that length holds
+        active_range=asked.part,
+        pacing=FixedRate(per_s),
+    )
+    return (Load("all-out", (Stream(writes, "writes"),)), Load(_CAMERA, (Stream(camera, _CAMERA),)))
+
+
+def _sustained(seen: Seen) -> float | None:
+    return rate(seen.of("all-out"), MB)
+
+
+def _slowest(seen: Seen) -> float | None:
+    return slowest_second(seen.of("all-out"), MB)
+
+
+def _gap_ms(seen: Seen) -> float | None:
+    return longest_ms(seen.of(_CAMERA), _CAMERA, "write")
+
+
+def _fastest(seen: Seen) -> float | None:
+    return max(seconds_of(seen.of("all-out"), MB), default=None)
+
+
+PURPOSE: Final = Purpose(
+    name="record",
+    title="Recordings of video and sensors",
+    question="Can a recording at 90 MB/s go on and on to this disk without a gap?",
+    size_bytes=8 * GB,
+    least_bytes=128 * MIB,
+    load_s=15.0,
+    loads=_loads,
+    fills=False,
+    figures=(
+        Figure(
+            key="write_rate",
+            label="Sequential writes, mean",
+            unit="MB/s",
+            of=_sustained,
+            bound=Bound(90, _CLASSES, is_least=True),
+            remedy="record at a lower rate, or to another disk: V60 is 60 MB/s, V30 30 MB/s",
+            decimals=0,
+        ),
+        Figure(
+            key="slowest_second",
+            label="Sequential writes, slowest second",
+            unit="MB/s",
+            of=_slowest,
+            bound=Bound(90, _CLASSES, is_least=True),
+            remedy="trim the disk (fstrim), leave a fifth of it free, and ask again after a rest; a drive "
+            "with a full cache writes as fast as its flash, which `openpts run fill` measures to the end",
+            decimals=0,
+        ),
+        Figure(
+            key="longest_gap",
+            label="Longest wait of a block at 90 MB/s",
+            unit="ms",
+            of=_gap_ms,
+            bound=Bound(_BUFFER_MS, "openpts, a buffer of half a second (45 MB)"),
+            remedy="give the recorder a larger buffer than the wait, or keep other programs off this disk",
+            decimals=0,
+        ),
+    ),
+    shown=(Shown("sequential writes", "MB/s", (("fastest second", _fastest), ("slowest", _slowest))),),
+    mistakes=(
+        "The file is written over and over. A drive with a cache of SLC may take it all there: --size and "
+        "--minutes write more, and only a drive that is filled shows the cache's end.",
+        "The rate of a codec is its mean; each frame comes at once. What counts is the longest wait.",
+    ),
+)

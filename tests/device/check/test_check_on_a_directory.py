@@ -1,0 +1,148 @@
+"""A question about a real disk: appends that are durable, and files that are gone, whatever ended it."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from openpts.record.reader import read_run
+from openpts.units import MIB
+from openpts.vocabulary.phase import Phase
+from openpts_check.drivers.disk_programs import Commits
+from openpts_check.drivers.driver import FOLDER_SUFFIX, LOG_SUFFIX
+from openpts_check.drivers.filer import remove_small_files
+from openpts_check.drivers.worker import Worker
+from openpts_check.place import FILE_NAME
+from openpts_check.purpose import APPEND_BYTES
+from tests.device.openpts_process import openpts
+from tests.support.openpts_command import COMMAND
+from tests.support.processes import until
+
+pytestmark = pytest.mark.on_disk
+
+ANSWERS = {0, 10, 13}
+SMALL = ("--for", "commit", "--size", "64MiB", "--repeats", "2", "--minutes", "0.04")
+
+
+def left(directory: Path) -> list[str]:
+    return sorted(one.name for one in directory.iterdir() if one.name.startswith(FILE_NAME))
+
+
+def test_commits_are_counted_timed_and_gone(tmp_path: Path) -> None:
+    ended = openpts("check", str(tmp_path), *SMALL, "--json", "--out", "run", cwd=tmp_path)
+    assert ended.exit_code in ANSWERS, ended.stderr
+    assert left(tmp_path) == []
+    run = read_run(tmp_path / "run")
+    steps = run.phase(Phase.PROFILE)
+    assert len(steps) == 4
+    for step in steps:
+        assert step.sample.flush.ios > 0
+        assert step.sample.flush.bytes == 0
+    answer = ended.json
+    assert {one["key"] for one in answer["figures"]} >= {"fdatasync_p99_alone", "commits_per_s"}
+    assert openpts("verify", "run", cwd=tmp_path).exit_code == 0
+
+
+def test_what_is_appended_is_in_the_file(tmp_path: Path) -> None:
+    """The process counts no commit that is not there: each is of so many bytes, one behind the other."""
+    path = tmp_path / "log"
+    fd = os.open(path, os.O_RDWR | os.O_CREAT)
+    appender = Worker(Commits.to(fd))
+    try:
+        appender.start("write", time.monotonic_ns() + 200_000_000)
+        starts, writes, syncs = appender.columns()
+    finally:
+        appender.close()
+        os.close(fd)
+    count = len(starts)
+    assert count > 0
+    content = path.read_bytes()
+    assert len(content) == 64 * MIB
+    assert len(content.rstrip(b"\0")) <= count * APPEND_BYTES <= len(content.rstrip(b"\0")) + 8
+    ends = [sum(each) for each in zip(starts, writes, syncs, strict=True)]
+    assert all(end <= start for end, start in zip(ends, starts[1:], strict=False)), "one after the other"
+
+
+def test_small_files_are_made_read_and_gone(tmp_path: Path) -> None:
+    words = ("--for", "build", "--repeats", "2", "--minutes", "0.08")
+    ended = openpts("check", str(tmp_path), *words, "--json", "--out", "run", cwd=tmp_path)
+    assert ended.exit_code in ANSWERS, ended.stderr
+    assert left(tmp_path) == []
+    for step in read_run(tmp_path / "run").phase(Phase.PROFILE):
+        made, read = step.sample.write, step.sample.read
+        assert (made.ios > 0, read.ios > 0) == ((True, False) if step.place.position == 0 else (False, True))
+    assert openpts("verify", "run", cwd=tmp_path).exit_code == 0
+
+
+def test_what_others_have_put_into_the_folder_of_small_files_stays(tmp_path: Path) -> None:
+    folder = tmp_path / f"{FILE_NAME}{FOLDER_SUFFIX}"
+    folder.mkdir()
+    (folder / "17").touch()
+    (folder / "diary").touch()
+    assert remove_small_files(folder)
+    assert [one.name for one in folder.iterdir()] == ["diary"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_question_that_is_stopped_leaves_nothing(tmp_path: Path, number: signal.Signals) -> None:
+    with subprocess.Popen(
+        [*COMMAND, "check", str(tmp_path), "--for", "commit", "--size", "64MiB"],
+        cwd=tmp_path,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        until(lambda: len(left(tmp_path)) == 2)
+        process.send_signal(number)
+        assert process.wait(60) == 130
+    assert left(tmp_path) == []
+
+
+def test_what_a_kill_has_left_the_next_question_removes(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [*COMMAND, "check", str(tmp_path), "--for", "commit", "--size", "64MiB"],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stderr is not None
+        while b"repeat 1" not in process.stderr.readline():
+            assert process.poll() is None
+        process.kill()
+    assert left(tmp_path) == [FILE_NAME, f"{FILE_NAME}{LOG_SUFFIX}"]
+    ended = openpts("check", str(tmp_path), *SMALL, "--no-report", cwd=tmp_path)
+    assert "removed what a question that was killed had left" in ended.stderr
+    assert ended.exit_code in ANSWERS, ended.stderr
+    assert left(tmp_path) == []
+
+
+def test_a_file_of_that_name_that_is_not_ours_is_refused(tmp_path: Path) -> None:
+    (tmp_path / FILE_NAME).write_text("diary")
+    ended = openpts("check", str(tmp_path), *SMALL, cwd=tmp_path)
+    assert ended.exit_code == 4
+    assert "[file-data]" in ended.stderr
+    assert (tmp_path / FILE_NAME).read_text() == "diary"
+
+
+def test_one_question_at_a_time(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [*COMMAND, "check", str(tmp_path), "--for", "commit", "--size", "64MiB"],
+        cwd=tmp_path,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        until(lambda: len(left(tmp_path)) == 2)
+        ended = openpts("check", str(tmp_path), *SMALL, cwd=tmp_path)
+        process.send_signal(signal.SIGINT)
+        process.wait(60)
+    assert ended.exit_code == 4, ended.stderr
+    assert left(tmp_path) == []
+
+
+def test_wear_of_a_program_is_what_the_kernel_counts(tmp_path: Path) -> None:
+    """On a disk without a log the kernel's count stands in; 32 MiB past the page cache are at least that."""
+    program = f"dd if=/dev/zero of={tmp_path}/z bs=1M count=32 oflag=direct status=none"
+    ended = openpts("wear", str(tmp_path), "--like", program, "--tbw", "600", "--json", cwd=tmp_path)
+    found = json.loads(ended.stdout)
+    assert ended.exit_code == 0, ended.stderr
+    assert found["kernel_bytes"] >= 32 * MIB

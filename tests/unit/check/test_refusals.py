@@ -1,0 +1,49 @@
+"""What a question refuses, in one transcript."""
+
+import io
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from openpts.cli.main import main
+from tests.support.transcript import Transcript
+
+QUESTIONS = (
+    ("check",),
+    ("check", "/dev/shm"),
+    ("check", "/nothing", "--for", "commit"),
+    ("check", "file", "--for", "commit"),
+    ("check", "sim:client-qlc"),
+    ("check", "sim:client-qlc", "--for", "gaming"),
+    ("check", "sim:client-qlc", "--for", "commit", "--heated", "10"),
+    ("check", "sim:client-qlc?capacity=100MB", "--for", "stream"),
+    ("wear",),
+    ("wear", "file"),
+    ("wear", "sim:client-qlc"),
+    ("wear", "sim:client-qlc", "--like", "fifty a day"),
+    ("wear", "sim:client-qlc", "--like", "50GB/day", "--minutes", "5"),
+)
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_with_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.chdir(tmp_path)
+    Path("file").touch()
+    yield
+    assert [one.name for one in tmp_path.iterdir()] == ["file"]
+
+
+def test_what_is_refused(snapshot: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch) -> None:
+    both = io.StringIO()
+    monkeypatch.setattr(sys, "stdout", both)
+    monkeypatch.setattr(sys, "stderr", both)
+    for words in QUESTIONS:
+        both.write(f"$ openpts {' '.join(words)}\n")
+        monkeypatch.setattr(sys, "argv", ["openpts", *words])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        both.write(f"exit code {ended.value.code}\n\n")
+    assert both.getvalue() == snapshot.use_extension(Transcript)

@@ -11,7 +11,7 @@ JOBS   ?= 3
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: setup demo samples test test-full test-rust test-python test-python-full test-build lab lab-sample loom miri fuzz \
-  fuzz-python crash crash-sample fleet-faults lint lint-rust lint-python format ratios performance soak nines docs clean help
+  fuzz-python crash crash-sample fleet-faults lint lint-rust lint-python format ratios performance soak nines docs pictures clean help
 
 help:  ## list these jobs
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -189,6 +189,9 @@ docs: setup  ## build/docs: the manual as a web site
 	$(BIN)/openpts plan-schema > docs/plan.schema.json
 	$(BIN)/python docs/simulated_curves.py
 	$(BIN)/mkdocs build --quiet --strict
+
+pictures: setup  ## docs/images: an answer in a terminal, and a report in chromium
+	$(BIN)/python -m docs.pictures
 
 include packaging/packages.mk
 

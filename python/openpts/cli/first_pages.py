@@ -16,8 +16,12 @@ def _examples_in(text: str) -> tuple[tuple[str, str], ...]:
     return tuple(zip(lines[:-1:2], map(str.strip, lines[1::2]), strict=True))
 
 
-# None of them writes to a drive, and each works on any machine.
+# None of them erases anything, and each works on any machine.
 FIRST_EXAMPLES: Final = _examples_in("""\
+openpts tour
+    See a test, its report, a comparison and a verdict on simulated drives, in a minute.
+openpts check . --for commit
+    Ask whether the disk below this directory is good enough, here for a database; nothing is erased.
 openpts devices
     List the drives of this machine, and why one cannot be tested.
 openpts plan iops --capacity 1TB
@@ -28,10 +32,8 @@ openpts run iops sim:enterprise-tlc --quick
 
 # Quoted where a shell would take a question mark for a pattern: zsh ends with "no matches found" otherwise.
 _OF_COMMANDS: Final = """\
-openpts check . --for commit
-    Ask whether the disk below this directory commits fast enough for a database: nothing is erased.
 openpts check sim:client-qlc --for record
-    Ask the same of a simulated drive, in its own time.
+    Ask of a simulated drive whether it is good enough, in its own time.
 openpts run iops "file:./scratch?size=4GiB" --quick
     Make a short run on a scratch file: nothing is erased, good for a first look.
 openpts run iops /dev/nvme0n1 --confirm-serial S3R1AL
@@ -244,7 +246,7 @@ class FirstPages(OnDemandInOrder):
         formatter = context.make_formatter()
         _write_wrapped(formatter, _WHAT_IT_IS)
         formatter.write_paragraph()
-        _write_wrapped(formatter, "Three commands to try; none of them writes to a drive:")
+        _write_wrapped(formatter, "Five commands to try; none of them erases anything:")
         formatter.write_paragraph()
         with formatter.indentation():
             _write_examples(formatter, FIRST_EXAMPLES)

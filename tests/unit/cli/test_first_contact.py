@@ -33,8 +33,8 @@ from tests.support.transcript import Transcript
 TREE = dict(all_commands())
 # They need no words, and what they tell is that of the machine.
 TELL_OF_THE_MACHINE = {("devices",), ("doctor",)}
-# Longer than a screen, and held by tests of their own.
-PRINT_A_DOCUMENT = {("plan-schema",)}
+# Longer than a screen, or carried out at once, and held by tests of their own.
+HELD_ELSEWHERE = {("plan-schema",), ("tour",)}
 MISSING = ("openpts: Missing argument '", "openpts: Missing option '")
 GROUPS_OF_TESTS = ("run", "plan", "rehearse", "sweep")
 
@@ -98,7 +98,7 @@ def help_of(words: tuple[str, ...]) -> str:
 
 
 def first_contact(words: tuple[str, ...]) -> Iterator[str]:
-    if words not in TELL_OF_THE_MACHINE | PRINT_A_DOCUMENT:
+    if words not in TELL_OF_THE_MACHINE | HELD_ELSEWHERE:
         yield as_typed(*words)
     yield help_of(words)
     yield as_typed(*words, "nope")
@@ -148,7 +148,7 @@ def test_every_wrong_word_gets_a_reason_and_a_way_on(words: tuple[str, ...]) -> 
         assert text.startswith("openpts: ")
 
 
-@pytest.mark.parametrize("words", sorted(TELL_OF_THE_MACHINE | PRINT_A_DOCUMENT), ids=" ".join)
+@pytest.mark.parametrize("words", sorted(TELL_OF_THE_MACHINE | HELD_ELSEWHERE), ids=" ".join)
 def test_what_needs_no_words_works_without(words: tuple[str, ...]) -> None:
     text, code = seen(*words)
     assert (code, text != "", text.startswith("openpts: ")) == (0, True, False)

@@ -19,7 +19,7 @@ from openpts.errors import LimitError, NoVerdictError, RefusedError, TargetError
 from openpts.fields.parsing import amount_bytes
 from openpts.parameters.overrides import Given
 from openpts.procedures.registry import PROCEDURES
-from openpts.record.reader import Run, has_begun, read_run
+from openpts.record.reader import Run, has_begun, read_manifest, read_run
 from openpts.runner.events import Event, StepsStarted
 from openpts.runner.order import Order
 from openpts.runner.run import run_test
@@ -117,8 +117,10 @@ def check(
 
     Ends with exit code 0 for yes, 10 for no, 13 if it can't be said.
     """
-    if (run_folder := Path(target)).is_dir() and has_begun(run_folder):
-        return _printed(read_run(run_folder), (), as_json=as_json)
+    if _is_question(Path(target)):
+        if given := [word for word in (purpose_name, minutes, repeats, heated, size, out, seed) if word]:
+            raise UsageError(f"{given[0]}: {target} was asked already; its answer is that of its record")
+        return _printed(read_run(Path(target)), (), as_json=as_json)
     roots = SystemRoots()
     place = Place.of(target, roots)
     if purpose_name is None:
@@ -138,6 +140,12 @@ def check(
     written = () if no_report else reports_on(folder)
     documents = tuple(str(path) for one in written for path in one.documents)
     return _printed(read_run(folder), documents, as_json=as_json)
+
+
+def _is_question(folder: Path) -> bool:
+    """Whether it has the record of a question; that of another test is a folder like others."""
+    is_run = folder.is_dir() and has_begun(folder)
+    return is_run and read_manifest(folder).conditions.test == PROCEDURE.name
 
 
 def _choices(

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from syrupy.assertion import SnapshotAssertion
 
 from openpts.cli.verify import verify
-from openpts.errors import LimitError, NoVerdictError
+from openpts.errors import LimitError, NoVerdictError, UsageError
 from openpts_check.cli.check import check
 from openpts_check.purpose import purpose_named, purpose_names
 from tests.support.oracle_presets import write_oracle
@@ -73,6 +73,8 @@ def test_each_purpose_answers_of_a_drive_for_data_centers(tmp_path: Path, purpos
     assert {one["judgement"] for one in answer["figures"]} == {"pass"}
     again = CliRunner().invoke(check, [str(tmp_path / "run"), "--json"], standalone_mode=False)
     assert json.loads(again.stdout) == answer, "the answer is a function of the record"
+    twice = CliRunner().invoke(check, [str(tmp_path / "run"), "--for", purpose], standalone_mode=False)
+    assert isinstance(twice.exception, UsageError)
 
 
 @pytest.mark.parametrize("purpose", purpose_names())

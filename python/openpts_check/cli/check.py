@@ -124,7 +124,7 @@ def check(
     roots = SystemRoots()
     place = Place.of(target, roots)
     if purpose_name is None:
-        _list_purposes(target)
+        _list_purposes(target, place.room_bytes)
         raise UsageError("no purpose: give --for with one of this list")
     purpose = purpose_named(purpose_name)
     if heated is not None and not purpose.heats:
@@ -191,20 +191,22 @@ def _repeated(purpose: Purpose, asked: Asked) -> list[Load]:
 def _announced(purpose: Purpose, place: Place, size_bytes: int, choices: Choices) -> str:
     """What will be done, before anything is."""
     conditions: Any = choices.adjust(PROCEDURE.standard_conditions(DriveClass.CLIENT, 0))
-    longest_ns = sum(
-        (planned_length_ns(load.stop) if load.stop else None) or conditions.minute_ns
-        for load in purpose.loads(asked_of(conditions, size_bytes))
-        for _ in range(1 if load.once else conditions.repeats)
-    )
-    what = f"{purpose.name} on {place.disk}, {place.space}: about {_rounded(longest_ns)}"
+    length = _length_text(purpose, asked_of(conditions, size_bytes), conditions.repeats)
+    what = f"{purpose.name} on {place.disk}, {place.space}: about {length}"
     if place.is_simulated:
         return f"{what} of its own time"
     begins = "once a file of {} is written" if purpose.fills else "with a file of {}"
     return f"{what}, {begins.format(format_capacity(size_bytes))}; it is removed at the end and by Ctrl-C"
 
 
-def _rounded(duration_ns: int) -> str:
-    seconds = round(duration_ns / NS_PER_S)
+def _length_text(purpose: Purpose, asked: Asked, repeats: int) -> str:
+    """How long all loads take together: ``54 s``."""
+    length_ns = sum(
+        (planned_length_ns(load.stop) if load.stop else None) or asked.load_ns
+        for load in purpose.loads(asked)
+        for _ in range(1 if load.once else repeats)
+    )
+    seconds = round(length_ns / NS_PER_S)
     return f"{seconds} s" if seconds < 120 else f"{round(seconds / 60)} min"
 
 
@@ -266,8 +268,12 @@ def _print(run: Run, answer: Answer, documents: tuple[str, ...]) -> None:
         click.echo(line)
 
 
-def _list_purposes(target: str) -> None:
+def _list_purposes(target: str, room_bytes: int) -> None:
     for name in purpose_names():
         purpose = purpose_named(name)
+        asked = Asked(ActiveRange(), purpose.size_bytes, round(purpose.load_s * NS_PER_S))
+        length = _length_text(purpose, asked, purpose.repeats)
+        size = format_capacity(min(purpose.size_bytes, room_bytes))
         click.echo(f"  {name:<9} {purpose.question}")
+        click.echo(f"  {'':<9} about {length}, a file of {size} at most")
     click.echo(f"for example: openpts check {target} --for {purpose_names()[0]}")

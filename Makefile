@@ -11,10 +11,10 @@ JOBS   ?= 3
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: setup demo samples test test-full test-rust test-python test-python-full test-build lab lab-sample loom miri fuzz \
-  fuzz-python crash crash-sample fleet-faults lint lint-rust lint-python format ratios performance soak nines docs wheel clean help
+  fuzz-python crash crash-sample fleet-faults lint lint-rust lint-python format ratios performance soak nines docs clean help
 
 help:  ## list these jobs
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
+	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
 
 setup: $(VENV)/.built $(VENV)/.dev  ## virtual environment, native module, and what tests and linters need
 
@@ -190,8 +190,7 @@ docs: setup  ## build/docs: the manual as a web site
 	$(BIN)/python docs/simulated_curves.py
 	$(BIN)/mkdocs build --quiet --strict
 
-wheel: setup  ## a wheel for any Python from 3.11 on, in target/wheels
-	$(BIN)/maturin build --release --locked
+include packaging/packages.mk
 
 clean:
 	rm -rf $(VENV) target build

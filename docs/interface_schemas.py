@@ -13,6 +13,7 @@ from openpts.cli.conformance import ConformanceDocument, ConformanceRuns, GuideD
 from openpts.cli.devices import DeviceList
 from openpts.cli.doctor import Audit
 from openpts.cli.idle_flush import IdleFlushDocument
+from openpts.cli.installation import Installation
 from openpts.cli.io_document import IoDocument, IoSteps, IoTargets
 from openpts.cli.plan import PlanList
 from openpts.cli.plan_text import PlanDocument, SuitePlanDocument
@@ -73,7 +74,7 @@ OF_COMMANDS: Final[dict[str, tuple[str | type[Any], ...]]] = {
     "conformance": (ConformanceDocument, GuideDocument, ConformanceRuns),
     "crosscheck": (CrosscheckDocument,),
     "devices": (DeviceList,),
-    "doctor": (Audit,),
+    "doctor": (Audit, Installation),
     "fleet cancel": (FleetRuns,),
     "fleet fetch": (FleetFetched,),
     "fleet hosts": (FleetHosts,),

@@ -21,18 +21,39 @@ from openpts.system_files import printable
 _SYSTEM_PROGRAM_FOLDERS: Final = "/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin"
 _HANDED_ON: Final = ("SSH_AUTH_SOCK", "SLURM_CONF")
 """What ssh finds the operator's keys by, and Slurm's commands their cluster."""
-_PACKAGES: Final = {
-    "nvme": "nvme-cli",
-    "hdparm": "hdparm",
-    "sg_format": "sg3-utils",
-    "sg_sanitize": "sg3-utils",
-    "sg_opcodes": "sg3-utils",
-    "sg_requests": "sg3-utils",
-    "sg_vpd": "sg3-utils",
-    "smartctl": "smartmontools",
-    "wipefs": "util-linux",
-    "ssh": "openssh-client",
+
+
+class Package(Struct, frozen=True):
+    """What a distribution has some programs in, by its names there, and what openpts needs them for."""
+
+    debian: str
+    purpose: str
+    fedora: str
+    arch: str
+
+    @classmethod
+    def of(cls, name: str, purpose: str, *, fedora: str = "", arch: str = "") -> "Package":
+        """The name that Debian has; the others have the same unless they say otherwise."""
+        return cls(name, purpose, fedora or name, arch or fedora or name)
+
+
+_SG3: Final = Package.of("sg3-utils", "purges of SCSI and SAS drives", fedora="sg3_utils")
+PACKAGES: Final = {
+    "wipefs": Package.of("util-linux", "the guard's search for contents on a drive"),
+    "smartctl": Package.of("smartmontools", "health of SATA, SCSI and SAS drives"),
+    "nvme": Package.of("nvme-cli", "purges of NVMe drives"),
+    "hdparm": Package.of("hdparm", "purges of SATA drives"),
+    **dict.fromkeys(("sg_vpd", "sg_opcodes", "sg_requests", "sg_format", "sg_sanitize"), _SG3),
+    "fio": Package.of("fio", "fio as an engine, and crosscheck"),
+    "mkfs.ext4": Package.of("e2fsprogs", "programs on a drive with ext4"),
+    "mkfs.xfs": Package.of("xfsprogs", "programs on a drive with XFS"),
+    "mount": Package.of("mount", "programs on a drive with a file system", fedora="util-linux"),
+    "systemd-inhibit": Package.of("systemd", "a machine that stays awake during a run"),
+    "ssh": Package.of("openssh-client", "fleets of hosts", fedora="openssh-clients", arch="openssh"),
+    "rsync": Package.of("rsync", "runs fetched from a fleet"),
 }
+"""The programs that openpts may start, by name."""
+
 _LONGEST_COMPLAINT: Final = 300
 
 
@@ -87,7 +108,7 @@ def run_program(command: Sequence[str], timeout_s: float, *, to_the_end: bool = 
     """
     path = find_program(command[0])
     if path is None:
-        package = _PACKAGES.get(command[0], command[0])
+        package = PACKAGES[command[0]].debian if command[0] in PACKAGES else command[0]
         raise ProgramMissingError(f"the program {command[0]} is missing: install the package {package}")
     started_ns = time.monotonic_ns()
     try:

@@ -28,6 +28,7 @@ from openpts.vocabulary.run_request import RunRequest
 from tests.device.openpts_process import openpts, start_openpts
 from tests.support.endurance_presets import write_short_lived
 from tests.support.processes import until
+from tests.support.transcript import Golden
 
 TEST = (
     *("iops", "--class", "client", "--precondition-passes", "1", "--read-pcts", "0", "--block-sizes", "4KiB"),
@@ -93,7 +94,7 @@ def measuring(folder: Path, count: int, *words: str) -> Iterator[subprocess.Pope
             process.kill()
 
 
-def test_one_drive_that_fails_stops_only_itself(tmp_path: Path) -> None:
+def test_one_drive_that_fails_stops_only_itself(tmp_path: Path, golden: Golden) -> None:
     """The second wears out in its preconditioning, the third is too small for its own name."""
     worn = write_short_lived(tmp_path, "mlc", 1.0, 1.0)
     first, last = files(tmp_path, 2)
@@ -107,8 +108,7 @@ def test_one_drive_that_fails_stops_only_itself(tmp_path: Path) -> None:
     complete, failed, refused = RunState.COMPLETE, RunState.FAILED, RunState.REFUSED
     assert states(batch) == [complete, failed, refused, complete]
     assert [entry.exit_code for entry in batch.entries] == [0, 7, 3, 0]
-    assert "worn out" in str(batch.entries[1].reason)
-    assert "doesn't exist" in str(batch.entries[2].reason)
+    assert [entry.reason for entry in batch.entries] == golden
     assert read_batch(tmp_path / "batch") == batch
     for entry in (batch.entries[0], batch.entries[3]):
         run = read_run(tmp_path / "batch" / entry.folder)
@@ -165,7 +165,6 @@ def test_a_killed_run_costs_only_itself_and_an_interrupt_stops_all_others(tmp_pa
         RunState.INTERRUPTED,
         RunState.INTERRUPTED,
     ]
-    assert "interrupted" in (tmp_path / "batch/index.html").read_text()
 
 
 def test_an_interrupt_while_reports_are_made_says_how_to_make_them(
@@ -220,12 +219,12 @@ def test_a_batch_that_is_killed_leaves_no_run_behind_and_goes_on(tmp_path: Path)
         assert len(read_run(tmp_path / "batch" / name).manifest.attempts) == 2
 
 
-def test_a_batch_that_has_come_to_its_end_is_not_resumed(tmp_path: Path) -> None:
+def test_a_batch_that_has_come_to_its_end_is_not_resumed(tmp_path: Path, golden: Golden) -> None:
     requests = [request(target, *QUICK) for target in files(tmp_path, 1)]
     SideBySide(folder=tmp_path / "batch", batch=new_batch(requests)).run()
     ended = openpts("resume", "batch", cwd=tmp_path)
     assert ended.exit_code == 8
-    assert "no drive is left" in ended.complaint
+    assert ended.complaint == golden
 
 
 def test_a_folder_has_one_batch(tmp_path: Path) -> None:

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from openpts.batch.side_by_side import BatchEvent, DriveChanged, SideBySide, new_batch
+from openpts.batch.executor import BatchEvent, EntryChanged
+from openpts.batch.side_by_side import SideBySide, new_batch
 from openpts.ownership import new_run_id
 from openpts.record.manifest import RunState
 from openpts.system_files import SystemRoots
@@ -30,7 +31,7 @@ def test_settings_last_from_the_first_run_to_the_end_of_the_last(
     seen: list[tuple[RunState, str]] = []
 
     def on_event(event: BatchEvent) -> None:
-        if isinstance(event, DriveChanged):
+        if isinstance(event, EntryChanged):
             seen.append((event.entry.state, (ceiling / "scaling_max_freq").read_text().strip()))
 
     SideBySide(

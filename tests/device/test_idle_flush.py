@@ -10,6 +10,7 @@ import pytest
 
 from openpts.units import MIB
 from tests.device.openpts_process import openpts, start_openpts
+from tests.support.transcript import Golden
 
 QUICK = ("--look", "0.01", "--probe", "0.1", "--least", "0.01")
 
@@ -42,16 +43,16 @@ def test_it_waits_reads_and_changes_nothing(scratch: Path) -> None:
     assert hashlib.sha256(scratch.read_bytes()).hexdigest() == before
 
 
-def test_a_wait_that_can_not_settle_anything_is_refused(scratch: Path) -> None:
+def test_a_wait_that_can_not_settle_anything_is_refused(scratch: Path, golden: Golden) -> None:
     ended = openpts("idle-flush", f"file:{scratch}", "--longest", "2", cwd=scratch.parent, timeout_s=60)
     assert ended.exit_code == 2
-    assert "--longest 2 min is over before --least 10 min and 5 looks" in ended.stderr
+    assert ended.stderr == golden
 
 
-def test_what_does_not_exist_is_not_waited_for(tmp_path: Path) -> None:
+def test_what_does_not_exist_is_not_waited_for(tmp_path: Path, golden: Golden) -> None:
     ended = openpts("idle-flush", "/dev/no-such-drive", cwd=tmp_path, timeout_s=60)
     assert ended.exit_code == 3
-    assert "doesn't exist" in ended.stderr
+    assert ended.stderr == golden
 
 
 def test_ctrl_c_ends_it_at_once(scratch: Path) -> None:

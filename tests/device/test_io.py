@@ -16,6 +16,7 @@ import pytest
 from openpts.units import MIB
 from tests.device.openpts_process import openpts, start_openpts
 from tests.support.openpts_command import COMMAND
+from tests.support.transcript import Golden
 
 SHORT = ("--seconds", "0.3", "--interval", "0.1")
 SMALL = ("--tc", "2", "--qd", "4")
@@ -62,7 +63,7 @@ def test_reading_needs_no_consent_and_changes_nothing(scratch: Path) -> None:
     assert digest(scratch) == before
 
 
-def test_a_file_of_somebody_else_may_be_read_and_not_be_written(tmp_path: Path) -> None:
+def test_a_file_of_somebody_else_may_be_read_and_not_be_written(tmp_path: Path, golden: Golden) -> None:
     (tmp_path / "thesis").write_bytes(b"years of work" * 100_000)
     before = digest(tmp_path / "thesis")
     reading = openpts("io", "file:thesis", *SHORT, "--json", cwd=tmp_path, timeout_s=60)
@@ -70,14 +71,14 @@ def test_a_file_of_somebody_else_may_be_read_and_not_be_written(tmp_path: Path) 
     for operations in ("read=99,write=1", "trim=1"):
         refused = openpts("io", "file:thesis", "--ops", operations, *SHORT, cwd=tmp_path, timeout_s=60)
         assert refused.exit_code == 4
-        assert "--overwrite-file" in refused.complaint
+        assert refused.complaint == golden
     assert digest(tmp_path / "thesis") == before
 
 
-def test_a_file_that_is_not_there_is_not_made_by_reading(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_is_not_made_by_reading(tmp_path: Path, golden: Golden) -> None:
     missing = openpts("io", "file:new?size=4MiB", cwd=tmp_path, timeout_s=60)
     assert missing.exit_code == 3
-    assert "nothing to read" in missing.complaint
+    assert missing.complaint == golden
     assert not (tmp_path / "new").exists()
 
 
@@ -137,7 +138,7 @@ def test_a_drive_is_read_without_consent_and_written_with_it_alone(attach) -> No
     assert node.read_bytes().strip(b"\0")
 
 
-def test_a_mounted_drive_is_read_and_never_written(attach, run, mount) -> None:
+def test_a_mounted_drive_is_read_and_never_written(attach, run, mount, golden: Golden) -> None:
     node = attach()
     run("mkfs.ext4", "-q", node)
     mount(node)
@@ -146,7 +147,7 @@ def test_a_mounted_drive_is_read_and_never_written(attach, run, mount) -> None:
     consent = ("--confirm-device-path", str(node), "--erase-signatures")
     refused = openpts("io", str(node), *SHORT, "--mix", "0/100", *consent, cwd=Path("/"), timeout_s=60)
     assert refused.exit_code == 4
-    assert "mounted" in refused.complaint
+    assert refused.complaint.replace(str(node), "NODE") == golden
 
 
 def test_two_targets_are_measured_at_the_same_time(attach, scratch: Path) -> None:
@@ -263,11 +264,6 @@ def test_on_a_terminal_a_line_says_where_it_stands(scratch: Path, run) -> None:
     ).stdout
     assert "Ctrl-C stops" in screen
     assert "99 %" in screen
-
-
-def test_the_help_names_every_option(tmp_path: Path) -> None:
-    text = openpts("io", "--help", cwd=tmp_path, timeout_s=60).stdout
-    assert all(f"--{name} " in text for name in ("bs", "mix", "zones", "until-steady", "io-path", "capture"))
 
 
 def test_every_io_is_in_the_capture(scratch: Path) -> None:

@@ -13,6 +13,7 @@ from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import StepState
 from openpts.vocabulary.stop import FirstOf
 from tests.device.openpts_process import openpts
+from tests.support.transcript import Golden
 
 # Minutes of 50 ms, and the histogram of 20 minutes in one second.
 SHORT = ("--time-scale", "1/1200", "--class", "client")
@@ -88,7 +89,7 @@ def test_write_saturation_on_a_loop_device(tmp_path: Path, attach: Callable[...,
 
 
 def test_workloads_that_the_sectors_rule_out_are_refused_before_the_purge(
-    tmp_path: Path, attach: Callable[..., Path]
+    tmp_path: Path, attach: Callable[..., Path], golden: Golden
 ) -> None:
     node = attach("--sector-size", "4096", size_bytes=64 * MIB)
     ended = openpts(
@@ -97,5 +98,5 @@ def test_workloads_that_the_sectors_rule_out_are_refused_before_the_purge(
         cwd=tmp_path,
     )
     assert ended.exit_code != 0
-    assert "not possible on sectors of 4,096 bytes: SEQ 0.5 KiB RW50: 0.5 KiB" in ended.complaint
+    assert ended.complaint == golden
     assert not (tmp_path / "run").exists()

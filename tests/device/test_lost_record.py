@@ -29,7 +29,7 @@ def test_a_run_without_its_record_ends_at_once(tmp_path: Path) -> None:
         try:
             _wait_for_steps(tmp_path / "r1")
             (tmp_path / "r1" / "run.db").unlink()
-            out, errors = process.communicate(timeout=PATIENCE_S)
+            _, errors = process.communicate(timeout=PATIENCE_S)
         finally:
             process.kill()
     assert process.returncode == 8
@@ -39,4 +39,3 @@ def test_a_run_without_its_record_ends_at_once(tmp_path: Path) -> None:
         "don't touch a run's folder during the run; all of it is saved"
     )
     assert len(read_run(Path(saved)).steps) >= 3
-    assert "run failed: can't continue the record" in out

@@ -5,24 +5,33 @@ times the instructions that the first has added: what does not depend on the len
 short record tells as much as that of a day.
 """
 
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import pairwise
+from itertools import groupby, pairwise
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
 from openpts.analysis.response_times import response_times
+from openpts.batch.side_by_side import new_batch
 from openpts.fields.time_scale import at_time_scale
+from openpts.limits.baseline import gated_runs
+from openpts.limits.judge import judge
+from openpts.limits.limits_file import parse_limits
 from openpts.procedures.registry import PROCEDURES
-from openpts.record.reader import Run, read_run, refuse_other_histograms
+from openpts.record.manifest import RunState
+from openpts.record.reader import Run, StepRecord, read_run, refuse_other_histograms
 from openpts.record.writer import RunWriter
+from openpts.report.batch_index import write_batch_index
 from openpts.report.run_part import part_of
+from openpts.report.sources import read_for_report
 from openpts.runner.driver import driver_of
 from openpts.runner.replay import ResumePoint, cut_of
 from openpts.units import NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
+from openpts.vocabulary.run_request import RunRequest
 from openpts_line.compare.build import build_comparison
 from openpts_line.compare.contenders import Entry, compare_runs
 from openpts_many.archive.tables import parquet_tables
@@ -37,11 +46,12 @@ MOST_GROWTH = 2.3
 FEWEST = 3_000
 """Fewer instructions than these are a matter of how texts are put together."""
 
-MEASURED = {"cbw", "check", "thermal", "trim", "qos"}
+MEASURED = {"cbw", "check", "thermal", "trim", "qos", "precon", "rws"}
 """Tests of which a made-up run has no streams, or no choices: they are measured on a simulated drive."""
-LONG = {"cbw", "qos", "rwsdirth", "thermal", "trim"}
-UNREPEATABLE = {"powercut", "app", "precon", "rws"}
-"""Two without steps, and two whose cycles have names, of which there are no more."""
+LONG = {"cbw", "precon", "qos", "rws", "rwsdirth", "thermal", "trim"}
+WITHOUT_STEPS = {"powercut", "app"}
+WITH_NAMED_CYCLES = {"precon", "rws"}
+"""There are no more of them: their parts become longer."""
 
 Work = Callable[[Run], object]
 
@@ -60,16 +70,20 @@ WORK: dict[str, Work] = {
 }
 
 
+def simulated_run(test: str, folder: Path) -> Run:
+    run_whole(
+        test,
+        DriveClass.ENTERPRISE,
+        folder,
+        lambda conditions: at_time_scale(with_subject(conditions), 0.001),
+        "sim:enterprise-tlc?capacity=1GB",
+    )
+    return read_run(folder, interval_histograms=True)
+
+
 def one_run(test: str, folder: Path) -> Run:
     if test in MEASURED:
-        run_whole(
-            test,
-            DriveClass.ENTERPRISE,
-            folder,
-            lambda conditions: at_time_scale(with_subject(conditions), 0.001),
-            "sim:enterprise-tlc?capacity=1GB",
-        )
-        return read_run(folder, interval_histograms=True)
+        return simulated_run(test, folder)
     scale = 0.02 if test == "hir" else 1.0
     return made_up_run(test, adjust=lambda conditions: at_time_scale(conditions, scale))
 
@@ -97,6 +111,26 @@ def repeated(run: Run, times: int) -> Run:
     return replace(run, steps=steps, manifest=manifest)
 
 
+def with_longer_parts(run: Run, times: int) -> Run:
+    """Each part's steps so many times, before the next part."""
+    steps: list[StepRecord] = []
+    later_ns = 0
+    for _, same in groupby(run.steps, lambda step: replace(step.place, position=0)):
+        part = tuple(same)
+        last = part[-1].sample
+        for time in range(times):
+            later_ns += (last.started_ns + last.elapsed_ns - part[0].sample.started_ns) * (time > 0)
+            steps += (
+                replace(
+                    step,
+                    place=replace(step.place, position=step.place.position + time * len(run.steps)),
+                    sample=replace(step.sample, started_ns=step.sample.started_ns + later_ns),
+                )
+                for step in part
+            )
+    return replace(run, steps=tuple(steps))
+
+
 def written(run: Run, folder: Path) -> Path:
     writer = RunWriter.create(folder, run.manifest)
     for record in run.health:
@@ -119,12 +153,15 @@ def is_in_proportion(instructions: list[int]) -> bool:
     [
         pytest.param(name, marks=[pytest.mark.slow] if name in LONG else [])
         for name in PROCEDURES
-        if name not in UNREPEATABLE
+        if name not in WITHOUT_STEPS
     ],
 )
 def test_twice_the_steps_are_twice_the_work(test: str, tmp_path: Path) -> None:
     base = one_run(test, tmp_path / "measured")
-    runs = [read_run(written(repeated(base, times), tmp_path / str(times))) for times in (2, 4, 8)]
+    longer = with_longer_parts if test in WITH_NAMED_CYCLES else repeated
+    # sets of few passes have figures of other kinds
+    lengths = (4, 8, 16) if test == "precon" else (2, 4, 8)
+    runs = [read_run(written(longer(base, times), tmp_path / str(times))) for times in lengths]
     grown = {}
     for name, work in WORK.items():
         work(runs[0])  # what is loaded once
@@ -133,6 +170,32 @@ def test_twice_the_steps_are_twice_the_work(test: str, tmp_path: Path) -> None:
         if not is_in_proportion(counted):
             grown[name] = counted
     assert not grown
+
+
+def gated(folders: Sequence[Path]) -> None:
+    limits = parse_limits(b"", "--limit", ["iops.rnd-4k-rw0 >= -3 %"], ())
+    half = len(folders) // 2
+    judge(limits, gated_runs(folders[:half]), gated_runs(folders[half:]))
+
+
+def indexed(folders: Sequence[Path]) -> None:
+    requests = [RunRequest(run_id=one.name, test_words=("iops",), target=one.name) for one in folders]
+    batch = new_batch(requests)
+    ended = [
+        replace(entry, folder=one.name, state=RunState.COMPLETE)
+        for entry, one in zip(batch.entries, folders, strict=True)
+    ]
+    write_batch_index(folders[0].parent, replace(batch, entries=tuple(ended)))
+
+
+@pytest.mark.parametrize("work", [gated, indexed])
+def test_twice_the_runs_are_twice_the_work(work: Callable[[Sequence[Path]], None], tmp_path: Path) -> None:
+    run = simulated_run("iops", tmp_path / "measured")
+    read_for_report(run.folder)  # the index leaves out what can't be read
+    folders = [shutil.copytree(run.folder, tmp_path / f"run-{number}") for number in range(16)]
+    work(folders[:2])  # what is loaded once
+    counted = [instructions_of(partial(work, folders[n : 2 * n])) for n in (2, 4, 8)]
+    assert is_in_proportion(counted), counted
 
 
 @pytest.mark.parametrize("test", ["iops", "tp", "lat"])

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +36,7 @@ from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.purpose import Purpose
 from tests.support.batches import suite_of
 from tests.support.oracle_presets import CAPACITY_BYTES, write_oracle
+from tests.support.transcript import Golden
 
 FAST = [20_000.0]
 QUICK = ("--time-scale", "1/600", "--no-report")
@@ -66,7 +66,6 @@ def test_every_test_has_a_folder_with_its_own_purge(tmp_path: Path) -> None:
         assert len(run.manifest.purges) == run.cycle_count >= 1
     page = (folder / "index.html").read_text()
     assert all(test.title in page for test in PTS.values())
-    assert "SIMULATED" in page
 
 
 @pytest.mark.with_plugins
@@ -75,16 +74,13 @@ def test_only_the_tests_that_were_asked_for_run_in_the_order_of_their_names(tmp_
     found = suite(tmp_path / "suite", target, "--tests", "sustained, XSR iops,xsr")
     assert [entry["folder"] for entry in found["entries"]] == ["1-sustained", "2-xsr", "3-iops"]
     assert {entry["state"] for entry in found["entries"]} == {"complete"}
-    page = (tmp_path / "suite/index.html").read_text()
-    assert "practice beyond PTS" in page
-    assert "PTS section 7" in page
 
 
 @pytest.mark.with_plugins
-def test_a_name_of_no_test_is_refused_with_the_near_one(tmp_path: Path) -> None:
+def test_a_name_of_no_test_is_refused_with_the_near_one(tmp_path: Path, golden: Golden) -> None:
     ended = CliRunner().invoke(run_all, ["sim:theory", "--tests", "iops,sustaned"])
     assert ended.exit_code == 2
-    assert "sustaned: did you mean sustained?" in ended.output
+    assert ended.output == golden
 
 
 def test_a_plan_says_which_tests_run_and_options_win(tmp_path: Path) -> None:
@@ -131,7 +127,7 @@ def test_the_checksums_of_a_suite_are_those_of_its_files_at_its_end(tmp_path: Pa
         before = (folder / name).read_bytes()
         (folder / name).write_bytes(before + b" ")
         verified = CliRunner().invoke(verify, [str(folder)])
-        assert f"{name} was changed" in str(verified.exception)
+        assert name in str(verified.exception)
         (folder / name).write_bytes(before)
 
 
@@ -152,11 +148,12 @@ def test_what_one_test_would_refuse_is_refused_before_the_first(
     assert not (tmp_path / "suite").exists()
 
 
-def test_a_target_too_small_for_the_last_test_is_refused_before_the_first(tmp_path: Path) -> None:
+def test_a_target_too_small_for_the_last_test_is_refused_before_the_first(
+    tmp_path: Path, golden: Golden
+) -> None:
     preset = write_oracle(tmp_path, FAST)
     error = refused(tmp_path / "suite", f"sim:{preset}?capacity=32MiB", "--tests", "iops,cbw,xsr")
-    assert "iops: " in str(error)
-    assert "too small" in str(error)
+    assert str(error) == golden
     assert not (tmp_path / "suite").exists()
 
 
@@ -171,30 +168,30 @@ def test_steps_too_short_for_a_drive_s_scale_in_the_last_test_are_refused_before
     assert not (tmp_path / "suite").exists()
 
 
-def test_a_folder_that_holds_something_is_left_alone(tmp_path: Path) -> None:
+def test_a_folder_that_holds_something_is_left_alone(tmp_path: Path, golden: Golden) -> None:
     target = f"sim:{write_oracle(tmp_path, FAST)}"
     folder = tmp_path / "suite"
     folder.mkdir()
     (folder / "precious").write_text("data")
-    assert "is not empty" in str(refused(folder, target))
+    assert str(refused(folder, target)) == golden
     assert [path.name for path in folder.iterdir()] == ["precious"]
 
 
-def test_an_io_that_fails_ends_its_test_and_not_the_suite(tmp_path: Path) -> None:
+def test_an_io_that_fails_ends_its_test_and_not_the_suite(tmp_path: Path, golden: Golden) -> None:
     # iops writes twice the capacity before its rounds, hir some 4 MB in each of the few seconds that it has
     limit = 2 * CAPACITY_BYTES - 1
     preset = write_oracle(tmp_path, [1000.0], extra=f"[oracle.errors]\nread_only_after_bytes = {limit}\n")
     folder = tmp_path / "suite"
     error = refused(folder, f"sim:{preset}", "--tests", "iops,hir")
     assert isinstance(error, RunFailedError)
-    assert "1 of 2 tests failed: iops: " in str(error)
-    assert str(folder / "index.html") in str(error)
+    assert str(error) == golden
     assert states(folder) == {"iops": "failed", "hir": "complete"}
-    assert "write of 131072 B at byte" in (folder / "index.html").read_text()
 
 
 @pytest.mark.with_plugins
-def test_a_drive_that_loses_data_in_power_cuts_fails_that_test_and_not_the_suite(tmp_path: Path) -> None:
+def test_a_drive_that_loses_data_in_power_cuts_fails_that_test_and_not_the_suite(
+    tmp_path: Path, golden: Golden
+) -> None:
     plan, folder = tmp_path / "plan.toml", tmp_path / "suite"
     target = "sim:client-qlc?capacity=24GB&faults=lost-flush:0.01"
     plan.write_text(
@@ -203,7 +200,7 @@ def test_a_drive_that_loses_data_in_power_cuts_fails_that_test_and_not_the_suite
         "histogram_seconds = 0.5\nmax_rounds = 5\n"
     )
     error = refused(folder, target, "--plan", str(plan))
-    assert "1 of 2 tests failed: powercut: the drive lost data in" in str(error)
+    assert str(error) == golden
     assert error.exit_code == 7
     assert states(folder) == {"powercut": "failed", "lat": "complete"}
     # cut off in the first, which no other process can go on with: what is behind it does
@@ -214,9 +211,8 @@ def test_a_drive_that_loses_data_in_power_cuts_fails_that_test_and_not_the_suite
     writer.update_manifest(state=RunState.RUNNING)
     writer.close()
     again = CliRunner().invoke(resume, [str(folder), "--no-report"])
-    assert "1 of 2 tests failed: powercut: was cut off" in str(again.exception)
+    assert str(again.exception) == golden
     assert states(folder) == {"powercut": "failed", "lat": "complete"}
-    assert "was cut off" in str(read_batch(folder).entries[0].reason)
 
 
 def test_without_keeping_going_the_first_failure_is_the_last(tmp_path: Path) -> None:
@@ -283,7 +279,7 @@ def run_parts(
         folder=folder,
         batch=suite_of(*entries, target="sim:x"),
         parts=parts,
-        display=lambda _: nullcontext(listener),
+        listeners=lambda _: [listener],
         report=report,
     ).run()
 

@@ -6,7 +6,7 @@ from openpts.vocabulary.run_request import RunRequest
 
 def suite_entry(test: str, folder: str, **fields: object) -> BatchEntry:
     """A test of a suite."""
-    request = RunRequest(run_id=folder, test_words=(test,))
+    request = RunRequest(run_id=folder, test_words=(test,), target="/dev/nvme9n1")
     return BatchEntry(request=request, folder=folder, **fields)  # type: ignore[arg-type]
 
 

@@ -18,5 +18,5 @@ def says(stdout: str, status: int = 0) -> Run:
 
 def no_programs(command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Reply:
     """A machine without any of them."""
-    package = programs._PACKAGES.get(command[0], command[0])
+    package = programs.PACKAGES[command[0]].debian if command[0] in programs.PACKAGES else command[0]
     raise ProgramMissingError(f"the program {command[0]} is missing: install the package {package}")

@@ -1,7 +1,8 @@
-"""Drives that are in use, and that they are refused."""
+"""Drives that are in use, and that they are refused; what other calls are refused with."""
 
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
@@ -12,7 +13,7 @@ from openpts.device.block_device import BlockDevice
 from openpts.device.guard.guard import check, open_target
 from openpts.device.identity.drive_name import serial_number
 from openpts.device.targets.target import BlockTarget
-from openpts.errors import RefusedError
+from openpts.errors import OpenptsError, RefusedError
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.consent import Consent
 
@@ -35,6 +36,13 @@ _THREAD: Final = (
     "sys.stdin.read(), os._exit(0)); "
     "threading.Thread(target=own).start(); sys.argv[2] == 'ended' and libc.pthread_exit(None)"
 )
+
+
+def refusal(called: Callable[..., object], *arguments: object, **options: object) -> str:
+    """The kind of the error in which a call has to end, and its words."""
+    with pytest.raises(OpenptsError) as refused:
+        called(*arguments, **options)
+    return f"{type(refused.value).__name__}: {refused.value}"
 
 
 def hold_in_thread(node: Path, cleanup: ExitStack, first: str) -> int:

@@ -99,7 +99,6 @@ MAKES_FOLDERS = {
     "runner/close_run.py": "a run's",
     "runner/resource_check.py": "for a capture",
     "runner/shared_sample.py": "the samples of the host, below /dev",
-    "openpts_many/sweep/sweep.py": "where the operator wants a sweep",
 }
 MAKES_TEMPORARY_FILES = {
     "device/mounted/prepared_drive.py": "a folder to mount on",

@@ -28,7 +28,7 @@ def report(run: Run) -> ReportContent:
             (("Test Stimulus", "RND R at each block size"), *(("", ""),) * 9),
             lambda: (state_page(run, "Preparation"), _page(steps)),
         ),
-        figures={"block_sizes": rows_json(steps, {"block_size": _size}, (MEAN,))},
+        figures=lambda: {"block_sizes": rows_json(steps, {"block_size": _size}, (MEAN,))},
     )
 
 

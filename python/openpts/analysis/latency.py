@@ -22,6 +22,10 @@ class LatencyDistribution:
             total.add(Histogram.decode(histogram))
         return cls(total)
 
+    def add(self, other: Self) -> None:
+        """Merge another one into it."""
+        self._histogram.add(other._histogram)
+
     def encode(self) -> bytes:
         """In HdrHistogram V2 encoding; empty without an I/O."""
         return self._histogram.encode() if self.count else b""

@@ -8,7 +8,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
 
-from openpts.batch.side_by_side import BatchEvent, DriveChanged
+from openpts.batch.executor import BatchEvent, EntryChanged
 from openpts.record.batch import BatchEntry
 from openpts.record.manifest import ELSEWHERE, RunState
 
@@ -25,7 +25,7 @@ class BatchMetrics(Collector):
 
     def on_event(self, event: BatchEvent) -> None:
         """Keep what is known of a drive."""
-        if isinstance(event, DriveChanged):
+        if isinstance(event, EntryChanged):
             self._entries[event.index] = event.entry
 
     def collect(self) -> Iterable[Metric]:

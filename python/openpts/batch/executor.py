@@ -8,18 +8,43 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.errors import RecordError, failing_as
-from openpts.ownership import CLAIM_NAME, RunOwner, folder_claimed
-from openpts.record.batch import Batch, write_batch
-from openpts.record.writer import DATABASE_NAME
+from openpts.ownership import CLAIM_NAME, RunOwner, folder_claimed, new_run_id, until_unlocked
+from openpts.procedures.registry import procedure_of
+from openpts.record.batch import DONE, Batch, BatchEntry, write_batch
+from openpts.record.manifest import RunState
+from openpts.record.reader import has_begun, read_manifest
+from openpts.record.writer import DATABASE_NAME, remove_unbegun
+from openpts.runner.driver import driver_of
+from openpts.runner.event_lines import EventLine
+from openpts.runner.events import Event
 from openpts.system_files import SystemRoots
 
 _SEVERAL: Final = 2
 
 Reporter = Callable[[Path], Sequence[str]]
 """Makes the reports of a run folder, and returns their names in it."""
+
+
+class EntryChanged(Struct, frozen=True):
+    """An entry of the batch is another one now; ``index`` is its place in it."""
+
+    index: int
+    entry: BatchEntry
+
+
+class EntryOutput(Struct, frozen=True):
+    """What happens in a run: an event of one in this process, or its line of one in another process."""
+
+    index: int
+    event: Event | EventLine
+
+
+BatchEvent = EntryChanged | EntryOutput
+BatchListener = Callable[[BatchEvent], None]
 
 
 @dataclass(kw_only=True)
@@ -32,6 +57,7 @@ class Executor(ABC):
     folder: Path
     batch: Batch
     report: Reporter | None = None
+    listener: BatchListener = lambda _: None
     roots: SystemRoots = field(default_factory=SystemRoots)
 
     def run(self) -> Batch:
@@ -39,8 +65,6 @@ class Executor(ABC):
 
         Raises RecordError if batch.json can't be written, or another process carries out this batch.
         """
-        with failing_as(RecordError, f"can't create the batch's folder {self.folder}"):
-            self.folder.mkdir(parents=True, exist_ok=True)
         with batch_claimed(self.folder, self.batch, self.roots):
             self.publish()
             try:
@@ -69,6 +93,7 @@ class Executor(ABC):
         entries = list(self.batch.entries)
         entries[index] = replace(entries[index], **changes)
         self.batch = replace(self.batch, entries=tuple(entries))
+        self.listener(EntryChanged(index, entries[index]))
 
     def _report(self, index: int) -> None:
         """The reports of a run that has a record; runs count more than a report that can't be made."""
@@ -95,9 +120,56 @@ class Executor(ABC):
 
 def batch_claimed(folder: Path, batch: Batch, roots: SystemRoots) -> AbstractContextManager[None]:
     """No other process carries out the batch as long as the block lasts. Raises RecordError."""
-    what = "suite" if batch.suite is not None else f"batch of {len(batch.entries)} drives"
+    with failing_as(RecordError, f"can't create the batch's folder {folder}"):
+        folder.mkdir(parents=True, exist_ok=True)
+    what = f"batch of {len(batch.entries)} drives" if batch.kind == "batch" else batch.kind
     owner = RunOwner.this_process(batch.batch_id, what, (), roots)
-    return folder_claimed(folder, owner, again=(folder / CLAIM_NAME).exists())
+    return folder_claimed(folder, owner, again=batch.is_sweep or (folder / CLAIM_NAME).exists())
+
+
+def as_recorded(folder: Path, entry: BatchEntry, batch: Batch) -> BatchEntry:
+    """What became of a run by its record, which decides; what is neither complete nor failed is left to do.
+
+    The batch may have been killed before it noted the end, and a run that failed may have been resumed alone
+    since. Nothing else goes on with one that failed: what it failed of may be still there. A suite judges
+    its runs when they are complete: one may have failed so, and of another only the verdict is left.
+    Raises RecordError.
+    """
+    run_folder, is_judged_here = folder / entry.folder, batch.suite is not None
+    if entry.state is RunState.COMPLETE or (entry.state is RunState.FAILED and is_judged_here):
+        return entry
+    if entry.state is RunState.FAILED:
+        with suppress(RecordError):  # damaged, and done
+            if read_manifest(run_folder).state is RunState.COMPLETE:
+                return replace(entry, state=RunState.COMPLETE, exit_code=None, reason=None)
+        return entry
+    state, reason = RunState.WAITING, None
+    if run_folder.exists() and not has_begun(run_folder):
+        remove_unbegun(run_folder)
+    elif run_folder.exists():
+        manifest = read_manifest(run_folder)
+        state, reason = manifest.state, manifest.state_reason
+        if state is RunState.COMPLETE and is_judged_here:
+            state = RunState.WAITING
+        elif state not in DONE and (why := driver_of(procedure_of(entry.test)).unresumable(manifest)):
+            state, reason = RunState.FAILED, f"was cut off: {why}"
+        elif state not in DONE:
+            state, reason = RunState.INTERRUPTED, None
+    return replace(entry, state=state, exit_code=None, reason=reason)
+
+
+def what_is_left(folder: Path, batch: Batch) -> Batch:
+    """As the records have it: what is not done waits, or, where the batch repeats, a new run in its place."""
+    return replace(batch, entries=tuple(_left(folder, one, batch) for one in batch.entries), ended_at=None)
+
+
+def _left(folder: Path, entry: BatchEntry, batch: Batch) -> BatchEntry:
+    until_unlocked(folder / entry.folder / CLAIM_NAME)  # what the kernel ends with its batch takes seconds
+    found = as_recorded(folder, entry, batch)
+    if found.state is RunState.INTERRUPTED and batch.repeats:
+        again = replace(entry.request, run_id=new_run_id())
+        return BatchEntry(request=again, folder=f"{entry.folder}-again")  # the folder before stays
+    return found if found.state in DONE else replace(found, state=RunState.WAITING)
 
 
 def now(timespec: str = "milliseconds") -> str:

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace as changed
 
-from openpts.batch.executor import Executor
+from openpts.batch.executor import EntryOutput, Executor
 from openpts.errors import (
     InterruptedRunError,
     LimitError,
@@ -59,14 +59,15 @@ class SuitePart(Struct, frozen=True):
 class InTurn(Executor):
     """Runs the ``parts`` of a suite that are not done, in this process.
 
-    ``display`` shows one test while it runs, ``report`` makes the reports of a run folder, or of all of the
-    suite's. ``judge`` raises RunFailedError for a finished run that failed a limit. A failed purge, a refusal
-    or a missing target ends the suite, a test that failed during its run unless the suite is to keep going.
+    ``report`` makes the reports of a run folder, or of all of the suite's. ``listeners`` hear the run of an
+    order, too. ``judge`` raises RunFailedError for a finished run that failed a limit. A failed purge, a
+    refusal or a missing target ends the suite, a test that failed during its run unless the suite is to keep
+    going.
     """
 
     parts: Sequence[SuitePart]
-    display: Callable[[BatchEntry], AbstractContextManager[Listener]]
     judge: Callable[[Path], None] = _no_judge
+    listeners: Callable[[Order], Sequence[Listener]] = lambda _: ()
     _kept: ExitStack = field(default_factory=ExitStack)
 
     def run(self) -> Batch:
@@ -109,8 +110,8 @@ class InTurn(Executor):
             if not is_complete(folder):  # or killed before it was judged
                 self._kept.enter_context(drive_kept(part.order.target))
                 run_id = None if part.order.resumes else entry.request.run_id or None
-                with self.display(self.batch.entries[index]) as on_event:
-                    run_test(part.test, changed(part.order, folder=folder, run_id=run_id), [on_event])
+                order = changed(part.order, folder=folder, run_id=run_id)
+                run_test(part.test, order, [self._heard_of(index), *self.listeners(order)])
             driver_of(part.test).end(folder)
             self.judge(folder)
             self._set(index, state=RunState.COMPLETE, reason=None, exit_code=None)
@@ -126,6 +127,9 @@ class InTurn(Executor):
                 raise
         finally:
             self._report(index)
+
+    def _heard_of(self, index: int) -> Listener:
+        return lambda event: self.listener(EntryOutput(index, event))
 
 
 def _after_the_first(part: SuitePart) -> SuitePart:

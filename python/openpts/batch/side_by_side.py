@@ -21,20 +21,19 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from openpts.batch.executor import Executor, now
+from openpts.batch.executor import EntryOutput, Executor, now
+from openpts.batch.loaded_neighbors import with_loaded_neighbors
 from openpts.batch.located_drive import LocatedDrive, limits_together, located
-from openpts.batch.neighbours import with_neighbours
 from openpts.batch.processors import ProcessorShares, cpu_list
 from openpts.batch.run_words import has_record, run_words
 from openpts.device.targets.simulated_target import names_simulated
-from openpts.errors import OpenptsError, RecordError
+from openpts.errors import OpenptsError
 from openpts.host.tuning import host_changes
 from openpts.journal import Journal
-from openpts.ownership import CLAIM_NAME, new_run_id, until_unlocked
+from openpts.ownership import new_run_id
 from openpts.record.batch import DONE, Batch, BatchEntry, folder_word
 from openpts.record.manifest import RunState
-from openpts.record.reader import has_begun, read_manifest
-from openpts.record.writer import remove_unbegun
+from openpts.record.reader import read_manifest
 from openpts.run_folder_files import open_file, open_to_append
 from openpts.runner.event_lines import EventLine, StreamFinished
 from openpts.runner.memory_bandwidth import memory_for_batch
@@ -49,24 +48,6 @@ _TIMEOUT_S: Final = 5.0
 _LAST_WORDS_BYTES: Final = 4096
 _INTERRUPTED: Final = 130
 _INTERRUPTS_PASSED_ON: Final = 2
-
-
-class DriveChanged(Struct, frozen=True):
-    """An entry of the batch is another one now; ``index`` is its place in it."""
-
-    index: int
-    entry: BatchEntry
-
-
-class DriveOutput(Struct, frozen=True):
-    """A line of the events of a run."""
-
-    index: int
-    line: EventLine
-
-
-BatchEvent = DriveChanged | DriveOutput
-BatchListener = Callable[[BatchEvent], None]
 
 
 def new_batch(
@@ -110,7 +91,6 @@ class SideBySide(Executor):
     ask for the same find it made. ``shares`` are there once the drives were located.
     """
 
-    listener: BatchListener = lambda _: None
     resume_words: tuple[str, ...] = ()
     output_words: Callable[[BatchEntry], Sequence[str]] = lambda _: ()
     tune: Scenario | None = None
@@ -263,7 +243,7 @@ class SideBySide(Executor):
                     line = self._decoder.decode(raw)
                     if isinstance(line, StreamFinished) and index in self._running:
                         self._running[index].error = line.error
-                    self.listener(DriveOutput(index, line))
+                    self.listener(EntryOutput(index, line))
 
     def _end(self, index: int) -> None:
         """The process has ended: say what became of the run."""
@@ -272,7 +252,7 @@ class SideBySide(Executor):
             self.shares.give_back(index)
         outcome = self._outcome(self.batch.entries[index], process.popen.wait(), process.error)
         self._change(index, ended_at=now())
-        self.batch = with_neighbours(self.batch, index)
+        self.batch = with_loaded_neighbors(self.batch, index)
         self._set(index, **outcome)
 
     def _outcome(self, entry: BatchEntry, code: int, error: str | None) -> Mapping[str, object]:
@@ -303,10 +283,6 @@ class SideBySide(Executor):
             if not entry.reports and has_record(self.folder / entry.folder):
                 self._report(index)
 
-    def _change(self, index: int, **changes: object) -> None:
-        super()._change(index, **changes)
-        self.listener(DriveChanged(index, self.batch.entries[index]))
-
 
 def outcome_of(run_folder: Path, code: int) -> RunState:
     """What became of a run whose process has ended with this code, negative for a signal."""
@@ -314,46 +290,6 @@ def outcome_of(run_folder: Path, code: int) -> RunState:
         return RunState.INTERRUPTED if code == _INTERRUPTED or code < 0 else RunState.REFUSED
     state = read_manifest(run_folder).state
     return state if state in DONE else RunState.INTERRUPTED
-
-
-def as_recorded(folder: Path, entry: BatchEntry) -> BatchEntry:
-    """What became of a run by its record, which decides; what is neither complete nor failed is left to do.
-
-    The batch may have been killed before it noted the end, and a run that failed may have been resumed alone
-    since. Nothing else goes on with one that failed: what it failed of may be still there.
-    Raises RecordError.
-    """
-    run_folder = folder / entry.folder
-    if entry.state is RunState.COMPLETE:
-        return entry
-    if entry.state is RunState.FAILED:
-        with suppress(RecordError):  # damaged, and done
-            if read_manifest(run_folder).state is RunState.COMPLETE:
-                return replace(entry, state=RunState.COMPLETE, exit_code=None, reason=None)
-        return entry
-    state, reason = RunState.WAITING, None
-    if run_folder.exists() and not has_begun(run_folder):
-        remove_unbegun(run_folder)
-    elif run_folder.exists():
-        manifest = read_manifest(run_folder)
-        state, reason = manifest.state, manifest.state_reason
-        if state not in DONE:
-            state, reason = RunState.INTERRUPTED, None
-    return replace(entry, state=state, exit_code=None, reason=reason)
-
-
-def what_is_left(folder: Path, batch: Batch) -> Batch:
-    """As the records have it: what is not done waits, or, where the batch repeats, a new run in its place."""
-    return replace(batch, entries=tuple(_left(folder, one, batch) for one in batch.entries), ended_at=None)
-
-
-def _left(folder: Path, entry: BatchEntry, batch: Batch) -> BatchEntry:
-    until_unlocked(folder / entry.folder / CLAIM_NAME)  # what the kernel ends with its batch takes seconds
-    found = as_recorded(folder, entry)
-    if found.state is RunState.INTERRUPTED and batch.repeats:
-        again = replace(entry.request, run_id=new_run_id())
-        return BatchEntry(request=again, folder=f"{entry.folder}-again")  # the folder before stays
-    return found if found.state in DONE else replace(found, state=RunState.WAITING)
 
 
 def _last_words(folder: Path, name: str) -> str:

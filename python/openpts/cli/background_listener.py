@@ -31,7 +31,8 @@ def background_listener(
                 on_event(event)
 
     def put(event: _Event) -> None:
-        if not (isinstance(event, Ticked | PurgeProgressed | RunPaused) and events.qsize() > _MOST_WAITING):
+        of_run = getattr(event, "event", event)  # what a batch says of one of its runs
+        if not (isinstance(of_run, Ticked | PurgeProgressed | RunPaused) and events.qsize() > _MOST_WAITING):
             events.put(event)
 
     thread = Thread(target=show, name="display", daemon=True)

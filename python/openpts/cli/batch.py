@@ -12,9 +12,9 @@ from msgspec import Struct
 from msgspec.structs import replace as changed
 
 from openpts.batch.chosen_drives import ChosenDrive, chosen_drives, refuse_any
-from openpts.batch.executor import batch_claimed
+from openpts.batch.executor import BatchEvent, Executor, batch_claimed, what_is_left
 from openpts.batch.named_drives import WrittenDrive, named_drives
-from openpts.batch.side_by_side import BatchEvent, SideBySide, new_batch, what_is_left
+from openpts.batch.side_by_side import SideBySide, new_batch
 from openpts.cli.background_listener import background_listener
 from openpts.cli.batch_display import batch_shown_on
 from openpts.cli.batch_outputs import OF_EACH_RUN, batch_outputs
@@ -190,15 +190,15 @@ def _carry_out(runner: SideBySide, stream: IO[str], *, as_json: bool, no_report:
     if as_json:
         print_document(BatchDocument.of(batch, folder=str(runner.folder)))
     index = runner.folder / INDEX_NAME
-    counts = counts_text([entry.state for entry in batch.entries])
+    counts = counts_text([entry.state for entry in batch.entries], batch.kind)
     click.echo(f"{counts}\nindex: {index}", file=stream)
     _end(batch, runner.folder, stopped=runner.stopped)
 
 
-def run_shown(runner: SideBySide, stream: IO[str]) -> Batch:
+def run_shown(runner: Executor, stream: IO[str]) -> Batch:
     """Carry out a batch, shown on the stream and to what other programs read of it."""
     with (
-        batch_outputs(runner.batch.entries) as (publish, runner.output_words),
+        batch_outputs(runner.batch.entries) as (publish, output_words),
         background_listener(batch_shown_on(stream, runner.batch)) as show,
     ):
 
@@ -207,6 +207,8 @@ def run_shown(runner: SideBySide, stream: IO[str]) -> Batch:
             show(event)
 
         runner.listener = on_event
+        if isinstance(runner, SideBySide):
+            runner.output_words = output_words
         return runner.run()
 
 

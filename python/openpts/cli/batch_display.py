@@ -7,17 +7,20 @@ from typing import IO, Final
 
 import click
 from msgspec import Struct, field
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from openpts.batch.side_by_side import BatchEvent, BatchListener, DriveChanged
+from openpts.batch.executor import BatchEvent, BatchListener, EntryChanged
 from openpts.cli.console import live_console, table_of
 from openpts.cli.log_lines import host_limit_text
+from openpts.cli.run_display import PlainLog, clock_text, render_panel
 from openpts.cli.terminal import can_be_drawn_over
 from openpts.record.batch import Batch, BatchEntry, counts_text
 from openpts.record.manifest import RunState
 from openpts.runner import event_lines as lines
 from openpts.runner.event_lines import EventLine
+from openpts.runner.events import Event
 from openpts.units import MB
 from openpts.vocabulary.phase import phase_text
 
@@ -52,8 +55,8 @@ class DriveRow(Struct):
     def change(self, entry: BatchEntry) -> str:
         """Take in what became of the run; what of it is news, in words."""
         before, self.entry = self.entry, entry
-        if before.state is not entry.state:
-            if entry.state is RunState.RUNNING:
+        if (before.state, before.reason) != (entry.state, entry.reason):
+            if entry.state is RunState.RUNNING and not entry.request.host:
                 words = [
                     f"begins {entry.request.test_words[0]} on {entry.request.target or f'slot {entry.slot}'}",
                     entry.request.labels.get("condition", ""),
@@ -66,7 +69,7 @@ class DriveRow(Struct):
             return f"no report: {entry.report_reason}"
         return f"reports {', '.join(entry.reports)}" if entry.reports != before.reports else ""
 
-    def on_event(self, line: EventLine) -> str:
+    def on_line(self, line: EventLine) -> str:
         """Take in what the run says; what of it is news, in words."""
         news = ""
         match line:
@@ -106,6 +109,13 @@ class DriveRow(Struct):
             self.iops, self.bytes_per_s = line.iops, line.bytes_per_s
 
     @property
+    def name(self) -> str:
+        """The folder; of a run on another host also where it is."""
+        request = self.entry.request
+        where = (request.host, request.slot or request.target, self.entry.test) if request.host else ()
+        return " ".join([*filter(None, where), self.entry.folder])
+
+    @property
     def done(self) -> str:
         """The share of the longest plan's steps; empty before the run has a plan."""
         if self.entry.state is RunState.COMPLETE:
@@ -119,7 +129,9 @@ def _rate(value: float | None) -> str:
 
 
 _COLUMNS: Final[dict[str, Callable[[DriveRow], str | None]]] = {
-    "=Slot": lambda row: row.entry.slot,
+    "=Test": lambda row: row.entry.test,
+    "Host": lambda row: row.entry.request.host,
+    "=Slot": lambda row: row.entry.slot or row.entry.request.slot,
     "Drive": lambda row: row.entry.request.target,
     "Model": lambda row: row.entry.request.model,
     "=Serial": lambda row: row.entry.request.serial or row.entry.folder,
@@ -131,39 +143,52 @@ _COLUMNS: Final[dict[str, Callable[[DriveRow], str | None]]] = {
     "=State": lambda row: str(row.entry.state),
 }
 """Where the terminal is too narrow drive, model and phase are shortened, and no number and no state."""
+_OF_DRIVES: Final = {"Drive", "Model", "=Serial", ">Done"}
 
 
 class BatchDisplay(Struct):
-    """All drives: a table of them, and a line for what is worth one. Each run has a log beside its folder."""
+    """All entries: a table of them, and a line for what is worth one; a run of this process has a log.
+
+    Each run of another process has its own beside its folder.
+    """
 
     rows: list[DriveRow]
+    kind: str
+    say: Callable[[str], object]
+    is_drawn: bool = False
+    run: PlainLog | None = None
     began_s: float = field(default_factory=time.monotonic)
 
-    @classmethod
-    def of(cls, batch: Batch) -> "BatchDisplay":
-        """Before anything has happened."""
-        return cls([DriveRow(entry) for entry in batch.entries])
+    def on_event(self, event: BatchEvent) -> None:
+        """Take in what happens in the batch, and say what of it is news."""
+        row, elapsed_s = self.rows[event.index], time.monotonic() - self.began_s
+        if isinstance(event, EntryChanged):
+            text = row.change(event.entry)
+            runs_here = self.kind == "suite" and event.entry.state is RunState.RUNNING
+            self.run = PlainLog(self.say, elapsed_s, ticks=not self.is_drawn) if runs_here else None
+        elif isinstance(event.event, Event):
+            text = ""
+            if self.run is not None:
+                self.run.on_event(event.event)
+        else:
+            text = row.on_line(event.event)
+            if self.is_drawn and not isinstance(event.event, lines.HostLimited):
+                text = ""
+        if text:
+            self.say(f"[{clock_text(elapsed_s)}] {row.name}: {text}")
 
-    def on_event(self, event: BatchEvent) -> str:
-        """Take in what happens in the batch; the line of a log that says it, empty if it is no news."""
-        row = self.rows[event.index]
-        text = row.change(event.entry) if isinstance(event, DriveChanged) else row.on_event(event.line)
-        if not text:
-            return ""
-        minutes, seconds = divmod(int(time.monotonic() - self.began_s), 60)
-        hours, minutes = divmod(minutes, 60)
-        return f"[{hours:02}:{minutes:02}:{seconds:02}] {row.entry.folder}: {text}"
+    def drawn(self, width: int, height: int) -> RenderableType:
+        """The table, how many entries are in which state, and the panel of a run of this process."""
+        room = height if self.run is None else height // 2
+        panel = () if self.run is None else (render_panel(self.run.progress),)
+        return Group(self.table(width, room), Text(self._caption(), style="table.caption"), *panel)
 
     def table(self, width: int, height: int | None = None) -> Table:
-        """As many rows as fit, those that run or failed first, and how many there are in which state.
-
-        Without a height all of them, whose counts come behind the table.
-        """
+        """As many rows as fit, those that run or failed first; without a height all of them."""
         columns = self._columns(width)
         table = table_of(*columns)
         shown = self.rows
         if height is not None:
-            table.caption, table.caption_justify = self._caption(), "left"
             room = max(1, height - _LINES_AROUND)
             shown = shown if len(shown) <= room else sorted(shown, key=_urgency)[:room]
         for row in shown:
@@ -176,13 +201,17 @@ class BatchDisplay(Struct):
         """What fits side by side, and says something: without slots of drives there is no column of them."""
         left_out = {"Drive"} if width < _VERY_WIDE else set()
         left_out |= {"Model"} if width < _WIDE else set()
-        left_out |= set() if any(row.entry.slot for row in self.rows) else {"=Slot"}
-        return {heading: text for heading, text in _COLUMNS.items() if heading not in left_out}
+        if self.kind == "suite":
+            left_out |= _OF_DRIVES
+        elif len({row.entry.test for row in self.rows}) == 1:
+            left_out.add("=Test")
+        known = {name: text for name, text in _COLUMNS.items() if name not in left_out}
+        return {name: text for name, text in known.items() if any(text(row) for row in self.rows)}
 
     def _caption(self) -> str:
         """Counts of states, and while reports are made how many there are."""
         reported = sum(bool(row.entry.reports) for row in self.rows)
-        counts = counts_text([row.entry.state for row in self.rows])
+        counts = counts_text([row.entry.state for row in self.rows], self.kind)
         return counts + (f"; reports of {reported}" if reported else "")
 
 
@@ -194,23 +223,13 @@ def _urgency(row: DriveRow) -> int:
 @contextmanager
 def batch_shown_on(stream: IO[str], batch: Batch) -> Iterator[BatchListener]:
     """The table on a terminal that it can be drawn on, the log anywhere else."""
-    display = BatchDisplay.of(batch)
+    rows = [DriveRow(entry) for entry in batch.entries]
     if not can_be_drawn_over(stream):
-
-        def log(event: BatchEvent) -> None:
-            if line := display.on_event(event):
-                click.echo(line, file=stream)
-
-        yield log
+        yield BatchDisplay(rows, batch.kind, lambda line: click.echo(line, file=stream)).on_event
         return
-
-    def on_event(event: BatchEvent) -> None:
-        line = display.on_event(event)
-        if line and (isinstance(event, DriveChanged) or isinstance(event.line, lines.HostLimited)):
-            console.print(Text(line))
-
+    display = BatchDisplay(rows, batch.kind, lambda line: console.print(Text(line)), is_drawn=True)
     with live_console(
-        stream, lambda console: display.table(console.width, console.height), _REFRESH_PER_S
+        stream, lambda console: display.drawn(console.width, console.height), _REFRESH_PER_S
     ) as console:
-        yield on_event
+        yield display.on_event
     console.print(display.table(console.width))

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from openpts.batch.side_by_side import BatchEvent, BatchListener, DriveOutput
+from openpts.batch.executor import BatchEvent, BatchListener, EntryOutput
 from openpts.cli.background_listener import background_listener
 from openpts.cli.live_outputs import EVENTS, METRICS, OCP_DIAG, STDOUT, given_outputs, opened_output
 from openpts.errors import UsageError
@@ -59,8 +59,8 @@ def _events(place: str, entries: Sequence[BatchEntry], held: ExitStack) -> Batch
     writes = [held.enter_context(opened_output(EVENTS, _of_run(place, entry))) for entry in entries]
 
     def on_event(event: BatchEvent) -> None:
-        if isinstance(event, DriveOutput):
-            writes[event.index](msgspec.json.encode(event.line) + b"\n")
+        if isinstance(event, EntryOutput):
+            writes[event.index](msgspec.json.encode(event.event) + b"\n")
 
     return on_event
 

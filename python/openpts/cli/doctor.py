@@ -16,6 +16,7 @@ from openpts.advice.advice import Grade
 from openpts.advice.table import ADVICE_OF
 from openpts.cli.console import table_console
 from openpts.cli.first_pages import FirstPages
+from openpts.cli.installation import show_installation
 from openpts.cli.options import argument, flag, option, with_options
 from openpts.cli.printed_document import print_document
 from openpts.errors import OpenptsError, UsageError
@@ -305,6 +306,7 @@ def doctor(
     to_apply: bool = flag("Change the settings that can be changed, until --restore.", name="--apply"),
     to_restore: bool = flag("Restore all settings that openpts changed.", name="--restore"),
     in_full: bool = flag("Show good settings in full as well.", name="--all"),
+    of_openpts: bool = flag("Show what openpts itself lacks, and what installs it.", name="--self"),
     as_json: bool = flag("Print one JSON object.", name="--json"),
 ) -> None:
     """Show which settings of this machine affect results, and those of TARGET if it is given.
@@ -315,6 +317,9 @@ def doctor(
     """
     if to_apply and to_restore:
         raise UsageError("--apply and --restore contradict each other")
+    if of_openpts:
+        show_installation(is_all=not (target or to_apply or to_restore), as_json=as_json)
+        return
     roots, journal = SystemRoots(), Journal.of_machine()
     physician = Doctor.for_target(target, Scenario(scenario_word), roots)
     restored, changes = physician.apply(journal) if to_apply else ((), ())

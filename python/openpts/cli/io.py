@@ -3,23 +3,25 @@
 import secrets
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from openpts.cli.io_display import following
 from openpts.cli.io_engine import NUMA
 from openpts.cli.io_options import IoArgs
-from openpts.cli.io_result import MeasurementResults
 from openpts.cli.io_spellings import in_own_words
 from openpts.cli.options import flag, group, with_options
 from openpts.errors import InterruptedRunError, RecordError, RunFailedError, UsageError, failing_as
 from openpts.plugins import service
-from openpts.runner.measure import MeasurementEvent, MeasurementListener, MeasurementOrder, alone, measure
 from openpts.system_files import SystemRoots
 from openpts.units import NS_PER_S
 from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.translation import Translation
+
+if TYPE_CHECKING:
+    from openpts.cli.io_result import MeasurementResults
+    from openpts.runner.measure import MeasurementEvent, MeasurementListener, MeasurementOrder
 
 
 @click.command()
@@ -39,6 +41,9 @@ def io(
     same consent as a test, and file:PATH?size=SIZE creates a new scratch file. The first stop rule that
     applies ends the measurement.
     """
+    from openpts.cli.io_display import following  # noqa: PLC0415 help needs nothing that measures
+    from openpts.cli.io_result import MeasurementResults  # noqa: PLC0415 likewise
+
     orders = orders_of(targets, words)
     if words.fio is not None and words.fio.print_fio:
         return _print_fio(orders)
@@ -47,7 +52,7 @@ def io(
     stream = sys.stderr if as_json else sys.stdout
     with following(stream, orders[0].options.interval_ns, len(orders)) as show:
 
-        def on_event(event: MeasurementEvent) -> None:
+        def on_event(event: "MeasurementEvent") -> None:
             results.on_event(event)
             show(event)
 
@@ -58,8 +63,10 @@ def io(
     return _ending(results, interrupted=interrupted)
 
 
-def orders_of(targets: tuple[str, ...], words: IoArgs) -> list[MeasurementOrder]:
+def orders_of(targets: tuple[str, ...], words: IoArgs) -> "list[MeasurementOrder]":
     """What the options ask for, once for each target. Raises UsageError where they make no sense."""
+    from openpts.runner.measure import MeasurementOrder  # noqa: PLC0415 help needs nothing that measures
+
     if len(set(targets)) < len(targets):
         raise UsageError("a target is given twice: two engines on one target would disturb each other")
     options = words.engine.options()
@@ -97,7 +104,7 @@ def _loads(targets: tuple[str, ...], words: IoArgs, interval_ns: int) -> list[Tr
     return [Translation((step,), (), ())] * len(targets)
 
 
-def _print_fio(orders: list[MeasurementOrder]) -> int:
+def _print_fio(orders: "list[MeasurementOrder]") -> int:
     """Print the load as a job file instead of measuring it."""
     if len(orders) > 1:
         raise UsageError("--print-fio writes the job file of one target: name one")
@@ -119,9 +126,11 @@ def _make_capture_folder(folder: Path | None, targets: tuple[str, ...]) -> None:
 
 
 def _measured(
-    orders: list[MeasurementOrder], on_event: MeasurementListener, results: MeasurementResults
+    orders: "list[MeasurementOrder]", on_event: "MeasurementListener", results: "MeasurementResults"
 ) -> bool:
     """Measure, and say whether the operator ended it; without anything measured that is an error."""
+    from openpts.runner.measure import measure  # noqa: PLC0415 help needs nothing that measures
+
     try:
         measure(orders, on_event)
     except InterruptedRunError:
@@ -132,12 +141,14 @@ def _measured(
 
 
 def _measured_alone(
-    orders: list[MeasurementOrder], show: MeasurementListener, results: MeasurementResults
+    orders: "list[MeasurementOrder]", show: "MeasurementListener", results: "MeasurementResults"
 ) -> bool:
     """Measure each stream without the others, one after the other; whether the operator ended it."""
+    from openpts.runner.measure import alone  # noqa: PLC0415 help needs nothing that measures
+
     for of_one_stream in zip(*map(alone, orders), strict=True):
 
-        def on_event(event: MeasurementEvent) -> None:
+        def on_event(event: "MeasurementEvent") -> None:
             results.hear_alone(event)
             show(event)
 
@@ -146,7 +157,7 @@ def _measured_alone(
     return False
 
 
-def _ending(results: MeasurementResults, *, interrupted: bool) -> int:
+def _ending(results: "MeasurementResults", *, interrupted: bool) -> int:
     """Say on stderr why it ended otherwise than it should, and return the exit code of that."""
     for failure in results.failures + results.lost_captures:
         click.echo(f"openpts: {failure}", err=True)

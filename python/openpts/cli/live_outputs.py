@@ -6,7 +6,6 @@ import stat
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from importlib.metadata import version
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
@@ -134,7 +133,9 @@ def _check(given: dict[str, str], *, as_json: bool) -> None:
 @contextmanager
 def _listening(option: str, place: str) -> "Iterator[Listener]":
     """A listener in a thread of its own, which hears of the command's beginning and its end."""
-    from openpts.cli.background_listener import background_listener  # noqa: PLC0415 help needs nothing that runs
+    from importlib.metadata import version  # noqa: PLC0415 help needs nothing that runs
+
+    from openpts.cli.background_listener import background_listener  # noqa: PLC0415 likewise
     from openpts.runner.events import ProgramEnded, ProgramStarted  # noqa: PLC0415 likewise
 
     with (

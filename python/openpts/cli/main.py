@@ -146,6 +146,7 @@ _PURPOSES: dict[str, dict[str, Place | str]] = {
     "Many drives": _MANY,
     "Simulate": _SIMULATE,
     "Help": {
+        "tour": Place("openpts.cli.tour:tour", "Show openpts at work on simulated drives, in a minute."),
         "help": Place(
             "openpts.cli.main:help_", "Show the help of a command, such as `openpts help run iops`."
         ),

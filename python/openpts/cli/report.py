@@ -85,7 +85,7 @@ def _reports_on_batch(
 
     A folder that is written to elsewhere has the drive's name without what ``redact`` takes away.
     """
-    from openpts.batch.side_by_side import as_recorded  # noqa: PLC0415 slow to load
+    from openpts.batch.executor import as_recorded  # noqa: PLC0415 slow to load
     from openpts.record.batch import DONE, read_batch, write_batch  # noqa: PLC0415 likewise
     from openpts.record.reader import has_begun, read_manifest  # noqa: PLC0415 likewise
     from openpts.report.batch_index import write_batch_index  # noqa: PLC0415 likewise
@@ -104,7 +104,7 @@ def _reports_on_batch(
             written.append(write_report(ReportSource.of((run,), place), out=place, options=options))
             if out is None:
                 reports = tuple(path.name for path in written[-1].documents)
-                stands = as_recorded(folder, entry) if entry.state in DONE else entry
+                stands = as_recorded(folder, entry, batch) if entry.state in DONE else entry
                 entries[index] = replace(stands, reports=reports, report_reason=None)
     if (population_of := service("population")) is not None:
         with suppress(UsageError):  # too few drives that can be held against each other

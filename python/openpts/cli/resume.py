@@ -1,7 +1,8 @@
 """`openpts resume`: go on with a run, a suite or a batch that was cut off."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import click
 
@@ -11,22 +12,12 @@ from openpts.cli.consent_options import (
     CONSENT_OPTIONS_OF_SEVERAL,
     consent_of_one,
 )
-from openpts.cli.end_of_run import end_run
 from openpts.cli.help_order import together
 from openpts.cli.live_outputs import LIVE_OPTIONS, log_stream
 from openpts.cli.options import flag, option
-from openpts.cli.run_order import run_and_log
-from openpts.cli.suite import resume_suite
 from openpts.errors import RecordError, UsageError
-from openpts.ownership import CLAIM_NAME, is_locked
 from openpts.plugins import service
-from openpts.procedures.registry import procedure_of
-from openpts.record.batch import batch_file, has_drives_apart, read_batch
-from openpts.record.manifest import RunState
-from openpts.record.reader import has_begun, stored_run
-from openpts.record.writer import is_beginning
-from openpts.runner.order import Order
-from openpts.runner.resumed_run import Resumption
+from openpts.vocabulary.consent import Consent
 
 RESUME_OPTIONS = together(
     option(
@@ -73,35 +64,71 @@ def resume(
     simulated drive goes on exactly where it was. The report shows all attempts. Of a run that is complete,
     report and verdict are made again.
     """
+    from openpts.ownership import CLAIM_NAME, is_locked  # noqa: PLC0415 help needs nothing that runs
+    from openpts.record.batch import batch_file, read_batch  # noqa: PLC0415 likewise
+    from openpts.record.reader import has_begun  # noqa: PLC0415 likewise
+    from openpts.record.writer import is_beginning  # noqa: PLC0415 likewise
+
     accepted = {
         "accept_interruption": accept_interruption,
         "accept_other_host": accept_other_host,
         "accept_other_version": accept_other_version,
     }
     stream = log_stream(as_json=as_json)
-    if has_drives_apart(folder):
-        from openpts.cli.batch import resume_batch  # noqa: PLC0415 few commands are on several drives
+    if batch_file(folder) is not None:
+        kind = read_batch(folder).kind
+        if kind == "suite":
+            from openpts.cli.suite import resume_suite  # noqa: PLC0415 likewise
 
+            agreed = consent_of_one(**consent)
+            resume_suite(folder, target, agreed, accepted, stream, no_report=no_report, as_json=as_json)
+            return
         if target is not None:
             raise UsageError("--target names one drive: those of a batch are found by their serial numbers")
-        if read_batch(folder).campaign is None:
+        if kind == "batch":
+            from openpts.cli.batch import resume_batch  # noqa: PLC0415 few commands are on several drives
+
             resume_batch(folder, consent, accepted, stream, no_report=no_report, as_json=as_json)
-        elif (resume_campaign := service("campaign")) is not None:
-            resume_campaign(
-                folder, fleet_file, consent, accepted, stream, no_report=no_report, as_json=as_json
+        elif (go_on := service(kind)) is not None:
+            go_on(
+                folder,
+                fleet_file=fleet_file,
+                agreed=consent,
+                accepted=accepted,
+                stream=stream,
+                no_report=no_report,
+                as_json=as_json,
             )
         else:
-            raise UsageError(f"{folder} is a campaign, and the plug-in that carries out campaigns is missing")
+            raise UsageError(f"{folder} is a {kind}, and the plug-in that carries out {kind}s is missing")
         return
     agreed = consent_of_one(**consent)
-    if batch_file(folder) is not None:
-        resume_suite(folder, target, agreed, accepted, stream, no_report=no_report, as_json=as_json)
-        return
     if is_beginning(folder) and not has_begun(folder) and not is_locked(folder / CLAIM_NAME):
         raise RecordError(
             f"can't resume {folder}: it was cut off before its record began, and nothing was done to a "
             "drive; remove the folder, and start again with the command that made it"
         )
+    _resume_run(folder, agreed, target, accepted, stream, no_report=no_report, as_json=as_json)
+
+
+def _resume_run(
+    folder: Path,
+    agreed: Consent,
+    target: str | None,
+    accepted: Mapping[str, bool],
+    stream: IO[str],
+    *,
+    no_report: bool,
+    as_json: bool,
+) -> None:
+    from openpts.cli.end_of_run import end_run  # noqa: PLC0415 help needs nothing that runs
+    from openpts.cli.run_order import run_and_log  # noqa: PLC0415 likewise
+    from openpts.procedures.registry import procedure_of  # noqa: PLC0415 likewise
+    from openpts.record.manifest import RunState  # noqa: PLC0415 likewise
+    from openpts.record.reader import stored_run  # noqa: PLC0415 likewise
+    from openpts.runner.order import Order  # noqa: PLC0415 likewise
+    from openpts.runner.resumed_run import Resumption  # noqa: PLC0415 likewise
+
     run = stored_run(folder)
     test = procedure_of(run.manifest.conditions.test)
     if run.manifest.state is RunState.COMPLETE:  # a kill may have come before its report or its verdict

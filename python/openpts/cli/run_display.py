@@ -24,9 +24,15 @@ _WITHOUT_A_RATE_S = 35.0  # a step that has just begun has none yet: many last f
 
 
 class PlainLog(Struct):
-    """Says each line once, with the time since the start before it."""
+    """Says each line once, with the time since the start before it.
+
+    ``before_s`` is the time since the start of a batch when its run begins. Without ``ticks`` nothing is said
+    of progress, which a panel shows.
+    """
 
     say: Callable[[str], object]
+    before_s: float = 0.0
+    ticks: bool = True
     progress: RunProgress = field(default_factory=RunProgress)
     _last_line_s: float = 0.0
 
@@ -35,9 +41,11 @@ class PlainLog(Struct):
         self.progress.on_event(event)
         for line in self._lines(event):
             self._last_line_s = time.monotonic()
-            self.say(f"[{_clock(self.progress.elapsed_s)}] {line}")
+            self.say(f"[{clock_text(self.before_s + self.progress.elapsed_s)}] {line}")
 
     def _lines(self, event: Event) -> list[str]:
+        if isinstance(event, Ticked) and not self.ticks:
+            return []
         if isinstance(event, Ticked | PurgeProgressed | RunPaused):
             waits = isinstance(event, Ticked) and not self.progress.has_rate
             quiet_s = _WITHOUT_A_RATE_S if waits else _QUIET_S
@@ -46,7 +54,8 @@ class PlainLog(Struct):
         return [now_line(self.progress)] if isinstance(event, Ticked) else event_lines(event, self.progress)
 
 
-def _clock(elapsed_s: float) -> str:
+def clock_text(elapsed_s: float) -> str:
+    """Before a line of a log."""
     minutes, seconds = divmod(int(elapsed_s), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours:02}:{minutes:02}:{seconds:02}"
@@ -58,16 +67,9 @@ _LONGEST_LABEL = "Steady state"
 @contextmanager
 def live_display(stream: IO[str]) -> Iterator[Listener]:
     """The panel, which is gone afterwards; what is finished is printed above it, and stays."""
-    log = PlainLog(lambda line: console.print(Text(line)))
-
-    def on_event(event: Event) -> None:
-        if isinstance(event, Ticked):
-            log.progress.on_event(event)
-        else:
-            log.on_event(event)
-
+    log = PlainLog(lambda line: console.print(Text(line)), ticks=False)
     with live_console(stream, lambda _console: render_panel(log.progress)) as console:
-        yield on_event
+        yield log.on_event
 
 
 def render_panel(progress: RunProgress) -> Group:

@@ -2,10 +2,8 @@
 
 import secrets
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -13,19 +11,21 @@ import click
 import msgspec
 from msgspec.structs import replace
 
-from openpts.batch.executor import batch_claimed, now
+from openpts.batch.executor import batch_claimed, now, what_is_left
 from openpts.batch.in_turn import InTurn, SuitePart, is_complete
+from openpts.cli.background_listener import background_listener
 from openpts.cli.batch import BatchDocument
+from openpts.cli.batch_display import batch_shown_on
 from openpts.cli.consent_options import consent_of, taken
 from openpts.cli.end_of_run import RunLimits, StopOnFail, end_judged
 from openpts.cli.fitting_scale import at_fitting_scale
-from openpts.cli.live_outputs import log_stream
+from openpts.cli.live_outputs import live_listeners, log_stream
 from openpts.cli.parameter_options import given_as_options
 from openpts.cli.planned_run import planned_run
 from openpts.cli.printed_document import print_document
 from openpts.cli.procedure_options import Choices, chosen, plan_at
 from openpts.cli.report import documents_on
-from openpts.cli.run_order import display_on, order_of
+from openpts.cli.run_order import order_of
 from openpts.errors import OpenptsError, RecordError, TargetError, UsageError
 from openpts.fields.conditions import Conditions
 from openpts.ownership import new_run_id
@@ -33,11 +33,9 @@ from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.plan import RunPlan
 from openpts.procedures.registry import PROCEDURES, PTS, procedure_of
 from openpts.record.batch import DONE, INDEX_NAME, SUITE_NAME, Batch, BatchEntry, Suite, read_batch
-from openpts.record.manifest import RunState
-from openpts.record.reader import has_begun, read_manifest, stored_run
-from openpts.record.writer import DATABASE_NAME, RunWriter, inputs_of, remove_unbegun
+from openpts.record.reader import stored_run
+from openpts.record.writer import DATABASE_NAME, RunWriter, inputs_of
 from openpts.runner.driver import driver_of
-from openpts.runner.events import Event, Listener
 from openpts.runner.order import Order
 from openpts.runner.resumed_run import Resumption
 from openpts.runner.unopened_target import UnopenedTarget
@@ -124,35 +122,16 @@ def _what_is_left(
         )
     # suites of earlier versions have the operator's files in the copies of their runs alone
     of_runs = {name: raw for entry in batch.entries for name, raw in inputs_of(folder / entry.folder).items()}
-    entries = tuple(_as_recorded(folder, entry) for entry in batch.entries)
-    if batch.ended_at is not None and all(entry.state in DONE for entry in entries):
+    left = what_is_left(folder, batch)
+    if batch.ended_at is not None and all(entry.state in DONE for entry in left.entries):
         raise RecordError(f"{folder} has come to its end: no test is left to resume")
     ordered = replace(suite.ordered, target=target or suite.ordered.target)
     suite = replace(suite, ordered=ordered)
-    batch = replace(batch, suite=suite, entries=entries, inputs=of_runs | batch.inputs, ended_at=None)
+    batch = replace(left, suite=suite, inputs=of_runs | batch.inputs)
     return batch, [
         SuitePart(procedure_of(entry.test), _order_again(folder, batch, entry, consent, accepted))
-        for entry in entries
+        for entry in batch.entries
     ]
-
-
-def _as_recorded(folder: Path, entry: BatchEntry) -> BatchEntry:
-    """The state of a test, which may have come to its end just before the suite was killed.
-
-    One that was killed before its record began begins again, in a folder of its own. One that cuts the
-    drive's power can't be resumed: it stays as it is, and those behind it go on.
-    """
-    run_folder = folder / entry.folder
-    if entry.state in DONE:
-        return entry
-    if not has_begun(run_folder):
-        remove_unbegun(run_folder)
-        return entry
-    if is_complete(run_folder):
-        return replace(entry, state=RunState.WAITING)  # only its verdict is left
-    if driver_of(procedure_of(entry.test)).unresumable(read_manifest(run_folder)):
-        return replace(entry, state=RunState.FAILED, reason="was cut off, which it can't be resumed from")
-    return entry
 
 
 def _order_again(
@@ -180,19 +159,18 @@ def _with_seed(order: Order) -> Order:
 def _carry_out(
     folder: Path, suite: Batch, parts: Sequence[SuitePart], stream: IO[str], *, as_json: bool, no_report: bool
 ) -> None:
-    index = folder / INDEX_NAME
-    ordered = None if suite.suite is None else suite.suite.ordered
-    stops = ordered is not None and ordered.stop_on_fail
+    index, live = folder / INDEX_NAME, live_listeners()
     running = InTurn(
         folder=folder,
         batch=suite,
         parts=parts,
         report=None if no_report else documents_on,
-        display=partial(_display, folder, stream, stops),
+        listeners=lambda order: (*live, *([StopOnFail()] if order.stop_on_fail else ())),
         judge=lambda run_folder: end_judged(run_folder, None),
     )
     try:
-        running.run()
+        with background_listener(batch_shown_on(stream, suite)) as running.listener:
+            running.run()
     except OpenptsError as error:
         failure = type(error)(f"{error}; {index} lists the state of each test")
         if as_json:
@@ -201,20 +179,6 @@ def _carry_out(
     if as_json:
         print_document(BatchDocument.of(running.batch, folder=str(folder)))
     click.echo(f"index: {index}", file=stream)
-
-
-@contextmanager
-def _display(folder: Path, stream: IO[str], stops: bool, entry: BatchEntry) -> Iterator[Listener]:
-    test = procedure_of(entry.test)
-    click.echo(f"{test.title} ({test.source}), in {folder / entry.folder}", file=stream)
-    with display_on(stream) as show:
-        listeners = (show, StopOnFail()) if stops else (show,)
-
-        def on_event(event: Event) -> None:
-            for listener in listeners:
-                listener(event)
-
-        yield on_event
 
 
 def choices_of_suite(tests: Sequence[str] | None, options: dict[str, Any]) -> list[Choices]:

@@ -4,9 +4,11 @@ from functools import cache
 
 from openpts import _native
 from openpts.engine.contract import EngineProgress, OutstandingIo
+from openpts.engine.io_uring import refused_by
 from openpts.engine.options import CompletionWait, Demand, IoPath, NativeOptions
 from openpts.engine.program_queue import ProgramQueue
 from openpts.errors import EngineUnavailableError, UsageError
+from openpts.system_files import SystemRoots
 from openpts.vocabulary.engine_overhead import own_latency_facts
 from openpts.vocabulary.facts import Fact, Facts, TargetFacts
 
@@ -62,6 +64,9 @@ class NativeEngine(ProgramQueue):
         """What the operator wants, or what suits the target; and what was found, for the record."""
         suited, findings = _native.probe(descriptor, sector_bytes=sector_bytes)
         facts = {name: Fact(value, "probe of the target") for name, value in findings}
+        found = facts["io_uring"].value or ""
+        if found != "available":
+            facts["io_uring"] = Fact(f"{found}: {refused_by(found, SystemRoots())}", "probe of the target")
         wanted = self._options.io_path
         return (IoPath(suited) if wanted is None else wanted), facts
 
@@ -145,7 +150,4 @@ def _overhead(cpus: tuple[int, ...]) -> Facts:
 def _unavailable(reason: str) -> str:
     if not reason.startswith("io_uring can't be set up"):
         return reason
-    return (
-        f"{reason}. It needs Linux 5.11 or later and must be allowed: check "
-        "`sysctl kernel.io_uring_disabled` and the seccomp profile of the container, or use --io-path sync"
-    )
+    return f"{reason}: {refused_by(reason, SystemRoots())}; or use --io-path sync"

@@ -226,7 +226,7 @@ def _far_apart(sample: Sample) -> Sample:
 
 
 def _twice_as_fast(sample: Sample) -> Sample:
-    """A round that differs so much from its neighbours that no window of them is steady."""
+    """A round that differs so much from its neighbors that no window of them is steady."""
     parts: tuple[Measured, ...] = sample.streams or ((sample,) if sample.step.streams else ())
     return _measured(sample.step, sample.elapsed_ns, [2 * part.ios for part in parts])
 

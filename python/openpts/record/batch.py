@@ -73,7 +73,7 @@ class BatchEntry(Struct, frozen=True, kw_only=True):
     cpus: str | None = None
     started_at: str | None = None
     ended_at: str | None = None
-    neighbours: tuple[Neighbor, ...] = ()
+    neighbors: tuple[Neighbor, ...] = field(default=(), name="neighbours")
     reports: tuple[str, ...] = ()
     report_reason: str | None = None
     conditions: dict[str, Any] | None = None
@@ -110,6 +110,8 @@ class Batch(Struct, frozen=True, kw_only=True):
     batch.json, and ``report_reason`` says why there is none. ``inputs`` are the files that the operator wrote
     for a suite, by the names of the copies that each run has: the first that begins has them from here.
     ``campaign`` is what the file of a campaign has; ``repeats``: of a run that was cut off a new one is made.
+    ``is_sweep``: entries are points of a sweep; ``folder`` is the key of what came of one, in a file below
+    points/, which decides. States are those at the beginning, and at the end.
     """
 
     format: Literal["openpts-batch"] = "openpts-batch"
@@ -129,6 +131,14 @@ class Batch(Struct, frozen=True, kw_only=True):
     inputs: dict[str, bytes] = {}
     campaign: dict[str, Any] | None = None
     repeats: bool = False
+    is_sweep: bool = False
+
+    @property
+    def kind(self) -> str:
+        """What an operator calls it. That of a plug-in has a service of this name, which goes on with it."""
+        if self.suite is not None:
+            return "suite"
+        return "sweep" if self.is_sweep else "batch" if self.campaign is None else "campaign"
 
 
 def write_batch(folder: Path, batch: Batch) -> None:
@@ -159,7 +169,7 @@ def batch_file(folder: Path) -> str | None:
 
 def has_drives_apart(folder: Path) -> bool:
     """Whether a folder is that of a batch of drives that each have a report. Raises RecordError."""
-    return batch_file(folder) is not None and read_batch(folder).suite is None
+    return batch_file(folder) is not None and read_batch(folder).kind in {"batch", "campaign"}
 
 
 def entry_of(run_folder: Path) -> BatchEntry | None:
@@ -170,10 +180,13 @@ def entry_of(run_folder: Path) -> BatchEntry | None:
     return next((entry for entry in entries if entry.folder == run_folder.name), None)
 
 
-def counts_text(states: Sequence[str], of: str = "drive") -> str:
-    """How many are in which state: ``16 drives: 3 running, 13 waiting``."""
+_ENTRIES: Final = {"suite": "test", "batch": "drive", "campaign": "run", "sweep": "point"}
+
+
+def counts_text(states: Sequence[str], kind: str) -> str:
+    """How many entries of a batch are in which state: ``16 drives: 3 running, 13 waiting``."""
     counts = [f"{states.count(state)} {state}" for state in RunState if state in states]
-    return f"{format_count(len(states), of)}: {', '.join(counts)}"
+    return f"{format_count(len(states), _ENTRIES[kind])}: {', '.join(counts)}"
 
 
 class _EarlierTest(Struct, frozen=True, kw_only=True):

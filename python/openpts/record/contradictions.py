@@ -7,6 +7,7 @@ however a step ended, whatever scale a simulated drive has; one that was changed
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
+from operator import attrgetter
 from pathlib import Path
 from typing import Final
 
@@ -33,12 +34,13 @@ from openpts.vocabulary.stimulus import Stimulus, Stream
 _TRANSFERS: Final = ("read", "write", "trim")
 _EXACT_ENGINES: Final = ("native", "simulated drive")
 
-_TOGETHER: Final[dict[str, Callable[[Sequence[int]], int | None]]] = {
+_TOGETHER: Final[dict[str, Callable[[Iterable[int]], int | None]]] = {
     **dict.fromkeys(("ios", "bytes", "latency_sum_ns"), sum),
     "latency_min_ns": partial(min, default=None),
     "latency_max_ns": partial(max, default=None),
 }
 """What a figure of several operations is of those of each."""
+_FIGURES: Final = attrgetter(*_TOGETHER)
 
 Found = Iterator[str]
 
@@ -98,23 +100,22 @@ def refuse_other_interval_histograms(
     if not run.exact or run.imported:
         return
     for where, whole, parts in operations:
-        found: list[str] = []
-        together = LatencyDistribution.merged(_held(parts, run, found))
-        if not found and together.buckets() != LatencyDistribution.merged(filter(None, [whole])).buckets():
-            found.append("its histogram is not that of its intervals together")
-        if found:
-            raise RecordError(f"the record in {folder} contradicts itself in {where}: {found[0]}")
+        together = LatencyDistribution.merged([])
+        found = next(chain.from_iterable(_of_part(part, run, together) for part in parts), None)
+        if (
+            found is None
+            and together.buckets() != LatencyDistribution.merged(filter(None, [whole])).buckets()
+        ):
+            found = "its histogram is not that of its intervals together"
+        if found is not None:
+            raise RecordError(f"the record in {folder} contradicts itself in {where}: {found}")
 
 
-def _held(parts: Iterable[OperationSample], run: _Run, found: list[str]) -> Iterator[bytes]:
-    """The histograms, each held against its interval; at the first contradiction they end."""
-    for operation in parts:
-        if operation.ios and not operation.histogram:
-            found.append(f"an interval counts {operation.ios:,} I/Os and has no histogram")
-        found.extend(f"an interval: {text}" for text in _of_histogram(operation, 0, run))
-        if found:
-            return
-        yield from filter(None, [operation.histogram])
+def _of_part(operation: OperationSample, run: _Run, together: LatencyDistribution) -> Found:
+    """What an interval and its histogram contradict, which is added to those ``together``."""
+    if operation.ios and not operation.histogram:
+        yield f"an interval counts {operation.ios:,} I/Os and has no histogram"
+    yield from (f"an interval: {text}" for text in _of_histogram(operation, 0, run, together))
 
 
 def _of_step(sample: Sample, run: _Run) -> Found:
@@ -286,7 +287,10 @@ def _of_latencies(operation: OperationSample, run: _Run) -> Found:
         yield f"latency_sum_ns is {total:,}, and {ios:,} I/Os of {_span(least, most)} ns each have another"
 
 
-def _of_histogram(operation: OperationSample, toio: int, run: _Run) -> Found:
+def _of_histogram(
+    operation: OperationSample, toio: int, run: _Run, together: LatencyDistribution | None = None
+) -> Found:
+    """What it contradicts; to decode it takes longest, so that it is added to those ``together`` here."""
     if not operation.histogram:
         return
     try:
@@ -294,6 +298,8 @@ def _of_histogram(operation: OperationSample, toio: int, run: _Run) -> Found:
     except ValueError as error:
         yield f"its histogram is {error}"
         return
+    if together is not None:
+        together.add(histogram)
     count, ios = histogram.count * run.scale, operation.ios
     if abs(count - ios) > (0 if run.exact else toio):
         yield f"ios is {ios:,}, and its histogram has {count:,}"
@@ -383,11 +389,13 @@ def _are_whole(intervals: Sequence[Interval]) -> bool:
 
 
 def _of_sums(name: str, whole: OperationSample, parts: Sequence[OperationSample], of: str) -> Found:
-    if whole is NOTHING and all(part is NOTHING for part in parts):
+    some = [part for part in parts if part is not NOTHING]
+    if whole is NOTHING and not some:
         return
-    for field, together in _TOGETHER.items():
-        known = [value for part in parts if (value := getattr(part, field)) is not None]
-        if (of_whole := getattr(whole, field)) != (of_parts := together(known)):
+    # by columns: a run of a day has hundreds of thousands of intervals
+    columns = zip(*map(_FIGURES, some or [NOTHING]), strict=True)
+    for (field, together), of_whole, values in zip(_TOGETHER.items(), _FIGURES(whole), columns, strict=True):
+        if of_whole != (of_parts := together(value for value in values if value is not None)):
             yield f"{name}: {field} is {of_whole}, and that of {of} together {of_parts}"
 
 

@@ -5,7 +5,7 @@ Times are ns on the engine's clock, as in the record. What was not measured is n
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property, reduce
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
@@ -39,13 +39,20 @@ def frame(run: "Run", name: str) -> "pyarrow.Table":
 
 def declared_table(columns: Columns, things: Iterable[object]) -> "pyarrow.Table":
     """A row for each thing. Raises UsageError without pyarrow."""
-    return arrow_table(types_of(columns), declared_rows(columns, things))
+    rows = list(things)
+    return _build_table(
+        types_of(columns), {name: list(map(value, rows)) for name, value in _values(columns).items()}
+    )
 
 
 def declared_rows(columns: Columns, things: Iterable[object]) -> Iterator[Row]:
     """Rows of ``columns``, one per thing, without Arrow."""
-    values = {name: of if callable(of) else _attribute(of) for name, (_, of) in columns.items()}
+    values = _values(columns)
     return ({name: value(thing) for name, value in values.items()} for thing in things)
+
+
+def _values(columns: Columns) -> dict[str, Callable[[Any], object]]:
+    return {name: of if callable(of) else _attribute(of) for name, (_, of) in columns.items()}
 
 
 def types_of(columns: Columns) -> dict[str, str]:
@@ -56,17 +63,24 @@ def types_of(columns: Columns) -> dict[str, str]:
 def _attribute(path: str) -> Callable[[Any], object]:
     """``step.place.cycle``; null where there is nothing on the way."""
     names = path.split(".")
+    if len(names) == 1:
+        return attrgetter(path)
     return lambda thing: reduce(lambda one, name: None if one is None else getattr(one, name), names, thing)
 
 
 def arrow_table(columns: Mapping[str, str], rows: Iterable[Row]) -> "pyarrow.Table":
     """Rows as Arrow, with the type of each column. Raises UsageError without pyarrow."""
+    every = list(rows)
+    return _build_table(columns, {name: [row.get(name) for row in every] for name in columns})
+
+
+def _build_table(types: Mapping[str, str], values: Mapping[str, list[Any]]) -> "pyarrow.Table":
     try:
         import pyarrow as arrow  # noqa: PLC0415 a package that only notebooks need
     except ImportError:
         raise UsageError("frames need pyarrow: pip install 'openpts[frames]'") from None
-    schema = arrow.schema([(column, _type(alias)) for column, alias in columns.items()])
-    return arrow.Table.from_pylist(list(rows), schema=schema)
+    schema = arrow.schema([(column, _type(alias)) for column, alias in types.items()])
+    return arrow.Table.from_pydict(values, schema=schema)
 
 
 def _type(alias: str) -> "pyarrow.DataType":

@@ -158,6 +158,7 @@ def _intervals_by_step(
     stored: Iterator[_IntervalRow] = rows_of(connection.execute(_INTERVALS), "interval", _IntervalRow)
     for step_id, rows in groupby(stored, key=itemgetter(0)):
         add = found[step_id].append
+        has_streams = bool(streams.results(step_id))
         read, write, trim, flush, fsync = (operations[step_id, name].get for name in _OPERATION_NAMES)
         for _, index, elapsed, in_flight, errors, user, system, iowait, process, celsius, throttled in rows:
             add(
@@ -174,7 +175,7 @@ def _intervals_by_step(
                     errors=errors,
                     temperature_c=celsius,
                     throttled=None if throttled is None else throttled != 0,
-                    streams=streams.in_interval(step_id, index, elapsed),
+                    streams=streams.in_interval(step_id, index, elapsed) if has_streams else (),
                 )
             )
     return found

@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -108,7 +108,7 @@ def _of_drives(folder: Path, batch: Batch, rows: Sequence[IndexRow]) -> dict[str
         "heading": heading,
         "drive": "; ".join(f"This host limits them: {limit}" for limit in batch.host_limits),
         "of_each": "Drive",
-        "counts": counts_text([row.state for row in rows], "drive" if batch.campaign is None else "run"),
+        "counts": counts_text([row.state for row in rows], batch.kind),
         "not_well": tuple(
             (row.title, f"row-{number}")
             for number, row in enumerate(rows, start=1)
@@ -129,7 +129,7 @@ def _words(entry: BatchEntry, batch: Batch) -> tuple[str, str]:
     if batch.suite is not None:
         return _title(entry.test), procedure_of(entry.test).source
     drive = " ".join(filter(None, (request.model, request.serial)))
-    beside = " and ".join(dict.fromkeys(one.slot for one in entry.neighbours))
+    beside = " and ".join(dict.fromkeys(one.slot for one in entry.neighbors))
     slot = entry.slot or (request.slot if request.host else None)
     condition, repetition = (request.labels.get(name, "") for name in ("condition", "repetition"))
     which = () if batch.campaign is None else (_title(entry.test), condition, f"repetition {repetition}")
@@ -174,7 +174,7 @@ def _found_of_entry(folder: Path, entry: BatchEntry) -> Found | None:
         return None
 
 
-@lru_cache(maxsize=1000)
+@cache
 def _found(folder: Path, _written: tuple[tuple[str, int, int, int], ...]) -> Found:
     """Read once while the record stays as it was written: each change of a batch makes the page again."""
     run = read_for_report(folder)

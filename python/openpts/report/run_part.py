@@ -131,7 +131,7 @@ def part_of(run: Run, report_date: str) -> RunPart:
         setup=setup_page(run, report_date),
         conformance=conformance_page(run, standing, requirements),
         host=host_page(run) if no_audit(run) is None else None,
-        conditions=run_conditions_page(run, content.conditions),
+        conditions=run_conditions_page(run, content.conditions()),
         health=health_page(run),
         figures=json.dumps(summarize(run, content)),
         limits=limits_page(run, content),

@@ -79,8 +79,8 @@ def _run_folders(path: Path) -> list[Path]:
     if batch_file(path) is None:
         return [path]
     batch = read_batch(path)
-    what, entries = "batch" if batch.suite is None else "suite", batch.entries
-    folders = [path / entry.folder for entry in entries if _has_record(path, entry.folder, what)]
+    what = batch.kind
+    folders = [path / entry.folder for entry in batch.entries if _has_record(path, entry.folder, what)]
     if not folders:
         raise RecordError(f"cannot use the {what} in {path}: none of its runs has a record")
     return folders

@@ -101,7 +101,7 @@ def summarize(run: Run, content: ReportContent | None = None) -> dict[str, Any]:
         "state_reason": manifest.state_reason,
         "target": msgspec.to_builtins(manifest.target),
         "seed": manifest.conditions.seed,
-        **content.figures,
+        **content.figures(),
         "measures": measure_figures(content.measures),
         **_limits(run, content),
         "gaps_ns": _gaps(run),

@@ -225,7 +225,7 @@ class PhysicalDevice(Struct):
     def host_changes(self, scenario: Scenario) -> tuple[Change, ...]:
         """What is set on the host, and on the way to the drive, for a measurement.
 
-        The kernel goes on counting I/O where a link may be the limit: only its counts have the neighbours'.
+        The kernel goes on counting I/O where a link may be the limit: only its counts have the neighbors'.
         """
         changes = host_changes(self.roots, scenario, lasting=False)
         if self._disk is None:

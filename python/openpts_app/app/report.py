@@ -50,7 +50,7 @@ def report(run: Run) -> ReportContent:
             _test_rows(run, results),
             lambda: (runs_page(results, verdicts), bound_page(results), place_page(run, results)),
         ),
-        figures=_figures(run, results),
+        figures=lambda: _figures(run, results),
     )
 
 

@@ -38,7 +38,7 @@ def report(run: Run) -> ReportContent:
             _test_rows(conditions),
             lambda: (_losses_page(states, verdicts), *_accusations_pages(states)),
         ),
-        figures={"states": [_figures(state) for state in states]},
+        figures=lambda: {"states": [_figures(state) for state in states]},
     )
 
 

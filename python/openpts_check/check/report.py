@@ -1,6 +1,7 @@
 """The report of a question: the answer, its figures with their bounds, how sure, what to do next."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, Final
 
 from openpts.pages import cells
@@ -34,7 +35,7 @@ def report(run: Run) -> ReportContent:
             _test_rows(run, answer),
             lambda: (_page(answer, verdict), state_page(run, "Preparation")),
         ),
-        figures=figures_of(answer),
+        figures=partial(figures_of, answer),
         limits=tuple(one.limit for one in answer.figures),
     )
 

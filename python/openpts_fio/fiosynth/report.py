@@ -66,7 +66,7 @@ def report(run: Run) -> ReportContent:
         verdicts=(_summary(found), *_unread(found)),
         measures=(_FAILED.of(limits), *_measures(found)),
         sections=methodology(run, _TITLE, _test_rows(conditions), lambda: _pages(run, conditions, found)),
-        figures={
+        figures=lambda: {
             "suite": conditions.suite.name,
             "cycles": conditions.cycles,
             "workloads": [_figures(one) for one in found],

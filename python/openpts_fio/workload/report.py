@@ -48,7 +48,7 @@ def report(run: Run) -> ReportContent:
         verdicts=(_sentence(results),),
         measures=tuple(_measures(results)),
         sections=methodology(run, _TITLE, _test_rows(results), lambda: _pages(run, results)),
-        figures=_figures(results),
+        figures=lambda: _figures(results),
     )
 
 

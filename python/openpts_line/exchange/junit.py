@@ -2,9 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from typing import Final
 
-from junitparser import Error, Failure, Skipped, TestCase, TestSuite
 from msgspec import Struct
 
 
@@ -15,9 +13,6 @@ class CaseOutcome(StrEnum):
     FAILED = "failed"
     ERROR = "error"
     SKIPPED = "skipped"
-
-
-_ELEMENTS: Final = {CaseOutcome.FAILED: Failure, CaseOutcome.ERROR: Error, CaseOutcome.SKIPPED: Skipped}
 
 
 class Case(Struct, frozen=True):
@@ -35,6 +30,9 @@ def junit_xml(
     name: str, cases: Iterable[Case], properties: Mapping[str, str], started_at: str | None = None
 ) -> bytes:
     """One ``testsuite`` with a ``testcase`` for each verdict; ``started_at`` is ISO 8601, UTC."""
+    from junitparser import Error, Failure, Skipped, TestCase, TestSuite  # noqa: PLC0415 few commands write such a file
+
+    elements = {CaseOutcome.FAILED: Failure, CaseOutcome.ERROR: Error, CaseOutcome.SKIPPED: Skipped}
     suite = TestSuite(name)
     if started_at is not None:
         suite.timestamp = started_at[: len("2026-01-01T00:00:00")]
@@ -42,8 +40,8 @@ def junit_xml(
         suite.add_property(key, value)
     for case in cases:
         element = TestCase(case.name, case.classname, round(case.time_s, 3))
-        if case.outcome in _ELEMENTS:
-            element.result = [_ELEMENTS[case.outcome](case.message)]
+        if case.outcome in elements:
+            element.result = [elements[case.outcome](case.message)]
         if case.output:
             element.system_out = case.output
         suite.add_testcase(element)

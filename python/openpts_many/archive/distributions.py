@@ -6,6 +6,8 @@ its bucket, and so at most ``error_bound_pct`` above the response time that it i
 """
 
 from collections.abc import Iterable
+from functools import cache
+from itertools import pairwise
 from typing import Final
 
 from openpts.analysis.latency import LatencyDistribution, encode_counts
@@ -22,13 +24,25 @@ def error_bound_pct(buckets_per_octave: int) -> float:
 
 def coarse_buckets(encoded: bytes, buckets_per_octave: int) -> tuple[list[int], list[int]]:
     """The non-empty buckets of a record's histogram, ascending: highest latency (ns, inclusive) and I/Os."""
-    shift_of_octave = buckets_per_octave.bit_length()
-    counts: dict[int, int] = {}
-    for _, fine_ns, ios in LatencyDistribution.merged([encoded] if encoded else []).buckets():
-        # all bits below those that number octave and bucket
-        highest_ns = fine_ns | (1 << max(0, fine_ns.bit_length() - shift_of_octave)) - 1
-        counts[highest_ns] = counts.get(highest_ns, 0) + ios
-    return list(counts), list(counts.values())
+    distribution = LatencyDistribution.merged([encoded] if encoded else [])
+    if (bounds := distribution.bounds()) is None:
+        return [], []
+    ends_ns = _ends_ns(bounds[0].bit_length(), bounds[3].bit_length(), buckets_per_octave)
+    levels = pairwise([0, *distribution.counts_up_to(ends_ns)])
+    found = {
+        end_ns: level - below for end_ns, (below, level) in zip(ends_ns, levels, strict=True) if level > below
+    }
+    return list(found), list(found.values())
+
+
+@cache
+def _ends_ns(first_bits: int, last_bits: int, buckets_per_octave: int) -> tuple[int, ...]:
+    """The highest latency of each bucket in octaves, in which latencies have as many bits."""
+    ends_ns: list[int] = []
+    for bits in range(first_bits, last_bits + 1):
+        width_ns = 1 << max(0, bits - buckets_per_octave.bit_length())
+        ends_ns += range((1 << bits >> 1) + width_ns - 1, 1 << bits, width_ns)
+    return tuple(ends_ns)
 
 
 def distribution_of(buckets: Iterable[tuple[int, int]]) -> LatencyDistribution:

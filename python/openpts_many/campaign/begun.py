@@ -12,7 +12,6 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from openpts.batch.side_by_side import new_batch
 from openpts.errors import RecordError, failing_as
 from openpts.record.batch import Batch, BatchEntry, batch_file, read_batch, write_batch
 from openpts.record.decoding import decode_json
@@ -28,6 +27,8 @@ JOURNAL_NAME: Final = "campaign.jsonl"
 
 def new_campaign(campaign: Campaign, requests: Sequence[RunRequest]) -> Batch:
     """The batch of a campaign that has not begun; runs of other hosts have their IDs as folders."""
+    from openpts.batch.side_by_side import new_batch  # noqa: PLC0415 help needs nothing that runs
+
     batch = as_planned(new_batch(requests), campaign)
     entries = [replace(one, folder=one.request.run_id) if one.request.host else one for one in batch.entries]
     return replace(batch, entries=tuple(entries))

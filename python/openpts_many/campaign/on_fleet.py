@@ -64,7 +64,7 @@ def _why_in_no_slot(drive: CampaignDrive, state: HostState | None, slots: Sequen
 
 @dataclass(kw_only=True)
 class OnFleet(Executor):
-    """Carries out what is left of a campaign. ``listener`` gets each entry whose state or reason has changed.
+    """Carries out what is left of a campaign.
 
     A run that is interrupted meanwhile is left as it is: to go on with it is another act of the operator's.
     ``pause`` is called between two looks at the hosts, for more seconds the longer nothing happens.
@@ -73,7 +73,6 @@ class OnFleet(Executor):
 
     backend: Backend
     pause: Callable[[float], object]
-    listener: Callable[[BatchEntry], object] = lambda _: None
     resume_words: tuple[str, ...] = ()
     _open: dict[int, RunRequest] = field(default_factory=dict)
 
@@ -164,11 +163,10 @@ class OnFleet(Executor):
             del self._open[index]
 
     def _note(self, index: int, found: Observation) -> None:
-        """On the disk and to the listener, if it says something new."""
+        """Take in what a host says, if it is something new."""
         now = as_seen(self._entry(index), found)
         if now != self._entry(index):
             self._set(index, state=now.state, reason=now.reason, is_certain=now.is_certain)
-            self.listener(now)
 
 
 def _again(entry: BatchEntry, batch: Batch) -> BatchEntry:

@@ -8,7 +8,6 @@ from typing import Any, Final
 
 import click
 
-from openpts.cli.console import table_console, table_of
 from openpts.cli.options import PATH, argument, flag, option, with_options
 from openpts.cli.printed_document import print_document
 from openpts.cli.report import REDACT
@@ -191,6 +190,8 @@ def _print_table(answer: QueryResult) -> None:
         f"{'>' * number}{'=' * (name in _COPIED)}{name}"
         for name, number in zip(answer.columns, of_numbers, strict=True)
     )
+    from openpts.cli.console import table_console, table_of  # noqa: PLC0415 help needs none
+
     table = table_of(*headings)
     for row in answer.rows:
         table.add_row(*(_cell(value) for value in row))

@@ -4,19 +4,13 @@ import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, TYPE_CHECKING, Any, Final
 
 import click
 
-from openpts.batch.executor import batch_claimed
-from openpts.batch.side_by_side import SideBySide, what_is_left
-from openpts.cli.batch import BatchDocument, run_shown, words_to_resume
-from openpts.cli.console import table_console, table_of
 from openpts.cli.help_order import InOrder, together
 from openpts.cli.printed_document import print_document
-from openpts.cli.report import documents_on
 from openpts.errors import (
     FleetError,
     InterruptedRunError,
@@ -25,9 +19,8 @@ from openpts.errors import (
     RunFailedError,
     UsageError,
 )
-from openpts.record.batch import INDEX_NAME, Batch, BatchEntry, counts_text, read_batch
+from openpts.record.batch import INDEX_NAME, Batch, counts_text, read_batch
 from openpts.record.manifest import RunState
-from openpts.report.batch_index import write_batch_index
 from openpts.system_files import SystemRoots
 from openpts.units import format_count
 from openpts_many.campaign.begun import as_planned, begin, campaign_of, has_begun, new_campaign, read_begun
@@ -39,6 +32,9 @@ from openpts_many.cli.fleet import backend_of
 from openpts_many.fleet.configuration import read_fleet
 from openpts_many.fleet.fetch import fetch, in_the_way
 from openpts_many.fleet.port import Backend
+
+if TYPE_CHECKING:
+    from openpts.batch.side_by_side import SideBySide
 
 _STYLES: Final = {"complete": "green", "running": "bold", "failed": "red", "refused": "red"}
 
@@ -143,7 +139,8 @@ def report(
 
     With --fleet it first fetches the folders of runs that have ended on hosts that measure nothing.
     """
-    from openpts_many.cli.population import show_population  # noqa: PLC0415 large, and only reports need it
+    from openpts.report.batch_index import write_batch_index  # noqa: PLC0415 help needs nothing that runs
+    from openpts_many.cli.population import show_population  # noqa: PLC0415 likewise
 
     place = _begun(file, folder)
     batch = read_begun(place)
@@ -185,6 +182,8 @@ def _begun(file: Path, folder: Path | None) -> Path:
 
 
 def _carry_out(file: Path, place: Path, fleet_file: Path | None, *, no_report: bool) -> None:
+    from openpts.batch.executor import batch_claimed  # noqa: PLC0415 help needs nothing that runs
+
     planned = read_campaign(file)
     _refuse_options(planned, file)
     fleet = _backend(fleet_file, planned.drives[0].host)
@@ -197,18 +196,18 @@ def _carry_out(file: Path, place: Path, fleet_file: Path | None, *, no_report: b
     with batch_claimed(place, batch, SystemRoots()):
         batch = read_begun(place) if begun else batch  # as it is while no other process carries it out
         click.echo(f"{format_count(len(batch.entries), 'run')}, {planned.order}, in {place}")
-        runner = _runner(place, as_planned(batch, planned), fleet, sys.stdout, no_report=no_report)
+        runner = _runner(place, as_planned(batch, planned), fleet, no_report=no_report)
         _run(runner, sys.stdout, "`openpts campaign run`", " with the same file")
     _end(status_of(place, runner.batch), f"`openpts campaign status {file}` lists all", sys.stdout)
 
 
 def resume_folder(
     folder: Path,
+    *,
     fleet_file: Path | None,
     agreed: Mapping[str, Any],
     accepted: Mapping[str, bool],
     stream: IO[str],
-    *,
     no_report: bool,
     as_json: bool,
 ) -> None:
@@ -216,10 +215,13 @@ def resume_folder(
 
     Raises RecordError if no run is left, or another process carries it out.
     """
+    from openpts.batch.executor import batch_claimed  # noqa: PLC0415 help needs nothing that runs
+    from openpts.cli.batch import BatchDocument, words_to_resume  # noqa: PLC0415 likewise
+
     with batch_claimed(folder, read_batch(folder), SystemRoots()):
         batch = read_batch(folder)
         fleet = _backend(fleet_file, batch.entries[0].request.host)
-        runner = _runner(folder, batch, fleet, stream, no_report=no_report)
+        runner = _runner(folder, batch, fleet, no_report=no_report)
         left = [entry.request for entry in runner.batch.entries if entry.state not in ENDED]
         if not left:
             raise RecordError(f"{folder} has come to its end: no run is left to resume")
@@ -241,40 +243,35 @@ def _backend(fleet_file: Path | None, host: str | None) -> Backend | None:
     return None if host is None or fleet_file is None else backend_of(fleet_file)
 
 
-def _runner(
-    place: Path, batch: Batch, fleet: Backend | None, stream: IO[str], *, no_report: bool
-) -> SideBySide | OnFleet:
+def _runner(place: Path, batch: Batch, fleet: Backend | None, *, no_report: bool) -> "SideBySide | OnFleet":
     """What carries out the runs that are not done."""
+    from openpts.batch.executor import what_is_left  # noqa: PLC0415 help needs nothing that runs
+    from openpts.batch.side_by_side import SideBySide  # noqa: PLC0415 likewise
+    from openpts.cli.report import documents_on  # noqa: PLC0415 likewise
+
     if fleet is not None:
-        listener = partial(_tell, stream)
-        return OnFleet(folder=place, batch=batch, backend=fleet, pause=time.sleep, listener=listener)
+        return OnFleet(folder=place, batch=batch, backend=fleet, pause=time.sleep)
     report = None if no_report else documents_on
     return SideBySide(folder=place, batch=what_is_left(place, batch), report=report)
 
 
-def _run(runner: SideBySide | OnFleet, stream: IO[str], again: str, with_file: str = "") -> None:
+def _run(runner: "SideBySide | OnFleet", stream: IO[str], again: str, with_file: str = "") -> None:
     """Carry the campaign out, and write its page; ``again`` is the command that goes on."""
+    from openpts.cli.batch import run_shown  # noqa: PLC0415 help needs nothing that runs
+    from openpts.report.batch_index import write_batch_index  # noqa: PLC0415 likewise
+
     try:
-        if isinstance(runner, SideBySide):
-            run_shown(runner, stream)
-            if runner.stopped:
-                raise InterruptedRunError(f"stopped by the operator: {again}{with_file} goes on")
-            return
-        try:
-            runner.run()
-        except KeyboardInterrupt:
-            raise InterruptedRunError(
-                f"not watched any more: runs that were submitted go on; {again} watches on"
-            ) from None
+        run_shown(runner, stream)
+    except KeyboardInterrupt:
+        if not isinstance(runner, OnFleet):
+            raise
+        raise InterruptedRunError(
+            f"not watched any more: runs that were submitted go on; {again} watches on"
+        ) from None
     finally:
         write_batch_index(runner.folder, runner.batch)
-
-
-def _tell(stream: IO[str], entry: BatchEntry) -> None:
-    request = entry.request
-    where = "/".join(word for word in (request.host, request.slot or request.target) if word)
-    reason = f": {entry.reason}" if entry.reason else ""
-    click.echo(f"{where} {entry.test} {request.run_id}: {entry.state}{reason}", file=stream)
+    if not isinstance(runner, OnFleet) and runner.stopped:
+        raise InterruptedRunError(f"stopped by the operator: {again}{with_file} goes on")
 
 
 def _refuse_options(planned: Campaign, file: Path) -> None:
@@ -335,10 +332,12 @@ def _end(found: CampaignStatus, elsewhere: str, stream: IO[str]) -> None:
 
 
 def _counts(found: CampaignStatus) -> str:
-    return counts_text([one.state for one in found.runs], "run")
+    return counts_text([one.state for one in found.runs], "campaign")
 
 
 def _print(found: CampaignStatus, *, begun: bool) -> None:
+    from openpts.cli.console import table_console, table_of  # noqa: PLC0415 help needs nothing that runs
+
     columns: dict[str, list[str | None]] = {
         ">#": [str(one.number) for one in found.runs],
         "=State": [one.state for one in found.runs],

@@ -11,7 +11,6 @@ import click
 import msgspec
 
 from openpts.cli.consent_options import ACCEPT_OPTIONS, CONFIRM_NAMESPACE, CONSENT_OPTIONS
-from openpts.cli.console import table_console, table_of
 from openpts.cli.help_order import InOrder, together
 from openpts.cli.options import FILE, FOLDER, argument, flag, option, with_options
 from openpts.cli.printed_document import print_document
@@ -228,6 +227,8 @@ def hosts(*, fleet_file: Path = FLEET_OPTION, as_json: bool = _JSON) -> None:
     if as_json:
         print_document(FleetHosts(hosts=tuple(found)))
         return
+    from openpts.cli.console import table_console, table_of  # noqa: PLC0415 help needs none
+
     table = table_of("=Host", "Up", "=Slot", "=Drive", "Why")
     for host in found:
         slots = host.slots or {"": ""}
@@ -268,6 +269,8 @@ def _show(runs: Sequence[Observation], *, as_json: bool, failure: FleetError | N
         click.echo("no runs")
         return
     from rich.text import Text  # noqa: PLC0415 hosts themselves show no tables
+
+    from openpts.cli.console import table_console, table_of  # noqa: PLC0415 help needs none
 
     table = table_of("=Run", "=Stage", "=Host", "=Slot", "=Drive", "=Test", "Why")
     for run in runs:

@@ -2,22 +2,19 @@
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
-from openpts.cli.console import table_console
 from openpts.cli.options import FOLDER, PATH, argument, flag, option, with_options
 from openpts.cli.printed_document import print_object
 from openpts.cli.report import PAPER, REDACT, print_notes
 from openpts.pages.model import Report, Table, Verdict
-from openpts.report.redaction import redacted, redacted_figures
-from openpts.report.write import ReportOptions, WrittenReport, write_model
-from openpts_line.cli.compare_text import print_table
-from openpts_many.population.build import build_population
-from openpts_many.population.drives import read_populations
 from openpts_many.population.findings import LEAST_DIFFERENCE, population_figures
+
+if TYPE_CHECKING:
+    from openpts.report.write import ReportOptions, WrittenReport
 
 _PIPE_COLUMNS = 150
 
@@ -60,6 +57,11 @@ def show_population(
     as_json: bool = False,
 ) -> None:
     """Print the population of runs, and write its report where ``out`` says so."""
+    from openpts.report.redaction import redacted, redacted_figures  # noqa: PLC0415 help makes no report
+    from openpts.report.write import write_model  # noqa: PLC0415 likewise
+    from openpts_many.population.build import build_population  # noqa: PLC0415 likewise
+    from openpts_many.population.drives import read_populations  # noqa: PLC0415 likewise
+
     populations = read_populations(runs)
     found = population_figures(populations, least_difference)
     report = build_population(populations, found, paper=paper)
@@ -80,8 +82,13 @@ def show_population(
         click.echo(f"report: {path}")
 
 
-def population_of_batch(batch: Path, out: Path, options: ReportOptions | None = None) -> WrittenReport:
+def population_of_batch(batch: Path, out: Path, options: "ReportOptions | None" = None) -> "WrittenReport":
     """Write the population of a batch into the folder `population` of ``out``. Raises UsageError."""
+    from openpts.report.redaction import redacted  # noqa: PLC0415 help makes no report
+    from openpts.report.write import ReportOptions, write_model  # noqa: PLC0415 likewise
+    from openpts_many.population.build import build_population  # noqa: PLC0415 likewise
+    from openpts_many.population.drives import read_populations  # noqa: PLC0415 likewise
+
     options = options or ReportOptions()
     populations = read_populations([batch])
     report = build_population(populations, population_figures(populations), paper=options.paper)
@@ -92,6 +99,9 @@ def population_of_batch(batch: Path, out: Path, options: ReportOptions | None = 
 
 def _print(report: Report) -> None:
     """The first page as text."""
+    from openpts.cli.console import table_console  # noqa: PLC0415 help makes no report
+    from openpts_line.cli.compare_text import print_table  # noqa: PLC0415 likewise
+
     console = table_console(sys.stdout, pipe_columns=_PIPE_COLUMNS)
     for line in report.alerts():
         console.print(line, style="bold red")

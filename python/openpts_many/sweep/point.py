@@ -1,4 +1,4 @@
-"""One point of a sweep: a test on a simulated drive, computed once, known by what it is made of."""
+"""A point of a sweep: a test on a simulated drive, computed once, known by what it is made of."""
 
 import time
 from functools import cache
@@ -15,6 +15,7 @@ from openpts.device.targets.simulated_target import parse_simulated_target
 from openpts.errors import InterruptedRunError, OpenptsError
 from openpts.fields.conditions import Conditions
 from openpts.procedures.registry import procedure_of
+from openpts.record.batch import BatchEntry
 from openpts.report.sources import read_for_report
 from openpts.runner.order import Order
 from openpts.runner.run import run_test
@@ -27,24 +28,33 @@ from openpts.units import NS_PER_S
 from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.people import People
 from openpts.vocabulary.purge import PurgeChoice
+from openpts.vocabulary.run_request import RunRequest
+from openpts_many.sweep.axes import Combination
 
 VERSION: Final = "1.0"
 _IN_MEMORY: Final = Path("/dev/shm")  # noqa: S108 a new folder of our own below it
 _BUILT_OF: Final = (".py", ".toml", ".so")
 
 
-class Point(Struct, frozen=True, kw_only=True):
-    """A test under ``conditions`` on the simulated drive ``target``; the conditions have the seed."""
+def point(combination: Combination, target: str, conditions: Conditions) -> BatchEntry:
+    """A test on a simulated drive as an entry of a batch; the conditions have the seed.
 
-    target: str
-    conditions: Conditions
+    It is named by a hash of build, drive and conditions: points that have the same one have the same result.
+    """
+    drive = parse_simulated_target(target)
+    preset = load_preset(drive.preset, drive.parameters)
+    known = msgspec.to_builtins(conditions)
+    # as they are read from batch.json: a whole number of a field for any is 5.0 there
+    raw = msgspec.json.encode(msgspec.convert(known, type(conditions)))
+    content = (build(), preset.text, *size_and_scale(drive, preset), drive.seed, drive.state)
+    key = sha256(repr(content).encode() + raw).hexdigest()[:32]
+    request = RunRequest(run_id=key, test_words=(conditions.test,), target=target, labels=dict(combination))
+    return BatchEntry(request=request, folder=key, conditions=known)
 
-    def key(self) -> str:
-        """A hash of build, drive and conditions: points that have the same one have the same result."""
-        target = parse_simulated_target(self.target)
-        preset = load_preset(target.preset, target.parameters)
-        content = (build(), preset.text, *size_and_scale(target, preset), target.seed, target.state)
-        return sha256(repr(content).encode() + msgspec.json.encode(self.conditions)).hexdigest()[:32]
+
+def conditions_of(entry: BatchEntry) -> Conditions:
+    """What a point was made with."""
+    return msgspec.convert(entry.conditions, procedure_of(entry.test).conditions)
 
 
 class PointResult(Struct, frozen=True, kw_only=True):
@@ -75,17 +85,17 @@ def build() -> str:
     return found.hexdigest()[:16]
 
 
-def compute(key: str, point: Point) -> PointResult:
+def compute(entry: BatchEntry) -> PointResult:
     """The result of a point, in this process. One that can't be run says why.
 
     Raises InterruptedRunError if the process is stopped meanwhile.
     """
     began_s = time.process_time()
-    result = PointResult(key=key, build=build(), target=point.target)
+    result = PointResult(key=entry.folder, build=build(), target=str(entry.request.target))
     with temporary_folder("point", _IN_MEMORY if _IN_MEMORY.is_dir() else None) as folder:
         try:
-            test = procedure_of(point.conditions.test)
-            run = read_for_report(run_test(test, _order(point, folder / "run"), []).folder)
+            order = _order(result.target, conditions_of(entry), folder / "run")
+            run = read_for_report(run_test(procedure_of(entry.test), order, []).folder)
         except InterruptedRunError:
             raise
         except OpenptsError as error:
@@ -98,10 +108,9 @@ def compute(key: str, point: Point) -> PointResult:
         )
 
 
-def _order(point: Point, folder: Path) -> Order:
-    conditions = point.conditions
+def _order(target: str, conditions: Conditions, folder: Path) -> Order:
     return Order(
-        target=point.target,
+        target=target,
         drive_class=conditions.drive_class,
         adjust=lambda _: conditions,
         consent=Consent(),

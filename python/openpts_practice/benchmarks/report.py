@@ -61,7 +61,7 @@ def report(run: Run) -> ReportContent:
         sections=methodology(
             run, _TITLE, _test_rows(run, conditions), lambda: _pages(run, conditions, measured)
         ),
-        figures={
+        figures=lambda: {
             "benchmarks": [
                 _figures(benchmark, rows) | _times(run, conditions, number)
                 for number, (benchmark, rows) in enumerate(measured)

@@ -103,7 +103,7 @@ def report(run: Run) -> ReportContent:
                 generator_page(found),
             ),
         ),
-        figures=_figures(found),
+        figures=lambda: _figures(found),
     )
 
 

@@ -38,7 +38,7 @@ def report(run: Run) -> ReportContent:
         verdicts=(breaks_sentence(found),),
         measures=measured(_MEASURES, found.fill),
         sections=methodology(found.run, _TITLE, _test_rows(found), lambda: _pages(found)),
-        figures=_figures(found),
+        figures=lambda: _figures(found),
         curves=lambda: (_curve(found),),
     )
 

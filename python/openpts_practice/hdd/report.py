@@ -128,7 +128,7 @@ def report(run: Run) -> ReportContent:
             _test_rows(disk),
             lambda: (_preparation_page(run), _throughput_page(disk), _access_page(disk)),
         ),
-        figures=_figures(disk),
+        figures=lambda: _figures(disk),
     )
 
 

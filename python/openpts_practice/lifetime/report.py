@@ -48,7 +48,7 @@ def report(run: Run) -> ReportContent:
         ),
         measures=_measures(lifetime),
         sections=methodology(lifetime.run, _TITLE, _test_rows(lifetime), lambda: _pages(lifetime)),
-        figures=_figures(lifetime),
+        figures=lambda: _figures(lifetime),
         curves=lambda: tuple(_curve(lifetime, title, y, of) for title, y, of in _CURVES),
     )
 

@@ -50,7 +50,7 @@ def report(run: Run) -> ReportContent:
         ),
         measures=tuple(measure for one in comparisons for measure in _measures(one)),
         sections=methodology(run, _TITLE, _test_rows(comparisons), lambda: _pages(comparisons)),
-        figures=_figures(comparisons),
+        figures=lambda: _figures(comparisons),
         curves=lambda: tuple(_curve(one, state) for one in comparisons for state in STATES),
     )
 

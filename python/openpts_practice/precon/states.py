@@ -3,6 +3,7 @@
 Implements: LSI-PRE-01 to 05, LSI-PROC-05.
 """
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import accumulate
 from typing import Final
@@ -93,7 +94,8 @@ def rounds_of(samples: Sequence[Sample]) -> tuple[TrackedStep, ...]:
 
 def reached_at(minutes: Sequence[Minute], amount_bytes: float) -> Minute | None:
     """The minute in which so many bytes were written since the start; None if that was never so."""
-    return next((minute for minute in minutes if minute.written_bytes >= amount_bytes), None)
+    place = bisect_left(minutes, amount_bytes, key=lambda minute: minute.written_bytes)
+    return minutes[place] if place < len(minutes) else None
 
 
 STATES: Final = tuple(DriveState)

@@ -42,7 +42,7 @@ def report(run: Run) -> ReportContent:
         verdicts=(tracking_sentence(measured.preparation, _SUBJECT), *_search_verdicts(measured)),
         measures=_measures(measured),
         sections=methodology(run, _TITLE, _test_rows(measured), lambda: _pages(measured)),
-        figures=_figures(measured),
+        figures=lambda: _figures(measured),
         curves=lambda: tuple(_curves(measured)),
     )
 

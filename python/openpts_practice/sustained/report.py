@@ -58,7 +58,7 @@ def report(run: Run) -> ReportContent:
         ),
         measures=_measures(measured),
         sections=methodology(measured.run, _TITLE, _test_rows(measured), lambda: _pages(measured)),
-        figures=_figures(measured),
+        figures=lambda: _figures(measured),
         curves=lambda: (_curve(measured),),
     )
 

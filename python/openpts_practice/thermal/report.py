@@ -43,7 +43,9 @@ def report(run: Run) -> ReportContent:
             for one in measured(_MEASURES, thermal.loads.get(number), Subject(name))
         ),
         sections=methodology(thermal.run, _TITLE, _test_rows(thermal), lambda: _pages(thermal)),
-        figures={"loads": {key_of(name): _figures(thermal, number) for number, name in NAMES.items()}},
+        figures=lambda: {
+            "loads": {key_of(name): _figures(thermal, number) for number, name in NAMES.items()}
+        },
         curves=lambda: curves(thermal),
     )
 

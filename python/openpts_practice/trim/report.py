@@ -56,7 +56,7 @@ def report(run: Run) -> ReportContent:
                 state_page(run, "Preparation"),
             ),
         ),
-        figures=_figures(found),
+        figures=lambda: _figures(found),
         curves=lambda: tuple(_curve(name, beside) for name, beside in found.beside.items()),
     )
 

@@ -14,7 +14,6 @@ from openpts.cli.options import FOLDER, PATH, argument, flag, option, with_optio
 from openpts.cli.printed_document import print_document
 from openpts.errors import UsageError
 from openpts.pages.model import Report, Table, Verdict
-from openpts.report.write import ReportOptions, write_model
 from openpts.vocabulary.document import Document
 from openpts_traces.characteristics.definitions import DEFINITIONS, SCHEMA
 from openpts_traces.characteristics.distances import Distance, by_group, distances
@@ -105,6 +104,8 @@ def _described(figures: Figures) -> dict[str, Any]:
 
 
 def _write(report: Report, out: Path, wanted: Mapping[str, bool]) -> list[str]:
+    from openpts.report.write import ReportOptions, write_model  # noqa: PLC0415 help makes no report
+
     options = ReportOptions(html=wanted["html"], pdf=wanted["pdf"], csv=False)
     return [str(path) for path in write_model(report, out, options).documents]
 

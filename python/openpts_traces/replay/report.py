@@ -58,7 +58,7 @@ def report(run: Run) -> ReportContent:
         sections=methodology(
             run, _TITLE, _test_rows(results, conditions), lambda: _pages(run, results, conditions, verdict)
         ),
-        figures=_figures(results, conditions),
+        figures=lambda: _figures(results, conditions),
     )
 
 

@@ -35,7 +35,7 @@ def report(run: Run) -> ReportContent:
         verdicts=tuple(_verdicts(found)),
         measures=tuple(_measures(found)),
         sections=methodology(run, _TITLE, _test_rows(found), lambda: _pages(found)),
-        figures=_figures(found),
+        figures=lambda: _figures(found),
     )
 
 

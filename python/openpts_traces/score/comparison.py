@@ -49,7 +49,7 @@ def _table(number: int, base: MedianRun, other: MedianRun) -> Block:
 def _medians(one: MedianRun) -> Mapping[str, Mapping[str, float]]:
     """By load and trace, without what was discarded."""
     found: dict[str, dict[str, float]] = {}
-    for score in one.content.figures["scores"]:
+    for score in one.content.figures()["scores"]:
         warm = score["warm"]
         if warm is not None and warm["quality"] != "discarded":
             found.setdefault(score["load"], {})[score["trace"]] = warm["median"]

@@ -47,7 +47,7 @@ def report(run: Run) -> ReportContent:
         verdicts=verdicts,
         measures=tuple(_measures(results)),
         sections=methodology(run, _TITLE, _test_rows(results), lambda: _pages(run, results, verdicts)),
-        figures=_figures(results),
+        figures=lambda: _figures(results),
     )
 
 

@@ -197,7 +197,6 @@ def test_a_command_that_fails_ends_the_run(
 ) -> None:
     ended = run_app(directory, tmp_path, "sh", "-c", script, options=("--limit", "0.4"))
     assert ended.exit_code == RunFailedError.exit_code
-    assert failure in ended.stderr
     record = read_run(tmp_path / "run")
     assert record.manifest.state is RunState.FAILED
     assert [one.failure for one in record.manifest.command_runs] == [failure]
@@ -259,7 +258,6 @@ def test_what_a_command_leaves_running_is_ended_and_entered(directory: Path, tmp
     assert ended.exit_code == 0, ended.stderr
     assert living(mark) == []
     assert [one.left_behind for one in runs_of(tmp_path, RunKind.WARM)] == [1, 1, 1]
-    assert any("left 1 running" in one.used for one in read_run(tmp_path / "run").ledger)
 
 
 @pytest.mark.slow

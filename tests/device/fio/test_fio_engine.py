@@ -26,6 +26,7 @@ from openpts_fio.engine.job import FioPath
 from openpts_fio.engine.process import FioProgram, find_fio
 from tests.device.traced_engine import SECTOR, UNLIKELY, TracedRun
 from tests.support.block_trace import BlockTrace
+from tests.support.transcript import Golden
 from tests.unit.fio.engine.steps import stimulus
 
 CAPACITY = 16 * MIB
@@ -391,11 +392,11 @@ def test_an_error_of_the_drive_has_a_place_and_a_name(
     assert sample.errors[0].first_offsets_bytes[0] == sample.failure.offset_bytes
 
 
-def test_a_missing_program_fails_the_step(file: Path, open_engine: Open) -> None:
+def test_a_missing_program_fails_the_step(file: Path, open_engine: Open, golden: Golden) -> None:
     engine = open_engine(file)
     engine._program = FioProgram("/nonexistent/fio", "fio-3.33")
     engine.submit([Step.of(stimulus(), BRIEF)])
     sample = next_sample(engine)
     assert sample.state is StepState.FAILED
     assert sample.failure is not None
-    assert "No such file" in sample.failure.reason
+    assert sample.failure.reason == golden

@@ -10,6 +10,7 @@ from openpts.record.reader import read_run
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import StepState
 from tests.device.openpts_process import openpts, start_openpts
+from tests.support.transcript import Golden
 
 SIZE_BYTES = 32 * 2**20
 SECTOR_BYTES = 512
@@ -102,12 +103,12 @@ def test_what_was_written_is_read_by_the_run_that_continues(tmp_path: Path) -> N
     }
 
 
-def test_another_file_size_is_refused(tmp_path: Path) -> None:
+def test_another_file_size_is_refused(tmp_path: Path, golden: Golden) -> None:
     words = ("run", "lifetime", "--no-report", "--cycles", "1", "--overwrite-file")
     assert openpts(*words, "file:./x?size=32MiB", "--out", "first", cwd=tmp_path).exit_code == 0
     refused = openpts(*words, "file:./y?size=16MiB", "--continue", "first", "--out", "second", cwd=tmp_path)
     assert refused.exit_code == 3
-    assert "it is not the drive of that run: capacity 17 MB" in refused.complaint
+    assert refused.complaint == golden
     rested = openpts(
         *words,
         "file:./x?size=32MiB",
@@ -119,4 +120,4 @@ def test_another_file_size_is_refused(tmp_path: Path) -> None:
         "second",
         cwd=tmp_path,
     )
-    assert "--rest-days is for simulated drives" in rested.complaint
+    assert rested.complaint == golden

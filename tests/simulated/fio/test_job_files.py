@@ -34,6 +34,7 @@ from tests.device.openpts_process import Ended
 from tests.simulated.whole_tests import run_whole
 from tests.support.oracle_presets import write_oracle
 from tests.support.subject_files import CLONE
+from tests.support.transcript import Golden
 
 MS = 1_000_000
 TWO = FioJob(
@@ -219,7 +220,7 @@ def openpts(folder: Path, *words: str, **variables: str) -> Ended:
     return openpts_process.openpts(*words, cwd=folder, COLUMNS="100", **variables)
 
 
-def test_the_words_of_the_command_line(tmp_path: Path) -> None:
+def test_the_words_of_the_command_line(tmp_path: Path, golden: Golden) -> None:
     """The job is before the target, with variables of the environment; a plan may name it instead."""
     (tmp_path / "two.fio").write_text(
         "[a]\nrw=randread\nbs=${BS}\nruntime=2\ntime_based\n[b]\nrw=randwrite\n"
@@ -233,14 +234,13 @@ def test_the_words_of_the_command_line(tmp_path: Path) -> None:
     (tmp_path / "plans" / "plan.toml").write_text("[workload]\njob = '../two.fio'\n")
     plan = ("sim:mlc?capacity=1GB", "--plan", "plans/plan.toml")
     assert "a: RND 8 KiB" in openpts(tmp_path, "plan", "workload", *plan, "--steps", BS="8k").stdout
-    assert "two.fio:3:1: bs=${BS}" in openpts(tmp_path, "plan", "workload", *plan).stderr
+    assert openpts(tmp_path, "plan", "workload", *plan).stderr == golden
 
 
 def test_a_failed_limit_has_an_exit_code(tmp_path: Path) -> None:
     words = ("run", "fiosynth", "Two", "--from", str(CLONE), "sim:mlc?capacity=1GB", "--time-scale", "1/20")
     ended = openpts(tmp_path, *words, "--no-report", "--out", "run")
     assert ended.exit_code == 10
-    assert "the drive failed" in ended.stderr
     lines = ended.stdout.splitlines()
     (counted,) = [line for line in lines if line.startswith("limits: ")]
     assert counted.endswith("1 without a verdict")
@@ -252,7 +252,7 @@ def test_a_failed_limit_has_an_exit_code(tmp_path: Path) -> None:
     assert json.loads(ended.stdout)["measures"]["limits_failed"]["value"] >= 1
 
 
-def test_without_a_job_or_a_suite_there_is_no_run(tmp_path: Path) -> None:
-    assert "name a job file of fio" in openpts(tmp_path, "run", "workload", "sim:mlc").stderr
-    assert "with --from your clone" in openpts(tmp_path, "plan", "fiosynth", "sim:mlc").stderr
+def test_without_a_job_or_a_suite_there_is_no_run(tmp_path: Path, golden: Golden) -> None:
+    assert openpts(tmp_path, "run", "workload", "sim:mlc").stderr == golden
+    assert openpts(tmp_path, "plan", "fiosynth", "sim:mlc").stderr == golden
     assert not list(tmp_path.iterdir())

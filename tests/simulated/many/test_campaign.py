@@ -81,7 +81,6 @@ def test_a_campaign_that_is_killed_goes_on_and_makes_each_run_once(
     file.write_text(changed.replace("repetitions = 2", "repetitions = 3"))
     refused = openpts("campaign", "run", str(file), cwd=tmp_path)
     assert refused.exit_code == 2
-    assert "lot-7.toml:2:1: repetitions is 3; when the campaign began it was 2" in refused.stderr
     file.write_text(changed)
 
     ended = openpts(*goes_on, "--no-report", cwd=tmp_path, timeout_s=300)

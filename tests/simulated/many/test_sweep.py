@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 import subprocess
 import time
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
@@ -12,12 +13,18 @@ import pytest
 from click.testing import CliRunner, Result
 from syrupy.assertion import SnapshotAssertion
 
+from openpts.batch.executor import BatchEvent, EntryChanged, batch_claimed
 from openpts.cli.main import cli
+from openpts.errors import RecordError, UsageError
+from openpts.ownership import CLAIM_NAME, RunOwner, folder_claimed
 from openpts.procedures.registry import PROCEDURES
+from openpts.record.batch import Batch, read_batch, write_batch
+from openpts.record.manifest import RunState
+from openpts.system_files import SystemRoots
 from openpts.vocabulary.drive_class import DriveClass
 from openpts_many.sweep.axes import Axis, combinations
-from openpts_many.sweep.point import Point
-from openpts_many.sweep.sweep import Progress, SweepFolder, SweptPoint, run_sweep
+from openpts_many.sweep.in_pool import InPool, new_sweep, what_is_left
+from openpts_many.sweep.point import point
 from tests.device.openpts_process import openpts
 from tests.simulated.killed_run import ordered
 from tests.support.openpts_command import COMMAND
@@ -69,38 +76,72 @@ class Counting(ThreadPoolExecutor):
         return super().submit(fn, *args, **kwargs)
 
 
-def points_of(tmp_path: Path, values: tuple[str, ...]) -> list[SweptPoint]:
+def seeds(tmp_path: Path, values: tuple[str, ...]) -> Batch:
     conditions = ordered("lat", tmp_path / "unused").adjust
-    swept = []
+    entries = []
     for combination in combinations([Axis("seed", values)]):
         ((_, seed),) = combination
         standard = PROCEDURES["lat"].standard_conditions(DriveClass.ENTERPRISE, int(seed))
-        point = Point(target=f"sim:mlc?capacity=4GB&scale=4&seed={seed}", conditions=conditions(standard))
-        swept.append(SweptPoint(combination, point, point.key()))
-    return swept
+        target = f"sim:mlc?capacity=4GB&scale=4&seed={seed}"
+        entries.append(point(combination, target, conditions(standard)))
+    return new_sweep(entries)
 
 
 def test_a_point_is_computed_once_by_any_executor(tmp_path: Path) -> None:
     """Also in threads; a damaged result is computed again."""
-    folder, heard = SweepFolder(tmp_path / "sweep"), list[Progress]()
+    folder, heard = tmp_path / "sweep", list[BatchEvent]()
 
-    def computed(executor: Executor, values: tuple[str, ...]) -> set[str]:
-        swept = points_of(tmp_path, values)
-        results = run_sweep(swept, folder, executor, heard.append)
-        assert {each.key for each in swept} == set(results)
-        assert [result.refused for result in results.values()] == [""] * len(swept)
-        return set(results)
+    def computed(pool: Executor, batch: Batch) -> set[str]:
+        runner = InPool(folder=folder, batch=batch, pool=pool, listener=heard.append)
+        runner.run()
+        ended = read_batch(folder)
+        assert {entry.folder for entry in ended.entries} == set(runner.results)
+        assert {entry.state for entry in ended.entries} == {RunState.COMPLETE}
+        return set(runner.results)
 
     with Counting() as first, Counting() as second, Counting() as third:
-        before = computed(first, ("1", "2"))
-        after = computed(second, ("1", "2", "3"))
+        before = computed(first, seeds(tmp_path, ("1", "2")))
+        after = computed(second, seeds(tmp_path, ("1", "2", "3")))
         assert (first.points, second.points) == (2, 1)
         (new,) = after - before
-        path = folder.folder / "points" / new[:2] / f"{new}.json"
+        path = folder / "points" / new[:2] / f"{new}.json"
         path.write_bytes(path.read_bytes()[:100])
-        computed(third, ("1", "2", "3"))
+        heard.clear()
+        computed(third, what_is_left(read_batch(folder)))
         assert third.points == 1
-    assert heard[-1] == Progress(computed=1, found=2, total=3)
+    (changed,) = heard
+    assert isinstance(changed, EntryChanged)
+    assert (changed.index, changed.entry.folder, changed.entry.state) == (2, new, RunState.COMPLETE)
+
+
+def test_a_sweep_beside_another_computes_and_leaves_the_journal_to_it(tmp_path: Path) -> None:
+    first = seeds(tmp_path, ("1",))
+    with batch_claimed(tmp_path, first, SystemRoots()):
+        write_batch(tmp_path, first)
+        beside = openpts(*WORDS, "--out", str(tmp_path), "--vary", "qd=1,2", cwd=tmp_path)
+        assert beside.exit_code == 0, beside.stderr
+        assert [row["state"] for row in rows(tmp_path)] == ["complete", "complete"]
+        refused = openpts("resume", str(tmp_path), cwd=tmp_path)
+        assert refused.exit_code == RecordError.exit_code
+        assert f"process {os.getpid()}" in refused.stderr
+    assert [entry.state for entry in read_batch(tmp_path).entries] == [RunState.WAITING]
+    after = sweep(tmp_path, "--vary", "qd=1,2")
+    assert "2 points, 2 of them computed before" in after.stderr
+    assert [entry.state for entry in read_batch(tmp_path).entries] == [RunState.COMPLETE] * 2
+
+
+def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
+    drives = Batch(batch_id="ID", started_at="2025-01-14T08:11:00Z")
+    write_batch(tmp_path, drives)
+    refused = openpts(*WORDS, "--out", str(tmp_path), "--vary", "qd=1", cwd=tmp_path)
+    assert refused.exit_code == UsageError.exit_code
+    assert read_batch(tmp_path) == drives
+    (tmp_path / "run").mkdir()
+    with folder_claimed(tmp_path / "run", RunOwner.this_process("ID", "sim:mlc", (), SystemRoots())):
+        pass
+    refused = openpts(*WORDS, "--out", str(tmp_path / "run"), "--vary", "qd=1", cwd=tmp_path)
+    assert refused.exit_code == RecordError.exit_code
+    assert [path.name for path in (tmp_path / "run").iterdir()] == [CLAIM_NAME]
 
 
 def test_what_cannot_be_run_has_its_reason_in_the_table(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
@@ -128,8 +169,9 @@ def test_a_sweep_that_makes_no_sense_is_refused(
     assert not list(tmp_path.iterdir())
 
 
-def test_a_killed_sweep_goes_on_where_it_stopped(tmp_path: Path) -> None:
-    command = [*COMMAND, *WORDS, "--out", str(tmp_path), "--vary", "qd=1,2,4,8,16,32", "--seeds", "2"]
+@pytest.mark.parametrize("way", ["same command", "resume"])
+def test_a_killed_sweep_goes_on_where_it_stopped(way: str, tmp_path: Path) -> None:
+    command = [*COMMAND, *WORDS, "--out", str(tmp_path), "--vary", "qd=1,2,4,8,16,32,0", "--seeds", "2"]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True) as process:
         deadline = time.monotonic() + 120
         while len(list(tmp_path.glob("points/*/*.json"))) < 3 and time.monotonic() < deadline:
@@ -138,9 +180,11 @@ def test_a_killed_sweep_goes_on_where_it_stopped(tmp_path: Path) -> None:
     until(lambda: not of_session(process.pid), "the end of its processes", 30)
     stored = {path: path.stat().st_mtime_ns for path in tmp_path.glob("points/*/*.json")}
     assert 3 <= len(stored) < 12
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
+    again = command if way == "same command" else [*COMMAND, "resume", str(tmp_path)]
+    done = subprocess.run(again, capture_output=True, text=True, check=True, timeout=300)
     assert f"12 points, {len(stored)} of them computed before" in done.stderr
-    assert done.stdout.splitlines()[0] == "12 points"
+    assert done.stdout.splitlines()[0].startswith("14 points, 2 of which")
     assert {path: path.stat().st_mtime_ns for path in stored} == stored, "none is computed twice"
     assert all(json.loads(path.read_bytes())["row"] for path in tmp_path.glob("points/*/*.json"))
-    assert len(rows(tmp_path)) == 12
+    assert [bool(row["refused"]) for row in rows(tmp_path)] == [False] * 12 + [True] * 2
+    assert openpts("resume", str(tmp_path), cwd=tmp_path).exit_code == RecordError.exit_code, "none is left"

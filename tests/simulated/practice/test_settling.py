@@ -27,6 +27,7 @@ from openpts.vocabulary.stop import ByteAmount
 from openpts.vocabulary.workload import simple_workload
 from openpts_practice.benchmarks import BenchmarksConditions
 from tests.simulated.whole_tests import run_whole
+from tests.support.transcript import Golden
 
 TARGET = "sim:client-qlc?capacity=256GB"
 RULE = SettlingRule(probe_ns=20 * NS_PER_S, least_ns=0, longest_ns=30 * 60 * NS_PER_S)
@@ -112,7 +113,7 @@ def test_a_benchmark_can_be_left_alone_before_its_first_row(rested: Run) -> None
 
 
 @pytest.mark.proves("SOL-DEV-04")
-def test_its_report_says_what_the_idle_time_did(rested: Run) -> None:
+def test_its_report_says_what_the_idle_time_did(rested: Run, golden: Golden) -> None:
     report = build_report(rested, default_date(rested))
     texts = [
         block.text
@@ -121,4 +122,4 @@ def test_its_report_says_what_the_idle_time_did(rested: Run) -> None:
         for block in page.blocks
         if isinstance(block, Verdict)
     ]
-    assert any(text.startswith("Idle for 10 min") and "the drive had settled" in text for text in texts)
+    assert [text for text in texts if text.startswith("Idle")] == golden

@@ -52,7 +52,8 @@ def test_a_drive_with_a_cache_loses_most_of_its_claims(tmp_path: Path) -> None:
     (claims_page,) = [
         page for page in build_report(declared, default_date(run)).pages() if "claims" in page.id
     ]
-    assert any("What matters for gaming" in getattr(block, "text", "") for block in claims_page.blocks)
+    sentence = declared.manifest.purpose.sentence
+    assert any(sentence in getattr(block, "text", "") for block in claims_page.blocks)
 
 
 @pytest.mark.proves("HYP-SUS-03")

@@ -12,6 +12,7 @@ from openpts.cli.sim import sim
 from openpts.simulation.figures import Figure, figures_of
 from openpts.simulation.presets import Preset, load_preset, shipped_presets
 from openpts_serve.rehearsal.check import Amplification, check_amplification, check_figure
+from tests.support.transcript import Golden
 
 FIGURES = [
     pytest.param(preset, figure, id=f"{preset.name}: {figure.name}")
@@ -54,11 +55,10 @@ def test_rows_of_theory_as_json() -> None:
     assert row["write_amplification"] == pytest.approx(2.49, rel=0.01)
 
 
-def test_a_check_prints_a_row_for_each_figure_and_ends_well() -> None:
+def test_a_check_prints_a_row_for_each_figure_and_ends_well(golden: Golden) -> None:
     result = CliRunner().invoke(sim, ["check", "oracle"], catch_exceptions=False)
     assert result.exit_code == 0
-    assert "Rate of the first part" in result.output
-    assert "1 of 1 figures are as near as claimed" in result.output
+    assert result.output == golden
 
 
 def test_a_check_of_ones_own_drive_fails_where_a_figure_is_missed(

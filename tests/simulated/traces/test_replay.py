@@ -24,6 +24,7 @@ from openpts_traces.replay import ReplayConditions, Unaligned, Zone
 from openpts_traces.trace_replay.conditions import Mapping, Prefill, TraceFile
 from tests.simulated.whole_tests import run_whole
 from tests.support.oracle_presets import write_oracle
+from tests.support.transcript import Golden
 
 BLOCK = 4096
 KINDS = ("read", "write", "trim", "sync")
@@ -123,13 +124,13 @@ def test_as_fast_as_possible_is_as_fast_as_the_drive(tmp_path: Path) -> None:
     assert one["execution_seconds"] == pytest.approx(0.06, rel=0.1)
 
 
-def test_a_drive_that_cannot_keep_up_is_named(tmp_path: Path) -> None:
+def test_a_drive_that_cannot_keep_up_is_named(tmp_path: Path, golden: Golden) -> None:
     run = replayed(tmp_path, ios_per_s=500.0, passes=1, depth=4, prefill=Prefill.NONE)
     (one,) = summarize(run)["passes"]
     assert one["late_by_cause"]["depth"] > 100
     assert one["late_by_cause"]["host"] == 0
     assert one["depth_limited_share"] > 0.3
-    assert "depth-limited" in procedure_of("replay").report(run).verdicts[0].text
+    assert procedure_of("replay").report(run).verdicts[0].text == golden
 
 
 def test_a_trace_that_does_not_fit_takes_a_mapping(tmp_path: Path) -> None:

@@ -7,13 +7,15 @@ from msgspec.structs import replace
 from rich.console import Console
 from syrupy.assertion import SnapshotAssertion
 
-from openpts.batch.side_by_side import BatchEvent, DriveChanged, DriveOutput
-from openpts.cli.batch_display import BatchDisplay
+from openpts.batch.executor import BatchEvent, EntryChanged, EntryOutput
+from openpts.cli.batch_display import BatchDisplay, DriveRow
 from openpts.record.batch import Batch, BatchEntry
 from openpts.record.manifest import RunState
 from openpts.runner import event_lines as lines
+from openpts.runner.events import PurgeStarted
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.run_request import RunRequest
+from tests.support.batches import suite_entry, suite_of
 from tests.support.transcript import Golden
 
 AT = "2026-01-01T00:00:00.000Z"
@@ -106,7 +108,7 @@ def story(first: BatchEntry, second: BatchEntry) -> list[BatchEvent]:
         limited,
         hang,
     )
-    return [DriveChanged(0, running), DriveChanged(1, refused), *(DriveOutput(0, line) for line in told)]
+    return [EntryChanged(0, running), EntryChanged(1, refused), *(EntryOutput(0, line) for line in told)]
 
 
 def changed_number(phase: lines.PhaseStarted) -> lines.PhaseStarted:
@@ -114,9 +116,14 @@ def changed_number(phase: lines.PhaseStarted) -> lines.PhaseStarted:
     return replace(phase, number=4)
 
 
+def display_of(batch: Batch, said: list[str] | None = None) -> BatchDisplay:
+    rows = [DriveRow(entry) for entry in batch.entries]
+    return BatchDisplay(rows, batch.kind, (said if said is not None else []).append)
+
+
 def drawn(table: BatchDisplay, width: int, height: int) -> str:
     console = Console(file=io.StringIO(), width=width, height=height)
-    console.print(table.table(width, height))
+    console.print(table.drawn(width, height))
     assert isinstance(console.file, io.StringIO)
     return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())
 
@@ -124,7 +131,7 @@ def drawn(table: BatchDisplay, width: int, height: int) -> str:
 @pytest.mark.parametrize("width", [80, 120, 200])
 def test_the_table_fits_the_terminal(width: int, snapshot: SnapshotAssertion) -> None:
     batch = Batch(batch_id="l", started_at=AT, entries=tuple(entries(3)))
-    table = BatchDisplay.of(batch)
+    table = display_of(batch)
     for event in story(*batch.entries[:2]):
         table.on_event(event)
     text = drawn(table, width, 24)
@@ -135,7 +142,7 @@ def test_the_table_fits_the_terminal(width: int, snapshot: SnapshotAssertion) ->
 def test_a_narrow_terminal_shortens_the_phase_and_nothing_else() -> None:
     batch = Batch(batch_id="l", started_at=AT, entries=tuple(entries(1)))
     first = replace(batch.entries[0], request=replace(batch.entries[0].request, serial="S4EVNX0R512345"))
-    table = BatchDisplay.of(replace(batch, entries=(first,)))
+    table = display_of(replace(batch, entries=(first,)))
     for event in story(first, first):
         if not event.index:
             table.on_event(event)
@@ -147,9 +154,9 @@ def test_a_narrow_terminal_shortens_the_phase_and_nothing_else() -> None:
 
 def test_of_many_drives_those_that_run_or_failed_are_seen(golden: Golden) -> None:
     batch = Batch(batch_id="l", started_at=AT, entries=tuple(entries(100)))
-    table = BatchDisplay.of(batch)
+    table = display_of(batch)
     for index, state in ((98, RunState.RUNNING), (99, RunState.FAILED)):
-        table.on_event(DriveChanged(index, replace(batch.entries[index], state=state)))
+        table.on_event(EntryChanged(index, replace(batch.entries[index], state=state)))
     text = drawn(table, 120, 24)
     assert len(text.splitlines()) <= 24
     assert text == golden
@@ -158,7 +165,7 @@ def test_of_many_drives_those_that_run_or_failed_are_seen(golden: Golden) -> Non
 def test_at_the_end_all_drives_are_listed_and_their_number_comes_behind() -> None:
     batch = Batch(batch_id="l", started_at=AT, entries=tuple(entries(100)))
     console = Console(file=io.StringIO(), width=120, height=24)
-    console.print(BatchDisplay.of(batch).table(120))
+    console.print(display_of(batch).table(120))
     assert isinstance(console.file, io.StringIO)
     lines = console.file.getvalue().splitlines()
     assert [line.split()[0] for line in lines[1:]] == [str(number) for number in range(1, 101)]
@@ -166,17 +173,37 @@ def test_at_the_end_all_drives_are_listed_and_their_number_comes_behind() -> Non
 
 def test_while_reports_are_made_their_number_is_seen() -> None:
     batch = Batch(batch_id="l", started_at=AT, entries=tuple(entries(3)))
-    table = BatchDisplay.of(batch)
+    table = display_of(batch)
     complete = [replace(entry, state=RunState.COMPLETE) for entry in batch.entries]
     for index, entry in enumerate(complete):
-        table.on_event(DriveChanged(index, entry))
+        table.on_event(EntryChanged(index, entry))
     assert drawn(table, 120, 24).splitlines()[-1] == "3 drives: 3 complete"
-    table.on_event(DriveChanged(1, replace(complete[1], reports=("report.html",))))
+    table.on_event(EntryChanged(1, replace(complete[1], reports=("report.html",))))
     assert drawn(table, 120, 24).splitlines()[-1] == "3 drives: 3 complete; reports of 1"
 
 
 def test_the_log_has_a_line_for_what_is_news(snapshot: SnapshotAssertion) -> None:
     batch = Batch(batch_id="l", started_at=AT, entries=tuple(entries(2)))
-    display = BatchDisplay.of(batch)
-    said = [display.on_event(event) for event in story(*batch.entries)]
-    assert "\n".join(line[11:] for line in said if line) == snapshot
+    said: list[str] = []
+    display = display_of(batch, said)
+    for event in story(*batch.entries):
+        display.on_event(event)
+    assert "\n".join(line[11:] for line in said) == snapshot
+
+
+def test_of_a_suite_the_tests_are_seen_and_what_the_running_one_does(golden: Golden) -> None:
+    suite = suite_of(suite_entry("iops", "1-iops"), suite_entry("tp", "2-tp"))
+    said: list[str] = []
+    display = display_of(suite, said)
+    running = replace(suite.entries[0], state=RunState.RUNNING)
+    display.on_event(EntryChanged(0, running))
+    display.on_event(EntryOutput(0, PurgeStarted()))
+    shown = drawn(display, 80, 24).splitlines()
+    assert "\n".join(line for line in shown if not line.startswith("Time")) == golden
+    display.on_event(EntryChanged(0, replace(running, state=RunState.COMPLETE)))
+    assert "Phase" not in drawn(display, 80, 24)
+    assert [line[11:] for line in said] == [
+        "1-iops: begins iops on /dev/nvme9n1",
+        "purge",
+        "1-iops: complete",
+    ]

@@ -22,6 +22,8 @@ from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimul
 from openpts.vocabulary.stop import ByteAmount, Duration, IoCount, StopRule
 from tests.support.endurance_presets import write_hot_drive
 from tests.support.oracle_presets import CAPACITY_BYTES, write_oracle
+from tests.support.refusals import refusal
+from tests.support.transcript import Golden
 
 IOPS = 1000.0
 DEMAND = Demand(tc=2, qd=8, block_size_bytes=MIB)
@@ -183,19 +185,13 @@ def test_a_capture_has_every_simulated_io_of_the_steps_that_ask_for_it(
     assert (summary.ios, summary.discarded_ios) == (1234, 0)
 
 
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        (NativeOptions(io_path=IoPath.IO_URING), "--io-path io_uring"),
-        (NativeOptions(cpus=(0, 1)), "--cpus"),
-        (NativeOptions(completion_wait=CompletionWait.BATCHED), "--wait"),
-    ],
-)
-def test_what_only_real_hosts_have_is_refused(
-    drive: SimulatedDrive, options: NativeOptions, says: str
-) -> None:
-    with pytest.raises(UsageError, match=says):
-        drive.engine(DEMAND, 7, options)
+def test_what_only_real_hosts_have_is_refused(drive: SimulatedDrive, golden: Golden) -> None:
+    cases = (
+        NativeOptions(io_path=IoPath.IO_URING),
+        NativeOptions(cpus=(0, 1)),
+        NativeOptions(completion_wait=CompletionWait.BATCHED),
+    )
+    assert [refusal(drive.engine, DEMAND, 7, options) for options in cases] == golden
 
 
 def test_a_capacity_that_a_preset_can_not_have_names_the_target() -> None:

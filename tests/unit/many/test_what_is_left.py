@@ -6,6 +6,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from openpts.batch.executor import what_is_left
 from openpts.batch.side_by_side import new_batch
 from openpts.cli.batch import resume_batch
 from openpts.errors import RecordError
@@ -76,6 +77,31 @@ def test_what_is_done_and_what_is_left(
 ) -> None:
     batch_with(tmp_path / "batch", noted, recorded)
     assert of_batch(tmp_path / "batch", monkeypatch).state is left
+
+
+@pytest.mark.parametrize(
+    ("noted", "recorded", "left"),
+    [
+        (RunState.RUNNING, RunState.RUNNING, RunState.WAITING),
+        (RunState.RUNNING, RunState.COMPLETE, RunState.WAITING),  # its verdict is left
+        (RunState.RUNNING, RunState.FAILED, RunState.FAILED),
+        (RunState.FAILED, RunState.COMPLETE, RunState.FAILED),  # by its verdict
+    ],
+)
+def test_a_suite_judges_its_complete_tests(
+    tmp_path: Path, noted: RunState, recorded: RunState, left: RunState
+) -> None:
+    batch = replace(batch_with(tmp_path, noted, recorded), suite=Suite(target="x", revision="x"))
+    (entry,) = what_is_left(tmp_path, batch).entries
+    assert entry.state is left
+
+
+def test_what_was_cut_off_by_power_cuts_of_its_own_is_not_tried_again(tmp_path: Path) -> None:
+    batch = batch_with(tmp_path, RunState.RUNNING, RunState.RUNNING)
+    (entry,) = batch.entries
+    cutting = replace(entry, request=replace(entry.request, test_words=("powercut",)))
+    (left,) = what_is_left(tmp_path, replace(batch, entries=(cutting,))).entries
+    assert left.state is RunState.FAILED
 
 
 def test_what_is_agreed_to_now_is_handed_to_the_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ from openpts.record.writer import DATABASE_NAME, RunWriter
 from openpts.runner.close_run import closing_record
 from openpts.runner.events import Event, RunEnded
 from openpts.vocabulary.phase import Phase, StepPlace
+from tests.support.transcript import Golden
 from tests.unit.record.test_run_folder import manifest, round_place, sample
 
 LOG_NAME = f"{DATABASE_NAME}-wal"
@@ -100,7 +101,7 @@ def test_a_test_of_a_suite_that_lost_its_record_has_failed(tmp_path: Path) -> No
     assert _state(RecordError("can't be made"), tmp_path) is RunState.REFUSED
 
 
-def test_a_display_hears_of_the_end_of_a_run_that_lost_its_record(tmp_path: Path) -> None:
+def test_a_display_hears_of_the_end_of_a_run_that_lost_its_record(tmp_path: Path, golden: Golden) -> None:
     heard: list[Event] = []
     writer = RunWriter.create(tmp_path / "run", manifest())
     (tmp_path / "run" / DATABASE_NAME).unlink()
@@ -109,4 +110,4 @@ def test_a_display_hears_of_the_end_of_a_run_that_lost_its_record(tmp_path: Path
     (ended,) = heard
     assert isinstance(ended, RunEnded)
     assert ended.state is RunState.FAILED
-    assert "can't continue the record" in str(ended.reason)
+    assert str(ended.reason) == golden

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from openpts.errors import RecordError, UsageError
+from openpts.errors import UsageError
 from openpts.escaped_text import visible_line
 from openpts.pages.model import Cell, Column, Report, Row, Table
 from openpts.record.reader import in_visible_texts, read_run
@@ -23,7 +23,9 @@ from openpts.report.sources import ReportSource
 from openpts.report.times import default_date
 from openpts.report.write import ReportOptions, WrittenReport, write_report
 from openpts.vocabulary.facts import Fact
+from tests.support.refusals import refusal
 from tests.support.report_cases import CASES, Reports
+from tests.support.transcript import Golden
 
 PLAIN = ReportOptions(html=False, pdf=False)
 
@@ -193,19 +195,13 @@ def test_a_changed_number_is_named(reports: Reports, tmp_path: Path) -> None:
     assert (found.stored, found.derived) == (4711.0, before)
 
 
-@pytest.mark.parametrize(
-    ("content", "reason"),
-    [
-        (b"{", "can't read"),
-        (b"[]", "version None"),
-        (b'{"schema_version": 1}', "version 1"),
-        (b'{"schema_version": 2}', "not a report"),
-    ],
-)
-def test_what_is_no_report_is_one_line(tmp_path: Path, content: bytes, reason: str) -> None:
-    (tmp_path / "report.json").write_bytes(content)
-    with pytest.raises(RecordError, match=reason):
-        read_report(tmp_path / "report.json")
+def test_what_is_no_report_is_one_line(tmp_path: Path, golden: Golden) -> None:
+    cases = (b"{", b"[]", b'{"schema_version": 1}', b'{"schema_version": 2}', b'{"schema_version": 3}')
+    path, said = tmp_path / "report.json", []
+    for content in cases:
+        path.write_bytes(content)
+        said.append(refusal(read_report, path))
+    assert said == golden
 
 
 # ---- sources

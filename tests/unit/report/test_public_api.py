@@ -13,6 +13,7 @@ import pytest
 
 import openpts
 from openpts.errors import RecordError, UsageError
+from openpts.pages.model import Table
 from openpts.record.frames import FRAMES
 from tests.support.report_cases import Reports
 
@@ -143,7 +144,7 @@ def test_measures_are_those_of_the_report(run: openpts.Run) -> None:
 
 
 def _cells(block: Any) -> list[Any]:
-    return [cell for row in getattr(block, "rows", ()) for cell in row.cells]
+    return [cell for row in block.rows for cell in row.cells] if isinstance(block, Table) else []
 
 
 @pytest.mark.with_plugins

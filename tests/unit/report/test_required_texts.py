@@ -270,7 +270,7 @@ ITEMS: Final[dict[str, tuple[Item, ...]]] = {
             f"wsat-mbps-{axis}",
             f"-values: WSAT Bandwidth v {title} - RND 4KiB RW0\n",
             " / Throughput (MB/s), ",
-            "minute means from 82 down to 82.",
+            "from 82 to 82, first minute to last.",
         )
         for axis, title in BANDWIDTH
     ),

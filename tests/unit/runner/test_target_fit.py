@@ -1,6 +1,5 @@
 """What is refused before the purge is what an engine would refuse, held against the simulated one."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +13,8 @@ from openpts.vocabulary.data import DataPattern, RandomData, ReducibleData
 from openpts.vocabulary.placement import Placement, Segments, Uniform, Zone, Zones
 from openpts.vocabulary.stimulus import ActiveRange, BlockSize, OperationWeights, Step, Stimulus
 from openpts.vocabulary.stop import IoCount
+from tests.support.refusals import refusal
+from tests.support.transcript import Golden
 
 DEVICE = SimulatedDevice.of(parse_simulated_target("sim:oracle?capacity=64MiB"))
 FACTS = DEVICE.facts
@@ -71,35 +72,15 @@ def test_what_is_let_through_is_taken_by_the_engine(
         assert accepted_by_the_engine(asked)
 
 
-@pytest.mark.parametrize(
-    ("asked", "error", "says"),
-    [
-        (stimulus(Segments(65, 1 * MIB)), TargetError, "too small for 65 LBA segments of 1024 KiB"),
-        (
-            stimulus(Segments(65_537, 4 * KIB)),
-            UsageError,
-            "65,537 LBA segments are too many, the limit is 65,536",
-        ),
-        (stimulus(Segments(1, 6 * KIB)), UsageError, "of 6 KiB are not a multiple of 4 KiB"),
-        (
-            stimulus(Segments(1, 32 * KIB), size_bytes=64 * KIB),
-            UsageError,
-            "are smaller than a transfer of 64 KiB",
-        ),
-        (
-            stimulus(Zones((Zone(50, 0.01), Zone(50, 99.99))), size_bytes=64 * KIB),
-            TargetError,
-            "too small for the access ranges",
-        ),
-        (
-            stimulus(size_bytes=768),
-            UsageError,
-            r"^RND .*: transfers of 0\.75 KiB are not possible on sectors of 512 bytes",
-        ),
-        (stimulus(data=ReducibleData(46, granule_bytes=700)), UsageError, "not a multiple of the sector"),
-        (stimulus(data=ReducibleData(46, granule_bytes=8 * MIB)), UsageError, "larger than any transfer"),
-    ],
-)
-def test_the_reason_is_told(asked: Stimulus, error: type[OpenptsError], says: str) -> None:
-    with pytest.raises(error, match=says):
-        check_places(asked, FACTS, MOST.block_size_bytes)
+def test_the_reason_is_told(golden: Golden) -> None:
+    cases = (
+        stimulus(Segments(65, 1 * MIB)),
+        stimulus(Segments(65_537, 4 * KIB)),
+        stimulus(Segments(1, 6 * KIB)),
+        stimulus(Segments(1, 32 * KIB), size_bytes=64 * KIB),
+        stimulus(Zones((Zone(50, 0.01), Zone(50, 99.99))), size_bytes=64 * KIB),
+        stimulus(size_bytes=768),
+        stimulus(data=ReducibleData(46, granule_bytes=700)),
+        stimulus(data=ReducibleData(46, granule_bytes=8 * MIB)),
+    )
+    assert [refusal(check_places, asked, FACTS, MOST.block_size_bytes) for asked in cases] == golden

@@ -19,7 +19,9 @@ from tests.support.dhchap_host import (
     transformed,
 )
 from tests.support.nvme_tcp_host import DISCOVERY_NQN, HOST_NQN, Host
+from tests.support.refusals import refusal
 from tests.support.served_drive import order, pattern, served
+from tests.support.transcript import Golden
 
 # as nvme gen-dhchap-key (nvme-cli 2.3) gave them for HOST_NQN and the bytes 0, 1, 2, ...
 OF_NVME_CLI = {
@@ -241,28 +243,22 @@ def test_keys_are_those_of_nvme_cli(tmp_path: Path) -> None:
     assert read_host_keys(secrets(tmp_path, f"{HOST_NQN} {OF_NVME_CLI[0]}"), "nqn.drive")[HOST_NQN][0] == KEY
 
 
-@pytest.mark.parametrize(
-    ("line", "complaint"),
-    [
-        ("", "no line"),
-        (f"{HOST_NQN}", "line 1: expected HOST-NQN SECRET"),
-        (f"{HOST_NQN} a b c", "expected"),
-        (f"{OF_NVME_CLI[0]} {HOST_NQN}", "not a host NQN"),
-        (f"{HOST_NQN} {OF_NVME_CLI[0]}\n{HOST_NQN} {OF_NVME_CLI[0]}", "line 2: its host"),
-        (f"{HOST_NQN} {OF_NVME_CLI[0][:-1]}", "has the form DHHC-1"),
-        (f"{HOST_NQN} {OF_NVME_CLI[0].replace('1:00', '1:04')}", "has the form DHHC-1"),
-        (f"{HOST_NQN} {OF_NVME_CLI[0].replace('1:00', '1:02')}", "key of 48 bytes, not 32"),
-        (f"{HOST_NQN} {OF_NVME_CLI[0].replace('AECA', 'AECB')}", "checksum"),
-        (f"{HOST_NQN} DHHC-1:00:%%%%:", "Base64"),
-        (f"{HOST_NQN} DHHC-1:00::", "not 0"),
-        (f"{HOST_NQN} {OF_NVME_CLI[0]} {OF_NVME_CLI[0]}x", "has the form DHHC-1"),
-    ],
-)
-def test_secrets_that_are_none(tmp_path: Path, line: str, complaint: str) -> None:
-    file = secrets(tmp_path, line)
-    with pytest.raises(UsageError, match=complaint) as refused:
-        read_host_keys(file, "nqn.drive")
-    assert "AAECA" not in str(refused.value)
+def test_secrets_that_are_none(tmp_path: Path, golden: Golden) -> None:
+    cases = (
+        "",
+        f"{HOST_NQN}",
+        f"{HOST_NQN} a b c",
+        f"{OF_NVME_CLI[0]} {HOST_NQN}",
+        f"{HOST_NQN} {OF_NVME_CLI[0]}\n{HOST_NQN} {OF_NVME_CLI[0]}",
+        f"{HOST_NQN} {OF_NVME_CLI[0][:-1]}",
+        f"{HOST_NQN} {OF_NVME_CLI[0].replace('1:00', '1:04')}",
+        f"{HOST_NQN} {OF_NVME_CLI[0].replace('1:00', '1:02')}",
+        f"{HOST_NQN} {OF_NVME_CLI[0].replace('AECA', 'AECB')}",
+        f"{HOST_NQN} DHHC-1:00:%%%%:",
+        f"{HOST_NQN} DHHC-1:00::",
+        f"{HOST_NQN} {OF_NVME_CLI[0]} {OF_NVME_CLI[0]}x",
+    )
+    assert [refusal(read_host_keys, secrets(tmp_path, line), "nqn.drive") for line in cases] == golden
 
 
 def test_files_that_keep_no_secret(tmp_path: Path) -> None:

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from openpts.errors import UsageError
 from openpts.simulation.figures import Figure, Io, JumpStart, Unit, figures_of
 from openpts.simulation.presets import Preset, load_preset, shipped_presets
 from openpts.vocabulary.data import RandomData, ReducibleData, ZeroData
 from openpts.vocabulary.stimulus import ActiveRange
 from openpts.vocabulary.stop import DriveFills, Duration
+from tests.support.refusals import refusal
 from tests.support.transcript import Golden
 
 WHOLE: dict[str, Any] = {
@@ -120,12 +120,7 @@ WRONG: tuple[dict[str, Any], ...] = (
 
 
 def test_what_makes_no_sense_is_refused_with_its_place(golden: Golden) -> None:
-    said = []
-    for changes in WRONG:
-        with pytest.raises(UsageError) as caught:
-            read(**changes)
-        said.append(str(caught.value))
-    assert said == golden
+    assert [refusal(read, **changes) for changes in WRONG] == golden
 
 
 def test_a_share_of_the_speed_has_a_reference() -> None:

@@ -1,4 +1,4 @@
-"""How full the links between a drive and the processor are, with what its neighbours move over them."""
+"""How full the links between a drive and the processor are, with what its neighbors move over them."""
 
 from collections.abc import Sequence
 from typing import Final

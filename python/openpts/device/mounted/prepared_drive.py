@@ -22,7 +22,7 @@ from openpts.device.mounted.marked_processes import MARK, end_marked
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import TargetError, failing_as
 from openpts.journal import Entry, Journal, Kind
-from openpts.programs import ProgramError, Reply, Run, find_program, run_program
+from openpts.programs import PACKAGES, ProgramError, Reply, Run, find_program, run_program
 from openpts.system_files import SystemRoots
 from openpts.units import MIB, format_capacity
 from openpts.vocabulary.command_run import FileSystemOrder, FileSystemReport, FileSystemType
@@ -35,11 +35,7 @@ _CLAIMED_BY_OTHERS_S: Final = 5.0
 _RETRY_S: Final = 0.1
 _PIECE_BYTES: Final = 4 * MIB
 _FILL_NAME: Final = "openpts-fill"
-_MADE_BY: Final = {
-    FileSystemType.EXT4: ("mkfs.ext4", "e2fsprogs"),
-    FileSystemType.XFS: ("mkfs.xfs", "xfsprogs"),
-}
-"""Program and package."""
+_MADE_BY: Final = {FileSystemType.EXT4: "mkfs.ext4", FileSystemType.XFS: "mkfs.xfs"}
 
 
 class PreparedDrive(Struct):
@@ -61,11 +57,11 @@ class PreparedDrive(Struct):
             raise TargetError(
                 "can't format and mount a drive: only root may; run openpts as root, or name a directory"
             )
-        program, package = _MADE_BY.get(order.type, ("", ""))
+        program = _MADE_BY.get(order.type)
         if program and find_program(program) is None:
             raise TargetError(
                 f"can't make the file system {order.type}: the program {program} is missing; install the "
-                f"package {package}, or choose another one with --file-system"
+                f"package {PACKAGES[program].debian}, or choose another one with --file-system"
             )
 
     def prepare(self, order: FileSystemOrder) -> FileSystemReport:

@@ -20,10 +20,10 @@ class ReportContent(Struct, frozen=True):
     """``verdicts`` go on the cover; ``sections`` makes the pages.
 
     Each section has its own common header. ``conditions`` go on the page of the run's conditions as well:
-    what the test's own procedure can't show. ``figures`` is what ``--json`` prints of the test, JSON-ready,
-    under names with units: it takes no page to make it. ``measures`` are the figures that are compared,
-    ``curves`` those that a comparison draws over those of other runs. ``limits`` are verdicts on limits that
-    the test has of its own.
+    what the test's own procedure can't show. ``figures`` makes what ``--json`` prints, JSON-ready,
+    under names with units: it takes no page, but all percentiles. ``measures`` are the figures that are
+    compared, ``curves`` those that a comparison draws over those of other runs. ``limits`` are verdicts on
+    limits that the test has of its own.
     """
 
     __test__ = False  # the name is the field's, not pytest's
@@ -31,8 +31,8 @@ class ReportContent(Struct, frozen=True):
     verdicts: tuple[Verdict, ...]
     measures: tuple[Measured, ...]
     sections: Sections
-    figures: dict[str, Any]
-    conditions: tuple[Verdict, ...] = ()
+    figures: Callable[[], dict[str, Any]]
+    conditions: Callable[[], tuple[Verdict, ...]] = tuple
     curves: Callable[[], tuple[Curve, ...]] = tuple
     limits: tuple[JudgedLimit, ...] = ()
 

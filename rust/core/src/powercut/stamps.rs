@@ -4,7 +4,7 @@ use crate::data::{MiscompareKind, RandomBytes, Sectors, generation_of};
 
 /// Bits of a generation that count writes; those above are the run's.
 const SEQUENCE_BITS: u32 = 40;
-/// Spreads neighbours over all seeds of a sector's random bytes.
+/// Spreads neighbors over all seeds of a sector's random bytes.
 const ODD: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// How the sectors of one run are written and recognized. All bytes of a sector follow from its LBA and the

@@ -155,7 +155,7 @@ impl Down {
         Placement::Segments { count, bytes: scaled }
     }
 
-    /// An edge of a range: neighbours stay neighbours, and the end of the drive stays its end.
+    /// An edge of a range: neighbors stay neighbors, and the end of the drive stays its end.
     fn place(&self, nominal: u64) -> u64 {
         if nominal >= self.nominal_capacity_bytes {
             return self.capacity_bytes;

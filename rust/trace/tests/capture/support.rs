@@ -23,7 +23,7 @@ pub fn configuration(threads: u32, buffered_ios_per_thread: usize) -> CaptureCon
     CaptureConfiguration { buffered_ios_per_thread, ..CaptureConfiguration::new(SECTOR_BYTES, threads) }
 }
 
-/// An I/O that tells its number, with neighbours that differ in everything.
+/// An I/O that tells its number, with neighbors that differ in everything.
 pub fn numbered(number: u64) -> CapturedIo {
     let scattered = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
     CapturedIo {

@@ -57,7 +57,7 @@ def test_what_was_written_before_a_row_is_told() -> None:
 
 
 def test_figures_for_machines() -> None:
-    figures = content_of(run()).figures
+    figures = content_of(run()).figures()
     assert figures["courses"]["fresh"]["factor"] == pytest.approx(3)
     assert figures["courses"]["random"]["steady_after_s"] == pytest.approx(2 * 3600 + 60, rel=1e-5)
     write = figures["rows"][-1]
@@ -69,7 +69,7 @@ def test_figures_for_machines() -> None:
 @pytest.mark.proves("SOL-GEN-07", "LSI-PROC-05")
 def test_times_that_grow_are_factors_and_each_benchmark_has_its_times() -> None:
     """Times on a fresh drive are 1 / 40,000 s at a queue depth of 1, after random writes 1 / 8,000 s."""
-    levels = content_of(several_benchmarks()).figures["levels"]
+    levels = content_of(several_benchmarks()).figures()["levels"]
     assert [level["entropy_pct"] for level in levels] == [50, 100]
     whole = levels[1]
     write = whole["rows"][-1]

@@ -30,7 +30,7 @@ def report(*names: str) -> Report:
 
 
 def test_figures_for_machines() -> None:
-    (benchmark,) = content_of(run_of("crystaldiskmark-real-world")).figures["benchmarks"]
+    (benchmark,) = content_of(run_of("crystaldiskmark-real-world")).figures()["benchmarks"]
     assert benchmark["definition_confirmed"]
     row = benchmark["rows"][0]
     assert (row["name"], row["read_pct"], row["passes"], row["statistic"]) == ("SEQ1M Q1T1", 100, 3, "best")

@@ -127,7 +127,7 @@ def test_small_figures_stand_side_by_side(tab: Browser, tmp_path: Path) -> None:
 def test_links_and_struck_claims(tab: Browser, reports: Reports, tmp_path: Path) -> None:
     report = reports("steady")
     page = report.front[0]
-    table = next(block for block in page.blocks if isinstance(block, Table))
+    table = report.tables()["cover-drive"]
     row = msgspec.structs.replace(table.rows[0], cells=(Cell("1,000 MB/s", 1000.0, struck=True),))
     link = msgspec.structs.replace(table.rows[1], cells=(Cell("", link=report.pages()[-1].id),))
     table = msgspec.structs.replace(table, rows=(row, link))

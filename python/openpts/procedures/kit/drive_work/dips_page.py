@@ -1,7 +1,7 @@
 """Dips of throughput, each with what the record knows of that moment."""
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby, pairwise
+from itertools import accumulate, groupby, pairwise
 from typing import Final
 
 from msgspec import Struct
@@ -44,11 +44,15 @@ class _Point(Struct, frozen=True):
         return self.begin_ns + self.interval.elapsed_ns
 
 
+Loads = tuple[tuple[_Point, ...], ...]
+
+
 class LoadDip(Struct, frozen=True):
-    """A dip of a load, and what the record knows of it."""
+    """A dip of a load, how much the load had written before it, and what the record knows of it."""
 
     load: tuple[_Point, ...]
     dip: Dip
+    written_bytes: int
 
     @property
     def points(self) -> tuple[_Point, ...]:
@@ -97,16 +101,17 @@ def _points(steps: Iterator[StepRecord]) -> Iterator[_Point]:
                 yield _Point(sample.started_ns + interval.index * sample.interval_ns, interval, step)
 
 
-def dips_in(loads: Sequence[tuple[_Point, ...]]) -> tuple[LoadDip, ...]:
+def dips_in(loads: Loads) -> tuple[LoadDip, ...]:
     """All dips of these loads, by time."""
-    return tuple(
-        LoadDip(points, dip)
-        for points in loads
-        for dip in dips_of(point.interval.bandwidth_bytes_per_s for point in points)
-    )
+    found: list[LoadDip] = []
+    for points in loads:
+        written_bytes = list(accumulate((point.interval.write.bytes for point in points), initial=0))
+        dips = dips_of(point.interval.bandwidth_bytes_per_s for point in points)
+        found += (LoadDip(points, dip, written_bytes[dip.first]) for dip in dips)
+    return tuple(found)
 
 
-def dips_verdict(loads: Sequence[tuple[_Point, ...]], dips: Sequence[LoadDip]) -> tuple[Verdict, ...]:
+def dips_verdict(loads: Loads, dips: Sequence[LoadDip]) -> tuple[Verdict, ...]:
     """How often throughput dipped, of a run with intervals to judge."""
     judged_ns = sum(point.interval.elapsed_ns for points in loads for point in points)
     if not judged_ns:
@@ -225,11 +230,10 @@ def _written(series: TelemetrySeries, points: Sequence[_Point]) -> tuple[float, 
 
 def _of_level(dip: LoadDip) -> Iterator[str]:
     """Cause of a dip from which the load did not come back: what was fast has come to its end."""
-    written_gb = sum(point.interval.write.bytes for point in dip.load[: dip.dip.first]) / GB
-    if written_gb:
+    if dip.written_bytes:
         yield (
-            f"the lower level lasts, after {cells.fixed(written_gb, 1)} GB of this load: the end of a "
-            "write cache, or the beginning of garbage collection"
+            f"the lower level lasts, after {cells.fixed(dip.written_bytes / GB, 1)} GB of this load: the end "
+            "of a write cache, or the beginning of garbage collection"
         )
     else:
         yield "the lower level lasts"

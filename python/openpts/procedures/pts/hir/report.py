@@ -96,8 +96,8 @@ def report(run: Run) -> ReportContent:
                 ),
             ),
         ),
-        figures=_figures(results, tracked),
-        conditions=between_verdicts(tracked),
+        figures=lambda: _figures(results, tracked),
+        conditions=lambda: between_verdicts(tracked),
     )
 
 

@@ -8,7 +8,9 @@ from openpts.pages import cells
 from openpts.pages.kit import PlotName, heat_map
 from openpts.pages.model import Block, Cell, Verdict
 from openpts.procedures.kit.content import MedianRun
+from openpts.procedures.kit.steps import IOPS
 from openpts.procedures.shared.rounds.matrix_pages import size_by_mix
+from openpts.procedures.shared.rounds.results import analyze_cycle
 from openpts.vocabulary.better import Better
 
 _Point = tuple[int, int]
@@ -34,7 +36,9 @@ def blocks(typical: Sequence[MedianRun]) -> tuple[Block, ...]:
 
 def _matrix(one: MedianRun) -> dict[_Point, float]:
     return {
-        (cell["block_size_bytes"], cell["read_pct"]): cell["iops"] for cell in one.content.figures["iops"]
+        (point.block_size_bytes, point.read_pct): value
+        for point, cell in analyze_cycle(one.run, 1).cells.items()
+        if (value := IOPS.value(cell)) is not None
     }
 
 

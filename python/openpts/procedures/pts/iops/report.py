@@ -180,7 +180,7 @@ def report(run: Run) -> ReportContent:
                 pages=lambda: (*_evidence_pages(run, results), *_result_pages(run, results)),
             ),
         ),
-        figures=round_figures(results),
+        figures=lambda: round_figures(results),
     )
 
 

@@ -111,7 +111,7 @@ def report(run: Run) -> ReportContent:
                 pages=lambda: (*_evidence_pages(run, results), *_result_pages(run, results, times)),
             ),
         ),
-        figures={**round_figures(results), "histogram": times_figures(times, _nines(run))},
+        figures=lambda: {**round_figures(results), "histogram": times_figures(times, _nines(run))},
         curves=lambda: () if times is None or not times.recorded_ios else (_levels(times),),
     )
 

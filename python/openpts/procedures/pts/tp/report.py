@@ -39,7 +39,7 @@ def report(run: Run) -> ReportContent:
         verdicts=tuple(_verdict(cycle) for cycle in cycles),
         measures=tuple(one for cycle in cycles for one in _measures(cycle)),
         sections=sections_of(run, *(_section(run, cycle) for cycle in largest_first)),
-        figures={"cycles": [_figures(cycle) for cycle in cycles]},
+        figures=lambda: {"cycles": [_figures(cycle) for cycle in cycles]},
     )
 
 

@@ -95,8 +95,8 @@ def report(run: Run) -> ReportContent:
         verdicts=(*(verdict for cycle in cycles for verdict in _verdicts(cycle)), *missing),
         measures=tuple(one for cycle in cycles for one in _measures(cycle, steady)),
         sections=sections_of(run, *map(_section, cycles)),
-        figures={"workloads": [_figures(cycle) for cycle in cycles]},
-        conditions=tuple(verdict for cycle in cycles for verdict in cycle.between_verdicts),
+        figures=lambda: {"workloads": [_figures(cycle) for cycle in cycles]},
+        conditions=lambda: tuple(verdict for cycle in cycles for verdict in cycle.between_verdicts),
         curves=lambda: tuple(_curve(cycle) for cycle in cycles),
     )
 

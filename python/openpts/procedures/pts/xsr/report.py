@@ -79,7 +79,7 @@ def report(run: Run) -> ReportContent:
                 pages=lambda: _pages(run, results, groups),
             ),
         ),
-        figures=_figures(results),
+        figures=lambda: _figures(results),
     )
 
 

@@ -198,8 +198,8 @@ def _content(demand: DemandRun, title: str, own_pages: Pages) -> ReportContent:
                 ),
             ),
         ),
-        figures=demand_figures(demand),
-        conditions=between_verdicts(demand.preconditioning),
+        figures=lambda: demand_figures(demand),
+        conditions=lambda: between_verdicts(demand.preconditioning),
         curves=lambda: (_demand_curve(demand.results.results.values()),),
     )
 

@@ -1,4 +1,4 @@
-"""Which drives were under load beside another: their heat is in its temperature."""
+"""Which drives were under load in the slots beside another: their heat is in its temperature."""
 
 from msgspec.structs import replace
 
@@ -6,7 +6,7 @@ from openpts.record.batch import Batch, BatchEntry, Neighbor
 from openpts.vocabulary.slots import are_beside
 
 
-def with_neighbours(batch: Batch, ended: int) -> Batch:
+def with_loaded_neighbors(batch: Batch, ended: int) -> Batch:
     """The batch after an entry's run has ended: it and those beside it have each other's time under load."""
     entries = list(batch.entries)
     for index, entry in enumerate(entries):
@@ -25,4 +25,4 @@ def _beside(entry: BatchEntry, other: BatchEntry) -> BatchEntry:
     if since >= until:
         return entry
     neighbor = Neighbor(slot=str(other.slot), run_id=other.request.run_id, since=since, until=until)
-    return replace(entry, neighbours=(*entry.neighbours, neighbor))
+    return replace(entry, neighbors=(*entry.neighbors, neighbor))

@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from openpts.batch.neighbours import with_neighbours
+from openpts.batch.loaded_neighbors import with_loaded_neighbors
 from openpts.record.batch import Batch, BatchEntry
 from openpts.vocabulary.run_request import RunRequest
 
@@ -25,10 +25,10 @@ def batch(*entries: BatchEntry) -> Batch:
 
 def test_both_have_the_time_in_which_both_were_under_load_once_both_have_ended() -> None:
     running = batch(entry("3", 10, 30), entry("4", 20, None))
-    assert with_neighbours(running, 0) == running
+    assert with_loaded_neighbors(running, 0) == running
     ended = batch(entry("3", 10, 30), entry("4", 20, 50))
-    first, second = with_neighbours(ended, 1).entries
-    (of_first,), (of_second,) = first.neighbours, second.neighbours
+    first, second = with_loaded_neighbors(ended, 1).entries
+    (of_first,), (of_second,) = first.neighbors, second.neighbors
     assert (of_first.slot, of_first.run_id, of_second.slot) == ("4", "run in 4", "3")
     assert {(one.since[17:23], one.until[17:23]) for one in (of_first, of_second)} == {("20.000", "30.000")}
 
@@ -48,16 +48,16 @@ def test_drives_apart_in_place_or_time_are_no_neighbors(
     slots: tuple[str, str | None], times: tuple[tuple[int, int], tuple[int, int]]
 ) -> None:
     subject = batch(*(entry(slot, *time) for slot, time in zip(slots, times, strict=True)))
-    assert with_neighbours(subject, 1) == subject
+    assert with_loaded_neighbors(subject, 1) == subject
 
 
 def test_bays_of_one_enclosure_are_numbered() -> None:
     subject = batch(entry("0:0:8:0/09", 0, 9), entry("0:0:8:0/10", 0, 9))
-    assert [len(one.neighbours) for one in with_neighbours(subject, 1).entries] == [1, 1]
+    assert [len(one.neighbors) for one in with_loaded_neighbors(subject, 1).entries] == [1, 1]
 
 
 def test_a_run_that_goes_on_later_is_beside_what_ran_meanwhile() -> None:
-    first = with_neighbours(batch(entry("3", 0, 10), entry("4", 5, 30)), 1)
+    first = with_loaded_neighbors(batch(entry("3", 0, 10), entry("4", 5, 30)), 1)
     resumed = replace(first.entries[0], started_at="2026-01-01T00:00:40.000+00:00", ended_at=None)
     after = replace(resumed, ended_at="2026-01-01T00:00:50.000+00:00")
-    assert with_neighbours(replace(first, entries=(after, first.entries[1])), 0).entries[0] == after
+    assert with_loaded_neighbors(replace(first, entries=(after, first.entries[1])), 0).entries[0] == after

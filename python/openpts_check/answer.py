@@ -6,10 +6,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from openpts.analysis.host_limits import limited_by_host
 from openpts.errors import UsageError
 from openpts.pages.texts import fact_text
-from openpts.procedures.kit.host_limits import limited_times
 from openpts.record.health import around
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run, StepRecord
@@ -18,12 +16,10 @@ from openpts.vocabulary.limit import JudgedLimit, Judgement, whole_of
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample, StepState
 from openpts_check.check import CheckConditions
+from openpts_check.circumstances import Circumstances
 from openpts_check.purpose import Asked, Figure, Purpose, Seen, purpose_named
-from openpts_check.witness import DEVICE_READS
 
 WORDS: Final = {Judgement.PASS: "YES", Judgement.FAIL: "NO", Judgement.NO_VERDICT: "CAN'T SAY"}
-# of what the engine has read: a disk that gave out less than that was not asked for the rest
-_LEAST_FROM_DISK: Final = 0.9
 
 
 class Answered(Struct, frozen=True):
@@ -128,8 +124,8 @@ def answer_of(run: Run) -> Answer:
     conditions = run.conditions(CheckConditions)
     purpose = _purpose_of(conditions.purpose)
     repeats, whole = _seen(run, purpose, conditions)
-    cached, limited = _cached_share(run), _limited_words(run)
-    every = [_answered(figure, repeats, whole, cached=cached, limited=limited) for figure in purpose.figures]
+    around_it = Circumstances.of(run)
+    every = [_answered(figure, repeats, whole, around_it) for figure in purpose.figures]
     figures = tuple(one for one in every if not one.is_left_out)
     limits = [one.limit for one in figures]
     failing = [one.figure.remedy for one in figures if one.judgement is Judgement.FAIL]
@@ -144,10 +140,10 @@ def answer_of(run: Run) -> Answer:
             for one in purpose.shown
         ),
         sure=(
-            *_sure(run, figures, conditions, cached, limited),
+            *_sure(run, figures, conditions, around_it),
             *(f"can't say: {one.figure.absent}" for one in every if one.is_left_out),
         ),
-        advice=tuple(dict.fromkeys((*failing, *_to_find_out(unknown, cached, limited)))) or (_DONE,),
+        advice=tuple(dict.fromkeys((*failing, *_to_find_out(unknown, around_it)))) or (_DONE,),
         whole=whole,
     )
 
@@ -194,9 +190,7 @@ def _by_name(steps: Sequence[StepRecord], names: Sequence[str]) -> Mapping[str, 
     return found
 
 
-def _answered(
-    figure: Figure, repeats: Sequence[Seen], whole: Seen, *, cached: float | None, limited: str
-) -> Answered:
+def _answered(figure: Figure, repeats: Sequence[Seen], whole: Seen, around_it: Circumstances) -> Answered:
     value = figure.of(whole)
     each = [figure.of(seen) for seen in repeats] if figure.needs_repeats else []
     values = tuple(one for one in each if one is not None)
@@ -206,49 +200,13 @@ def _answered(
     if len(kept) > 1:
         return Answered(figure, value, values, Judgement.NO_VERDICT, _BOTH_SIDES)
     judgement = Judgement.PASS if kept == {True} else Judgement.FAIL
-    if judgement is Judgement.FAIL and limited:
-        return Answered(figure, value, values, Judgement.NO_VERDICT, f"this host was the limit ({limited})")
-    if judgement is Judgement.PASS and figure.of_reads and cached is not None:
-        reason = f"a cache of this host answered {100 * cached:.0f} % of the reads"
-        return Answered(figure, value, values, Judgement.NO_VERDICT, reason)
+    if doubt := around_it.doubt(figure, kept=judgement is Judgement.PASS):
+        return Answered(figure, value, values, Judgement.NO_VERDICT, doubt)
     return Answered(figure, value, values, judgement)
 
 
-def _measuring(run: Run) -> list[StepRecord]:
-    return [step for step in run.steps if step.place.phase is not Phase.CONDITIONING]
-
-
-def _cached_share(run: Run) -> float | None:
-    """The share of the reads that did not come from the disk; None where it is small, or not known."""
-    reads = [step.sample for step in _measuring(run) if step.sample.read.bytes]
-    series = run.telemetry_series.get(DEVICE_READS)
-    if series is None or not reads:
-        return None
-    at = dict(zip(series.t_ns, series.values, strict=True))
-    pairs = [(at.get(one.started_ns), at.get(one.started_ns + one.elapsed_ns)) for one in reads]
-    known = [(first, last) for first, last in pairs if first is not None and last is not None]
-    if len(known) < len(reads):
-        return None
-    from_disk = sum(last - first for first, last in known)
-    share = from_disk / sum(one.read.bytes for one in reads)
-    return None if share >= _LEAST_FROM_DISK else 1 - share
-
-
-def _limited_words(run: Run) -> str:
-    """What of the host was the limit in steps that count; empty if nothing was."""
-    steps = _measuring(run)
-    found = []
-    if run.host_marks is not None:
-        marks = dict(zip((step.place for step in run.steps), run.host_marks, strict=True))
-        pairs = [(step, marks[step.place]) for step in steps]
-        found = [str(one.limit) for one in limited_times(pairs) if one.steps]
-    if not found and any(limited_by_host(step.sample) for step in steps):
-        found.append("processors full, or I/Os submitted late")
-    return ", ".join(dict.fromkeys(found))
-
-
 def _sure(
-    run: Run, figures: Sequence[Answered], conditions: CheckConditions, cached: float | None, limited: str
+    run: Run, figures: Sequence[Answered], conditions: CheckConditions, around_it: Circumstances
 ) -> Iterator[str]:
     """How far the answer can be trusted, most important first."""
     if run.manifest.state is not RunState.COMPLETE:
@@ -260,22 +218,15 @@ def _sure(
         yield f"{times}; they differ by {widest:.0f} % at the most ({label})"
     else:
         yield f"{times}; they do not differ"
-    if cached is not None:
-        yield f"a cache of this host answered {100 * cached:.0f} % of the reads: the disk was not asked"
-    yield f"this host was the limit in part ({limited})" if limited else "this host was not the limit"
+    yield from around_it.sentences
     if "virtio" in fact_text(run.manifest.dut, "interface", ""):
         yield "the disk is a virtual one: memory of the machine below may have answered for it"
-    if any(interval.throttled for step in _measuring(run) for interval in step.sample.intervals):
-        yield "the drive was throttled by heat meanwhile"
 
 
-def _to_find_out(unknown: Sequence[Answered], cached: float | None, limited: str) -> Iterator[str]:
+def _to_find_out(unknown: Sequence[Answered], around_it: Circumstances) -> Iterator[str]:
     if not unknown:
         return
-    if cached is not None:
-        yield "name a directory on a file system with direct I/O to the disk, such as ext4 or xfs"
-    if limited:
-        yield "ask again when this machine has nothing else to do"
+    yield from around_it.remedies
     if any(one.reason == _BOTH_SIDES for one in unknown):
         yield "ask again with more repeats (--repeats 9), and longer (--minutes)"
     if any(one.reason == one.figure.absent for one in unknown):

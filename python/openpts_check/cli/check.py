@@ -19,7 +19,7 @@ from openpts.errors import LimitError, NoVerdictError, RefusedError, TargetError
 from openpts.fields.parsing import amount_bytes
 from openpts.parameters.overrides import Given
 from openpts.procedures.registry import PROCEDURES
-from openpts.record.reader import Run, has_begun, read_run
+from openpts.record.reader import Run, has_begun, read_manifest, read_run
 from openpts.runner.events import Event, StepsStarted
 from openpts.runner.order import Order
 from openpts.runner.run import run_test
@@ -117,12 +117,14 @@ def check(
 
     Ends with exit code 0 for yes, 10 for no, 13 if it can't be said.
     """
-    if (run_folder := Path(target)).is_dir() and has_begun(run_folder):
-        return _printed(read_run(run_folder), (), as_json=as_json)
+    if _is_question(Path(target)):
+        if given := [word for word in (purpose_name, minutes, repeats, heated, size, out, seed) if word]:
+            raise UsageError(f"{given[0]}: {target} was asked already; its answer is that of its record")
+        return _printed(read_run(Path(target)), (), as_json=as_json)
     roots = SystemRoots()
     place = Place.of(target, roots)
     if purpose_name is None:
-        _list_purposes(target)
+        _list_purposes(target, place.room_bytes)
         raise UsageError("no purpose: give --for with one of this list")
     purpose = purpose_named(purpose_name)
     if heated is not None and not purpose.heats:
@@ -138,6 +140,12 @@ def check(
     written = () if no_report else reports_on(folder)
     documents = tuple(str(path) for one in written for path in one.documents)
     return _printed(read_run(folder), documents, as_json=as_json)
+
+
+def _is_question(folder: Path) -> bool:
+    """Whether it has the record of a question; that of another test is a folder like others."""
+    is_run = folder.is_dir() and has_begun(folder)
+    return is_run and read_manifest(folder).conditions.test == PROCEDURE.name
 
 
 def _choices(
@@ -183,20 +191,22 @@ def _repeated(purpose: Purpose, asked: Asked) -> list[Load]:
 def _announced(purpose: Purpose, place: Place, size_bytes: int, choices: Choices) -> str:
     """What will be done, before anything is."""
     conditions: Any = choices.adjust(PROCEDURE.standard_conditions(DriveClass.CLIENT, 0))
-    longest_ns = sum(
-        (planned_length_ns(load.stop) if load.stop else None) or conditions.minute_ns
-        for load in purpose.loads(asked_of(conditions, size_bytes))
-        for _ in range(1 if load.once else conditions.repeats)
-    )
-    what = f"{purpose.name} on {place.disk}, {place.space}: about {_rounded(longest_ns)}"
+    length = _length_text(purpose, asked_of(conditions, size_bytes), conditions.repeats)
+    what = f"{purpose.name} on {place.disk}, {place.space}: about {length}"
     if place.is_simulated:
         return f"{what} of its own time"
     begins = "once a file of {} is written" if purpose.fills else "with a file of {}"
     return f"{what}, {begins.format(format_capacity(size_bytes))}; it is removed at the end and by Ctrl-C"
 
 
-def _rounded(duration_ns: int) -> str:
-    seconds = round(duration_ns / NS_PER_S)
+def _length_text(purpose: Purpose, asked: Asked, repeats: int) -> str:
+    """How long all loads take together: ``54 s``."""
+    length_ns = sum(
+        (planned_length_ns(load.stop) if load.stop else None) or asked.load_ns
+        for load in purpose.loads(asked)
+        for _ in range(1 if load.once else repeats)
+    )
+    seconds = round(length_ns / NS_PER_S)
     return f"{seconds} s" if seconds < 120 else f"{round(seconds / 60)} min"
 
 
@@ -258,8 +268,12 @@ def _print(run: Run, answer: Answer, documents: tuple[str, ...]) -> None:
         click.echo(line)
 
 
-def _list_purposes(target: str) -> None:
+def _list_purposes(target: str, room_bytes: int) -> None:
     for name in purpose_names():
         purpose = purpose_named(name)
+        asked = Asked(ActiveRange(), purpose.size_bytes, round(purpose.load_s * NS_PER_S))
+        length = _length_text(purpose, asked, purpose.repeats)
+        size = format_capacity(min(purpose.size_bytes, room_bytes))
         click.echo(f"  {name:<9} {purpose.question}")
+        click.echo(f"  {'':<9} about {length}, a file of {size} at most")
     click.echo(f"for example: openpts check {target} --for {purpose_names()[0]}")

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from openpts_check.drivers.filer import remove_small_files
 from openpts_check.drivers.worker import Worker
 from openpts_check.place import FILE_NAME
 from openpts_check.purpose import APPEND_BYTES
+from tests.device.conftest import Attach, Run
 from tests.device.openpts_process import openpts
 from tests.support.openpts_command import COMMAND
 from tests.support.processes import until
@@ -137,6 +139,21 @@ def test_one_question_at_a_time(tmp_path: Path) -> None:
         process.wait(60)
     assert ended.exit_code == 4, ended.stderr
     assert left(tmp_path) == []
+
+
+def test_reads_that_a_cache_answers_are_no_answer(
+    tmp_path: Path, attach: Attach, run: Run, cleanup: ExitStack
+) -> None:
+    """A file below a loop device that was just written is in memory: its disk is asked for nothing."""
+    node, directory = attach(size_bytes=3 * 1024 * MIB), tmp_path / "mounted"
+    run("mkfs.ext4", "-q", node)
+    directory.mkdir()
+    run("mount", node, directory)
+    cleanup.callback(run, "umount", directory)
+    words = ("--for", "kv", "--size", "256MiB", "--repeats", "2", "--minutes", "0.1", "--no-report", "--json")
+    answer = openpts("check", str(directory), *words, cwd=tmp_path).json
+    assert answer["answer"] == "no verdict"
+    assert any(text.startswith("a cache of this host answered") for text in answer["how_sure"])
 
 
 def test_wear_of_a_program_is_what_the_kernel_counts(tmp_path: Path) -> None:

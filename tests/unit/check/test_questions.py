@@ -6,10 +6,14 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from msgspec.structs import replace
 from syrupy.assertion import SnapshotAssertion
 
 from openpts.cli.verify import verify
-from openpts.errors import LimitError, NoVerdictError
+from openpts.errors import LimitError, NoVerdictError, UsageError
+from openpts.record.reader import Run, read_run
+from openpts.vocabulary.limit import Judgement
+from openpts_check.answer import answer_of
 from openpts_check.cli.check import check
 from openpts_check.purpose import purpose_named, purpose_names
 from tests.support.oracle_presets import write_oracle
@@ -73,6 +77,8 @@ def test_each_purpose_answers_of_a_drive_for_data_centers(tmp_path: Path, purpos
     assert {one["judgement"] for one in answer["figures"]} == {"pass"}
     again = CliRunner().invoke(check, [str(tmp_path / "run"), "--json"], standalone_mode=False)
     assert json.loads(again.stdout) == answer, "the answer is a function of the record"
+    twice = CliRunner().invoke(check, [str(tmp_path / "run"), "--for", purpose], standalone_mode=False)
+    assert isinstance(twice.exception, UsageError)
 
 
 @pytest.mark.parametrize("purpose", purpose_names())
@@ -104,6 +110,26 @@ def test_the_report_repeats_the_record(tmp_path: Path) -> None:
     CliRunner().invoke(check, ["sim:enterprise-tlc?capacity=16GB&scale=1", *words], standalone_mode=False)
     ended = CliRunner().invoke(verify, [str(tmp_path / "run")], standalone_mode=False)
     assert ended.exception is None, ended.output
+
+
+def slowed_down(run: Run) -> Run:
+    """As if its log had counted a change to a slower thermal state."""
+    first, last = (
+        replace(record, reading=replace(record.reading, values={"throttle_events": events}))
+        for record, events in zip((run.health[0], run.health[-1]), (4, 5), strict=True)
+    )
+    return replace(run, health=(first, last))
+
+
+def test_a_drive_that_was_throttled_fails_nothing(tmp_path: Path) -> None:
+    drive = f"sim:{write_oracle(tmp_path, [50.0, 1000.0] * 2)}"
+    words = ("--for", "record", "--size", "128MiB", "--repeats", "2", "--minutes", "0.1", "--seed", "1")
+    asked(drive, *words, cwd=tmp_path)
+    run = read_run(tmp_path / "run")
+    assert answer_of(run).judgement is Judgement.FAIL
+    answer = answer_of(slowed_down(run))
+    assert answer.judgement is Judgement.NO_VERDICT
+    assert answer.reason == "the drive was throttled by heat"
 
 
 PURPOSE_OF_OTHERS = """

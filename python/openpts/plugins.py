@@ -49,6 +49,8 @@ class Kind(StrEnum):
     GAUGE = "gauge"
     EXPORTER = "exporter"
     OUTPUT = "output"
+    PURGE = "purge"
+    TRACE_FORMAT = "trace-format"
     SERVICE = "service"
 
 
@@ -59,6 +61,8 @@ _TYPES: Final = {
     Kind.GAUGE: "collections.abc:Callable",
     Kind.EXPORTER: "collections.abc:Callable",
     Kind.OUTPUT: "collections.abc:Callable",
+    Kind.PURGE: "openpts.device.purge.method:PurgeMethod",
+    Kind.TRACE_FORMAT: "builtins:str",
     Kind.SERVICE: "builtins:object",
 }
 

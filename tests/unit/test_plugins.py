@@ -1,5 +1,6 @@
 """The door to plug-ins, with made-up ones in a folder of ``sys.path``."""
 
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,13 +13,20 @@ from click.testing import CliRunner
 from openpts import plugins
 from openpts.cli.first_pages import FirstPages
 from openpts.cli.main import cli
+from openpts.device.block_device import BlockDevice
+from openpts.device.purge.discard import Discard
+from openpts.device.purge.methods import METHODS, capabilities, method_named
 from openpts.errors import PluginError
 from openpts.gauge import Gauge
 from openpts.plugins import Kind, audit, load, offers, plugin_facts
 from openpts.procedures.registry import PROCEDURES
 from openpts.runner.plugin_gauges import plugin_gauges
+from openpts.system_files import SystemRoots
+from tests.data.system_trees import server
 from tests.support.plugin_folders import installed
 from tests.support.transcript import Golden
+
+__all__ = ["server"]
 
 NONE_TAKEN = dict.fromkeys(Kind, ())
 COMMAND = "import click\n\n@click.command('hello')\ndef hello():\n    click.echo('from afar')\n"
@@ -199,3 +207,63 @@ def test_help_imports_no_plug_in(place: Path) -> None:
         )
         assert ended.returncode == 0, ended.stderr[-500:]
         assert "acme_far" not in ended.stderr
+
+
+PURGE = """
+from openpts.device.purge.method import Capability
+
+
+class Vendor:
+    name, title, is_purge = "vendor-erase", "Erase of the vendor's", True
+
+    def capability(self, device):
+        return Capability(True, f"{device.name} is one of ours")
+
+    def carry_out(self, target, progress):
+        return "done"
+
+    def status(self, target):
+        return {}
+
+
+METHOD = Vendor()
+SHADOW = Vendor()
+BROKEN = "no method"
+"""
+
+
+@pytest.mark.with_plugins
+def test_a_purge_method_of_a_plug_in_comes_last_and_takes_no_name(place: Path, server: SystemRoots) -> None:
+    entries = {
+        "purge.vendor-erase": "acme_purge:METHOD",
+        "purge.discard": "acme_purge:SHADOW",
+        "purge.broken": "acme_purge:BROKEN",
+    }
+    installed(place, "acme_purge", PURGE, entries)
+    *own, (method, capability) = capabilities(BlockDevice.of_name("nvme0n1", server))
+    assert [one for one, _ in own] == list(METHODS)
+    assert (method.name, capability.reason) == ("vendor-erase", "nvme0n1 is one of ours")
+    assert method_named("vendor-erase") is method
+    assert isinstance(method_named("discard"), Discard)
+    with pytest.raises(PluginError, match="is of the type str"):
+        method_named("broken")
+
+
+COLUMN_MAP = """
+columns = ["At", "What", "Place", "Bytes"]
+time = { column = "At", unit = "us" }
+operation = { column = "What", read = ["r"], write = ["w"] }
+offset = { column = "Place", unit_bytes = 1 }
+length = { column = "Bytes", unit_bytes = 1 }
+"""
+
+
+@pytest.mark.with_plugins
+def test_a_trace_is_read_by_the_column_map_of_a_plug_in(place: Path) -> None:
+    entries = {"trace-format.acme": "acme_map:MAP", "command.trace": "openpts_traces.cli.trace:trace"}
+    installed(place, "acme_map", f"MAP = {COLUMN_MAP!r}\n", entries)
+    trace = place / "t.txt"
+    trace.write_text("0,r,0,4096\n10,w,8192,4096\n")
+    done = CliRunner().invoke(cli, ["trace", "check", "--columns", "acme", "--json", str(trace)])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["ios"] == 2

@@ -11,6 +11,7 @@ import click
 from openpts.cli.number_types import FiniteRange
 from openpts.cli.options import FILE, argument, flag, option
 from openpts.errors import TraceError, UsageError
+from openpts.plugins import Kind, load, offers
 from openpts.units import NS_PER_S
 from openpts_traces.characteristics.shipped import shipped_hint
 from openpts_traces.treatment import (
@@ -59,7 +60,9 @@ class ReadArgs:
         "Take what arrived at the block layer, or what went to the drive. [default: by the trace]",
         click.Choice(["queue", "issue"]),
     )
-    columns: Path | None = option("FILE", "Read a text by this column map (TOML).", FILE)
+    columns: Path | None = option(
+        "FILE|NAME", "Read a text by this column map (TOML), or by that of a plug-in.", FILE
+    )
     unknown_direction: str = option(
         "", "Treat I/Os without a direction so.", click.Choice(["skip", "read", "write"]), default="skip"
     )
@@ -120,6 +123,10 @@ def _reorder(text: str) -> Within | str:
 
 
 def _text(path: Path) -> str:
+    """The column map in the file, or of the plug-in that has one of that name."""
+    offer = None if path.exists() else offers(Kind.TRACE_FORMAT).get(str(path))
+    if offer is not None:
+        return str(load(offer))
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from enum import StrEnum
-from typing import Final, Protocol, Self
+from typing import Final, Protocol, Self, runtime_checkable
 
 from msgspec import Struct
 
@@ -37,6 +37,7 @@ class Capability(Struct, frozen=True):
         )
 
 
+@runtime_checkable
 class PurgeMethod(Protocol):
     """One way to purge; those that there are stand in ``device/purge/methods.py``, the best first."""
 

@@ -7,7 +7,8 @@ behind one of the blocks, since it may leave them programmed. A discard only tel
 forget. What takes hours and wears the drive comes last, and what is no purge is never taken unasked.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Final
 
 from msgspec.structs import replace
@@ -24,7 +25,8 @@ from openpts.device.purge.overwrite import Overwrite
 from openpts.device.purge.scsi_format import ScsiFormat
 from openpts.device.purge.scsi_sanitize import ScsiSanitize
 from openpts.did_you_mean import did_you_mean
-from openpts.errors import UsageError
+from openpts.errors import PluginError, UsageError
+from openpts.plugins import Kind, Offer, calling, load, offers
 from openpts.programs import Reply, Run, run_program
 
 METHODS: Final[tuple[PurgeMethod, ...]] = (
@@ -48,9 +50,24 @@ METHODS: Final[tuple[PurgeMethod, ...]] = (
 
 
 def capabilities(device: BlockDevice, run: Run = run_program) -> tuple[tuple[PurgeMethod, Capability], ...]:
-    """Each method with whether the drive has it, the best first; asks the drive and changes nothing."""
+    """Each method with whether the drive has it, the best first; asks the drive and changes nothing.
+
+    Those of plug-ins come last; a broken one is left out here, and named by ``method_named`` and doctor.
+    """
     once = _each_question_once(run)
-    return tuple((method, _asking_by(once, method).capability(device)) for method in METHODS)
+    own = tuple((method, _asking_by(once, method).capability(device)) for method in METHODS)
+    return (*own, *_of_plugins(device))
+
+
+def _offered() -> dict[str, Offer]:
+    return offers(Kind.PURGE, {method.name for method in METHODS})
+
+
+def _of_plugins(device: BlockDevice) -> Iterator[tuple[PurgeMethod, Capability]]:
+    for offer in _offered().values():
+        with suppress(PluginError), calling(offer):
+            method: PurgeMethod = load(offer)
+            yield method, method.capability(device)
 
 
 def _each_question_once(run: Run) -> Run:
@@ -78,10 +95,13 @@ def _asking_by(run: Run, method: PurgeMethod) -> PurgeMethod:
 
 
 def method_named(name: str) -> PurgeMethod:
-    """The method of that name. Raises UsageError with all names if there is none."""
+    """The method of that name. Raises UsageError with all names if there is none, PluginError."""
     for method in METHODS:
         if method.name == name:
             return method
-    names = ["auto", "none", *(method.name for method in METHODS)]
+    if (offer := _offered().get(name)) is not None:
+        found: PurgeMethod = load(offer)
+        return found
+    names = ["auto", "none", *(method.name for method in METHODS), *_offered()]
     hint = did_you_mean(name, names, f"there are {', '.join(names)}")
     raise UsageError(f"{name!r} is not a purge method: {hint}")

@@ -7,8 +7,10 @@ From a notebook, with a run folder:
     run = openpts.read_run("openpts-runs/R1AL-20261120T220000Z-iops")
     run.frame("steps").to_pandas()
     openpts.measures(run)
+    openpts.vega_lite(run)["iops-a7-plot"]
     openpts.build_report(run).title
     openpts.compare(["runs/old-firmware", "runs/new-firmware"])
+    openpts.gate(["runs/new-firmware"], ["iops.rnd-4k-rw0 >= 180 k"]).verdict
 
 Data frames need the extra ``frames``. All errors that these raise are subclasses of
 ``openpts.OpenptsError``.
@@ -18,13 +20,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from openpts.api import build_report, measures, read_run
+    from openpts.api import build_report, measure, measures, read_run, read_runs, run_test, vega_lite
     from openpts.errors import NoRecordError, OpenptsError, RecordError, UsageError
     from openpts.pages.measure import Measured
     from openpts.pages.model import Report
     from openpts.record.reader import Run
     from openpts_line.compare.api import compare
     from openpts_line.compare.contenders import RunComparison
+    from openpts_line.gate.api import gate
 
 __all__ = [
     "Measured",
@@ -37,8 +40,13 @@ __all__ = [
     "UsageError",
     "build_report",
     "compare",
+    "gate",
+    "measure",
     "measures",
     "read_run",
+    "read_runs",
+    "run_test",
+    "vega_lite",
 ]
 
 # Loaded when first asked for: a command must not load what it does not need.
@@ -52,6 +60,7 @@ _PLACES = {
     "RunComparison": "openpts_line.compare.contenders",
     "UsageError": "openpts.errors",
     "compare": "openpts_line.compare.api",
+    "gate": "openpts_line.gate.api",
 }
 
 

@@ -1,15 +1,26 @@
 """What notebooks and programs of others use; ``openpts`` itself exports it."""
 
+import subprocess
+import sys
 from os import PathLike
 from pathlib import Path
+from typing import Any, Final
 
+import msgspec
+
+from openpts.errors import InterruptedRunError, RunFailedError
 from openpts.pages.measure import Measured
+from openpts.plots.vega_lite import vega_lite_spec
 from openpts.procedures.registry import procedure_of
 from openpts.record.reader import Run
 from openpts.report.build import build_report
-from openpts.report.sources import read_for_report
+from openpts.report.sources import read_for_report, run_folders_of
 
-__all__ = ["build_report", "measures", "read_run"]
+__all__ = ["build_report", "measure", "measures", "read_run", "read_runs", "run_test", "vega_lite"]
+
+_OPENPTS: Final = (sys.executable, "-m", "openpts")
+_STDERR: Final = 2  # a notebook puts something without a descriptor in the place of sys.stderr
+_STOPPED: Final = 130
 
 
 def read_run(folder: str | PathLike[str]) -> Run:
@@ -19,6 +30,64 @@ def read_run(folder: str | PathLike[str]) -> Run:
     version that this openpts cannot read.
     """
     return read_for_report(Path(folder))
+
+
+def read_runs(*folders: str | PathLike[str]) -> tuple[Run, ...]:
+    """Load run folders, and all runs of suites, batches and campaigns that have a record.
+
+    Raises RecordError as ``read_run`` does, UsageError where a run is named twice.
+    """
+    return tuple(map(read_for_report, run_folders_of([Path(folder) for folder in folders])))
+
+
+def run_test(test: str, target: str, *options: str, out: str | PathLike[str]) -> Run:
+    """Carry out a test on a target by ``openpts run``, in a process of its own, and load what it recorded.
+
+    ``options`` are those of the command line: ``"--quick"``, and on a drive ``"--confirm-serial"`` and its
+    serial number, without which nothing is written. The run folder is ``out``. Progress goes to stderr.
+
+        run = openpts.run_test("iops", "sim:enterprise-tlc", "--quick", out="first")
+
+    Raises RunFailedError if the command ends with an error, which it has said, InterruptedRunError if it was
+    stopped, RecordError as ``read_run`` does.
+    """
+    words = ["run", test, target, "--out", str(out), "--no-report", *options]
+    ended = subprocess.run([*_OPENPTS, *words], stdout=_STDERR, check=False).returncode
+    if ended == _STOPPED:
+        raise InterruptedRunError(f"the run was stopped: `openpts resume {out}` goes on with it")
+    if ended:
+        raise RunFailedError(f"`openpts run {test} {target}` ended with exit code {ended}")
+    return read_run(out)
+
+
+def measure(target: str, *options: str) -> dict[str, Any]:
+    """What ``openpts io --json`` prints of one stimulus on a target, with every I/O timed.
+
+    ``options`` are those of the command line; writing to a drive needs its ``"--confirm-serial"`` here, too.
+
+        openpts.measure("sim:client-qlc", "--bs", "4k", "--qd", "32", "--seconds", "1")
+
+    Raises RunFailedError if the command ends with an error, which it has said.
+    """
+    ended = subprocess.run([*_OPENPTS, "io", target, "--json", *options], stdout=subprocess.PIPE, check=False)
+    if ended.returncode:
+        raise RunFailedError(f"`openpts io {target}` ended with exit code {ended.returncode}")
+    found: dict[str, Any] = msgspec.json.decode(ended.stdout)
+    return found
+
+
+def vega_lite(run: Run) -> dict[str, dict[str, Any]]:
+    """The plots of a run's report as specifications of Vega-Lite 5 with their values, by the plot's id.
+
+    ``altair.Chart.from_dict(plot)`` makes an object of Altair of each; a notebook shows it. Columns in three
+    dimensions are left out, whose values the plots over two have.
+
+    Raises RecordError for a run of a test that this openpts does not know.
+    """
+    report = build_report(run)
+    tables = report.tables()
+    drawn = (figure for figure in report.figures() if figure.kind != "columns3d")
+    return {figure.id: vega_lite_spec(figure, tables, interactive=True) for figure in drawn}
 
 
 def measures(run: Run) -> tuple[Measured, ...]:

@@ -82,6 +82,7 @@ CHANGES_NAMES = {
 MAKES_FOLDERS = {
     "openpts_check/drivers/filer.py": "for small files, in the directory that is asked about",
     "batch/executor.py": "a batch's",
+    "cli/tour.py": "of the tour, where none was",
     "openpts_many/archive/store.py": "an archive",
     "openpts_many/campaign/begun.py": "a campaign's",
     "openpts_traces/capture/tracefs.py": "a trace instance",
@@ -137,6 +138,8 @@ STARTS_PROCESSES = {
     "plots/worker_processes.py": "copies of this process, to read runs and to draw",
     "openpts_many/sweep/processes.py": "copies of this process, to compute points",
     "runner/hooks.py": "the operator's own commands",
+    "api.py": "openpts itself, with the words of a program",
+    "cli/tour.py": "openpts itself",
     "runner/power_command.py": "the operator's own command",
 }
 CARRIES_OUT_PURGES = {"device/purge/purge.py": "a method, once marks were written to its target"}

@@ -148,7 +148,7 @@ class OcpDiagStream(Struct):
         step = self._step or self._begin_step(str(event.place))
         sample, name = event.sample, str(event.sample.step)
         self._write_series(step, name, sample)
-        for title, value, unit in _figures(sample):
+        for title, value, unit in _list_figures(sample):
             step.add_measurement(name=f"{name} {title}", value=value, unit=unit, hardware_info=self._drive)
         if sample.failure is not None:
             step.add_error(symptom="io-error", message=failed_io_text(sample.failure), source_location=None)
@@ -312,7 +312,7 @@ def _validators(limit: JudgedLimit) -> list[Validator]:
     ]
 
 
-def _figures(sample: Sample) -> Iterable[tuple[str, float, str]]:
+def _list_figures(sample: Sample) -> Iterable[tuple[str, float, str]]:
     """Title, value and unit of each figure of a step: rates, then response times of each kind of I/O."""
     if sample.ios:
         yield "IOPS", sample.iops, "IO/s"

@@ -1,0 +1,22 @@
+"""The notebooks of the examples, carried out as their readers would."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from tests.support.transcript import Transcript
+
+_NOTEBOOKS = Path(__file__).parents[2] / "examples" / "notebooks"
+
+
+@pytest.mark.with_plugins
+@pytest.mark.parametrize("notebook", sorted(_NOTEBOOKS.glob("*.py")), ids=lambda path: path.stem)
+def test_a_notebook_shows_what_it_says(notebook: Path, tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+    done = subprocess.run(
+        [sys.executable, notebook], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == snapshot.use_extension(Transcript)

@@ -86,7 +86,7 @@ DEB = $(DIST)/openpts_$(VERSION)_$(DEB_$1).deb
 $(foreach arch,x86_64 aarch64,$(eval $(call DEB,$(arch)): build/site/$(arch).made build/man build/completions packaging/deb \
   $(wildcard packaging/completion/* packaging/*.service) ; packaging/deb $(arch)))
 
-deb: $(foreach arch,$(ARCHS),$(call DEB,$(arch)))  ## build/dist: packages for Debian and Ubuntu, with pages, completions and units
+deb: $(foreach arch,$(ARCHS),$(call DEB,$(arch)))  ## build/dist: packages for Debian 12 and 13, with pages, completions and units
 
 install-deb: $(call DEB,x86_64) build/debian/bookworm.tar build/debian/trixie.tar  ## installation, upgrade, removal and purge of it
 	packaging/in-debian bookworm check-deb

@@ -51,12 +51,12 @@ install-aarch64: $(call HOUSE,aarch64) build/debian/bookworm-arm64.tar  ## the s
 	packaging/in-aarch64 check-wheelhouse wheelhouse/aarch64 --quick
 
 # With the native module that tests have, as one for a release takes ten minutes.
-install-sample: setup build/debian/trixie.tar  ## the same with the module of make setup (a minute)
+install-sample: setup build/debian/trixie.tar  ## the same, shortened, with the module of make setup (a minute)
 	rm -rf build/sample
-	$(BIN)/maturin build --quiet --locked --out build/sample
+	$(BIN)/maturin build --quiet --locked --compatibility linux --out build/sample
 	$(BIN)/pip download --quiet --only-binary :all: --constraint constraints.txt --dest build/sample --python-version 3.13 \
 	  --platform manylinux2014_$(HOST) --platform manylinux_2_17_$(HOST) --platform linux_$(HOST) build/sample/openpts-*.whl
-	packaging/in-debian trixie check-wheelhouse sample
+	packaging/in-debian trixie check-wheelhouse sample --quick
 
 # What runs the host's wheel, for pages and completions that are made of the commands themselves.
 $(PACKER)/openpts: $(PACKER)/.made $(call HOUSE,$(HOST))
@@ -86,7 +86,7 @@ DEB = $(DIST)/openpts_$(VERSION)_$(DEB_$1).deb
 $(foreach arch,x86_64 aarch64,$(eval $(call DEB,$(arch)): build/site/$(arch).made build/man build/completions packaging/deb \
   $(wildcard packaging/completion/* packaging/*.service) ; packaging/deb $(arch)))
 
-deb: $(foreach arch,$(ARCHS),$(call DEB,$(arch)))  ## build/dist: packages for Debian and Ubuntu, with pages, completions and units
+deb: $(foreach arch,$(ARCHS),$(call DEB,$(arch)))  ## build/dist: packages for Debian 12 and 13, with pages, completions and units
 
 install-deb: $(call DEB,x86_64) build/debian/bookworm.tar build/debian/trixie.tar  ## installation, upgrade, removal and purge of it
 	packaging/in-debian bookworm check-deb

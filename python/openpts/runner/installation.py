@@ -1,6 +1,5 @@
 """What openpts itself is made of: interpreter, libraries, native module, io_uring, programs of others."""
 
-import os
 import platform
 import re
 import sys
@@ -22,10 +21,7 @@ _PIP: Final = f"{sys.executable} -m pip install"
 INSTALLERS: Final = {"PyPI": _PIP, "Debian": "apt-get install", "Fedora": "dnf install", "Arch": "pacman -S"}
 """What installs libraries and packages, by where they come from."""
 
-_FEATURES: Final = {
-    "treat_traces": ("traces", "traces, replay, captures of every I/O"),
-    "ServedDrive": ("nvme-target", "sim serve"),
-}
+_PURPOSES: Final = {"traces": "traces, replay, captures of every I/O", "nvme-target": "sim serve"}
 _AGAIN: Final = "pip install --no-index --find-links WHEELHOUSE --force-reinstall openpts"
 _REQUIREMENT: Final = re.compile(
     r"(?P<name>[\w.-]+)(?P<versions>[^; ]*)[^;]*(?:; extra == '(?P<extra>\w+)')?"
@@ -88,28 +84,22 @@ def _version(name: str) -> str | None:
 def _native_module(roots: SystemRoots) -> Iterator[Part]:
     name, purpose, install = "native module", "engine and simulated drives", {"any": _AGAIN}
     try:
-        from openpts import _native  # noqa: PLC0415 one that can't be loaded is a finding
+        from openpts.engine import native_build  # noqa: PLC0415 one that can't be loaded is a finding
     except ImportError as error:
         yield Part(name=name, found=None, purpose=purpose, is_needed=True, why=str(error), install=install)
         return
-    build = _native.build_info()
-    found = f"{build['version']} {build['profile']} {build['architecture']}"
-    yield Part(name=name, found=found, purpose=purpose, is_needed=True)
-    for attribute, (feature, what) in _FEATURES.items():
+    yield Part(name=name, found=native_build.build(), purpose=purpose, is_needed=True)
+    for feature, is_built_in in native_build.FEATURES.items():
         yield Part(
             name=f"feature {feature}",
-            found="built in" if hasattr(_native, attribute) else None,
-            purpose=what,
+            found="built in" if is_built_in else None,
+            purpose=_PURPOSES[feature],
             is_needed=False,
             why="the native module was built without it",
             install=install,
         )
-    descriptor = os.memfd_create("openpts")
-    try:
-        answer = dict(_native.probe(descriptor, sector_bytes=512)[1])["io_uring"]
-    finally:
-        os.close(descriptor)
-    is_there = answer == "available"
+    answer = native_build.io_uring()
+    is_there = answer == native_build.AVAILABLE
     yield Part(
         name=IO_URING,
         found=answer if is_there else None,

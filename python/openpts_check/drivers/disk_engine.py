@@ -136,11 +136,11 @@ def _with_timed(sample: Sample, step: Step, stream: Stream, timed: Timed, began_
     """A step's sample as if one engine had done all of it."""
     others = iter(sample.streams or _alone(sample, step))
     own = timed.operations
-    streams = tuple(_stream_of(sample, own) if one is stream else next(others) for one in step.streams)
     elapsed_ns = round(max(sample.elapsed_ns, timed.ended_ns - began_ns))
     sample = replace(
         sample, elapsed_ns=elapsed_ns, intervals=_covering(sample, elapsed_ns, len(step.streams) - 1)
     )
+    streams = tuple(_stream_of(sample, own) if one is stream else next(others) for one in step.streams)
     intervals = tuple(
         _interval_with(interval, step, stream, timed.part(*_span(sample, interval, began_ns)))
         for interval in sample.intervals

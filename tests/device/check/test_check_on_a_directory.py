@@ -151,9 +151,12 @@ def test_reads_that_a_cache_answers_are_no_answer(
     run("mount", node, directory)
     cleanup.callback(run, "umount", directory)
     words = ("--for", "kv", "--size", "256MiB", "--repeats", "2", "--minutes", "0.1", "--no-report", "--json")
-    answer = openpts("check", str(directory), *words, cwd=tmp_path).json
+    for _ in range(5):  # others may read from the disk meanwhile
+        answer = openpts("check", str(directory), *words, cwd=tmp_path).json
+        if found := [text for text in answer["how_sure"] if text.startswith("a cache of this host answered")]:
+            break
+    assert found
     assert answer["answer"] == "no verdict"
-    assert any(text.startswith("a cache of this host answered") for text in answer["how_sure"])
 
 
 def test_wear_of_a_program_is_what_the_kernel_counts(tmp_path: Path) -> None:

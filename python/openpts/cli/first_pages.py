@@ -19,13 +19,11 @@ def _examples_in(text: str) -> tuple[tuple[str, str], ...]:
 # None of them erases anything, and each works on any machine.
 FIRST_EXAMPLES: Final = _examples_in("""\
 openpts tour
-    See a test, its report, a comparison and a verdict on simulated drives, in a minute.
+    See tests, a report, a comparison and a verdict: on simulated drives.
 openpts check . --for commit
-    Ask whether the disk below this directory is good enough, here for a database; nothing is erased.
+    Ask whether the disk of this directory is fast enough for a database.
 openpts devices
     List the drives of this machine, and why one cannot be tested.
-openpts plan iops --capacity 1TB
-    Print how long a test takes, and how much it writes.
 openpts run iops sim:enterprise-tlc --quick
     Run a shortened test on a simulated drive, and make its report.
 """)
@@ -246,7 +244,7 @@ class FirstPages(OnDemandInOrder):
         formatter = context.make_formatter()
         _write_wrapped(formatter, _WHAT_IT_IS)
         formatter.write_paragraph()
-        _write_wrapped(formatter, "Five commands to try; none of them erases anything:")
+        _write_wrapped(formatter, "Four commands to try; none of them erases anything:")
         formatter.write_paragraph()
         with formatter.indentation():
             _write_examples(formatter, FIRST_EXAMPLES)

@@ -48,7 +48,10 @@ PACKAGES: Final = {
     "mkfs.ext4": Package.of("e2fsprogs", "programs on a drive with ext4"),
     "mkfs.xfs": Package.of("xfsprogs", "programs on a drive with XFS"),
     "mount": Package.of("mount", "programs on a drive with a file system", fedora="util-linux"),
-    "systemd-inhibit": Package.of("systemd", "a machine that stays awake during a run"),
+    **dict.fromkeys(
+        ("systemd-inhibit", "systemctl"),
+        Package.of("systemd", "a machine that stays awake during a run, and services that disturb it"),
+    ),
     "ssh": Package.of("openssh-client", "fleets of hosts", fedora="openssh-clients", arch="openssh"),
     "rsync": Package.of("rsync", "runs fetched from a fleet"),
 }

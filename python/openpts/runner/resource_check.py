@@ -82,10 +82,13 @@ def _check_segments(
 
 def _data_problems(stimulus: Stimulus, target: TargetFacts, buffer_bytes: int) -> Iterator[str]:
     if isinstance(stimulus.data, ReducibleData):
-        granule = format_block_size(stimulus.data.granule_bytes)
         if stimulus.data.granule_bytes % target.sector_bytes:
-            yield f"granules of {granule} are not a multiple of the sector, {target.sector_bytes:,} bytes"
+            yield (
+                f"granules of {stimulus.data.granule_bytes:,} bytes are not a multiple of the sector, "
+                f"{target.sector_bytes:,} bytes"
+            )
         if stimulus.data.granule_bytes > buffer_bytes:
+            granule = format_block_size(stimulus.data.granule_bytes)
             yield f"granules of {granule} are larger than any transfer, {format_block_size(buffer_bytes)}"
 
 

@@ -281,8 +281,8 @@ def nines_of(ios: float) -> int:
 
 
 def times_text(times: float) -> str:
-    """How many times as long, in two digits at least: ``1.3``, ``226``."""
-    return f"{times:,.0f}" if times >= 10 else f"{times:.2g}"
+    """How many times as long, rounded up so that it suffices: ``1.3``, ``226``."""
+    return f"{math.ceil(times):,}" if times >= 10 else f"{math.ceil(10 * times) / 10:g}"
 
 
 def _tails(shape: Shape, scale: int) -> Iterator[ScaleConcern]:

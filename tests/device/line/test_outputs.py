@@ -248,7 +248,7 @@ _CASES: Final = {
     "conformance": _conformance,
     "crosscheck": _crosscheck,
     "devices": _words("devices"),
-    "doctor": _words("doctor"),
+    "doctor": _words("doctor", "doctor --self"),
     "gate": _gate,
     "idle-flush": _words("idle-flush DRIVE --look 0.1 --least 0.5 --longest 2"),
     "io": _io,

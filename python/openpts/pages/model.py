@@ -196,15 +196,17 @@ class Figure(msgspec.Struct, frozen=True, omit_defaults=True, tag="figure"):
         return self.alt.removeprefix(self.title).removeprefix(": ").partition(". ")[0].removesuffix(".")
 
 
-class Answer(msgspec.Struct, frozen=True, tag="answer"):
+class Answer(msgspec.Struct, frozen=True, omit_defaults=True, tag="answer"):
     """The question of a test, and first key values as large figures.
 
     ``rows`` are places in the table of key values ``table_id``, whose first cells are label, value and unit.
+    ``of_several``: the head of a row, which names its test, belongs to the label.
     """
 
     question: str
     table_id: str
     rows: tuple[int, ...]
+    of_several: bool = False
 
 
 class Repeat(msgspec.Struct, frozen=True, tag="repeat"):

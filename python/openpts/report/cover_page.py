@@ -50,10 +50,10 @@ def _question(part: RunPart) -> str:
     return part.manifest.conditions.question or procedure_of(part.test).question
 
 
-def answer(question: str, summary: Table, places: Iterable[int]) -> Answer:
+def answer(question: str, summary: Table, places: Iterable[int], *, of_several: bool = False) -> Answer:
     """The question with the first of the key values that were measured, of those at these places."""
     measured = [place for place in places if summary.rows[place].cells[1].value is not None]
-    return Answer(question, summary.id, tuple(measured[:_MOST_LARGE]))
+    return Answer(question, summary.id, tuple(measured[:_MOST_LARGE]), of_several)
 
 
 def limit_verdicts(part: RunPart) -> tuple[Verdict, ...]:

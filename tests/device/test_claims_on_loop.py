@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Final
 
@@ -198,9 +197,7 @@ def test_a_suite_keeps_its_drive_between_its_tests(
     order = Order(str(node), DriveClass.ENTERPRISE, lambda c: c, consent, PurgeChoice.AUTO, People(), ())
     parts = [SuitePart(PTS[name], order) for name in ("iops", "hir")]
     whole = suite_of(*(part.entry(number) for number, part in enumerate(parts)), target=str(node))
-    Watched(
-        folder=tmp_path, batch=whole, parts=parts, display=lambda _entry: nullcontext(lambda _event: None)
-    ).run()
+    Watched(folder=tmp_path, batch=whole, parts=parts).run()
     assert seen == [["owned"], []]
 
 

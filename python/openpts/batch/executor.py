@@ -18,7 +18,6 @@ from openpts.record.batch import DONE, Batch, BatchEntry, write_batch
 from openpts.record.manifest import RunState
 from openpts.record.reader import has_begun, read_manifest
 from openpts.record.writer import DATABASE_NAME, remove_unbegun
-from openpts.runner.driver import driver_of
 from openpts.runner.event_lines import EventLine
 from openpts.runner.events import Event
 from openpts.system_files import SystemRoots
@@ -135,6 +134,8 @@ def as_recorded(folder: Path, entry: BatchEntry, batch: Batch) -> BatchEntry:
     its runs when they are complete: one may have failed so, and of another only the verdict is left.
     Raises RecordError.
     """
+    from openpts.runner.driver import driver_of  # noqa: PLC0415 help of what executes needs none
+
     run_folder, is_judged_here = folder / entry.folder, batch.suite is not None
     if entry.state is RunState.COMPLETE or (entry.state is RunState.FAILED and is_judged_here):
         return entry

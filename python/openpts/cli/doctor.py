@@ -16,7 +16,6 @@ from openpts.advice.advice import Grade
 from openpts.advice.table import ADVICE_OF
 from openpts.cli.console import table_console
 from openpts.cli.first_pages import FirstPages
-from openpts.cli.installation import show_installation
 from openpts.cli.options import argument, flag, option, with_options
 from openpts.cli.printed_document import print_document
 from openpts.errors import OpenptsError, UsageError
@@ -321,6 +320,8 @@ def doctor(
     if to_apply and to_restore:
         raise UsageError("--apply and --restore contradict each other")
     if of_openpts:
+        from openpts.cli.installation import show_installation  # noqa: PLC0415 needs metadata of packages
+
         show_installation(is_all=not (target or to_apply or to_restore), as_json=as_json)
         return
     roots, journal = SystemRoots(), Journal.of_machine()

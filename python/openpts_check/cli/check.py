@@ -3,12 +3,11 @@
 import os
 import sys
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 import msgspec
 
-from openpts.cli.fitting_scale import at_fitting_scale
 from openpts.cli.number_types import FiniteRange
 from openpts.cli.options import PATH, argument, flag, option, with_options
 from openpts.cli.printed_document import print_document
@@ -21,8 +20,6 @@ from openpts.parameters.overrides import Given
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.reader import Run, has_begun, read_manifest, read_run
 from openpts.runner.events import Event, StepsStarted
-from openpts.runner.order import Order
-from openpts.runner.run import run_test
 from openpts.system_files import SystemRoots
 from openpts.units import MIB, NS_PER_S, format_capacity
 from openpts.vocabulary.consent import Consent
@@ -39,8 +36,10 @@ from openpts_check.check import PROCEDURE
 from openpts_check.check.report import figures_of
 from openpts_check.check.script import asked_of
 from openpts_check.cli.screen import screen_lines
-from openpts_check.place import Place
 from openpts_check.purpose import Asked, Load, Purpose, purpose_named, purpose_names
+
+if TYPE_CHECKING:
+    from openpts_check.place import Place
 
 _EXIT_CODES: Final = {
     Judgement.PASS: 0,
@@ -121,6 +120,8 @@ def check(
         if given := [word for word in (purpose_name, minutes, repeats, heated, size, out, seed) if word]:
             raise UsageError(f"{given[0]}: {target} was asked already; its answer is that of its record")
         return _printed(read_run(Path(target)), (), as_json=as_json)
+    from openpts_check.place import Place  # noqa: PLC0415 help needs no disk
+
     roots = SystemRoots()
     place = Place.of(target, roots)
     if purpose_name is None:
@@ -136,6 +137,8 @@ def check(
     if place.tidy(roots):
         click.echo(f"removed what a question that was killed had left beside {place.target}", err=True)
     click.echo(wrapped(_announced(purpose, place, size_bytes, choices), sys.stderr), err=True)
+    from openpts.cli.fitting_scale import at_fitting_scale  # noqa: PLC0415 help needs nothing that plans
+
     folder = _asked(at_fitting_scale(place.named(size_bytes), [choices], sys.stderr), choices, out)
     written = () if no_report else reports_on(folder)
     documents = tuple(str(path) for one in written for path in one.documents)
@@ -188,7 +191,7 @@ def _repeated(purpose: Purpose, asked: Asked) -> list[Load]:
     return [load for load in purpose.loads(asked) if not load.once]
 
 
-def _announced(purpose: Purpose, place: Place, size_bytes: int, choices: Choices) -> str:
+def _announced(purpose: Purpose, place: "Place", size_bytes: int, choices: Choices) -> str:
     """What will be done, before anything is."""
     conditions: Any = choices.adjust(PROCEDURE.standard_conditions(DriveClass.CLIENT, 0))
     length = _length_text(purpose, asked_of(conditions, size_bytes), conditions.repeats)
@@ -212,6 +215,9 @@ def _length_text(purpose: Purpose, asked: Asked, repeats: int) -> str:
 
 def _asked(target: str, choices: Choices, out: Path | None) -> Path:
     """The folder of the finished run. Raises NoVerdictError where the place can't be measured on."""
+    from openpts.runner.order import Order  # noqa: PLC0415 help needs nothing that runs
+    from openpts.runner.run import run_test  # noqa: PLC0415 likewise
+
     order = Order(
         target=target,
         drive_class=DriveClass.CLIENT,

@@ -38,6 +38,7 @@ from tests.support.oracle_presets import write_oracle
 from tests.unit.traces.characteristics.traces import random_ios, write_trace
 
 _FROZEN: Final = Path(__file__).parents[2] / "data" / "interfaces"
+_OF_TESTS: Final = ("plan", "rehearse", "run", "sweep")
 _SHORT: Final = ("--time-scale", "1/500", "--no-report")
 _DATA: Final = "--no-html --no-pdf --no-csv"
 _Document = dict[str, Any]
@@ -244,6 +245,7 @@ _CASES: Final = {
     "campaign report": _campaign,
     "campaign status": _campaign,
     "capture": _capture,
+    "check": _words("check sim:client-qlc --for commit --minutes 0.2 --no-report --out question"),
     "compare": _words("compare one other --redact"),
     "conformance": _conformance,
     "crosscheck": _crosscheck,
@@ -273,6 +275,7 @@ _CASES: Final = {
     "trace merge": _words("trace merge one.parquet other.parquet --out merged.parquet"),
     "trace synthesize": _words("trace synthesize one.parquet"),
     "verify": _verify,
+    "wear": _words("wear sim:client-qlc --like 50GB/day"),
 }
 
 
@@ -300,7 +303,7 @@ def _form_of(output: Any) -> str:
 
 def test_no_command_with_json_lacks_a_schema() -> None:
     having = {
-        f"{words[0]} TEST" if words[-1] in PROCEDURES else " ".join(words)
+        f"{words[0]} TEST" if words[0] in _OF_TESTS and words[-1] in PROCEDURES else " ".join(words)
         for words, command in all_commands()
         if _takes_json(command)
     }

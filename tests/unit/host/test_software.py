@@ -1,5 +1,6 @@
 """Which software takes part, and what is said where a program is missing or broken."""
 
+import importlib.metadata
 import platform
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError
@@ -7,7 +8,6 @@ from threading import Barrier
 
 import pytest
 
-from openpts.host import software
 from openpts.host.software import program_facts, software_facts
 from openpts.programs import ProgramError, Reply
 from openpts.system_files import SystemRoots
@@ -35,7 +35,7 @@ def recorded(command: Sequence[str], timeout_s: float, *, to_the_end: bool = Fal
 
 @pytest.mark.proves("LSI-ENT-02")
 def test_what_takes_part(laptop: SystemRoots, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(software, "version", lambda name: "1.2.3")
+    monkeypatch.setattr(importlib.metadata, "version", lambda name: "1.2.3")
     facts = software_facts(laptop)
     assert {key: fact.value for key, fact in facts.items()} == {
         "test_software": "openpts 1.2.3",
@@ -51,7 +51,7 @@ def test_a_source_tree_has_no_version(
     def missing(name: str) -> str:
         raise PackageNotFoundError(name)
 
-    monkeypatch.setattr(software, "version", missing)
+    monkeypatch.setattr(importlib.metadata, "version", missing)
     fact = software_facts(laptop)["test_software"]
     assert fact.value == "openpts"
     assert fact.source == golden

@@ -203,9 +203,7 @@ def test_fewer_nines_are_promised_where_too_few_ios_are_simulated(golden: Golden
         assert concern("nines", CAPACITY, scale, short) is None
 
 
-@pytest.mark.parametrize(
-    ("times", "text"), [(1.26, "1.3"), (9.94, "10"), (225.2, "226"), (17_000, "17,000")]
-)
+@pytest.mark.parametrize(("times", "text"), [(1.26, "1.3"), (9.94, "10"), (225.2, "226"), (17_000, "17,000")])
 def test_how_many_times_as_long_is_a_plain_number(times: float, text: str) -> None:
     assert times_text(times) == text
 

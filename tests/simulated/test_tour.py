@@ -4,12 +4,15 @@ import re
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from openpts.cli.tour import STOPS
 from tests.support.openpts_command import COMMAND
 
 _TUTORIAL = Path(__file__).parents[2] / "docs" / "tutorial.md"
 
 
+@pytest.mark.with_plugins
 def test_each_stop_of_the_tour_ends_well_and_leaves_what_it_names(tmp_path: Path) -> None:
     done = subprocess.run(
         [*COMMAND, "tour"],

@@ -38,6 +38,7 @@ def _first_build(*words: str) -> str:
     return f"$ openpts {' '.join(words)}\n{done.stderr}exit code {done.returncode}\n"
 
 
+@pytest.mark.with_plugins
 def test_what_needs_the_rest_says_how_to_build_it(snapshot: SnapshotAssertion, tmp_path: Path) -> None:
     trace = tmp_path / "t.csv"
     trace.write_text("0,read,0,4096\n")

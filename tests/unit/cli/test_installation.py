@@ -52,6 +52,7 @@ def test_a_program_of_a_package_that_is_missing_is_named(
     assert of["sg3-utils"].why == "no program sg_opcodes, sg_requests"
 
 
+@pytest.mark.with_plugins
 @pytest.mark.parametrize("has_pip", [True, False])
 def test_a_library_that_is_missing_is_pips_to_install(has_pip: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(installation, "_version", lambda name: None if name in {"click", "duckdb"} else "1")
@@ -74,6 +75,7 @@ def test_the_exit_code_tells_what_is_needed() -> None:
     assert (type(both), str(both)) == (OpenptsError, "needed and missing: d, io_uring")
 
 
+@pytest.mark.with_plugins
 def test_the_command_on_this_machine_keeps_to_its_schema() -> None:
     answer = CliRunner().invoke(doctor, ["--self", "--json"])
     content = json.loads(answer.stdout)

@@ -1,7 +1,6 @@
 """What notebooks and programs of others use; ``openpts`` itself exports it."""
 
 import subprocess
-import sys
 from os import PathLike
 from pathlib import Path
 from typing import Any, Final
@@ -12,13 +11,13 @@ from openpts.errors import InterruptedRunError, RunFailedError
 from openpts.pages.measure import Measured
 from openpts.plots.vega_lite import vega_lite_spec
 from openpts.procedures.registry import procedure_of
+from openpts.programs import OPENPTS
 from openpts.record.reader import Run
 from openpts.report.build import build_report
 from openpts.report.sources import read_for_report, run_folders_of
 
 __all__ = ["build_report", "measure", "measures", "read_run", "read_runs", "run_test", "vega_lite"]
 
-_OPENPTS: Final = (sys.executable, "-m", "openpts")
 _STDERR: Final = 2  # a notebook puts something without a descriptor in the place of sys.stderr
 _STOPPED: Final = 130
 
@@ -52,7 +51,7 @@ def run_test(test: str, target: str, *options: str, out: str | PathLike[str]) ->
     stopped, RecordError as ``read_run`` does.
     """
     words = ["run", test, target, "--out", str(out), "--no-report", *options]
-    ended = subprocess.run([*_OPENPTS, *words], stdout=_STDERR, check=False).returncode
+    ended = subprocess.run([*OPENPTS, *words], stdout=_STDERR, check=False).returncode
     if ended == _STOPPED:
         raise InterruptedRunError(f"the run was stopped: `openpts resume {out}` goes on with it")
     if ended:
@@ -69,7 +68,7 @@ def measure(target: str, *options: str) -> dict[str, Any]:
 
     Raises RunFailedError if the command ends with an error, which it has said.
     """
-    ended = subprocess.run([*_OPENPTS, "io", target, "--json", *options], stdout=subprocess.PIPE, check=False)
+    ended = subprocess.run([*OPENPTS, "io", target, "--json", *options], stdout=subprocess.PIPE, check=False)
     if ended.returncode:
         raise RunFailedError(f"`openpts io {target}` ended with exit code {ended.returncode}")
     found: dict[str, Any] = msgspec.json.decode(ended.stdout)

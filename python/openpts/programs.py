@@ -8,6 +8,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Sequence
 from typing import Final, Protocol
@@ -56,6 +57,9 @@ PACKAGES: Final = {
     "rsync": Package.of("rsync", "runs fetched from a fleet"),
 }
 """The programs that openpts may start, by name."""
+
+OPENPTS: Final = (sys.executable, "-m", "openpts")
+"""What starts openpts in a process of its own, by this interpreter."""
 
 _LONGEST_COMPLAINT: Final = 300
 

@@ -12,6 +12,7 @@ from openpts.cli.help_order import together
 from openpts.cli.options import FOLDER, option
 from openpts.cli.terminal import can_be_drawn_over
 from openpts.errors import RecordError, failing_as
+from openpts.programs import OPENPTS
 
 # What is typed, and why; docs/tutorial.md has the same commands.
 STOPS: Final = (
@@ -35,7 +36,7 @@ STOPS: Final = (
     ),
     (
         "gate {out}/client --limit 'tp.seq_128_kib.read >= 500' --allow deviations",
-        "A question with yes or no, by exit code. It has to be told that a simulated drive will do.",
+        "A question with yes or no, by exit code. --allow accepts that the drive is simulated.",
     ),
     ("verify {out}/client", "Who has the folder can derive each number of its report again."),
 )
@@ -65,7 +66,7 @@ def tour(out: Path) -> None:
         if waits:
             click.pause("Enter goes on, Ctrl-C ends the tour.")
         sys.stdout.flush()
-        ended = subprocess.run([sys.executable, "-m", "openpts", *shlex.split(line)], check=False)
+        ended = subprocess.run([*OPENPTS, *shlex.split(line)], check=False)
         if ended.returncode:
             raise RecordError(
                 f"the tour ends here: exit code {ended.returncode}; `openpts doctor` may say why"

@@ -5,6 +5,7 @@ from functools import cache
 from openpts import _native
 from openpts.engine.contract import EngineProgress, OutstandingIo
 from openpts.engine.io_uring import refused_by
+from openpts.engine.native_build import AVAILABLE
 from openpts.engine.options import CompletionWait, Demand, IoPath, NativeOptions
 from openpts.engine.program_queue import ProgramQueue
 from openpts.errors import EngineUnavailableError, UsageError
@@ -65,7 +66,7 @@ class NativeEngine(ProgramQueue):
         suited, findings = _native.probe(descriptor, sector_bytes=sector_bytes)
         facts = {name: Fact(value, "probe of the target") for name, value in findings}
         found = facts["io_uring"].value or ""
-        if found != "available":
+        if found != AVAILABLE:
             facts["io_uring"] = Fact(f"{found}: {refused_by(found, SystemRoots())}", "probe of the target")
         wanted = self._options.io_path
         return (IoPath(suited) if wanted is None else wanted), facts

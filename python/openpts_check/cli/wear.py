@@ -185,7 +185,7 @@ def wear_lines(found: WearDocument) -> Iterator[str]:
 
 
 def _amount(amount_bytes: float) -> str:
-    """Endurance is told in TB."""
+    """Text of an amount: large ones in TB, as endurance is stated."""
     if amount_bytes < _TERABYTES_FROM:
         return format_capacity(round(amount_bytes))
     return f"{format_significant(amount_bytes / TB)} TB"
@@ -202,8 +202,8 @@ def _amounts(found: WearDocument) -> str:
         if amount is not None
     ]
     factor = found.amplification
-    told = "" if factor is None else f" (write amplification, WAF, {factor:.2f})"
-    return f"{', '.join(parts)}{told}"
+    ratio = "" if factor is None else f" (write amplification, WAF, {factor:.2f})"
+    return f"{', '.join(parts)}{ratio}"
 
 
 def _years_text(found: WearDocument) -> str:

@@ -17,7 +17,7 @@ _NINES: Final = re.compile(r"(?P<count>\d) 9s")
 
 
 def plain_words(label: str) -> str:
-    """What a key value's name says: ``random writes of 4 KiB, 99.9 % are faster`` for ``RND 4 KiB RW0, 3 9s``.
+    """A key value's name in words: ``random writes of 4 KiB, 99.9 % are faster`` for ``RND 4 KiB RW0, 3 9s``.
 
     Empty for names that are words already.
     """

@@ -40,7 +40,7 @@ build/wheelhouse/%/.made:
 	@touch $@
 
 # What a notebook needs beyond it, as a reader would fetch it; no version is pinned, as the reader's is not.
-build/pypi/.made: constraints.txt
+build/pypi/.made: $(PACKER)/.made
 	rm -rf $(@D)
 	set -e; for python in 3.11 3.13; do $(PACKER)/pip download --quiet --only-binary :all: --dest $(@D) --python-version $$python \
 	  --platform manylinux2014_x86_64 --platform manylinux_2_17_x86_64 --platform manylinux_2_28_x86_64 jupyterlab jupytext 'pyarrow>=18'; done
@@ -58,7 +58,7 @@ install-aarch64: $(call HOUSE,aarch64) build/debian/bookworm-arm64.tar  ## a tes
 	packaging/in-aarch64 check-wheelhouse wheelhouse/aarch64
 
 # With the native module that tests have, as one for a release takes ten minutes.
-install-sample: setup build/debian/trixie.tar  ## the same as install-trixie but the notebook, with the module of make setup (X minutes)
+install-sample: setup build/debian/trixie.tar  ## the same but the notebook, with the module of make setup (3 minutes)
 	rm -rf build/sample
 	$(BIN)/maturin build --quiet --locked --compatibility linux --out build/sample
 	$(BIN)/pip download --quiet --only-binary :all: --constraint constraints.txt --dest build/sample --python-version 3.13 \

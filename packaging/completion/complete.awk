@@ -37,5 +37,5 @@ END {
     else if (values[i] !~ /^(FILE|\?)$/) offer(prefix values[i], "")
     files = files || values[i] == "FILE" || (values[i] == "RUN" && !offered)
   }
-  if (files) print "\t"
+  if (files && !(offered && current ~ /^\/dev\//)) print "\t"
 }

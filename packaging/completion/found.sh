@@ -1,4 +1,5 @@
 # Prints what of a kind is there, lines of WORD <TAB> HELP. $kind is RUN for folders of runs whose names begin with $begun,
+# shellcheck shell=sh disable=SC2154 # sourced by complete.awk, which sets what it reads
 # DRIVE for what `openpts devices` lists, MEASURE for what the run $named can be held against; this one alone starts openpts.
 case $kind in
 RUN)

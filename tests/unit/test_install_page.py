@@ -1,4 +1,4 @@
-"""How many commands the page on installing says it takes, against the blocks that `packaging/check-paths` types."""
+"""The table of the page on installing, against the blocks that `packaging/check-paths` types."""
 
 import re
 from pathlib import Path

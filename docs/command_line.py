@@ -17,7 +17,7 @@ notices. A missing or invalid word ends with 2 as well; the reason is followed b
 by the nearest known word. At a terminal long reasons are wrapped between words; in a pipe each is one
 line.
 
-**Completion.** The [Debian package](install.md) brings it, and a Tab starts no Python. Elsewhere bash, zsh
+**Completion.** The [Debian package](install.md) brings it, with the names of drives, runs and measures. Elsewhere bash, zsh
 and fish complete commands and options after one line in the shell's start-up file:
 
     eval "$(_OPENPTS_COMPLETE=bash_source openpts)"     # ~/.bashrc

@@ -21,6 +21,8 @@ pytestmark = pytest.mark.with_plugins
 
 _ANSWERS: Final = {0, 10, 13, None}
 """Verdicts are ends as good as any; null: only parsed."""
+_FAULTY: Final = "?faults="
+"""Such a drive loses what it promised to keep, and the run ends so."""
 _OF_AN_EXAMPLE: Final = re.compile(r'^\+?"procedure\.(\w+)" = ', re.MULTILINE)
 _FOLLOWED: Final = re.compile(r"guide-.*|tutorial|adding-a-test|plugins")
 """Pages that tests of their own follow, at full length: test_guides, test_tour, and those of plug-ins."""
@@ -112,5 +114,7 @@ def test_what_a_page_types_is_done(
         for script in scripts(page)
     ]
     ended = [json.loads(line) for line in (tmp_path / "ended").read_text().splitlines()]
-    failed = [words for code, *words in ended if code not in _ANSWERS]
+    failed = [
+        words for code, *words in ended if code not in _ANSWERS and not (code == 7 and _FAULTY in str(words))
+    ]
     assert failed == [], "\n".join(one.stdout + one.stderr for one in shown)

@@ -14,7 +14,7 @@ PAGES: Final = (
     ROOT / "README.md",
     *sorted(page for page in (ROOT / "docs").glob("*.md") if page.name not in _MADE),
 )
-_SHELL: Final = {"", "console", "sh", "bash", "text"}
+_SHELL: Final = {"", "console", "sh", "bash", "shell", "text"}
 _PROMPT: Final = re.compile(r"[$#] ")
 _TYPED: Final = re.compile(r"\s*(?:sudo )?openpts ")
 _INSTALLED: Final = re.compile(r"^(?:\S*/openpts|\./openpts-\S+\.pyz)(?= )", re.MULTILINE)

@@ -43,7 +43,7 @@ _ELSEWHERE: Final = re.compile(r"(^|[:=,])(/|~)|/dev/|://")
 _OF_THE_READER: Final = ("confirm_serial", "confirm_serials", "drives", "fleet", "serials")
 """Parameters that name drives and hosts."""
 _RUNS: Final = ("baseline", "folder", "named", "report_json", "runs")
-_SETTINGS: Final = re.compile(r"(?:^|sim:)([\w./-]+\.toml)$")
+_SETTINGS: Final = re.compile(r"(?:^|,|sim:)([\w./-]+\.toml)(?=$|[,?])")
 _RANGE: Final = re.compile(r"(=[^,:]+)[,:].*")
 _TRACES: Final = ("paths", "trace", "traces")
 _SHORTENED_BY: Final = ("longest_step_seconds", "max_rounds", "quick", "step_seconds", "time_scale")
@@ -113,6 +113,8 @@ def with_what_they_name(words: Sequence[str], parameters: dict[str, Any], world:
     finally:
         for path in put:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
+            if path.parent != Path() and not any(path.parent.iterdir()):
+                path.parent.rmdir()
 
 
 def _texts(parameters: dict[str, Any], names: Sequence[str]) -> Iterator[str]:

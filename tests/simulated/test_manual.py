@@ -24,6 +24,7 @@ _ANSWERS: Final = {0, 10, 13, None}
 _FAULTY: Final = "?faults="
 """Such a drive loses what it promised to keep, and the run ends so."""
 _OF_AN_EXAMPLE: Final = re.compile(r'^\+?"procedure\.(\w+)" = ', re.MULTILINE)
+_EXAMPLE: Final = ROOT / "examples" / "plugin" / "pyproject.toml"
 _FOLLOWED: Final = re.compile(r"guide-.*|tutorial|adding-a-test|plugins")
 """Pages that tests of their own follow, at full length: test_guides, test_tour, and those of plug-ins."""
 _SECONDS: Final = re.compile(
@@ -39,7 +40,9 @@ def _name(page: Path) -> str:
 
 @pytest.mark.parametrize("page", [page for page in PAGES if scripts(page)], ids=_name)
 def test_each_command_that_a_page_types_is_one(page: Path, tmp_path: Path) -> None:
-    examples = _OF_AN_EXAMPLE.findall(page.read_text(encoding="utf-8"))
+    text = page.read_text(encoding="utf-8")
+    installed = _EXAMPLE.read_text(encoding="utf-8") if "pip install" in text else ""
+    examples = _OF_AN_EXAMPLE.findall(text + installed)
     wrong = []
     for script in scripts(page):
         typed = words_of(script, tmp_path)

@@ -109,7 +109,8 @@ def _lines(benches: dict[str, dict[str, Any]], known: dict[str, Measured]) -> It
         yield f"## {found.title}\n"
         yield f"`{found.command}`: {found.date}, commit {found.commit}, {found.machine}; load {found.load}\n"
         if changed := _changed_since(found.commit, bench["paths"]):
-            yield f"**Older than its code**: commits since that change {', '.join(bench['paths'])}: {changed}.\n"
+            paths = ", ".join(bench["paths"])
+            yield f"**Older than its code**: commits since that change {paths}: {changed}.\n"
         yield f"```text\n{found.text}\n```\n"
 
 

@@ -1,4 +1,4 @@
-"""The plot of a report's front has six series at most, so that it is read at a glance; the page has all of them."""
+"""The plot of a report's front has six series at most, to be read at a glance; the page has all of them."""
 
 import pytest
 

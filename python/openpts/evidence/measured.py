@@ -77,9 +77,10 @@ def _right_size(sample: Sample, stimulus: Stimulus, _scale: int) -> bool:
 def _bounded_demand(evidence: Evidence) -> Finding:
     """No interval ends with more outstanding than TC x QD."""
     outstanding = [
-        (interval.in_flight, sample.step.toio)
+        (interval.in_flight, most)
         for sample in evidence.samples
         if not sample.step.is_idle
+        for most in [sample.step.toio]
         for interval in sample.intervals
     ]
     if not outstanding:

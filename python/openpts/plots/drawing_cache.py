@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from openpts.kept_files import KeptKind
-from openpts.plots.theme import FONT_DIRECTORY, LIGHT, vega_config
+from openpts.plots.theme import LIGHT, MEASURED_FONT_DIRECTORY, vega_config
 from openpts.plots.vega_svg import drawing
 
 DRAWINGS: Final = KeptKind("drawings", most_bytes=200_000_000)
@@ -46,6 +46,6 @@ def _all_else() -> "hashlib._Hash":
     digest = hashlib.sha256(version("vl-convert-python").encode())
     digest.update(msgspec.json.encode(vega_config(LIGHT)))
     digest.update(files("openpts.plots").joinpath("vega_svg.py").read_bytes())
-    for font in sorted(FONT_DIRECTORY.iterdir()):
+    for font in sorted(MEASURED_FONT_DIRECTORY.iterdir()):
         digest.update(font.read_bytes())
     return digest

@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import fields
 
 FONT_DIRECTORY: Final = Path(__file__).parent / "fonts"
+MEASURED_FONT_DIRECTORY: Final = Path(__file__).parent / "measured_fonts"
 FONT: Final = "Inter"
 WEB_FONTS: Final = 'Inter, "Noto Sans", "Segoe UI", Helvetica, Arial, sans-serif'
 PLOT_WIDTH_PX: Final = 720

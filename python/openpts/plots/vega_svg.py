@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import vl_convert
 
-from openpts.plots.theme import FONT_DIRECTORY, LIGHT, vega_config
+from openpts.plots.theme import LIGHT, MEASURED_FONT_DIRECTORY, vega_config
 
 _ANY_PLOT = '{"mark":"point","data":{"values":[]},"encoding":{"x":{"field":"x"}}}'
 _COORDINATES = re.compile(r' (?:d|transform|[xy][12]?|width|height)="[^"]*"')
@@ -40,8 +40,8 @@ def of_figure(drawing: str, figure_id: str) -> str:
 
 @cache
 def renderer() -> Any:
-    """The Vega module, knowing our fonts."""
-    vl_convert.register_font_directory(str(FONT_DIRECTORY))
+    """The Vega module, knowing how wide texts are in our font."""
+    vl_convert.register_font_directory(str(MEASURED_FONT_DIRECTORY))
     return vl_convert
 
 

@@ -81,7 +81,7 @@ def test_a_drawing_is_kept_under_all_that_it_depends_on(
     for name, changed in {
         "version": lambda package: "0",
         "vega_config": lambda scheme: {**theme.vega_config(scheme), "background": "red"},
-        "FONT_DIRECTORY": fonts,
+        "MEASURED_FONT_DIRECTORY": fonts,
     }.items():
         with monkeypatch.context() as patch:
             patch.setattr(drawing_cache, name, changed)

@@ -142,7 +142,7 @@ def test_the_report_has_the_median_and_the_spread_of_what_was_measured(
     script = "n=$(cat n 2>/dev/null || echo 0); n=$((n + 1)); echo $n > n; echo value $((100 + n * n))"
     ended = openpts(
         "run", "app", str(directory), "--out", str(tmp_path / "run"), "--json", "--until-rse", "0", *figure,
-        "--warm-runs", "5", "--", "sh", "-c", script, cwd=tmp_path,
+        "--warm-runs", "5", "--no-report", "--", "sh", "-c", script, cwd=tmp_path,
     )  # fmt: skip
     assert ended.exit_code == 0, ended.stderr
     results = ended.json
@@ -154,6 +154,7 @@ def test_the_report_has_the_median_and_the_spread_of_what_was_measured(
     assert results["warm_figure"]["rse_pct"] == pytest.approx(expected_pct)
     times = [one.elapsed_ns / 1e9 for one in runs_of(tmp_path, RunKind.WARM)]
     assert results["warm_seconds"]["median"] == statistics.median(times)
+    assert openpts("report", str(tmp_path / "run"), *FIGURES, cwd=tmp_path).exit_code == 0
     assert openpts("verify", str(tmp_path / "run"), cwd=tmp_path).exit_code == 0
     (tmp_path / "run/output/01-conditioning-1.out").write_text("other\n")
     verified = openpts("verify", str(tmp_path / "run"), cwd=tmp_path)
@@ -223,7 +224,7 @@ def test_a_run_that_failed_goes_on_with_the_run_that_did(directory: Path, tmp_pa
     ]
     assert "2 preparations" in "".join(one.used for one in read_run(tmp_path / "run").ledger)
     assert (tmp_path / "run/output/07-warm-3.out").read_text() == "7\n"
-    assert openpts("report", str(tmp_path / "run"), cwd=tmp_path).exit_code == 0
+    assert openpts("report", str(tmp_path / "run"), *FIGURES, cwd=tmp_path).exit_code == 0
 
 
 def test_an_interrupt_stops_all_that_the_command_started(directory: Path, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The manual as a site: each link and anchor leads somewhere, and it is read and searched without a network."""
+"""The manual as a site: links and anchors lead somewhere, and it is read and searched without a network."""
 
 import re
 import shutil

@@ -91,7 +91,7 @@ DEB_x86_64 := amd64
 DEB_aarch64 := arm64
 DEB = $(DIST)/openpts_$(VERSION)_$(DEB_$1).deb
 $(foreach arch,x86_64 aarch64,$(eval $(call DEB,$(arch)): build/site/$(arch).made build/man build/completions packaging/deb \
-  $(wildcard packaging/completion/* packaging/*.service) ; packaging/deb $(arch)))
+  $(wildcard packaging/completion/* packaging/*.service) packaging/lintian-overrides CHANGELOG.md ; packaging/deb $(arch)))
 
 deb: $(foreach arch,$(ARCHS),$(call DEB,$(arch)))  ## build/dist: packages for Debian 12 and 13, with pages, completions and units
 

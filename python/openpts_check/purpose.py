@@ -154,7 +154,10 @@ def purpose_names() -> tuple[str, ...]:
 
 
 def purpose_named(name: str) -> Purpose:
-    """A purpose by its name or the other that it has, imported now. Raises UsageError for one that is not there, PluginError for a broken one."""
+    """A purpose by one of its names, imported now.
+
+    Raises UsageError for one that is not there, PluginError for a broken one.
+    """
     offer = offers(Kind.SERVICE).get(f"{_PREFIX}{_ALSO.get(name, name)}")
     if offer is None:
         raise UsageError(f"no purpose is called {name!r}: there are {', '.join(purpose_names())}")

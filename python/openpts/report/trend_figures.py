@@ -43,7 +43,7 @@ def lead_figure(part: RunPart) -> Figure | None:
 
 
 def _at_most(series: Sequence[Series], most: int) -> tuple[Series, ...]:
-    """Those with emphasis, and of the others some all over their order."""
+    """Series with emphasis, and of the others some all over their order."""
     if len(series) <= most:
         return tuple(series)
     others = [place for place, one in enumerate(series) if not one.emphasis]

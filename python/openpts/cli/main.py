@@ -8,7 +8,7 @@ import os
 import resource
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import Final, NoReturn
 
 import click
 
@@ -22,6 +22,15 @@ from openpts.runner.stop_signals import terminate_as_interrupt
 from openpts.vocabulary.document import Failure
 
 _USAGE_EXIT_CODE = 2
+_OF_FIO: Final = {
+    "--iodepth": ("--qd",),
+    "--numjobs": ("--tc",),
+    "--bs": ("--block-sizes", "--block-size"),
+    "--rwmixread": ("--read-pcts", "--read-pct"),
+    "--runtime": ("--step-seconds",),
+    "--ioengine": ("--io-path",),
+}
+"""What does the same as an option of fio."""
 _COMPLETION = "_OPENPTS_COMPLETE"
 
 
@@ -54,19 +63,42 @@ def _fail_for_words(error: click.ClickException, *, as_json: bool) -> NoReturn:
     match error:
         case click.NoSuchCommand(ctx=click.Context() as context) if homes := _homes(error, context):
             reason = f"{error.message} Did you mean {', '.join(homes)}?"
-        case (
-            click.NoSuchCommand(ctx=click.Context() as context)
-            | click.NoSuchOption(ctx=click.Context() as context)
-        ):
-            reason = f"{reason} `{context.command_path} --help` lists all."
+        case click.NoSuchCommand(ctx=click.Context() as context):
+            reason = f"{_unknown_word(error, context)} `{context.command_path} --help` lists all."
+            hints = () if error.possibilities else _how_to_call(context)
+        case click.NoSuchOption(ctx=click.Context() as context):
+            reason = f"{_unknown_option(error, context)} `{context.command_path} --help` lists all."
             hints = () if error.possibilities else _how_to_call(context)
         case click.MissingParameter(ctx=click.Context() as context):
             hints = _how_to_call(context)
-        case click.BadParameter():
-            pass  # the reason names the option and what it takes
+        case click.BadParameter():  # the reason names the option and what it takes
+            reason = reason.replace("a valid integer range", "a whole number")
+            reason = reason.replace("a valid float range", "a number")
         case click.UsageError(ctx=click.Context() as context):
             hints = _how_to_call(context)
     _fail(reason, exit_code=_USAGE_EXIT_CODE, as_json=as_json, hints=hints)
+
+
+def _unknown_word(error: click.NoSuchCommand, context: click.Context) -> str:
+    """A word in the place of a command; in that of a test, it may be the target of one that was left out."""
+    group = context.command
+    if not isinstance(group, click.Group) or not group.subcommand_metavar.startswith("TEST"):
+        return error.format_message()
+    if set(":/") & set(error.command_name):
+        return f"Missing TEST before '{error.command_name}'."
+    return error.format_message().replace("No such command", "No such test", 1)
+
+
+def _unknown_option(error: click.NoSuchOption, context: click.Context) -> str:
+    """With what does the same as an option of fio, or the name that is most like it."""
+    known = {name for parameter in context.command.get_params(context) for name in parameter.opts}
+    for own in _OF_FIO.get(error.option_name, ()):
+        if own in known:
+            return f"No such option '{error.option_name}', which is fio's: use {own}."
+    from openpts.did_you_mean import nearest_word  # noqa: PLC0415 most starts need none
+
+    near = nearest_word(error.option_name, error.possibilities or ())
+    return f"{error.message} Did you mean '{near}'?" if near else error.message
 
 
 def _how_to_call(context: click.Context) -> tuple[str, ...]:

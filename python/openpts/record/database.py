@@ -35,16 +35,26 @@ WHERE one.rootpage = 0 OR EXISTS (SELECT * FROM pragma_table_xinfo(one.name) WHE
 """
 
 
+def _why_no_record(folder: Path, error: OSError) -> str:
+    if isinstance(error, PermissionError):
+        return f"{folder} can't be read: {error.strerror}; ask as its owner, or as root"
+    if folder.is_file():
+        return f"{folder} is a file: name the folder of the run, such as {folder.parent}"
+    if not os.path.lexists(folder):
+        return f"{folder} can't be read: there is no such folder"
+    runs = sorted(folder.glob(f"*/{DATABASE_NAME}"))  # of a batch, a suite, a campaign
+    below = f"; name one of the runs below it, such as {runs[0].parent}" if runs else ""
+    return f"{folder} is not a run folder: it has no {DATABASE_NAME}{below}"
+
+
 @contextmanager
 def opened_record(folder: Path) -> Iterator[sqlite3.Connection]:
     """The database of a run folder, if it is of a version that is read here. Raises RecordError."""
     database = folder / DATABASE_NAME
-    if not os.path.lexists(database):
-        if not os.path.lexists(folder):
-            raise NoRecordError(f"{folder} can't be read: there is no such folder")
-        runs = sorted(folder.glob(f"*/{DATABASE_NAME}"))  # of a batch, a suite, a campaign
-        below = f"; name one of the runs below it, such as {runs[0].parent}" if runs else ""
-        raise NoRecordError(f"{folder} is not a run folder: it has no {DATABASE_NAME}{below}")
+    try:
+        os.lstat(database)
+    except OSError as error:
+        raise NoRecordError(_why_no_record(folder, error)) from error
     try:
         check_files(folder, [f"{DATABASE_NAME}{ending}" for ending in ("", "-wal", "-shm", "-journal")])
         with closing(_open(database)) as connection:

@@ -225,6 +225,10 @@ def test_the_nearest_word_is_named(transcript: SnapshotAssertion) -> None:
         ("sim", "show", "Enterprise-TCL"),
         ("plan", "iops", "--capacity", "1TB", "--purge", "dicsard"),
         ("run", "/dev/nvme0n1"),
+        ("run", "iops", "sim:mlc", "--iodepth", "4"),
+        ("io", "sim:mlc", "--ioengine", "libaio"),
+        ("run", "lat", "sim:mlc", "--tc", "many"),
+        ("run", "lat", "sim:mlc", "--step-seconds", "few"),
     )
     assert transcript == "\n".join(as_typed(*words) for words in typed)
 

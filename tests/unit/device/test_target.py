@@ -102,6 +102,12 @@ def test_what_makes_no_target(text: str, error: type[OpenptsError], says: str, t
     assert "\n" not in str(raised.value)
 
 
+@pytest.mark.skipif(not BLOCK_NODES, reason="no block device has a node here")
+def test_a_name_below_dev_is_completed() -> None:
+    with pytest.raises(TargetError, match=f"did you mean {BLOCK_NODES[0]}\\?"):
+        parse_target(BLOCK_NODES[0].name)
+
+
 @settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(name=NAMES, size_bytes=st.integers(1, 2**63 - 1))
 def test_a_file_target_reads_back_what_it_writes(name: str, size_bytes: int, tmp_path: Path) -> None:

@@ -342,6 +342,11 @@ def test_a_folder_on_read_only_ground_can_be_read(tmp_path: Path) -> None:
 def test_no_run_folder_and_damaged_ones_are_told_apart(tmp_path: Path) -> None:
     with pytest.raises(RecordError, match="is not a run folder"):
         read_run(tmp_path)
+    (tmp_path / "report.html").touch()
+    with pytest.raises(RecordError, match=f"is a file: name the folder of the run, such as {tmp_path}$"):
+        read_run(tmp_path / "report.html")
+    with pytest.raises(RecordError, match="there is no such folder"):
+        read_run(tmp_path / "report.html/nowhere")
     (tmp_path / DATABASE_NAME).write_bytes(b"this is no database, but long enough to look at" * 50)
     with pytest.raises(RecordError, match="can't read"):
         read_run(tmp_path)

@@ -107,6 +107,8 @@ def _parse_block(text: str) -> BlockTarget:
     path = Path(text)
     mode = _mode(path)
     if mode is None:
+        if (node := Path("/dev", text)).is_block_device():
+            raise TargetError(f"{text} doesn't exist: did you mean {node}?")
         raise TargetError(f"{text} doesn't exist: {_HOW_TO_NAME}; `openpts devices` lists the drives")
     if stat.S_ISDIR(mode):
         raise TargetError(f"{text} is a directory: {_HOW_TO_NAME}")

@@ -58,7 +58,7 @@ install-aarch64: $(call HOUSE,aarch64) build/debian/bookworm-arm64.tar  ## a tes
 	packaging/in-aarch64 check-wheelhouse wheelhouse/aarch64
 
 # With the native module that tests have, as one for a release takes ten minutes.
-install-sample: setup build/debian/trixie.tar  ## as install-trixie, without the notebook, with the module of make setup (3 minutes)
+install-sample: setup build/debian/trixie.tar  ## as install-trixie, without the disk and the notebook, with the module of make setup (2 minutes)
 	rm -rf build/sample
 	$(BIN)/maturin build --quiet --locked --compatibility linux --out build/sample
 	$(BIN)/pip download --quiet --only-binary :all: --constraint constraints.txt --dest build/sample --python-version 3.13 \

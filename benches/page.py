@@ -29,8 +29,8 @@ the code that it measures. What the figures mean is in [Performance](performance
 """
 _PART: Final = re.compile(
     r"^## (?P<title>.+)\n\n`(?P<command>.+)`: (?P<date>\S+), commit (?P<commit>[0-9a-f]+), "
-    r"(?P<machine>.+?); load (?P<load>.+)\n(?:\n\*\*Older.*\n)?\n```\n(?P<text>.*?)\n```\n",
-    re.MULTILINE | re.DOTALL,
+    r"(?P<machine>.+?); load (?P<load>.+)\n(?:\n\*\*Older.*\n)?\n```text\n(?P<text>(?s:.*?))\n```\n",
+    re.MULTILINE,
 )
 
 
@@ -109,8 +109,9 @@ def _lines(benches: dict[str, dict[str, Any]], known: dict[str, Measured]) -> It
         yield f"## {found.title}\n"
         yield f"`{found.command}`: {found.date}, commit {found.commit}, {found.machine}; load {found.load}\n"
         if changed := _changed_since(found.commit, bench["paths"]):
-            yield f"**Older than its code**: {changed} later commits change {', '.join(bench['paths'])}.\n"
-        yield f"```\n{found.text}\n```\n"
+            paths = ", ".join(bench["paths"])
+            yield f"**Older than its code**: commits since that change {paths}: {changed}.\n"
+        yield f"```text\n{found.text}\n```\n"
 
 
 def _changed_since(commit: str, paths: list[str]) -> int:

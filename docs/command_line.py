@@ -17,8 +17,8 @@ notices. A missing or invalid word ends with 2 as well; the reason is followed b
 by the nearest known word. At a terminal long reasons are wrapped between words; in a pipe each is one
 line.
 
-**Completion.** The [Debian package](install.md) brings it, and a Tab starts no Python. Elsewhere bash, zsh
-and fish complete commands and options after one line in the shell's start-up file:
+**Completion.** The [Debian package](install.md) brings it, with the names of drives, runs and measures.
+Elsewhere bash, zsh and fish complete commands and options after one line in the shell's start-up file:
 
     eval "$(_OPENPTS_COMPLETE=bash_source openpts)"     # ~/.bashrc
     eval "$(_OPENPTS_COMPLETE=zsh_source openpts)"      # ~/.zshrc

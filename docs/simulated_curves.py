@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import vl_convert
 
+from openpts.analysis.latency import LatencyDistribution
 from openpts.engine.options import Demand, NativeOptions
 from openpts.engine.simulated import SimulatedDrive, SimulatedEngine
 from openpts.plots.theme import FONT_DIRECTORY, LIGHT, vega_config
@@ -159,12 +160,60 @@ def slc_cache() -> Curve:
     return Curve("SEQ 128 KiB writes from fresh on", "% of the drive written", "MB/s", rows)
 
 
+def write_amplification() -> Curve:
+    """Pages programmed for each page of the host, 4 KiB random writes from fresh on."""
+    rows: list[Row] = []
+    for preset in ("enterprise-tlc", "sata-reduction"):
+        drive, engine = drive_and_engine(preset)
+        before = drive.nand_pages()
+        for tenth in range(1, 41):
+            list(run(engine, [writes(RND, 4 * KIB, DriveFills(0.1))]))
+            of_host, all_pages = (now - then for now, then in zip(drive.nand_pages(), before, strict=True))
+            rows.append((preset, tenth / 10, all_pages / of_host))
+            before = drive.nand_pages()
+    return Curve("RND 4 KiB writes from fresh on", "drive writes", "write amplification", rows)
+
+
+def histories() -> Curve:
+    """The same 4 KiB random writes on a drive with three histories."""
+    rows: list[Row] = []
+    before: dict[str, list[Step]] = {
+        "fresh": [],
+        "after 2 sequential drive writes": [writes(SEQ, 128 * KIB, DriveFills(2), tc=1)],
+        "after 4 random drive writes": [writes(RND, 4 * KIB, DriveFills(4))],
+    }
+    for name, steps in before.items():
+        _, engine = drive_and_engine("enterprise-tlc")
+        *_, sample = run(engine, [*steps, writes(RND, 4 * KIB, Duration.seconds(HOUR_S))])
+        rows += [(name, interval.index + 1, interval.iops / 1000) for interval in full(sample)]
+    return Curve("The same RND 4 KiB writes on one drive, three histories", "min", "k IOPS", rows)
+
+
+def percentiles() -> Curve:
+    """PTS 9.3.6: response times of reads, alone and beside writes, by their share of the I/Os in nines."""
+    rows: list[Row] = []
+    for read_pct in (100, 95, 65):
+        drive, engine = drive_and_engine("enterprise-tlc")
+        drive.jump_start()
+        stimulus = Stimulus.of(RND, 4 * KIB, read_pct, 1, 8, ActiveRange())
+        (sample,) = run(engine, [Step.of(stimulus, Duration.seconds(600))])
+        times = LatencyDistribution.merged([sample.read.histogram])
+        mean_ms = sample.read.latency_sum_ns / sample.read.ios / 1e6
+        for nines in range(1, 5):
+            within_ns = times.percentile_ns(100 - 100 / 10**nines)
+            rows.append((f"{read_pct} % reads, mean {mean_ms:.3f} ms", nines, (within_ns or 0) / 1e6))
+    return Curve("Reads of RND 4 KiB, QD 8", "nines: 2 is 99 %, 3 is 99.9 %", "response time, ms", rows)
+
+
 CURVES: Final[dict[str, Callable[[], Curve]]] = {
     "write-saturation": write_saturation,
     "idle-recovery": idle_recovery,
     "cross-stimulus-recovery": cross_stimulus_recovery,
     "demand-intensity": demand_intensity,
     "slc-cache": slc_cache,
+    "write-amplification": write_amplification,
+    "histories": histories,
+    "percentiles": percentiles,
 }
 
 

@@ -36,27 +36,34 @@ build/wheelhouse/aarch64/.made: $(DIST)/$(call WHEEL,aarch64) constraints.txt
 build/wheelhouse/%/.made:
 	rm -rf $(@D)
 	set -e; for python in $(PYTHONS); do $(PACKER)/pip download --quiet --only-binary :all: --constraint constraints.txt \
-	  --dest $(@D) --python-version $$python --platform manylinux2014_$* --platform manylinux_2_17_$* $<; done
+	  --dest $(@D) --python-version $$python --platform manylinux2014_$* --platform manylinux_2_17_$* $< setuptools; done
+	@touch $@
+
+# What a notebook needs beyond it, as a reader would fetch it; no version is pinned, as the reader's is not.
+build/pypi/.made: $(PACKER)/.made
+	rm -rf $(@D)
+	set -e; for python in 3.11 3.13; do $(PACKER)/pip download --quiet --only-binary :all: --dest $(@D) --python-version $$python \
+	  --platform manylinux2014_x86_64 --platform manylinux_2_17_x86_64 --platform manylinux_2_28_x86_64 jupyterlab jupytext 'pyarrow>=18'; done
 	@touch $@
 
 build/debian/%.tar:
 	packaging/debian-tree $(subst -, ,$*)
 
-install-bookworm install-trixie: install-%: $(call HOUSE,x86_64) build/debian/%.tar
-	packaging/in-debian $* check-wheelhouse wheelhouse/x86_64
-install-bookworm:  ## wheelhouse, a test and its report in Debian 12 without network; as root, with debootstrap
+install-bookworm install-trixie: install-%: $(call HOUSE,x86_64) build/pypi/.made build/debian/%.tar
+	packaging/in-debian $* check-paths wheelhouse/x86_64
+install-bookworm:  ## each way of docs/install.md to a first result, in Debian 12 without network; as root, with debootstrap
 install-trixie:  ## the same in Debian 13
 
-install-aarch64: $(call HOUSE,aarch64) build/debian/bookworm-arm64.tar  ## the same in Debian 12 for aarch64, emulated by qemu-user
-	packaging/in-aarch64 check-wheelhouse wheelhouse/aarch64 --quick
+install-aarch64: $(call HOUSE,aarch64) build/debian/bookworm-arm64.tar  ## a test and its report in Debian 12 for aarch64, emulated by qemu-user
+	packaging/in-aarch64 check-wheelhouse wheelhouse/aarch64
 
 # With the native module that tests have, as one for a release takes ten minutes.
-install-sample: setup build/debian/trixie.tar  ## the same, shortened, with the module of make setup (a minute)
+install-sample: setup build/debian/trixie.tar  ## the same but the notebook, with the module of make setup (3 minutes)
 	rm -rf build/sample
 	$(BIN)/maturin build --quiet --locked --compatibility linux --out build/sample
 	$(BIN)/pip download --quiet --only-binary :all: --constraint constraints.txt --dest build/sample --python-version 3.13 \
-	  --platform manylinux2014_$(HOST) --platform manylinux_2_17_$(HOST) --platform linux_$(HOST) build/sample/openpts-*.whl
-	packaging/in-debian trixie check-wheelhouse sample --quick
+	  --platform manylinux2014_$(HOST) --platform manylinux_2_17_$(HOST) --platform linux_$(HOST) build/sample/openpts-*.whl setuptools
+	packaging/in-debian trixie check-paths sample
 
 # What runs the host's wheel, for pages and completions that are made of the commands themselves.
 $(PACKER)/openpts: $(PACKER)/.made $(call HOUSE,$(HOST))
@@ -84,7 +91,7 @@ DEB_x86_64 := amd64
 DEB_aarch64 := arm64
 DEB = $(DIST)/openpts_$(VERSION)_$(DEB_$1).deb
 $(foreach arch,x86_64 aarch64,$(eval $(call DEB,$(arch)): build/site/$(arch).made build/man build/completions packaging/deb \
-  $(wildcard packaging/completion/* packaging/*.service) ; packaging/deb $(arch)))
+  $(wildcard packaging/completion/* packaging/*.service) packaging/lintian-overrides CHANGELOG.md ; packaging/deb $(arch)))
 
 deb: $(foreach arch,$(ARCHS),$(call DEB,$(arch)))  ## build/dist: packages for Debian 12 and 13, with pages, completions and units
 

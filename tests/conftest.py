@@ -39,7 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--sample"):
         settings.load_profile("sample")
-        # The words of slow tests that a sample leaves out are in use all the same: only all tests can say which are not.
+        # Words of slow tests are in use, too: only all tests can say which are not.
         config.option.disable_unused_snapshots = True
     if config.getoption("--package") == "core":
         leave_the_core_alone()

@@ -1,4 +1,4 @@
-# Completion of openpts for fish: no Python is started.
+# Completion of openpts for fish: no Python is started but for names of measures.
 function __openpts_complete
     set -l tokens (commandline -opc)
     set -lx current (commandline -ct)

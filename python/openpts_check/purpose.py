@@ -143,6 +143,8 @@ class Purpose(Struct, frozen=True):
 _PREFIX: Final = "check."
 _LISTED: Final = ("commit", "stream", "record", "kv", "desktop", "build")
 """The order of openpts' own: metadata have none."""
+_ALSO: Final = {"boot": "build"}
+"""What a purpose is called, too."""
 
 
 def purpose_names() -> tuple[str, ...]:
@@ -152,8 +154,11 @@ def purpose_names() -> tuple[str, ...]:
 
 
 def purpose_named(name: str) -> Purpose:
-    """A purpose, imported now. Raises UsageError for one that is not there, PluginError for a broken one."""
-    offer = offers(Kind.SERVICE).get(f"{_PREFIX}{name}")
+    """A purpose by one of its names, imported now.
+
+    Raises UsageError for one that is not there, PluginError for a broken one.
+    """
+    offer = offers(Kind.SERVICE).get(f"{_PREFIX}{_ALSO.get(name, name)}")
     if offer is None:
         raise UsageError(f"no purpose is called {name!r}: there are {', '.join(purpose_names())}")
     found: Purpose = load(offer)

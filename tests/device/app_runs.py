@@ -6,8 +6,6 @@ from openpts.record.reader import read_run
 from openpts.vocabulary.command_run import CommandRun, RunKind
 from tests.device.openpts_process import Ended, openpts
 
-_TIMEOUT_S = 20
-
 
 def run_app(place: Path | str, folder: Path, *words: str, options: tuple[str, ...] = ()) -> Ended:
     """A run without a report, and without warm runs added."""

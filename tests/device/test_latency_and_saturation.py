@@ -16,7 +16,7 @@ from tests.device.openpts_process import openpts
 from tests.support.transcript import Golden
 
 # Minutes of 50 ms, and the histogram of 20 minutes in one second.
-SHORT = ("--time-scale", "1/1200", "--class", "client")
+SHORT = ("--time-scale", "1/1200", "--class", "client", "--no-report")
 
 
 def completed(folder: Path) -> Run:

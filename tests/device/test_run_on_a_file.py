@@ -152,7 +152,7 @@ def test_a_failed_io_leaves_an_honest_result(tmp_path: Path) -> None:
     run = read_run(tmp_path / "r1")
     assert run.manifest.state is RunState.FAILED
     assert run.steps[-1].sample.state is StepState.FAILED
-    reported = openpts("report", "r1", "--json", cwd=tmp_path)
+    reported = openpts("report", "r1", "--json", *FIGURES, cwd=tmp_path)
     assert reported.exit_code == 0, reported.stderr
     assert reported.json["complete_rounds"] == 0
 

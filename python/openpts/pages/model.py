@@ -199,13 +199,15 @@ class Figure(msgspec.Struct, frozen=True, omit_defaults=True, tag="figure"):
 class Answer(msgspec.Struct, frozen=True, omit_defaults=True, tag="answer"):
     """The question of a test, and first key values as large figures.
 
-    ``rows`` are places in the table of key values ``table_id``, whose first cells are label, value and unit.
+    ``rows`` are places in the table of key values ``table_id``, whose first cells are label, value and unit;
+    ``words`` has each label in words that need no specification, or nothing.
     ``of_several``: the head of a row, which names its test, belongs to the label.
     """
 
     question: str
     table_id: str
     rows: tuple[int, ...]
+    words: tuple[str, ...] = ()
     of_several: bool = False
 
 

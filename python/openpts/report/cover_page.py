@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from openpts.pages.facts_table import items_table
 from openpts.pages.model import Answer, Block, Cell, Column, Page, Section, Table, Verdict
+from openpts.pages.plain_words import plain_words
 from openpts.pages.summary_table import cover_table
 from openpts.pages.texts import NOT_STATED, capitalised, fact_text
 from openpts.procedures.kit.header import date_and_time, of_cycle, purge_method, write_cache
@@ -52,8 +53,9 @@ def _question(part: RunPart) -> str:
 
 def answer(question: str, summary: Table, places: Iterable[int], *, of_several: bool = False) -> Answer:
     """The question with the first of the key values that were measured, of those at these places."""
-    measured = [place for place in places if summary.rows[place].cells[1].value is not None]
-    return Answer(question, summary.id, tuple(measured[:_MOST_LARGE]), of_several)
+    measured = [place for place in places if summary.rows[place].cells[1].value is not None][:_MOST_LARGE]
+    words = [plain_words(summary.rows[place].cells[0].text) for place in measured]
+    return Answer(question, summary.id, tuple(measured), tuple(words), of_several)
 
 
 def limit_verdicts(part: RunPart) -> tuple[Verdict, ...]:

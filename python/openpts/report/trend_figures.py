@@ -8,13 +8,14 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from openpts.pages.model import Axis, Figure
+from openpts.pages.model import Axis, Figure, Series
 from openpts.pages.texts import capitalised
 from openpts.procedures.registry import procedure_of
 from openpts.report.run_part import RunPart
 
 _MOST: Final = 3
 _MOST_TICKS: Final = 4
+_MOST_SERIES: Final = 6
 _LEAD_HEIGHT_PX: Final = 260
 _WIDTH_PX: Final = 240
 _HEIGHT_PX: Final = 190
@@ -28,14 +29,27 @@ def lead_figure(part: RunPart) -> Figure | None:
     if figure is None:
         return None
     title = capitalised(figure.finding) or figure.title
+    series = _at_most(figure.series, _MOST_SERIES)
+    shown = f", {len(series)} of {len(figure.series)} shown" if len(series) < len(figure.series) else ""
     return replace(
         figure,
         id=f"lead-{figure.id}",
         title=title,
-        alt=f"{title}: {figure.title}",
+        alt=f"{title}: {figure.title}{shown}",
+        series=series,
         height_px=_LEAD_HEIGHT_PX,
         zoom_group="",
     )
+
+
+def _at_most(series: Sequence[Series], most: int) -> tuple[Series, ...]:
+    """Series with emphasis, and of the others some all over their order."""
+    if len(series) <= most:
+        return tuple(series)
+    others = [place for place, one in enumerate(series) if not one.emphasis]
+    left = most - (len(series) - len(others))
+    kept = {others[round(n * (len(others) - 1) / max(left - 1, 1))] for n in range(left)}
+    return tuple(one for place, one in enumerate(series) if one.emphasis or place in kept)
 
 
 def trend_figures(parts: Sequence[RunPart]) -> list[Figure]:

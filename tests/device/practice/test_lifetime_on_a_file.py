@@ -17,9 +17,8 @@ SECTOR_BYTES = 512
 
 
 def test_after_three_cycles_each_sector_is_of_the_third(tmp_path: Path) -> None:
-    ended = openpts(
-        *("run", "lifetime", "file:./x?size=32MiB", "--cycles", "3", "--out", "run", "--json"), cwd=tmp_path
-    )
+    words = ("file:./x?size=32MiB", "--cycles", "3", "--no-report", "--out", "run", "--json")
+    ended = openpts("run", "lifetime", *words, cwd=tmp_path)
     assert ended.exit_code == 0, ended.stderr
     assert ended.json["ended_by"] == "3 cycles, as asked for"
     assert (ended.json["whole_cycles"], ended.json["io_errors"], ended.json["compared"]) == (3, 0, True)
@@ -66,15 +65,8 @@ def test_data_that_changed_ends_it_and_is_the_result(tmp_path: Path) -> None:
 
 def test_what_was_written_is_read_by_the_run_that_continues(tmp_path: Path) -> None:
     """Sectors that changed while nothing ran are found and counted, and life goes on."""
-    words = (
-        "run",
-        "lifetime",
-        "file:./x?size=32MiB",
-        "--overwrite-file",
-        "--no-report",
-        "--json",
-        "--cycles",
-    )
+    words = ("run", "lifetime", "file:./x?size=32MiB")
+    words += ("--overwrite-file", "--no-report", "--json", "--cycles")
     assert openpts(*words, "2", "--out", "first", cwd=tmp_path).exit_code == 0
     with (tmp_path / "x").open("r+b") as target:
         for lba in (1000, 40_000):

@@ -17,7 +17,7 @@ from openpts.record.reader import read_run
 from openpts.units import MIB
 from openpts.vocabulary.phase import Phase
 from openpts_fio.engine.process import find_fio
-from tests.device.openpts_process import openpts, start_openpts
+from tests.device.openpts_process import FIGURES, openpts, start_openpts
 from tests.support.block_trace import BlockEvent, BlockTrace, of_event
 from tests.support.transcript import Golden
 
@@ -59,7 +59,7 @@ def test_the_device_sees_the_trace_element_by_element_and_so_it_does_of_fio(
     trace = tmp_path / "trace.iolog"
     ios = write_trace(trace)
     # The prefill empties the page cache of what the guard has read: io_uring leaves writes there to others.
-    words = ("--passes", "1", "--purge", "none", "--telemetry-period", "off")
+    words = ("--passes", "1", "--purge", "none", "--telemetry-period", "off", "--no-report")
     with BlockTrace(drive) as seen:
         ended = openpts(
             "run", "replay", str(trace), str(drive), "--confirm-device-path", str(drive), *words,
@@ -84,13 +84,14 @@ def test_the_device_sees_the_trace_element_by_element_and_so_it_does_of_fio(
 
 def test_a_trace_is_replayed_on_a_file_and_verified(tmp_path: Path) -> None:
     write_trace(tmp_path / "trace.iolog", gap_us=100)
-    words = ("--passes", "2", "--speed", "2", "--out", "run", "--json")
+    words = ("--passes", "2", "--speed", "2", "--out", "run", "--json", "--no-report")
     target = f"file:./x?size={_CAPACITY // MIB}MiB"
     ended = openpts("run", "replay", "trace.iolog", target, *words, "--io-path", "io_uring", cwd=tmp_path)
     assert ended.exit_code == 0, ended.stderr
     assert [one["issued"] for one in ended.json["passes"]] == [_IOS] * 2
     # Half of 3,000 gaps of 100 us each, and never less than that.
     assert ended.json["passes"][0]["execution_seconds"] > 0.14
+    assert openpts("report", "run", *FIGURES, cwd=tmp_path).exit_code == 0
     assert openpts("verify", "run", cwd=tmp_path).exit_code == 0
 
 
@@ -100,7 +101,7 @@ def test_traces_are_replayed_at_once_from_the_command_line(tmp_path: Path, golde
     words = ("--also", "second.iolog?region=50-100&mapping=wrap", "--passes", "1", "--conflicts", "push-back")
     ended = openpts(
         "run", "replay", "first.iolog?region=0-100", f"file:./x?size={_CAPACITY // MIB}MiB", *words,
-        "--unaligned", "rmw", "--out", "run", "--json", cwd=tmp_path,
+        "--unaligned", "rmw", "--out", "run", "--json", "--no-report", cwd=tmp_path,
     )  # fmt: skip
     assert ended.exit_code == 0, ended.stderr
     assert (ended.json["trace"], ended.json["also"][0]["trace"]) == ("first.iolog", "second.iolog")
@@ -109,6 +110,7 @@ def test_traces_are_replayed_at_once_from_the_command_line(tmp_path: Path, golde
     assert first["issued"] == _IOS
     assert second["issued"] >= _IOS
     assert second["execution_seconds"] < first["execution_seconds"]
+    assert openpts("report", "run", *FIGURES, cwd=tmp_path).exit_code == 0
     assert openpts("verify", "run", cwd=tmp_path).exit_code == 0
     wrong = openpts("run", "replay", "first.iolog", "file:./x", "--also", "second.iolog?size=1", cwd=tmp_path)
     assert wrong.exit_code == 2

@@ -11,14 +11,14 @@ from openpts.cli.main import cli
 from openpts.errors import RecordError, UsageError
 from tests.support.transcript import Golden
 
-SHORT = ("--tests", "lat,wsat", "--time-scale", "1/60", "--no-report")
+SHORT = ("--tests", "lat,wsat", "--time-scale", "1/120", "--no-report")
 
 
 @pytest.fixture(scope="module")
 def suites(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     root = tmp_path_factory.mktemp("suites")
-    targets = {f"tlc-{seed}": f"sim:enterprise-tlc?capacity=8GB&seed={seed}" for seed in (1, 2, 3)}
-    targets["qlc"] = "sim:client-qlc?capacity=8GB"
+    targets = {f"tlc-{seed}": f"sim:enterprise-tlc?capacity=2GB&seed={seed}" for seed in (1, 2, 3)}
+    targets["qlc"] = "sim:client-qlc?capacity=2GB"
     for name, target in targets.items():
         command = ["run", "all", target, *SHORT, "--out", str(root / name)]
         result = CliRunner().invoke(cli, command, catch_exceptions=False)

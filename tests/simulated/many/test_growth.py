@@ -1,8 +1,8 @@
 """What is done with a record costs no more than in proportion to its length, whatever the test.
 
 Of a record in which the same stands twice, four and eight times, the second doubling must add at most 2.3
-times the instructions that the first has added: what does not depend on the length is in neither, so that a
-short record tells as much as that of a day.
+times the lines of Python that the first has added: what does not depend on the length is in neither, so that
+a short record tells as much as that of a day.
 """
 
 import shutil
@@ -36,15 +36,15 @@ from openpts_line.compare.build import build_comparison
 from openpts_line.compare.contenders import Entry, compare_runs
 from openpts_many.archive.tables import parquet_tables
 from tests.simulated.whole_tests import run_whole
-from tests.support.instructions import instructions_of
 from tests.support.interval_samples import step_of
 from tests.support.made_up_run import made_up_run, restless_rate
 from tests.support.subject_files import with_subject
+from tests.support.work_in_lines import lines_of
 
 REPORT_DATE = "2026-02-03T04:05:06Z"
 MOST_GROWTH = 2.3
-FEWEST = 3_000
-"""Fewer instructions than these are a matter of how texts are put together."""
+FEWEST = 500
+"""Fewer lines than these are a matter of how texts are put together."""
 
 MEASURED = {"cbw", "check", "thermal", "trim", "qos", "precon", "rws"}
 """Tests of which a made-up run has no streams, or no choices: they are measured on a simulated drive."""
@@ -141,9 +141,9 @@ def written(run: Run, folder: Path) -> Path:
     return folder
 
 
-def is_in_proportion(instructions: list[int]) -> bool:
+def is_in_proportion(lines: list[int]) -> bool:
     """Of lengths that double."""
-    first, second = (after - before for before, after in pairwise(instructions))
+    first, second = (after - before for before, after in pairwise(lines))
     return second <= max(FEWEST, MOST_GROWTH * first)
 
 
@@ -166,20 +166,20 @@ def test_twice_the_steps_are_twice_the_work(test: str, tmp_path: Path) -> None:
     for name, work in WORK.items():
         work(runs[0])  # what is loaded once
         # a run keeps what was asked of it once
-        counted = [instructions_of(partial(work, replace(run))) for run in runs]
+        counted = [lines_of(partial(work, replace(run))) for run in runs]
         if not is_in_proportion(counted):
             grown[name] = counted
     assert not grown
 
 
 def gated(folders: Sequence[Path]) -> None:
-    limits = parse_limits(b"", "--limit", ["iops.rnd-4k-rw0 >= -3 %"], ())
+    limits = parse_limits(b"", "--limit", ["tp.seq-128k.write >= -3 %"], ())
     half = len(folders) // 2
     judge(limits, gated_runs(folders[:half]), gated_runs(folders[half:]))
 
 
 def indexed(folders: Sequence[Path]) -> None:
-    requests = [RunRequest(run_id=one.name, test_words=("iops",), target=one.name) for one in folders]
+    requests = [RunRequest(run_id=one.name, test_words=("tp",), target=one.name) for one in folders]
     batch = new_batch(requests)
     ended = [
         replace(entry, folder=one.name, state=RunState.COMPLETE)
@@ -190,11 +190,11 @@ def indexed(folders: Sequence[Path]) -> None:
 
 @pytest.mark.parametrize("work", [gated, indexed])
 def test_twice_the_runs_are_twice_the_work(work: Callable[[Sequence[Path]], None], tmp_path: Path) -> None:
-    run = simulated_run("iops", tmp_path / "measured")
+    run = simulated_run("tp", tmp_path / "measured")
     read_for_report(run.folder)  # the index leaves out what can't be read
     folders = [shutil.copytree(run.folder, tmp_path / f"run-{number}") for number in range(16)]
     work(folders[:2])  # what is loaded once
-    counted = [instructions_of(partial(work, folders[n : 2 * n])) for n in (2, 4, 8)]
+    counted = [lines_of(partial(work, folders[n : 2 * n])) for n in (2, 4, 8)]
     assert is_in_proportion(counted), counted
 
 
@@ -210,11 +210,11 @@ def test_a_script_is_followed_in_proportion_to_its_rounds(test: str) -> None:
         )
         script = PROCEDURES[test].script(run.manifest.conditions, run.manifest.target.user_capacity_bytes)
         recorded = driver_of(PROCEDURES[test]).recorded
-        counted.append(instructions_of(partial(cut_of, script, run, ResumePoint.PROGRAM, recorded)))
+        counted.append(lines_of(partial(cut_of, script, run, ResumePoint.PROGRAM, recorded)))
     assert is_in_proportion(counted), counted
 
 
 def test_response_times_take_as_much_however_many_buckets_they_have() -> None:
     few, many = ([step_of([range(100_000, 1_100_000, apart_ns)])] for apart_ns in (100_000, 1_000))
     response_times(few)
-    assert instructions_of(lambda: response_times(many)) < 2 * instructions_of(lambda: response_times(few))
+    assert lines_of(lambda: response_times(many)) < 2 * lines_of(lambda: response_times(few))

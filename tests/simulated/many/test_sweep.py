@@ -169,7 +169,7 @@ def test_a_sweep_that_makes_no_sense_is_refused(
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("way", ["same command", "resume"])
+@pytest.mark.parametrize("way", ["resume", pytest.param("same command", marks=pytest.mark.slow)])
 def test_a_killed_sweep_goes_on_where_it_stopped(way: str, tmp_path: Path) -> None:
     command = [*COMMAND, *WORDS, "--out", str(tmp_path), "--vary", "qd=1,2,4,8,16,32,0", "--seeds", "2"]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True) as process:

@@ -7,10 +7,11 @@ from openpts.analysis.distribution import chi_square_statistic, chi_square_survi
 
 
 @pytest.mark.parametrize("degrees", [1, 2, 3, 4, 11, 12, 47, 100])
-@pytest.mark.parametrize("value", [0, 1e-9, 0.3, 1, 4.5, 11, 30, 150, 1400])
-def test_survival_is_that_of_scipy(degrees: int, value: float) -> None:
-    expected = float(stats.chi2.sf(value, degrees))
-    assert chi_square_survival(value, degrees) == pytest.approx(expected, rel=1e-11, abs=1e-300)
+def test_survival_is_that_of_scipy(degrees: int) -> None:
+    values = [0, 1e-9, 0.3, 1, 4.5, 11, 30, 150, 1400]
+    expected = stats.chi2.sf(values, degrees)
+    found = [chi_square_survival(value, degrees) for value in values]
+    assert found == pytest.approx(expected, rel=1e-11, abs=1e-300)
 
 
 def test_statistic_and_survival_are_those_of_scipys_test() -> None:

@@ -56,12 +56,12 @@ def test_the_spread_is_that_of_all_sides_about_their_own_means() -> None:
     assert spread_pct(BASE) == pytest.approx(100 * math.expm1(np.log(BASE).std(ddof=1)))
 
 
-@pytest.mark.parametrize("degrees", [1, 2, 3, 4, 7, 12, 30])
 @pytest.mark.parametrize("threshold", [0.5, 2.0, 9.0, 60.0])
 @pytest.mark.parametrize("shift", [-4.0, 0.0, 1.0, 3.0, 8.0, 40.0])
-def test_the_power_is_that_of_the_noncentral_t(degrees: int, threshold: float, shift: float) -> None:
+def test_the_power_is_that_of_the_noncentral_t(threshold: float, shift: float) -> None:
+    degrees = [1, 2, 3, 4, 7, 12, 30]
     exact = stats.nct.sf(threshold, degrees, shift)
-    assert ratio._beyond(threshold, degrees, shift) == pytest.approx(exact, abs=2e-6)
+    assert [ratio._beyond(threshold, each, shift) for each in degrees] == pytest.approx(exact, abs=2e-6)
 
 
 @pytest.mark.parametrize("runs", [(3, 3), (7, 7), (5, 1), (9, 3)])

@@ -90,6 +90,10 @@ def test_each_purpose_says_what_its_bounds_are_and_who_published_them(purpose: s
     assert found.mistakes
 
 
+def test_booting_is_the_question_of_building() -> None:
+    assert purpose_named("boot") is purpose_named("build")
+
+
 def test_heat_is_asked_for(tmp_path: Path) -> None:
     words = ("--for", "stream", "--minutes", "0.2", "--repeats", "2", "--heated", "0.1", "--seed", "1")
     answer, _ = asked("sim:enterprise-tlc?capacity=16GB&scale=1", *words, cwd=tmp_path)

@@ -1,6 +1,7 @@
 """Completion without Python: the table and its reader against what click itself completes, in each shell."""
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -12,10 +13,22 @@ import pytest
 from click.shell_completion import ShellComplete
 
 from openpts.cli.main import cli
+from openpts.device.block_device import whole_drives
+from openpts.parameters.shipped_plans import shipped_names
+from openpts.programs import OPENPTS
+from openpts.system_files import SystemRoots
 from tests.support.command_tree import all_commands
 
 FOLDER = Path(__file__).parents[3] / "packaging/completion"
 INSTALLED = "/usr/share/openpts"
+DISKS = {
+    "nvme0n1": (8, 0, "Fast One"),
+    "nvme0c0n1": (8, 1, ""),
+    "ram0": (8, 0, ""),
+    "sdb": (0, 0, ""),
+    "vda": (8, 0, ""),
+}
+"""Size in sectors, whether it is hidden, and model."""
 TREE = dict(all_commands())
 pytestmark = [
     pytest.mark.with_plugins,
@@ -31,7 +44,15 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "completions").write_bytes(table)
     for file in FOLDER.iterdir():
         if file.is_file():
-            (folder / file.name).write_text(file.read_text().replace(INSTALLED, str(folder)))
+            text = file.read_text().replace(INSTALLED, str(folder)).replace("/sys/block", f"{folder}/block")
+            (folder / file.name).write_text(text)
+    for name, (sectors, hidden, model) in DISKS.items():
+        disk = folder / "block" / name
+        (disk / "device").mkdir(parents=True)
+        (disk / "size").write_text(f"{sectors}\n")
+        (disk / "hidden").write_text(f"{hidden}\n")
+        if model:
+            (disk / "device/model").write_text(f"{model}   \n")
     (folder / "bin").mkdir()
     awk = shutil.which("awk")
     assert awk is not None
@@ -39,15 +60,33 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def offered(folder: Path, before: Sequence[str], current: str) -> set[str]:
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    """The present folder of one who types, with runs in it and below it, and no other file."""
+    for name in ("first", "it's new", "lot 7/first", "lot 7/second", "far/too/deep"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "run.db").touch()
+    (tmp_path / "first/report.html").touch()
+    (tmp_path / "other").mkdir()
+    return tmp_path
+
+
+def offered(folder: Path, before: Sequence[str], current: str, present: Path | None = None) -> set[str]:
+    lines = lines_of(folder, before, current, present)
+    return {line.partition("\t")[0] for line in lines} - {""}
+
+
+def lines_of(folder: Path, before: Sequence[str], current: str, present: Path | None = None) -> list[str]:
     ended = subprocess.run(
         ["awk", "-f", folder / "complete.awk", folder / "completions"],
         env=os.environ | {"before": "\n".join(before), "current": current},
+        cwd=present,
         capture_output=True,
         check=True,
         text=True,
     )
-    return {line.partition("\t")[0] for line in ended.stdout.splitlines()} - {""}
+    assert ended.stderr == ""
+    return ended.stdout.splitlines()
 
 
 @pytest.mark.parametrize("current", ["", "--", "-"])
@@ -72,6 +111,92 @@ def test_values_follow_their_option(installed: Path) -> None:
     assert offered(installed, ["run", "iops", "--seed"], "") == set()
 
 
+def test_values_are_those_that_ship(installed: Path) -> None:
+    assert offered(installed, ["check", "sim:mlc", "--for"], "c") == {"commit"}
+    assert offered(installed, ["run", "iops", "--plan"], "") == set(shipped_names())
+    assert offered(installed, ["benchmarks", "show"], "atto") == {"atto"}
+    assert offered(installed, ["help", "run"], "io") == {"iops"}
+    assert offered(installed, ["help"], "run") == {"run"}
+
+
+def test_drives_are_those_that_are_listed(installed: Path) -> None:
+    roots = SystemRoots(sys=installed)
+    listed = {str(disk.node) for disk in whole_drives(roots)}
+    assert listed == {"/dev/nvme0n1", "/dev/vda"}
+    assert offered(installed, ["run", "iops"], "/dev/") == listed
+    assert offered(installed, ["devices"], "") == listed
+    # and none of the other nodes beside them
+    assert lines_of(installed, ["run", "iops"], "/dev/nv") == ["/dev/nvme0n1\tFast One"]
+
+
+@pytest.mark.parametrize(
+    "command", [["report"], ["gate", "--baseline"], ["resume"], ["compare", "first", "--cold"]]
+)
+def test_runs_are_those_below_the_present_folder(command: list[str], installed: Path, runs: Path) -> None:
+    assert offered(installed, command, "", runs) == {"first", "it's new", "lot 7/first", "lot 7/second"}
+    assert offered(installed, command, "lot 7/s", runs) == {"lot 7/second"}
+    assert lines_of(installed, command, f"{runs}/it's", runs) == [f"{runs}/it's new\t"]
+    # a name of a file that is no run is asked of the shell
+    assert lines_of(installed, command, "oth", runs) == ["\t"]
+
+
+def test_the_folder_of_an_option_stays_behind_its_sign(installed: Path, runs: Path) -> None:
+    assert offered(installed, ["gate", "first"], "--baseline=lot", runs) == {
+        "--baseline=lot 7/first",
+        "--baseline=lot 7/second",
+    }
+
+
+def test_measures_are_what_a_limit_may_name(
+    installed: Path, runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The program that lists them is openpts itself; here, one that shows what it was asked."""
+    program = runs / "bin/openpts"
+    program.parent.mkdir()
+    program.write_text(
+        """#!/bin/sh
+printf '%s\\n' "$#:$1:$2" >"${0%/*}/asked"
+echo 'key measures of lat, a run:'
+echo '  lat.rnd_4_kib_rw0.art = 0.0139825 ms'
+echo 'and of each of these iops, p99.9 and any other percentile:'
+echo '  lat.rnd_4_kib_rw0'
+echo 'openpts: no limits: x.y' >&2
+exit 2
+"""
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    keys = ["lat.rnd_4_kib_rw0.art\t0.0139825 ms", "lat.rnd_4_kib_rw0\t"]
+    assert lines_of(installed, ["gate", "it's new", "--limit"], "", runs) == keys
+    assert (runs / "bin/asked").read_text() == "2:gate:it's new\n"
+    assert lines_of(installed, ["gate", "lot*/*", "--limit"], "'lat.", runs) == keys
+    assert (runs / "bin/asked").read_text() == "2:gate:lot 7/first\n"
+    assert lines_of(installed, ["gate", "$(touch harmed)`touch harmed`", "--limit"], "iops", runs) == []
+    assert not (runs / "harmed").exists()
+
+
+@pytest.mark.slow
+def test_openpts_lists_measures_as_completion_reads_them(installed: Path, tmp_path: Path) -> None:
+    words = ("run", "lat", "sim:enterprise-tlc", "--quick", "--no-report", "--out", "first")
+    subprocess.run([*OPENPTS, *words], cwd=tmp_path, check=True, capture_output=True)
+    program = tmp_path / "openpts"
+    program.write_text(f'#!/bin/sh\nexec {shlex.join(OPENPTS)} "$@"\n')
+    program.chmod(0o755)
+    found = subprocess.run(
+        ["sh", "-c", f". {installed}/found.sh"],
+        env=os.environ | {"kind": "MEASURE", "named": "first", "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        cwd=tmp_path,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    keys = [line.partition("\t")[0] for line in found.stdout.splitlines()]
+    assert "lat.rnd_4_kib_rw0.art" in keys
+    limits = [word for key in keys[:3] for word in ("--limit", f"{key} >= 0")]
+    gate = [*OPENPTS, "gate", "first", *limits, "--allow", "deviations", "--allow", "not steady"]
+    assert subprocess.run(gate, cwd=tmp_path, capture_output=True, check=False).returncode in {0, 13}
+
+
 BASH = """
 source "$1"; COMP_LINE=$2; COMP_POINT=${#2}; compopt() { :; }; _openpts; printf '%s\\n' "${COMPREPLY[@]}"
 """
@@ -80,7 +205,7 @@ compadd() { print -l -- ${(P)@[-1]}; }; _files() { print FILES; }; compset() { :
 words=(${(z)2}); [[ $2 == *' ' ]] && words+=(''); CURRENT=$#words; source $1
 """
 FISH = """
-source $argv[1]; complete -C $argv[2] | string replace -r '\\t.*' ''
+source $argv[1]; complete -C $argv[2] | string replace -r '\\t.*' ''; true
 """
 
 
@@ -113,5 +238,10 @@ def test_a_shell_completes_and_starts_no_python(
     assert completed("openpts run io") == ["iops"]
     assert completed("openpts doctor --s") == ["--self"]
     assert completed("openpts run iops --scenario ") == ["real-world", "synthetic"]
+    for name in ("first", "second"):
+        (tmp_path / "runs" / name).mkdir(parents=True)
+        (tmp_path / "runs" / name / "run.db").touch()
+    assert completed("openpts gate ru") == ["runs/first", "runs/second"]
+    assert completed("openpts devices ") == ["/dev/nvme0n1", "/dev/vda"]
     sim = completed("openpts run iops sim:enterprise")
     assert sim[-1] == ("enterprise-tlc" if shell == "bash" else "sim:enterprise-tlc")

@@ -105,22 +105,30 @@ def first_contact(words: tuple[str, ...]) -> Iterator[str]:
     yield as_typed(*words, "--hepl")
 
 
+BY_TOP = pytest.mark.parametrize("top", ["openpts", *cli.list_commands(click.Context(cli))])
+
+
+def below(top: str) -> list[tuple[str, ...]]:
+    """The command of this name and its own commands; ``openpts`` alone has none."""
+    return [words for words in TREE if (*words, "openpts")[0] == top]
+
+
 @pytest.mark.with_plugins
-@pytest.mark.parametrize("top", ["openpts", *cli.list_commands(click.Context(cli))])
+@BY_TOP
 def test_what_is_seen_at_80_columns(top: str, transcript: SnapshotAssertion) -> None:
-    below = [words for words in TREE if (*words, "openpts")[0] == top]
-    assert transcript == "\n".join(line for words in below for line in first_contact(words))
+    assert transcript == "\n".join(line for words in below(top) for line in first_contact(words))
 
 
-@pytest.mark.parametrize("words", TREE, ids=" ".join)
-def test_every_command_has_a_page_that_fits(words: tuple[str, ...]) -> None:
-    page, code = seen(*words, "--help")
-    lines = page.splitlines()
-    assert (code, lines[0].startswith(" ".join(["Usage: openpts", *words]))) == (0, True)
-    assert not [line for line in lines if len(line) > 80 or line != line.rstrip()]
-    assert " RANGE" not in page, "click's name of a type says nothing of what is counted"
-    cut = [line for line in lines[1:] if line.endswith("...") and not line.startswith("  --")]
-    assert not cut, "the summary of a command is cut"
+@BY_TOP
+def test_every_command_has_a_page_that_fits(top: str) -> None:
+    for words in below(top):
+        page, code = seen(*words, "--help")
+        lines = page.splitlines()
+        assert (code, lines[0].startswith(" ".join(["Usage: openpts", *words]))) == (0, True)
+        assert not [line for line in lines if len(line) > 80 or line != line.rstrip()], words
+        assert " RANGE" not in page, "click's name of a type says nothing of what is counted"
+        cut = [line for line in lines[1:] if line.endswith("...") and not line.startswith("  --")]
+        assert not cut, "the summary of a command is cut"
 
 
 @pytest.mark.parametrize("words", [words for words, found in TREE.items() if isinstance(found, click.Group)])
@@ -136,16 +144,17 @@ def test_a_group_alone_shows_its_page(words: tuple[str, ...]) -> None:
         assert (len(alone.splitlines()) < 24, code) == (True, 0)
 
 
-@pytest.mark.parametrize("words", TREE, ids=" ".join)
-def test_every_wrong_word_gets_a_reason_and_a_way_on(words: tuple[str, ...]) -> None:
-    text, code = seen(*words, "--hepl")
-    assert (code, text.count("openpts: ")) == (2, 1)
-    assert text.startswith("openpts: No such option '--hepl'. ")
-    assert "'--help'" in text.split("Did you mean")[1]
-    text, code = seen(*words, "nope")
-    if words != ("unlock",):  # which knows drives by serial numbers, and this may be one
-        assert code in {2, 3, 8, 12}
-        assert text.startswith("openpts: ")
+@BY_TOP
+def test_every_wrong_word_gets_a_reason_and_a_way_on(top: str) -> None:
+    for words in below(top):
+        text, code = seen(*words, "--hepl")
+        assert (code, text.count("openpts: ")) == (2, 1)
+        assert text.startswith("openpts: No such option '--hepl'. ")
+        assert "'--help'" in text.split("Did you mean")[1]
+        text, code = seen(*words, "nope")
+        if words != ("unlock",):  # which knows drives by serial numbers, and this may be one
+            assert code in {2, 3, 8, 12}
+            assert text.startswith("openpts: ")
 
 
 @pytest.mark.parametrize("words", sorted((TELL_OF_THE_MACHINE | HELD_ELSEWHERE) - {("tour",)}), ids=" ".join)
@@ -158,16 +167,16 @@ def needs_words(command: click.Command) -> bool:
     return any(parameter.required for parameter in command.params)
 
 
-@pytest.mark.parametrize(
-    "words", [words for words, command in TREE.items() if needs_words(command)], ids=" ".join
-)
-def test_what_is_missing_is_said_with_usage_and_example(words: tuple[str, ...]) -> None:
-    path = " ".join(["openpts", *words])
-    text, code = seen(*words)
-    reason, usage, example = text.splitlines()
-    assert (code, reason.startswith(MISSING)) == (2, True)
-    assert usage.startswith(f"  Usage: {path} ")
-    assert example == f"  Example: {example_of(path)}"
+@BY_TOP
+def test_what_is_missing_is_said_with_usage_and_example(top: str) -> None:
+    for words in below(top):
+        if needs_words(TREE[words]):
+            path = " ".join(["openpts", *words])
+            text, code = seen(*words)
+            reason, usage, example = text.splitlines()
+            assert (code, reason.startswith(MISSING)) == (2, True)
+            assert usage.startswith(f"  Usage: {path} ")
+            assert example == f"  Example: {example_of(path)}"
 
 
 def commands_of_examples() -> list[str]:
@@ -176,18 +185,18 @@ def commands_of_examples() -> list[str]:
 
 
 @pytest.mark.with_plugins
-@pytest.mark.parametrize("line", commands_of_examples())
-def test_examples_are_command_lines_that_click_takes(line: str) -> None:
-    program, *words = shlex.split(line)
-    assert program == "openpts"
-    context = click.Context(cli, info_name="openpts")
-    command: click.Command = cli
-    while isinstance(command, click.Group) and words:
-        name, found, words = command.resolve_command(context, words)
-        assert found is not None
-        context, command = click.Context(found, info_name=name, parent=context), found
-    assert not isinstance(command, click.Group) or command is cli
-    command.make_context(command.name, words, parent=context.parent)
+def test_examples_are_command_lines_that_click_takes() -> None:
+    for line in commands_of_examples():
+        program, *words = shlex.split(line)
+        assert program == "openpts"
+        context = click.Context(cli, info_name="openpts")
+        command: click.Command = cli
+        while isinstance(command, click.Group) and words:
+            name, found, words = command.resolve_command(context, words)
+            assert found is not None, line
+            context, command = click.Context(found, info_name=name, parent=context), found
+        assert not isinstance(command, click.Group) or command is cli, line
+        command.make_context(command.name, words, parent=context.parent)
 
 
 @pytest.mark.parametrize("test", [words[1] for words in TREE if words[:1] == ("plan",) and len(words) == 2])

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.device.openpts_process import FIGURES
 from tests.support.transcript import Golden
 
 RUN = ("run", "lat", "sim:enterprise-tlc", "--quick", "--out", "run")
@@ -29,6 +30,7 @@ def openpts(
     )
 
 
+@pytest.mark.full_matrix
 @pytest.mark.parametrize("closed", [(0,), (1,), (2,), (0, 1, 2)], ids=str)
 @pytest.mark.parametrize(
     "words", [("plan", "lat", "sim:enterprise-tlc"), (*RUN, "--no-report")], ids=" ".join
@@ -40,7 +42,7 @@ def test_streams_that_the_parent_closed_are_no_obstacle(
     assert ended.returncode == 0
     assert "Traceback" not in ended.stdout + ended.stderr
     if "run" in words:
-        assert openpts("report", "run", "--no-html", "--no-pdf", cwd=tmp_path).returncode == 0
+        assert openpts("report", "run", *FIGURES, cwd=tmp_path).returncode == 0
 
 
 @pytest.mark.parametrize(
@@ -59,8 +61,8 @@ def test_a_limit_that_lets_no_plot_be_drawn_is_named(
     assert ended.returncode == 1
     assert told in ended.stderr.splitlines()[-1]
     assert "Traceback" not in ended.stderr
-    # its record is whole: the report can be made where there is more
-    assert openpts("report", "run", cwd=tmp_path).returncode == 0
+    # its record is whole: a report can be made
+    assert openpts("report", "run", *FIGURES, cwd=tmp_path).returncode == 0
 
 
 def test_a_name_that_is_not_utf_8_is_refused_before_anything_is_done(tmp_path: Path, golden: Golden) -> None:

@@ -13,11 +13,11 @@ from openpts.analysis.student_t import central_probability, critical_value
 from openpts_fio.engine_difference import Agreement, PairedRatio, alternating_order, paired_ratio
 
 
-@pytest.mark.parametrize("degrees", [*range(1, 41), 99, 100, 999])
 @pytest.mark.parametrize("confidence", [0.001, 0.5, 0.9, 0.95, 0.99, 0.9999])
-def test_critical_values(degrees: int, confidence: float) -> None:
+def test_critical_values(confidence: float) -> None:
+    degrees = [*range(1, 41), 99, 100, 999]
     expected = stats.t.ppf((1 + confidence) / 2, degrees)
-    assert critical_value(confidence, degrees) == pytest.approx(expected, rel=1e-9)
+    assert [critical_value(confidence, each) for each in degrees] == pytest.approx(expected, rel=1e-9)
 
 
 @given(st.floats(0, 1e6), st.integers(1, 300))

@@ -1,7 +1,7 @@
 """Each parameter of each test sets what it says, and nothing that it sets goes unsaid."""
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -20,12 +20,12 @@ from tests.unit.parameters.changed_values import CHANGED, changed_value
 ALLOWED = {"mid_points"}
 
 
-def _each(tests: Iterable[Procedure]) -> list[Any]:
-    return [
-        pytest.param(test, parameter, id=f"{test.name}-{parameter.name}")
-        for test in tests
-        for parameter in parameters_of(test.conditions).values()
-    ]
+def _each(test: Procedure) -> Iterator[tuple[Parameter, Any]]:
+    """Its parameters, and the standard conditions of each drive class."""
+    return itertools.product(
+        parameters_of(test.conditions).values(),
+        [test.standard_conditions(drive_class, 1) for drive_class in DriveClass],
+    )
 
 
 def _with(parameter: Parameter, value: Any, standard: Any) -> Any:
@@ -46,25 +46,22 @@ def test_every_field_is_described_and_every_offered_one_has_a_help(test: Procedu
         assert parameter.field in test.conditions.__struct_fields__
 
 
-@pytest.mark.parametrize(("test", "parameter"), _each(PTS.values()))
-@pytest.mark.parametrize("drive_class", list(DriveClass))
-def test_what_differs_from_the_standard_is_in_the_ledger_under_a_requirement(
-    test: Procedure, parameter: Parameter, drive_class: DriveClass
-) -> None:
-    standard = test.standard_conditions(drive_class, 1)
-    used = _with(parameter, changed_value(parameter.name, standard), standard)
-    field = parameter.field
-    assert getattr(used, field) != getattr(standard, field)
-    is_free = fields_of(test.conditions)[field].free and field not in {rule.name for rule in test.rules}
-    if field in ALLOWED or is_free:
-        return
-    entries = deviations(used, standard, test.rules)
-    assert entries
-    for entry in entries:
-        assert entry.rule_id in by_id()
-        assert entry.required != entry.used
-        assert entry.effect
-        assert entry.clause
+@pytest.mark.parametrize("test", PTS.values(), ids=list(PTS))
+def test_what_differs_from_the_standard_is_in_the_ledger_under_a_requirement(test: Procedure) -> None:
+    for parameter, standard in _each(test):
+        used = _with(parameter, changed_value(parameter.name, standard), standard)
+        field = parameter.field
+        assert getattr(used, field) != getattr(standard, field), field
+        is_free = fields_of(test.conditions)[field].free and field not in {rule.name for rule in test.rules}
+        if field in ALLOWED or is_free:
+            continue
+        entries = deviations(used, standard, test.rules)
+        assert entries, field
+        for entry in entries:
+            assert entry.rule_id in by_id()
+            assert entry.required != entry.used
+            assert entry.effect
+            assert entry.clause
 
 
 @pytest.mark.parametrize("test", PTS.values(), ids=list(PTS))
@@ -75,25 +72,25 @@ def test_every_field_of_the_conditions_has_a_rule_or_a_reason_to_have_none(test:
     assert {rule.name for rule in test.rules} <= set(fields)
 
 
-@pytest.mark.parametrize(("test", "parameter"), _each(PROCEDURES.values()))
-@pytest.mark.parametrize("drive_class", list(DriveClass))
-def test_the_value_that_the_help_names_is_that_of_the_specification(
-    test: Procedure, parameter: Parameter, drive_class: DriveClass
-) -> None:
-    standard = test.standard_conditions(drive_class, 1)
-    shown = parameter.shown(standard)
-    if not shown or shown in {"yes", "no"}:
-        return
-    options = {f"parameter_{name}": None for name in parameters_of(test.conditions)}
-    option = next(option for option in _options(test) if option.name == f"parameter_{parameter.name}")
-    options[f"parameter_{parameter.name}"] = option.type_cast_value(None, shown)
-    assert conditions_of(given_as_options(test.conditions, options), standard) == standard
+@pytest.mark.parametrize("test", PROCEDURES.values(), ids=list(PROCEDURES))
+def test_the_value_that_the_help_names_is_that_of_the_specification(test: Procedure) -> None:
+    of_name = _options(test)
+    unsaid = {f"parameter_{name}": None for name in parameters_of(test.conditions)}
+    for parameter, standard in _each(test):
+        shown = parameter.shown(standard)
+        if not shown or shown in {"yes", "no"}:
+            continue
+        name = f"parameter_{parameter.name}"
+        options = unsaid | {name: of_name[name].type_cast_value(None, shown)}
+        assert conditions_of(given_as_options(test.conditions, options), standard) == standard, name
 
 
-def _options(test: Procedure) -> list[Any]:
+def _options(test: Procedure) -> dict[str, Any]:
+    """By name."""
+
     def command() -> None:
         pass
 
     for option in parameter_options(test):
         option(command)
-    return list(command.__click_params__)  # type: ignore[attr-defined]
+    return {option.name: option for option in command.__click_params__}  # type: ignore[attr-defined]

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.cli.procedure_options import chosen
-from openpts.fields.field import Parameter, parameters_of
+from openpts.fields.field import parameters_of
 from openpts.parameters.overrides import Given, conditions_of
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, dry_run
@@ -19,11 +19,6 @@ from tests.unit.parameters.changed_values import changed_value
 
 NAMES = [name for name in PROCEDURES if name not in PTS]
 TESTS = [PROCEDURES[name] for name in NAMES]
-EACH = [
-    pytest.param(test, parameter, id=f"{test.name}-{parameter.name}")
-    for test in TESTS
-    for parameter in parameters_of(test.conditions).values()
-]
 # what figures are compared with, what the operator has seen, and what leaves no measurement out
 TOLD_ELSEWHERE = {
     "cut_command",
@@ -60,26 +55,20 @@ def quick(test: Procedure) -> Any:
     return choices.adjust(with_subject(test.standard_conditions(DriveClass.ENTERPRISE, 1)))
 
 
-@pytest.mark.parametrize(("test", "parameter"), EACH)
+@pytest.mark.parametrize("test", TESTS, ids=NAMES)
 @pytest.mark.parametrize("drive_class", list(DriveClass))
-def test_each_parameter_sets_its_field(
-    test: Procedure, parameter: Parameter, drive_class: DriveClass
+def test_each_parameter_sets_its_field_and_each_change_is_in_the_ledger(
+    test: Procedure, drive_class: DriveClass
 ) -> None:
     standard = test.standard_conditions(drive_class, 1)
-    value = changed_value(parameter.name, standard)
-    used = conditions_of(Given({parameter.name: value}, {parameter.name: parameter.option}), standard)
-    assert getattr(used, parameter.field) != getattr(standard, parameter.field)
-
-
-@pytest.mark.parametrize(("test", "parameter"), EACH)
-def test_each_change_is_in_the_ledger(test: Procedure, parameter: Parameter) -> None:
-    standard = test.standard_conditions(DriveClass.ENTERPRISE, 1)
-    value = changed_value(parameter.name, standard)
-    used = conditions_of(Given({parameter.name: value}, {parameter.name: parameter.option}), standard)
-    entries = deviations(used, standard, test.rules)
-    is_read_only = not test.on_model and parameter.field == "figure"
-    assert bool(entries) is not (is_read_only or parameter.field in TOLD_ELSEWHERE)
-    assert all(entry.required != entry.used for entry in entries)
+    for name, parameter in parameters_of(test.conditions).items():
+        given = Given({name: changed_value(name, standard)}, {name: parameter.option})
+        used = conditions_of(given, standard)
+        assert getattr(used, parameter.field) != getattr(standard, parameter.field), name
+        entries = deviations(used, standard, test.rules)
+        is_read_only = not test.on_model and parameter.field == "figure"
+        assert bool(entries) is not (is_read_only or parameter.field in TOLD_ELSEWHERE), name
+        assert all(entry.required != entry.used for entry in entries)
 
 
 @pytest.mark.parametrize("test", TESTS, ids=NAMES)

@@ -1,7 +1,7 @@
 """The live driver: what is asked is done in its order, and what was measured and sampled is recorded."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,8 +10,8 @@ from msgspec.structs import replace as with_changes
 from openpts.analysis.limited_seconds import ENGINE_THREADS, HostLimit
 from openpts.analysis.steady_state import judge
 from openpts.errors import InterruptedRunError
-from openpts.gauge import Gauge, Values
-from openpts.record.health import ReadingPoint
+from openpts.gauge import Gauge
+from openpts.record.health import ReadingPoint, TelemetryPoint
 from openpts.record.reader import read_run
 from openpts.runner.events import (
     CycleEnded,
@@ -252,32 +252,22 @@ def test_samples_are_written_with_the_step_beside_which_they_were_taken(
 
 
 def test_steps_in_which_the_host_was_the_limit_are_told_when_the_record_has_them(
-    bench: Callable[..., Bench], tmp_path: Path
+    bench: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file = tmp_path / "wait"
-    file.write_text("60\n")
-
-    def waits(contents: Sequence[bytes], _at_ns: int) -> Values:
-        return {"engine_wait_pct": float(contents[0])}
-
-    def once_sampled(running: Step) -> Sample:
-        while not subject.driver.sampler._sampled:
-            time.sleep(0.001)
-        return complete(running)
-
-    gauge = Gauge(ENGINE_THREADS, "x", "x", (file,), waits, of_period=True)
-    subject = bench(once_sampled, gauges=[gauge])
-    with subject.driver.sampler.running():
-        subject.driver.drive(short_test())
+    subject = bench(gauges=[Gauge(ENGINE_THREADS, "x", "x")])
+    # by the clock of this engine all steps are in the same second
+    waits = TelemetryPoint(NS_PER_S // 2, "engine_wait_pct", 60.0)
+    monkeypatch.setattr(subject.driver.sampler, "take", lambda _offset_ns: (waits,))
+    subject.driver.drive(short_test())
     subject.driver.keep_telemetry(ended=True)
     told = [event for event in subject.events if isinstance(event, HostLimited)]
-    # by the clock of this engine all steps are at the same time, and samples of most of them are used up
-    assert told[0].place == subject.steps()[0][0]
-    assert {event.place for event in told} <= {place for place, _ in subject.steps()}
+    assert [event.place for event in told] == [place for place, _ in subject.steps()]
     assert all(event.limited_ns == {HostLimit.PROCESSOR: 10**9} for event in told)
     assert [bool(event.new) for event in told] == [True, *[False] * (len(told) - 1)]
     heard = [event for event in subject.events if isinstance(event, HostLimited | StepFinished)]
-    assert isinstance(heard[0], StepFinished)
+    for place, _ in subject.steps():
+        about = [type(event) for event in heard if event.place == place]
+        assert about == [StepFinished, HostLimited]
 
 
 @pytest.mark.proves("PTS-HIR-19")

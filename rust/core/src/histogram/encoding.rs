@@ -1,10 +1,9 @@
 //! HdrHistogram V2 compressed encoding: a format that other tools read too.
 
-use std::io::Read;
+use std::borrow::Cow;
+use std::cell::RefCell;
 
-use flate2::read::ZlibDecoder;
-use hdrhistogram::Histogram;
-use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
+use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
 
 use super::log_linear::{BUCKET_COUNT, HIGHEST_VALUE_NS, LatencyHistogram};
 
@@ -24,20 +23,65 @@ const MOST_BYTES: usize = HEADER_BYTES + 9 * BUCKET_COUNT;
 #[error("not an HdrHistogram of {SIGNIFICANT_DIGITS} significant digits in V2 encoding: {0}")]
 pub struct DecodeError(String);
 
+thread_local! {
+    /// Its tables of 300 KiB are made once: new ones for each histogram took more time than what they compress.
+    static COMPRESSOR: RefCell<Compress> = RefCell::new(Compress::new(Compression::default(), true));
+    /// As for the compressor.
+    static INFLATER: RefCell<Decompress> = RefCell::new(Decompress::new(true));
+}
+
 /// Write a histogram's counts in HdrHistogram V2 compressed (deflate) encoding.
 ///
+/// Only octaves that were counted in are walked through, where the library looks at all 34,000 buckets.
+///
 /// # Panics
-/// Never in practice: every bucket lies within the bounds of the target and memory is the only sink.
+/// Never in practice: memory is the only sink.
 #[must_use]
 pub fn encode(histogram: &LatencyHistogram) -> Vec<u8> {
-    let mut hdr = Histogram::<u64>::new_with_bounds(1, HIGHEST_VALUE_NS, SIGNIFICANT_DIGITS)
-        .expect("the bounds are constants");
-    for bucket in histogram.buckets() {
-        hdr.record_n(bucket.lowest_ns, bucket.count).expect("the bounds cover every bucket");
-    }
+    let plain = serialized(histogram);
     let mut encoded = Vec::new();
-    V2DeflateSerializer::new().serialize(&hdr, &mut encoded).expect("a vector takes every byte");
+    encoded.extend_from_slice(&COMPRESSED_COOKIE.to_be_bytes());
+    encoded.extend_from_slice(&[0; 4]);
+    COMPRESSOR.with_borrow_mut(|compressor| {
+        compressor.reset();
+        while {
+            encoded.reserve(64 + plain.len());
+            let rest = rest_of(&plain, compressor.total_in());
+            let status = compressor.compress_vec(rest, &mut encoded, FlushCompress::Finish);
+            status.expect("memory takes every byte") != Status::StreamEnd
+        } {}
+    });
+    let length = u32::try_from(encoded.len() - COMPRESSED_HEADER_BYTES).expect("less than MOST_BYTES");
+    encoded[4..COMPRESSED_HEADER_BYTES].copy_from_slice(&length.to_be_bytes());
     encoded
+}
+
+/// The encoding before its compression: a count for each bucket up to the last that has one, and one negative
+/// number for several without in a row.
+fn serialized(histogram: &LatencyHistogram) -> Vec<u8> {
+    let mut plain = Vec::with_capacity(1024);
+    for word in [COOKIE, 0, 0, u32::from(SIGNIFICANT_DIGITS)] {
+        plain.extend_from_slice(&word.to_be_bytes());
+    }
+    for number in [1, HIGHEST_VALUE_NS, 1_f64.to_bits()] {
+        plain.extend_from_slice(&number.to_be_bytes());
+    }
+    let mut next = 0;
+    for (index, count) in histogram.counts() {
+        match index - next {
+            0 => {}
+            1 => plain.push(0),
+            empty => put_signed(&mut plain, -i64::try_from(empty).expect("no more than BUCKET_COUNT")),
+        }
+        put_signed(&mut plain, i64::try_from(count).unwrap_or(i64::MAX));
+        next = index + 1;
+    }
+    if next == 0 {
+        plain.push(0);
+    }
+    let counts_bytes = u32::try_from(plain.len() - HEADER_BYTES).expect("less than MOST_BYTES");
+    plain[4..8].copy_from_slice(&counts_bytes.to_be_bytes());
+    plain
 }
 
 /// Read a histogram back. Counts are exact; extremes and sum are those of the buckets.
@@ -75,8 +119,21 @@ pub fn decode(encoded: &[u8]) -> Result<LatencyHistogram, DecodeError> {
             index = index.saturating_add(count.unsigned_abs());
         }
     }
-    histogram.restore_estimates();
     Ok(histogram)
+}
+
+/// Write what [`signed`] reads.
+fn put_signed(bytes: &mut Vec<u8>, number: i64) {
+    let mut zigzag = ((number << 1) ^ (number >> 63)).cast_unsigned();
+    for _ in 0..8 {
+        if zigzag < 0x80 {
+            break;
+        }
+        bytes.push(0x80 | (zigzag & 0x7f) as u8);
+        zigzag >>= 7;
+    }
+    // whatever is left, which of a ninth byte may be all its bits
+    bytes.push(zigzag as u8);
 }
 
 /// An integer in the form of Protocol Buffers (zigzag, seven bits a byte), but of nine bytes at most, the last one whole.
@@ -98,21 +155,44 @@ fn signed(bytes: &mut &[u8]) -> Option<i64> {
 }
 
 /// The encoding without its compression, if its lengths are true and not beyond reason.
-fn inflated(encoded: &[u8]) -> Result<Vec<u8>, DecodeError> {
-    let mut plain = Vec::new();
-    if word_at(encoded, 0) == Some(COMPRESSED_COOKIE) {
-        ZlibDecoder::new(&encoded[COMPRESSED_HEADER_BYTES.min(encoded.len())..])
-            .take(MOST_BYTES as u64 + 1)
-            .read_to_end(&mut plain)
-            .map_err(|error| DecodeError(error.to_string()))?;
+fn inflated(encoded: &[u8]) -> Result<Cow<'_, [u8]>, DecodeError> {
+    let plain = if word_at(encoded, 0) == Some(COMPRESSED_COOKIE) {
+        Cow::Owned(inflate(&encoded[COMPRESSED_HEADER_BYTES.min(encoded.len())..])?)
     } else {
-        plain.extend_from_slice(&encoded[..encoded.len().min(MOST_BYTES + 1)]);
-    }
+        Cow::Borrowed(encoded)
+    };
     let counts_bytes = word_at(&plain, 4).and_then(|length| usize::try_from(length).ok());
     match counts_bytes {
         Some(length) if plain.len() <= MOST_BYTES && plain.len() == HEADER_BYTES + length => Ok(plain),
         _ => Err(DecodeError("its length is not the one that it names".to_owned())),
     }
+}
+
+/// What was compressed, or so much of it that it is more than [`MOST_BYTES`].
+fn inflate(compressed: &[u8]) -> Result<Vec<u8>, DecodeError> {
+    let mut plain = Vec::with_capacity(4 * compressed.len());
+    INFLATER.with_borrow_mut(|inflater| {
+        inflater.reset(true);
+        loop {
+            plain.reserve(1024);
+            let rest = rest_of(compressed, inflater.total_in());
+            let before = (plain.len(), rest.len());
+            match inflater.decompress_vec(rest, &mut plain, FlushDecompress::None) {
+                Ok(Status::StreamEnd) => return Ok(plain),
+                Ok(_) if plain.len() > MOST_BYTES => return Ok(plain),
+                Ok(_) if before == (plain.len(), rest_of(compressed, inflater.total_in()).len()) => {
+                    return Err(DecodeError("it ends within its compression".to_owned()));
+                }
+                Ok(_) => {}
+                Err(error) => return Err(DecodeError(error.to_string())),
+            }
+        }
+    })
+}
+
+/// What is left of bytes of which so many were taken.
+fn rest_of(bytes: &[u8], taken: u64) -> &[u8] {
+    &bytes[usize::try_from(taken).expect("no more than there are")..]
 }
 
 /// A big-endian number of 32 bits, if there are so many bytes.
@@ -123,7 +203,8 @@ fn word_at(bytes: &[u8], place: usize) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hdrhistogram::serialization::{Deserializer, V2Serializer};
+    use hdrhistogram::Histogram;
+    use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer, V2Serializer};
     use proptest::prelude::*;
     use std::io::Cursor;
 
@@ -163,7 +244,7 @@ mod tests {
         ) {
             let mut histogram = LatencyHistogram::default();
             values.iter().for_each(|value| histogram.record(*value));
-            let mut bytes = inflated(&encode(&histogram)).unwrap();
+            let mut bytes = inflated(&encode(&histogram)).unwrap().into_owned();
             for (place, byte) in damage {
                 let place = place.index(bytes.len());
                 bytes[place] = byte;
@@ -180,6 +261,24 @@ mod tests {
                 decoded.buckets().collect::<Vec<_>>(),
                 histogram.buckets().collect::<Vec<_>>()
             );
+        }
+
+        /// The library's own writer as the oracle, which counts to 2^63.
+        #[test]
+        fn another_writer_writes_the_same_bytes(
+            values in prop::collection::vec((0_u64..43, any::<u64>(), 1..u64::MAX >> 9), 0..300),
+        ) {
+            let mut hdr = Histogram::<u64>::new_with_bounds(1, HIGHEST_VALUE_NS, SIGNIFICANT_DIGITS).unwrap();
+            let mut histogram = LatencyHistogram::default();
+            for (octave, value, count) in values {
+                // small ones as often as large ones
+                let value = value % (2 << octave);
+                hdr.record_n(value, count).unwrap();
+                histogram.record_n(value, count);
+            }
+            let mut theirs = Vec::new();
+            V2DeflateSerializer::new().serialize(&hdr, &mut theirs).unwrap();
+            prop_assert_eq!(encode(&histogram), theirs);
         }
 
         /// The library's own reader as the oracle, which takes its own words with and without compression.

@@ -87,15 +87,16 @@ impl LatencyHistogram {
         self.max_ns = self.max_ns.max(latency_ns);
     }
 
-    /// Count in the bucket of this number, or in the last one. Extremes and sum are not known of it: see
-    /// [`Self::restore_estimates`].
+    /// Count in the bucket of this number, or in the last one, as an encoding tells it: extremes are those of the
+    /// buckets, and the sum is that of their middles.
     pub(super) fn count_in_bucket(&mut self, index: usize, count: u64) {
         if count > 0 {
             let index = index.min(BUCKET_COUNT - 1);
             self.page_mut(index / PAGE_BUCKETS)[index % PAGE_BUCKETS] += count;
+            let (lowest_ns, highest_ns) = (lowest_value(index), lowest_value(index + 1) - 1);
             self.count += count;
-            let value_ns = lowest_value(index);
-            (self.min_ns, self.max_ns) = (self.min_ns.min(value_ns), self.max_ns.max(value_ns));
+            self.sum_ns += u128::from(lowest_ns.midpoint(highest_ns)) * u128::from(count);
+            (self.min_ns, self.max_ns) = (self.min_ns.min(lowest_ns), self.max_ns.max(highest_ns));
         }
     }
 
@@ -167,14 +168,19 @@ impl LatencyHistogram {
 
     /// The non-empty buckets in ascending order.
     pub fn buckets(&self) -> impl Iterator<Item = Bucket> {
-        let counts = self.touched().flat_map(|(number, page)| {
-            page.iter().enumerate().map(move |(place, count)| (number * PAGE_BUCKETS + place, *count))
-        });
-        counts.filter(|(_, count)| *count > 0).map(|(index, count)| Bucket {
+        self.counts().map(|(index, count)| Bucket {
             lowest_ns: lowest_value(index),
             highest_ns: lowest_value(index + 1) - 1,
             count,
         })
+    }
+
+    /// Number and count of the non-empty buckets, ascending.
+    pub(super) fn counts(&self) -> impl Iterator<Item = (usize, u64)> {
+        let counts = self.touched().flat_map(|(number, page)| {
+            page.iter().enumerate().map(move |(place, count)| (number * PAGE_BUCKETS + place, *count))
+        });
+        counts.filter(|(_, count)| *count > 0)
     }
 
     /// For each limit, which ascend, the number of latencies in buckets that end at or below it.
@@ -226,17 +232,6 @@ impl LatencyHistogram {
     fn touched(&self) -> impl Iterator<Item = (usize, &Page)> {
         let span = if self.count == 0 { 0..=0 } else { self.span() };
         span.filter_map(|number| self.pages[number].as_deref().map(|page| (number, page)))
-    }
-
-    /// Set extremes and sum to what the buckets alone can tell: encodings do not carry the exact ones.
-    pub(super) fn restore_estimates(&mut self) {
-        let (mut sum_ns, mut min_ns, mut max_ns) = (0, u64::MAX, 0);
-        for bucket in self.buckets() {
-            sum_ns += u128::from(bucket.lowest_ns.midpoint(bucket.highest_ns)) * u128::from(bucket.count);
-            min_ns = min_ns.min(bucket.lowest_ns);
-            max_ns = max_ns.max(bucket.highest_ns);
-        }
-        (self.sum_ns, self.min_ns, self.max_ns) = (sum_ns, min_ns, max_ns);
     }
 }
 

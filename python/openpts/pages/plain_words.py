@@ -1,0 +1,41 @@
+"""Names of key values in words that need no specification: RND 4 KiB RW0 is ``random writes of 4 KiB``."""
+
+import re
+from typing import Final
+
+_STIMULUS: Final = re.compile(
+    r"(?P<access>RND|SEQ) (?P<size>[\d.]+ [KM]iB) (?:RW(?P<reads>\d+)|(?P<one>[RW]))(?:,? (?P<what>.*))?"
+)
+_ACCESS: Final = {"RND": "random", "SEQ": "sequential"}
+_WHAT: Final = {
+    "ART": "mean response time",
+    "MRT": "longest response time",
+    "FOB plateau": "fresh out of the box",
+    "end zone": "at the end",
+}
+_NINES: Final = re.compile(r"(?P<count>\d) 9s")
+
+
+def plain_words(label: str) -> str:
+    """A key value's name in words: ``random writes of 4 KiB, 99.9 % are faster`` for ``RND 4 KiB RW0, 3 9s``.
+
+    Empty for names that are words already.
+    """
+    found = _STIMULUS.fullmatch(label)
+    if found is None:
+        return ""
+    reads = int(found["reads"]) if found["reads"] else {"R": 100, "W": 0}[found["one"]]
+    access = _ACCESS[found["access"]]
+    operations = {0: f"{access} writes", 100: f"{access} reads"}
+    what = operations.get(reads, f"{access} I/O, {reads} % reads,")
+    return ", ".join([f"{what} of {found['size']}", *_of_what(found["what"] or "")])
+
+
+def _of_what(what: str) -> list[str]:
+    for name, words in _WHAT.items():
+        if what.endswith(name):
+            return [words]
+    if nines := _NINES.search(what):
+        share = "9" * int(nines["count"])
+        return [f"{share[:2]}{'.' * (len(share) > 2)}{share[2:]} % are faster"]
+    return []

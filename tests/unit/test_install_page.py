@@ -1,0 +1,27 @@
+"""The table of the page on installing, against the blocks that `packaging/check-paths` types."""
+
+import re
+from pathlib import Path
+
+_PAGE = (Path(__file__).resolve().parents[2] / "docs" / "install.md").read_text(encoding="utf-8")
+_SECTIONS = dict(re.findall(r"^##+ (.+)\n((?:(?!^##).*\n)*)", _PAGE, re.MULTILINE))
+
+
+def _commands(heading: str) -> int:
+    blocks = re.findall(r"^```sh\n(.*?)^```", _SECTIONS[heading], re.MULTILINE | re.DOTALL)
+    return len(re.findall(r"^[^ #\n]", "".join(blocks), re.MULTILINE))
+
+
+def test_the_table_counts_the_commands_of_each_way() -> None:
+    table = re.findall(r"^\| \[(.+)\]\(#(.+)\) \| (\d+) \| (\d+) \|$", _PAGE, re.MULTILINE)
+    ways = re.findall(r"^### (.+)$", _PAGE, re.MULTILINE)
+    assert [heading for heading, *_ in table] == ways
+    for heading, anchor, commands, seconds in table:
+        assert anchor == heading.lower().replace(" ", "-")
+        assert int(commands) == _commands("From the wheelhouse") + _commands(heading), heading
+        assert 0 < int(seconds) < 600, heading
+
+
+def test_each_way_is_typed() -> None:
+    script = (Path(__file__).resolve().parents[2] / "packaging" / "check-paths").read_text(encoding="utf-8")
+    assert re.findall(r"\bway '(.+?)'", script) == [*re.findall(r"^### (.+)$", _PAGE, re.MULTILINE)]

@@ -19,6 +19,8 @@ class LatencyDistribution:
         """Merge histograms in HdrHistogram V2 encoding; none gives an empty distribution."""
         total = Histogram()
         for histogram in encoded:
+            # Up to half of reading distributions of intervals: each has thousands of buckets, and all at
+            # once would be larger than memory, so that each is decoded where it is needed.
             total.add(Histogram.decode(histogram))
         return cls(total)
 

@@ -114,8 +114,11 @@ def _point_rows(points: Sequence[tuple[float, float]]) -> list[Spec]:
 def _thinned(
     series: Series, points: list[tuple[float, float]], figure: Figure, y: Axis
 ) -> list[tuple[float, float]]:
-    many = series.style == "points" and len(points) > _CLOSE
-    return distinct(points, figure.x, y, _SCREEN_PX) if many else points
+    if len(points) <= _CLOSE:
+        return points
+    if series.style == "points":
+        return distinct(points, figure.x, y, _SCREEN_PX)
+    return points if series.style == "spline" else turning(points)
 
 
 def _line(series: Series, figure: Figure, points: Sequence[tuple[float, float]], layer: Spec) -> Spec:
@@ -243,3 +246,13 @@ def distinct(points: Sequence[Point], x: Axis, y: Axis, size: tuple[int, int]) -
         if math.isfinite(across) and math.isfinite(up):
             seen.setdefault((round(across * width), round(up * height)), point)
     return list(seen.values())
+
+
+def turning(points: Sequence[Point]) -> list[Point]:
+    """The points of a line without those within its level stretches: of whole degrees there are thousands."""
+    middle = (
+        point
+        for before, point, after in zip(points, points[1:], points[2:], strict=False)
+        if not (before[1] == point[1] == after[1] and before[0] <= point[0] <= after[0])
+    )
+    return [points[0], *middle, points[-1]]

@@ -7,7 +7,8 @@ its bucket, and so at most ``error_bound_pct`` above the response time that it i
 
 from collections.abc import Iterable
 from functools import cache
-from itertools import pairwise
+from itertools import chain, compress
+from operator import sub
 from typing import Final
 
 from openpts.analysis.latency import LatencyDistribution, encode_counts
@@ -28,11 +29,9 @@ def coarse_buckets(encoded: bytes, buckets_per_octave: int) -> tuple[list[int], 
     if (bounds := distribution.bounds()) is None:
         return [], []
     ends_ns = _ends_ns(bounds[0].bit_length(), bounds[3].bit_length(), buckets_per_octave)
-    levels = pairwise([0, *distribution.counts_up_to(ends_ns)])
-    found = {
-        end_ns: level - below for end_ns, (below, level) in zip(ends_ns, levels, strict=True) if level > below
-    }
-    return list(found), list(found.values())
+    levels = distribution.counts_up_to(ends_ns)
+    ios = list(map(sub, levels, chain((0,), levels)))
+    return list(compress(ends_ns, ios)), list(filter(None, ios))
 
 
 @cache

@@ -8,6 +8,7 @@ from fractions import Fraction
 from itertools import combinations, pairwise
 from typing import Any
 
+import numpy as np
 import pytest
 import typst
 from hypothesis import given, settings
@@ -33,7 +34,7 @@ from openpts.plots.axes import LINE_PX, place, share
 from openpts.plots.category_plots import bar_layers
 from openpts.plots.font_metrics import text_width_px
 from openpts.plots.labels_above import labels_above
-from openpts.plots.series import distinct, envelope
+from openpts.plots.series import distinct, envelope, turning
 from openpts.plots.svg import draw_figures
 from openpts.plots.theme import FONT, FONT_DIRECTORY, LIGHT, PLOT_TEXT_PX, PLOT_WIDTH_PX
 from openpts.plots.vega_lite import vega_lite_spec
@@ -82,6 +83,14 @@ def test_points_left_out_lie_under_others(values: list[tuple[float, float]]) -> 
     assert set(kept) <= set(values)
     for across, up in values:
         assert any(abs(across - a) <= 10.01 and abs(up - u) <= 20_020 for a, u in kept)
+
+
+@given(st.lists(st.integers(0, 3), min_size=2, max_size=300))
+def test_a_line_without_the_middles_of_level_stretches_is_the_same(levels: list[int]) -> None:
+    line = [(float(x), float(y)) for x, y in enumerate(levels)]
+    kept = turning(line)
+    assert np.interp(range(len(line)), *zip(*kept, strict=True)).tolist() == levels
+    assert not any(a[1] == b[1] == c[1] for a, b, c in zip(kept, kept[1:], kept[2:], strict=False))
 
 
 def test_nines_are_equally_far_apart() -> None:

@@ -1,5 +1,6 @@
 """The pages of one block size of the throughput test (PTS 8.3.1 to 8.3.7)."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from statistics import fmean
 from typing import Final
@@ -67,10 +68,12 @@ def last_pass(samples: Sequence[Sample], range_bytes: int, most_bins: int) -> tu
     bins = min(most_bins, len(placed) // 4)
     if bins < 2:
         return ()
+    in_bin = defaultdict[int, list[tuple[int, int]]](list)
+    for where, amount, ns in placed:
+        in_bin[int(where * bins)].append((amount, ns))
     found = []
     for number in range(bins):
-        own = [(amount, ns) for where, amount, ns in placed if number <= where * bins < number + 1]
-        if own:
+        if own := in_bin[number]:
             rates = [amount * NS_PER_S / ns for amount, ns in own]
             mean = sum(amount for amount, _ in own) * NS_PER_S / sum(ns for _, ns in own)
             low, high = 100 * number / bins, 100 * (number + 1) / bins

@@ -108,17 +108,3 @@ def test_a_composite_for_larger_sectors_says_what_it_leaves_out(
     assert entry.used == golden
     assert all(len(step.sample.ios_by_block_size) == 5 for step in run.steps)
     assert not (tmp_path / "run" / "capture").exists()
-
-
-def test_a_workload_that_the_sectors_rule_out_is_refused_before_the_purge(
-    tmp_path: Path, attach: Callable[..., Path], golden: Golden
-) -> None:
-    node = attach("--sector-size", "4096", size_bytes=256 * MIB)
-    ended = openpts(
-        *("run", "dirth", str(node), *SHORT, "--workload", "metadata"),
-        *("--confirm-device-path", str(node), "--out", "run"),
-        cwd=tmp_path,
-    )
-    assert ended.exit_code != 0
-    assert ended.complaint == golden
-    assert not (tmp_path / "run").exists()

@@ -50,6 +50,8 @@ MEASURED = {"cbw", "check", "thermal", "trim", "qos", "precon", "rws"}
 """Tests of which a made-up run has no streams, or no choices: they are measured on a simulated drive."""
 LONG = {"cbw", "precon", "qos", "rws", "rwsdirth", "thermal", "trim"}
 WITHOUT_STEPS = {"powercut", "app"}
+SHORTEST = {"precon": 4, "iops": 1, "dirth": 1, "fill": 1, "cbw": 1}
+"""How often the same stands at least: sets of few passes have figures of other kinds; some tests are long."""
 WITH_NAMED_CYCLES = {"precon", "rws"}
 """There are no more of them: their parts become longer."""
 
@@ -159,8 +161,8 @@ def is_in_proportion(lines: list[int]) -> bool:
 def test_twice_the_steps_are_twice_the_work(test: str, tmp_path: Path) -> None:
     base = one_run(test, tmp_path / "measured")
     longer = with_longer_parts if test in WITH_NAMED_CYCLES else repeated
-    # sets of few passes have figures of other kinds
-    lengths = (4, 8, 16) if test == "precon" else (2, 4, 8)
+    shortest = SHORTEST.get(test, 2)
+    lengths = (shortest, 2 * shortest, 4 * shortest)
     runs = [read_run(written(longer(base, times), tmp_path / str(times))) for times in lengths]
     grown = {}
     for name, work in WORK.items():

@@ -107,95 +107,61 @@ def complaints(text: str, read: Any = read_toml) -> tuple[str, ...]:
     return caught.value.complaints
 
 
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("class = 'clent'", ["p:1:1: class: 'clent' is not one of enterprise, client"]),
-        ("seed = -1", ["p:1:1: seed: expected a whole number >= 0, not -1"]),
-        ("[iops]\nstep_secs = 1", ["p:2:1: unknown key step_secs in iops: did you mean step_seconds?"]),
-        ("[iops]\nstep-seconds = 1", ["p:2:1: unknown key step-seconds in iops: did you mean step_seconds?"]),
-        ("time-scale = '1/60'", ["p:1:1: unknown key time-scale: time_scale belongs in common"]),
-        ("mid_points = 2", ["p:1:1: unknown key mid_points: mid_points belongs in common"]),
-        ("[common]\ncut_command = 'x'", ["p:2:1: unknown key cut_command in common: "]),
-        ("tests = ['iops', 'latt']", ["p:1:18: tests: 'latt' is not one of iops, "]),
-        ("tests = []", ["p:1:1: tests: expected a list of length >= 1"]),
-        ("[io]\ntc = 1", ["p:1:2: unknown key io: did you mean iops?"]),
-        ("iops = 3", ["p:1:1: iops is a table, not a number"]),
-        ("[iops]\ntc = 'four'", ["p:2:1: tc: expected a whole number, got a text"]),
-        ("[iops]\ntc = true", ["p:2:1: tc: expected a whole number, got true or false"]),
-        ("[iops]\ntc = 1.5", ["p:2:1: tc: expected a whole number, got a number"]),
-        ("[iops]\nqd = 0", ["p:2:1: qd: expected a whole number >= 1, not 0"]),
-        ("[iops]\nstep_seconds = nan", ["p:2:1: step_seconds: is not a finite number"]),
-        ("[iops]\nstep_seconds = 0", ["p:2:1: step_seconds: expected a number >= 0.001, not 0"]),
-        ("[iops]\nread_pcts = [0, 101]", ["p:2:17: read_pcts: expected a whole number <= 100, not 101"]),
-        ("[iops]\nread_pcts = []", ["p:2:1: read_pcts: expected a list of length >= 1"]),
-        ("[iops]\nblock_sizes = ['4KiB', 8]", ["p:2:24: block_sizes: expected a text, got a whole number"]),
-        ("[xsr]\ngroup_tcs = [1, 2]", ["p:2:1: group_tcs: expected a list of length >= 3"]),
-        (
-            "[iops]\ntc = 0\n\n[lat]\ncolor = 1\n",
-            ["p:2:1: tc: expected a whole number >= 1, not 0", "p:5:1: unknown key color in lat: known are"],
-        ),
-        (
-            "[[wsat.workloads]]\nname = 'x'\nread_pct = 101\nblock_sizes = {'4KiB' = 0}\n"
-            "zones = [{range_pct = 1}]",
-            [
-                "p:3:1: read_pct: expected a whole number <= 100, not 101",
-                "p:4:1: block_sizes: expected a whole number >= 1",
-                "p:5:10: accesses_pct is missing",
-            ],
-        ),
-        ("[common]\nactive_range = '75:25'", ["p:2:1: active_range '75:25': START must be below END"]),
-        ("[common]\nactive_range = 0", ["p:2:1: active_range '0': START must be below END"]),
-        ("[common]\nactive_range = 101", ["p:2:1: active_range '101': START must be below END"]),
-        ("[common]\ntime_scale = '2/1'", ["p:2:1: time_scale '2/1': must be above 0 and at most 1"]),
-        ("[common]\ntime_scale = '1/0'", ["p:2:1: time_scale '1/0': must be above 0 and at most 1"]),
-        (
-            "[common]\ndata_pattern = 'zeros'",
-            ["p:2:1: data_pattern 'zeros': is not one of random, random-once"],
-        ),
-        ("[common]\ndata_pattern = 'verified:1'", ["p:2:1: data_pattern 'verified:1': a test reads what it"]),
-        ("[iops]\nsegments = '0x1MiB'", ["p:2:1: segments '0x1MiB': write it as NUMBERxSIZE"]),
-        (
-            "[iops]\nblock_sizes = ['4KiB', '4100B']",
-            ["p:2:1: block_sizes '4100B': a transfer has whole sectors"],
-        ),
-        ("[iops]\nblock_sizes = ['4KiB', '4096']", ["p:2:1: block_sizes: 4096 is given twice"]),
-        ("[iops]\ntracking = ['4KiB']", ["p:2:1: tracking '4KiB': write it as RND 4KiB RW0"]),
-        (
-            "[iops]\ntracking = ['RND 4KiB RW0', 'RND 5KiB RW0']",
-            ["p:2:1: tracking: steady state is judged on"],
-        ),
-        ("[iops]\nread_pcts = [50]", ["p:2:1: read_pcts: steady state is judged on RND 4 KiB RW0"] * 1),
-        ("[hir]\ntracking_seconds = 5", ["p:2:1: tracking_seconds: a tracked minute would begin before"]),
-        (
-            "[cbw]\nprewrite_shortest_seconds = 3600",
-            ["p:2:1: prewrite_shortest_seconds: the shortest pre-write"],
-        ),
-        ("[cbw]\ntcs = [1]\nqds = [1, 2]", ["p:2:1: tcs: 2 operating points can't hold MaxIOPS"]),
-        ("[wsat]\nworkloads = ['meta']", ["p:2:1: workloads 'meta': is not one of"]),
-        (
-            "[wsat]\nworkloads = ['oltp', 'RND 8KiB RW65']",
-            ["p:2:1: workloads: RND 8 KiB RW65 is given twice"],
-        ),
-        ("[wsat]\nsegments='4x1MiB'\nworkloads = ['vod']", ["p:2:1: segments: segments apply to random"]),
-        ("[dirth]\nsegments='4x1MiB'\nworkload = 'composite'", ["p:2:1: segments: the workload Composite"]),
-        (
-            "[dirth.workload]\nname='x'\nread_pct=0\nblock_sizes={'4KiB'=1}\n"
-            "zones=[{accesses_pct=1,range_pct=100}]",
-            ["p:1:8: workload: workload 'x': the zones' accesses sum to 1 per cent, not to 100"],
-        ),
-        (
-            "[dirth.workload]\nname='x'\nread_pct=0\nblock_sizes={'4KiB'=9999, '8KiB'=2}",
-            ["p:1:8: workload: workload 'x': the weights sum to more than 10,000"],
-        ),
-        ("[iops]\nstep_seconds = 1\nround_seconds = 56", ["p:3:1: round_seconds: sets the same as"]),
-    ],
+NONSENSE = (
+    "class = 'clent'",
+    "seed = -1",
+    "[iops]\nstep_secs = 1",
+    "[iops]\nstep-seconds = 1",
+    "time-scale = '1/60'",
+    "mid_points = 2",
+    "[common]\ncut_command = 'x'",
+    "tests = ['iops', 'latt']",
+    "tests = []",
+    "[io]\ntc = 1",
+    "iops = 3",
+    "[iops]\ntc = 'four'",
+    "[iops]\ntc = true",
+    "[iops]\ntc = 1.5",
+    "[iops]\nqd = 0",
+    "[iops]\nstep_seconds = nan",
+    "[iops]\nstep_seconds = 0",
+    "[iops]\nread_pcts = [0, 101]",
+    "[iops]\nread_pcts = []",
+    "[iops]\nblock_sizes = ['4KiB', 8]",
+    "[xsr]\ngroup_tcs = [1, 2]",
+    "[iops]\ntc = 0\n\n[lat]\ncolor = 1\n",
+    "[[wsat.workloads]]\nname = 'x'\nread_pct = 101\nblock_sizes = {'4KiB' = 0}\nzones = [{range_pct = 1}]",
+    "[common]\nactive_range = '75:25'",
+    "[common]\nactive_range = 0",
+    "[common]\nactive_range = 101",
+    "[common]\ntime_scale = '2/1'",
+    "[common]\ntime_scale = '1/0'",
+    "[common]\ndata_pattern = 'zeros'",
+    "[common]\ndata_pattern = 'verified:1'",
+    "[iops]\nsegments = '0x1MiB'",
+    "[iops]\nblock_sizes = ['4KiB', '4100B']",
+    "[iops]\nblock_sizes = ['4KiB', '4096']",
+    "[iops]\ntracking = ['4KiB']",
+    "[iops]\ntracking = ['RND 4KiB RW0', 'RND 5KiB RW0']",
+    "[iops]\nread_pcts = [50]",
+    "[hir]\ntracking_seconds = 5",
+    "[cbw]\nprewrite_shortest_seconds = 3600",
+    "[cbw]\ntcs = [1]\nqds = [1, 2]",
+    "[wsat]\nworkloads = ['meta']",
+    "[wsat]\nworkloads = ['oltp', 'RND 8KiB RW65']",
+    "[wsat]\nsegments='4x1MiB'\nworkloads = ['vod']",
+    "[dirth]\nsegments='4x1MiB'\nworkload = 'composite'",
+    "[dirth.workload]\nname='x'\nread_pct=0\nblock_sizes={'4KiB'=1}\nzones=[{accesses_pct=1,range_pct=100}]",
+    "[dirth.workload]\nname='x'\nread_pct=0\nblock_sizes={'4KiB'=9999, '8KiB'=2}",
+    "[iops]\nstep_seconds = 1\nround_seconds = 56",
 )
-def test_what_makes_no_sense_is_told_with_its_place(text: str, says: list[str]) -> None:
-    found = complaints(text)
-    for complaint, start in zip(found, says, strict=False):
-        assert complaint.startswith(start), found
-    assert len(found) >= len(says)
+
+
+def test_what_makes_no_sense_is_told_with_its_place(golden: Golden) -> None:
+    said = {text: complaints(text) for text in NONSENSE}
+    # the names that there are depend on plug-ins
+    lists = re.compile("(known are|is not one of|belongs in common)( .*|$)")
+    assert {text: [lists.sub(r"\1 ...", one) for one in all_of] for text, all_of in said.items()} == golden
 
 
 def test_a_common_value_is_complained_about_once() -> None:

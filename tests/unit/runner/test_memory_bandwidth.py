@@ -209,7 +209,9 @@ def test_caches_that_processors_share_count_once(quiet: SystemRoots) -> None:
     assert last_level_cache_bytes([9], quiet) == 0
 
 
-def test_a_run_of_a_batch_has_what_the_batch_measured(tmp_path: Path, shelf: SystemRoots) -> None:
+def test_a_run_of_a_batch_has_what_the_batch_measured(
+    tmp_path: Path, shelf: SystemRoots, golden: Golden
+) -> None:
     memory = MemoryBandwidth(12.5 * GB, measured=True, source="of the batch")
     write_batch(tmp_path, Batch(batch_id="id", started_at="2026-11-23T12:00:00+00:00", memory=memory))
     run_folder = tmp_path / "1-a"
@@ -218,6 +220,6 @@ def test_a_run_of_a_batch_has_what_the_batch_measured(tmp_path: Path, shelf: Sys
         assert memory_of_run(run_folder, [], shelf) == memory
     # a run of it that is resumed alone, later
     alone = memory_of_run(run_folder, [], shelf)
-    assert alone.source.endswith("not measured: nothing is held against it here")
     drive = DrivenDrive.of_device(BlockDevice.of_name("nvme0n1", shelf), shelf)
-    assert "nothing is held against it" not in memory_of_run(run_folder, [drive], shelf).source
+    assert alone.source == golden
+    assert memory_of_run(run_folder, [drive], shelf).source != alone.source

@@ -19,7 +19,8 @@ _PROMPT: Final = re.compile(r"[$#] ")
 _TYPED: Final = re.compile(r"\s*(?:sudo )?openpts ")
 _INSTALLED: Final = re.compile(r"^(?:\S*/openpts|\./openpts-\S+\.pyz)(?= )", re.MULTILINE)
 """openpts by the place where an installation has put it."""
-_TOML: Final = re.compile(r"^```toml\n(.*?)^```", re.DOTALL | re.MULTILINE)
+_FILE: Final = re.compile(r"^```(toml|ini)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+_ENDINGS: Final = {"toml": "toml", "ini": "fio"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +75,12 @@ def _behind_prompts(block: Sequence[str]) -> Iterator[str]:
 
 
 def files_of(page: Path) -> dict[str, str]:
-    """Files that a page shows, each under the name with ``.toml`` that was last mentioned before it."""
+    """Settings and job files that a page shows, each under the last name of such a file before it."""
     text = page.read_text(encoding="utf-8")
     files: dict[str, str] = {}
-    for shown in _TOML.finditer(text):
-        if names := re.findall(r"[\w-]+\.toml\b", text[: shown.start()]):
-            files.setdefault(names[-1], shown[1])
+    for shown in _FILE.finditer(text):
+        if names := re.findall(rf"[\w-]+\.{_ENDINGS[shown[1]]}\b", text[: shown.start()]):
+            files.setdefault(names[-1], shown[2])
     return files
 
 

@@ -69,13 +69,13 @@ def test_each_command_that_a_sentence_names_is_one_and_has_the_options() -> None
         words: {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}
         for words, command in all_commands()
     }
-    for words, own in list(options.items()):  # those of a group are the options of its commands
-        for n in range(1, len(words)):
-            options[words[:n]] |= own
+    for command, own_options in list(options.items()):  # those of a group are the options of its commands
+        for length in range(1, len(command)):
+            options[command[:length]] |= own_options
     wrong = []
     for place, words in _mentioned():
         own = words[: words.index("--")] if "--" in words else words
-        command = next(tuple(own[:n]) for n in (3, 2, 1, 0) if tuple(own[:n]) in options)
+        command = next(tuple(own[:length]) for length in (3, 2, 1, 0) if tuple(own[:length]) in options)
         named = {word.partition("=")[0] for word in own if word.startswith("--")} - {"--help"}
         if not command and not own[0].isupper():
             wrong.append(f"{place}: no command {own[0]}")

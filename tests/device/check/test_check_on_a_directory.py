@@ -94,11 +94,14 @@ def test_a_question_that_is_stopped_leaves_nothing(tmp_path: Path, number: signa
     with subprocess.Popen(
         [*COMMAND, "check", str(tmp_path), "--for", "commit", "--size", "64MiB"],
         cwd=tmp_path,
-        stderr=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
     ) as process:
-        until(lambda: len(left(tmp_path)) == 2)
+        assert process.stderr is not None
+        while b"repeat 1" not in process.stderr.readline():
+            assert process.poll() is None
         process.send_signal(number)
-        assert process.wait(60) == 130
+        process.communicate(timeout=60)
+    assert process.returncode == 130
     assert left(tmp_path) == []
 
 

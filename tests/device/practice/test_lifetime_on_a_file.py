@@ -65,8 +65,8 @@ def test_data_that_changed_ends_it_and_is_the_result(tmp_path: Path) -> None:
 
 def test_what_was_written_is_read_by_the_run_that_continues(tmp_path: Path) -> None:
     """Sectors that changed while nothing ran are found and counted, and life goes on."""
-    words = ("run", "lifetime", "file:./x?size=32MiB")
-    words += ("--overwrite-file", "--no-report", "--json", "--cycles")
+    options = ("--overwrite-file", "--no-report", "--json", "--cycles")
+    words = ("run", "lifetime", "file:./x?size=32MiB", *options)
     assert openpts(*words, "2", "--out", "first", cwd=tmp_path).exit_code == 0
     with (tmp_path / "x").open("r+b") as target:
         for lba in (1000, 40_000):

@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import typst
 from msgspec.structs import replace
 
 from openpts.pages.model import Cell, Column, Page, Report, Row, Section, Table, Verdict
@@ -111,6 +112,22 @@ def test_the_outline_has_tests_and_their_pages(tmp_path: Path) -> None:
     assert b"/Outlines" in content
     titles = re.findall(rb"/Title\s*\(([^)]*)\)", content)
     assert {b"Golden Test", b"IOPS v Time", b"Glossary"} <= set(titles)
+
+
+def test_a_pdf_is_kept_under_all_that_it_depends_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    report = golden_report()
+    first = render_pdf(report, {})
+    monkeypatch.setattr(typst, "compile", None)
+    assert render_pdf(report, {}) == first
+    dated = replace(report, report_date="2031-02-03T04:05:06Z")
+    renamed = replace(report, title=f"{report.title} II")
+    for other, drawings in ((dated, {}), (renamed, {}), (report, {"golden": "<svg/>"})):
+        with pytest.raises(TypeError):
+            render_pdf(other, drawings)
+    monkeypatch.setenv("OPENPTS_CACHE", "off")
+    with pytest.raises(TypeError):
+        render_pdf(report, {})
 
 
 def test_a_long_table_repeats_its_head(tmp_path: Path) -> None:

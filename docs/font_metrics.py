@@ -12,6 +12,7 @@ from openpts.plots.theme import FONT, FONT_DIRECTORY, MEASURED_FONT_DIRECTORY
 
 _FACES: Final = ("Inter-Regular.otf", "Inter-SemiBold.otf", "Inter-Bold.otf")
 _MEASURED: Final = ("Regular", "Bold")  # the faces of plots
+_OF_LICENSE: Final = ((0, "copyright"), (13, "licenseDescription"), (14, "licenseInfoURL"))
 _UNITS_PER_EM: Final = 32  # a third of a pixel at the plots' size
 
 
@@ -68,8 +69,6 @@ def measured_font(face: str) -> Any:
     builder.updateHead(created=0, modified=0)
     return builder.font
 
-
-_OF_LICENSE: Final = ((0, "copyright"), (13, "licenseDescription"), (14, "licenseInfoURL"))
 
 if __name__ == "__main__":
     METRICS.write_bytes(encoded())

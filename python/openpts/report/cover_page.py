@@ -7,13 +7,13 @@ from msgspec.structs import replace
 
 from openpts.pages.facts_table import items_table
 from openpts.pages.model import Answer, Block, Cell, Column, Page, Section, Table, Verdict
-from openpts.pages.plain_words import plain_words
 from openpts.pages.summary_table import cover_table
 from openpts.pages.texts import NOT_STATED, capitalised, fact_text
 from openpts.procedures.kit.header import date_and_time, of_cycle, purge_method, write_cache
 from openpts.procedures.kit.standing import state_sentence
 from openpts.procedures.registry import procedure_of
 from openpts.record.manifest import Manifest, RunState
+from openpts.report.plain_words import plain_words
 from openpts.report.purpose_box import purpose_tables
 from openpts.report.run_part import RunPart
 from openpts.report.style import Style

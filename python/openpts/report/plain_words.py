@@ -3,6 +3,8 @@
 import re
 from typing import Final
 
+from openpts.analysis.response_times import nines_percentile
+
 _STIMULUS: Final = re.compile(
     r"(?P<access>RND|SEQ) (?P<size>[\d.]+ [KM]iB) (?:RW(?P<reads>\d+)|(?P<one>[RW]))(?:,? (?P<what>.*))?"
 )
@@ -36,6 +38,5 @@ def _of_what(what: str) -> list[str]:
         if what.endswith(name):
             return [words]
     if nines := _NINES.search(what):
-        share = "9" * int(nines["count"])
-        return [f"{share[:2]}{'.' * (len(share) > 2)}{share[2:]} % are faster"]
+        return [f"{nines_percentile(int(nines['count'])):.10g} % are faster"]
     return []

@@ -2,7 +2,7 @@
 
 import pytest
 
-from openpts.pages.plain_words import plain_words
+from openpts.report.plain_words import plain_words
 
 
 @pytest.mark.parametrize(

@@ -23,9 +23,9 @@ wheels: $(foreach arch,$(ARCHS),$(DIST)/$(call WHEEL,$(arch)))  ## build/dist: w
 # With zig as C compiler and linker, which knows the symbols of old versions of glibc and has all processors.
 $(DIST)/openpts-%.whl: $(PACKER)/.made $(SOURCES) $(SHIPPED)
 	arch=$(lastword $(subst _17_, ,$*)); export PATH="$(CURDIR)/$(PACKER):$$PATH"; set -e; \
-	[ -d "$$(rustc --print target-libdir --target $$arch-unknown-linux-gnu)" ] \
-	  || { echo "Rust has no $$arch: rustup target add $$arch-unknown-linux-gnu"; exit 1; }; \
-	maturin build --quiet --release --locked --zig --target $$arch-unknown-linux-gnu --compatibility manylinux2014 --out $(DIST); \
+	target=$$arch-unknown-linux-gnu; [ -d "$$(rustc --print target-libdir --target $$target)" ] || rustup target add $$target \
+	  || { echo "$$(rustc --version) has no standard library for $$target, and rustup could not fetch one"; exit 1; }; \
+	maturin build --quiet --release --locked --zig --target $$target --compatibility manylinux2014 --out $(DIST); \
 	auditwheel show $@ | grep -F "\"manylinux_2_17_$$arch\""; \
 	abi3audit --strict --summary $@
 

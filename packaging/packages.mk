@@ -10,7 +10,7 @@ SHIPPED  := $(shell find python -type f -not -name '*.pyc' -not -name '*.so') py
 PYTHONS  := 3.11 3.12 3.13 3.14
 HOST     := $(shell uname -m)
 
-.PHONY: wheels wheelhouse pyz deb install-bookworm install-trixie install-sample install-aarch64 install-deb install-pyz
+.PHONY: wheels wheelhouse pyz deb install-bookworm install-trixie install-sample install-aarch64 install-deb install-units install-pyz
 
 $(PACKER)/.made: pyproject.toml constraints.txt
 	$(PYTHON) -m venv build/packer
@@ -48,6 +48,9 @@ build/pypi/.made: $(PACKER)/.made
 
 build/debian/%.tar:
 	packaging/debian-tree $(subst -, ,$*)
+
+build/debian/trixie-systemd.tar:
+	packaging/debian-tree trixie "" systemd
 
 install-bookworm install-trixie: install-%: $(call HOUSE,x86_64) build/pypi/.made build/debian/%.tar
 	packaging/in-debian $* check-paths wheelhouse/x86_64
@@ -98,6 +101,9 @@ deb: $(foreach arch,$(ARCHS),$(call DEB,$(arch)))  ## build/dist: packages for D
 install-deb: $(call DEB,x86_64) build/debian/bookworm.tar build/debian/trixie.tar  ## installation, upgrade, removal and purge of it
 	packaging/in-debian bookworm check-deb
 	packaging/in-debian trixie check-deb
+
+install-units: $(call DEB,x86_64) build/debian/trixie-systemd.tar  ## what the units start, by a systemd that boots in Debian 13, starts each and powers off
+	packaging/in-booted check-units
 
 PYZ = $(DIST)/openpts-$(VERSION)-$1.pyz
 $(foreach arch,x86_64 aarch64,$(eval $(call PYZ,$(arch)): build/site/$(arch).made ; \

@@ -1,6 +1,7 @@
 """Options declared where a command takes them: in its signature, or as fields of a dataclass."""
 
 import inspect
+import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
@@ -23,8 +24,8 @@ class _NewFile(click.Path):
     """A file to be written: no folder is made for it, as its name may be a slip."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Its path. Raises click.BadParameter."""
-        path = Path(super().convert(value, param, ctx))
+        """The path of that file. Raises click.BadParameter."""
+        path = Path(os.fsdecode(super().convert(value, param, ctx)))
         with suppress(PermissionError):  # which writing says
             if not path.parent.is_dir():
                 self.fail(f"{path.parent} is no folder: make it, or name another", param, ctx)

@@ -10,7 +10,7 @@ SHIPPED  := $(shell find python -type f -not -name '*.pyc' -not -name '*.so') py
 PYTHONS  := 3.11 3.12 3.13 3.14
 HOST     := $(shell uname -m)
 
-.PHONY: wheels wheelhouse pyz deb install-bookworm install-trixie install-sample install-aarch64 install-deb install-units install-pyz
+.PHONY: wheels wheelhouse pyz deb install-bookworm install-trixie install-sample install-aarch64 install-deb install-units install-container install-pyz
 
 $(PACKER)/.made: pyproject.toml constraints.txt
 	$(PYTHON) -m venv build/packer
@@ -104,6 +104,9 @@ install-deb: $(call DEB,x86_64) build/debian/bookworm.tar build/debian/trixie.ta
 
 install-units: $(call DEB,x86_64) build/debian/trixie-systemd.tar  ## what the units start, by a systemd that boots in Debian 13, starts each and powers off
 	packaging/in-booted check-units
+
+install-container: $(call DEB,x86_64)  ## the container, built and used by podman, with and without io_uring
+	packaging/check-container
 
 PYZ = $(DIST)/openpts-$(VERSION)-$1.pyz
 $(foreach arch,x86_64 aarch64,$(eval $(call PYZ,$(arch)): build/site/$(arch).made ; \

@@ -227,6 +227,7 @@ def test_the_nearest_word_is_named(transcript: SnapshotAssertion) -> None:
         ("run", "/dev/nvme0n1"),
         ("run", "iops", "sim:mlc", "--iodepth", "4"),
         ("io", "sim:mlc", "--ioengine", "libaio"),
+        ("io", "--direct", "1", "sim:mlc"),
         ("run", "lat", "sim:mlc", "--tc", "many"),
         ("run", "lat", "sim:mlc", "--step-seconds", "few"),
     )

@@ -16,7 +16,7 @@ _READS: Final = "reads"
 _BLOCK_MIB: Final = 9
 _HEAT: Final = "heat"
 _HOT: Final = "hot"
-# ProRes 422 HQ: 220 Mb/s at 1920 x 1080 and 29.97 frames/s, as Apple says; eight times that at 3840 x 2160, 59.94
+# ProRes 422 HQ: 220 Mb/s at 1080p29.97, as Apple says; at 2160p59.94 four times the pixels, twice the frames
 _PRORES_BYTES_PER_S: Final = 8 * 220 * MB / 8
 _BLOCK_MS: Final = round(1000 * _BLOCK_MIB * MIB / _PRORES_BYTES_PER_S, 1)
 

@@ -23,6 +23,7 @@ from tests.device.conftest import Attach, Run
 from tests.device.openpts_process import openpts
 from tests.support.openpts_command import COMMAND
 from tests.support.processes import until
+from tests.support.transcript import Golden
 
 pytestmark = pytest.mark.on_disk
 
@@ -122,11 +123,11 @@ def test_what_a_kill_has_left_the_next_question_removes(tmp_path: Path) -> None:
     assert left(tmp_path) == []
 
 
-def test_a_file_of_that_name_that_is_not_ours_is_refused(tmp_path: Path) -> None:
+def test_a_file_of_that_name_that_is_not_ours_is_refused(tmp_path: Path, golden: Golden) -> None:
     (tmp_path / FILE_NAME).write_text("diary")
     ended = openpts("check", str(tmp_path), *SMALL, cwd=tmp_path)
     assert ended.exit_code == 4
-    assert "[file-data]" in ended.stderr
+    assert ended.stderr == golden
     assert (tmp_path / FILE_NAME).read_text() == "diary"
 
 

@@ -59,16 +59,18 @@ def replayed(conditions: RwsConditions, step: CaptureStep) -> Step:
     stop = Duration(conditions.step_ns(step))
     if not step.streams:
         return Step((), stop)
+    # A capture lists them by their share of the step; a record names the same streams in one order.
+    streams = sorted(step.streams, key=lambda stream: (stream.pattern, stream.size_bytes, stream.kind))
     if conditions.pacing == "depth":
-        return Step(composite(conditions, step.streams, conditions.toio_of(step)), stop)
-    counts = [stream.ios for stream in step.streams]
+        return Step(composite(conditions, streams, conditions.toio_of(step)), stop)
+    counts = [stream.ios for stream in streams]
     depths = apportioned(conditions.toio_of(step), counts)
     # What is left out is part of the rate: the streams that are applied stand for all of the step's I/Os.
     factor = step.ios * NS_PER_S / (sum(counts) * step.length_ns)
     return Step(
         tuple(
             Stream(_stimulus(conditions, stream, depth, FixedRate(stream.ios * factor)), stream.name)
-            for stream, depth in zip(step.streams, depths, strict=True)
+            for stream, depth in zip(streams, depths, strict=True)
         ),
         stop,
     )

@@ -13,6 +13,7 @@ from openpts.cli.verdict_lines import cycle_line
 from openpts.errors import UsageError
 from openpts.fields.conditions import Conditions
 from openpts.pages.model import Verdict
+from openpts.record.possible import refuse_impossible
 from openpts.record.reader import Run
 from openpts.report.build import build_report
 from openpts.report.summary import summarize
@@ -104,6 +105,17 @@ def test_counts_of_each_step_keep_the_shares_of_the_capture(tmp_path: Path) -> N
         assert ios > 10_000
         allowed = 4 * sqrt(ios * wanted * (1 - wanted))
         assert abs(counted["RND 4K R"] - wanted * ios) <= allowed
+
+
+def test_steps_that_name_the_same_streams_in_other_orders_are_read_back(tmp_path: Path) -> None:
+    """A capture lists the streams of a step by their share of it; a record has one order in all steps."""
+    few, many = replace(READS, ios=100, bytes=100 * 4096), replace(WRITES, ios=900, bytes=900 * 8192)
+    capture = of_capture((step(READS, WRITES), step(many, few)))
+    run = run_rws(
+        tmp_path / "run", write_oracle(tmp_path, [1000.0]), shortened(capture, RwsPart.REPLAY_NATIVE)
+    )
+    refuse_impossible(run)
+    assert summarize(run)["replay_native"]["steady"]
 
 
 def test_idle_steps_last_as_long_as_in_the_capture_or_are_cut(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from openpts.vocabulary.stimulus import (
 )
 from openpts.vocabulary.stop import Duration
 from openpts_traces.captured.streams import apportioned, shares, transfer_bytes
-from openpts_traces.characteristics.capture import CaptureStep, CaptureStream
+from openpts_traces.characteristics.capture import Capture, CaptureStep, CaptureStream
 from openpts_traces.rws import RwsConditions
 
 PASS_FIGURES: Final = ("average response time", "throughput")
@@ -54,13 +54,14 @@ def alone(conditions: RwsConditions, stream: CaptureStream, toio: int) -> Stream
     return Stream(_stimulus(conditions, stream, toio), stream.name)
 
 
-def replayed(conditions: RwsConditions, step: CaptureStep) -> Step:
+def replayed(conditions: RwsConditions, capture: Capture, step: CaptureStep) -> Step:
     """A step of the capture: its own streams at its own depth, or at their rates."""
     stop = Duration(conditions.step_ns(step))
     if not step.streams:
         return Step((), stop)
     # A capture lists them by their share of the step; a record names the same streams in one order.
-    streams = sorted(step.streams, key=lambda stream: (stream.pattern, stream.size_bytes, stream.kind))
+    rank = {stream.name: place for place, stream in enumerate(capture.streams)}
+    streams = sorted(step.streams, key=lambda one: (rank.get(one.name, len(rank)), one.name))
     if conditions.pacing == "depth":
         return Step(composite(conditions, streams, conditions.toio_of(step)), stop)
     counts = [stream.ios for stream in streams]

@@ -111,9 +111,7 @@ def test_steps_that_name_the_same_streams_in_other_orders_are_read_back(tmp_path
     """A capture lists the streams of a step by their share of it; a record has one order in all steps."""
     few, many = replace(READS, ios=100, bytes=100 * 4096), replace(WRITES, ios=900, bytes=900 * 8192)
     capture = of_capture((step(READS, WRITES), step(many, few)))
-    run = run_rws(
-        tmp_path / "run", write_oracle(tmp_path, [1000.0]), shortened(capture, RwsPart.REPLAY_NATIVE)
-    )
+    run = run_rws(tmp_path / "run", write_oracle(tmp_path, [1000.0]), shortened(capture))
     refuse_impossible(run)
     assert summarize(run)["replay_native"]["steady"]
 
@@ -173,9 +171,7 @@ def test_maps_and_demand_of_capture_and_drive_have_the_same_streams_steps_and_ax
     trims = CaptureStream(StreamKind.TRIM, StreamPattern.RANDOM, 1 << 20, 10, 10 << 20)
     busy = replace(step(READS, WRITES), ios=1100)
     capture = of_capture((busy, step(WRITES, trims)))
-    run = run_rws(
-        tmp_path / "run", write_oracle(tmp_path, [1000.0]), shortened(capture, RwsPart.REPLAY_NATIVE)
-    )
+    run = run_rws(tmp_path / "run", write_oracle(tmp_path, [1000.0]), shortened(capture))
     report = build_report(run, default_date(run))
     tables, figures = report.tables(), {figure.number: figure for figure in report.figures()}
     of_capture_map, of_drive = tables["rws-map-table"], tables["rws-drive-map-table"]

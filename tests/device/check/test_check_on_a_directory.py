@@ -5,19 +5,22 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from openpts.record.reader import read_run
+from openpts.system_files import SystemRoots
 from openpts.units import MIB
 from openpts.vocabulary.phase import Phase
+from openpts_check import place
 from openpts_check.drivers.disk_programs import Commits
 from openpts_check.drivers.driver import FOLDER_SUFFIX, LOG_SUFFIX
 from openpts_check.drivers.filer import remove_small_files
 from openpts_check.drivers.worker import Worker
-from openpts_check.place import FILE_NAME
+from openpts_check.place import FILE_NAME, Place
 from openpts_check.purpose import APPEND_BYTES
 from tests.device.conftest import Attach, Run
 from tests.device.openpts_process import openpts
@@ -170,3 +173,13 @@ def test_wear_of_a_program_is_what_the_kernel_counts(tmp_path: Path) -> None:
     found = json.loads(ended.stdout)
     assert ended.exit_code == 0, ended.stderr
     assert found["kernel_bytes"] >= 32 * MIB
+
+
+def test_a_drive_is_asked_where_it_is_mounted_though_var_tmp_is_in_memory(
+    attach: Attach, mount: Callable[..., Path], run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = attach(size_bytes=64 * MIB)
+    run("mkfs.ext4", "-q", node)
+    mounted = mount(node)
+    monkeypatch.setattr(place, "_FOR_USERS", Path("/dev/shm"))
+    assert Place.of(str(node), SystemRoots()).target == str(mounted / FILE_NAME)

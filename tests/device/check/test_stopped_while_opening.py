@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from openpts.vocabulary.consent import Consent
+from openpts_check.check import PROCEDURE
 from openpts_check.drivers.driver import LOG_SUFFIX, CheckDriver
 from openpts_check.place import FILE_NAME
-from openpts_check.check import PROCEDURE
 
 pytestmark = pytest.mark.on_disk
 

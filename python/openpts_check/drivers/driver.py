@@ -48,7 +48,7 @@ class CheckDriver(Driver):
     @contextmanager
     def _opened(self, target: str, consent: Consent, run_id: str) -> Iterator[DeviceUnderTest]:
         with ExitStack() as made:
-            with StopSignals() as stop:  # a signal between making a file and securing its removal would leave it
+            with StopSignals() as stop:  # one between making a file and securing its removal would leave it
                 device = made.enter_context(
                     device_under_test(target, consent, for_writing=True, run_id=run_id)
                 )

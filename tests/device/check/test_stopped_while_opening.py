@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -43,9 +44,13 @@ def test_no_file_is_left(line: int, tmp_path: Path) -> None:
     before = sys.gettrace()
     try:
         with pytest.raises(KeyboardInterrupt):
-            sys.settrace(StoppedAt(Path(f"{file}{LOG_SUFFIX}"), line))
-            with opened:
-                pytest.fail("it was stopped")
+            _hand_out(opened, StoppedAt(Path(f"{file}{LOG_SUFFIX}"), line))
     finally:
         sys.settrace(before)
     assert list(tmp_path.iterdir()) == []
+
+
+def _hand_out(opened: AbstractContextManager[Any], stopped: StoppedAt) -> None:
+    sys.settrace(stopped)
+    with opened:
+        pytest.fail("it was stopped")

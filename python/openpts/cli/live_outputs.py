@@ -60,13 +60,16 @@ def _with_outputs(command: Callable[..., Any]) -> Callable[..., Any]:
         places = {option: options.pop(option.strip("-").replace("-", "_")) for option in _offered()}
         given = {option: place for option, place in places.items() if place is not None}
         _check(given, as_json=options.get("as_json", False))
-        ours = {_NOTIFY} if _has_drives_apart(options) else set(given)
+        apart = _has_drives_apart(options)
+        ours = {_NOTIFY} if apart else set(given)
         with ExitStack() as open_outputs:
             listeners = tuple(
-                open_outputs.enter_context(_listening(option, place))
+                open_outputs.enter_context(_heard(_opened(_offered()[option], option, place)))
                 for option, place in given.items()
                 if option in ours
             )
+            if not apart:
+                listeners += (open_outputs.enter_context(_heard(_folder_events())),)
             meta = click.get_current_context().meta
             meta[_LISTENERS], meta[_OUTPUTS] = listeners, given
             return command(*args, **options)
@@ -131,17 +134,14 @@ def _check(given: dict[str, str], *, as_json: bool) -> None:
 
 
 @contextmanager
-def _listening(option: str, place: str) -> "Iterator[Listener]":
+def _heard(opened: "AbstractContextManager[Listener]") -> "Iterator[Listener]":
     """A listener in a thread of its own, which hears of the command's beginning and its end."""
     from importlib.metadata import version  # noqa: PLC0415 help needs nothing that runs
 
     from openpts.cli.background_listener import background_listener  # noqa: PLC0415 likewise
     from openpts.runner.events import ProgramEnded, ProgramStarted  # noqa: PLC0415 likewise
 
-    with (
-        _opened(_offered()[option], option, place) as output,
-        background_listener(nullcontext(output)) as on_event,
-    ):
+    with opened as output, background_listener(nullcontext(output)) as on_event:
         on_event(ProgramStarted(version("openpts"), tuple(sys.argv[1:])))
         try:
             yield on_event
@@ -164,6 +164,12 @@ def _opened(offer: Offer | None, option: str, place: str) -> "AbstractContextMan
     with calling(offer):
         output: AbstractContextManager[Listener] = load(offer)(option, place)
         return output
+
+
+def _folder_events() -> "AbstractContextManager[Listener]":
+    from openpts.cli.folder_events import folder_events  # noqa: PLC0415 help needs nothing that runs
+
+    return folder_events()
 
 
 @contextmanager

@@ -13,6 +13,7 @@ import click
 
 from openpts.cli.broken_pipe import LastingOutput
 from openpts.cli.help_order import Decorator, together
+from openpts.cli.options import flag
 from openpts.errors import OpenptsError, UsageError, failing_as
 from openpts.plugins import Kind, Offer, calling, load, offers
 
@@ -60,6 +61,9 @@ def _with_outputs(command: Callable[..., Any]) -> Callable[..., Any]:
         places = {option: options.pop(option.strip("-").replace("-", "_")) for option in _offered()}
         given = {option: place for option, place in places.items() if place is not None}
         _check(given, as_json=options.get("as_json", False))
+        if options.pop("detach"):
+            _detach(given, as_json=options.get("as_json", False))
+            return None
         apart = _has_drives_apart(options)
         ours = {_NOTIFY} if apart else set(given)
         with ExitStack() as open_outputs:
@@ -120,8 +124,27 @@ def _option(name: str, offer: Offer | None) -> Decorator:
 
 
 LIVE_OPTIONS: Final[Decorator] = together(
-    *(_option(name, offer) for name, offer in _offered().items()), _with_outputs
+    flag(
+        "Go on without this terminal: return when the run has begun, which `openpts attach` shows and "
+        "`openpts stop` ends.",
+        name="--detach",
+    ),
+    *(_option(name, offer) for name, offer in _offered().items()),
+    _with_outputs,
 )
+
+
+def _detach(given: dict[str, str], *, as_json: bool) -> None:
+    from openpts.cli.detach import OPTION, start_detached  # noqa: PLC0415 help needs nothing that runs
+
+    if takers := [f"{option} -" for option, place in given.items() if place == STDOUT]:
+        raise UsageError(f"{takers[0]} writes to this terminal, which {OPTION} leaves: name a file")
+    if as_json:
+        raise UsageError(
+            f"--json prints what was measured, for which {OPTION} does not wait: `openpts report RUN --json` "
+            "prints it later"
+        )
+    start_detached()
 
 
 def _check(given: dict[str, str], *, as_json: bool) -> None:

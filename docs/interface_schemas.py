@@ -47,6 +47,7 @@ from openpts_serve.cli.sim_serve import ServingBegun, ServingEnded
 from openpts_traces.cli.capture import CaptureCost, Captured
 from openpts_traces.cli.trace_characterize import NearestRecipes
 from openpts_traces.cli.trace_text import TraceDocument
+from openpts_watch.runs_here import RunList
 
 _DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
 
@@ -95,6 +96,7 @@ OF_COMMANDS: Final[dict[str, tuple[str | type[Any], ...]]] = {
     "resume": (RunFigures, BatchDocument),
     "run TEST": (RunFigures, BatchDocument),
     "run all": (BatchDocument,),
+    "runs": (RunList,),
     "sim check": (PresetCheck, TheoryCheck),
     "sim list": (PresetList,),
     "sim serve": (ServingBegun, ServingEnded),

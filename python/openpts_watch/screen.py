@@ -1,6 +1,7 @@
-"""A run on the whole terminal: it reads the run's events twice a second, and never touches its process."""
+"""A run on the whole terminal: it reads the run's events each second, and never touches its process."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar, Final
 
@@ -8,11 +9,13 @@ from rich.text import Text
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.css.query import NoMatches
 from textual.screen import ModalScreen
 from textual.widgets import Footer, ProgressBar, Sparkline, Static, TabbedContent, TabPane, Tree
 
 from openpts.errors import OpenptsError
 from openpts.escaped_text import visible_line
+from openpts.record.manifest import RunState
 from openpts.system_files import SystemRoots
 from openpts.units import MB
 from openpts_watch import words
@@ -21,7 +24,7 @@ from openpts_watch.runs_here import state_of
 from openpts_watch.seen_run import SeenRun
 from openpts_watch.stop_run import process_of
 
-_EACH_S: Final = 0.5
+_EACH_S: Final = 1.0
 _PLOTTED: Final = 400
 _OPEN_CYCLES: Final = 4
 _STYLES: Final = {words.DONE: "green", words.NOW: "bold", words.TO_COME: "dim"}
@@ -79,6 +82,8 @@ class RunScreen(App[None]):
         super().__init__()
         self._folder, self._file, self.seen = folder, EventsFile(folder), SeenRun()
         self._drawn_plan: list[tuple[int, str, str]] = []
+        self._said: dict[str, str] = {}
+        self._state = RunState.UNKNOWN
 
     def compose(self) -> ComposeResult:
         """What goes on above, plan and figures beside each other, and what was found below."""
@@ -105,24 +110,31 @@ class RunScreen(App[None]):
 
     def on_mount(self) -> None:
         """Catch up, then look again and again."""
+        self._base = self.screen
         self.set_interval(_EACH_S, self.look)
         self.look()
 
     def look(self) -> None:
         """Take in the lines that have come; of a long file the next ones follow at once."""
+        new = 0
         try:
-            if self.seen.take(self._file.new_lines()):
-                self.call_later(self.look)
+            new = self.seen.take(self._file.new_lines())
         except OpenptsError as error:
             self.notify(str(error), severity="error")
-        self._draw()
+        if new:
+            self.call_later(self.look)
+        state = state_of(self._folder, self.seen)
+        if new or state != self._state:
+            self._state = state
+            with suppress(NoMatches):  # the screen is being taken down
+                self._draw()
 
     def _draw(self) -> None:
-        seen, state = self.seen, state_of(self._folder, self.seen)
-        self._say("title", words.title(seen, state))
+        seen = self.seen
+        self._say("title", words.title(seen, self._state))
         self._say("now", visible_line(seen.phase_words))
         self._say("left", seen.left_words)
-        self.query_one("#bar", ProgressBar).update(progress=seen.done_share or 0.0)
+        self._base.query_one("#bar", ProgressBar).update(progress=seen.done_share or 0.0)
         self._say("figures", _in_columns(words.figures(seen)))
         rates = [point.bytes_per_s / MB for point in seen.points[-_PLOTTED:]]
         self._plot("iops", rates, "rates_caption", f"MB/s over time, up to {max(rates, default=0):,.0f}")
@@ -139,23 +151,29 @@ class RunScreen(App[None]):
         }
         for name, found in texts.items():
             self._say(name, "\n".join(found))
-        tabs = self.query_one("#below", TabbedContent)
-        tabs.get_tab("tab_deviations").label = f"Deviations ({len(seen.deviations)})"  # type: ignore[assignment]
+        heading = f"Deviations ({len(seen.deviations)})"
+        if self._said.get("heading") != heading:
+            self._said["heading"] = heading
+            tabs = self._base.query_one("#below", TabbedContent)
+            tabs.get_tab("tab_deviations").label = heading  # type: ignore[assignment]
 
     def _say(self, name: str, text: str) -> None:
-        self.query_one(f"#{name}", Static).update(text)
+        if self._said.get(name) != text:  # laying out a text anew costs the processors of the run
+            self._said[name] = text
+            self._base.query_one(f"#{name}", Static).update(text)
 
     def _plot(self, name: str, values: Sequence[float], caption: str, text: str) -> None:
-        line = self.query_one(f"#{name}", Sparkline)
-        line.display = self.query_one(f"#{caption}").display = bool(values)
-        line.data = values
+        line = self._base.query_one(f"#{name}", Sparkline)
+        line.display = self._base.query_one(f"#{caption}").display = bool(values)
+        if line.data != values:
+            line.data = values
         self._say(caption, text)
 
     def _draw_plan(self, plan: list[tuple[int, str, str]]) -> None:
         if plan == self._drawn_plan:
             return
         self._drawn_plan = plan
-        tree: Tree[None] = self.query_one("#plan", Tree)
+        tree: Tree[None] = self._base.query_one("#plan", Tree)
         at = tree.cursor_line
         tree.clear()
         cycles = dict.fromkeys(cycle for cycle, _, _ in plan)

@@ -92,7 +92,7 @@ def _of_variable(name: str, tracked: Tracked) -> Iterator[str]:
     values = list(tracked.values.items())[-_SHOWN_ROUNDS:]
     half = BAND * last.average
     yield "  " + "  ".join(f"{number}: {_number(value)}" for number, value in values)
-    slope = "" if last.slope is None else f", slope {last.slope:+,.3g} a round"
+    slope = "" if last.slope is None else f", slope {_number(last.slope)} a round"
     band = " to ".join(_number(last.average + sign * half) for sign in (-1, 1))
     yield f"  band {band} around {_number(last.average)}{slope}"
 

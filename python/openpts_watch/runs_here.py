@@ -118,5 +118,9 @@ def _of_claim(folder: Path) -> Iterator[ListedRun]:
     if owner is not None:
         state = RunState.RUNNING if is_locked(folder / CLAIM_NAME) else RunState.UNKNOWN
         yield ListedRun(
-            folder=str(folder), state=state, run=owner.run_id, drive=owner.target, started_at=owner.since
+            folder=str(folder),
+            state=state,
+            run=owner.run_id,
+            drive=owner.target.partition("?")[0],
+            started_at=owner.since,
         )

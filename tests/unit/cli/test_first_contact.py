@@ -252,7 +252,7 @@ def test_the_first_pages_fit_a_narrow_terminal(
     assert not [line for line in text.splitlines() if len(line) > 60 and line.strip() not in commands]
 
 
-TYPED_FIRST = [(), ("run",), ("run", "iops"), ("docter",), ("-V",)]
+TYPED_FIRST = [(), ("run",), ("run", "iops"), ("i",), ("-V",)]
 
 
 @pytest.mark.parametrize("words", TYPED_FIRST, ids=" ".join)

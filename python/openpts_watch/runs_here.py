@@ -45,7 +45,7 @@ class RunList(Document, frozen=True, kw_only=True, tag="openpts.run-list/1"):
 
 
 def runs_here(folder: Path, roots: SystemRoots) -> list[ListedRun]:
-    """Those below a folder and those in progress, in the order in which they began."""
+    """Runs below a folder and runs in progress, in the order in which they began."""
     folders = dict.fromkeys(
         path.parent.resolve()
         for below in _DEPTH
@@ -59,7 +59,7 @@ def runs_here(folder: Path, roots: SystemRoots) -> list[ListedRun]:
 
 def running_folders(roots: SystemRoots) -> list[Path]:
     """Folders of runs that processes in sight have claimed; root sees those of all."""
-    found = {}
+    found: dict[Path, None] = {}
     for fd in roots.proc.glob("[0-9]*/fd/*"):
         with suppress(OSError):
             path = fd.readlink()

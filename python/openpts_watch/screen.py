@@ -155,7 +155,7 @@ class RunScreen(App[None]):
         if self._said.get("heading") != heading:
             self._said["heading"] = heading
             tabs = self._base.query_one("#below", TabbedContent)
-            tabs.get_tab("tab_deviations").label = heading  # type: ignore[assignment]
+            tabs.get_tab("tab_deviations").label = heading
 
     def _say(self, name: str, text: str) -> None:
         if self._said.get(name) != text:  # laying out a text anew costs the processors of the run

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,14 @@ def alive(pid: int) -> bool:
     except ProcessLookupError:
         return False
     return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+
+
+def has_ended(log: Path) -> bool:
+    return "index: " in log.read_text()
+
+
+def is_over(folder: Path) -> bool:
+    return bool(lines(folder)[-1]["kind"] == "stream_finished")
 
 
 def in_terminal(words: tuple[str, ...], cwd: Path) -> tuple[int, int]:
@@ -110,7 +119,7 @@ def test_suites_and_several_drives_print_into_their_folders(tmp_path: Path) -> N
         assert done.exit_code == 0, done.stderr
         assert f"run folder {words[0]}, in " in done.stdout
         path = tmp_path / words[0] / LOG_NAME
-        until(lambda path=path: "index: " in path.read_text(), "ended")
+        until(partial(has_ended, path), "ended")
     every = openpts("runs", ".", "--json", cwd=tmp_path).json["runs"]
     here = [run for run in every if Path(run["folder"]).is_relative_to(tmp_path.resolve())]
     assert [run["state"] for run in here] == ["complete"] * 4
@@ -163,7 +172,7 @@ def test_a_viewer_that_is_killed_leaves_events_and_record_as_they_are(tmp_path: 
     os.waitpid(pid, 0)
     os.close(terminal)
     for name in ("alone", "seen"):
-        until(lambda name=name: lines(tmp_path / name)[-1]["kind"] == "stream_finished", "finished")
+        until(partial(is_over, tmp_path / name), "finished")
     assert measured(tmp_path / "seen") == measured(tmp_path / "alone")
     alone, seen = (read_run(tmp_path / name) for name in ("alone", "seen"))
     assert [step.sample for step in seen.steps] == [step.sample for step in alone.steps]

@@ -103,8 +103,6 @@ with folder_events() as on_event:
     resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     on_event(RunEnded(RunState.COMPLETE, None))
 """
-    done = subprocess.run(
-        [COMMAND[0], "-c", script], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([COMMAND[0], "-c", script], capture_output=True, text=True, check=True)
     assert [line["kind"] for line in lines_of(tmp_path)] == ["stream_started", "run_finished"]
     assert "1 lines are missing: no space left" in done.stderr

@@ -48,7 +48,7 @@ def test_both_attempts_of_a_run_that_was_killed_and_resumed(tmp_path: Path) -> N
     assert seen.take(file.new_lines()) == 0
     os.truncate(path, whole)
     before = seen.elapsed_ns
-    second_attempt = [
+    second_attempt: list[lines.EventLine] = [
         lines.StreamStarted(at=AT, program_version="1", command_line=("resume", "r")),
         started("round 6 of cycle 1"),
         phase(6),

@@ -45,11 +45,9 @@ class SeenRun(Struct):
     the limit, ``words`` the last lines of a log.
     """
 
-    program: lines.StreamStarted | None = None
     run: lines.RunStarted | None = None
     attempts: int = 0
     began_at: str = ""
-    last_at: str = ""
     phases: dict[tuple[int, Phase], SeenPhase] = field(default_factory=dict)
     now: lines.PhaseStarted | None = None
     position: int = 0
@@ -63,7 +61,6 @@ class SeenRun(Struct):
     evidence: dict[str, None] = field(default_factory=dict)
     words: list[str] = field(default_factory=list)
     finished: lines.RunFinished | None = None
-    ended: lines.StreamFinished | None = None
     _judged: tuple[int, Phase] | None = None
     _each: int = 1
     _gathered: list[Point] = field(default_factory=list)
@@ -73,7 +70,6 @@ class SeenRun(Struct):
         count = 0
         for line in some:
             count += 1
-            self.last_at = line.at
             self._take(line)
         del self.words[:-_MOST_WORDS]
         return count
@@ -81,7 +77,7 @@ class SeenRun(Struct):
     def _take(self, line: EventLine) -> None:
         match line:
             case lines.StreamStarted():
-                self.program, self.finished, self.ended = line, None, None
+                self.finished = None
             case lines.RunStarted():
                 self._begin(line)
             case lines.PurgeStarted():
@@ -101,8 +97,6 @@ class SeenRun(Struct):
             case lines.RunFinished():
                 self.finished = line
                 self._say(line, f"run {line.state}" + (f": {line.reason}" if line.reason else ""))
-            case lines.StreamFinished():
-                self.ended = line
             case _:
                 self._note(line)
 
@@ -179,7 +173,8 @@ class SeenRun(Struct):
     @property
     def elapsed_ns(self) -> int:
         """Time of steps, on the engine's clock."""
-        running = self.progress.step_elapsed_ns if self.progress is not None else 0
+        goes_on = self.progress is not None and (self.step is None or self.step.place != self.progress.place)
+        running = self.progress.step_elapsed_ns if self.progress is not None and goes_on else 0
         return sum(phase.elapsed_ns for phase in self.phases.values()) + running
 
     @property

@@ -98,3 +98,11 @@ def test_a_list_has_each_run_once_with_its_state(tmp_path: Path) -> None:
     assert states == {"a": RunState.INTERRUPTED, "b/1": RunState.COMPLETE, "c": RunState.RUNNING}
     assert found["c"].serial == HOSTILE
     assert not (tmp_path / "a" / CLAIM_NAME).exists()
+
+
+def test_a_second_of_a_step_that_has_ended_counts_once() -> None:
+    seen = SeenRun()
+    seen.take([started(), phase(1), second(1)])
+    assert seen.elapsed_ns == S
+    seen.take([step(1)])
+    assert seen.elapsed_ns == 100 * S

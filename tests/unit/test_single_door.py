@@ -51,6 +51,7 @@ WRITES_TO_DESCRIPTORS = {
     "openpts_traces/capture/tracefs.py": "files of a trace instance of its own",
     "device/mounted/prepared_drive.py": "a file that fills the file system that it has made",
     "cli/broken_pipe.py": "standard output and the error channel",
+    "cli/folder_events.py": "the events of a run, in its folder",
     "device/targets/allocation.py": "the size of a scratch file",
     "device/purge/proof.py": "marks on a target, before its purge",
     "device/purge/overwrite.py": "a target, as its last resort of a purge",
@@ -139,6 +140,7 @@ STARTS_PROCESSES = {
     "openpts_many/sweep/processes.py": "copies of this process, to compute points",
     "runner/hooks.py": "the operator's own commands",
     "api.py": "openpts itself, with the words of a program",
+    "cli/detach.py": "openpts itself, to go on without a terminal",
     "cli/tour.py": "openpts itself",
     "runner/power_command.py": "the operator's own command",
 }

@@ -11,7 +11,14 @@ from openpts.pages.model import Report
 from openpts.record.writer import DATABASE_NAME
 from openpts.report.csv_files import FOLDER, csv_name
 from openpts.report.earlier_report import LINE, checksum_of
-from openpts.report.record_files import RECORD_PATTERNS, SUITE_FILES, SUMS_NAME, RecordFile, names_in
+from openpts.report.record_files import (
+    RECORD_PATTERNS,
+    SEAL_NAMES,
+    SUITE_FILES,
+    SUMS_NAME,
+    RecordFile,
+    names_in,
+)
 from openpts.report.write import REPORT_NAME
 from openpts.run_folder_files import read_file
 
@@ -91,6 +98,8 @@ def _fault(folder: Path, sums: str, name: str, checksum: str, known: Mapping[str
 def _faults_of_others(folder: Path, own_sums: str, record: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Files of other reports in the folder that are not those of their lists, and what is in no list."""
     listed = {own_sums, CLAIM_NAME}  # a suite's grows with each resumption; that of a run is in its list
+    runs = {PurePosixPath(name).parent for name in record}
+    listed.update(str(run / name) for run in {PurePosixPath(), *runs} for name in SEAL_NAMES)
     listed.update(match[2] for line in _lines(folder, own_sums) if (match := LINE.fullmatch(line)))
     there = [str(path.relative_to(folder)) for path in sorted(folder.rglob("*"))]
     for sums in (name for name in there if name.endswith(SUMS_NAME) and name != own_sums):

@@ -1,0 +1,159 @@
+"""Signatures of ssh-keygen (SSHSIG): made with a key of the operator, and held against a file of signers."""
+
+import os
+import re
+import struct
+import subprocess
+from base64 import b64decode, b64encode
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+
+from openpts.errors import RecordError, UsageError, failing_as
+from openpts.programs import PACKAGES, find_program
+from openpts.report.record_files import SEAL_NAMES
+from openpts.run_folder_files import read_file, write_files
+from openpts.system_files import printable
+from openpts.temporary_folder import temporary_folder
+
+NAMESPACE: Final = "openpts-seal"
+"""What a signature is for: one that was made for a mail or a commit with the same key is no seal."""
+
+_LONGEST_S: Final = 300
+_BEGIN: Final = b"-----BEGIN SSH SIGNATURE-----\n"
+_END: Final = b"-----END SSH SIGNATURE-----\n"
+_COLUMNS: Final = 70
+_PREAMBLE: Final = b"SSHSIG\0\0\0\1"
+_USUAL_KEYS: Final = ("id_ed25519", "id_ed25519_sk", "id_ecdsa", "id_ecdsa_sk", "id_rsa")
+_LITERAL: Final = ("key::", "ssh-", "sk-", "ecdsa-")
+"""How git's user.signingkey begins where it is a public key, whose other half an agent has, and no file."""
+
+
+class Signer(Struct, frozen=True):
+    """Who has signed: the names that the file of signers has for the key, and the key's fingerprint."""
+
+    names: tuple[str, ...]
+    key: str
+
+
+def signed(content: bytes, key: str) -> bytes:
+    """The signature by a key: a file's name, or a public key of the agent. Raises UsageError if none is made.
+
+    ssh-keygen asks for a passphrase or a PIN at the terminal.
+    """
+    name, signature = SEAL_NAMES
+    with failing_as(UsageError, "can't sign"), temporary_folder("seal") as place:
+        files = {name: content}
+        if key.startswith(_LITERAL):
+            files["key.pub"] = f"{key.removeprefix('key::')}\n".encode()
+            key = str(place / "key.pub")
+        write_files(place, files, lasting=False)
+        reply = _asked("ssh-keygen", "-Y", "sign", "-n", NAMESPACE, "-f", key, str(place / name))
+        if reply.returncode:
+            raise UsageError(
+                f"can't sign with {key}: {_complaint(reply)}; add the key to the agent with ssh-add, or name "
+                "another one with --key"
+            )
+        return read_file(place, signature)
+
+
+def usual_key() -> str:
+    """The key by which git signs, if it does so by ssh, or the first that there is. Raises UsageError."""
+    if find_program("git") and _asked("git", "config", "gpg.format").stdout.strip() == b"ssh":
+        reply = _asked("git", "config", "--type=path", "user.signingKey")
+        if key := os.fsdecode(reply.stdout.strip()):
+            return key
+    for name in _USUAL_KEYS:
+        public = Path.home() / ".ssh" / f"{name}.pub"
+        if public.exists():
+            return str(public)
+    raise UsageError("no key to sign with: name one with --key, or make one with `ssh-keygen -t ed25519`")
+
+
+def signer_of(
+    content: bytes, signature: bytes, moment: datetime, signers: Path, revoked: Path | None
+) -> Signer:
+    """Who has signed the content, of those who a file lets sign at that moment.
+
+    Raises RecordError for a signature that is damaged, for another purpose, of other content, by none of
+    them, or by a key that is revoked; UsageError for files that can't be read.
+    """
+    _check_form(signature)
+    for file in filter(None, (signers, revoked)):
+        with failing_as(UsageError, f"can't read {file}"):
+            file.read_bytes()
+    with failing_as(RecordError, "can't check the signature"), temporary_folder("seal") as place:
+        write_files(place, {"signature": signature}, lasting=False)
+        given = ("-s", str(place / "signature"))
+        sealed = ("-n", NAMESPACE, *given)
+        reply = _asked("ssh-keygen", "-Y", "check-novalidate", *sealed, content=content)
+        if reply.returncode:
+            raise RecordError("its signature is not one of its statement: one of them was changed")
+        found = re.search(rb"SHA256:[A-Za-z0-9+/]+", reply.stdout)
+        key = found[0].decode() if found else "without a fingerprint"
+        allowed = ("-f", str(signers), f"-Overify-time={moment.astimezone(UTC):%Y%m%d%H%M%S}")
+        listed = _asked("ssh-keygen", "-Y", "find-principals", *given, *allowed).stdout
+        names = os.fsdecode(listed).splitlines()
+
+        def good(name: str, *others: str) -> bool:
+            words = ("-Y", "verify", "-I", name, *sealed, *allowed, *others)
+            return not _asked("ssh-keygen", *words, content=content).returncode
+
+        if not names:
+            raise RecordError(f"its key {key} is of no signer in {signers}, or of none who could sign then")
+        if not (names := [name for name in names if good(name)]):
+            raise RecordError(f"{signers} does not let the key {key} sign in the namespace {NAMESPACE}")
+        if revoked and not all(good(name, "-r", str(revoked)) for name in names):
+            raise RecordError(f"its key {key} is revoked in {revoked}, or that is no list of keys")
+    return Signer(tuple(map(printable, names)), key)
+
+
+def _check_form(signature: bytes) -> None:
+    """Only as ssh-keygen writes it: its reader lets pass what is around one, and parts without use."""
+    encoded = b"".join(signature.removeprefix(_BEGIN).removesuffix(_END).split())
+    try:
+        blob = b64decode(encoded, validate=True)
+        _, namespace, reserved, _, _ = _strings(blob)
+    except (ValueError, struct.error) as error:
+        raise RecordError("its signature is damaged: ssh-keygen wrote no such file") from error
+    text = b64encode(blob)
+    lines = [text[at : at + _COLUMNS] + b"\n" for at in range(0, len(text), _COLUMNS)]
+    if b"".join([_BEGIN, *lines, _END]) != signature or not blob.startswith(_PREAMBLE) or reserved:
+        raise RecordError("its signature is damaged: ssh-keygen wrote no such file")
+    if namespace != NAMESPACE.encode():
+        word = printable(namespace.decode(errors="replace"))
+        raise RecordError(f"its signature is for something else: its namespace is {word}, not {NAMESPACE}")
+
+
+def _strings(blob: bytes) -> Iterator[bytes]:
+    """The parts of a signature: public key, namespace, reserved, hash, signature."""
+    at = len(_PREAMBLE)
+    while at < len(blob):
+        (length,) = struct.unpack_from(">I", blob, at)
+        yield blob[at + 4 : at + 4 + length]
+        at += 4 + length
+
+
+def _asked(program: str, *words: str, content: bytes | None = None) -> "subprocess.CompletedProcess[bytes]":
+    """The answer to a question, with ``content`` on standard input; else that is the terminal's."""
+    path = find_program(program)
+    if path is None:
+        raise UsageError(f"the program {program} is missing: install the package {PACKAGES[program].debian}")
+    environment = {**os.environ, "LC_ALL": "C", "TZ": "UTC"}
+    with failing_as(UsageError, f"can't ask {program}", of=(OSError, subprocess.TimeoutExpired)):
+        return subprocess.run(
+            [path, *words],
+            input=content,
+            capture_output=True,
+            env=environment,
+            timeout=_LONGEST_S,
+            check=False,
+        )
+
+
+def _complaint(reply: "subprocess.CompletedProcess[bytes]") -> str:
+    words = reply.stderr.decode(errors="replace").split()
+    return printable(" ".join(words)) or f"exit status {reply.returncode}"

@@ -1,7 +1,6 @@
 """What a seal states, in in-toto's form: the digest of each file, and conditions and key values of runs."""
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -87,9 +86,7 @@ def digests_of(folder: Path) -> dict[str, str]:
     """
     with failing_as(RecordError, f"can't read {folder}"):
         names = sorted(_names(folder, ""))
-    with ThreadPoolExecutor() as threads:
-        files = threads.map(lambda name: record_file(folder, folder / name), names)
-        return {file.name: file.sha256 for file in files}
+    return {name: record_file(folder, folder / name).sha256 for name in names}
 
 
 def _names(folder: Path, below: str) -> Iterator[str]:

@@ -138,7 +138,7 @@ fuzz-python: setup  ## as many damaged inputs for each reader of files (many hou
 	OPENPTS_MUTATIONS=$(MUTATIONS) $(BIN)/python -m pytest -n $(JOBS) tests/mutations
 
 SEAL_CHANGES ?= 100000
-seal-changes: setup  ## as many changes of a sealed folder, each of which has to be refused (ten minutes)
+seal-changes: setup  ## as many changes of a sealed folder, each of which has to be refused (ten minutes of processor time)
 	OPENPTS_SEAL_CHANGES=$(SEAL_CHANGES) $(BIN)/python -m pytest -n $(JOBS) tests/unit/line/seal/test_changed_folders.py
 
 CRASH_ROUNDS ?= 8

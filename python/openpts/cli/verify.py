@@ -74,7 +74,7 @@ def verify(
     """
     folder = report_json if report_json.is_dir() else report_json.parent
     if revoked is not None and signers is None:
-        raise UsageError("--revoked needs --signers: who may have sealed")
+        raise UsageError("--revoked needs --signers, which names those who may seal")
     seal = UNSET if signers is None else _seal_of(folder, signers, revoked)
     if not as_json:
         _print_seal(folder, seal)

@@ -29,13 +29,13 @@ def seal(
     """
     from openpts.report.record_files import SEAL_NAMES  # noqa: PLC0415 slow to load
     from openpts.run_folder_files import write_files  # noqa: PLC0415 slow to load
-    from openpts_line.seal.signature import signed, usual_key  # noqa: PLC0415 slow to load
+    from openpts_line.seal.signature import NAMESPACE, signed, signing_key, usual_key  # noqa: PLC0415 slow to load
     from openpts_line.seal.statement import Statement, stated  # noqa: PLC0415 slow to load
 
     name, of_signature = SEAL_NAMES
     there = [one for one in SEAL_NAMES if (run / one).is_symlink() or (run / one).exists()]
     if there:
-        raise RecordError(f"{run} has a seal already: remove {' and '.join(there)} to seal it anew")
+        raise RecordError(f"{run} has a seal already: remove {' and '.join(there)} to seal it again")
     _, failure = verified_reports(run, (), as_json=True)
     if failure is not None:
         raise RecordError(f"{run} was not sealed: {failure}")
@@ -44,4 +44,5 @@ def seal(
     with failing_as(RecordError, f"can't write the seal of {run}"):
         write_files(run, {of_signature: signature, name: content})
     click.echo(f"seal: {run / name}, of {len(Statement.read(content).subject)} files")
-    click.echo(f"Next: openpts verify {run} --signers FILE")
+    click.echo(f"Next: openpts verify {run} --signers FILE, where FILE has a line for you:")
+    click.echo(f'  YOU@LAB namespaces="{NAMESPACE}" {signing_key(signature)}')

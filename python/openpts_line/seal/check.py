@@ -32,7 +32,9 @@ def verify_seal(folder: Path, signers: Path, revoked: Path | None) -> Seal:
     seal = check_seal(folder, signers, revoked)
     untrue = list(_untrue("", seal.statement.predicate.runs, described(folder)))
     if untrue:
-        raise RecordError(f"{folder}: the records don't say what its seal states: {_named(untrue)}")
+        raise RecordError(
+            f"the seal of {folder} states what does not follow from the record: {_named(untrue)}"
+        )
     return seal
 
 
@@ -56,9 +58,11 @@ def check_seal(folder: Path, signers: Path, revoked: Path | None) -> Seal:
 
 
 def _read(folder: Path, name: str) -> bytes:
-    remedy = f"`openpts seal {folder}` makes a seal"
-    with failing_as(RecordError, f"can't read the seal {folder / name}", remedy):
-        return read_file(folder, name)
+    with failing_as(RecordError, f"can't read the seal of {folder}"):
+        try:
+            return read_file(folder, name)
+        except FileNotFoundError:
+            raise RecordError(f"{folder} has no seal: {name} is missing; `openpts seal` makes one") from None
 
 
 def _faults(sealed: dict[str, str], found: dict[str, str]) -> Iterator[str]:
@@ -77,7 +81,7 @@ def _untrue(place: str, stated: Any, derived: Any) -> Iterator[str]:
         for key, value in stated.items():
             yield from _untrue(f"{place}.{key}".lstrip("."), value, derived.get(key))
     elif stated != derived:
-        yield f"{visible_line(place)} is {derived!r}, not {stated!r}"
+        yield f"{visible_line(place)} is {derived!r} by the record, {stated!r} in the seal"
 
 
 def _named(faults: list[str]) -> str:

@@ -81,7 +81,9 @@ def signer_of(
     Raises RecordError for a signature that is damaged, for another purpose, of other content, by none of
     them, or by a key that is revoked; UsageError for files that can't be read.
     """
-    _check_form(signature)
+    _, namespace = _parts(signature)
+    if namespace != NAMESPACE:
+        raise RecordError(f"its signature is for something else: its namespace is {namespace}")
     for file in filter(None, (signers, revoked)):
         with failing_as(UsageError, f"can't read {file}"):
             file.read_bytes()
@@ -103,7 +105,9 @@ def signer_of(
             return not _asked("ssh-keygen", *words, content=content).returncode
 
         if not names:
-            raise RecordError(f"its key {key} is of no signer in {signers}, or of none who could sign then")
+            raise RecordError(
+                f"its key {key} is in {signers} for no signer of that time; add it if you trust it"
+            )
         if not (names := [name for name in names if good(name)]):
             raise RecordError(f"{signers} does not let the key {key} sign in the namespace {NAMESPACE}")
         if revoked and not all(good(name, "-r", str(revoked)) for name in names):
@@ -111,21 +115,27 @@ def signer_of(
     return Signer(tuple(map(printable, names)), key)
 
 
-def _check_form(signature: bytes) -> None:
-    """Only as ssh-keygen writes it: its reader lets pass what is around one, and parts without use."""
+def signing_key(signature: bytes) -> str:
+    """The public key as files of signers have it. Raises RecordError for a signature that is damaged."""
+    key, _ = _parts(signature)
+    (length,) = struct.unpack_from(">I", key)
+    return f"{key[4 : 4 + length].decode()} {b64encode(key).decode()}"
+
+
+def _parts(signature: bytes) -> tuple[bytes, str]:
+    """Public key and namespace of what is written as ssh-keygen writes it.
+
+    Its reader also lets pass what is around a signature, and parts without use. Raises RecordError.
+    """
     encoded = b"".join(signature.removeprefix(_BEGIN).removesuffix(_END).split())
-    try:
+    with failing_as(RecordError, "its signature is damaged", of=(ValueError, struct.error)):
         blob = b64decode(encoded, validate=True)
-        _, namespace, reserved, _, _ = _strings(blob)
-    except (ValueError, struct.error) as error:
-        raise RecordError("its signature is damaged: ssh-keygen wrote no such file") from error
-    text = b64encode(blob)
-    lines = [text[at : at + _COLUMNS] + b"\n" for at in range(0, len(text), _COLUMNS)]
-    if b"".join([_BEGIN, *lines, _END]) != signature or not blob.startswith(_PREAMBLE) or reserved:
-        raise RecordError("its signature is damaged: ssh-keygen wrote no such file")
-    if namespace != NAMESPACE.encode():
-        word = printable(namespace.decode(errors="replace"))
-        raise RecordError(f"its signature is for something else: its namespace is {word}, not {NAMESPACE}")
+        key, namespace, reserved, _, _ = _strings(blob)
+        text = b64encode(blob)
+        lines = [text[at : at + _COLUMNS] + b"\n" for at in range(0, len(text), _COLUMNS)]
+        if b"".join([_BEGIN, *lines, _END]) != signature or not blob.startswith(_PREAMBLE) or reserved:
+            raise ValueError("ssh-keygen wrote no such file")
+        return key, printable(namespace.decode(errors="replace"))
 
 
 def _strings(blob: bytes) -> Iterator[bytes]:

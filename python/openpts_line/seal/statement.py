@@ -72,8 +72,8 @@ def stated(folder: Path) -> bytes:
     """The statement of a folder as it is now. Raises RecordError for what can't be sealed."""
     files = digests_of(folder)
     for name in files:
-        with failing_as(RecordError, f"can't seal {visible_line(name)}: its name", of=UnicodeError):
-            name.encode()
+        if any("\udc80" <= character <= "\udcff" for character in name):
+            raise RecordError(f"can't seal {visible_line(name)}: its name is no text in UTF-8; rename it")
     predicate = _Predicate(datetime.now(UTC).replace(microsecond=0), version("openpts"), described(folder))
     subject = tuple(_Subject(name, {"sha256": digest}) for name, digest in files.items())
     return _canonical(Statement(subject, predicate))

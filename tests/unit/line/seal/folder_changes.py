@@ -27,7 +27,7 @@ def contents_of(folder: Path) -> Contents:
 
 
 class FolderChanges:
-    """``seals`` are statements with signatures that may lie there instead, none of which counts there."""
+    """``seals`` are statements with signatures to put there instead, none of which counts."""
 
     def __init__(self, folder: Path, seals: Mapping[str, tuple[bytes, bytes]]) -> None:
         self.folder, self.seals = folder, seals
@@ -157,7 +157,7 @@ def _edited(statement: Any, chance: random.Random) -> str:
     if chance.random() < 0.3 and isinstance(place, dict):
         del place[key]
     elif isinstance(value, bool) or value is None:
-        place[key] = value is None
+        place[key] = not value
     elif isinstance(value, int | float):
         place[key] = value * 2 + 1
     else:

@@ -106,13 +106,14 @@ def signer_of(
 
         if not names:
             raise RecordError(
-                f"its key {key} is in {signers} for no signer of that time; add it if you trust it"
+                f"{signers} has no signer with its key {key} at that time; add it if you trust it"
             )
-        if not (names := [name for name in names if good(name)]):
-            raise RecordError(f"{signers} does not let the key {key} sign in the namespace {NAMESPACE}")
-        if revoked and not all(good(name, "-r", str(revoked)) for name in names):
+        if not (signing := [name for name in names if good(name)]):
+            who = printable(", ".join(names))  # of the first line with the key: ssh-keygen asks no other name
+            raise RecordError(f"{signers} does not let {who} sign in the namespace {NAMESPACE} with {key}")
+        if revoked and not all(good(name, "-r", str(revoked)) for name in signing):
             raise RecordError(f"its key {key} is revoked in {revoked}, or that is no list of keys")
-    return Signer(tuple(map(printable, names)), key)
+    return Signer(tuple(map(printable, signing)), key)
 
 
 def signing_key(signature: bytes) -> str:
@@ -128,14 +129,16 @@ def _parts(signature: bytes) -> tuple[bytes, str]:
     Its reader also lets pass what is around a signature, and parts without use. Raises RecordError.
     """
     encoded = b"".join(signature.removeprefix(_BEGIN).removesuffix(_END).split())
-    with failing_as(RecordError, "its signature is damaged", of=(ValueError, struct.error)):
+    try:
         blob = b64decode(encoded, validate=True)
         key, namespace, reserved, _, _ = _strings(blob)
         text = b64encode(blob)
         lines = [text[at : at + _COLUMNS] + b"\n" for at in range(0, len(text), _COLUMNS)]
         if b"".join([_BEGIN, *lines, _END]) != signature or not blob.startswith(_PREAMBLE) or reserved:
-            raise ValueError("ssh-keygen wrote no such file")
-        return key, printable(namespace.decode(errors="replace"))
+            raise ValueError  # noqa: TRY301 one sentence for all
+    except (ValueError, struct.error) as error:
+        raise RecordError("its signature is damaged: ssh-keygen wrote no such file") from error
+    return key, printable(namespace.decode(errors="replace"))
 
 
 def _strings(blob: bytes) -> Iterator[bytes]:

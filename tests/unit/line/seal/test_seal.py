@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from pyarrow.parquet import read_table
 
 from openpts.cli.main import cli
 from openpts.errors import OpenptsError
@@ -355,3 +356,12 @@ def test_a_suite_is_sealed_with_its_runs(tmp_path: Path, keys: SshKeys, ann: Pat
         assert "sealed by ann@lab" in said("verify", folder, "--signers", ann)
     (suite / names[0] / SIGNATURE).unlink()
     assert "1-iops/seal.json.sig is missing" in said("verify", suite, "--signers", ann)
+
+
+def test_an_archive_has_the_digest_that_was_sealed(sealed: Path, tmp_path: Path) -> None:
+    said("archive", "add", sealed, "--to", tmp_path / "archive")
+    (entry,) = (tmp_path / "archive" / "catalogue").rglob("*.parquet")
+    subjects = {
+        one["name"]: one["digest"] for one in json.loads((sealed / STATEMENT).read_bytes())["subject"]
+    }
+    assert read_table(entry)["content_sha256"].to_pylist() == [subjects["run.db"]["sha256"]]

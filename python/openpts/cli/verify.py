@@ -73,11 +73,7 @@ def verify(
     anything differs. With --signers it has to be as it was sealed (`openpts seal`).
     """
     folder = report_json if report_json.is_dir() else report_json.parent
-    if revoked is not None and signers is None:
-        raise UsageError("--revoked needs --signers, which names those who may seal")
-    seal = UNSET if signers is None else _seal_of(folder, signers, revoked)
-    if not as_json:
-        _print_seal(folder, seal)
+    seal = _seal_of(folder, signers, revoked, not as_json)
     document, failure = verified_reports(report_json, runs, as_json=as_json)
     if as_json:
         print_document(replace(document, seal=seal), failure)
@@ -85,35 +81,32 @@ def verify(
         raise failure
 
 
-def _seal_of(folder: Path, signers: Path, revoked: Path | None) -> FoundSeal:
-    """Raises RecordError where there is no seal that counts."""
+def _seal_of(folder: Path, signers: Path | None, revoked: Path | None, shown: bool) -> FoundSeal | UnsetType:
+    """The seal of a folder, printed if ``shown``. Raises RecordError where none counts."""
+    from openpts.record.writer import SEAL_NAMES  # noqa: PLC0415 slow to load
+
+    if signers is None:
+        if revoked is not None:
+            raise UsageError("--revoked needs --signers, which names those who may seal")
+        if shown and (folder / SEAL_NAMES[0]).exists():
+            click.echo(f"{folder}: its seal was not checked; name those who may sign with --signers FILE")
+        return UNSET
     verify_seal = service("seal")
     if verify_seal is None:
         raise UsageError("--signers: no plug-in of this openpts knows seals")
     found = verify_seal(folder, signers, revoked)
-    return filled(FoundSeal, found, sealed_at=found.sealed_at.isoformat())
-
-
-def _print_seal(folder: Path, seal: FoundSeal | UnsetType) -> None:
-    from openpts.report.record_files import SEAL_NAMES  # noqa: PLC0415 slow to load
-
-    if seal:
-        names = ", ".join(seal.signers)
+    if shown:
         click.echo(
-            f"{folder}: sealed by {names} with the key {seal.key}, by their clock at {seal.sealed_at}; all "
-            f"{seal.files:,} files are as they were sealed"
+            f"{folder}: sealed by {', '.join(found.signers)} with the key {found.key}, by their clock at "
+            f"{found.sealed_at.isoformat()}; all {found.files:,} files are as they were sealed"
         )
-    elif (folder / SEAL_NAMES[0]).exists():
-        click.echo(f"{folder}: its seal was not checked; name a file of those who may sign with --signers")
+    return filled(FoundSeal, found, sealed_at=found.sealed_at.isoformat())
 
 
 def verified_reports(
     path: Path, runs: Sequence[Path], *, as_json: bool
 ) -> tuple[VerifiedReport | VerifiedReports, RecordError | None]:
-    """What is wrong with a report, or with those of a batch, printed unless ``as_json``.
-
-    Raises RecordError where one can't be read, UsageError for runs beside a batch.
-    """
+    """What is wrong with a report, or those of a batch, printed unless ``as_json``. Raises OpenptsError."""
     if not has_drives_apart(path):
         return _verified(path / "report.json" if path.is_dir() else path, runs, as_json=as_json)
     if runs:

@@ -8,17 +8,10 @@ from typing import Final
 from openpts.escaped_text import visible_line
 from openpts.ownership import CLAIM_NAME
 from openpts.pages.model import Report
-from openpts.record.writer import DATABASE_NAME
+from openpts.record.writer import DATABASE_NAME, SEAL_NAMES
 from openpts.report.csv_files import FOLDER, csv_name
 from openpts.report.earlier_report import LINE, checksum_of
-from openpts.report.record_files import (
-    RECORD_PATTERNS,
-    SEAL_NAMES,
-    SUITE_FILES,
-    SUMS_NAME,
-    RecordFile,
-    names_in,
-)
+from openpts.report.record_files import RECORD_PATTERNS, SUITE_FILES, SUMS_NAME, RecordFile, names_in
 from openpts.report.write import REPORT_NAME
 from openpts.run_folder_files import read_file
 

@@ -28,8 +28,6 @@ RECORD_PATTERNS: Final = (
     f"{OUTPUT_FOLDER}/*",
 )
 SUITE_FILES: Final = (*BATCH_NAMES, INDEX_NAME)
-SEAL_NAMES: Final = ("seal.json", "seal.json.sig")
-"""The statement of a seal and its signature: they are in no list, and cover the lists."""
 
 
 class RecordFile(Struct, frozen=True):

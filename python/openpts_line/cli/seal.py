@@ -1,5 +1,6 @@
 """`openpts seal`: what is in a run folder, signed by who made it."""
 
+import os
 from pathlib import Path
 
 import click
@@ -27,14 +28,12 @@ def seal(
     the checksum of each file, the conditions and the key values (seal.json, seal.json.sig). `openpts verify
     RUN --signers FILE` says who sealed it and that nothing was changed or added since.
     """
-    from openpts.report.record_files import SEAL_NAMES  # noqa: PLC0415 slow to load
+    from openpts.record.writer import SEAL_NAMES  # noqa: PLC0415 slow to load
     from openpts.run_folder_files import write_files  # noqa: PLC0415 slow to load
-    from openpts_line.seal.signature import NAMESPACE, signed, signing_key, usual_key  # noqa: PLC0415 slow to load
-    from openpts_line.seal.statement import Statement, stated  # noqa: PLC0415 slow to load
+    from openpts_line.seal.signature import entry_of, signed, usual_key  # noqa: PLC0415 slow to load
+    from openpts_line.seal.statement import stated  # noqa: PLC0415 slow to load
 
-    name, of_signature = SEAL_NAMES
-    there = [one for one in SEAL_NAMES if (run / one).is_symlink() or (run / one).exists()]
-    if there:
+    if there := [name for name in SEAL_NAMES if os.path.lexists(run / name)]:
         raise RecordError(f"{run} has a seal already: remove {' and '.join(there)} to seal it again")
     _, failure = verified_reports(run, (), as_json=True)
     if failure is not None:
@@ -42,7 +41,7 @@ def seal(
     content = stated(run)
     signature = signed(content, str(key) if key else usual_key())
     with failing_as(RecordError, f"can't write the seal of {run}"):
-        write_files(run, {of_signature: signature, name: content})
-    click.echo(f"seal: {run / name}, of {len(Statement.read(content).subject)} files")
+        write_files(run, dict(zip(SEAL_NAMES, (content, signature), strict=True)))
+    click.echo(f"seal: {run / SEAL_NAMES[0]}")
     click.echo(f"Next: openpts verify {run} --signers FILE, where FILE has a line for you:")
-    click.echo(f'  YOU@LAB namespaces="{NAMESPACE}" {signing_key(signature)}')
+    click.echo(f"  YOU@LAB {entry_of(signature)}")

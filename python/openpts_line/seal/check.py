@@ -9,10 +9,10 @@ from msgspec import Struct
 
 from openpts.errors import RecordError, failing_as
 from openpts.escaped_text import visible_line
-from openpts.report.record_files import SEAL_NAMES
+from openpts.record.writer import SEAL_NAMES
 from openpts.run_folder_files import read_file
 from openpts_line.seal.signature import signer_of
-from openpts_line.seal.statement import Statement, described, digests_of
+from openpts_line.seal.statement import described, digests_of, read_statement
 
 _MOST_NAMED: Final = 3
 
@@ -24,17 +24,13 @@ class Seal(Struct, frozen=True):
     key: str
     sealed_at: datetime
     files: int
-    statement: Statement
+    runs: dict[str, Any]
 
 
 def verify_seal(folder: Path, signers: Path, revoked: Path | None) -> Seal:
     """The seal of a folder, if it holds and each figure follows from the records. Raises RecordError."""
     seal = check_seal(folder, signers, revoked)
-    untrue = list(_untrue("", seal.statement.predicate.runs, described(folder)))
-    if untrue:
-        raise RecordError(
-            f"the seal of {folder} states what does not follow from the record: {_named(untrue)}"
-        )
+    _refuse(f"the seal of {folder} states what does not follow", _untrue("", seal.runs, described(folder)))
     return seal
 
 
@@ -43,36 +39,26 @@ def check_seal(folder: Path, signers: Path, revoked: Path | None) -> Seal:
 
     ``revoked`` has keys that are refused whenever they signed. Raises RecordError, UsageError.
     """
-    name, of_signature = SEAL_NAMES
-    content, signature = (_read(folder, one) for one in (name, of_signature))
-    with failing_as(RecordError, f"{folder / name} is no statement of openpts"):
-        statement = Statement.read(content)
-    if faults := list(_faults(statement.digests, digests_of(folder))):
-        raise RecordError(f"{folder} is not as it was sealed: {_named(faults)}")
+    what = f"{folder} has no seal, which is {' and '.join(SEAL_NAMES)}"
+    with failing_as(RecordError, what, "`openpts seal` makes one"):
+        content, signature = (read_file(folder, name) for name in SEAL_NAMES)
+    with failing_as(RecordError, f"{folder / SEAL_NAMES[0]} is no statement of openpts"):
+        statement = read_statement(content)
+    sealed = {one.name: one.digest["sha256"] for one in statement.subject if one.digest}
+    _refuse(f"{folder} is not as it was sealed", _faults(sealed, digests_of(folder)))
     moment = statement.predicate.sealed_at
     try:
-        signer = signer_of(content, signature, moment, signers, revoked)
+        names, key = signer_of(content, signature, moment, signers, revoked)
     except RecordError as error:
         raise RecordError(f"the seal of {folder} does not count: {error}") from error
-    return Seal(signer.names, signer.key, moment, len(statement.subject), statement)
-
-
-def _read(folder: Path, name: str) -> bytes:
-    with failing_as(RecordError, f"can't read the seal of {folder}"):
-        try:
-            return read_file(folder, name)
-        except FileNotFoundError:
-            raise RecordError(f"{folder} has no seal: {name} is missing; `openpts seal` makes one") from None
+    return Seal(names, key, moment, len(sealed), statement.predicate.runs)
 
 
 def _faults(sealed: dict[str, str], found: dict[str, str]) -> Iterator[str]:
     for name in sorted(sealed.keys() | found.keys()):
-        if name not in found:
-            yield f"{visible_line(name)} is missing"
-        elif name not in sealed:
-            yield f"{visible_line(name)} was added"
-        elif sealed[name] != found[name]:
-            yield f"{visible_line(name)} was changed"
+        if sealed.get(name) != found.get(name):
+            what = "is missing" if name not in found else "was changed" if name in sealed else "was added"
+            yield f"{visible_line(name)} {what}"
 
 
 def _untrue(place: str, stated: Any, derived: Any) -> Iterator[str]:
@@ -84,6 +70,8 @@ def _untrue(place: str, stated: Any, derived: Any) -> Iterator[str]:
         yield f"{visible_line(place)} is {derived!r} by the record, {stated!r} in the seal"
 
 
-def _named(faults: list[str]) -> str:
-    more = len(faults) - _MOST_NAMED
-    return "; ".join(faults[:_MOST_NAMED]) + (f"; and {more:,} more" if more > 0 else "")
+def _refuse(what: str, found: Iterator[str]) -> None:
+    if faults := list(found):
+        more = len(faults) - _MOST_NAMED
+        rest = f"; and {more:,} more" if more > 0 else ""
+        raise RecordError(f"{what}: {'; '.join(faults[:_MOST_NAMED])}{rest}")

@@ -5,16 +5,13 @@ import re
 import struct
 import subprocess
 from base64 import b64decode, b64encode
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from msgspec import Struct
-
 from openpts.errors import RecordError, UsageError, failing_as
 from openpts.programs import PACKAGES, find_program
-from openpts.report.record_files import SEAL_NAMES
+from openpts.record.writer import SEAL_NAMES
 from openpts.run_folder_files import read_file, write_files
 from openpts.system_files import printable
 from openpts.temporary_folder import temporary_folder
@@ -22,68 +19,49 @@ from openpts.temporary_folder import temporary_folder
 NAMESPACE: Final = "openpts-seal"
 """What a signature is for: one that was made for a mail or a commit with the same key is no seal."""
 
-_LONGEST_S: Final = 300
-_BEGIN: Final = b"-----BEGIN SSH SIGNATURE-----\n"
+_BEGIN: Final = b"-----BEGIN SSH SIGNATURE-----"
 _END: Final = b"-----END SSH SIGNATURE-----\n"
-_COLUMNS: Final = 70
 _PREAMBLE: Final = b"SSHSIG\0\0\0\1"
 _USUAL_KEYS: Final = ("id_ed25519", "id_ed25519_sk", "id_ecdsa", "id_ecdsa_sk", "id_rsa")
-_LITERAL: Final = ("key::", "ssh-", "sk-", "ecdsa-")
-"""How git's user.signingkey begins where it is a public key, whose other half an agent has, and no file."""
-
-
-class Signer(Struct, frozen=True):
-    """Who has signed: the names that the file of signers has for the key, and the key's fingerprint."""
-
-    names: tuple[str, ...]
-    key: str
 
 
 def signed(content: bytes, key: str) -> bytes:
-    """The signature by a key: a file's name, or a public key of the agent. Raises UsageError if none is made.
-
-    ssh-keygen asks for a passphrase or a PIN at the terminal.
-    """
+    """The signature by a key: a file, or a public key's text. Raises UsageError if ssh-keygen makes none."""
     name, signature = SEAL_NAMES
     with failing_as(UsageError, "can't sign"), temporary_folder("seal") as place:
         files = {name: content}
-        if key.startswith(_LITERAL):
+        if key.startswith(("key::", "ssh-", "sk-", "ecdsa-")):  # git's way to name one that an agent has
             files["key.pub"] = f"{key.removeprefix('key::')}\n".encode()
             key = str(place / "key.pub")
         write_files(place, files, lasting=False)
         reply = _asked("ssh-keygen", "-Y", "sign", "-n", NAMESPACE, "-f", key, str(place / name))
         if reply.returncode:
-            raise UsageError(
-                f"can't sign with {key}: {_complaint(reply)}; add the key to the agent with ssh-add, or name "
-                "another one with --key"
-            )
+            why = printable(" ".join(reply.stderr.decode(errors="replace").split()))
+            raise UsageError(f"can't sign with {key}: {why}; add it to the agent, or name another with --key")
         return read_file(place, signature)
 
 
 def usual_key() -> str:
     """The key by which git signs, if it does so by ssh, or the first that there is. Raises UsageError."""
     if find_program("git") and _asked("git", "config", "gpg.format").stdout.strip() == b"ssh":
-        reply = _asked("git", "config", "--type=path", "user.signingKey")
-        if key := os.fsdecode(reply.stdout.strip()):
-            return key
+        key = _asked("git", "config", "--type=path", "user.signingKey").stdout.strip()
+        if key:
+            return os.fsdecode(key)
     for name in _USUAL_KEYS:
-        public = Path.home() / ".ssh" / f"{name}.pub"
-        if public.exists():
+        if (public := Path.home() / ".ssh" / f"{name}.pub").exists():
             return str(public)
     raise UsageError("no key to sign with: name one with --key, or make one with `ssh-keygen -t ed25519`")
 
 
 def signer_of(
     content: bytes, signature: bytes, moment: datetime, signers: Path, revoked: Path | None
-) -> Signer:
-    """Who has signed the content, of those who a file lets sign at that moment.
+) -> tuple[tuple[str, ...], str]:
+    """Names and key of who has signed the content, of those who a file lets sign at that moment.
 
     Raises RecordError for a signature that is damaged, for another purpose, of other content, by none of
     them, or by a key that is revoked; UsageError for files that can't be read.
     """
-    _, namespace = _parts(signature)
-    if namespace != NAMESPACE:
-        raise RecordError(f"its signature is for something else: its namespace is {namespace}")
+    _key_of(signature)
     for file in filter(None, (signers, revoked)):
         with failing_as(UsageError, f"can't read {file}"):
             file.read_bytes()
@@ -106,48 +84,46 @@ def signer_of(
 
         if not names:
             raise RecordError(
-                f"{signers} has no signer with its key {key} at that time; add it if you trust it"
+                f"{signers} has no signer with its key {key} at its time; add it if you trust it"
             )
         if not (signing := [name for name in names if good(name)]):
             who = printable(", ".join(names))  # of the first line with the key: ssh-keygen asks no other name
             raise RecordError(f"{signers} does not let {who} sign in the namespace {NAMESPACE} with {key}")
         if revoked and not all(good(name, "-r", str(revoked)) for name in signing):
             raise RecordError(f"its key {key} is revoked in {revoked}, or that is no list of keys")
-    return Signer(tuple(map(printable, signing)), key)
+    return tuple(map(printable, signing)), key
 
 
-def signing_key(signature: bytes) -> str:
-    """The public key as files of signers have it. Raises RecordError for a signature that is damaged."""
-    key, _ = _parts(signature)
+def entry_of(signature: bytes) -> str:
+    """What a file of signers has behind the signer's name, to let the key of a signature sign seals."""
+    key = _key_of(signature)
     (length,) = struct.unpack_from(">I", key)
-    return f"{key[4 : 4 + length].decode()} {b64encode(key).decode()}"
+    return f'namespaces="{NAMESPACE}" {key[4 : 4 + length].decode()} {b64encode(key).decode()}'
 
 
-def _parts(signature: bytes) -> tuple[bytes, str]:
-    """Public key and namespace of what is written as ssh-keygen writes it.
+def _key_of(signature: bytes) -> bytes:
+    """The public key in a signature of a seal that is written as ssh-keygen writes it.
 
     Its reader also lets pass what is around a signature, and parts without use. Raises RecordError.
     """
     encoded = b"".join(signature.removeprefix(_BEGIN).removesuffix(_END).split())
+    parts, at = list[bytes](), len(_PREAMBLE)
     try:
         blob = b64decode(encoded, validate=True)
-        key, namespace, reserved, _, _ = _strings(blob)
-        text = b64encode(blob)
-        lines = [text[at : at + _COLUMNS] + b"\n" for at in range(0, len(text), _COLUMNS)]
-        if b"".join([_BEGIN, *lines, _END]) != signature or not blob.startswith(_PREAMBLE) or reserved:
-            raise ValueError  # noqa: TRY301 one sentence for all
-    except (ValueError, struct.error) as error:
-        raise RecordError("its signature is damaged: ssh-keygen wrote no such file") from error
-    return key, printable(namespace.decode(errors="replace"))
-
-
-def _strings(blob: bytes) -> Iterator[bytes]:
-    """The parts of a signature: public key, namespace, reserved, hash, signature."""
-    at = len(_PREAMBLE)
-    while at < len(blob):
-        (length,) = struct.unpack_from(">I", blob, at)
-        yield blob[at + 4 : at + 4 + length]
-        at += 4 + length
+        while at < len(blob):
+            (length,) = struct.unpack_from(">I", blob, at)
+            parts.append(blob[at + 4 : at + 4 + length])
+            at += 4 + length
+        key, namespace, reserved, _hash, _signature = parts
+    except (ValueError, struct.error):
+        blob = reserved = b"damaged"
+    written = b"\n".join([_BEGIN, *re.findall(rb".{1,70}", b64encode(blob)), _END])
+    if written != signature or not blob.startswith(_PREAMBLE) or reserved:
+        raise RecordError("its signature is damaged: ssh-keygen wrote no such file")
+    if namespace != NAMESPACE.encode():
+        word = printable(namespace.decode(errors="replace"))
+        raise RecordError(f"its signature is for something else: its namespace is {word}, not {NAMESPACE}")
+    return key
 
 
 def _asked(program: str, *words: str, content: bytes | None = None) -> "subprocess.CompletedProcess[bytes]":
@@ -158,15 +134,5 @@ def _asked(program: str, *words: str, content: bytes | None = None) -> "subproce
     environment = {**os.environ, "LC_ALL": "C", "TZ": "UTC"}
     with failing_as(UsageError, f"can't ask {program}", of=(OSError, subprocess.TimeoutExpired)):
         return subprocess.run(
-            [path, *words],
-            input=content,
-            capture_output=True,
-            env=environment,
-            timeout=_LONGEST_S,
-            check=False,
+            [path, *words], input=content, capture_output=True, env=environment, timeout=300, check=False
         )
-
-
-def _complaint(reply: "subprocess.CompletedProcess[bytes]") -> str:
-    words = reply.stderr.decode(errors="replace").split()
-    return printable(" ".join(words)) or f"exit status {reply.returncode}"

@@ -149,7 +149,9 @@ def canonical(statement: Any) -> bytes:
 
 def _edited(statement: Any, chance: random.Random) -> str:
     """Change one value somewhere in it."""
-    place, key, words = statement, "predicate", ["predicate"]
+    place: Any = statement
+    key: Any = "predicate"
+    words = ["predicate"]
     while isinstance(value := place[key], dict | list) and value:
         place = value
         key = chance.choice(sorted(place)) if isinstance(place, dict) else chance.randrange(len(place))

@@ -318,6 +318,8 @@ def test_what_can_not_be_sealed(
     shown["no file of signers"] = said("verify", folder, "--signers", tmp_path / "missing")
     monkeypatch.setattr("openpts_line.seal.signature.find_program", lambda _name: None)
     shown["no ssh-keygen"] = said("verify", folder, "--signers", keys.public("ann"))
+    monkeypatch.setattr("openpts.cli.verify.service", lambda _name: None)
+    shown["no plug-in"] = said("verify", folder, "--signers", keys.public("ann"))
     golden_of(golden, keys)("\n\n".join(f"{case}:\n{text}" for case, text in shown.items()))
 
 

@@ -194,6 +194,7 @@ pictures: setup  ## docs/images: an answer in a terminal, and a report in chromi
 	$(BIN)/python -m docs.pictures
 
 include packaging/packages.mk
+include packaging/browser.mk
 
 clean:
 	rm -rf $(VENV) target build

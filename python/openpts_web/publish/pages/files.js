@@ -67,6 +67,8 @@ const tableOf = (label, head, rows, more = {}) =>
 
 const column = (text, attributes = {}) => element("th", { scope: "col", ...attributes }, text);
 
+const counted = (number, one) => `${number.toLocaleString("en")} ${one}${number === 1 ? "" : "s"}`;
+
 const numberText = (value) =>
   value === null || value === undefined ? "" : Number(value).toLocaleString("en", { maximumSignificantDigits: 6 });
 

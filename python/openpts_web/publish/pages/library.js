@@ -56,7 +56,7 @@ const openBeside = async (files) => {
   for (const table of Object.keys(found)) library.opened[table].push(...found[table].filter((row) => names.has(row.run)));
   library.runs.sort(byBegin);
   database.restart();
-  return `${added.length.toLocaleString("en")} runs are shown beside those of this library; ${(found.runs.length - added.length).toLocaleString("en")} were here already`;
+  return `${counted(added.length, "run")} of these files beside those of this library; ${found.runs.length - added.length} were here already`;
 };
 
 // DuckDB in a worker of its own. Tables are handed to it as files, and it says what became of them.

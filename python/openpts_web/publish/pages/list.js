@@ -21,27 +21,27 @@ const shownRuns = (state) => {
   return found.sort(compared(name === "measure" ? "chosenValue" : name, order.startsWith("-")));
 };
 
+// `values` are pairs of what is chosen and how it is called.
 const chooser = (name, label, values, value, change) => {
   const select = element("select", { id: name, onchange: () => change(select.value) },
-    element("option", { value: "" }, "any"),
-    values.map(([text, count]) => element("option", { value: text, selected: text === value }, count === undefined ? text : `${text} (${count.toLocaleString("en")})`)));
+    values.map(([key, text]) => element("option", { value: key, selected: key === (value ?? "") }, text)));
   return element("label", {}, element("span", {}, label), select);
 };
 
 const countsOf = (name) => {
   const counts = new Map();
   for (const run of library.runs) if (run[name] !== null) counts.set(run[name], (counts.get(run[name]) ?? 0) + 1);
-  return [...counts].sort(([one], [other]) => (one < other ? -1 : 1));
+  return [["", "any"], ...[...counts].sort(([one], [other]) => (one < other ? -1 : 1)).map(([text, count]) => [text, `${text} (${count.toLocaleString("en")})`])];
 };
 
 const measureWords = async (said) => (await database.query(
-  "SELECT DISTINCT test || '.' || key AS measure FROM measures JOIN runs USING (run) ORDER BY 1", said)).rows.map(([name]) => name);
+  "SELECT test || '.' || key FROM all_measures AS of JOIN all_runs USING (run) GROUP BY test, key ORDER BY test, min(of.rowid)", said)).rows.map(([name]) => name);
 
-// Values of a measure by run: a maximum that stands in for a percentile is none of it.
-const valuesOf = async (measure, said) => {
+// Values of a measure: a maximum that stands in for a percentile is none of it.
+const valuesOf = (measure, said) => {
   const [, test, key] = /^([^.]*)\.(.*)$/.exec(measure);
-  return new Map((await database.query(`SELECT run, value FROM measures JOIN runs USING (run) WHERE test = ${quoted(test)}
-    AND key = ${quoted(key)} AND NOT stands_in AND value IS NOT NULL`, said)).rows);
+  return database.query(`SELECT run, value, unit, started_at, model, firmware, serial, host FROM measures JOIN runs USING (run)
+    WHERE test = ${quoted(test)} AND key = ${quoted(key)} AND NOT stands_in AND value IS NOT NULL ORDER BY started_at, run`, said);
 };
 
 const row = (run, measure) => {
@@ -77,7 +77,7 @@ const listPage = async (state) => {
   const said = status();
   const measure = state.get("measure");
   if (measure) {
-    const values = await valuesOf(measure, said.say);
+    const values = new Map((await valuesOf(measure, said.say)).rows);
     for (const run of library.runs) run.chosenValue = values.get(run.run);
   }
   const found = shownRuns(state);
@@ -98,7 +98,7 @@ const listPage = async (state) => {
     }, 150); } });
   const measures = element("button", { onclick: async () => {
     const names = await measureWords(said.say);
-    measures.replaceWith(chooser("measure", "Measure", names.map((name) => [name]), measure, (value) => changed(state, { measure: value, order: value ? "-measure" : "" }, "measure")));
+    measures.replaceWith(chooser("measure", "Measure", [["", "none"], ...names.map((name) => [name, name])], measure, (value) => changed(state, { measure: value, order: value ? "-measure" : "" }, "measure")));
     document.getElementById("measure").focus();
   } }, "Add a measure ...");
   const files = element("input", { type: "file", multiple: true, accept: ".parquet", onchange: () => attempt(said, async () => {
@@ -107,13 +107,12 @@ const listPage = async (state) => {
     document.querySelector(".status").textContent = told;
   }) });
   const all = found.length === library.runs.length;
-  const count = (number) => `${number.toLocaleString("en")} ${number === 1 ? "run" : "runs"}`;
   return [
-    element("h1", {}, all ? count(found.length) : `${found.length.toLocaleString("en")} of ${count(library.runs.length)}`),
+    element("h1", {}, `${all ? "" : `${found.length.toLocaleString("en")} of `}${counted(library.runs.length, "run")}`),
     element("form", { class: "fields", role: "search", onsubmit: (event) => event.preventDefault() },
       element("label", {}, element("span", {}, "Words"), words),
       FILTERS.map((name) => chooser(name, name[0].toUpperCase() + name.slice(1), countsOf(name), state.get(name), (value) => changed(state, { [name]: value }, name))),
-      measure ? chooser("measure", "Measure", [[measure]], measure, (value) => changed(state, { measure: value, order: "" }, "words")) : measures,
+      measure ? chooser("measure", "Measure", [["", "none"], [measure, measure]], measure, (value) => changed(state, { measure: value, order: "" }, "words")) : measures,
       element("button", { onclick: () => download("runs.csv", csvOf(Object.keys(index.columns), found.map((run) => Object.keys(index.columns).map((name) => run[name])))) }, "CSV")),
     said.line,
     element("div", { class: "wide", role: "region", "aria-label": "Runs", tabindex: "0" },

@@ -3,7 +3,7 @@
 const status = () => {
   const line = element("p", { class: "status", role: "status" });
   const place = element("div");
-  const say = (text) => { line.textContent = text; };
+  const say = (text) => { (line.isConnected ? line : document.querySelector(".status") ?? line).textContent = text; };
   const later = (make) => attempt({ say }, async () => place.replaceChildren(...(await make()).filter(Boolean)));
   return { line, place, say, later };
 };
@@ -26,11 +26,15 @@ const PAGES = {
   sql: (words, state) => sqlPage(state),
 };
 
+let turns = 0;
+
 const show = async () => {
+  const turn = ++turns;
   const [path, query] = location.hash.replace(/^#\/?/, "").split(/\?(.*)/s);
   const [page, ...words] = path.split("/").map(decodeURIComponent);
   const main = document.getElementById("main");
   const shown = await (PAGES[page] ?? PAGES[""])(words, new URLSearchParams(query ?? ""));
+  if (turn !== turns) return;
   main.replaceChildren(...shown.filter(Boolean));
   for (const link of document.querySelectorAll("header nav a")) {
     if (link.getAttribute("href") === `#/${page}`) link.setAttribute("aria-current", "page");
@@ -47,7 +51,7 @@ const failing = (error) => {
 
 addEventListener("hashchange", () => {
   if (location.hash === "#main") return;
-  show().then(() => { scrollTo(0, 0); document.getElementById("main").focus(); }, failing);
+  show().then(() => { scrollTo(0, 0); document.getElementById("main").focus({ preventScroll: true }); }, failing);
 });
 dark.addEventListener("change", () => { if (location.hash.startsWith("#/plot")) show(); });
 openLibrary().then(show).catch(failing);

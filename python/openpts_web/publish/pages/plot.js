@@ -1,17 +1,15 @@
 // A measure over time, firmware or drive, drawn by Vega-Lite; beside it the same as a table.
 
 const OVER = { started_at: "Date", firmware: "Firmware", model: "Model", serial: "Drive", host: "Host" };
-const vega = once(() => loadScript("pages/vega.js"));
+const vega = once(loadScript);
 const dark = matchMedia("(prefers-color-scheme: dark)");
 
-const plotSpec = (rows, measure, unit, over, by) => ({
-  $schema: "https://vega.github.io/schema/vega-lite/v5.json",
+const plotSpec = (rows, measure, unit, over, by, color) => ({
   width: "container", height: 360, autosize: { type: "fit", contains: "padding" },
   data: { values: rows },
-  mark: { type: "point", filled: true, size: 40, opacity: 0.75 },
+  mark: { type: "point", filled: true, size: 40, opacity: 0.75, color },
   encoding: {
     x: over === "started_at" ? { field: "started_at", type: "temporal", title: "Date" } : { field: over, type: "nominal", title: OVER[over], axis: { labelAngle: -40 } },
-    xOffset: undefined,
     y: { field: "value", type: "quantitative", title: unit ? `${measure} (${unit})` : measure, scale: { zero: false } },
     ...(by ? { color: { field: by, type: "nominal" }, shape: { field: by, type: "nominal" } } : {}),
     tooltip: ["run", "model", "firmware", "serial", "started_at", "value"].map((field) => ({ field, type: "nominal" })),
@@ -27,19 +25,14 @@ const plotPage = async (state) => {
     const over = state.get("over") in OVER ? state.get("over") : "started_at";
     const by = state.get("by") in OVER ? state.get("by") : "";
     const change = (name) => (value) => { state.set(name, value); history.replaceState(null, "", `#/plot?${state}`); show().then(() => document.getElementById(name)?.focus()); };
-    const pick = (name, label, values, value) => {
-      const select = element("select", { id: name, onchange: () => change(name)(select.value) },
-        values.map(([key, text]) => element("option", { value: key, selected: key === value }, text)));
-      return element("label", {}, element("span", {}, label), select);
-    };
-    const [, test, key] = /^([^.]*)\.(.*)$/.exec(measure);
-    const { columns, rows } = await database.query(`SELECT run, value, unit, started_at, model, firmware, serial, host FROM measures JOIN runs USING (run)
-      WHERE test = ${quoted(test)} AND key = ${quoted(key)} AND NOT stands_in AND value IS NOT NULL ORDER BY started_at, run`, said.say);
+    const pick = (name, label, values, value) => chooser(name, label, values, value, change(name));
+    const { columns, rows } = await valuesOf(measure, said.say);
     const values = rows.map((row) => Object.fromEntries(columns.map((name, place) => [name, row[place]])));
-    const drawing = element("div", { class: "plot", role: "img", "aria-label": `${measure} of ${rows.length} runs over ${OVER[over].toLowerCase()}; the table below has the values` });
-    await vega();
-    setTimeout(() => vegaEmbed(drawing, plotSpec(values, measure, values[0]?.unit, over, by), {
-      ast: true, actions: false, renderer: "canvas", defaultStyle: false, tooltip: { disableDefaultStyle: true }, config: index.config[dark.matches ? "dark" : "light"],
+    const drawing = element("div", { class: "plot", role: "img", "aria-label": `${measure} of ${counted(rows.length, "run")} over ${OVER[over].toLowerCase()}; the table below has the values` });
+    const config = index.config[dark.matches ? "dark" : "light"];
+    await vega("pages/vega.js");
+    setTimeout(() => vegaEmbed(drawing, plotSpec(values, measure, values[0]?.unit, over, by, config.range.category[6]), {
+      ast: true, actions: false, renderer: "canvas", defaultStyle: false, tooltip: { disableDefaultStyle: true }, config,
     }).catch((error) => said.say(error.message)));
     return [
       element("form", { class: "fields", onsubmit: (event) => event.preventDefault() },
@@ -47,7 +40,7 @@ const plotPage = async (state) => {
         pick("over", "Over", Object.entries(OVER), over),
         pick("by", "Color", [["", "one"], ...Object.entries(OVER).slice(1)], by)),
       drawing,
-      element("details", {}, element("summary", {}, `${rows.length.toLocaleString("en")} values`), resultTable(columns, rows)),
+      element("details", {}, element("summary", {}, counted(rows.length, "value")), resultTable(columns, rows)),
     ];
   });
   return [element("h1", {}, "Plot"), said.line, said.place];

@@ -40,7 +40,7 @@ const sqlPage = async (state) => {
     csv.disabled = false;
     place.replaceChildren(...resultTable(last.columns, last.rows).filter(Boolean));
     const loading = begun - begin > 1000 ? `, after ${((begun - begin) / 1000).toFixed(1)} s of loading` : "";
-    said.say(`${last.rows.length.toLocaleString("en")} ${last.rows.length === 1 ? "row" : "rows"} in ${Math.ceil(took)} ms${loading}`);
+    said.say(`${counted(last.rows.length, "row")} in ${Math.ceil(took)} ms${loading}`);
   });
   const examples = element("select", { id: "examples", onchange: () => { text.value = EXAMPLES[examples.value] ?? text.value; } },
     element("option", { value: "" }, "choose"), Object.keys(EXAMPLES).map((name) => element("option", { value: name }, name)));

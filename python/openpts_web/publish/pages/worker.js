@@ -36,6 +36,17 @@ const nullsOf = (values) => {
   return { length: values.length, nullCount, nullBitmap: bitmap };
 };
 
+// Arrow's own builders compile code from texts, which the page's policy forbids.
+const texts = (values) => {
+  const encoder = new TextEncoder();
+  const parts = values.map((value) => encoder.encode(value));
+  const valueOffsets = new Int32Array(parts.length + 1);
+  parts.forEach((part, place) => { valueOffsets[place + 1] = valueOffsets[place] + part.length; });
+  const data = new Uint8Array(valueOffsets[parts.length]);
+  parts.forEach((part, place) => data.set(part, valueOffsets[place]));
+  return arrow.makeData({ type: new arrow.Utf8(), length: parts.length, nullCount: 0, valueOffsets, data });
+};
+
 const words = (values) => {
   const numbers = new Map();
   const data = Int32Array.from(values, (value) => {
@@ -43,7 +54,7 @@ const words = (values) => {
     if (!numbers.has(value)) numbers.set(value, numbers.size);
     return numbers.get(value);
   });
-  const dictionary = arrow.vectorFromArray(numbers.size ? [...numbers.keys()] : [""], new arrow.Utf8());
+  const dictionary = new arrow.Vector([texts(numbers.size ? [...numbers.keys()] : [""])]);
   return arrow.makeData({ type: new arrow.Dictionary(new arrow.Utf8(), new arrow.Int32()), ...nullsOf(values), data, dictionary });
 };
 

@@ -116,6 +116,7 @@ def merged(sources: Sequence[Library]) -> Library:
     import duckdb  # noqa: PLC0415 a package that only archives need
 
     with duckdb.connect() as connection:
+        connection.execute("SET enable_progress_bar = false")
         for number, source in enumerate(sources):
             for name in ("runs", *_TABLES):
                 connection.register(f"{name}_{number}", getattr(source, name))

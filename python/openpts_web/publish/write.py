@@ -9,6 +9,7 @@ import gzip
 import hashlib
 import io
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 RUNS_OF_BLOCK: Final = 250
 """Measures of so many runs are a file, some 130 kB: what a page of one run loads, and what a new run changes."""
-_BROWSER: Final = Path(__file__).parent / "browser"  # packaging/browser.mk makes it
+BROWSER: Final = Path(__file__).parent / "browser"  # packaging/browser.mk makes it
 _MISSING: Final = (
     "can't publish: this openpts was built without DuckDB for browsers; install a wheel, or run "
     "`make browser` where its sources are"
@@ -37,7 +38,7 @@ def check_folder(folder: Path) -> None:
         strange = next((one.name for one in folder.iterdir() if not one.name.startswith(".")), None)
         if strange:
             raise UsageError(f"{folder} is no library, and not empty: it has {strange}; name a new folder")
-    if not (_BROWSER / "duckdb.wasm.gz").is_file():
+    if not (BROWSER / "duckdb.wasm.gz").is_file():
         raise UsageError(_MISSING)
 
 
@@ -58,7 +59,8 @@ def write_library(library: Library, folder: Path) -> int:
         before = about(folder)
         write_files(folder, contents, lasting=False)
         for name in sorted(set(before.files if before else ()) - {*files}):
-            remove_file(folder, name)
+            with suppress(FileNotFoundError):
+                remove_file(folder, name)
     return sum(map(len, contents.values()))
 
 
@@ -72,11 +74,11 @@ def _contents(library: Library) -> Iterator[tuple[str, bytes, bool]]:
     yield DEVIATIONS, _parquet(library.deviations), True
     for run, name in reports.items():
         yield name, library.reports[run], False
-    worker = gzip.decompress((_BROWSER / "duckdb.js.gz").read_bytes()) + own_file("worker.js")
+    worker = gzip.decompress((BROWSER / "duckdb.js.gz").read_bytes()) + own_file("worker.js")
     yield "pages/worker.js.gz", gzip.compress(worker, mtime=0), True
-    yield "pages/duckdb.wasm.gz", (_BROWSER / "duckdb.wasm.gz").read_bytes(), True
-    yield "pages/page.js", (_BROWSER / "parquet.js").read_bytes() + script(), False
-    yield "pages/licenses.txt", (_BROWSER / "licenses.txt").read_bytes(), False
+    yield "pages/duckdb.wasm.gz", (BROWSER / "duckdb.wasm.gz").read_bytes(), True
+    yield "pages/page.js", (BROWSER / "parquet.js").read_bytes() + script(), False
+    yield "pages/licenses.txt", (BROWSER / "licenses.txt").read_bytes(), False
     yield "pages/vega.js", vega_script(), False
     yield "pages/style.css", style(), False
 

@@ -90,6 +90,7 @@ const database = (() => {
       said(`Loading tables: ${++loaded} of ${names.length} files`);
     });
     for (const [table, rows] of Object.entries(library.opened)) if (rows.length) await ask({ table, rows });
+    await ask({ finished: true });
     said("");
     return { ask, worker };
   };

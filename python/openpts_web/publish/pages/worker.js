@@ -21,8 +21,12 @@ const start = async (wasm) => {
     if (name !== "runs") connection.query(`CREATE VIEW ${name} AS FROM all_${name}`);
   }
   connection.query("CREATE TABLE all_labels (run VARCHAR, label VARCHAR, text VARCHAR)");
+};
+
+// Once all are here: runs with their labels as in the archive.
+const finish = () => {
   const fields = Object.keys(tables.runs).map((name) => (name === "labels" ? "coalesce(labels, MAP {}) AS labels" : name));
-  connection.query(`CREATE VIEW runs AS SELECT ${fields} FROM all_runs LEFT JOIN (
+  connection.query(`CREATE TABLE runs AS SELECT ${fields} FROM all_runs LEFT JOIN (
     SELECT run, map(list(label ORDER BY label), list(text ORDER BY label)) AS labels FROM all_labels GROUP BY run) USING (run)`);
 };
 
@@ -127,6 +131,7 @@ const done = async (message) => {
     await start(message.wasm);
   } else if (message.file) take(message.table, await read(message.file));
   else if (message.rows) take(message.table, byColumns(message.table, message.rows));
+  else if (message.finished) finish();
   else return answer(message.sql);
   return null;
 };

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from click.testing import CliRunner
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page, TimeoutError, sync_playwright
 
 from openpts.errors import OpenptsError
 from openpts_web.cli.publish import publish
@@ -51,7 +51,10 @@ class Tab:
 
     def show(self, hash_: str = "#/", until: str = "#words") -> Page:
         self.page.goto(self.address + hash_)
-        self.page.wait_for_selector(until, timeout=120_000)
+        try:
+            self.page.wait_for_selector(until, timeout=60_000)
+        except TimeoutError as error:
+            raise AssertionError(f"{self.page.inner_text('main')[:2000]} {self.complaints}") from error
         return self.page
 
     def query(self, sql: str) -> tuple[list[str], list[list[Any]]]:

@@ -112,5 +112,3 @@ const eachOf = async (items, atOnce, act) => {
     for (const item of left) await act(item);
   }));
 };
-
-const quoted = (text) => `'${text.replaceAll("'", "''")}'`;

@@ -14,7 +14,8 @@ const start = async (wasm) => {
   await database.instantiate(() => {});
   database.open({ query: { castDecimalToDouble: true, castTimestampToDate: false } });
   connection = database.connect();
-  connection.query("SET autoinstall_known_extensions = false; SET autoload_known_extensions = false");
+  for (const name of ["autoinstall_known_extensions", "autoload_known_extensions", "enable_external_access"]) connection.query(`SET ${name} = false`);
+  connection.query("SET lock_configuration = true");
   for (const [name, columns] of Object.entries(tables)) {
     const declared = Object.entries(columns).filter(([, type]) => SQL_TYPES[type]);
     connection.query(`CREATE TABLE all_${name} (${declared.map(([column, type]) => `"${column}" ${SQL_TYPES[type]}`)})`);

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from click.testing import CliRunner
-from playwright.sync_api import Page, TimeoutError, sync_playwright
+from playwright.sync_api import Browser, Page, TimeoutError, sync_playwright
 
 from openpts.errors import OpenptsError
 from openpts_web.cli.publish import publish
@@ -63,18 +63,24 @@ class Tab:
 
 
 @contextmanager
-def tab(folder: Path, *, as_file: bool = False, **settings: Any) -> Iterator[Tab]:
-    """A browser of its own with one page; ``as_file``: opened from the disk, without a server."""
-    handler = functools.partial(_Quiet, directory=str(folder))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server, sync_playwright() as playwright:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+def chromium() -> Iterator[Browser]:
+    """A browser for all tests of a module: Playwright has one event loop in a thread."""
+    with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(_ARGUMENTS))
+        yield browser
+        browser.close()
+
+
+@contextmanager
+def tab(browser: Browser, folder: Path, *, as_file: bool = False, **settings: Any) -> Iterator[Tab]:
+    """A page with nothing kept from others; ``as_file``: opened from the disk, without a server."""
+    handler = functools.partial(_Quiet, directory=str(folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
         host = f"http://127.0.0.1:{server.server_port}/index.html"
-        try:
-            yield Tab(browser.new_page(**settings), (folder / "index.html").as_uri() if as_file else host)
-        finally:
-            browser.close()
-            server.shutdown()
+        with browser.new_context(**settings) as context:
+            yield Tab(context.new_page(), (folder / "index.html").as_uri() if as_file else host)
+        server.shutdown()
 
 
 class _Quiet(http.server.SimpleHTTPRequestHandler):

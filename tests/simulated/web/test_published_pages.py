@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page
+from playwright.sync_api import Browser, Page
 
 from openpts_many.archive.engine import Engine
 from openpts_many.archive.store import Store
 from openpts_web.publish.page import cell_text
 from tests.simulated.web.conftest import HOSTILE_RUN, enter, entries_of
-from tests.simulated.web.publishing import CHROMIUM, Tab, published, tab
+from tests.simulated.web.publishing import CHROMIUM, Tab, chromium, published, tab
 from tests.support.synthetic_run import HOSTILE
 
 pytestmark = [pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium"), pytest.mark.slow]
@@ -36,10 +36,16 @@ def engine(archive: Path) -> Engine:
     return Engine(Store.of(str(archive)), None)
 
 
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as one:
+        yield one
+
+
 @pytest.fixture(scope="module", params=["host", "file"])
-def opened(request: pytest.FixtureRequest, library: Path) -> Iterator[Tab]:
+def opened(request: pytest.FixtureRequest, browser: Browser, library: Path) -> Iterator[Tab]:
     """One page for several tests, as DuckDB takes seconds to load."""
-    with tab(library, as_file=request.param == "file") as one:
+    with tab(browser, library, as_file=request.param == "file") as one:
         one.show()
         yield one
 
@@ -186,8 +192,8 @@ def test_a_measure_is_plotted(opened: Tab, tmp_path: Path) -> None:
     page = opened.show("#/plot", ".plot canvas")
     for name, choice in (("over", "firmware"), ("by", "model"), ("over", "started_at")):
         page.select_option(f"#{name}", choice)
-        page.wait_for_selector(f".plot[aria-label*='over']")
-        page.wait_for_selector(".plot canvas")
+        words = {"started_at": "date"}.get(choice, choice)
+        page.wait_for_selector(f".plot[aria-label*='over {words};'] canvas" if name == "over" else ".plot canvas")
     page.wait_for_timeout(300)
     colors = page.evaluate(
         """() => { const canvas = document.querySelector(".plot canvas");
@@ -199,10 +205,10 @@ def test_a_measure_is_plotted(opened: Tab, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_pages_are_for_everyone(library: Path, dark: bool) -> None:
+def test_pages_are_for_everyone(browser: Browser, library: Path, dark: bool) -> None:
     """No fault that axe finds, nothing wider than a phone, all of it by keys."""
     settings: dict[str, Any] = {"color_scheme": "dark" if dark else "light", "viewport": {"width": 360, "height": 740}}
-    with tab(library, **settings) as one:
+    with tab(browser, library, **settings) as one:
         for hash_, until in (
             ("#/", "#words"), ("#/run/0002-made-up", "h2"), ("#/compare/0002-made-up/0003-made-up", "h1:has-text('beside')"),
             ("#/sql", "#sql"), ("#/plot", ".plot canvas"),
@@ -212,6 +218,8 @@ def test_pages_are_for_everyone(library: Path, dark: bool) -> None:
             assert [(fault["id"], [node["html"] for node in fault["nodes"]][:3]) for fault in found] == [], hash_
             assert page.evaluate("document.documentElement.scrollWidth") <= 360, hash_
         page = one.show()
+        page.reload()  # a page that was gone to has the focus already
+        page.wait_for_selector("#words")
         page.keyboard.press("Tab")
         assert page.evaluate("document.activeElement.className") == "skip"
         for _ in range(60):
@@ -225,8 +233,8 @@ def test_pages_are_for_everyone(library: Path, dark: bool) -> None:
         assert page.inner_text("#chosen") == "(1)"
 
 
-def test_without_scripts_the_newest_runs_are_there(library: Path, engine: Engine) -> None:
-    with tab(library, java_script_enabled=False) as one:
+def test_without_scripts_the_newest_runs_are_there(browser: Browser, library: Path, engine: Engine) -> None:
+    with tab(browser, library, java_script_enabled=False) as one:
         one.page.goto(one.address)
         columns = ("run", "test", "model", "firmware", "serial", "started_at", "state", "steady", "conformant")
         wanted = engine.answer(f"SELECT {', '.join(columns)} FROM runs ORDER BY started_at DESC, run DESC LIMIT 100")[1]
@@ -237,7 +245,7 @@ def test_without_scripts_the_newest_runs_are_there(library: Path, engine: Engine
         assert len(rows) == 100
 
 
-def test_a_second_library_is_opened_beside(library: Path, archive: Path, tmp_path: Path) -> None:
+def test_a_second_library_is_opened_beside(browser: Browser, library: Path, archive: Path, tmp_path: Path) -> None:
     [row, *_] = entries_of(archive)
     plain = {"file_table": [], "file_bytes": [], "file_sha256": [], "labels": [("lot", "7")]}
     (tmp_path / "other").mkdir()
@@ -245,7 +253,7 @@ def test_a_second_library_is_opened_beside(library: Path, archive: Path, tmp_pat
     shared = next(one for one in entries_of(archive) if one["run"] == "0007-made-up")
     enter(tmp_path / "other", [row | plain | {"run": "theirs", "origin": "theirs", "model": "X9"}, shared])
     published(tmp_path / "other", tmp_path / "site")
-    with tab(library, as_file=True) as one:
+    with tab(browser, library, as_file=True) as one:
         page = one.show()
         page.click("summary")
         page.set_input_files("input[type=file]", sorted((tmp_path / "site/data").glob("*.parquet")))
@@ -261,12 +269,12 @@ def test_a_second_library_is_opened_beside(library: Path, archive: Path, tmp_pat
         assert (of_theirs, every) == (len(row["measure_key"]), 302)
 
 
-def test_a_folder_that_is_not_whole_says_so(library: Path, tmp_path: Path) -> None:
+def test_a_folder_that_is_not_whole_says_so(browser: Browser, library: Path, tmp_path: Path) -> None:
     for name in ("index.html", "pages/page.js", "pages/style.css"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes((library / name).read_bytes())
     for as_file in (False, True):
-        with tab(tmp_path, as_file=as_file) as one:
+        with tab(browser, tmp_path, as_file=as_file) as one:
             page = one.show(until="[role=alert]")
             assert "data/runs.parquet" in page.inner_text("[role=alert]")
             assert len(page.query_selector_all("tbody tr")) == 100

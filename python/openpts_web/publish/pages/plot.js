@@ -28,7 +28,8 @@ const plotPage = async (state) => {
     const pick = (name, label, values, value) => chooser(name, label, values, value, change(name));
     const { columns, rows } = await valuesOf(measure, said.say);
     const values = rows.map((row) => Object.fromEntries(columns.map((name, place) => [name, row[place]])));
-    const drawing = element("div", { class: "plot", role: "img", "aria-label": `${measure} of ${counted(rows.length, "run")} over ${OVER[over].toLowerCase()}; the table below has the values` });
+    const drawing = element("div");  // Vega gives it a name and a role of its own
+    const named = element("div", { class: "plot", role: "img", "aria-label": `${measure} of ${counted(rows.length, "run")} over ${OVER[over].toLowerCase()}; the table below has the values` }, drawing);
     const config = index.config[dark.matches ? "dark" : "light"];
     await vega("pages/vega.js");
     setTimeout(() => vegaEmbed(drawing, plotSpec(values, measure, values[0]?.unit, over, by, config.range.category[6]), {
@@ -39,7 +40,7 @@ const plotPage = async (state) => {
         pick("measure", "Measure", names.map((name) => [name, name]), measure),
         pick("over", "Over", Object.entries(OVER), over),
         pick("by", "Color", [["", "one"], ...Object.entries(OVER).slice(1)], by)),
-      drawing,
+      named,
       element("details", {}, element("summary", {}, counted(rows.length, "value")), resultTable(columns, rows)),
     ];
   });

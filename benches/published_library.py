@@ -1,4 +1,4 @@
-"""What a published library of 10,000 runs takes in Chromium: its first paint, its list, DuckDB, and questions.
+"""What a published library of 10,000 runs takes in Chromium: first paint, list, DuckDB, and questions.
 
 Two tests are run on simulated drives and added to an archive, whose entries are varied as in
 `benches.archive_queries`; it is published and served by Python's own server, uncompressed. Chromium loads it
@@ -6,8 +6,8 @@ with nothing in its cache, at 10 Mbit/s and 40 ms there and back (DevTools' Netw
 
     .venv/bin/python -m benches.published_library [--runs 10000] [--keep FOLDER]
 
-The first paint is that of the browser's own paint timing. The list is ready when its fields are there. Questions
-are put 20 times each, through the worker to the rows in the page; the list is filtered and sorted as often.
+The first paint is that of the browser's own paint timing. The list is ready when its fields are there.
+Questions are put 20 times each, through the worker to the rows in the page; the list is shown as often.
 """
 
 import argparse
@@ -23,10 +23,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+from benches.archive_queries import fill
 from playwright.sync_api import Browser, Page, sync_playwright
 from tests.support.openpts_command import COMMAND
-
-from benches.archive_queries import fill
 
 _CHROMIUM: Final = "/usr/bin/chromium"
 _ARGUMENTS: Final = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
@@ -86,7 +85,9 @@ def main() -> None:
 def _measure(browser: Browser, address: str) -> None:
     loads = [_loaded(browser, address) for _ in range(_LOADS)]
     for name, values in zip(("first paint", "list ready"), zip(*loads, strict=True), strict=True):
-        print(f"{name:44} median {statistics.median(values):6.0f} ms, most {max(values):6.0f} ms, of {_LOADS}")
+        print(
+            f"{name:44} median {statistics.median(values):6.0f} ms, most {max(values):6.0f} ms, of {_LOADS}"
+        )
     page = browser.new_page()
     _throttle(page)
     page.goto(address)

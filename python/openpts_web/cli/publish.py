@@ -15,14 +15,17 @@ def publish(
     places: tuple[str, ...] = argument("ARCHIVE...", nargs=-1, required=True),
     folder: Path = argument("DIR", FOLDER),
     reports: tuple[Path, ...] = option(
-        "--reports RUN", "A run folder, or that of a suite, whose report is published along.", PATH, multiple=True
+        "--reports RUN",
+        "A run folder, or that of a suite, whose report is to lie beside.",
+        PATH,
+        multiple=True,
     ),
 ) -> None:
     """Write the runs of archives into DIR as pages and Parquet files, with DuckDB to ask them in the browser.
 
-    ARCHIVE is an archive, or a library that was published before. DIR lies on any web host, in a git repository
-    or on a USB stick. If it is a library already, runs are added to it; a run is in it once. The pages load
-    nothing from elsewhere. docs/publish.md describes them.
+    ARCHIVE is an archive, or a library that was published before. DIR lies on any web host, in a git
+    repository or on a USB stick. If it is a library already, runs are added to it; a run is in it once. The
+    pages load nothing from elsewhere. docs/publish.md describes them.
     """
     from openpts_web.publish.reports import reports_of  # noqa: PLC0415 help needs none
     from openpts_web.publish.sources import about, merged, read_source  # noqa: PLC0415 likewise
@@ -36,8 +39,14 @@ def publish(
     library.reports.update(reports_of(reports, library))
     size_bytes = write_library(library, folder)
     runs = library.runs.num_rows
-    click.echo(f"{folder / 'index.html'}: {runs:,} {'run' if runs == 1 else 'runs'}, {size_bytes / 1e6:,.1f} MB")
-    named = {one for one, done in zip(*(library.runs[c].to_pylist() for c in ("serial", "redacted"))) if one and not done}
+    click.echo(
+        f"{folder / 'index.html'}: {runs:,} {'run' if runs == 1 else 'runs'}, {size_bytes / 1e6:,.1f} MB"
+    )
+    named = {
+        one
+        for one, done in zip(*(library.runs[c].to_pylist() for c in ("serial", "redacted")), strict=False)
+        if one and not done
+    }
     if named:
         click.echo(
             f"serial numbers of {len(named):,} {'drive' if len(named) == 1 else 'drives'} can be read in it: "

@@ -31,9 +31,7 @@ _COLUMNS: Final = {
 }
 
 
-def index_page(
-    runs: "pyarrow.Table", measures: Sequence[str], block: int, hashes: Mapping[str, str]
-) -> str:
+def index_page(runs: "pyarrow.Table", measures: Sequence[str], block: int, hashes: Mapping[str, str]) -> str:
     """The whole page. ``measures`` are the files of so many runs each, ``hashes`` those of all files."""
     newest = list(reversed(runs.slice(max(0, runs.num_rows - _FIRST_RUNS)).to_pylist()))
     tables = columns_of_archive()
@@ -45,7 +43,8 @@ def index_page(
         "files": hashes,
         "tables": {name: tables[name] for name in ("runs", "measures", "deviations")},
         "config": {
-            name: {**vega_config(scheme), "font": WEB_FONTS} for name, scheme in (("light", LIGHT), ("dark", DARK))
+            name: {**vega_config(scheme), "font": WEB_FONTS}
+            for name, scheme in (("light", LIGHT), ("dark", DARK))
         },
     }
     template = jinja2.Environment(

@@ -31,7 +31,9 @@ def reports_of(paths: Sequence[Path], library: Library) -> dict[str, bytes]:
     for folder in run_folders_of(paths):
         run = read_manifest(folder).test_id
         if run not in redacted:
-            raise UsageError(f"{folder} is the run {run}, which is in none of the archives: add it to one first")
+            raise UsageError(
+                f"{folder} is the run {run}, which is in none of the archives: add it to one first"
+            )
         with failing_as(RecordError, f"can't read the report of {folder}", "`openpts report` makes one"):
             found[run] = read_file(folder, "report.html")
             model = msgspec.json.decode(read_file(folder, "report.json"), type=_Model)

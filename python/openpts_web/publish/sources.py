@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 from msgspec import Struct
 
-from openpts.errors import RecordError, UsageError, failing_as
+from openpts.errors import RecordError, failing_as
 from openpts.report.arrow_files import MEASURE_COLUMNS
 from openpts.run_folder_files import read_file
 from openpts_many.archive.catalogue import existing
@@ -125,18 +125,20 @@ def merged(sources: Sequence[Library]) -> Library:
                 f"SELECT {number} AS source, row_number() OVER () AS place, * FROM {name}_{number}"  # noqa: S608 our names
                 for number in range(len(sources))
             )
-            connection.execute(f"CREATE TEMP TABLE every_{name} AS {' UNION ALL BY NAME '.join(each)}")  # noqa: S608 our names
+            connection.execute(f"CREATE TEMP TABLE every_{name} AS {' UNION ALL BY NAME '.join(each)}")
         strange = connection.execute(
             "SELECT run FROM every_runs GROUP BY run HAVING count(DISTINCT origin) > 1 ORDER BY run"
         ).fetchone()
         if strange:
             raise RecordError(
-                f"can't merge: two runs have the ID {strange[0]}; IDs must be unique, see `openpts run --run-id`"
+                f"can't merge: two runs have the ID {strange[0]}; IDs must be unique, see "
+                "`openpts run --run-id`"
             )
         connection.execute(
-            """CREATE TEMP TABLE kept AS SELECT *, row_number() OVER (ORDER BY started_at, run) AS nth FROM (
-            SELECT *, row_number() OVER (PARTITION BY run ORDER BY added_at DESC, content_sha256, source) AS age
-            FROM every_runs) WHERE age = 1"""
+            """CREATE TEMP TABLE kept AS SELECT *, row_number() OVER (ORDER BY started_at, run) AS nth
+            FROM (SELECT *, row_number() OVER (
+                    PARTITION BY run ORDER BY added_at DESC, content_sha256, source) AS age
+                FROM every_runs) WHERE age = 1"""
         )
         tables = [connection.sql(f"SELECT {_RUN} FROM kept ORDER BY nth").to_arrow_table()]  # noqa: S608 our names
         for name in _TABLES:

@@ -1,7 +1,7 @@
 """Writes a library as a folder: the same runs, the same bytes.
 
-Chromium lets a page that lies in a file load scripts and nothing else. Each file that a page reads has therefore
-a twin, a script that hands over the same bytes as text.
+Chromium lets a page that lies in a file load scripts and nothing else. Each file that a page reads has
+therefore a twin, a script that hands over the same bytes as text.
 """
 
 import base64
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 RUNS_OF_BLOCK: Final = 250
-"""Measures of so many runs are a file, some 130 kB: what a page of one run loads, and what a new run changes."""
+"""Measures of so many runs are a file, some 160 kB: what a page of one run loads, and a new run changes."""
 BROWSER: Final = Path(__file__).parent / "browser"  # packaging/browser.mk makes it
 _MISSING: Final = (
     "can't publish: this openpts was built without DuckDB for browsers; install a wheel, or run "
@@ -43,7 +43,7 @@ def check_folder(folder: Path) -> None:
 
 
 def write_library(library: Library, folder: Path) -> int:
-    """Write all files of a library, its ``library.json`` last, and remove what an earlier one had beyond them.
+    """Write all files of a library, ``library.json`` last, and remove what an earlier one had beyond them.
 
     Returns how many bytes it has. Raises RecordError.
     """
@@ -65,7 +65,7 @@ def write_library(library: Library, folder: Path) -> int:
 
 
 def _contents(library: Library) -> Iterator[tuple[str, bytes, bool]]:
-    """Each file with its name, and whether pages read it, rather than have it loaded as a script or a page."""
+    """Each file with its name, and whether scripts read it, rather than that it is loaded by itself."""
     reports = {run: f"reports/{_file_word(run)}.html" for run in library.reports}
     runs = library.runs["run"].to_pylist()
     yield RUNS, _parquet(_with_reports(library.runs, reports)), True

@@ -1,4 +1,4 @@
-"""An archive of two real runs and 299 that are like them, one of hostile texts, and the library made of it."""
+"""An archive of a real run, 299 that are like it and one of hostile texts, and the library made of it."""
 
 import hashlib
 import io

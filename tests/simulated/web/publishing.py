@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from click.testing import CliRunner
-from playwright.sync_api import Browser, Page, TimeoutError, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import TimeoutError as NeverThere
 
 from openpts.errors import OpenptsError
 from openpts_web.cli.publish import publish
@@ -53,7 +54,7 @@ class Tab:
         self.page.goto(self.address + hash_)
         try:
             self.page.wait_for_selector(until, timeout=60_000)
-        except TimeoutError as error:
+        except NeverThere as error:
             raise AssertionError(f"{self.page.inner_text('main')[:2000]} {self.complaints}") from error
         return self.page
 
@@ -84,5 +85,5 @@ def tab(browser: Browser, folder: Path, *, as_file: bool = False, **settings: An
 
 
 class _Quiet(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, format: str, *args: Any) -> None:
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 the base class's name
         pass

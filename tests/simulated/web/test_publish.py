@@ -45,7 +45,9 @@ def test_tables_are_those_of_the_archive(archive: Path, library: Path) -> None:
     }
     for name, parts in files.items():
         names = RUN_VIEW if name == "runs" else tuple(columns_of_archive()[name])
-        of_library = [row for one in parts for row in parquet.read_table(one, columns=list(names)).to_pylist()]
+        of_library = [
+            row for one in parts for row in parquet.read_table(one, columns=list(names)).to_pylist()
+        ]
         columns, rows = engine.answer(f"SELECT {', '.join(names)} FROM {name}")
         of_archive = [dict(zip(columns, row, strict=True)) for row in rows]
         for row in of_library:
@@ -59,15 +61,19 @@ def test_each_twin_hands_over_the_bytes_of_its_file(library: Path) -> None:
     twins = sorted(library.rglob("*.parquet.js"))
     assert len(twins) == 4
     for twin in twins:
-        name, text = json.loads("[" + twin.read_text().removeprefix("openptsFile(").removesuffix(");\n") + "]")
+        name, text = json.loads(
+            "[" + twin.read_text().removeprefix("openptsFile(").removesuffix(");\n") + "]"
+        )
         assert name == str(twin.relative_to(library)).removesuffix(".js")
         assert base64.b64decode(text, validate=True) == (library / name).read_bytes()
 
 
-def test_the_same_runs_are_the_same_bytes_however_they_came(halves: tuple[Path, Path], tmp_path: Path) -> None:
+def test_the_same_runs_are_the_same_bytes_however_they_came(
+    halves: tuple[Path, Path], tmp_path: Path
+) -> None:
     a, b = halves
     ways = {
-        "ab": [(a, b)], "ba": [(b, a)], "a then b": [(a,), (b,)], "b then a, twice": [(b,), (a,), (a,), (b, a)],
+        "ab": [(a, b)], "ba": [(b, a)], "a, b": [(a,), (b,)], "b, a, a, both": [(b,), (a,), (a,), (b, a)],
     }  # fmt: skip
     made = {}
     for name, steps in ways.items():

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ QUESTIONS = (
     "SELECT run, labels['lot'] AS lot, labels['a ''b'' \"c\"'] AS odd FROM runs ORDER BY run",
     "SELECT * FROM measures ORDER BY run, key, label",
     "SELECT * FROM deviations ORDER BY ALL",
-    f"SELECT model, firmware, key, count(*) AS runs, min(value) AS least, max(value) AS most FROM {MEASURED} GROUP BY ALL ORDER BY ALL",
+    f"SELECT model, firmware, key, count(*), max(value) FROM {MEASURED} GROUP BY ALL ORDER BY ALL",
     "SELECT count(*), sum(deviations), max(user_capacity_bytes), bool_or(redacted) FROM runs",
 )
 
@@ -105,11 +106,18 @@ def test_a_question_is_typed_and_its_answer_saved(opened: Tab, engine: Engine) -
 
 def test_files_of_others_are_out_of_reach(opened: Tab) -> None:
     page = opened.show("#/sql", "#sql")
-    for source in ("read_csv('https://example.com/a.csv')", "'https://example.com/a.parquet'", "read_text('/etc/passwd')"):
+    for source in (
+        "read_csv('https://example.com/a.csv')",
+        "'https://example.com/a.parquet'",
+        "read_text('/etc/passwd')",
+    ):
         page.fill("#sql", f"SELECT * FROM {source}")
         page.click("text=Ask")
         page.wait_for_selector(".status:has-text('does not work')", timeout=120_000)
-    local = tuple(f"{kind}:" for kind in ("blob", "data", "file")) + (opened.address.removesuffix("index.html"),)
+    local = (
+        *tuple(f"{kind}:" for kind in ("blob", "data", "file")),
+        opened.address.removesuffix("index.html"),
+    )
     assert [url for url in opened.requests if not url.startswith(local)] == []
 
 
@@ -124,19 +132,32 @@ def test_the_list_is_filtered_and_sorted_as_the_archive_would(opened: Tab, engin
     assert runs_shown(page) == names(engine, f"SELECT run FROM runs {where} {newest}")
     page.fill("#words", "fw2 lot=1")
     page.wait_for_timeout(600)
-    assert runs_shown(page) == names(engine, f"SELECT run FROM runs {where} AND firmware = 'FW2' AND labels['lot'] = '1' {newest}")
+    assert runs_shown(page) == names(
+        engine, f"SELECT run FROM runs {where} AND firmware = 'FW2' AND labels['lot'] = '1' {newest}"
+    )
     opened.show("#/?order=serial&model=model+1")
-    assert runs_shown(page) == names(engine, f"SELECT run FROM runs WHERE model = 'model 1' ORDER BY serial, started_at DESC, run DESC")
+    assert runs_shown(page) == names(
+        engine, "SELECT run FROM runs WHERE model = 'model 1' ORDER BY serial, started_at DESC, run DESC"
+    )
     page.click("#sort-serial")
     page.wait_for_selector("th[aria-sort=descending] #sort-serial")
-    assert runs_shown(page) == names(engine, f"SELECT run FROM runs WHERE model = 'model 1' ORDER BY serial DESC, started_at DESC, run DESC")
+    assert runs_shown(page) == names(
+        engine, "SELECT run FROM runs WHERE model = 'model 1' ORDER BY serial DESC, started_at DESC, run DESC"
+    )
 
 
 def test_a_measure_is_a_column_to_sort_by(opened: Tab, engine: Engine) -> None:
-    [key] = names(engine, f"SELECT min(key) FROM {MEASURED} WHERE test = 'lat' AND value > 0 AND NOT stands_in")
+    [key] = names(
+        engine, f"SELECT min(key) FROM {MEASURED} WHERE test = 'lat' AND value > 0 AND NOT stands_in"
+    )
     page = opened.show(f"#/?test=lat&measure=lat.{key}&order=-measure", "th.number")
-    found = engine.answer(f"SELECT run, value FROM {MEASURED} WHERE key = '{key}' AND test = 'lat' ORDER BY value DESC, started_at DESC, run DESC")[1]
-    assert [(row[1], row[-1]) for row in cells(page)][:50] == [(run, f"{float(f'{value:.6g}'):,.10g}") for run, value in found[:50]]
+    found = engine.answer(
+        f"SELECT run, value FROM {MEASURED} WHERE key = '{key}' AND test = 'lat' "
+        "ORDER BY value DESC, started_at DESC, run DESC"
+    )[1]
+    assert [(row[1], row[-1]) for row in cells(page)][:50] == [
+        (run, f"{float(f'{value:.6g}'):,.10g}") for run, value in found[:50]
+    ]
 
 
 def test_a_run_is_shown_with_its_measures_and_deviations(opened: Tab, engine: Engine) -> None:
@@ -154,13 +175,20 @@ def test_a_run_is_shown_with_its_measures_and_deviations(opened: Tab, engine: En
 def test_what_differs_between_runs_comes_first(opened: Tab, engine: Engine) -> None:
     runs = ["0002-made-up", "0004-made-up", "0009-made-up"]
     page = opened.show(f"#/compare/{'/'.join(runs)}", "h1:has-text('beside')")
-    fields = [name for name in engine.answer("SELECT * EXCLUDE (run, labels) FROM runs LIMIT 0")[0]]
-    rows = [engine.answer(f"SELECT * EXCLUDE (run, labels) FROM runs WHERE run = '{run}'")[1][0] for run in runs]
-    differing = [name.replace("_", " ") for place, name in enumerate(fields) if len({str(row[place]) for row in rows}) > 1]
+    fields = list(engine.answer("SELECT * EXCLUDE (run, labels) FROM runs LIMIT 0")[0])
+    rows = [
+        engine.answer(f"SELECT * EXCLUDE (run, labels) FROM runs WHERE run = '{run}'")[1][0] for run in runs
+    ]
+    differing = [
+        name.replace("_", " ")
+        for place, name in enumerate(fields)
+        if len({str(row[place]) for row in rows}) > 1
+    ]
     shown = [row[0] for row in cells(page, "h2 + [aria-label=Conditions]")]
     assert [name for name in shown if not name.startswith("label ")] == differing
     first, second = (
-        dict(engine.answer(f"SELECT label, value FROM measures WHERE run = '{run}' AND NOT stands_in")[1]) for run in runs[:2]
+        dict(engine.answer(f"SELECT label, value FROM measures WHERE run = '{run}' AND NOT stands_in")[1])
+        for run in runs[:2]
     )
     notes = page.evaluate(
         """[...document.querySelectorAll("[aria-label=Measures] tbody tr")].map((row) =>
@@ -169,7 +197,9 @@ def test_what_differs_between_runs_comes_first(opened: Tab, engine: Engine) -> N
     for label, note in notes:
         bare = label.removeprefix("lat: ")
         if bare in first and first[bare] and second.get(bare) is not None:
-            assert float(note.removesuffix(" %")) == pytest.approx(100 * (second[bare] / first[bare] - 1), abs=0.0051)
+            assert float(note.removesuffix(" %")) == pytest.approx(
+                100 * (second[bare] / first[bare] - 1), abs=0.0051
+            )
     assert any(note and note.startswith("+") for _, note in notes)
 
 
@@ -188,34 +218,45 @@ def test_texts_of_others_are_texts(opened: Tab, engine: Engine) -> None:
     assert [one for one in opened.complaints if "Content Security Policy" in one or "dialog" in one] == []
 
 
-def test_a_measure_is_plotted(opened: Tab, tmp_path: Path) -> None:
-    page = opened.show("#/plot", ".plot canvas")
+def test_a_measure_is_plotted(opened: Tab, engine: Engine) -> None:
+    [key] = names(
+        engine, f"SELECT min(key) FROM {MEASURED} WHERE test = 'lat' AND value > 0 AND NOT stands_in"
+    )
+    page = opened.show(f"#/plot?measure=lat.{key}", ".plot canvas")
     for name, choice in (("over", "firmware"), ("by", "model"), ("over", "started_at")):
         page.select_option(f"#{name}", choice)
         words = {"started_at": "date"}.get(choice, choice)
-        page.wait_for_selector(f".plot[aria-label*='over {words};'] canvas" if name == "over" else ".plot canvas")
-    page.wait_for_timeout(300)
-    colors = page.evaluate(
-        """() => { const canvas = document.querySelector(".plot canvas");
+        page.wait_for_selector(
+            f".plot[aria-label*='over {words};'] canvas" if name == "over" else ".plot canvas"
+        )
+    colors = """() => { const canvas = document.querySelector(".plot canvas");
         const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
         return new Set(new Uint32Array(data.buffer)).size; }"""
-    )
-    assert colors > 20
+    end = time.monotonic() + 20
+    while page.evaluate(colors) <= 20:  # blank until Vega has drawn
+        assert time.monotonic() < end
+        page.wait_for_timeout(100)
     assert opened.complaints == []
 
 
 @pytest.mark.parametrize("dark", [False, True])
 def test_pages_are_for_everyone(browser: Browser, library: Path, dark: bool) -> None:
     """No fault that axe finds, nothing wider than a phone, all of it by keys."""
-    settings: dict[str, Any] = {"color_scheme": "dark" if dark else "light", "viewport": {"width": 360, "height": 740}}
+    settings: dict[str, Any] = {
+        "color_scheme": "dark" if dark else "light",
+        "viewport": {"width": 360, "height": 740},
+    }
     with tab(browser, library, **settings) as one:
         for hash_, until in (
-            ("#/", "#words"), ("#/run/0002-made-up", "h2"), ("#/compare/0002-made-up/0003-made-up", "h1:has-text('beside')"),
+            ("#/", "#words"), ("#/run/0002-made-up", "h2"),
+            ("#/compare/0002-made-up/0003-made-up", "h1:has-text('beside')"),
             ("#/sql", "#sql"), ("#/plot", ".plot canvas"),
         ):  # fmt: skip
             page = one.show(hash_, until)
             found = Axe().run(page).response["violations"]
-            assert [(fault["id"], [node["html"] for node in fault["nodes"]][:3]) for fault in found] == [], hash_
+            assert [(fault["id"], [node["html"] for node in fault["nodes"]][:3]) for fault in found] == [], (
+                hash_
+            )
             assert page.evaluate("document.documentElement.scrollWidth") <= 360, hash_
         page = one.show()
         page.reload()  # a page that was gone to has the focus already
@@ -236,8 +277,20 @@ def test_pages_are_for_everyone(browser: Browser, library: Path, dark: bool) -> 
 def test_without_scripts_the_newest_runs_are_there(browser: Browser, library: Path, engine: Engine) -> None:
     with tab(browser, library, java_script_enabled=False) as one:
         one.page.goto(one.address)
-        columns = ("run", "test", "model", "firmware", "serial", "started_at", "state", "steady", "conformant")
-        wanted = engine.answer(f"SELECT {', '.join(columns)} FROM runs ORDER BY started_at DESC, run DESC LIMIT 100")[1]
+        columns = (
+            "run",
+            "test",
+            "model",
+            "firmware",
+            "serial",
+            "started_at",
+            "state",
+            "steady",
+            "conformant",
+        )
+        wanted = engine.answer(
+            f"SELECT {', '.join(columns)} FROM runs ORDER BY started_at DESC, run DESC LIMIT 100"
+        )[1]
         rows = one.page.query_selector_all("tbody tr")
         assert [row.query_selector("th").inner_text().split("\n")[0] for row in rows if row][1:] == [
             cell_text("run", row[0]) for row in wanted
@@ -245,7 +298,9 @@ def test_without_scripts_the_newest_runs_are_there(browser: Browser, library: Pa
         assert len(rows) == 100
 
 
-def test_a_second_library_is_opened_beside(browser: Browser, library: Path, archive: Path, tmp_path: Path) -> None:
+def test_a_second_library_is_opened_beside(
+    browser: Browser, library: Path, archive: Path, tmp_path: Path
+) -> None:
     [row, *_] = entries_of(archive)
     plain = {"file_table": [], "file_bytes": [], "file_sha256": [], "labels": [("lot", "7")]}
     (tmp_path / "other").mkdir()
@@ -263,9 +318,13 @@ def test_a_second_library_is_opened_beside(browser: Browser, library: Path, arch
         page.click("tbody th a")
         page.wait_for_selector("[aria-label=Measures] td")
         assert len(cells(page, "[aria-label=Measures]")) == len(row["measure_key"])
-        counts = one.query("SELECT count(*), count(DISTINCT run), max(labels['lot']) FILTER (run = 'theirs') FROM runs")[1]
+        counts = one.query(
+            "SELECT count(*), count(DISTINCT run), max(labels['lot']) FILTER (run = 'theirs') FROM runs"
+        )[1]
         assert counts == [[302, 302, "7"]]
-        [[of_theirs, every]] = one.query(f"SELECT count(*) FILTER (run = 'theirs'), count(DISTINCT run) FROM measures")[1]
+        [[of_theirs, every]] = one.query(
+            "SELECT count(*) FILTER (run = 'theirs'), count(DISTINCT run) FROM measures"
+        )[1]
         assert (of_theirs, every) == (len(row["measure_key"]), 302)
 
 

@@ -28,8 +28,8 @@ VERSION: Final = "1.0"
 RUNS: Final = "data/runs.parquet"
 DEVIATIONS: Final = "data/deviations.parquet"
 
-_KNOWN_BY: Final = ("origin", "content_sha256")  # which run it is, and which state of it
-_RUN: Final = ", ".join((*RUN_VIEW, *_KNOWN_BY))
+_RUN: Final = ", ".join((*RUN_VIEW, "origin", "content"))  # which run it is, and which state of it
+_ENTRY: Final = _RUN.replace("content", "content_sha256[:16] AS content")  # whole, it is half of a list
 _LISTS: Final = ", ".join(f"unnest(measure_{name}) AS {name}" for name in MEASURE_COLUMNS)
 _TABLES: Final = ("measures", "deviations")
 
@@ -78,7 +78,7 @@ def read_source(place: str) -> Library:
     engine.open_table("deviations")
     measures = f"SELECT run, {_LISTS} FROM selected"  # noqa: S608 our names
     return Library(
-        engine.table(f"SELECT {_RUN} FROM selected"),  # noqa: S608 our names
+        engine.table(f"SELECT {_ENTRY} FROM selected"),  # noqa: S608 our names
         engine.table(measures),
         engine.table(f"SELECT {', '.join(columns_of_archive()['deviations'])} FROM deviations"),  # noqa: S608 likewise
         {},
@@ -137,7 +137,7 @@ def merged(sources: Sequence[Library]) -> Library:
         connection.execute(
             """CREATE TEMP TABLE kept AS SELECT *, row_number() OVER (ORDER BY started_at, run) AS nth
             FROM (SELECT *, row_number() OVER (
-                    PARTITION BY run ORDER BY added_at DESC, content_sha256, source) AS age
+                    PARTITION BY run ORDER BY added_at DESC, content, source) AS age
                 FROM every_runs) WHERE age = 1"""
         )
         tables = [connection.sql(f"SELECT {_RUN} FROM kept ORDER BY nth").to_arrow_table()]  # noqa: S608 our names

@@ -43,10 +43,11 @@ const fileOf = async (name) => unpacked(await (inFile ? fromTwin(name) : fromHos
 
 const once = (make) => {
   const made = new Map();
-  return (name) => {
-    if (!made.has(name)) made.set(name, make(name).catch((error) => { made.delete(name); throw error; }));
+  const get = (name, ...more) => {
+    if (!made.has(name)) made.set(name, make(name, ...more).catch((error) => { made.delete(name); throw error; }));
     return made.get(name);
   };
+  return Object.assign(get, { forget: () => made.clear() });
 };
 
 // Elements: all text is text, whatever it holds.

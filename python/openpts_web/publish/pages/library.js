@@ -56,6 +56,7 @@ const openBeside = async (files) => {
   for (const table of Object.keys(found)) library.opened[table].push(...found[table].filter((row) => names.has(row.run)));
   library.runs.sort(byBegin);
   database.restart();
+  valuesOf.forget();
   return `${counted(added.length, "run")} of these files beside those of this library; ${found.runs.length - added.length} were here already`;
 };
 

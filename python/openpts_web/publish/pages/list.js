@@ -38,9 +38,9 @@ const measureWords = async (said) => (await database.query(
   "SELECT test || '.' || key FROM all_measures AS of JOIN all_runs USING (run) GROUP BY test, key ORDER BY test, min(of.rowid)", said)).rows.map(([name]) => name);
 
 // Values of a measure: a maximum that stands in for a percentile is none of it.
-const valuesOf = (measure, said) => database.query(
+const valuesOf = once((measure, said) => database.query(
   `SELECT run, value, unit, started_at, model, firmware, serial, host FROM measures JOIN runs USING (run)
-  WHERE test || '.' || key = '${measure.replaceAll("'", "''").replaceAll("\0", "' || chr(0) || '")}' AND NOT stands_in AND value IS NOT NULL ORDER BY started_at, run`, said);
+  WHERE test || '.' || key = '${measure.replaceAll("'", "''").replaceAll("\0", "' || chr(0) || '")}' AND NOT stands_in AND value IS NOT NULL ORDER BY started_at, run`, said));
 
 const row = (run, measure) => {
   const box = element("input", { type: "checkbox", "aria-label": `Compare ${run.run}`, onchange: () => {

@@ -2,8 +2,8 @@
 
 Two tests are run on simulated drives and added to an archive, whose entries are varied as in
 `benches.archive_queries`, with checksums of their own; none has deviations. It is published and served by
-Python's own server, uncompressed. Chromium loads it with nothing in its cache, at 10 Mbit/s and 40 ms there and
-back (DevTools' Network.emulateNetworkConditions).
+Python's own server, uncompressed. Chromium loads it with nothing in its cache, at 10 Mbit/s and 40 ms
+there and back (DevTools' Network.emulateNetworkConditions).
 
     .venv/bin/python -m benches.published_library [--runs 10000] [--keep FOLDER]
 

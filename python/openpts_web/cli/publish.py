@@ -13,7 +13,7 @@ from openpts.errors import UsageError
 def publish(
     *,
     places: tuple[str, ...] = argument("ARCHIVE...", nargs=-1, required=True),
-    folder: Path = argument("DIR", FOLDER),
+    site: Path = argument("DIR", FOLDER),
     reports: tuple[Path, ...] = option(
         "--reports RUN",
         "A run folder, or that of a suite, whose report is to lie beside.",
@@ -31,16 +31,16 @@ def publish(
     from openpts_web.publish.sources import about, merged, read_source  # noqa: PLC0415 likewise
     from openpts_web.publish.write import check_folder, write_library  # noqa: PLC0415 likewise
 
-    check_folder(folder)
-    before = [str(folder)] if about(folder) else []
+    check_folder(site)
+    before = [str(site)] if about(site) else []
     library = merged([read_source(place) for place in dict.fromkeys([*before, *places])])
     if not library.runs.num_rows:
         raise UsageError(f"no run in {', '.join(places)}: `openpts archive add` adds some")
     library.reports.update(reports_of(reports, library))
-    size_bytes = write_library(library, folder)
+    size_bytes = write_library(library, site)
     runs = library.runs.num_rows
     click.echo(
-        f"{folder / 'index.html'}: {runs:,} {'run' if runs == 1 else 'runs'}, {size_bytes / 1e6:,.1f} MB"
+        f"{site / 'index.html'}: {runs:,} {'run' if runs == 1 else 'runs'}, {size_bytes / 1e6:,.1f} MB"
     )
     named = {
         one

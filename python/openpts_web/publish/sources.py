@@ -155,4 +155,5 @@ def merged(sources: Sequence[Library]) -> Library:
         for run, content in source.reports.items():
             if run in known:
                 reports[run] = max(content, reports.get(run, b""))  # of two, the same whatever their order
-    return Library(*tables, reports=dict(sorted(reports.items())))
+    runs, measures, deviations = tables
+    return Library(runs, measures, deviations, dict(sorted(reports.items())))

@@ -72,7 +72,7 @@ def test_the_same_runs_are_the_same_bytes_however_they_came(
     halves: tuple[Path, Path], tmp_path: Path
 ) -> None:
     a, b = halves
-    ways = {
+    ways: dict[str, list[tuple[Path, ...]]] = {
         "ab": [(a, b)], "ba": [(b, a)], "a, b": [(a,), (b,)], "b, a, a, both": [(b,), (a,), (a,), (b, a)],
     }  # fmt: skip
     made = {}

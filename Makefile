@@ -193,8 +193,8 @@ docs: setup  ## build/docs: the manual as a web site
 pictures: setup  ## docs/images: an answer in a terminal, and a report in chromium
 	$(BIN)/python -m docs.pictures
 
-include packaging/packages.mk
 include packaging/browser.mk
+include packaging/packages.mk
 
 clean:
 	rm -rf $(VENV) target build

@@ -197,6 +197,7 @@ docs: setup  ## build/docs: the manual as a web site
 pictures: setup  ## docs/images: an answer in a terminal, and a report in chromium
 	$(BIN)/python -m docs.pictures
 
+include packaging/browser.mk
 include packaging/packages.mk
 
 clean:

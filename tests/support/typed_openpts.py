@@ -46,7 +46,7 @@ _OUT_OF_REACH: Final = (
 _ELSEWHERE: Final = re.compile(r"(^|[:=,])(/|~)|/dev/|://")
 _OF_THE_READER: Final = ("confirm_serial", "confirm_serials", "drives", "fleet", "serials")
 """Parameters that name drives and hosts."""
-_RUNS: Final = ("baseline", "folder", "named", "report_json", "runs")
+_RUNS: Final = ("baseline", "folder", "named", "report_json", "reports", "runs")
 _SETTINGS: Final = re.compile(r"(?:^|,|sim:)([\w./-]+\.toml)(?=$|[,?])")
 _RANGE: Final = re.compile(r"(=[^,:]+)[,:].*")
 _TRACES: Final = ("paths", "trace", "traces")

@@ -88,6 +88,7 @@ MAKES_FOLDERS = {
     "openpts_many/campaign/begun.py": "a campaign's",
     "openpts_traces/capture/tracefs.py": "a trace instance",
     "cli/io.py": "for a capture",
+    "openpts_web/publish/write.py": "where the operator wants a library",
     "openpts_line/exchange/export_files.py": "where the operator wants an export",
     "openpts_many/fleet/fetch.py": "where the operator wants runs from other hosts",
     "openpts_many/fleet/host_journal.py": "where the fleet file has a host's runs",

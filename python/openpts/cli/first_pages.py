@@ -80,6 +80,8 @@ openpts trace convert server.csv.gz -o server.parquet
     Read a trace of any format, count what is wrong with it, and keep it in a few bytes an I/O.
 openpts archive add openpts-runs/* --to runs-archive
     Keep finished runs in one place, here or on S3; ask all of them by `openpts archive query`.
+openpts publish runs-archive site
+    Publish an archive as pages that need no server, and that others can ask in their browser.
 openpts compare suite-a suite-b --label suite-a=old --label suite-b=new
     Compare the runs of two drives.
 """
@@ -130,6 +132,7 @@ _ARGUMENTS: Final = {
     "openpts plan": _A_TEST,
     "openpts plans": "tkperf",
     "openpts population": "openpts-runs/batch-20261123T044313Z-iops",
+    "openpts publish": "runs-archive site",
     "openpts purge": "/dev/nvme0n1 --confirm-serial S3R1AL",
     "openpts rehearse": "iops --like /dev/nvme0n1",
     "openpts report": "openpts-runs/R1AL-20261120T220000Z-iops",

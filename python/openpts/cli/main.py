@@ -168,6 +168,7 @@ _KEEP: dict[str, Place | str] = {
     "export": "Write runs in the forms of other programs.",
     "seal": "Sign what is in a run folder with your ssh key.",
     "archive": "Keep finished runs in one place, and ask all of them.",
+    "publish": "Publish archives as pages that need no server.",
 }
 _MANY: dict[str, Place | str] = {
     "campaign": "Carry out many runs that a file plans, and report on them.",

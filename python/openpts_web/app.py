@@ -1,0 +1,336 @@
+"""The server: each address has a page for people, and below /api the same for programs."""
+
+import mimetypes
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import parse_qs, quote
+
+import msgspec
+from msgspec import Struct, structs
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from openpts.errors import OpenptsError, RecordError, RefusedError, UsageError
+from openpts.run_folder_files import open_file
+from openpts.vocabulary.document import Failure
+from openpts_web.comparing import Runs, Shown, compared, gated
+from openpts_web.control import Plans, stop_run
+from openpts_web.documents import RunFile, RunPage, is_in_progress
+from openpts_web.index import Index
+from openpts_web.live import event_stream, has_events
+from openpts_web.openapi import openapi
+from openpts_web.pages import STATIC, page_text, static_file
+from openpts_web.queries import Filter, choices, in_progress, measure_names, run_list, trend
+from openpts_web.safety import REPORT_POLICY, Rules, Shield, cookie
+from openpts_web.trends import Trend, chart_spec
+
+_STATUS: Final = {UsageError: 400, RefusedError: 403, RecordError: 422}
+_PIECE_BYTES: Final = 256 * 1024
+_DOWNLOADS: Final = (
+    "report*", "data/*.csv", "report*/*.csv", "SHA256SUMS", "*.SHA256SUMS", "run.db",
+    "events.jsonl")  # fmt: skip
+_SHOWN: Final = {".html": "text/html; charset=utf-8", ".csv": "text/csv; charset=utf-8"}
+
+
+class Site(Struct):
+    """What a server has; ``plans`` is None where nothing may be started or stopped."""
+
+    index: Index
+    runs: Runs
+    rules: Rules
+    plans: Plans | None = None
+
+    def application(self) -> Shield:
+        """The application behind its shield."""
+        routes = [
+            Route("/", self.library),
+            Route("/login", self.login, methods=["GET", "POST"]),
+            Route("/runs/{id}", self.run),
+            Route("/runs/{id}/live", self.live),
+            Route("/runs/{id}/stop", self.stop, methods=["POST"]),
+            Route("/runs/{id}/files/{name:path}", self.file),
+            Route("/compare", self.compare),
+            Route("/gate", self.gate),
+            Route("/trends", self.trends),
+            Route("/plans", self.plans_page, methods=["GET", "POST"]),
+            Route("/static/{name}", self.static),
+            Route("/api/openapi.json", self.api_description),
+            Route("/api/runs", _answer(self.run_list)),
+            Route("/api/runs/{id}", _answer(self.run_page)),
+            Route("/api/runs/{id}/events", self.events),
+            Route("/api/compare", _answer(lambda request: self.comparison(request).document)),
+            Route("/api/gate", _answer(lambda request: self.verdicts(request).document)),
+            Route("/api/trends", _answer(self.trend)),
+        ]
+        handlers: Any = {OpenptsError: self.failed, HTTPException: self.failed}
+        return Shield(Starlette(routes=routes, exception_handlers=handlers), self.rules)
+
+    # ---- what is asked for
+
+    def run_list(self, request: Request) -> Any:
+        """Runs that the address filters."""
+        self.index.refresh()
+        return run_list(self.index, Filter.of(request.query_params))
+
+    def run_page(self, request: Request) -> RunPage:
+        """The run of the address, with its files of now."""
+        self.index.refresh()
+        run_id = request.path_params["id"]
+        page = self.index.page(run_id)
+        if page is None:
+            raise HTTPException(404, "there is no such run here: it was moved or removed")
+        folder = self.index.folder(run_id)
+        if folder is None:
+            return page
+        summary = structs.replace(page.summary, in_progress=is_in_progress(folder))
+        return structs.replace(page, summary=summary, files=tuple(_files(folder)))
+
+    def comparison(self, request: Request) -> Shown:
+        """Runs that the address names, beside each other."""
+        given = request.query_params
+        ids, names = given.getlist("run"), given.getlist("name")
+        if len(ids) < 2:
+            raise UsageError("cannot compare fewer than two runs: choose them in the library")
+        return compared(self.runs, ids, names, given.get("base", ""))
+
+    def verdicts(self, request: Request) -> Shown:
+        """Runs that the address names, held against its limits."""
+        given = request.query_params
+        limits = [
+            line.strip() for text in given.getlist("limit") for line in text.splitlines() if line.strip()
+        ]
+        if not limits:
+            raise UsageError("no limits: write one on each line, such as iops.rnd-4k-rw0 >= 180 k")
+        return gated(
+            self.runs, given.getlist("run"), given.getlist("baseline"), limits, given.getlist("allow")
+        )
+
+    def trend(self, request: Request) -> Trend:
+        """A measure over the runs that the address filters."""
+        self.index.refresh()
+        given = dict(request.query_params)
+        key, by = given.pop("key", ""), given.pop("by", "")
+        wanted = Filter.of(given)
+        if not (wanted.test and key):
+            raise UsageError("no trend: name a test, and the key of a measure of it")
+        return trend(self.index, wanted, key, by)
+
+    # ---- pages
+
+    def library(self, request: Request) -> Response:
+        """All runs, those in progress first."""
+        shown = self.run_list(request)
+        now = in_progress(self.index)
+        return self._page(request, "library", list=shown, filter=Filter.of(request.query_params),
+                          choices=choices(self.index), now=now)  # fmt: skip
+
+    def run(self, request: Request) -> Response:
+        """A run."""
+        page = self.run_page(request)
+        folder = self.index.folder(page.summary.id)
+        return self._page(request, "run", page=page, has_events=folder is not None and has_events(folder))
+
+    def live(self, request: Request) -> Response:
+        """A run while it goes on."""
+        page = self.run_page(request)
+        self._events_folder(page.summary.id)
+        return self._page(request, "live", page=page)
+
+    def compare(self, request: Request) -> Response:
+        """Runs beside each other, and the form that puts them into sets."""
+        ids = request.query_params.getlist("run")
+        chosen = [page.summary for run_id in ids if (page := self.index.page(run_id)) is not None]
+        shown = self.comparison(request)
+        names = [*request.query_params.getlist("name"), *[""] * len(chosen)][: len(chosen)]
+        return self._page(request, "compare", shown=shown, chosen=list(zip(chosen, names, strict=True)))
+
+    def gate(self, request: Request) -> Response:
+        """Verdicts on runs, and the form for limits."""
+        given = request.query_params
+        sides = {
+            side: [
+                page.summary
+                for run_id in given.getlist(side)
+                if (page := self.index.page(run_id)) is not None
+            ]
+            for side in ("run", "baseline")
+        }
+        shown, refusal = None, ""
+        if any(text.strip() for text in given.getlist("limit")):
+            try:
+                shown = self.verdicts(request)
+            except OpenptsError as error:
+                refusal = str(error)
+        return self._page(request, "gate", shown=shown, refusal=refusal, sides=sides, limits=given.getlist("limit"),
+                          allow=given.getlist("allow"))  # fmt: skip
+
+    def trends(self, request: Request) -> Response:
+        """A measure over runs, and the form that chooses it."""
+        self.index.refresh()
+        given = dict.fromkeys(("test", "key", "by", "model", "firmware"), "") | dict(request.query_params)
+        shown, refusal = None, ""
+        if given["test"] and given["key"]:
+            try:
+                shown = self.trend(request)
+            except OpenptsError as error:
+                refusal = str(error)
+        specs = {} if shown is None else {"trend": chart_spec(shown)}
+        return self._page(request, "trends", shown=shown, refusal=refusal, specs=specs, given=given,
+                          measures=measure_names(self.index), choices=choices(self.index))  # fmt: skip
+
+    async def login(self, request: Request) -> Response:
+        """The form for the token, and what it leads to."""
+        if request.method == "GET":
+            return await run_in_threadpool(self._page, request, "login", refusal="")
+        given = await self._own_form(request)
+        if not self.rules.admits_token(given.get("token", "")):
+            return await run_in_threadpool(
+                self._page, request, "login", 403, refusal="That is not the token."
+            )
+        session = self.rules.new_session(admitted=True)
+        is_secure = request.headers.get("x-forwarded-proto") == "https"
+        return RedirectResponse("/", 303, headers={"set-cookie": cookie(session, is_secure=is_secure)})
+
+    async def stop(self, request: Request) -> Response:
+        """Stop a run, as after Ctrl-C."""
+        await self._own_form(request)
+        self._allowed_plans()
+        folder = self._folder(request.path_params["id"])
+        await run_in_threadpool(stop_run, folder)
+        return RedirectResponse(f"/runs/{request.path_params['id']}", 303)
+
+    async def plans_page(self, request: Request) -> Response:
+        """Plans that can be started, and what came of the last one."""
+        plans = self._allowed_plans()
+        said = refusal = ""
+        given = dict.fromkeys(("plan", "target", "serial"), "")
+        if request.method == "POST":
+            given |= await self._own_form(request)
+            try:
+                words = (given["plan"], given["target"].strip(), given["serial"].strip())
+                said = await run_in_threadpool(plans.start, *words)
+            except OpenptsError as error:
+                refusal = str(error)
+        show: Any = self._page
+        return await run_in_threadpool(
+            show, request, "plans", 400 if refusal else 200, names=plans.names(), said=said, refusal=refusal,
+            given=given,
+        )  # fmt: skip
+
+    # ---- files, streams
+
+    def file(self, request: Request) -> Response:
+        """A file of a run folder: a report apart from this site, all else to download."""
+        folder = self._folder(request.path_params["id"])
+        name = request.path_params["name"]
+        found = {one.name: one for one in _files(folder)}.get(name)
+        if found is None:
+            raise HTTPException(404, "this run has no such file")
+        kind = _SHOWN.get(Path(name).suffix) or mimetypes.guess_type(name)[0] or "application/octet-stream"
+        headers = {"content-security-policy": REPORT_POLICY, "content-length": str(found.size_bytes)}
+        if not name.endswith(".html"):
+            headers["content-disposition"] = f"attachment; filename*=UTF-8''{quote(Path(name).name)}"
+        return StreamingResponse(_pieces(folder, found), media_type=kind, headers=headers)
+
+    def events(self, request: Request) -> Response:
+        """The events of a run, from the beginning or behind the last that a reader has."""
+        folder = self._events_folder(request.path_params["id"])
+        last = request.headers.get("last-event-id") or request.query_params.get("after", "0")
+        if not last.isdecimal() or len(last) > 18:
+            raise UsageError(f"can't go on behind event {last!r}: its id is a number of bytes")
+        recent = request.query_params.get("progress") == "recent"
+        stream = event_stream(folder, int(last), only_recent=recent)
+        return StreamingResponse(stream, media_type="text/event-stream", headers={"x-accel-buffering": "no"})
+
+    def static(self, request: Request) -> Response:
+        """A script or the style of these pages."""
+        name = request.path_params["name"]
+        if name not in STATIC:
+            raise HTTPException(404, "there is no such file")
+        content, kind, more = static_file(name)
+        return Response(content, media_type=kind, headers=more)
+
+    def api_description(self, _request: Request) -> Response:
+        """What the interface has, in OpenAPI's form."""
+        return Response(msgspec.json.encode(openapi()), media_type="application/json")
+
+    def failed(self, request: Request, error: Exception) -> Response:
+        """What went wrong, as a page or as an object."""
+        if isinstance(error, HTTPException):
+            status, reason, code = error.status_code, error.detail, 2
+        else:
+            status = next((status for kind, status in _STATUS.items() if isinstance(error, kind)), 500)
+            reason, code = str(error), getattr(error, "exit_code", 1)
+        if request.url.path.startswith("/api/"):
+            failure = msgspec.json.encode(Failure(error=reason, exit_code=code))
+            return Response(failure, status, media_type="application/json")
+        return self._page(request, "failed", status, reason=reason)
+
+    # ---- helpers
+
+    def _page(self, request: Request, name: str, status: int = 200, **values: Any) -> Response:
+        text = page_text(name, path=request.url.path, form_token=request.scope["form_token"],
+                         may_control=self.plans is not None, has_token=self.rules.token is not None, **values)  # fmt: skip
+        return Response(text, status, media_type="text/html")
+
+    async def _own_form(self, request: Request) -> dict[str, str]:
+        """The fields of a form that a page of this server sent. Raises RefusedError for any other."""
+        given = {
+            name: values[-1] for name, values in parse_qs((await request.body()).decode("latin-1")).items()
+        }
+        origin, host = request.headers.get("origin"), request.headers.get("host", "")
+        if not self.rules.is_own_form(request.scope["session"], given.get("form_token", ""), origin, host):
+            raise RefusedError("refused: the form was not sent from a page of this server; open it again")
+        return given
+
+    def _allowed_plans(self) -> Plans:
+        if self.plans is None:
+            raise RefusedError("this server only shows: start it with --allow-control to stop and start runs")
+        return self.plans
+
+    def _folder(self, run_id: str) -> Path:
+        folder = self.index.folder(run_id)
+        if folder is None:
+            raise HTTPException(404, "there is no folder of such a run here")
+        return folder
+
+    def _events_folder(self, run_id: str) -> Path:
+        folder = self._folder(run_id)
+        if not has_events(folder):
+            raise HTTPException(404, "this run wrote no events")
+        return folder
+
+
+def _answer(document: Callable[[Request], Any]) -> Callable[[Request], Response]:
+    """What answers with a document as JSON."""
+
+    def answer(request: Request) -> Response:
+        return Response(msgspec.json.encode(document(request)), media_type="application/json")
+
+    return answer
+
+
+def _files(folder: Path) -> Sequence[RunFile]:
+    """What of a run folder can be downloaded: files, and no links."""
+    found: dict[str, RunFile] = {}
+    for pattern in _DOWNLOADS:
+        for path in sorted(folder.glob(pattern)):
+            name = str(path.relative_to(folder))
+            with suppress(OSError), open_file(folder, name) as file:
+                found.setdefault(name, RunFile(name, file.seek(0, 2)))
+    return tuple(found.values())
+
+
+async def _pieces(folder: Path, of: RunFile) -> AsyncIterator[bytes]:
+    """The content of a file, no more of it than was announced."""
+    with open_file(folder, of.name) as file:
+        left = of.size_bytes
+        while left and (piece := await run_in_threadpool(file.read, min(_PIECE_BYTES, left))):
+            left -= len(piece)
+            yield piece

@@ -1,10 +1,10 @@
 """The server: each address has a page for people, and below /api the same for programs."""
 
 import mimetypes
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from urllib.parse import parse_qs, quote
 
 import msgspec
@@ -21,21 +21,22 @@ from openpts.run_folder_files import open_file
 from openpts.vocabulary.document import Failure
 from openpts_web.comparing import Runs, Shown, compared, gated
 from openpts_web.control import Plans, stop_run
-from openpts_web.documents import RunFile, RunPage, is_in_progress
+from openpts_web.documents import RunFile, RunList, RunPage, RunSummary, is_in_progress
 from openpts_web.index import Index
 from openpts_web.live import event_stream, has_events
 from openpts_web.openapi import openapi
 from openpts_web.pages import STATIC, page_text, static_file
-from openpts_web.queries import Filter, choices, in_progress, measure_names, run_list, trend
+from openpts_web.queries import Filter, choices, measures, run_list, trend
 from openpts_web.safety import REPORT_POLICY, Rules, Shield, cookie
-from openpts_web.trends import Trend, chart_spec
+from openpts_web.trends import Trend, trend_report
 
 _STATUS: Final = {UsageError: 400, RefusedError: 403, RecordError: 422}
 _PIECE_BYTES: Final = 256 * 1024
 _DOWNLOADS: Final = (
-    "report*", "data/*.csv", "report*/*.csv", "SHA256SUMS", "*.SHA256SUMS", "run.db",
-    "events.jsonl")  # fmt: skip
+    "report*", "run.db", "events.jsonl", "*SHA256SUMS", "data/*.csv", "report*/*.csv"
+)  # fmt: skip
 _SHOWN: Final = {".html": "text/html; charset=utf-8", ".csv": "text/csv; charset=utf-8"}
+_D = TypeVar("_D")
 
 
 class Site(Struct):
@@ -58,9 +59,9 @@ class Site(Struct):
             Route("/compare", self.compare),
             Route("/gate", self.gate),
             Route("/trends", self.trends),
-            Route("/plans", self.plans_page, methods=["GET", "POST"]),
+            Route("/plans", self.start, methods=["GET", "POST"]),
             Route("/static/{name}", self.static),
-            Route("/api/openapi.json", self.api_description),
+            Route("/api/openapi.json", _answer(lambda _: openapi())),
             Route("/api/runs", _answer(self.run_list)),
             Route("/api/runs/{id}", _answer(self.run_page)),
             Route("/api/runs/{id}/events", self.events),
@@ -73,7 +74,7 @@ class Site(Struct):
 
     # ---- what is asked for
 
-    def run_list(self, request: Request) -> Any:
+    def run_list(self, request: Request) -> RunList:
         """Runs that the address filters."""
         self.index.refresh()
         return run_list(self.index, Filter.of(request.query_params))
@@ -81,32 +82,26 @@ class Site(Struct):
     def run_page(self, request: Request) -> RunPage:
         """The run of the address, with its files of now."""
         self.index.refresh()
-        run_id = request.path_params["id"]
-        page = self.index.page(run_id)
+        page = self.index.page(request.path_params["id"])
         if page is None:
             raise HTTPException(404, "there is no such run here: it was moved or removed")
-        folder = self.index.folder(run_id)
+        folder = self.index.folder(page.summary.id)
         if folder is None:
             return page
         summary = structs.replace(page.summary, in_progress=is_in_progress(folder))
-        return structs.replace(page, summary=summary, files=tuple(_files(folder)))
+        return structs.replace(page, summary=summary, files=_files(folder))
 
     def comparison(self, request: Request) -> Shown:
         """Runs that the address names, beside each other."""
         given = request.query_params
-        ids, names = given.getlist("run"), given.getlist("name")
-        if len(ids) < 2:
-            raise UsageError("cannot compare fewer than two runs: choose them in the library")
-        return compared(self.runs, ids, names, given.get("base", ""))
+        return compared(self.runs, given.getlist("run"), given.getlist("name"), given.get("base", ""))
 
     def verdicts(self, request: Request) -> Shown:
         """Runs that the address names, held against its limits."""
         given = request.query_params
         limits = [
-            line.strip() for text in given.getlist("limit") for line in text.splitlines() if line.strip()
+            line for text in given.getlist("limit") for line in map(str.strip, text.splitlines()) if line
         ]
-        if not limits:
-            raise UsageError("no limits: write one on each line, such as iops.rnd-4k-rw0 >= 180 k")
         return gated(
             self.runs, given.getlist("run"), given.getlist("baseline"), limits, given.getlist("allow")
         )
@@ -126,15 +121,13 @@ class Site(Struct):
     def library(self, request: Request) -> Response:
         """All runs, those in progress first."""
         shown = self.run_list(request)
-        now = in_progress(self.index)
-        return self._page(request, "library", list=shown, filter=Filter.of(request.query_params),
-                          choices=choices(self.index), now=now)  # fmt: skip
+        now = [one for one in run_list(self.index, Filter(state="running")).runs if one.in_progress]
+        given = Filter.of(request.query_params)
+        return self._page(request, "library", list=shown, filter=given, choices=choices(self.index), now=now)
 
     def run(self, request: Request) -> Response:
         """A run."""
-        page = self.run_page(request)
-        folder = self.index.folder(page.summary.id)
-        return self._page(request, "run", page=page, has_events=folder is not None and has_events(folder))
+        return self._page(request, "run", page=self.run_page(request))
 
     def live(self, request: Request) -> Response:
         """A run while it goes on."""
@@ -144,92 +137,71 @@ class Site(Struct):
 
     def compare(self, request: Request) -> Response:
         """Runs beside each other, and the form that puts them into sets."""
-        ids = request.query_params.getlist("run")
-        chosen = [page.summary for run_id in ids if (page := self.index.page(run_id)) is not None]
         shown = self.comparison(request)
-        names = [*request.query_params.getlist("name"), *[""] * len(chosen)][: len(chosen)]
-        return self._page(request, "compare", shown=shown, chosen=list(zip(chosen, names, strict=True)))
+        given = request.query_params
+        names = [*given.getlist("name"), *[""] * len(given.getlist("run"))]
+        chosen = list(zip(self._summaries(given.getlist("run")), names, strict=False))
+        return self._page(request, "compare", shown=shown, chosen=chosen)
 
     def gate(self, request: Request) -> Response:
         """Verdicts on runs, and the form for limits."""
         given = request.query_params
-        sides = {
-            side: [
-                page.summary
-                for run_id in given.getlist(side)
-                if (page := self.index.page(run_id)) is not None
-            ]
-            for side in ("run", "baseline")
-        }
-        shown, refusal = None, ""
-        if any(text.strip() for text in given.getlist("limit")):
-            try:
-                shown = self.verdicts(request)
-            except OpenptsError as error:
-                refusal = str(error)
-        return self._page(request, "gate", shown=shown, refusal=refusal, sides=sides, limits=given.getlist("limit"),
+        ids, bases, limits = given.getlist("run"), given.getlist("baseline"), given.getlist("limit")
+        shown, refusal = _unless_refused(self.verdicts, request) if any(limits) else (None, "")
+        chosen = [
+            (one, one.id in ids, one.id in bases) for one in self._summaries(dict.fromkeys([*ids, *bases]))
+        ]
+        return self._page(request, "gate", shown=shown, refusal=refusal, chosen=chosen, limits=limits,
                           allow=given.getlist("allow"))  # fmt: skip
 
     def trends(self, request: Request) -> Response:
         """A measure over runs, and the form that chooses it."""
-        self.index.refresh()
         given = dict.fromkeys(("test", "key", "by", "model", "firmware"), "") | dict(request.query_params)
-        shown, refusal = None, ""
-        if given["test"] and given["key"]:
-            try:
-                shown = self.trend(request)
-            except OpenptsError as error:
-                refusal = str(error)
-        specs = {} if shown is None else {"trend": chart_spec(shown)}
-        return self._page(request, "trends", shown=shown, refusal=refusal, specs=specs, given=given,
-                          measures=measure_names(self.index), choices=choices(self.index))  # fmt: skip
+        shown, refusal = _unless_refused(self.trend, request) if given["key"] else (None, "")
+        report = None if shown is None else trend_report(shown)
+        self.index.refresh()
+        return self._page(request, "trends", report=report, refusal=refusal, given=given,
+                          measures=measures(self.index), choices=choices(self.index))  # fmt: skip
 
     async def login(self, request: Request) -> Response:
         """The form for the token, and what it leads to."""
-        if request.method == "GET":
-            return await run_in_threadpool(self._page, request, "login", refusal="")
-        given = await self._own_form(request)
-        if not self.rules.admits_token(given.get("token", "")):
-            return await run_in_threadpool(
-                self._page, request, "login", 403, refusal="That is not the token."
-            )
-        session = self.rules.new_session(admitted=True)
-        is_secure = request.headers.get("x-forwarded-proto") == "https"
-        return RedirectResponse("/", 303, headers={"set-cookie": cookie(session, is_secure=is_secure)})
+        refusal = ""
+        if request.method == "POST":
+            given = await self._own_form(request)
+            if self.rules.admits_token(given.get("token", "")):
+                is_secure = request.headers.get("x-forwarded-proto") == "https"
+                header = cookie(self.rules.new_session(admitted=True), is_secure=is_secure)
+                return RedirectResponse("/", 303, headers={"set-cookie": header})
+            refusal = "That is not the token."
+        return self._page(request, "login", 403 if refusal else 200, refusal=refusal)
 
     async def stop(self, request: Request) -> Response:
         """Stop a run, as after Ctrl-C."""
         await self._own_form(request)
         self._allowed_plans()
-        folder = self._folder(request.path_params["id"])
-        await run_in_threadpool(stop_run, folder)
+        await run_in_threadpool(stop_run, self._folder(request.path_params["id"]))
         return RedirectResponse(f"/runs/{request.path_params['id']}", 303)
 
-    async def plans_page(self, request: Request) -> Response:
+    async def start(self, request: Request) -> Response:
         """Plans that can be started, and what came of the last one."""
-        plans = self._allowed_plans()
-        said = refusal = ""
+        plans, said, refusal = self._allowed_plans(), "", ""
         given = dict.fromkeys(("plan", "target", "serial"), "")
         if request.method == "POST":
             given |= await self._own_form(request)
+            words = [given[name].strip() for name in ("plan", "target", "serial")]
             try:
-                words = (given["plan"], given["target"].strip(), given["serial"].strip())
                 said = await run_in_threadpool(plans.start, *words)
             except OpenptsError as error:
                 refusal = str(error)
-        show: Any = self._page
-        return await run_in_threadpool(
-            show, request, "plans", 400 if refusal else 200, names=plans.names(), said=said, refusal=refusal,
-            given=given,
-        )  # fmt: skip
+        return self._page(request, "plans", 400 if refusal else 200, names=plans.names(), said=said,
+                          refusal=refusal, given=given)  # fmt: skip
 
     # ---- files, streams
 
     def file(self, request: Request) -> Response:
         """A file of a run folder: a report apart from this site, all else to download."""
-        folder = self._folder(request.path_params["id"])
-        name = request.path_params["name"]
-        found = {one.name: one for one in _files(folder)}.get(name)
+        folder, name = self._folder(request.path_params["id"]), request.path_params["name"]
+        found = next((one for one in _files(folder) if one.name == name), None)
         if found is None:
             raise HTTPException(404, "this run has no such file")
         kind = _SHOWN.get(Path(name).suffix) or mimetypes.guess_type(name)[0] or "application/octet-stream"
@@ -250,23 +222,17 @@ class Site(Struct):
 
     def static(self, request: Request) -> Response:
         """A script or the style of these pages."""
-        name = request.path_params["name"]
-        if name not in STATIC:
+        if request.path_params["name"] not in STATIC:
             raise HTTPException(404, "there is no such file")
-        content, kind, more = static_file(name)
-        return Response(content, media_type=kind, headers=more)
-
-    def api_description(self, _request: Request) -> Response:
-        """What the interface has, in OpenAPI's form."""
-        return Response(msgspec.json.encode(openapi()), media_type="application/json")
+        content, kind, encoding = static_file(request.path_params["name"])
+        return Response(content, media_type=kind, headers={"content-encoding": encoding})
 
     def failed(self, request: Request, error: Exception) -> Response:
         """What went wrong, as a page or as an object."""
+        status = next((status for kind, status in _STATUS.items() if isinstance(error, kind)), 500)
+        reason, code = str(error), getattr(error, "exit_code", 2)
         if isinstance(error, HTTPException):
-            status, reason, code = error.status_code, error.detail, 2
-        else:
-            status = next((status for kind, status in _STATUS.items() if isinstance(error, kind)), 500)
-            reason, code = str(error), getattr(error, "exit_code", 1)
+            status, reason = error.status_code, error.detail
         if request.url.path.startswith("/api/"):
             failure = msgspec.json.encode(Failure(error=reason, exit_code=code))
             return Response(failure, status, media_type="application/json")
@@ -275,8 +241,8 @@ class Site(Struct):
     # ---- helpers
 
     def _page(self, request: Request, name: str, status: int = 200, **values: Any) -> Response:
-        text = page_text(name, path=request.url.path, form_token=request.scope["form_token"],
-                         may_control=self.plans is not None, has_token=self.rules.token is not None, **values)  # fmt: skip
+        own = {"path": request.url.path, "form_token": request.scope["form_token"]}
+        text = page_text(name, may_control=self.plans is not None, **own, **values)
         return Response(text, status, media_type="text/html")
 
     async def _own_form(self, request: Request) -> dict[str, str]:
@@ -293,6 +259,9 @@ class Site(Struct):
         if self.plans is None:
             raise RefusedError("this server only shows: start it with --allow-control to stop and start runs")
         return self.plans
+
+    def _summaries(self, ids: Any) -> list[RunSummary]:
+        return [page.summary for run_id in ids if (page := self.index.page(run_id)) is not None]
 
     def _folder(self, run_id: str) -> Path:
         folder = self.index.folder(run_id)
@@ -316,14 +285,21 @@ def _answer(document: Callable[[Request], Any]) -> Callable[[Request], Response]
     return answer
 
 
-def _files(folder: Path) -> Sequence[RunFile]:
+def _unless_refused(make: Callable[[Request], _D], request: Request) -> tuple[_D | None, str]:
+    """What a form asks for, or why there is none, to stand beside the form."""
+    try:
+        return make(request), ""
+    except OpenptsError as error:
+        return None, str(error)
+
+
+def _files(folder: Path) -> tuple[RunFile, ...]:
     """What of a run folder can be downloaded: files, and no links."""
     found: dict[str, RunFile] = {}
-    for pattern in _DOWNLOADS:
-        for path in sorted(folder.glob(pattern)):
-            name = str(path.relative_to(folder))
-            with suppress(OSError), open_file(folder, name) as file:
-                found.setdefault(name, RunFile(name, file.seek(0, 2)))
+    for path in (path for pattern in _DOWNLOADS for path in sorted(folder.glob(pattern))):
+        name = str(path.relative_to(folder))
+        with suppress(OSError), open_file(folder, name) as file:
+            found.setdefault(name, RunFile(name, file.seek(0, 2)))
     return tuple(found.values())
 
 

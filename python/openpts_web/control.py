@@ -1,4 +1,4 @@
-"""What `openpts serve --allow-control` lets do: stop a run as Ctrl-C does, and start a plan that was prepared.
+"""What `openpts serve --allow-control` lets do: stop a run as Ctrl-C does, start a prepared plan.
 
 A run is started by the command line, with the guard's consent as it was typed; nothing here opens a drive.
 """
@@ -21,7 +21,7 @@ from openpts.system_files import SystemRoots, boot_id, read_text
 
 _STARTED_AT: Final = 19
 _START_S: Final = 120.0
-_TARGET: Final = re.compile(r"/dev/[A-Za-z0-9/_.:-]{1,200}|sim:[a-z0-9-]{1,60}(\?[A-Za-z0-9=&./%-]{0,200})?")
+_TARGET: Final = re.compile(r"/dev/(?!.*\.\.)[A-Za-z0-9/_.:-]{1,200}|sim:[a-z0-9-]{1,60}(\?[A-Za-z0-9=&./%-]{0,200})?")
 _SERIAL: Final = re.compile(r"[^\s\x00-\x1f-][^\x00-\x1f]{0,99}")
 _PLAN_ENDINGS: Final = (".toml", ".yaml", ".yml")
 

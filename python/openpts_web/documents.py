@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import msgspec
 from msgspec import Struct, field, structs
@@ -13,6 +13,7 @@ from openpts.limits.of_run import judged_run
 from openpts.limits.words import limit_line
 from openpts.ownership import CLAIM_NAME, is_locked
 from openpts.pages.measure import Measured
+from openpts.pages.texts import NOT_REPORTED, capitalised
 from openpts.procedures.registry import procedure_of
 from openpts.procedures.shared.outcome_text import reached_text
 from openpts.record.manifest import Manifest, RunState
@@ -27,7 +28,8 @@ from openpts.vocabulary.facts import Facts
 from openpts.vocabulary.limit import JudgedLimit, Judgement
 from openpts.vocabulary.verdict import SteadyState
 
-_LABEL = "label."
+_LABEL: Final = "label."
+_ABBREVIATED: Final = ("bios", "cpu", "hba", "nand", "pcie")
 
 
 class Named(Struct, frozen=True):
@@ -219,7 +221,8 @@ def answer_of(figures: Iterable[Figure]) -> str:
 
 def _facts(facts: Facts) -> Iterator[Named]:
     for name, fact in facts.items():
-        yield Named(name.replace("_", " ").capitalize(), fact.value or f"not known: {fact.source}")
+        words = [word.upper() if word in _ABBREVIATED else word for word in name.split("_")]
+        yield Named(capitalised(" ".join(words)), fact.value or NOT_REPORTED)
 
 
 def _steady_states(manifest: Manifest) -> Iterator[Named]:
@@ -242,10 +245,7 @@ class ArchivedRun(Struct, frozen=True):
         lists |= {name: row[f"measure_{name}"] or () for name in ("state", "better", "stands_in")}
         figures = tuple(
             msgspec.convert(
-                {
-                    name: "" if value is None and name not in {"value"} else value
-                    for name, value in one.items()
-                }
+                {name: "" if value is None and name != "value" else value for name, value in one.items()}
                 | {"text": "" if one["value"] is None else f"{one['value']:,.6g}"},
                 Figure,
             )

@@ -35,9 +35,9 @@ _AT_ONCE: Final = 4
 
 _SCHEMA: Final = """
 CREATE TABLE source (place TEXT PRIMARY KEY, stamp TEXT NOT NULL, in_progress INTEGER NOT NULL) STRICT;
-CREATE TABLE run (number INTEGER PRIMARY KEY, id TEXT UNIQUE NOT NULL, source TEXT NOT NULL, run TEXT, test TEXT,
-    model TEXT, serial TEXT, firmware TEXT, state TEXT, started_at TEXT, verdict TEXT, deviations INTEGER,
-    summary BLOB NOT NULL, page BLOB NOT NULL) STRICT;
+CREATE TABLE run (number INTEGER PRIMARY KEY, id TEXT UNIQUE NOT NULL, source TEXT NOT NULL,
+    run TEXT, test TEXT, model TEXT, serial TEXT, firmware TEXT, state TEXT, started_at TEXT, verdict TEXT,
+    deviations INTEGER, summary BLOB NOT NULL, page BLOB NOT NULL) STRICT;
 CREATE INDEX run_source ON run (source);
 CREATE INDEX run_started_at ON run (started_at);
 CREATE TABLE label (number INTEGER NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL) STRICT;
@@ -129,7 +129,7 @@ class Index:
         return Path(found[0][0]) if found and found[0][0] not in self._archives else None
 
     def refresh(self) -> None:
-        """Look for what has changed, unless that was done a moment ago. A few changed runs are read at once."""
+        """Look for what has changed, unless that was done a moment ago; a few such runs are read at once."""
         with self._lock:
             if time.monotonic() - self._looked_s < _LOOK_AGAIN_S:
                 return

@@ -27,7 +27,7 @@ _OFTEN: Final = (b'{"kind":"progress"', b'{"kind":"sample"')
 
 
 class Piece(Struct, frozen=True):
-    """Whole lines of the file, each with the offset at which it ends; ``again`` where the file is another one."""
+    """Whole lines of the file, each with the offset of its end; ``again`` where the file is another one."""
 
     lines: tuple[tuple[int, bytes], ...]
     end: int
@@ -36,7 +36,7 @@ class Piece(Struct, frozen=True):
 
 def has_events(folder: Path) -> bool:
     """Whether a run writes its events."""
-    return os.path.isfile(folder / EVENTS_NAME)
+    return (folder / EVENTS_NAME).is_file()
 
 
 def next_piece(folder: Path, after: int, *, only_recent: bool = False) -> Piece:

@@ -1,8 +1,9 @@
 """The description of the interface in OpenAPI 3.1, from the types that it answers with."""
 
+from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import version
-from typing import Any, Final, NamedTuple, get_args
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -10,28 +11,23 @@ from openpts.vocabulary.document import Failure
 from openpts_line.compare.figures import ComparisonDocument
 from openpts_line.gate.documents import GateDocument
 from openpts_web.documents import RunList, RunPage
-from openpts_web.queries import Filter, Sort
+from openpts_web.queries import Filter
 from openpts_web.trends import Trend
 
 _TEXT: Final = {"type": "string"}
 _TEXTS: Final = {"type": "array", "items": _TEXT}
-_FILTER: Final = {name: _TEXT for name in Filter.__struct_fields__ if name not in {"sort", "order", "page"}}
-_SORTING: Final = {
-    "sort": {"type": "string", "enum": list(get_args(Sort))},
-    "order": {"type": "string", "enum": ["up", "down"]},
-    "page": {"type": "integer", "minimum": 1},
-}
+_FILTER: Final = msgspec.json.schema(Filter)["$defs"]["Filter"]["properties"]
 
 
 class _Operation(NamedTuple):
     summary: str
     answer: type[Any] | None
-    query: dict[str, Any] = {}  # noqa: RUF012 never changed
+    query: Mapping[str, Any]
 
 
 OPERATIONS: Final = {
-    "/api/runs": _Operation("Runs, filtered and sorted.", RunList, {**_FILTER, **_SORTING}),
-    "/api/runs/{id}": _Operation("A run with its figures and conditions.", RunPage),
+    "/api/runs": _Operation("Runs, filtered and sorted.", RunList, _FILTER),
+    "/api/runs/{id}": _Operation("A run with its figures and conditions.", RunPage, {}),
     "/api/runs/{id}/events": _Operation(
         "The events of a run as server-sent events; ids are offsets in bytes, for Last-Event-ID.",
         None,

@@ -10,7 +10,7 @@ import msgspec
 from markupsafe import Markup
 
 from openpts.pages.model import Report, Table
-from openpts.plots.theme import DARK, LIGHT, WEB_FONTS, Scheme, vega_config
+from openpts.plots.theme import DARK, LIGHT, WEB_FONTS, vega_config
 from openpts.plots.vega_lite import vega_lite_spec
 from openpts.report.html import VEGA, rows_markup
 from openpts.units import format_capacity
@@ -19,8 +19,12 @@ _HERE: Final = Path(__file__).parent
 _KINDS: Final = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
 STATIC: Final = frozenset({"style.css", "plots.js", "live.js", "library.js", "vega.js", "themes.json"})
 """The files below /static/."""
-
 _LONGEST_TABLE: Final = 200
+
+
+def page_text(name: str, **values: Any) -> str:
+    """A page by the name of its template."""
+    return _environment().get_template(f"{name}.html.j2").render(**values)
 
 
 @cache
@@ -34,22 +38,11 @@ def _environment() -> jinja2.Environment:
     )
     environment.filters |= {
         "moment": lambda at: (at or "")[:16].replace("T", " "),
-        "number": lambda value: "" if value is None else f"{value:,.4g}",
         "capacity": format_capacity,
-        "label_name": lambda one: one.partition("=")[0],
     }
-    environment.globals |= {
-        "rows_of": _rows_of,
-        "specs_of": specs_of,
-        "as_json": as_json,
-        "is_long": _is_long,
-    }
+    environment.globals |= {"rows_of": lambda table: rows_markup(table, {}), "is_long": _is_long}
+    environment.globals["specs_of"] = lambda report: as_json(specs_of(report))
     return environment
-
-
-def page_text(name: str, **values: Any) -> str:
-    """A page by the name of its template."""
-    return _environment().get_template(f"{name}.html.j2").render(**values)
 
 
 def specs_of(report: Report) -> dict[str, dict[str, Any]]:
@@ -62,13 +55,9 @@ def specs_of(report: Report) -> dict[str, dict[str, Any]]:
 def as_json(value: Any) -> Markup:
     """JSON for a block of data in a page: nothing in it ends the block, or begins a tag."""
     text = msgspec.json.encode(value).decode()
-    for character in "<>&\u2028\u2029":
+    for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return Markup(text)  # noqa: S704 - what could be a tag is escaped above
-
-
-def _rows_of(table: Table) -> Markup:
-    return rows_markup(table, {})
 
 
 def _is_long(table: Table) -> bool:
@@ -76,24 +65,22 @@ def _is_long(table: Table) -> bool:
 
 
 @cache
-def static_file(name: str) -> tuple[bytes, str, dict[str, str]]:
-    """Content, kind and further headers of a file of ``STATIC``."""
+def static_file(name: str) -> tuple[bytes, str, str]:
+    """Content, kind and encoding of a file of ``STATIC``."""
     if name == "vega.js":  # kept as browsers take it
-        return VEGA.read_bytes(), _KINDS[".js"], {"content-encoding": "deflate"}
+        return VEGA.read_bytes(), _KINDS[".js"], "deflate"
     if name == "themes.json":
-        schemes = {"light": LIGHT, "dark": DARK}
-        themes = {name: {**vega_config(one), "font": WEB_FONTS} for name, one in schemes.items()}
-        return msgspec.json.encode(themes), "application/json", {}
+        themes = {
+            name: vega_config(one) | {"font": WEB_FONTS} for name, one in (("light", LIGHT), ("dark", DARK))
+        }
+        return gzip.compress(msgspec.json.encode(themes), mtime=0), "application/json", "gzip"
     content = (_HERE / "static" / name).read_bytes()
-    if name == "style.css":
-        content = _colors().encode() + content
-    return gzip.compress(content, mtime=0), _KINDS[Path(name).suffix], {"content-encoding": "gzip"}
-
-
-def _colors() -> str:
-    """The colors of reports in both themes."""
-    light, dark = (
-        "".join(f"--{name}:{color};" for name, color in scheme.tokens().items()) for scheme in (LIGHT, DARK)
-    )
-    dark_rule = f"@media (prefers-color-scheme:dark){{:root{{{dark}}}}}"
-    return f":root{{color-scheme:light dark;--font:{WEB_FONTS};{light}}}\n{dark_rule}\n"
+    if name == "style.css":  # the colors of reports, in both themes
+        light, dark = (
+            "".join(f"--{n}:{color};" for n, color in one.tokens().items()) for one in (LIGHT, DARK)
+        )
+        dark_rule = f"@media (prefers-color-scheme:dark){{:root{{{dark}}}}}"
+        content = (
+            f":root{{color-scheme:light dark;--font:{WEB_FONTS};{light}}}\n{dark_rule}\n".encode() + content
+        )
+    return gzip.compress(content, mtime=0), _KINDS[Path(name).suffix], "gzip"

@@ -1,11 +1,9 @@
 """Serves the application, with limits on what a client can hold."""
 
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
-
-from msgspec import Struct
 
 from openpts.errors import UsageError
 
@@ -14,20 +12,14 @@ _KEEP_ALIVE_S: Final = 20
 _LONGEST_HEAD: Final = 32 * 1024
 
 
-class Serving(Struct, frozen=True, kw_only=True):
-    """What is served, where, and to whom; ``plans`` are those that may be started with ``allow_control``."""
+def run_server(
+    places: Sequence[str], host: str, port: int, *, names: Sequence[str], token: str | None,
+    plans: Path | None, allow_control: bool, tell: Callable[[str], None],
+) -> None:  # fmt: skip
+    """Serve until Ctrl-C; ``plans`` may be started with ``allow_control``.
 
-    places: tuple[str, ...]
-    host: str
-    port: int
-    names: tuple[str, ...] = ()
-    token: str | None = None
-    plans: Path | None = None
-    allow_control: bool = False
-
-
-def run_server(order: Serving, *, tell: Callable[[str], None]) -> None:
-    """Serve until Ctrl-C. Raises UsageError without the packages, for a place without runs or a port in use."""
+    Raises UsageError without the packages, for a place without runs and for a port in use.
+    """
     try:
         import starlette  # noqa: F401, PLC0415 only who serves installs them
         import uvicorn  # noqa: PLC0415 likewise
@@ -39,13 +31,13 @@ def run_server(order: Serving, *, tell: Callable[[str], None]) -> None:
     from openpts_web.index import Index, is_archive  # noqa: PLC0415 likewise
     from openpts_web.safety import Rules  # noqa: PLC0415 likewise
 
-    index = Index(order.places)
-    library = next((Path(place).resolve() for place in order.places if not is_archive(place)), Path.cwd())
-    plans = Plans(order.plans or library, library) if order.allow_control else None
-    site = Site(index, Runs(index), Rules.of(order.host, order.names, order.token), plans)
-    listener = _listener(order.host, order.port)
-    shown = f"[{order.host}]" if ":" in order.host else order.host
-    tell(f"serving {', '.join(order.places)} on http://{shown}:{listener.getsockname()[1]}/")
+    index = Index(places)
+    library = next((Path(place).resolve() for place in places if not is_archive(place)), Path.cwd())
+    control = Plans(plans or library, library) if allow_control else None
+    site = Site(index, Runs(index), Rules.of(host, names, token), control)
+    listener = _listener(host, port)
+    shown = f"[{host}]" if ":" in host else host
+    tell(f"serving {', '.join(places)} on http://{shown}:{listener.getsockname()[1]}/")
     tell("Ctrl-C ends it.")
     config = uvicorn.Config(
         site.application(), log_level="warning", access_log=False, server_header=False, date_header=True,

@@ -45,12 +45,10 @@ def serve(
     """
     if plans is not None and not allow_control:
         raise UsageError("--plans are what --allow-control may start: give both, or neither")
-    from openpts_web.server import Serving, run_server  # noqa: PLC0415 help needs none of it
+    from openpts_web.server import run_server  # noqa: PLC0415 help needs none of it
 
-    found = places or (str(_RUNS),)
-    token = _token(token_file, host)
-    run_server(Serving(places=found, host=host, port=port, names=names, token=token,
-                       plans=plans, allow_control=allow_control), tell=click.echo)  # fmt: skip
+    run_server(places or (str(_RUNS),), host, port, names=names, token=_token(token_file, host),
+               plans=plans, allow_control=allow_control, tell=click.echo)  # fmt: skip
 
 
 def _token(file: Path | None, host: str) -> str | None:
@@ -69,6 +67,6 @@ def _token(file: Path | None, host: str) -> str | None:
         raise UsageError(f"can't read --token-file {file}: {error}") from error
     if len(token) < _LEAST_TOKEN:
         raise UsageError(
-            f"--token-file {file}: a token has {_LEAST_TOKEN} characters or more; make one by `openssl rand -hex 24`"
+            f"--token-file {file}: a token has {_LEAST_TOKEN} characters or more: `openssl rand -hex 24`"
         )
     return token

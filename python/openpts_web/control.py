@@ -21,7 +21,9 @@ from openpts.system_files import SystemRoots, boot_id, read_text
 
 _STARTED_AT: Final = 19
 _START_S: Final = 120.0
-_TARGET: Final = re.compile(r"/dev/(?!.*\.\.)[A-Za-z0-9/_.:-]{1,200}|sim:[a-z0-9-]{1,60}(\?[A-Za-z0-9=&./%-]{0,200})?")
+_TARGET: Final = re.compile(
+    r"/dev/(?!.*\.\.)[\w/.:-]{1,200}|sim:[a-z0-9-]{1,60}(\?[\w=&./%-]{0,200})?", re.ASCII
+)
 _SERIAL: Final = re.compile(r"[^\s\x00-\x1f-][^\x00-\x1f]{0,99}")
 _PLAN_ENDINGS: Final = (".toml", ".yaml", ".yml")
 

@@ -5,14 +5,15 @@ gets none twice, also after the run was killed and resumed: the file is appended
 asked for anything, and does not know of its viewers.
 """
 
-import asyncio
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from anyio import sleep
 from msgspec import Struct
+from starlette.concurrency import run_in_threadpool
 
 from openpts.run_folder_files import open_file
 from openpts_web.documents import is_in_progress
@@ -68,17 +69,19 @@ def next_piece(folder: Path, after: int, *, only_recent: bool = False) -> Piece:
     return Piece(tuple(lines), end, again)
 
 
-async def event_stream(folder: Path, after: int, *, only_recent: bool) -> AsyncIterator[bytes]:
+async def event_stream(
+    folder: Path, after: int, *, only_recent: bool = False, is_over: Callable[[], bool] = lambda: False
+) -> AsyncIterator[bytes]:
     """The stream: lines as messages, ``state`` when a process begins or ceases to work on the run.
 
-    ``again`` tells a reader to forget what it has. It does not end by itself: a run can be resumed.
+    ``again`` tells a reader to forget what it has. Only the server's end is one: a run can be resumed.
     """
     was_in_progress: bool | None = None
     silent_s = 0.0
     yield b"retry: 1000\n\n"
-    while True:
+    while not is_over():
         with suppress(OSError):  # not there yet, or no more
-            piece = await asyncio.to_thread(next_piece, folder, after, only_recent=only_recent)
+            piece = await run_in_threadpool(next_piece, folder, after, only_recent=only_recent)
             if piece.again:
                 yield b"event: again\ndata: {}\n\n"
             if piece.lines:
@@ -87,12 +90,12 @@ async def event_stream(folder: Path, after: int, *, only_recent: bool) -> AsyncI
             if piece.end > after or piece.again:
                 after = piece.end
                 continue
-        in_progress = await asyncio.to_thread(is_in_progress, folder)
+        in_progress = await run_in_threadpool(is_in_progress, folder)
         if in_progress is not was_in_progress:
             was_in_progress = in_progress
             words = b"true" if in_progress else b"false"
             yield b'event: state\ndata: {"in_progress":%s}\n\n' % words
-        await asyncio.sleep(_LOOK_S)
+        await sleep(_LOOK_S)
         silent_s += _LOOK_S
         if silent_s >= _ALIVE_S:
             silent_s = 0.0

@@ -25,11 +25,11 @@ def run_server(
         import uvicorn  # noqa: PLC0415 likewise
     except ImportError:
         raise UsageError("`openpts serve` needs Starlette and uvicorn: pip install 'openpts[web]'") from None
-    from openpts_web.app import Site  # noqa: PLC0415 likewise
     from openpts_web.comparing import Runs  # noqa: PLC0415 likewise
     from openpts_web.control import Plans  # noqa: PLC0415 likewise
     from openpts_web.index import Index, is_archive  # noqa: PLC0415 likewise
     from openpts_web.safety import Rules  # noqa: PLC0415 likewise
+    from openpts_web.site import Site  # noqa: PLC0415 likewise
 
     index = Index(places)
     library = next((Path(place).resolve() for place in places if not is_archive(place)), Path.cwd())
@@ -45,8 +45,17 @@ def run_server(
         h11_max_incomplete_event_size=_LONGEST_HEAD, timeout_graceful_shutdown=2, lifespan="off",
         http="h11", ws="none", loop="asyncio",
     )  # fmt: skip
+
+    class Server(uvicorn.Server):
+        """One that ends the streams of those who look on."""
+
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            """Let nothing go on."""
+            site.is_ending = True
+            await super().shutdown(sockets)
+
     try:
-        uvicorn.Server(config).run(sockets=[listener])
+        Server(config).run(sockets=[listener])
     except KeyboardInterrupt:
         pass
     finally:

@@ -1,4 +1,4 @@
-"""A library of runs: short ones of simulated drives, and copies of them that are of other drives and times."""
+"""A library of runs: short ones of simulated drives, and copies of other drives and times."""
 
 import shutil
 import sqlite3

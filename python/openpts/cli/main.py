@@ -159,6 +159,7 @@ _KEEP: dict[str, Place | str] = {
     "import": "Make runs of results of fio and TKperf.",
     "export": "Write runs in the forms of other programs.",
     "archive": "Keep finished runs in one place, and ask all of them.",
+    "serve": "Show a library of runs in a browser.",
 }
 _MANY: dict[str, Place | str] = {
     "campaign": "Carry out many runs that a file plans, and report on them.",

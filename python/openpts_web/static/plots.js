@@ -12,6 +12,7 @@
       const spec = specs[element.dataset.plot];
       if (!spec) continue;
       const place = document.createElement("div");
+      place.setAttribute("aria-hidden", "true");  // what holds it has the words
       element.replaceChildren(place);
       // "ast": expressions are interpreted, as the page's policy lets no text become a program
       const view = await vegaEmbed(place, spec, { ast: true, actions: false, renderer: "svg", config, defaultStyle: false, tooltip: { disableDefaultStyle: true } });

@@ -9,10 +9,10 @@ pytest.importorskip("starlette", reason="needs openpts[web]")
 
 from starlette.testclient import TestClient
 
-from openpts_web.app import Site
 from openpts_web.comparing import Runs
 from openpts_web.index import Index
 from openpts_web.safety import Rules
+from openpts_web.site import Site
 
 HOST = "localhost"
 LOTS = ((1, "A", "1.0"), (2, "A", "1.0"), (3, "A", "1.0"), (4, "B", "1.1"), (5, "B", "1.1"), (6, "B", "1.1"))

@@ -13,8 +13,8 @@ from starlette.testclient import TestClient
 import openpts
 from openpts_line.compare.figures import comparison_document
 from openpts_line.gate.documents import GateDocument
-from openpts_web.app import Site
 from openpts_web.openapi import OPERATIONS
+from openpts_web.site import Site
 from tests.simulated.web.conftest import LOTS
 from tests.support.synthetic_run import HOSTILE
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from openpts_web.app import Site
 from openpts_web.comparing import Runs
 from openpts_web.control import Plans
 from openpts_web.index import Index
 from openpts_web.safety import COOKIE, LARGEST_BODY, LONGEST_ADDRESS, REQUESTS_AT_ONCE, Rules
+from openpts_web.site import Site
 from tests.simulated.web.conftest import HOST
 from tests.simulated.web.test_api import ids
 

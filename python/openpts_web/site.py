@@ -40,12 +40,15 @@ _D = TypeVar("_D")
 
 
 class Site(Struct):
-    """What a server has; ``plans`` is None where nothing may be started or stopped."""
+    """What a server has; ``plans`` is None where nothing may be started or stopped.
+
+    ``is_ending``: streams are to end."""
 
     index: Index
     runs: Runs
     rules: Rules
     plans: Plans | None = None
+    is_ending: bool = False
 
     def application(self) -> Shield:
         """The application behind its shield."""
@@ -141,7 +144,7 @@ class Site(Struct):
         given = request.query_params
         names = [*given.getlist("name"), *[""] * len(given.getlist("run"))]
         chosen = list(zip(self._summaries(given.getlist("run")), names, strict=False))
-        return self._page(request, "compare", shown=shown, chosen=chosen)
+        return self._page(request, "compare", shown=shown, chosen=chosen, base=given.get("base", ""))
 
     def gate(self, request: Request) -> Response:
         """Verdicts on runs, and the form for limits."""
@@ -217,7 +220,7 @@ class Site(Struct):
         if not last.isdecimal() or len(last) > 18:
             raise UsageError(f"can't go on behind event {last!r}: its id is a number of bytes")
         recent = request.query_params.get("progress") == "recent"
-        stream = event_stream(folder, int(last), only_recent=recent)
+        stream = event_stream(folder, int(last), only_recent=recent, is_over=lambda: self.is_ending)
         return StreamingResponse(stream, media_type="text/event-stream", headers={"x-accel-buffering": "no"})
 
     def static(self, request: Request) -> Response:

@@ -164,7 +164,7 @@ def page_of_folder(folder: Path) -> RunPage:
 
     What can't be read is said in the summary.
     """
-    own = {"id": id_of(str(folder)), "place": str(folder)}
+    own: dict[str, Any] = {"id": id_of(str(folder)), "place": str(folder)}
     in_progress = is_in_progress(folder)
     try:
         manifest = read_manifest(folder)
@@ -191,11 +191,13 @@ def is_in_progress(folder: Path) -> bool:
         return False
 
 
-def _page(run: Run, figures: tuple[Figure, ...], own: Mapping[str, Any]) -> RunPage:
+def _page(run: Run, figures: tuple[Figure, ...], own: dict[str, Any]) -> RunPage:
     manifest = run.manifest
     labels = {name.removeprefix(_LABEL): str(value) for name, value in labels_of(run).items()}
-    known = {name: value for name, value in run_row(run).items() if name in RunSummary.__struct_fields__}
-    more = {
+    known: dict[str, Any] = {
+        name: value for name, value in run_row(run).items() if name in RunSummary.__struct_fields__
+    }
+    more: dict[str, Any] = {
         "reason": manifest.state_reason or "",
         "host": manifest.host_name,
         "labels": labels,

@@ -116,7 +116,7 @@ class Shield:
         session = _session_of(headers.get("cookie", ""))
         is_new = not self._rules.is_session(session)
         session = self._rules.new_session() if is_new else session
-        scope |= {"session": session, "form_token": self._rules.form_token(session)}
+        scope.update(session=session, form_token=self._rules.form_token(session))
 
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":

@@ -3,10 +3,11 @@
 One short run on a simulated drive is copied, each copy with a test ID, a serial number, a firmware, a lot and
 a time of its own. The server is a process of its own, asked over HTTP by one client.
 
-    python -m benches.web_library [--runs 10000] [--requests 100]
+    python -m benches.web_library [--runs 10000] [--requests 100] [--keep FOLDER]
 
-Prints the median and the 95th percentile of each kind of request, in ms; pairs that are compared are drawn at
-random, so that nearly all of their records have to be read.
+Prints median and 95th percentile of each kind of request, in ms, on the clock and as the server's time of
+processors; runs that are compared are drawn at random, so that nearly all of their records have to be read.
+With ``--keep`` the library stays in a folder, and is made and read once.
 """
 
 import argparse
@@ -33,13 +34,16 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     arguments.add_argument("--runs", type=int, default=10_000)
     arguments.add_argument("--requests", type=int, default=100)
+    arguments.add_argument("--keep", type=Path)
     given = arguments.parse_args()
-    with tempfile.TemporaryDirectory() as place:
-        _make(Path(place), given.runs)
+    with tempfile.TemporaryDirectory() as temporary:
+        place = given.keep or Path(temporary)
+        if not (place / "first").exists():
+            _make(place, given.runs)
         words = [*COMMAND, "serve", f"{place}/runs", "--port", "0"]
         with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as server:
             try:
-                _ask(str(server.stdout and server.stdout.readline()), Path(place), given.requests)
+                _ask(server, place, given.requests)
             finally:
                 server.terminate()
 
@@ -61,8 +65,8 @@ def _make(place: Path, count: int) -> None:
         )
 
 
-def _ask(told: str, place: Path, requests: int) -> None:
-    found = re.search(r"http://\S+/", told)
+def _ask(server: "subprocess.Popen[str]", place: Path, requests: int) -> None:
+    found = re.search(r"http://\S+/", str(server.stdout and server.stdout.readline()))
     assert found
     base = found[0].rstrip("/")
 
@@ -100,18 +104,28 @@ def _ask(told: str, place: Path, requests: int) -> None:
         ),
     }
     for kind, ask in kinds.items():
-        taken = sorted(_timed(ask) for _ in range(requests))
-        p95 = taken[min(len(taken) - 1, int(0.95 * len(taken)))]
-        print(f"{kind}: median {taken[len(taken) // 2]:.0f} ms, p95 {p95:.0f} ms")
+        both = [_timed(ask, server.pid) for _ in range(requests)]
+        clock, processor = (_quantiles(sorted(one)) for one in zip(*both, strict=True))
+        print(f"{kind}: clock {clock}; processors {processor}", flush=True)
     taken = [_seen_after_ms(place, number, get) for number in range(10)]
     print(f"a changed run is seen after {max(taken):.0f} ms at most, asked each 50 ms")
 
 
-def _timed(ask: Callable[[], object]) -> float:
+def _timed(ask: Callable[[], object], pid: int) -> tuple[float, float]:
+    """On the clock and of the server's processors, ms."""
     time.sleep(_PAUSE_S)
-    begun = time.perf_counter()
+    begun, used = time.perf_counter(), _processor_ms(pid)
     ask()
-    return 1000 * (time.perf_counter() - begun)
+    return 1000 * (time.perf_counter() - begun), _processor_ms(pid) - used
+
+
+def _processor_ms(pid: int) -> float:
+    """What all threads of a process have run, by the scheduler's count."""
+    return sum(int(one.read_text().split()[0]) for one in Path(f"/proc/{pid}/task").glob("*/schedstat")) / 1e6
+
+
+def _quantiles(taken: list[float]) -> str:
+    return f"median {taken[len(taken) // 2]:.0f} ms, p95 {taken[int(0.95 * (len(taken) - 1))]:.0f} ms"
 
 
 def _seen_after_ms(place: Path, number: int, get: Callable[..., bytes]) -> float:

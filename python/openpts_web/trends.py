@@ -6,7 +6,7 @@ d2 = 1.128; Shewhart, as in ISO 7870-2). Each group, such as a firmware or a lot
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from statistics import fmean
+from statistics import mean
 from typing import Any, Final, Self
 
 from msgspec import Struct, structs
@@ -14,7 +14,7 @@ from msgspec import Struct, structs
 from openpts.pages.cells import none
 from openpts.pages.kit import rows_table, values_of
 from openpts.pages.model import Cell, Column, Figure, Mark, Page, Report, Series, Verdict
-from openpts.pages.ticks import linear_axis, whole_axis
+from openpts.pages.ticks import around_axis, whole_axis
 from openpts.vocabulary.document import Document
 
 LIMIT_FACTOR: Final = 2.66
@@ -22,6 +22,7 @@ FEWEST: Final = 3
 """Two values have one moving range, and limits that neither can pass."""
 
 _MOST_MARKS: Final = 12
+_LEAST_SHARE: Final = 0.02
 _RULE: Final = (
     "Individuals chart: mean and 2.66 x mean moving range, of each group by itself; of fewer than three runs "
     "there are no limits. A run outside differs from the others by more than they do from each other: that "
@@ -61,12 +62,14 @@ class ControlLimits(Struct, frozen=True):
     @classmethod
     def of(cls, group: str, values: Sequence[float]) -> Self:
         """Limits of values in the order of their time."""
-        mean = fmean(values)
+        center = mean(values)
         if len(values) < FEWEST:
-            return cls(group, len(values), mean)
-        moving = fmean(abs(after - before) for before, after in pairwise(values))
-        low, high = mean - LIMIT_FACTOR * moving, mean + LIMIT_FACTOR * moving
-        return cls(group, len(values), mean, moving, low, high, sum(not low <= one <= high for one in values))
+            return cls(group, len(values), center)
+        moving = mean(abs(after - before) for before, after in pairwise(values))
+        low, high = center - LIMIT_FACTOR * moving, center + LIMIT_FACTOR * moving
+        return cls(
+            group, len(values), center, moving, low, high, sum(not low <= one <= high for one in values)
+        )
 
     def holds(self, value: float) -> bool:
         """Whether a value is within the limits; any is where there are none."""
@@ -111,11 +114,11 @@ def trend_report(trend: Trend) -> Report:
         printed=False,
     )
     shown = values_of(values)
-    alt = f"{name} of {len(shown) and len(trend.points)} runs in {len(limits)} groups, with control limits"
+    alt = f"{name} of {len(trend.points)} runs in {len(limits)} groups, with control limits"
     chart = Figure(
         id="trend", number="", title=name, kind="lines", table_id=values.id, alt=alt,
         x=whole_axis("Runs in the order of their time", 1, len(trend.points)),
-        y=linear_axis(name, min(shown), max(shown)),
+        y=around_axis(name, mean(shown), _LEAST_SHARE, shown),
         series=tuple(
             Series(group or name if style == "measured" else "", "column", (4 * place + line,), place, style)
             for place, group in enumerate(limits)

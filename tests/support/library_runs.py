@@ -34,6 +34,7 @@ def copied_run(run: Path, folder: Path, **changed: Any) -> Path:
 def change_record(folder: Path, change: Callable[[dict[str, Any]], Mapping[str, Any]]) -> None:
     """Change sections of a manifest, and its checksum with them."""
     with closing(sqlite3.connect(folder / DATABASE_NAME)) as database, database:
+        database.execute("PRAGMA synchronous = OFF")
         texts = dict(database.execute("SELECT section, json FROM manifest"))
         before = {name: msgspec.json.decode(text) for name, text in texts.items()}
         texts |= {name: msgspec.json.encode(value).decode() for name, value in change(before).items()}

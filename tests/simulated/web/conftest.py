@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.library_runs import QLC, copied_run, made_run
+from tests.support.library_runs import QLC, TLC, copied_run, made_run
 from tests.support.synthetic_run import HOSTILE
 
 pytest.importorskip("starlette", reason="needs openpts[web]")
@@ -25,12 +25,15 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     first = made_run(
         place / "tlc-1", "lat", "sim:enterprise-tlc?capacity=4GB", "--seed", 1, "--label", "lot=A"
     )
-    made_run(place / "tlc-2", "lat", "sim:enterprise-tlc?capacity=4GB", "--seed", 2, "--no-report")
+    same = [
+        first,
+        *(made_run(place / f"tlc-{seed}", "lat", TLC, "--seed", seed, "--no-report") for seed in (2, 3)),
+    ]
     made_run(place / "qlc-1", "lat", QLC, "--seed", 1, "--no-report")
     made_run(place / "qlc-2", "lat", QLC, "--seed", 2, "--no-report")
     for number, lot, firmware in LOTS:
         copied_run(
-            first,
+            same[number % 3],
             place / "lots" / f"drive-{number}",
             test_id=f"lot-{number}",
             started_at=f"2026-0{number}-01T00:00:00+00:00",

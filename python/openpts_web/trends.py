@@ -14,7 +14,7 @@ from msgspec import Struct, structs
 from openpts.pages.cells import none
 from openpts.pages.kit import rows_table, values_of
 from openpts.pages.model import Cell, Column, Figure, Mark, Page, Report, Series, Verdict
-from openpts.pages.ticks import around_axis, whole_axis
+from openpts.pages.ticks import around_axis, linear_axis, whole_axis
 from openpts.vocabulary.document import Document
 
 LIMIT_FACTOR: Final = 2.66
@@ -113,12 +113,12 @@ def trend_report(trend: Trend) -> Report:
         ),
         printed=False,
     )
-    shown = values_of(values)
+    low, high = min(values_of(values)), max(values_of(values))
     alt = f"{name} of {len(trend.points)} runs in {len(limits)} groups, with control limits"
     chart = Figure(
         id="trend", number="", title=name, kind="lines", table_id=values.id, alt=alt,
         x=whole_axis("Runs in the order of their time", 1, len(trend.points)),
-        y=around_axis(name, mean(shown), _LEAST_SHARE, shown),
+        y=linear_axis(name, low, high) if low < high else around_axis(name, low, _LEAST_SHARE, (low,)),
         series=tuple(
             Series(group or name if style == "measured" else "", "column", (4 * place + line,), place, style)
             for place, group in enumerate(limits)

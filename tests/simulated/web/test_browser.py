@@ -323,7 +323,7 @@ def test_pictures_of_the_manual(chromium: Any, library: Path, tmp_path: Path) ->
     shutil.copytree(library, place, ignore=shutil.ignore_patterns("hostile", "unreadable"))
     with served(place) as address:
         page = chromium.new_page(base_url=address, viewport={"width": 1180, "height": 760})
-        trend = "/trends?test=lat&key=rnd_4_kib_rw0.art&by=label.lot&model=X100"
+        trend = "/trends?test=lat&key=rnd_4_kib_rw65.art&by=label.lot&model=X100"
         found = ids(page)
         compared = "&".join(f"run={found[name]}" for name in ("tlc-1", "tlc-2", "tlc-3", "qlc-1", "qlc-2"))
         for name, path in (("library", "/"), ("compare", f"/compare?{compared}"), ("trends", trend)):

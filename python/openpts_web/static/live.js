@@ -5,6 +5,7 @@
   const root = document.getElementById("live");
   const at = (id) => document.getElementById(id);
   const MOST_POINTS = 300;
+  const LEAST_POINTS = 30;
   const MS = 1e6;
   const fresh = () => ({ run: null, phase: null, steps: 0, progress: null, step: null, course: [], tracked: new Map(),
     notes: [], phases: new Map(), state: "", purge: "", attempts: 0 });
@@ -96,7 +97,7 @@
   };
   const drawCourse = () => {
     const most = Math.max(...told.course, 1);
-    const points = told.course.map((value, n) => `${(600 * n) / Math.max(1, MOST_POINTS - 1)},${116 - (112 * value) / most}`);
+    const points = told.course.map((value, n) => `${(600 * n) / Math.max(LEAST_POINTS, told.course.length - 1)},${116 - (112 * value) / most}`);
     const line = document.createElementNS("http://www.w3.org/2000/svg", "polyline");
     line.setAttribute("points", points.join(" "));
     at("course").replaceChildren(line);

@@ -35,7 +35,8 @@ _OUT_OF_REACH: Final = (
     ("doctor",),  # the settings of this machine
     ("fleet",),  # other hosts
     ("import",),  # what other programs have written
-    ("sim", "serve"),  # serves until it is stopped
+    ("serve",),  # serves until it is stopped
+    ("sim", "serve"),  # likewise
     ("tour",),  # types what the tutorial does
     ("unlock",),  # the password of a drive
 )

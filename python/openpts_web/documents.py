@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 import msgspec
-from msgspec import Struct, field, structs
+from msgspec import Struct, structs
 
 from openpts.errors import OpenptsError
 from openpts.limits.of_run import judged_run
@@ -29,6 +29,8 @@ from openpts.vocabulary.limit import JudgedLimit, Judgement
 from openpts.vocabulary.verdict import SteadyState
 
 _LABEL: Final = "label."
+_DAMAGED: Final = (OpenptsError, OSError, ValueError, ArithmeticError, LookupError, TypeError)
+"""What a record may lead to of which a part is nonsense: one such run leaves the others readable."""
 _ABBREVIATED: Final = ("bios", "cpu", "hba", "nand", "pcie")
 
 
@@ -92,10 +94,6 @@ class RunSummary(Struct, frozen=True, kw_only=True):
     model: str | None = None
     serial: str | None = None
     firmware: str | None = None
-    user_capacity_bytes: int | None = None
-    sector_bytes: int | None = None
-    software: str | None = None
-    operator: str | None = None
     host: str = ""
     labels: dict[str, str] = {}
     verdict: Judgement | None = None
@@ -135,7 +133,7 @@ class RunPage(Document, frozen=True, kw_only=True, tag="openpts.web-run/1"):
         named = (*self.conditions, *self.drive, *self.machine)
         return " ".join(
             (
-                *(str(value) for value in structs.astuple(one) if isinstance(value, str)),
+                *(value for value in structs.astuple(one) if isinstance(value, str)),
                 *(f"{name} {value}" for name, value in one.labels.items()),
                 *(each.value for each in named),
                 *(f"{each.rule_id} {each.required} {each.used}" for each in self.ledger),
@@ -175,7 +173,7 @@ def page_of_folder(folder: Path) -> RunPage:
         content = procedure_of(run.manifest.conditions.test).report(run)
         judged = judged_run(run, content)
         page = _page(run, tuple(map(Figure.of, content.measures)), own)
-    except (OpenptsError, OSError) as error:
+    except _DAMAGED as error:
         return RunPage(summary=RunSummary(**own, run=folder.name, reason=str(error)))
     if judged is None or not judged.judged:
         return page
@@ -235,27 +233,18 @@ def _steady_states(manifest: Manifest) -> Iterator[Named]:
         yield Named(cycle.title or "Steady state", text)
 
 
-class ArchivedRun(Struct, frozen=True):
-    """A row of an archive's catalogue, with the columns that the library shows."""
+def page_of_entry(row: Mapping[str, Any], archive: str) -> RunPage:
+    """A run as the catalogue of an archive knows it: the record is in its folder, wherever that is."""
+    names = ("key", "label", "unit", "value", "note", "state", "better", "stands_in")
+    measures = zip(*(row[f"measure_{name}"] or () for name in names), strict=True)
+    known = ({n: v for n, v in zip(names, one, strict=True) if v is not None} for one in measures)
+    figures = tuple(Figure(**{"value": None, "text": _text(one.get("value"))} | one) for one in known)
+    own = {name: row[name] for name in RunSummary.__struct_fields__ if row.get(name) is not None}
+    more = {"id": id_of(f"{archive}#{row['run']}"), "place": archive, "is_archived": True}
+    more |= {"labels": dict(row["labels"] or {}), "answer": answer_of(figures)}
+    where = Named("Added from", str(row.get("origin") or NOT_REPORTED))
+    return RunPage(summary=msgspec.convert(own | more, RunSummary), figures=figures, drive=(where,))
 
-    row: Mapping[str, Any] = field(default_factory=dict)
 
-    def page(self, archive: str) -> RunPage:
-        """The run as far as the catalogue knows it: the record is in its folder, wherever that is."""
-        row = self.row
-        lists = {name: row[f"measure_{name}"] or () for name in ("key", "label", "unit", "value", "note")}
-        lists |= {name: row[f"measure_{name}"] or () for name in ("state", "better", "stands_in")}
-        figures = tuple(
-            msgspec.convert(
-                {name: "" if value is None and name != "value" else value for name, value in one.items()}
-                | {"text": "" if one["value"] is None else f"{one['value']:,.6g}"},
-                Figure,
-            )
-            for one in (dict(zip(lists, values, strict=True)) for values in zip(*lists.values(), strict=True))
-        )
-        place = f"{archive}#{row['run']}"
-        own = {name: row[name] for name in RunSummary.__struct_fields__ if row.get(name) is not None}
-        summary = own | {"id": id_of(place), "place": archive, "is_archived": True}
-        summary |= {"labels": dict(row["labels"] or {}), "answer": answer_of(figures)}
-        where = Named("Added from", str(row.get("origin") or "not known"))
-        return RunPage(summary=msgspec.convert(summary, RunSummary), figures=figures, drive=(where,))
+def _text(value: float | None) -> str:
+    return "" if value is None else f"{value:,.6g}"

@@ -24,7 +24,7 @@ from openpts.record.writer import DATABASE_NAME
 from openpts_many.archive.catalogue import ABOUT, catalogue_files
 from openpts_many.archive.engine import Engine
 from openpts_many.archive.store import Store
-from openpts_web.documents import ArchivedRun, RunPage, RunSummary, is_in_progress, page_of_folder
+from openpts_web.documents import RunPage, RunSummary, is_in_progress, page_of_entry, page_of_folder
 
 _DEEPEST: Final = 4
 """Run folders lie in those of suites, these in those of batches and campaigns, these in the library."""
@@ -35,31 +35,28 @@ _AT_ONCE: Final = 4
 
 _SCHEMA: Final = """
 CREATE TABLE source (place TEXT PRIMARY KEY, stamp TEXT NOT NULL, in_progress INTEGER NOT NULL) STRICT;
-CREATE TABLE run (number INTEGER PRIMARY KEY, id TEXT UNIQUE NOT NULL, source TEXT NOT NULL,
+CREATE TABLE run (number INTEGER PRIMARY KEY, id TEXT UNIQUE NOT NULL,
+    source TEXT NOT NULL REFERENCES source ON DELETE CASCADE,
     run TEXT, test TEXT, model TEXT, serial TEXT, firmware TEXT, state TEXT, started_at TEXT, verdict TEXT,
     deviations INTEGER, summary BLOB NOT NULL, page BLOB NOT NULL) STRICT;
 CREATE INDEX run_source ON run (source);
 CREATE INDEX run_started_at ON run (started_at);
-CREATE TABLE label (number INTEGER NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL) STRICT;
+CREATE TABLE label (number INTEGER NOT NULL REFERENCES run ON DELETE CASCADE, name TEXT NOT NULL,
+    value TEXT NOT NULL) STRICT;
 CREATE INDEX label_number ON label (number);
 CREATE INDEX label_name ON label (name, value);
-CREATE TABLE measure (number INTEGER NOT NULL, test TEXT NOT NULL, key TEXT NOT NULL, label TEXT NOT NULL,
-    unit TEXT NOT NULL, value REAL NOT NULL, state TEXT NOT NULL) STRICT;
+CREATE TABLE measure (number INTEGER NOT NULL REFERENCES run ON DELETE CASCADE, test TEXT NOT NULL,
+    key TEXT NOT NULL, label TEXT NOT NULL, unit TEXT NOT NULL, value REAL NOT NULL,
+    state TEXT NOT NULL) STRICT;
 CREATE INDEX measure_number ON measure (number);
 CREATE INDEX measure_key ON measure (test, key);
 CREATE VIRTUAL TABLE words USING fts5 (text, prefix = '2 3');
+CREATE TRIGGER gone AFTER DELETE ON run BEGIN DELETE FROM words WHERE rowid = old.number; END;
 """
+_FORGET: Final = "DELETE FROM source WHERE place = ?"
 _COLUMNS: Final = (
-    "run",
-    "test",
-    "model",
-    "serial",
-    "firmware",
-    "state",
-    "started_at",
-    "verdict",
-    "deviations",
-)
+    "run", "test", "model", "serial", "firmware", "state", "started_at", "verdict", "deviations"
+)  # fmt: skip
 
 
 class Index:
@@ -100,6 +97,7 @@ class Index:
 
     def _connection(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self._file, timeout=30, isolation_level=None)
+        connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA synchronous = OFF")  # it can be made again
         return connection
 
@@ -177,7 +175,7 @@ class Index:
     def _store(self, place: str, stamp: str, pages: Sequence[RunPage]) -> None:
         in_progress = any(page.summary.in_progress for page in pages)
         with self._changing() as connection:
-            _delete(connection, place)
+            connection.execute(_FORGET, [place])
             connection.execute("INSERT INTO source VALUES (?, ?, ?)", [place, stamp, in_progress])
             for page in pages:
                 _insert(connection, place, page)
@@ -185,7 +183,7 @@ class Index:
 
     def _forget(self, place: str) -> None:
         with self._writing, self._changing() as connection:
-            _delete(connection, place)
+            connection.execute(_FORGET, [place])
         del self._known[place]
         self._waiting.pop(place, None)
 
@@ -212,7 +210,10 @@ def _file_of(places: Sequence[str]) -> Path:
 
 
 def _records(folder: Path, deepest: int) -> Iterator[tuple[str, str]]:
-    """Run folders below a folder, and what tells their records from what they were; no link is followed."""
+    """Run folders below a folder, and what tells their records from what they were.
+
+    No link is followed, and no name that can't be shown.
+    """
     if stamp := _stamp(f"{folder}/{DATABASE_NAME}"):
         yield str(folder), f"{stamp} {_stamp(f'{folder}/{DATABASE_NAME}-wal')}"
         return
@@ -220,7 +221,9 @@ def _records(folder: Path, deepest: int) -> Iterator[tuple[str, str]]:
         return
     try:
         with os.scandir(folder) as entries:
-            below = [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
+            below = [
+                one.path for one in entries if one.is_dir(follow_symlinks=False) and one.name.isprintable()
+            ]
     except OSError:
         return
     for path in below:
@@ -240,17 +243,9 @@ def _archived(place: str) -> Iterator[RunPage]:
     try:
         names, rows = Engine(Store.of(place), None).answer("SELECT * FROM selected")
         for row in rows:
-            yield ArchivedRun(dict(zip(names, row, strict=True))).page(place)
+            yield page_of_entry(dict(zip(names, row, strict=True)), place)
     except OpenptsError:
         return
-
-
-def _delete(connection: sqlite3.Connection, place: str) -> None:
-    of_place = "(SELECT number FROM run WHERE source = ?)"
-    connection.execute(f"DELETE FROM words WHERE rowid IN {of_place}", [place])  # noqa: S608 our words
-    for table in ("label", "measure", "run"):
-        connection.execute(f"DELETE FROM {table} WHERE number IN {of_place}", [place])  # noqa: S608 our names
-    connection.execute("DELETE FROM source WHERE place = ?", [place])
 
 
 def _insert(connection: sqlite3.Connection, place: str, page: RunPage) -> None:

@@ -1,5 +1,6 @@
 """What the index notices: runs that come, change, go on, end and go."""
 
+import os
 import shutil
 import time
 from pathlib import Path
@@ -11,6 +12,7 @@ from openpts.ownership import CLAIM_NAME, RunOwner, folder_claimed, new_run_id
 from openpts.system_files import SystemRoots
 from openpts_many.archive.add import add_runs
 from openpts_many.archive.store import Store
+from openpts_web import documents
 from openpts_web import index as index_module
 from openpts_web.documents import RunSummary
 from openpts_web.index import Index
@@ -136,6 +138,26 @@ def test_an_archive_is_a_library(runs: Path, tmp_path: Path) -> None:
         [one.value for one in trend(i, Filter(test="lat"), key, "").points] for i in (folders, archived)
     ]
     assert values[0] == values[1]
+
+
+def test_one_run_that_is_nonsense_leaves_the_others_readable(
+    runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copied_run(runs / "first", runs / "odd", test_id="odd")
+    copied_run(runs / "first", runs / "no\ntext", test_id="no text")
+    (runs / os.fsdecode(b"\xff")).symlink_to(runs / "first")
+    read = documents.read_for_report
+
+    def failing(folder: Path) -> Any:
+        if folder.name == "odd":
+            raise ZeroDivisionError("a rate of a step without time")
+        return read(folder)
+
+    monkeypatch.setattr(documents, "read_for_report", failing)
+    found = listed(index_of(runs))
+    assert found.keys() == {"first", "odd"}
+    assert found["odd"].state == "unreadable"
+    assert found["odd"].reason == "a rate of a step without time"
 
 
 def test_a_changed_run_is_seen_within_a_second(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:

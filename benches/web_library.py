@@ -87,12 +87,10 @@ def _ask(server: "subprocess.Popen[str]", place: Path, requests: int) -> None:
     count = json.loads(get("/api/runs"))["count"]
     print(f"{count} runs read in {time.perf_counter() - begun:.0f} s")
     chance = random.Random(1)
-    ids = [
-        one["id"]
-        for page in range(1, 1 + -(-count // 100))
-        for one in json.loads(get("/api/runs", page=page, sort="run", order="up"))["runs"]
-        if time.sleep(_PAUSE_S) is None
-    ]
+    ids = []
+    for page in range(1, 1 + -(-count // 100)):
+        ids += [one["id"] for one in json.loads(get("/api/runs", page=page, sort="run", order="up"))["runs"]]
+        time.sleep(_PAUSE_S)
     kinds: dict[str, Callable[[], bytes]] = {
         "first page of the library": lambda: get("/"),
         "filtered and sorted": lambda: get(

@@ -8,6 +8,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from http.cookies import CookieError, SimpleCookie
 from ipaddress import ip_address
+from socket import gethostname
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -52,24 +53,39 @@ _HEADERS: Final = {
 
 def is_loopback(host: str) -> bool:
     """Whether only this machine reaches an address."""
+    return ip_address(host).is_loopback if _is_address(host) else host == "localhost"
+
+
+def _is_address(host: str) -> bool:
     try:
-        return ip_address(host).is_loopback
+        ip_address(host)
     except ValueError:
-        return host == "localhost"
+        return False
+    return True
 
 
 class Rules(Struct):
-    """Who may ask: ``names`` are those by which browsers may call the server; without a ``token`` anyone."""
+    """Who may ask: ``names`` are those by which browsers may call the server; without a ``token`` anyone.
+
+    ``is_everywhere``: it listens on all addresses, by each of which it may be called. A site that has its own
+    name lead here (DNS rebinding) calls it by that name, never by an address.
+    """
 
     names: frozenset[str]
     token: str | None = None
+    is_everywhere: bool = False
     secret: bytes = field(default_factory=lambda: secrets.token_bytes(32))
 
     @classmethod
     def of(cls, host: str, names: Iterable[str], token: str | None) -> "Rules":
         """The rules of a server at an address, which has these names besides."""
-        own = _LOCAL_NAMES if is_loopback(host) else (host,)
-        return cls(frozenset(name.lower() for name in (*own, *names)), token)
+        own = _LOCAL_NAMES if is_loopback(host) else (host, gethostname())
+        is_everywhere = _is_address(host) and ip_address(host).is_unspecified
+        return cls(frozenset(name.lower() for name in (*own, *names)), token, is_everywhere)
+
+    def knows_name(self, name: str) -> bool:
+        """Whether a browser may call the server so."""
+        return name in self.names or (self.is_everywhere and _is_address(name))
 
     def admits_token(self, given: str) -> bool:
         """Whether a token is the right one."""
@@ -140,7 +156,7 @@ class Shield:
     ) -> tuple[int, str] | None:
         """Status and reason of what is not answered."""
         length = headers.get("content-length", "0")
-        if (_host_of(f"//{headers.get('host', '')}") or ("",))[0] not in self._rules.names:
+        if not self._rules.knows_name((_host_of(f"//{headers.get('host', '')}") or ("",))[0]):
             return (
                 421,
                 "this server does not have that name: start it with --name NAME to let browsers use it",

@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import socket
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,25 @@ def test_a_name_that_leads_here_by_a_trick_of_dns_is_refused(client: TestClient,
 @pytest.mark.parametrize("name", ["localhost", "localhost:8080", "127.0.0.1:1", "[::1]:8080", "LOCALHOST"])
 def test_names_of_this_machine_are_its_own(client: TestClient, name: str) -> None:
     assert client.get("/api/runs", headers={"host": name}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("address", "name", "status"),
+    [
+        ("0.0.0.0", "10.0.0.5:8080", 200),
+        ("::", "[fe80::1]:8080", 200),
+        ("0.0.0.0", socket.gethostname(), 200),
+        ("0.0.0.0", "evil.example", 421),
+        ("0.0.0.0", "lab.example", 200),
+        ("10.0.0.5", "10.0.0.5", 200),
+        ("10.0.0.5", "10.0.0.6", 421),
+        ("127.0.0.1", "10.0.0.5", 421),
+    ],
+)
+def test_a_server_on_all_addresses_is_called_by_any(site: Site, address: str, name: str, status: int) -> None:
+    own = Site(site.index, site.runs, Rules.of(address, ("lab.example",), None))
+    client = TestClient(own.application(), base_url="http://x")
+    assert client.get("/api/runs", headers={"host": name}).status_code == status
 
 
 def test_every_answer_has_the_policy(client: TestClient) -> None:

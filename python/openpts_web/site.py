@@ -17,6 +17,7 @@ from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from openpts.errors import OpenptsError, RecordError, RefusedError, UsageError
+from openpts.limits.limits_file import Allowed
 from openpts.run_folder_files import open_file
 from openpts.vocabulary.document import Failure
 from openpts_web.comparing import Runs, Shown, compared, gated
@@ -155,7 +156,7 @@ class Site(Struct):
             (one, one.id in ids, one.id in bases) for one in self._summaries(dict.fromkeys([*ids, *bases]))
         ]
         return self._page(request, "gate", shown=shown, refusal=refusal, chosen=chosen, limits=limits,
-                          allow=given.getlist("allow"))  # fmt: skip
+                          allowed=list(Allowed), allow=given.getlist("allow"))  # fmt: skip
 
     def trends(self, request: Request) -> Response:
         """A measure over runs, and the form that chooses it."""

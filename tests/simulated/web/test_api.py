@@ -11,11 +11,17 @@ import pytest
 from starlette.testclient import TestClient
 
 import openpts
+from openpts.limits.limits_file import Allowed
 from openpts_line.compare.figures import comparison_document
 from openpts_line.gate.documents import GateDocument
+from openpts_web.comparing import Runs
+from openpts_web.index import Index
 from openpts_web.openapi import OPERATIONS
+from openpts_web.safety import Rules
 from openpts_web.site import Site
 from tests.simulated.web.conftest import LOTS
+from tests.support.library_runs import TLC, made_run
+from tests.support.limited_runs import ALLOW
 from tests.support.synthetic_run import HOSTILE
 
 
@@ -152,6 +158,14 @@ def test_verdicts_are_those_of_the_gate(client: TestClient, library: Path) -> No
     got(client, "/api/gate", status=400, limit="lat.rnd-4k-rw0.art <= 1")
 
 
+def test_each_word_of_the_gate_can_be_allowed(client: TestClient) -> None:
+    page = client.get("/gate").text
+    for word in Allowed:
+        assert f'name="allow" value="{word}"' in page
+        given = {"run": [ids(client)["tlc-1"]], "limit": "lat.rnd-4k-rw0.art <= 1", "allow": [word]}
+        assert got(client, "/api/gate", **given)["allowed"] == [word]
+
+
 def test_trends_have_the_limits_of_an_individuals_chart(client: TestClient, library: Path) -> None:
     key = "rnd_4_kib_rw0.art"
     given = got(client, "/api/trends", test="lat", key=key, by="label.lot", model="X100")
@@ -181,3 +195,16 @@ def test_each_address_is_described(site: Site, client: TestClient) -> None:
     served = {route.path for route in site.application()._app.routes if route.path.startswith("/api/")}
     assert served == {*OPERATIONS, "/api/openapi.json"}
     assert client.get("/api/openapi.json").json()["openapi"] == "3.1.0"
+
+
+def test_verdicts_on_a_runs_own_limits_are_in_list_and_page(tmp_path: Path) -> None:
+    (tmp_path / "limits.toml").write_text(f'{ALLOW}limits = ["lat.rnd-4k-rw0.art <= 1 ms"]\n')
+    made_run(tmp_path / "runs" / "own", "lat", TLC, "--no-report", "--limits", tmp_path / "limits.toml")
+    index = Index([str(tmp_path / "runs")], tmp_path / "index.db")
+    site = Site(index, Runs(index), Rules.of("127.0.0.1", (), None))
+    client = TestClient(site.application(), base_url="http://localhost")
+    (one,) = got(client, "/api/runs", verdict="pass")["runs"]
+    page = got(client, f"/api/runs/{one['id']}")
+    assert [limit["name"] for limit in page["limits"]] == ["lat.rnd_4_kib_rw0.art"]
+    assert got(client, "/api/runs", verdict="fail")["count"] == 0
+    assert "at most 1 ms" in client.get(f"/runs/{one['id']}").text

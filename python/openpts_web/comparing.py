@@ -1,13 +1,13 @@
 """Runs of the library beside each other, and against limits: by the comparison and the gate of openpts."""
 
-import threading
-from collections import OrderedDict
 from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
 
-from openpts.errors import UsageError
+from openpts.errors import RecordError, UsageError, failing_as
 from openpts.limits.judge import GateResult, judge
 from openpts.limits.limits_file import Allowed, parse_limits
 from openpts.pages.model import Report
@@ -23,7 +23,6 @@ from openpts_line.gate.page import gate_report
 from openpts_web.index import Index
 
 MOST_RUNS: Final = 32
-_KEPT_BYTES: Final = 256 * 1024 * 1024
 _MOST_LIMITS: Final = 64
 
 
@@ -34,42 +33,37 @@ class Shown(Struct, frozen=True):
     report: Report
 
 
-class Runs:
-    """Records that were read lately, up to a size: who compares asks for the same ones again."""
+class Runs(Struct, frozen=True):
+    """The records of a library's runs."""
 
-    def __init__(self, index: Index) -> None:
-        self._index = index
-        self._lock = threading.Lock()
-        self._kept: OrderedDict[tuple[str, int, int], tuple[Run, int]] = OrderedDict()
+    index: Index
 
-    def read(self, run_id: str) -> Run:
-        """The record of a run. Raises UsageError without one, RecordError where it can't be read."""
-        folder = self._index.folder(run_id)
+    def several(self, run_ids: Sequence[str]) -> list[Run]:
+        """Records of different runs. Raises UsageError for one that is named twice, for too many, and for one
+        without a record here, RecordError for one that can't be read.
+        """
+        if len(set(run_ids)) < len(run_ids):
+            raise UsageError("a run is named twice: name each run once")
+        if len(run_ids) > MOST_RUNS:
+            raise UsageError(f"cannot take {len(run_ids)} runs at once: choose {MOST_RUNS} at most")
+        return [self._read(run_id) for run_id in run_ids]
+
+    def _read(self, run_id: str) -> Run:
+        folder = self.index.folder(run_id)
         if folder is None:
             raise UsageError(
                 f"run {run_id} has no record here: it is gone, or in an archive, which keeps figures alone; "
                 "serve its folder to compare it"
             )
-        found = (folder / DATABASE_NAME).stat()
-        key = (str(folder), found.st_ino, found.st_mtime_ns)
-        with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-                return self._kept[key][0]
-        run = read_for_report(folder)
-        with self._lock:
-            self._kept[key] = (run, found.st_size)
-            while sum(size for _, size in self._kept.values()) > _KEPT_BYTES:
-                self._kept.popitem(last=False)
-        return run
+        with failing_as(RecordError, f"can't read {folder}"):
+            found = (folder / DATABASE_NAME).stat()
+        return _record(folder, found.st_ino, found.st_mtime_ns)
 
-    def several(self, run_ids: Sequence[str]) -> list[Run]:
-        """Records of different runs. Raises UsageError for one that is named twice, and for too many."""
-        if len(set(run_ids)) < len(run_ids):
-            raise UsageError("a run is named twice: name each run once")
-        if len(run_ids) > MOST_RUNS:
-            raise UsageError(f"cannot take {len(run_ids)} runs at once: choose {MOST_RUNS} at most")
-        return [self.read(run_id) for run_id in run_ids]
+
+@lru_cache(MOST_RUNS)
+def _record(folder: Path, _inode: int, _changed_ns: int) -> Run:
+    """A record as it was at a moment: who compares asks for the same ones again."""
+    return read_for_report(folder)
 
 
 def compared(runs: Runs, run_ids: Sequence[str], names: Sequence[str], base: str = "") -> Shown:

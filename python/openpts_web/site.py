@@ -54,36 +54,35 @@ class Site(Struct):
     def application(self) -> Shield:
         """The application behind its shield."""
         routes = [
-            Route("/", self.library),
-            Route("/login", self.login, methods=["GET", "POST"]),
-            Route("/runs/{id}", self.run),
-            Route("/runs/{id}/live", self.live),
-            Route("/runs/{id}/stop", self.stop, methods=["POST"]),
-            Route("/runs/{id}/files/{name:path}", self.file),
-            Route("/compare", self.compare),
-            Route("/gate", self.gate),
-            Route("/trends", self.trends),
-            Route("/plans", self.start, methods=["GET", "POST"]),
-            Route("/static/{name}", self.static),
+            Route("/", self._library),
+            Route("/login", self._login, methods=["GET", "POST"]),
+            Route("/runs/{id}", self._run),
+            Route("/runs/{id}/live", self._live),
+            Route("/runs/{id}/stop", self._stop, methods=["POST"]),
+            Route("/runs/{id}/files/{name:path}", self._file),
+            Route("/compare", self._compare),
+            Route("/gate", self._gate),
+            Route("/trends", self._trends),
+            Route("/plans", self._start, methods=["GET", "POST"]),
+            Route("/static/{name}", self._static),
             Route("/api/openapi.json", _answer(lambda _: openapi())),
-            Route("/api/runs", _answer(self.run_list)),
-            Route("/api/runs/{id}", _answer(self.run_page)),
-            Route("/api/runs/{id}/events", self.events),
-            Route("/api/compare", _answer(lambda request: self.comparison(request).document)),
-            Route("/api/gate", _answer(lambda request: self.verdicts(request).document)),
-            Route("/api/trends", _answer(self.trend)),
+            Route("/api/runs", _answer(self._run_list)),
+            Route("/api/runs/{id}", _answer(self._run_page)),
+            Route("/api/runs/{id}/events", self._events),
+            Route("/api/compare", _answer(lambda request: self._comparison(request).document)),
+            Route("/api/gate", _answer(lambda request: self._verdicts(request).document)),
+            Route("/api/trends", _answer(self._trend)),
         ]
-        handlers: Any = {OpenptsError: self.failed, HTTPException: self.failed}
+        handlers: Any = {OpenptsError: self._failed, HTTPException: self._failed}
         return Shield(Starlette(routes=routes, exception_handlers=handlers), self.rules)
 
     # ---- what is asked for
 
-    def run_list(self, request: Request) -> RunList:
-        """Runs that the address filters."""
+    def _run_list(self, request: Request) -> RunList:
         self.index.refresh()
         return run_list(self.index, Filter.of(request.query_params))
 
-    def run_page(self, request: Request) -> RunPage:
+    def _run_page(self, request: Request) -> RunPage:
         """The run of the address, with its files of now."""
         self.index.refresh()
         page = self.index.page(request.path_params["id"])
@@ -95,13 +94,11 @@ class Site(Struct):
         summary = structs.replace(page.summary, in_progress=is_in_progress(folder))
         return structs.replace(page, summary=summary, files=_files(folder))
 
-    def comparison(self, request: Request) -> Shown:
-        """Runs that the address names, beside each other."""
+    def _comparison(self, request: Request) -> Shown:
         given = request.query_params
         return compared(self.runs, given.getlist("run"), given.getlist("name"), given.get("base", ""))
 
-    def verdicts(self, request: Request) -> Shown:
-        """Runs that the address names, held against its limits."""
+    def _verdicts(self, request: Request) -> Shown:
         given = request.query_params
         limits = [
             line for text in given.getlist("limit") for line in map(str.strip, text.splitlines()) if line
@@ -110,8 +107,7 @@ class Site(Struct):
             self.runs, given.getlist("run"), given.getlist("baseline"), limits, given.getlist("allow")
         )
 
-    def trend(self, request: Request) -> Trend:
-        """A measure over the runs that the address filters."""
+    def _trend(self, request: Request) -> Trend:
         self.index.refresh()
         given = dict(request.query_params)
         key, by = given.pop("key", ""), given.pop("by", "")
@@ -122,52 +118,46 @@ class Site(Struct):
 
     # ---- pages
 
-    def library(self, request: Request) -> Response:
-        """All runs, those in progress first."""
-        shown = self.run_list(request)
+    def _library(self, request: Request) -> Response:
+        shown = self._run_list(request)
         now = [one for one in run_list(self.index, Filter(state="running")).runs if one.in_progress]
         given = Filter.of(request.query_params)
         return self._page(request, "library", list=shown, filter=given, choices=choices(self.index), now=now)
 
-    def run(self, request: Request) -> Response:
-        """A run."""
-        return self._page(request, "run", page=self.run_page(request))
+    def _run(self, request: Request) -> Response:
+        return self._page(request, "run", page=self._run_page(request))
 
-    def live(self, request: Request) -> Response:
-        """A run while it goes on."""
-        page = self.run_page(request)
+    def _live(self, request: Request) -> Response:
+        page = self._run_page(request)
         self._events_folder(page.summary.id)
         return self._page(request, "live", page=page)
 
-    def compare(self, request: Request) -> Response:
-        """Runs beside each other, and the form that puts them into sets."""
-        shown = self.comparison(request)
+    def _compare(self, request: Request) -> Response:
+        shown = self._comparison(request)
         given = request.query_params
         names = [*given.getlist("name"), *[""] * len(given.getlist("run"))]
         chosen = list(zip(self._summaries(given.getlist("run")), names, strict=False))
         return self._page(request, "compare", shown=shown, chosen=chosen, base=given.get("base", ""))
 
-    def gate(self, request: Request) -> Response:
-        """Verdicts on runs, and the form for limits."""
+    def _gate(self, request: Request) -> Response:
         given = request.query_params
         ids, bases, limits = given.getlist("run"), given.getlist("baseline"), given.getlist("limit")
-        shown, refusal = _unless_refused(self.verdicts, request) if any(limits) else (None, "")
+        shown, refusal = _unless_refused(self._verdicts, request) if any(limits) else (None, "")
         chosen = [
             (one, one.id in ids, one.id in bases) for one in self._summaries(dict.fromkeys([*ids, *bases]))
         ]
         return self._page(request, "gate", shown=shown, refusal=refusal, chosen=chosen, limits=limits,
                           allowed=list(Allowed), allow=given.getlist("allow"))  # fmt: skip
 
-    def trends(self, request: Request) -> Response:
-        """A measure over runs, and the form that chooses it."""
+    def _trends(self, request: Request) -> Response:
         given = dict.fromkeys(("test", "key", "by", "model", "firmware"), "") | dict(request.query_params)
-        shown, refusal = _unless_refused(self.trend, request) if given["key"] else (None, "")
+        shown, refusal = _unless_refused(self._trend, request) if given["key"] else (None, "")
         report = None if shown is None else trend_report(shown)
         self.index.refresh()
         return self._page(request, "trends", report=report, refusal=refusal, given=given,
                           measures=measures(self.index), choices=choices(self.index))  # fmt: skip
 
-    async def login(self, request: Request) -> Response:
+    async def _login(self, request: Request) -> Response:
         """The form for the token, and what it leads to."""
         refusal = ""
         if request.method == "POST":
@@ -179,14 +169,13 @@ class Site(Struct):
             refusal = "That is not the token."
         return self._page(request, "login", 403 if refusal else 200, refusal=refusal)
 
-    async def stop(self, request: Request) -> Response:
-        """Stop a run, as after Ctrl-C."""
+    async def _stop(self, request: Request) -> Response:
         await self._own_form(request)
         self._allowed_plans()
         await run_in_threadpool(stop_run, self._folder(request.path_params["id"]))
         return RedirectResponse(f"/runs/{request.path_params['id']}", 303)
 
-    async def start(self, request: Request) -> Response:
+    async def _start(self, request: Request) -> Response:
         """Plans that can be started, and what came of the last one."""
         plans, said, refusal = self._allowed_plans(), "", ""
         given = dict.fromkeys(("plan", "target", "serial"), "")
@@ -202,7 +191,7 @@ class Site(Struct):
 
     # ---- files, streams
 
-    def file(self, request: Request) -> Response:
+    def _file(self, request: Request) -> Response:
         """A file of a run folder: a report apart from this site, all else to download."""
         folder, name = self._folder(request.path_params["id"]), request.path_params["name"]
         found = next((one for one in _files(folder) if one.name == name), None)
@@ -214,7 +203,7 @@ class Site(Struct):
             headers["content-disposition"] = f"attachment; filename*=UTF-8''{quote(Path(name).name)}"
         return StreamingResponse(_pieces(folder, found), media_type=kind, headers=headers)
 
-    def events(self, request: Request) -> Response:
+    def _events(self, request: Request) -> Response:
         """The events of a run, from the beginning or behind the last that a reader has."""
         folder = self._events_folder(request.path_params["id"])
         last = request.headers.get("last-event-id") or request.query_params.get("after", "0")
@@ -224,15 +213,13 @@ class Site(Struct):
         stream = event_stream(folder, int(last), only_recent=recent, is_over=lambda: self.is_ending)
         return StreamingResponse(stream, media_type="text/event-stream", headers={"x-accel-buffering": "no"})
 
-    def static(self, request: Request) -> Response:
-        """A script or the style of these pages."""
+    def _static(self, request: Request) -> Response:
         if request.path_params["name"] not in STATIC:
             raise HTTPException(404, "there is no such file")
         content, kind, encoding = static_file(request.path_params["name"])
         return Response(content, media_type=kind, headers={"content-encoding": encoding})
 
-    def failed(self, request: Request, error: Exception) -> Response:
-        """What went wrong, as a page or as an object."""
+    def _failed(self, request: Request, error: Exception) -> Response:
         status = next((status for kind, status in _STATUS.items() if isinstance(error, kind)), 500)
         reason, code = str(error), getattr(error, "exit_code", 2)
         if isinstance(error, HTTPException):

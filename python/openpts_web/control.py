@@ -1,11 +1,10 @@
-"""What `openpts serve --allow-control` lets do: stop a run as Ctrl-C does, start a prepared plan.
+"""What `openpts serve --allow-control` lets start: plans that were prepared.
 
 A run is started by the command line, with the guard's consent as it was typed; nothing here opens a drive.
 """
 
 import os
 import re
-import signal
 import subprocess
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -14,12 +13,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from openpts.errors import RecordError, RefusedError, RunFailedError, UsageError
-from openpts.ownership import CLAIM_NAME, RunOwner, is_locked, read_owner
+from openpts.errors import RefusedError, RunFailedError, UsageError
 from openpts.programs import OPENPTS
-from openpts.system_files import SystemRoots, boot_id, read_text
 
-_STARTED_AT: Final = 19
 _START_S: Final = 120.0
 _TARGET: Final = re.compile(
     r"/dev/(?!.*\.\.)[\w/.:-]{1,200}|sim:[a-z0-9-]{1,60}(\?[\w=&./%-]{0,200})?", re.ASCII
@@ -73,41 +69,3 @@ class Plans(Struct, frozen=True):
 def _last_words(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return " ".join(lines[-3:]) or "openpts said nothing"
-
-
-def stop_run(folder: Path) -> RunOwner:
-    """Ask the process of a run to end as after Ctrl-C, and return whose it is.
-
-    Raises RecordError if no process works on the run, RefusedError if it can't be shown that a process is
-    that of the run: it is on another host, or in another container.
-    """
-    owner = read_owner(folder / CLAIM_NAME)
-    if owner is None or not is_locked(folder / CLAIM_NAME):
-        raise RecordError(f"nothing to stop: no process works on {folder}")
-    roots = SystemRoots()
-    try:
-        process = os.pidfd_open(owner.pid)
-    except OSError as error:
-        raise RefusedError(f"can't stop {owner}: {error.strerror}; stop it where it runs") from error
-    try:
-        is_it = (
-            owner.boot_id == boot_id(roots)
-            and _started_ticks(owner.pid, roots) == owner.process_started_ticks
-        )
-        if not is_it:  # asked after the process is held: its number can't be given to another one meanwhile
-            raise RefusedError(
-                f"can't stop {owner}: that process is not in sight here; stop it where it runs"
-            )
-        signal.pidfd_send_signal(process, signal.SIGINT)
-    except PermissionError as error:
-        raise RefusedError(f"can't stop {owner}: it belongs to another user") from error
-    except ProcessLookupError as error:
-        raise RecordError(f"nothing to stop: {owner} has just ended") from error
-    finally:
-        os.close(process)
-    return owner
-
-
-def _started_ticks(pid: int, roots: SystemRoots) -> int:
-    words = (read_text(roots.proc / f"{pid}/stat") or "").rpartition(")")[2].split()
-    return int(words[_STARTED_AT]) if len(words) > _STARTED_AT else -1

@@ -15,10 +15,10 @@ from anyio import sleep
 from msgspec import Struct
 from starlette.concurrency import run_in_threadpool
 
+from openpts.record.writer import EVENTS_NAME
 from openpts.run_folder_files import open_file
 from openpts_web.documents import is_in_progress
 
-EVENTS_NAME: Final = "events.jsonl"
 _LOOK_S: Final = 0.5
 _ALIVE_S: Final = 15.0
 _PIECE_BYTES: Final = 256 * 1024

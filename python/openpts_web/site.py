@@ -19,9 +19,11 @@ from starlette.routing import Route
 from openpts.errors import OpenptsError, RecordError, RefusedError, UsageError
 from openpts.limits.limits_file import Allowed
 from openpts.run_folder_files import open_file
+from openpts.system_files import SystemRoots
 from openpts.vocabulary.document import Failure
+from openpts_watch.stop_run import process_of
 from openpts_web.comparing import Runs, Shown, compared, gated
-from openpts_web.control import Plans, stop_run
+from openpts_web.control import Plans
 from openpts_web.documents import RunFile, RunList, RunPage, RunSummary, is_in_progress
 from openpts_web.index import Index
 from openpts_web.live import event_stream, has_events
@@ -172,7 +174,8 @@ class Site(Struct):
     async def _stop(self, request: Request) -> Response:
         await self._own_form(request)
         self._allowed_plans()
-        await run_in_threadpool(stop_run, self._folder(request.path_params["id"]))
+        with process_of(self._folder(request.path_params["id"]), SystemRoots()) as process:
+            process.interrupt()
         return RedirectResponse(f"/runs/{request.path_params['id']}", 303)
 
     async def _start(self, request: Request) -> Response:

@@ -32,6 +32,9 @@ _OUT_OF_REACH: Final = (
     ("campaign", "run"),  # the drives that its file names
     ("campaign", "report"),  # the runs of the same
     ("capture",),  # the kernel's tracing
+    ("attach",),  # a run that goes on
+    ("stop",),  # likewise
+    ("runs",),  # whatever goes on on this machine
     ("doctor",),  # the settings of this machine
     ("fleet",),  # other hosts
     ("import",),  # what other programs have written
@@ -70,6 +73,8 @@ def _rest(context: click.Context) -> list[str]:
 def within_reach(words: Sequence[str], parameters: dict[str, Any]) -> bool:
     """Whether all that it needs is here: no path but below its folder, no drive, no host."""
     if any(tuple(words[: len(head)]) == head for head in _OUT_OF_REACH):
+        return False
+    if parameters.get("detach"):  # it would go on behind the test
         return False
     if any(map(_ELSEWHERE.search, words)) or any(map(parameters.get, _OF_THE_READER)):
         return False

@@ -46,6 +46,8 @@ openpts run all /dev/nvme0n1 --confirm-serial S3R1AL --plan tkperf
     Run the tests of a plan that ships, here those of TKperf; `openpts plans` lists them.
 openpts run iops sim:enterprise-tlc
     Run the same test on a simulated drive in virtual time: minutes instead of hours.
+openpts run iops sim:enterprise-tlc --quick --detach
+    Return when it has begun: close the terminal, and `openpts attach` shows it later.
 openpts io /dev/nvme0n1 --bs 4k --qd 32 --tc 4 --seconds 10
     Read at random for ten seconds, every I/O timed: nothing is written without consent.
 openpts io "sim:client-qlc?capacity=64GB" --mix 0/100 --bs 128k --fills 1
@@ -64,6 +66,12 @@ openpts report openpts-runs/suite-20261120T220000Z --redact --out to-publish
     Make one report of all tests of a suite, without the drive's serial number.
 openpts resume openpts-runs/R1AL-20261120T220000Z-iops --confirm-serial S3R1AL
     Go on with a run that was cut off.
+openpts runs
+    List the runs here and those that go on, with what is done and left.
+openpts attach openpts-runs/R1AL-20261120T220000Z-iops
+    Look at a run that goes on, on the whole terminal; q leaves it.
+openpts stop openpts-runs/R1AL-20261120T220000Z-iops
+    End it in order, as Ctrl-C does.
 openpts fleet submit --host h1 --slot s07 --serial S3R1AL iops
     Run a test on the drive in a slot of another host, at most once.
 openpts verify openpts-runs/R1AL-20261120T220000Z-iops
@@ -128,6 +136,7 @@ _ARGUMENTS: Final = {
     "openpts resume": "openpts-runs/R1AL-20261120T220000Z-iops --confirm-serial S3R1AL",
     "openpts run": _A_TEST,
     "openpts serve": "openpts-runs",
+    "openpts stop": "openpts-runs/R1AL-20261120T220000Z-iops",
     "openpts sim": "show enterprise-tlc",
     "openpts sim check": "theory",
     "openpts sim serve": "enterprise-tlc --nvme-tcp 127.0.0.1:4420",

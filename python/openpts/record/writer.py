@@ -38,6 +38,12 @@ BASELINE_NAME = "baseline.json"
 OUTPUT_FOLDER = "output"
 """Holds what programs of the operator's printed, where a test runs them."""
 
+EVENTS_NAME = "events.jsonl"
+"""What happened in the run, for viewers; report and record rest on nothing in it."""
+
+LOG_NAME = "run.log"
+"""What a detached run prints."""
+
 CHECKSUM_SECTION = "sha256"
 """The section of the manifest with the checksum of all others."""
 

@@ -8,7 +8,7 @@ from typing import Final
 from openpts.escaped_text import visible_line
 from openpts.ownership import CLAIM_NAME
 from openpts.pages.model import Report
-from openpts.record.writer import DATABASE_NAME
+from openpts.record.writer import DATABASE_NAME, EVENTS_NAME, LOG_NAME
 from openpts.report.csv_files import FOLDER, csv_name
 from openpts.report.earlier_report import LINE, checksum_of
 from openpts.report.record_files import RECORD_PATTERNS, SUITE_FILES, SUMS_NAME, RecordFile, names_in
@@ -88,6 +88,10 @@ def _fault(folder: Path, sums: str, name: str, checksum: str, known: Mapping[str
     return ""
 
 
+_GROWING: Final = frozenset({EVENTS_NAME, LOG_NAME})
+"""Files of runs that are in no list: they grow when the report is made, and it rests on none of them."""
+
+
 def _faults_of_others(folder: Path, own_sums: str, record: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Files of other reports in the folder that are not those of their lists, and what is in no list."""
     listed = {own_sums, CLAIM_NAME}  # a suite's grows with each resumption; that of a run is in its list
@@ -111,7 +115,7 @@ def _faults_of_others(folder: Path, own_sums: str, record: Mapping[str, str]) ->
     yield from (
         (name, f"{visible_line(name)} is in no list of checksums")
         for name in there
-        if name not in listed and _counts(folder / name)
+        if name not in listed and PurePosixPath(name).name not in _GROWING and _counts(folder / name)
     )
 
 

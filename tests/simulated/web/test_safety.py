@@ -3,11 +3,14 @@
 import re
 import shutil
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
 
+from openpts.ownership import CLAIM_NAME, is_locked
 from openpts_web.comparing import Runs
 from openpts_web.control import Plans
 from openpts_web.index import Index
@@ -15,6 +18,7 @@ from openpts_web.safety import COOKIE, LARGEST_BODY, LONGEST_ADDRESS, REQUESTS_A
 from openpts_web.site import Site
 from tests.simulated.web.conftest import HOST
 from tests.simulated.web.test_api import ids
+from tests.support.library_runs import copied_run
 
 ORIGIN = f"http://{HOST}"
 TOKEN = "a-token-of-the-tests"
@@ -173,3 +177,35 @@ def test_sizes_and_rates_have_limits(site: Site) -> None:
         if answer.status_code == 429:
             return
     pytest.fail("a client is never refused")
+
+
+HOLDS_A_CLAIM = """
+import sys, time
+from pathlib import Path
+from openpts.ownership import RunOwner, folder_claimed, new_run_id
+from openpts.system_files import SystemRoots
+owner = RunOwner.this_process(new_run_id(), "sim:x", (), SystemRoots())
+with folder_claimed(Path(sys.argv[1]), owner):
+    try:
+        time.sleep(60)
+    except KeyboardInterrupt:
+        sys.exit(130)
+"""
+
+
+def test_a_run_in_progress_is_stopped_as_by_ctrl_c(library: Path, tmp_path: Path) -> None:
+    folder = copied_run(library / "tlc-2", tmp_path / "runs" / "now", state="running", ended_at=None)
+    index = Index([str(tmp_path / "runs")], tmp_path / "index.db")
+    rules = Rules.of("127.0.0.1", (), None)
+    site = Site(index, Runs(index), rules, Plans(tmp_path, tmp_path))
+    client = TestClient(site.application(), base_url=f"http://{HOST}", follow_redirects=False)
+    with subprocess.Popen([sys.executable, "-c", HOLDS_A_CLAIM, str(folder)]) as process:
+        while not is_locked(folder / CLAIM_NAME) or not (folder / CLAIM_NAME).read_bytes():
+            assert process.poll() is None
+        page = f"/runs/{ids(client)['now']}"
+        given = {"form_token": form_token(client, page)}
+        assert client.post(f"{page}/stop", data=given, headers={"origin": ORIGIN}).status_code == 303
+        assert process.wait(20) == 130
+    answer = client.post(f"{page}/stop", data=given, headers={"origin": ORIGIN})
+    assert answer.status_code == 422
+    assert "not running" in answer.text

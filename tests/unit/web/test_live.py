@@ -11,9 +11,10 @@ import pytest
 pytest.importorskip("starlette", reason="needs openpts[web]")
 
 from openpts.ownership import RunOwner, folder_claimed, new_run_id
+from openpts.record.writer import EVENTS_NAME
 from openpts.system_files import SystemRoots
 from openpts_web import live
-from openpts_web.live import EVENTS_NAME, Piece, event_stream, next_piece
+from openpts_web.live import Piece, event_stream, next_piece
 
 LINES = [b'{"kind":"note","text":"%s"}' % (b"x" * (number * 37 % 211)) for number in range(400)]
 

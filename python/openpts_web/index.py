@@ -38,9 +38,16 @@ CREATE TABLE source (place TEXT PRIMARY KEY, stamp TEXT NOT NULL, in_progress IN
 CREATE TABLE run (number INTEGER PRIMARY KEY, id TEXT UNIQUE NOT NULL,
     source TEXT NOT NULL REFERENCES source ON DELETE CASCADE,
     run TEXT, test TEXT, model TEXT, serial TEXT, firmware TEXT, state TEXT, started_at TEXT, verdict TEXT,
-    deviations INTEGER, summary BLOB NOT NULL, page BLOB NOT NULL) STRICT;
+    deviations INTEGER) STRICT;
+CREATE TABLE content (number INTEGER PRIMARY KEY REFERENCES run ON DELETE CASCADE, summary BLOB NOT NULL,
+    page BLOB NOT NULL) STRICT;
 CREATE INDEX run_source ON run (source);
 CREATE INDEX run_started_at ON run (started_at);
+CREATE INDEX run_test ON run (test);
+CREATE INDEX run_model ON run (model);
+CREATE INDEX run_firmware ON run (firmware);
+CREATE INDEX run_state ON run (state);
+CREATE INDEX run_verdict ON run (verdict);
 CREATE TABLE label (number INTEGER NOT NULL REFERENCES run ON DELETE CASCADE, name TEXT NOT NULL,
     value TEXT NOT NULL) STRICT;
 CREATE INDEX label_number ON label (number);
@@ -115,7 +122,7 @@ class Index:
 
     def page(self, run_id: str) -> RunPage | None:
         """A run by its id; None if there is none."""
-        found = self.rows("SELECT page FROM run WHERE id = ?", [run_id])
+        found = self.rows("SELECT page FROM run JOIN content USING (number) WHERE id = ?", [run_id])
         return msgspec.json.decode(zlib.decompress(found[0][0]), type=RunPage) if found else None
 
     def folder(self, run_id: str) -> Path | None:
@@ -155,7 +162,7 @@ class Index:
 
     def _found(self) -> Iterator[tuple[str, str]]:
         for folder in self._folders:
-            yield from _records(folder, _DEEPEST)
+            yield from _records(str(folder), _DEEPEST)
         if time.monotonic() - self._asked_s > _ARCHIVE_AGAIN_S:
             self._asked_s = time.monotonic()
             for place in self._archives:
@@ -209,13 +216,13 @@ def _file_of(places: Sequence[str]) -> Path:
     return home / "web" / f"{name}.db"
 
 
-def _records(folder: Path, deepest: int) -> Iterator[tuple[str, str]]:
+def _records(folder: str, deepest: int) -> Iterator[tuple[str, str]]:
     """Run folders below a folder, and what tells their records from what they were.
 
     No link is followed, and no name that can't be shown.
     """
     if stamp := _stamp(f"{folder}/{DATABASE_NAME}"):
-        yield str(folder), f"{stamp} {_stamp(f'{folder}/{DATABASE_NAME}-wal')}"
+        yield folder, f"{stamp} {_stamp(f'{folder}/{DATABASE_NAME}-wal')}"
         return
     if not deepest:
         return
@@ -227,7 +234,7 @@ def _records(folder: Path, deepest: int) -> Iterator[tuple[str, str]]:
     except OSError:
         return
     for path in below:
-        yield from _records(Path(path), deepest - 1)
+        yield from _records(path, deepest - 1)
 
 
 def _stamp(path: str) -> str:
@@ -250,10 +257,11 @@ def _archived(place: str) -> Iterator[RunPage]:
 
 def _insert(connection: sqlite3.Connection, place: str, page: RunPage) -> None:
     one: RunSummary = page.summary
-    contents = (msgspec.json.encode(one), zlib.compress(msgspec.json.encode(page), 1))
-    values = [one.id, place, *(getattr(one, name) for name in _COLUMNS), *contents]
+    values = [one.id, place, *(getattr(one, name) for name in _COLUMNS)]
     marks = ", ".join("?" * len(values))
     number = connection.execute(f"INSERT INTO run VALUES (NULL, {marks})", values).lastrowid  # noqa: S608
+    contents = (msgspec.json.encode(one), zlib.compress(msgspec.json.encode(page), 1))
+    connection.execute("INSERT INTO content VALUES (?, ?, ?)", [number, *contents])
     connection.execute("INSERT INTO words (rowid, text) VALUES (?, ?)", [number, page.words])
     labels = [(number, name, value) for name, value in one.labels.items()]
     connection.executemany("INSERT INTO label VALUES (?, ?, ?)", labels)

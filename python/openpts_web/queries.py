@@ -79,9 +79,12 @@ def run_list(index: Index, wanted: Filter) -> RunList:
     pages = max(1, -(-count // MOST_ON_A_PAGE))
     page = min(max(1, wanted.page), pages)
     way = "DESC" if wanted.order == "down" else "ASC"
-    sql = f"""SELECT summary FROM run WHERE {where}
+    sql = f"""SELECT number FROM run WHERE {where}
         ORDER BY {wanted.sort} {way} NULLS LAST, started_at DESC, number LIMIT ? OFFSET ?"""  # noqa: S608 our words
-    rows = index.rows(sql, [*values, MOST_ON_A_PAGE, (page - 1) * MOST_ON_A_PAGE])
+    numbers = [one for (one,) in index.rows(sql, [*values, MOST_ON_A_PAGE, (page - 1) * MOST_ON_A_PAGE])]
+    marks = ", ".join("?" * len(numbers))
+    found = dict(index.rows(f"SELECT number, summary FROM content WHERE number IN ({marks})", numbers))  # noqa: S608
+    rows = [(found[number],) for number in numbers if number in found]
     shown = tuple(
         structs.replace(one, in_progress=is_in_progress(folder))
         if one.state == "running" and (folder := index.folder(one.id))
@@ -97,7 +100,8 @@ def _summaries(rows: Iterable[tuple[Any, ...]]) -> Iterator[RunSummary]:
 
 def choices(index: Index) -> dict[str, list[str]]:
     """All tests, models, firmware, states, labels as ``NAME=VALUE``, and names of labels."""
-    asked = {name: f"SELECT DISTINCT {name} FROM run WHERE {name} != ''" for name in _EQUAL}  # noqa: S608 our names
+    shown = (name for name in _EQUAL if name != "serial")
+    asked = {one: f"SELECT DISTINCT {one} FROM run WHERE {one} != ''" for one in shown}  # noqa: S608 our names
     asked["labels"] = "SELECT DISTINCT name || '=' || value FROM label"
     asked["label_names"] = "SELECT DISTINCT name FROM label"
     limit = f"ORDER BY 1 LIMIT {_MOST_CHOICES}"
@@ -121,9 +125,10 @@ def trend(index: Index, wanted: Filter, key: str, by: str) -> Trend:
     Raises UsageError for a measure that none of them has.
     """
     where, values = wanted.where()
-    sql = f"""SELECT run.summary, measure.value, measure.state, measure.label, measure.unit
-        FROM (SELECT * FROM run WHERE {where} AND state = 'complete') AS run JOIN measure USING (number)
-        WHERE measure.key = ? ORDER BY run.started_at, run.number"""  # noqa: S608 our words
+    sql = f"""SELECT summary, measure.value, measure.state, measure.label, measure.unit
+        FROM (SELECT * FROM run WHERE {where} AND state = 'complete') AS run
+        JOIN measure USING (number) JOIN content USING (number) WHERE measure.key = ?
+        ORDER BY run.started_at, run.number"""  # noqa: S608 our words
     rows = index.rows(sql, [*values, key])
     if not rows:
         raise UsageError(

@@ -88,7 +88,8 @@
     at("state").className = `state ${cutOff ? "interrupted" : told.state}`;
     const { phase, progress, run } = told;
     const most = phase?.most ? ` of at most ${phase.most}` : "";
-    const step = progress && phase ? `, ${phase.stimuli[progress.place.position] ?? ""}` : "";
+    const stimulus = phase?.stimuli[progress?.place.position];
+    const step = stimulus ? `, ${stimulus}` : "";
     at("phase").textContent = told.purge || (phase ? `${words(phase.phase)} ${phase.number}${most}${step}` : "");
     const left = progress?.left_ns ?? null;
     at("left").textContent = told.state !== "running" ? "" : left == null

@@ -251,7 +251,8 @@ def test_a_live_page_goes_on_through_a_kill_and_a_resumption(
     place, events = tmp_path / "runs", tmp_path / "events.jsonl"
     place.mkdir()
     target = f"file:{tmp_path}/scratch?size=64MiB"
-    run = openpts_run("run", "lat", target, "--time-scale", "1/600", "--out", place / "now", events=events)
+    scale = "1/50" if PICTURES else "1/600"
+    run = openpts_run("run", "lat", target, "--time-scale", scale, "--out", place / "now", events=events)
     _until(
         lambda: (
             (place / "now" / "run.db").exists() and events.exists() and b"run_started" in events.read_bytes()
@@ -267,7 +268,9 @@ def test_a_live_page_goes_on_through_a_kill_and_a_resumption(
         page.locator(".now a").click()
         until(page, "Number(document.getElementById('live').dataset.steps) >= 3")
         assert page.text_content("#state") == "running"
-        _picture(page, "web-live")
+        if PICTURES:
+            until(page, "document.querySelectorAll('#tracked tr').length > 0", 300)
+            _picture(page, "web-live")
         run.kill()
         run.wait()
         until(page, "document.getElementById('state').textContent == 'cut off'")

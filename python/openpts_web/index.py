@@ -56,6 +56,7 @@ CREATE TABLE measure (number INTEGER NOT NULL REFERENCES run ON DELETE CASCADE, 
     key TEXT NOT NULL, label TEXT NOT NULL, unit TEXT NOT NULL, value REAL NOT NULL,
     state TEXT NOT NULL) STRICT;
 CREATE INDEX measure_number ON measure (number);
+CREATE TABLE measure_name (test TEXT, key TEXT, label TEXT, unit TEXT, PRIMARY KEY (test, key)) STRICT;
 CREATE INDEX measure_key ON measure (test, key);
 CREATE VIRTUAL TABLE words USING fts5 (text, prefix = '2 3');
 CREATE TRIGGER gone AFTER DELETE ON run BEGIN DELETE FROM words WHERE rowid = old.number; END;
@@ -265,11 +266,10 @@ def _insert(connection: sqlite3.Connection, place: str, page: RunPage) -> None:
     connection.execute("INSERT INTO words (rowid, text) VALUES (?, ?)", [number, page.words])
     labels = [(number, name, value) for name, value in one.labels.items()]
     connection.executemany("INSERT INTO label VALUES (?, ?, ?)", labels)
-    connection.executemany(
-        "INSERT INTO measure VALUES (?, ?, ?, ?, ?, ?, ?)",
-        [
-            (number, one.test, each.key, each.label, each.unit, each.value, each.state)
-            for each in page.figures
-            if each.value is not None and not each.stands_in
-        ],
-    )
+    known = [each for each in page.figures if each.value is not None and not each.stands_in]
+    names = [(one.test, each.key, each.label, each.unit) for each in known]
+    connection.executemany("INSERT OR IGNORE INTO measure_name VALUES (?, ?, ?, ?)", names)
+    values_of = [
+        (number, one.test, each.key, each.label, each.unit, each.value, each.state) for each in known
+    ]
+    connection.executemany("INSERT INTO measure VALUES (?, ?, ?, ?, ?, ?, ?)", values_of)

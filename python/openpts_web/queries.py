@@ -108,14 +108,12 @@ def choices(index: Index) -> dict[str, list[str]]:
     return {name: [one for (one,) in index.rows(f"{sql} {limit}")] for name, sql in asked.items()}
 
 
-def measures(index: Index) -> dict[str, list[tuple[str, str, str, int]]]:
-    """Key, label, unit and number of runs of all measures, by test."""
-    sql = (
-        "SELECT test, key, min(label), min(unit), count(*) FROM measure GROUP BY 1, 2 ORDER BY 1, min(rowid)"
-    )
-    found: dict[str, list[tuple[str, str, str, int]]] = {}
-    for test, *measure in index.rows(sql):
-        found.setdefault(test, []).append(tuple(measure))
+def measures(index: Index) -> dict[str, list[tuple[str, str, str]]]:
+    """Key, label and unit of all measures, by test."""
+    found: dict[str, list[tuple[str, str, str]]] = {}
+    sql = "SELECT test, key, label, unit FROM measure_name ORDER BY test, rowid"
+    for test, key, label, unit in index.rows(sql):
+        found.setdefault(test, []).append((key, label, unit))
     return found
 
 

@@ -16,7 +16,7 @@ _LOOKED_AFTER: Final = "00"  # a file in 256 has the folder's size looked at
 _QUICK: Final = 1
 
 
-def _home() -> Path | None:
+def cache_home() -> Path | None:
     """Cache folder; None with OPENPTS_CACHE=off and without a home."""
     if os.environ.get("OPENPTS_CACHE") == "off":
         return None
@@ -37,7 +37,7 @@ class KeptKind:
     @property
     def folder(self) -> Path | None:
         """Where they are; None where nothing is kept."""
-        home = _home()
+        home = cache_home()
         return None if home is None else home / self._name
 
     def any(self) -> bool:

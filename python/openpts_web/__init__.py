@@ -1,1 +1,4 @@
-"""The library of runs in a browser: pages that lie on any web host, without a server."""
+"""Runs in a browser: a library of them that others can open, served or published.
+
+Reads run folders and archives, and writes none of them.
+"""

@@ -39,7 +39,8 @@ _OUT_OF_REACH: Final = (
     ("fleet",),  # other hosts
     ("import",),  # what other programs have written
     ("seal",),  # the reader's key
-    ("sim", "serve"),  # serves until it is stopped
+    ("serve",),  # serves until it is stopped
+    ("sim", "serve"),  # likewise
     ("tour",),  # types what the tutorial does
     ("unlock",),  # the password of a drive
 )

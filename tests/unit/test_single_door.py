@@ -79,6 +79,7 @@ CHANGES_NAMES = {
     "run_folder_files.py": "files of a run, a suite or a report, by the descriptor of their folder",
     "journal.py": "its own entries",
     "kept_files.py": "drawings that make room",
+    "openpts_web/index.py": "an index of another version, among what is kept",
 }
 MAKES_FOLDERS = {
     "openpts_check/drivers/filer.py": "for small files, in the directory that is asked about",
@@ -102,6 +103,7 @@ MAKES_FOLDERS = {
     "runner/close_run.py": "a run's",
     "runner/resource_check.py": "for a capture",
     "runner/shared_sample.py": "the samples of the host, below /dev",
+    "openpts_web/index.py": "for indexes, among what is kept",
 }
 MAKES_TEMPORARY_FILES = {
     "device/mounted/prepared_drive.py": "a folder to mount on",
@@ -115,6 +117,7 @@ REMOVES_FOLDERS = {
 OPENS_DATABASES = {
     "record/database.py": "a record, once its files are known to be files",
     "record/writer.py": "a new record",
+    "openpts_web/index.py": "the index of a library, among what is kept",
 }
 SENDS_IOCTLS = {
     "openpts_traces/capture/blktrace.py": "tracing of a device on and off, by a descriptor for reading",
@@ -145,6 +148,7 @@ STARTS_PROCESSES = {
     "cli/detach.py": "openpts itself, to go on without a terminal",
     "cli/tour.py": "openpts itself",
     "runner/power_command.py": "the operator's own command",
+    "openpts_web/control.py": "openpts itself, with the consent that was typed",
 }
 CARRIES_OUT_PURGES = {"device/purge/purge.py": "a method, once marks were written to its target"}
 MAKES_TARGETS = {

@@ -139,6 +139,7 @@ _ARGUMENTS: Final = {
     "openpts resume": "openpts-runs/R1AL-20261120T220000Z-iops --confirm-serial S3R1AL",
     "openpts run": _A_TEST,
     "openpts seal": "openpts-runs/R1AL-20261120T220000Z-iops",
+    "openpts serve": "openpts-runs",
     "openpts stop": "openpts-runs/R1AL-20261120T220000Z-iops",
     "openpts sim": "show enterprise-tlc",
     "openpts sim check": "theory",

@@ -169,6 +169,7 @@ _KEEP: dict[str, Place | str] = {
     "seal": "Sign what is in a run folder with your ssh key.",
     "archive": "Keep finished runs in one place, and ask all of them.",
     "publish": "Publish archives as pages that need no server.",
+    "serve": "Show a library of runs in a browser.",
 }
 _MANY: dict[str, Place | str] = {
     "campaign": "Carry out many runs that a file plans, and report on them.",

@@ -218,7 +218,7 @@ def test_the_nearest_word_is_named(transcript: SnapshotAssertion) -> None:
     typed = (
         ("ruN",),
         ("iops",),
-        ("serve",),
+        ("synthesize",),
         ("run", "ipos"),
         ("help", "run", "ipos"),
         ("help", "io", "now"),

@@ -16,7 +16,7 @@ from openpts_many.archive.engine import Engine
 from openpts_many.archive.store import Store
 from openpts_web.publish.page import cell_text
 from tests.simulated.web.conftest import HOSTILE_RUN, enter, entries_of
-from tests.simulated.web.publishing import CHROMIUM, Tab, chromium, published, tab
+from tests.simulated.web.publish.publishing import CHROMIUM, Tab, chromium, published, tab
 from tests.support.synthetic_run import HOSTILE
 
 pytestmark = [pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium"), pytest.mark.slow]

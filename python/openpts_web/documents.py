@@ -1,0 +1,250 @@
+"""What the pages show and the interface answers: each document is both, so that neither has more."""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final, Self
+
+import msgspec
+from msgspec import Struct, structs
+
+from openpts.errors import OpenptsError
+from openpts.limits.of_run import judged_run
+from openpts.limits.words import limit_line
+from openpts.ownership import CLAIM_NAME, is_locked
+from openpts.pages.measure import Measured
+from openpts.pages.texts import NOT_REPORTED, capitalised
+from openpts.procedures.registry import procedure_of
+from openpts.procedures.shared.outcome_text import reached_text
+from openpts.record.manifest import Manifest, RunState
+from openpts.record.reader import Run, read_manifest, stored_ledger
+from openpts.report.condition_rows import condition_rows
+from openpts.report.sources import read_for_report
+from openpts.runs.flat_rows import labels_of, run_row
+from openpts.runs.measured_run import conditions_key
+from openpts.vocabulary.deviation import Deviation
+from openpts.vocabulary.document import Document
+from openpts.vocabulary.facts import Facts
+from openpts.vocabulary.limit import JudgedLimit, Judgement
+from openpts.vocabulary.verdict import SteadyState
+
+_LABEL: Final = "label."
+_DAMAGED: Final = (OpenptsError, OSError, ValueError, ArithmeticError, LookupError, TypeError)
+"""What a record may lead to of which a part is nonsense: one such run leaves the others readable."""
+_ABBREVIATED: Final = ("bios", "cpu", "hba", "nand", "pcie")
+
+
+class Named(Struct, frozen=True):
+    """A fact in words."""
+
+    name: str
+    value: str
+
+
+class Figure(Struct, frozen=True):
+    """A measure of a run: ``text`` is what a report prints, ``value`` unrounded in ``unit`` or None.
+
+    ``is_key``: runs are compared by it. ``stands_in``: the maximum, in place of a percentile.
+    """
+
+    key: str
+    label: str
+    unit: str
+    value: float | None
+    text: str = ""
+    note: str = ""
+    state: str = ""
+    better: str = ""
+    is_key: bool = True
+    stands_in: bool = False
+
+    @classmethod
+    def of(cls, one: Measured) -> Self:
+        """The measure as a report has it."""
+        own = {name: getattr(one, name) for name in cls.__struct_fields__ if name != "better"}
+        return cls(**own, better=one.better.value)
+
+
+class RunSummary(Struct, frozen=True, kw_only=True):
+    """A run in the library. ``id`` is made of the place, and the same as long as the run lies there.
+
+    ``place`` is its folder, or its archive. ``state`` is one of the record's, or ``unreadable`` with the
+    ``reason``. ``in_progress``: a process works on it. ``mark`` says what it is not, ``verdict`` is that of
+    its limits. ``conditions_sha256`` is the same for runs made under the same conditions of their test.
+    Times are UTC, ISO 8601.
+    """
+
+    id: str
+    place: str
+    is_archived: bool = False
+    in_progress: bool = False
+    run: str
+    test: str = ""
+    profile: str | None = None
+    state: str = "unreadable"
+    reason: str = ""
+    mark: str | None = None
+    simulated: str | None = None
+    conformant: str | None = None
+    steady: str | None = None
+    deviations: int = 0
+    started_at: str = ""
+    ended_at: str | None = None
+    target: str = ""
+    model: str | None = None
+    serial: str | None = None
+    firmware: str | None = None
+    host: str = ""
+    labels: dict[str, str] = {}
+    verdict: Judgement | None = None
+    conditions_sha256: str = ""
+    answer: str = ""
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether its process has ended without saying so."""
+        return self.state == RunState.RUNNING and not self.in_progress
+
+
+class RunFile(Struct, frozen=True):
+    """A file of the run folder that can be downloaded, ``name`` relative to it."""
+
+    name: str
+    size_bytes: int
+
+
+class RunPage(Document, frozen=True, kw_only=True, tag="openpts.web-run/1"):
+    """A run with what it measured, under which conditions, and where it deviates."""
+
+    summary: RunSummary
+    figures: tuple[Figure, ...] = ()
+    steady_states: tuple[Named, ...] = ()
+    conditions: tuple[Named, ...] = ()
+    drive: tuple[Named, ...] = ()
+    machine: tuple[Named, ...] = ()
+    ledger: tuple[Deviation, ...] = ()
+    limits: tuple[JudgedLimit, ...] = ()
+    files: tuple[RunFile, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """All that a search of full text looks at."""
+        one = self.summary
+        named = (*self.conditions, *self.drive, *self.machine)
+        return " ".join(
+            (
+                *(value for value in structs.astuple(one) if isinstance(value, str)),
+                *(f"{name} {value}" for name, value in one.labels.items()),
+                *(each.value for each in named),
+                *(f"{each.rule_id} {each.required} {each.used}" for each in self.ledger),
+                *map(limit_line, self.limits),
+            )
+        )
+
+
+class RunList(Document, frozen=True, kw_only=True, tag="openpts.web-runs/1"):
+    """Runs that a filter selects: one page of ``count`` in all; ``unread`` are those not looked at yet."""
+
+    count: int
+    page: int
+    pages: int
+    unread: int
+    runs: tuple[RunSummary, ...]
+
+
+def id_of(place: str) -> str:
+    """The name of a run in addresses: it says nothing of the place, and leads to no other."""
+    return hashlib.blake2b(place.encode(errors="surrogateescape"), digest_size=8).hexdigest()
+
+
+def page_of_folder(folder: Path) -> RunPage:
+    """All of a run folder; of a run in progress what its manifest says, so that reading costs it nothing.
+
+    What can't be read is said in the summary.
+    """
+    own: dict[str, Any] = {"id": id_of(str(folder)), "place": str(folder)}
+    in_progress = is_in_progress(folder)
+    try:
+        manifest = read_manifest(folder)
+        if in_progress and manifest.state is RunState.RUNNING:
+            run = Run(folder=folder, manifest=manifest, steps=(), ledger=stored_ledger(folder))
+            return _page(run, (), own | {"in_progress": True, "conformant": None, "steady": None})
+        run = read_for_report(folder)
+        content = procedure_of(run.manifest.conditions.test).report(run)
+        judged = judged_run(run, content)
+        page = _page(run, tuple(map(Figure.of, content.measures)), own)
+    except _DAMAGED as error:
+        return RunPage(summary=RunSummary(**own, run=folder.name, reason=str(error)))
+    if judged is None or not judged.judged:
+        return page
+    summary = structs.replace(page.summary, verdict=judged.verdict)
+    return structs.replace(page, summary=summary, limits=judged.judged)
+
+
+def is_in_progress(folder: Path) -> bool:
+    """Whether a process works on the run."""
+    try:
+        return is_locked(folder / CLAIM_NAME)
+    except OSError:
+        return False
+
+
+def _page(run: Run, figures: tuple[Figure, ...], own: dict[str, Any]) -> RunPage:
+    manifest = run.manifest
+    labels = {name.removeprefix(_LABEL): str(value) for name, value in labels_of(run).items()}
+    known: dict[str, Any] = {
+        name: value for name, value in run_row(run).items() if name in RunSummary.__struct_fields__
+    }
+    more: dict[str, Any] = {
+        "reason": manifest.state_reason or "",
+        "host": manifest.host_name,
+        "labels": labels,
+        "conditions_sha256": hashlib.sha256(conditions_key(run).encode()).hexdigest(),
+        "answer": answer_of(figures),
+    }
+    return RunPage(
+        summary=msgspec.convert(known | more | own, RunSummary),
+        figures=figures,
+        steady_states=tuple(_steady_states(manifest)),
+        conditions=tuple(Named(label, text) for _, label, text in condition_rows(manifest.conditions)),
+        drive=tuple(_facts(manifest.dut)),
+        machine=tuple(_facts(manifest.host | manifest.software)),
+        ledger=run.ledger,
+    )
+
+
+def answer_of(figures: Iterable[Figure]) -> str:
+    """The first key value that was measured, as a list of runs has room for it."""
+    found = next((one for one in figures if one.is_key and one.value is not None), None)
+    return "" if found is None else f"{found.label}: {found.text} {found.unit}".rstrip()
+
+
+def _facts(facts: Facts) -> Iterator[Named]:
+    for name, fact in facts.items():
+        words = [word.upper() if word in _ABBREVIATED else word for word in name.split("_")]
+        yield Named(capitalised(" ".join(words)), fact.value or NOT_REPORTED)
+
+
+def _steady_states(manifest: Manifest) -> Iterator[Named]:
+    conditions = manifest.conditions
+    for number, cycle in enumerate(manifest.cycles, start=1):
+        looked_for = conditions.steady_state is not SteadyState.NONE
+        text = reached_text(cycle.outcome, conditions, number) if looked_for else "not looked for"
+        yield Named(cycle.title or "Steady state", text)
+
+
+def page_of_entry(row: Mapping[str, Any], archive: str) -> RunPage:
+    """A run as the catalogue of an archive knows it: the record is in its folder, wherever that is."""
+    names = ("key", "label", "unit", "value", "note", "state", "better", "stands_in")
+    measures = zip(*(row[f"measure_{name}"] or () for name in names), strict=True)
+    known = ({n: v for n, v in zip(names, one, strict=True) if v is not None} for one in measures)
+    figures = tuple(Figure(**{"value": None, "text": _printed(one.get("value"))} | one) for one in known)
+    own = {name: row[name] for name in RunSummary.__struct_fields__ if row.get(name) is not None}
+    more = {"id": id_of(f"{archive}#{row['run']}"), "place": archive, "is_archived": True}
+    more |= {"labels": dict(row["labels"] or {}), "answer": answer_of(figures)}
+    where = Named("Added from", str(row.get("origin") or NOT_REPORTED))
+    return RunPage(summary=msgspec.convert(own | more, RunSummary), figures=figures, drive=(where,))
+
+
+def _printed(value: float | None) -> str:
+    return "" if value is None else f"{value:,.6g}"

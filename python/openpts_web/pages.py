@@ -1,0 +1,86 @@
+"""Makes the pages: templates that escape whatever they show, one style, small scripts of our own."""
+
+import gzip
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import jinja2
+import msgspec
+from markupsafe import Markup
+
+from openpts.pages.model import Report, Table
+from openpts.plots.theme import DARK, LIGHT, WEB_FONTS, vega_config
+from openpts.plots.vega_lite import vega_lite_spec
+from openpts.report.html import VEGA, rows_markup
+from openpts.units import format_capacity
+
+_HERE: Final = Path(__file__).parent
+_KINDS: Final = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
+STATIC: Final = frozenset({"style.css", "plots.js", "live.js", "library.js", "vega.js", "themes.json"})
+"""The files below /static/."""
+_LONGEST_TABLE: Final = 200
+
+
+def page_text(name: str, **values: Any) -> str:
+    """A page by the name of its template."""
+    return _environment().get_template(f"{name}.html.j2").render(**values)
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_HERE / "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "moment": lambda at: (at or "")[:16].replace("T", " "),
+        "capacity": format_capacity,
+    }
+    environment.globals |= {"rows_of": lambda table: rows_markup(table, {}), "is_long": _is_long}
+    environment.globals["specs_of"] = lambda report: as_json(specs_of(report))
+    return environment
+
+
+def specs_of(report: Report) -> dict[str, dict[str, Any]]:
+    """The plots of a report in Vega-Lite with their values, by id."""
+    tables = report.tables()
+    drawn = (figure for figure in report.figures() if figure.kind != "columns3d")
+    return {figure.id: vega_lite_spec(figure, tables) for figure in drawn}
+
+
+def as_json(value: Any) -> Markup:
+    """JSON for a block of data in a page: nothing in it ends the block, or begins a tag."""
+    text = msgspec.json.encode(value).decode()
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return Markup(text)  # noqa: S704 - what could be a tag is escaped above
+
+
+def _is_long(table: Table) -> bool:
+    return table.value_count > _LONGEST_TABLE or not table.printed
+
+
+@cache
+def static_file(name: str) -> tuple[bytes, str, str]:
+    """Content, kind and encoding of a file of ``STATIC``."""
+    if name == "vega.js":  # kept as browsers take it
+        return VEGA.read_bytes(), _KINDS[".js"], "deflate"
+    if name == "themes.json":
+        themes = {
+            name: vega_config(one) | {"font": WEB_FONTS} for name, one in (("light", LIGHT), ("dark", DARK))
+        }
+        return gzip.compress(msgspec.json.encode(themes), mtime=0), "application/json", "gzip"
+    content = (_HERE / "static" / name).read_bytes()
+    if name == "style.css":  # the colors of reports, in both themes
+        light, dark = (
+            "".join(f"--{n}:{color};" for n, color in one.tokens().items()) for one in (LIGHT, DARK)
+        )
+        dark_rule = f"@media (prefers-color-scheme:dark){{:root{{{dark}}}}}"
+        content = (
+            f":root{{color-scheme:light dark;--font:{WEB_FONTS};{light}}}\n{dark_rule}\n".encode() + content
+        )
+    return gzip.compress(content, mtime=0), _KINDS[Path(name).suffix], "gzip"

@@ -1,0 +1,73 @@
+"""Serves the application, with limits on what a client can hold."""
+
+import socket
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+from openpts.errors import UsageError
+
+_MOST_CONNECTIONS: Final = 256
+_KEEP_ALIVE_S: Final = 20
+_LONGEST_HEAD: Final = 32 * 1024
+
+
+def run_server(
+    places: Sequence[str], host: str, port: int, *, names: Sequence[str], token: str | None,
+    plans: Path | None, allow_control: bool, tell: Callable[[str], None],
+) -> None:  # fmt: skip
+    """Serve until Ctrl-C; ``plans`` may be started with ``allow_control``.
+
+    Raises UsageError without the packages, for a place without runs and for a port in use.
+    """
+    try:
+        import starlette  # noqa: F401, PLC0415 only who serves installs them
+        import uvicorn  # noqa: PLC0415 likewise
+    except ImportError:
+        raise UsageError("`openpts serve` needs Starlette and uvicorn: pip install 'openpts[web]'") from None
+    from openpts_web.comparing import Runs  # noqa: PLC0415 likewise
+    from openpts_web.control import Plans  # noqa: PLC0415 likewise
+    from openpts_web.index import Index, is_archive  # noqa: PLC0415 likewise
+    from openpts_web.safety import Rules  # noqa: PLC0415 likewise
+    from openpts_web.site import Site  # noqa: PLC0415 likewise
+
+    index = Index(places)
+    library = next((Path(place).resolve() for place in places if not is_archive(place)), Path.cwd())
+    control = Plans(plans or library, library) if allow_control else None
+    site = Site(index, Runs(index), Rules.of(host, names, token), control)
+    listener = _listener(host, port)
+    shown = f"[{host}]" if ":" in host else host
+    tell(f"serving {', '.join(places)} on http://{shown}:{listener.getsockname()[1]}/")
+    tell("Ctrl-C ends it.")
+    config = uvicorn.Config(
+        site.application(), log_level="warning", access_log=False, server_header=False, date_header=True,
+        limit_concurrency=_MOST_CONNECTIONS, timeout_keep_alive=_KEEP_ALIVE_S, proxy_headers=False,
+        h11_max_incomplete_event_size=_LONGEST_HEAD, timeout_graceful_shutdown=2, lifespan="off",
+        http="h11", ws="none", loop="asyncio",
+    )  # fmt: skip
+
+    class Server(uvicorn.Server):
+        """One that ends the streams of those who look on."""
+
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            """Let nothing go on."""
+            site.is_ending = True
+            await super().shutdown(sockets)
+
+    try:
+        Server(config).run(sockets=[listener])
+    except KeyboardInterrupt:
+        pass
+    finally:
+        listener.close()
+
+
+def _listener(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=_MOST_CONNECTIONS)
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise UsageError(
+            f"can't listen on {host}, port {port}: {reason}; choose another by --port"
+        ) from error

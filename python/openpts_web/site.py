@@ -1,0 +1,306 @@
+"""The server: each address has a page for people, and below /api the same for programs."""
+
+import mimetypes
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final, TypeVar
+from urllib.parse import parse_qs, quote
+
+import msgspec
+from msgspec import Struct, structs
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from openpts.errors import OpenptsError, RecordError, RefusedError, UsageError
+from openpts.limits.limits_file import Allowed
+from openpts.run_folder_files import open_file
+from openpts.system_files import SystemRoots
+from openpts.vocabulary.document import Failure
+from openpts_watch.stop_run import process_of
+from openpts_web.comparing import Runs, Shown, compared, gated
+from openpts_web.control import Plans
+from openpts_web.documents import RunFile, RunList, RunPage, RunSummary, is_in_progress
+from openpts_web.index import Index
+from openpts_web.live import event_stream, has_events
+from openpts_web.openapi import openapi
+from openpts_web.pages import STATIC, page_text, static_file
+from openpts_web.queries import Filter, choices, measures, run_list, trend
+from openpts_web.safety import REPORT_POLICY, Rules, Shield, cookie
+from openpts_web.trends import Trend, trend_report
+
+_STATUS: Final = {UsageError: 400, RefusedError: 403, RecordError: 422}
+_PIECE_BYTES: Final = 256 * 1024
+_DOWNLOADS: Final = (
+    "report*", "run.db", "events.jsonl", "*SHA256SUMS", "data/*.csv", "report*/*.csv"
+)  # fmt: skip
+_SHOWN: Final = {".html": "text/html; charset=utf-8", ".csv": "text/csv; charset=utf-8"}
+_D = TypeVar("_D")
+
+
+class Site(Struct):
+    """What a server has; ``plans`` is None where nothing may be started or stopped.
+
+    ``is_ending``: streams are to end."""
+
+    index: Index
+    runs: Runs
+    rules: Rules
+    plans: Plans | None = None
+    is_ending: bool = False
+
+    def application(self) -> Shield:
+        """The application behind its shield."""
+        routes = [
+            Route("/", self._library),
+            Route("/login", self._login, methods=["GET", "POST"]),
+            Route("/runs/{id}", self._run),
+            Route("/runs/{id}/live", self._live),
+            Route("/runs/{id}/stop", self._stop, methods=["POST"]),
+            Route("/runs/{id}/files/{name:path}", self._file),
+            Route("/compare", self._compare),
+            Route("/gate", self._gate),
+            Route("/trends", self._trends),
+            Route("/plans", self._start, methods=["GET", "POST"]),
+            Route("/static/{name}", self._static),
+            Route("/api/openapi.json", _answer(lambda _: openapi())),
+            Route("/api/runs", _answer(self._run_list)),
+            Route("/api/runs/{id}", _answer(self._run_page)),
+            Route("/api/runs/{id}/events", self._events),
+            Route("/api/compare", _answer(lambda request: self._comparison(request).document)),
+            Route("/api/gate", _answer(lambda request: self._verdicts(request).document)),
+            Route("/api/trends", _answer(self._trend)),
+        ]
+        handlers: Any = {OpenptsError: self._failed, HTTPException: self._failed}
+        return Shield(Starlette(routes=routes, exception_handlers=handlers), self.rules)
+
+    # ---- what is asked for
+
+    def _run_list(self, request: Request) -> RunList:
+        self.index.refresh()
+        return run_list(self.index, Filter.of(request.query_params))
+
+    def _run_page(self, request: Request) -> RunPage:
+        """The run of the address, with its files of now."""
+        self.index.refresh()
+        page = self.index.page(request.path_params["id"])
+        if page is None:
+            raise HTTPException(404, "there is no such run here: it was moved or removed")
+        folder = self.index.folder(page.summary.id)
+        if folder is None:
+            return page
+        summary = structs.replace(page.summary, in_progress=is_in_progress(folder))
+        return structs.replace(page, summary=summary, files=_files(folder))
+
+    def _comparison(self, request: Request) -> Shown:
+        given = request.query_params
+        return compared(self.runs, given.getlist("run"), given.getlist("name"), given.get("base", ""))
+
+    def _verdicts(self, request: Request) -> Shown:
+        given = request.query_params
+        limits = [
+            line for text in given.getlist("limit") for line in map(str.strip, text.splitlines()) if line
+        ]
+        return gated(
+            self.runs, given.getlist("run"), given.getlist("baseline"), limits, given.getlist("allow")
+        )
+
+    def _trend(self, request: Request) -> Trend:
+        self.index.refresh()
+        given = dict(request.query_params)
+        key, by = given.pop("key", ""), given.pop("by", "")
+        wanted = Filter.of(given)
+        if not (wanted.test and key):
+            raise UsageError("no trend: name a test, and the key of a measure of it")
+        return trend(self.index, wanted, key, by)
+
+    # ---- pages
+
+    def _library(self, request: Request) -> Response:
+        shown = self._run_list(request)
+        now = [one for one in run_list(self.index, Filter(state="running")).runs if one.in_progress]
+        given = Filter.of(request.query_params)
+        return self._page(request, "library", list=shown, filter=given, choices=choices(self.index), now=now)
+
+    def _run(self, request: Request) -> Response:
+        return self._page(request, "run", page=self._run_page(request))
+
+    def _live(self, request: Request) -> Response:
+        page = self._run_page(request)
+        self._events_folder(page.summary.id)
+        return self._page(request, "live", page=page)
+
+    def _compare(self, request: Request) -> Response:
+        shown = self._comparison(request)
+        given = request.query_params
+        names = [*given.getlist("name"), *[""] * len(given.getlist("run"))]
+        chosen = list(zip(self._summaries(given.getlist("run")), names, strict=False))
+        return self._page(request, "compare", shown=shown, chosen=chosen, base=given.get("base", ""))
+
+    def _gate(self, request: Request) -> Response:
+        given = request.query_params
+        ids, bases, limits = given.getlist("run"), given.getlist("baseline"), given.getlist("limit")
+        shown, refusal = _unless_refused(self._verdicts, request) if any(limits) else (None, "")
+        chosen = [
+            (one, one.id in ids, one.id in bases) for one in self._summaries(dict.fromkeys([*ids, *bases]))
+        ]
+        return self._page(request, "gate", shown=shown, refusal=refusal, chosen=chosen, limits=limits,
+                          allowed=list(Allowed), allow=given.getlist("allow"))  # fmt: skip
+
+    def _trends(self, request: Request) -> Response:
+        given = dict.fromkeys(("test", "key", "by", "model", "firmware"), "") | dict(request.query_params)
+        shown, refusal = _unless_refused(self._trend, request) if given["key"] else (None, "")
+        report = None if shown is None else trend_report(shown)
+        self.index.refresh()
+        return self._page(request, "trends", report=report, refusal=refusal, given=given,
+                          measures=measures(self.index), choices=choices(self.index))  # fmt: skip
+
+    async def _login(self, request: Request) -> Response:
+        """The form for the token, and what it leads to."""
+        refusal = ""
+        if request.method == "POST":
+            given = await self._own_form(request)
+            if self.rules.admits_token(given.get("token", "")):
+                is_secure = request.headers.get("x-forwarded-proto") == "https"
+                header = cookie(self.rules.new_session(admitted=True), is_secure=is_secure)
+                return RedirectResponse("/", 303, headers={"set-cookie": header})
+            refusal = "That is not the token."
+        return self._page(request, "login", 403 if refusal else 200, refusal=refusal)
+
+    async def _stop(self, request: Request) -> Response:
+        await self._own_form(request)
+        self._allowed_plans()
+        with process_of(self._folder(request.path_params["id"]), SystemRoots()) as process:
+            process.interrupt()
+        return RedirectResponse(f"/runs/{request.path_params['id']}", 303)
+
+    async def _start(self, request: Request) -> Response:
+        """Plans that can be started, and what came of the last one."""
+        plans, said, refusal = self._allowed_plans(), "", ""
+        given = dict.fromkeys(("plan", "target", "serial"), "")
+        if request.method == "POST":
+            given |= await self._own_form(request)
+            words = [given[name].strip() for name in ("plan", "target", "serial")]
+            try:
+                said = await run_in_threadpool(plans.start, *words)
+            except OpenptsError as error:
+                refusal = str(error)
+        return self._page(request, "plans", 400 if refusal else 200, names=plans.names(), said=said,
+                          refusal=refusal, given=given)  # fmt: skip
+
+    # ---- files, streams
+
+    def _file(self, request: Request) -> Response:
+        """A file of a run folder: a report apart from this site, all else to download."""
+        folder, name = self._folder(request.path_params["id"]), request.path_params["name"]
+        found = next((one for one in _files(folder) if one.name == name), None)
+        if found is None:
+            raise HTTPException(404, "this run has no such file")
+        kind = _SHOWN.get(Path(name).suffix) or mimetypes.guess_type(name)[0] or "application/octet-stream"
+        headers = {"content-security-policy": REPORT_POLICY, "content-length": str(found.size_bytes)}
+        if not name.endswith(".html"):
+            headers["content-disposition"] = f"attachment; filename*=UTF-8''{quote(Path(name).name)}"
+        return StreamingResponse(_pieces(folder, found), media_type=kind, headers=headers)
+
+    def _events(self, request: Request) -> Response:
+        """The events of a run, from the beginning or behind the last that a reader has."""
+        folder = self._events_folder(request.path_params["id"])
+        last = request.headers.get("last-event-id") or request.query_params.get("after", "0")
+        if not last.isdecimal() or len(last) > 18:
+            raise UsageError(f"can't go on behind event {last!r}: its id is a number of bytes")
+        recent = request.query_params.get("progress") == "recent"
+        stream = event_stream(folder, int(last), only_recent=recent, is_over=lambda: self.is_ending)
+        return StreamingResponse(stream, media_type="text/event-stream", headers={"x-accel-buffering": "no"})
+
+    def _static(self, request: Request) -> Response:
+        if request.path_params["name"] not in STATIC:
+            raise HTTPException(404, "there is no such file")
+        content, kind, encoding = static_file(request.path_params["name"])
+        return Response(content, media_type=kind, headers={"content-encoding": encoding})
+
+    def _failed(self, request: Request, error: Exception) -> Response:
+        status = next((status for kind, status in _STATUS.items() if isinstance(error, kind)), 500)
+        reason, code = str(error), getattr(error, "exit_code", 2)
+        if isinstance(error, HTTPException):
+            status, reason = error.status_code, error.detail
+        if request.url.path.startswith("/api/"):
+            failure = msgspec.json.encode(Failure(error=reason, exit_code=code))
+            return Response(failure, status, media_type="application/json")
+        return self._page(request, "failed", status, reason=reason)
+
+    # ---- helpers
+
+    def _page(self, request: Request, name: str, status: int = 200, **values: Any) -> Response:
+        own = {"path": request.url.path, "form_token": request.scope["form_token"]}
+        text = page_text(name, may_control=self.plans is not None, **own, **values)
+        return Response(text, status, media_type="text/html")
+
+    async def _own_form(self, request: Request) -> dict[str, str]:
+        """The fields of a form that a page of this server sent. Raises RefusedError for any other."""
+        given = {
+            name: values[-1] for name, values in parse_qs((await request.body()).decode("latin-1")).items()
+        }
+        origin, host = request.headers.get("origin"), request.headers.get("host", "")
+        if not self.rules.is_own_form(request.scope["session"], given.get("form_token", ""), origin, host):
+            raise RefusedError("refused: the form was not sent from a page of this server; open it again")
+        return given
+
+    def _allowed_plans(self) -> Plans:
+        if self.plans is None:
+            raise RefusedError("this server only shows: start it with --allow-control to stop and start runs")
+        return self.plans
+
+    def _summaries(self, ids: Any) -> list[RunSummary]:
+        return [page.summary for run_id in ids if (page := self.index.page(run_id)) is not None]
+
+    def _folder(self, run_id: str) -> Path:
+        folder = self.index.folder(run_id)
+        if folder is None:
+            raise HTTPException(404, "there is no folder of such a run here")
+        return folder
+
+    def _events_folder(self, run_id: str) -> Path:
+        folder = self._folder(run_id)
+        if not has_events(folder):
+            raise HTTPException(404, "this run wrote no events")
+        return folder
+
+
+def _answer(document: Callable[[Request], Any]) -> Callable[[Request], Response]:
+    """What answers with a document as JSON."""
+
+    def answer(request: Request) -> Response:
+        return Response(msgspec.json.encode(document(request)), media_type="application/json")
+
+    return answer
+
+
+def _unless_refused(make: Callable[[Request], _D], request: Request) -> tuple[_D | None, str]:
+    """What a form asks for, or why there is none, to stand beside the form."""
+    try:
+        return make(request), ""
+    except OpenptsError as error:
+        return None, str(error)
+
+
+def _files(folder: Path) -> tuple[RunFile, ...]:
+    """What of a run folder can be downloaded: files, and no links."""
+    found: dict[str, RunFile] = {}
+    for path in (path for pattern in _DOWNLOADS for path in sorted(folder.glob(pattern))):
+        name = str(path.relative_to(folder))
+        with suppress(OSError), open_file(folder, name) as file:
+            found.setdefault(name, RunFile(name, file.seek(0, 2)))
+    return tuple(found.values())
+
+
+async def _pieces(folder: Path, of: RunFile) -> AsyncIterator[bytes]:
+    """The content of a file, no more of it than was announced."""
+    with open_file(folder, of.name) as file:
+        left = of.size_bytes
+        while left and (piece := await run_in_threadpool(file.read, min(_PIECE_BYTES, left))):
+            left -= len(piece)
+            yield piece

@@ -1,0 +1,170 @@
+"""What the index notices: runs that come, change, go on, end and go."""
+
+import os
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from openpts.ownership import CLAIM_NAME, RunOwner, folder_claimed, new_run_id
+from openpts.system_files import SystemRoots
+from openpts_many.archive.add import add_runs
+from openpts_many.archive.store import Store
+from openpts_web import documents
+from openpts_web import index as index_module
+from openpts_web.documents import RunSummary
+from openpts_web.index import Index
+from openpts_web.queries import Filter, run_list, trend
+from tests.support.library_runs import change_record, copied_run
+
+
+@pytest.fixture
+def runs(library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(index_module, "_LOOK_AGAIN_S", 0.0)
+    shutil.copytree(library / "tlc-2", tmp_path / "runs" / "first")
+    return tmp_path / "runs"
+
+
+def index_of(place: Path, **words: Any) -> Index:
+    index = Index([str(place)], place.parent / "index.db")
+    index.refresh()
+    return index
+
+
+def listed(index: Index, **words: str) -> dict[str, RunSummary]:
+    index.wait()
+    return {Path(one.place).name: one for one in run_list(index, Filter(**words)).runs}
+
+
+def test_a_run_is_read_once_and_again_when_it_has_changed(
+    runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+    page_of_folder = index_module.page_of_folder
+    monkeypatch.setattr(
+        index_module, "page_of_folder", lambda folder: read.append(folder.name) or page_of_folder(folder)
+    )
+    index = index_of(runs)
+    assert listed(index).keys() == {"first"}
+    listed(index)
+    assert listed(index_of(runs)).keys() == {"first"}
+    assert read == ["first"]
+    change_record(
+        runs / "first", lambda sections: {"dut": sections["dut"] | {"model": {"value": "X9", "source": ""}}}
+    )
+    assert listed(index)["first"].model == "X9"
+    assert read == ["first"] * 2
+    assert listed(index, model="enterprise-tlc") == {}
+
+
+def test_runs_come_and_go(runs: Path) -> None:
+    index = index_of(runs)
+    copied_run(runs / "first", runs / "suite" / "2-lat", test_id="second")
+    assert listed(index).keys() == {"first", "2-lat"}
+    assert listed(index, q="second").keys() == {"2-lat"}
+    shutil.rmtree(runs / "suite")
+    assert listed(index).keys() == {"first"}
+    assert listed(index, q="second") == {}
+    assert len(trend(index, Filter(test="lat"), "rnd_4_kib_rw0.art", "").points) == 1
+
+
+def test_many_new_runs_are_read_while_the_library_answers(runs: Path) -> None:
+    for number in range(12):
+        copied_run(runs / "first", runs / f"more-{number}", test_id=f"run {number}")
+    index = Index([str(runs)], runs.parent / "index.db")
+    index.refresh()
+    first = run_list(index, Filter())
+    assert first.count + first.unread == 13
+    index.wait()
+    assert run_list(index, Filter()).count == 13
+    assert index.unread == 0
+
+
+def test_a_run_in_progress_is_one_as_long_as_a_process_works_on_it(runs: Path) -> None:
+    folder = copied_run(runs / "first", runs / "now", test_id="now", state="running", ended_at=None)
+    owner = RunOwner.this_process(new_run_id(), "sim:x", (), SystemRoots())
+    with folder_claimed(folder, owner):
+        index = index_of(runs)
+        assert listed(index)["now"].in_progress
+        page = index.page(listed(index)["now"].id)
+        assert page is not None
+        assert page.figures == ()  # a record that is being written is not read
+    ended = listed(index)["now"]
+    assert not ended.in_progress
+    assert ended.is_cut_off
+    page = index.page(ended.id)
+    assert page is not None
+    assert page.figures
+    assert (folder / CLAIM_NAME).exists()
+
+
+def test_an_index_of_another_version_is_made_again(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert listed(index_of(runs)).keys() == {"first"}
+    monkeypatch.setattr(index_module, "version", lambda _: "another")
+    index = Index([str(runs)], runs.parent / "index.db")
+    assert run_list(index, Filter()).count == 0
+    assert listed(index).keys() == {"first"}
+
+
+def test_an_archive_is_a_library(runs: Path, tmp_path: Path) -> None:
+    copied_run(runs / "first", runs / "second", test_id="second", started_at="2026-01-01T00:00:00+00:00")
+    archive = tmp_path / "archive"
+    added = add_runs(Store.of(str(archive)), [runs / "first", runs / "second"], redact=False, replace=False)
+    assert len(list(added)) == 2
+    folders, archived = (Index([str(place)], tmp_path / f"{place.name}.db") for place in (runs, archive))
+    for index in (folders, archived):
+        index.wait()
+    both = [run_list(index, Filter(sort="run")).runs for index in (folders, archived)]
+    same = (
+        "run",
+        "test",
+        "state",
+        "mark",
+        "model",
+        "serial",
+        "firmware",
+        "started_at",
+        "deviations",
+        "labels",
+    )
+    for one, other in zip(*both, strict=True):
+        assert [getattr(one, name) for name in same] == [getattr(other, name) for name in same]
+        assert other.is_archived
+        assert archived.folder(other.id) is None
+    key = "rnd_4_kib_rw0.art"
+    values = [
+        [one.value for one in trend(i, Filter(test="lat"), key, "").points] for i in (folders, archived)
+    ]
+    assert values[0] == values[1]
+
+
+def test_one_run_that_is_nonsense_leaves_the_others_readable(
+    runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copied_run(runs / "first", runs / "odd", test_id="odd")
+    copied_run(runs / "first", runs / "no\ntext", test_id="no text")
+    (runs / os.fsdecode(b"\xff")).symlink_to(runs / "first")
+    read = documents.read_for_report
+
+    def failing(folder: Path) -> Any:
+        if folder.name == "odd":
+            raise ZeroDivisionError("a rate of a step without time")
+        return read(folder)
+
+    monkeypatch.setattr(documents, "read_for_report", failing)
+    found = listed(index_of(runs))
+    assert found.keys() == {"first", "odd"}
+    assert found["odd"].state == "unreadable"
+    assert found["odd"].reason == "a rate of a step without time"
+
+
+def test_a_changed_run_is_seen_within_a_second(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    index = index_of(runs)
+    copied_run(runs / "first", runs / "new", test_id="new")
+    begun = time.monotonic()
+    while "new" not in listed(index):
+        time.sleep(0.05)
+    assert time.monotonic() - begun < 5.0  # one second where nothing else runs: benches/web_library.py

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// figures are those of openpts (docs/run.schema.json): its object for one run.
-type figures map[string]any
+// openpts has the figures (docs/run.schema.json): its object for one run.
+type openpts map[string]any
 
 // Difference is a figure that openpts and this program do not have alike; null: it has none.
 type Difference struct {
@@ -20,16 +20,16 @@ type Difference struct {
 	Theirs any    `json:"openpts"`
 }
 
-func readFigures(path string, runs int) ([]figures, error) {
+func readFigures(path string, runs int) ([]openpts, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	var whole figures
+	var whole openpts
 	if err := json.Unmarshal(text, &whole); err != nil {
 		return nil, fmt.Errorf("%s is no JSON of openpts: %w", path, err)
 	}
-	found := []figures{whole}
+	found := []openpts{whole}
 	if list, several := whole["runs"].([]any); several {
 		found = nil
 		for _, one := range list {
@@ -51,7 +51,7 @@ func readFigures(path string, runs int) ([]figures, error) {
 type comparison struct{ differences []Difference }
 
 // compare says where key values, steady state and cells of openpts are others than ours.
-func compare(l *Look, theirs figures) []Difference {
+func compare(l *Look, theirs openpts) []Difference {
 	c := &comparison{}
 	c.same("test", l.Test, theirs["test"])
 	c.same("test_id", l.TestID, theirs["test_id"])
@@ -95,8 +95,8 @@ func optional(value *float64) any {
 func dig(from any, path ...string) any {
 	for _, one := range path {
 		object, _ := from.(map[string]any)
-		if figures, top := from.(figures); top {
-			object = figures
+		if openpts, top := from.(openpts); top {
+			object = openpts
 		}
 		from = object[one]
 	}
@@ -143,7 +143,7 @@ func item(list any, i int) any {
 	return nil
 }
 
-func (c *comparison) steadyStates(l *Look, theirs figures) {
+func (c *comparison) steadyStates(l *Look, theirs openpts) {
 	for _, s := range l.SteadyState {
 		name := fmt.Sprintf("steady state, cycle %d, %s: ", s.Cycle, s.Of)
 		switch l.Test {
@@ -173,7 +173,7 @@ func (c *comparison) steadyStates(l *Look, theirs figures) {
 }
 
 func (c *comparison) rounds(name string, s SteadyState, theirs, complete any) {
-	c.same(name+"complete rounds", s.Rounds, complete)
+	c.same(name+"complete rounds", s.Complete, complete)
 	c.same(name+"reached", s.Reached, dig(theirs, "reached") == true)
 	if s.Reached {
 		c.same(name+"round", s.Round, dig(theirs, "round"))
@@ -233,12 +233,12 @@ func (c *comparison) oneVariable(name string, s SteadyState, theirs any) {
 func (c *comparison) window(name string, s SteadyState, theirs any) {
 	if s.Round > 0 {
 		c.same(name+"first round of the window", s.First, item(theirs, 0))
-		c.same(name+"last round of the window", s.Round, item(theirs, windowRounds-1))
+		c.same(name+"last round of the window", s.Round, item(theirs, s.Round-s.First))
 	}
 }
 
 // cells of openpts under the names that ours have.
-func (c *comparison) cells(l *Look, theirs figures) {
+func (c *comparison) cells(l *Look, theirs openpts) {
 	found := map[string]any{}
 	collect := func(prefix string, one any, keys ...string) {
 		for _, key := range keys {

@@ -51,7 +51,7 @@ func command(args []string, out, errs io.Writer) int {
 		fmt.Fprintf(errs, "second-look: no run is named\n%s", usage)
 		return 2
 	}
-	var theirs []figures
+	var theirs []openpts
 	if *against != "" {
 		var err error
 		if theirs, err = readFigures(*against, len(folders)); err != nil {
@@ -72,7 +72,7 @@ func command(args []string, out, errs io.Writer) int {
 	return code
 }
 
-func look(folder string, theirs []figures, i int, asJSON bool, out io.Writer) (int, error) {
+func look(folder string, theirs []openpts, i int, asJSON bool, out io.Writer) (int, error) {
 	r, err := readRun(folder)
 	if err != nil {
 		return 0, err
@@ -104,12 +104,12 @@ func (l *Look) print(out io.Writer) {
 	for _, s := range l.SteadyState {
 		where := fmt.Sprintf("cycle %d, %s", s.Cycle, s.Of)
 		switch {
-		case s.Round == 0:
-			fmt.Fprintf(out, "  %s: %d complete, too few for a measurement window\n", where, s.Rounds)
+		case len(s.Variables) == 0:
+			fmt.Fprintf(out, "  %s: %d complete, too few for Steady State\n", where, s.Complete)
 		case s.Reached:
 			fmt.Fprintf(out, "  %s: steady in %d, window %d to %d\n", where, s.Round, s.First, s.Round)
 		default:
-			fmt.Fprintf(out, "  %s: not steady in %d, window %d to %d\n", where, s.Rounds, s.First, s.Round)
+			fmt.Fprintf(out, "  %s: not steady in %d, window %d to %d\n", where, s.Complete, s.First, s.Round)
 		}
 		for _, v := range s.Variables {
 			fmt.Fprintf(out, "    %-28s average %.6g %s, range %.2f %% (limit 20 %%), slope %.2f %% (limit 10 %%)\n",

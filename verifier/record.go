@@ -3,9 +3,7 @@ package main
 import (
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"math"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -22,70 +20,48 @@ type run struct {
 	steps          []*step
 }
 
-// conditions are those of the test as it was ordered; each test has a part of them.
+// conditions are those of the test as it was ordered; each test has some of them.
 type conditions struct {
-	Test         string     `json:"test"`
-	Profile      string     `json:"profile"`
-	MinuteNs     int64      `json:"minute_ns"`
-	ReadPcts     []float64  `json:"read_pcts"`
-	BlockSizes   []int64    `json:"block_sizes_bytes"`
-	Tracking     []track    `json:"tracking"`
-	TCs          []int      `json:"tcs"`
-	QDs          []int      `json:"qds"`
-	PeriodNs     int64      `json:"tracking_period_ns"`
-	SteadyFills  float64    `json:"steady_after_drive_fills"`
-	Workloads    []workload `json:"workloads"`
-	WaitStates   []idle     `json:"wait_states"`
-	ArtLimitNs   float64    `json:"art_limit_ns"`
-	PlateauPct   float64    `json:"plateau_pct"`
-	MidPoints    int        `json:"mid_points"`
-	HistogramNs  int64      `json:"histogram_ns"`
-	TrackedRound int        `json:"max_rounds"`
+	Test       string    `json:"test"`
+	Profile    string    `json:"profile"`
+	MinuteNs   int64     `json:"minute_ns"`
+	ReadPcts   []float64 `json:"read_pcts"`
+	BlockSizes []int64   `json:"block_sizes_bytes"`
+	Skipped    []int64   `json:"skipped_block_sizes_bytes"`
+	Tracking   []struct {
+		BlockSize int64   `json:"block_size_bytes"`
+		ReadPct   float64 `json:"read_pct"`
+		Figure    string  `json:"figure"`
+	} `json:"tracking"`
+	TCs         []int   `json:"tcs"`
+	QDs         []int   `json:"qds"`
+	PeriodNs    int64   `json:"tracking_period_ns"`
+	SteadyFills float64 `json:"steady_after_drive_fills"`
+	Workloads   []struct {
+		Title string `json:"title"`
+	} `json:"workloads"`
+	WaitStates []struct {
+		Number int `json:"number"`
+	} `json:"wait_states"`
+	ArtLimitNs float64 `json:"art_limit_ns"`
+	PlateauPct float64 `json:"plateau_pct"`
+	MidPoints  int     `json:"mid_points"`
 }
 
-type track struct {
-	AccessPattern string  `json:"access_pattern"`
-	BlockSize     int64   `json:"block_size_bytes"`
-	ReadPct       float64 `json:"read_pct"`
-	Figure        string  `json:"figure"`
-}
-
-type workload struct {
-	Title string `json:"title"`
-}
-
-type idle struct {
-	Number int   `json:"number"`
-	IdleNs int64 `json:"idle_ns"`
-}
-
-// counts are I/Os that moved data: reads and writes together.
+// counts are I/Os that moved data, reads and writes together, in a time.
 type counts struct {
-	ios, bytes, written, latencySumNs, longestNs int64
+	elapsedNs, ios, bytes, written, latencySumNs, longestNs int64
 }
 
-type interval struct {
-	index, elapsedNs int64
-	counts
-}
+func (c counts) iops() float64   { return over(float64(c.ios), float64(c.elapsedNs)/1e9) }
+func (c counts) mbPerS() float64 { return over(float64(c.bytes)/1e6, float64(c.elapsedNs)/1e9) } // 2.4.1: base 10
+func (c counts) artMs() float64  { return over(float64(c.latencySumNs)/1e6, float64(c.ios)) }
+func (c counts) mrtMs() float64  { return float64(c.longestNs) / 1e6 }
 
-type step struct {
-	id, startedNs, elapsedNs, intervalNs, nominalNs int64
-	cycle, number, position                         int
-	part, state                                     string
-	idle, random                                    bool
-	blockSize                                       int64 // 0: several sizes
-	readPct                                         float64
-	tc, qd                                          int
-	counts
-	histogram histogram
-	intervals []interval
+func (c counts) plus(o counts) counts {
+	return counts{c.elapsedNs + o.elapsedNs, c.ios + o.ios, c.bytes + o.bytes, c.written + o.written,
+		c.latencySumNs + o.latencySumNs, max(c.longestNs, o.longestNs)}
 }
-
-func (s *step) seconds() float64 { return float64(s.elapsedNs) / 1e9 }
-func (s *step) iops() float64    { return over(float64(s.ios), s.seconds()) }
-func (s *step) mbPerS() float64  { return over(float64(s.bytes)/1e6, s.seconds()) } // 2.4.1: base 10
-func (s *step) artMs() float64   { return over(float64(s.latencySumNs)/1e6, float64(s.ios)) }
 
 func over(a, b float64) float64 {
 	if b == 0 {
@@ -94,31 +70,49 @@ func over(a, b float64) float64 {
 	return a / b
 }
 
+type interval struct {
+	index int64
+	counts
+}
+
+type step struct {
+	id, startedNs, intervalNs, nominalNs int64
+	cycle, number, tc, qd                int
+	part                                 string
+	complete, idle, disturbed            bool // disturbed: openpts itself stood still in it
+	blockSize                            int64
+	readPct                              float64
+	counts
+	histogram histogram
+	intervals []interval
+}
+
+// A finished record has no log beside it and is read as it is; a killed run's has one, and SQLite reads both.
 func readRun(folder string) (*run, error) {
 	path := folder
 	if info, err := os.Stat(folder); err == nil && info.IsDir() {
 		path = filepath.Join(folder, "run.db")
 	}
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no run folder: there is no run.db", folder)
+		return nil, fmt.Errorf("%s is no run folder: it has no run.db", folder)
 	}
-	// A finished record has no log beside it, and is read as it is; that of a killed run has, and SQLite reads both.
-	query := url.Values{"mode": {"ro"}}
-	if log, err := os.Stat(path + "-wal"); err != nil || log.Size() == 0 {
-		query.Set("immutable", "1")
+	query := "?mode=ro&immutable=1"
+	if log, err := os.Stat(path + "-wal"); err == nil && log.Size() > 0 {
+		query = "?mode=ro"
 	}
-	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+"?"+query.Encode())
+	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+query)
 	if err != nil {
 		return nil, err
 	}
 	defer db.Close()
-	found := &run{folder: folder}
-	for _, read := range []func(*sql.DB) error{found.readManifest, found.readSteps, found.readOperations, found.readIntervals} {
-		if err := read(db); err != nil {
-			return nil, fmt.Errorf("%s can't be read: %w", path, err)
-		}
+	r := &run{folder: folder}
+	if err = r.readManifest(db); err == nil {
+		err = r.readSteps(db)
 	}
-	return found, nil
+	if err != nil {
+		return nil, fmt.Errorf("%s can't be read: %w", path, err)
+	}
+	return r, nil
 }
 
 func (r *run) readManifest(db *sql.DB) error {
@@ -126,18 +120,19 @@ func (r *run) readManifest(db *sql.DB) error {
 	if err := db.QueryRow("PRAGMA user_version").Scan(&version); err != nil {
 		return err
 	}
-	if version < 4 || version > 8 {
-		return fmt.Errorf("it is of version %d, and this program reads 4 to 8", version)
+	if version < 7 || version > 8 {
+		return fmt.Errorf("the record is of version %d, and only 7 and 8 are known", version)
 	}
 	var target struct {
 		Capacity int64 `json:"user_capacity_bytes"`
 	}
 	for section, into := range map[string]any{"conditions": &r.conditions, "target": &target, "test_id": &r.testID} {
-		var text string
-		if err := db.QueryRow("SELECT json FROM manifest WHERE section = ?", section).Scan(&text); err != nil {
-			return fmt.Errorf("manifest, %s: %w", section, err)
+		var text []byte
+		err := db.QueryRow("SELECT json FROM manifest WHERE section = ?", section).Scan(&text)
+		if err == nil {
+			err = json.Unmarshal(text, into)
 		}
-		if err := json.Unmarshal([]byte(text), into); err != nil {
+		if err != nil {
 			return fmt.Errorf("manifest, %s: %w", section, err)
 		}
 	}
@@ -145,211 +140,120 @@ func (r *run) readManifest(db *sql.DB) error {
 	return nil
 }
 
+// sums of the reads and writes of a table like `operation`, by its keys.
+func sums(table, keys string) string {
+	return fmt.Sprintf(`(SELECT %s, sum(ios) ios, sum(bytes) bytes, sum(bytes * (operation = 'write')) written,
+		sum(latency_sum_ns) latency, max(latency_max_ns) longest FROM %s WHERE operation IN ('read', 'write') GROUP BY %s)`,
+		keys, table, keys)
+}
+
+const sumColumns = ` coalesce(ios, 0), coalesce(bytes, 0), coalesce(written, 0), coalesce(latency, 0), coalesce(longest, 0) `
+
 func (r *run) readSteps(db *sql.DB) error {
-	rows, err := db.Query(`SELECT step_id, cycle, part, number, position, stimulus, stop, state, started_ns, elapsed_ns,
-		interval_ns FROM step WHERE state <> 'repeated' ORDER BY step_id`)
+	byID := map[int64]*step{}
+	// Steps that were carried out again count for nothing; several sizes have block size 0.
+	err := each(db, `SELECT step_id, cycle, part, number, state = 'complete', started_ns, interval_ns, stimulus IS NULL,
+		coalesce(stop->>'$.duration_ns', (SELECT max(value->>'$.duration_ns') FROM json_each(stop, '$.rules')), 0),
+		iif(json_array_length(stimulus, '$.block_sizes') = 1, stimulus->>'$.block_sizes[0].block_size_bytes', 0),
+		coalesce(100.0 * (stimulus->>'$.operations.read') / (SELECT sum(value) FROM json_each(stimulus, '$.operations')), 0),
+		coalesce(stimulus->>'$.tc', 0), coalesce(stimulus->>'$.qd', 0), step_id IN (SELECT step_id FROM standstill),
+		elapsed_ns, `+sumColumns+`FROM step LEFT JOIN `+sums("operation", "step_id")+` USING (step_id)
+		WHERE state <> 'repeated' ORDER BY step_id`, func(scan func(...any) error) error {
+		s := &step{}
+		r.steps = append(r.steps, s)
+		err := scan(&s.id, &s.cycle, &s.part, &s.number, &s.complete, &s.startedNs, &s.intervalNs, &s.idle, &s.nominalNs,
+			&s.blockSize, &s.readPct, &s.tc, &s.qd, &s.disturbed,
+			&s.elapsedNs, &s.ios, &s.bytes, &s.written, &s.latencySumNs, &s.longestNs)
+		byID[s.id] = s
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	defer rows.Close()
-	for rows.Next() {
-		one := &step{}
-		var stimulus sql.NullString
-		var stop string
-		if err := rows.Scan(&one.id, &one.cycle, &one.part, &one.number, &one.position, &stimulus, &stop, &one.state,
-			&one.startedNs, &one.elapsedNs, &one.intervalNs); err != nil {
+	err = each(db, `SELECT step_id, histogram FROM operation WHERE operation IN ('read', 'write')`, func(scan func(...any) error) error {
+		var id int64
+		var blob []byte
+		if err := scan(&id, &blob); err != nil || byID[id] == nil {
 			return err
 		}
-		if err := one.readStop(stop); err != nil {
-			return err
+		decoded, err := decodeHistogram(blob)
+		byID[id].histogram = mergeHistograms(byID[id].histogram, decoded)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return each(db, `SELECT step_id, interval_index, elapsed_ns, `+sumColumns+`FROM interval LEFT JOIN `+
+		sums("interval_operation", "step_id, interval_index")+` USING (step_id, interval_index)
+		ORDER BY step_id, interval_index`, func(scan func(...any) error) error {
+		var id int64
+		var i interval
+		err := scan(&id, &i.index, &i.elapsedNs, &i.ios, &i.bytes, &i.written, &i.latencySumNs, &i.longestNs)
+		if s := byID[id]; s != nil {
+			s.intervals = append(s.intervals, i)
 		}
-		one.idle = !stimulus.Valid
-		if stimulus.Valid {
-			if err := one.readStimulus(stimulus.String); err != nil {
-				return err
-			}
-		}
-		r.steps = append(r.steps, one)
-	}
-	return rows.Err()
+		return err
+	})
 }
 
-func (s *step) readStop(text string) error {
-	type rule struct {
-		DurationNs int64 `json:"duration_ns"`
-	}
-	var stop struct {
-		rule
-		Rules []rule `json:"rules"`
-	}
-	if err := json.Unmarshal([]byte(text), &stop); err != nil {
-		return fmt.Errorf("stop rule of step %d: %w", s.id, err)
-	}
-	for _, one := range append(stop.Rules, stop.rule) {
-		s.nominalNs = max(s.nominalNs, one.DurationNs)
-	}
-	return nil
-}
-
-func (s *step) readStimulus(text string) error {
-	var stimulus struct {
-		RandomPct  float64 `json:"random_pct"`
-		BlockSizes []struct {
-			Bytes int64 `json:"block_size_bytes"`
-		} `json:"block_sizes"`
-		Operations map[string]float64 `json:"operations"`
-		TC         int                `json:"tc"`
-		QD         int                `json:"qd"`
-	}
-	if err := json.Unmarshal([]byte(text), &stimulus); err != nil {
-		return fmt.Errorf("stimulus of step %d: %w", s.id, err)
-	}
-	total := 0.0
-	for _, share := range stimulus.Operations {
-		total += share
-	}
-	s.random, s.tc, s.qd = stimulus.RandomPct > 0, stimulus.TC, stimulus.QD
-	s.readPct = math.Round(1e6*over(100*stimulus.Operations["read"], total)) / 1e6
-	if len(stimulus.BlockSizes) == 1 {
-		s.blockSize = stimulus.BlockSizes[0].Bytes
-	}
-	return nil
-}
-
-// each calls `add` with the reads and writes of a table like `operation`.
-func each(db *sql.DB, query string, add func(id, index int64, one counts, blob []byte) error) error {
+func each(db *sql.DB, query string, row func(scan func(...any) error) error) error {
 	rows, err := db.Query(query)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var id, index int64
-		var operation string
-		var longest sql.NullInt64
-		var blob []byte
-		one := counts{}
-		if err := rows.Scan(&id, &index, &operation, &one.ios, &one.bytes, &one.latencySumNs, &longest, &blob); err != nil {
+		if err := row(rows.Scan); err != nil {
 			return err
-		}
-		one.longestNs = longest.Int64
-		if operation == "write" {
-			one.written = one.bytes
-		}
-		if err := add(id, index, one, blob); err != nil {
-			return fmt.Errorf("step %d: %w", id, err)
 		}
 	}
 	return rows.Err()
 }
 
-func (c *counts) add(other counts) {
-	c.ios, c.bytes, c.written = c.ios+other.ios, c.bytes+other.bytes, c.written+other.written
-	c.latencySumNs, c.longestNs = c.latencySumNs+other.latencySumNs, max(c.longestNs, other.longestNs)
-}
-
-func (r *run) readOperations(db *sql.DB) error {
-	steps := r.byID()
-	return each(db, `SELECT step_id, 0, operation, ios, bytes, latency_sum_ns, latency_max_ns, histogram FROM operation
-		WHERE operation IN ('read', 'write')`, func(id, _ int64, one counts, blob []byte) error {
-		at, known := steps[id]
-		if !known {
-			return nil
-		}
-		decoded, err := decodeHistogram(blob)
-		at.counts.add(one)
-		at.histogram = mergeHistograms(at.histogram, decoded)
-		return err
-	})
-}
-
-func (r *run) readIntervals(db *sql.DB) error {
-	steps := r.byID()
-	rows, err := db.Query("SELECT step_id, interval_index, elapsed_ns FROM interval ORDER BY step_id, interval_index")
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	places := map[[2]int64]int{}
-	for rows.Next() {
-		var id int64
-		one := interval{}
-		if err := rows.Scan(&id, &one.index, &one.elapsedNs); err != nil {
-			return err
-		}
-		if at, known := steps[id]; known {
-			places[[2]int64{id, one.index}] = len(at.intervals)
-			at.intervals = append(at.intervals, one)
-		}
-	}
-	if err := rows.Err(); err != nil {
-		return err
-	}
-	return each(db, `SELECT step_id, interval_index, operation, ios, bytes, latency_sum_ns, latency_max_ns, x''
-		FROM interval_operation WHERE operation IN ('read', 'write')`, func(id, index int64, one counts, _ []byte) error {
-		if at, known := steps[id]; known {
-			place, known := places[[2]int64{id, index}]
-			if !known {
-				return errors.New("an operation is in no interval")
-			}
-			at.intervals[place].counts.add(one)
-		}
-		return nil
-	})
-}
-
-func (r *run) byID() map[int64]*step {
-	steps := map[int64]*step{}
-	for _, one := range r.steps {
-		steps[one.id] = one
-	}
-	return steps
-}
-
-// of are the steps of a cycle and phase, in their order.
-func (r *run) of(cycle int, part string) (found []*step) {
-	for _, one := range r.steps {
-		if one.cycle == cycle && one.part == part {
-			found = append(found, one)
+// of are the steps of a cycle and phase in their order, of one number unless it is 0.
+func (r *run) of(cycle int, part string, number int) (found []*step) {
+	for _, s := range r.steps {
+		if s.cycle == cycle && s.part == part && (number == 0 || s.number == number) {
+			found = append(found, s)
 		}
 	}
 	return found
 }
 
-func (r *run) cycles() (last int) {
-	for _, one := range r.steps {
-		last = max(last, one.cycle)
+// together are the pieces in which a long stimulus was recorded, as one.
+func together(pieces []*step) (all step) {
+	for _, s := range pieces {
+		all.counts, all.histogram = all.counts.plus(s.counts), mergeHistograms(all.histogram, s.histogram)
 	}
-	return last
+	return all
 }
 
 // slug is a title as part of a key: "RND 4 KiB RW0" is rnd_4_kib_rw0.
 func slug(title string) string {
-	words := strings.FieldsFunc(strings.ToLower(title), func(c rune) bool {
+	return strings.Join(strings.FieldsFunc(strings.ToLower(title), func(c rune) bool {
 		return (c < 'a' || c > 'z') && (c < '0' || c > '9')
-	})
-	return strings.Join(words, "_")
+	}), "_")
 }
 
-// minute is a minute of a stimulus, or what is left of the step at its end.
+// minute is a minute of a stimulus: endNs on the engine's clock.
 type minute struct {
-	endNs, elapsedNs int64 // engine clock; sum of its intervals
+	endNs int64
 	counts
 }
 
-// minutes divides the intervals of steps into minutes (10.3.2, 11.2 step 3.1, 12.2 step 2.2), in each step anew.
+// minutes divides consecutive steps into minutes since the stimulus began (10.3.2, 12.2 step 2.2). An interval is
+// of the minute in which its middle lies; what a step has after its last whole one is of the minute before.
 func minutes(steps []*step, minuteNs int64) (found []minute) {
-	for _, one := range steps {
-		per := max(1, int64(math.Round(over(float64(minuteNs), float64(one.intervalNs)))))
-		last := int64(-1)
-		for _, part := range one.intervals {
-			if at := part.index / per; at != last {
+	last := int64(-1)
+	for _, s := range steps {
+		for _, part := range s.intervals {
+			begin := s.startedNs + part.index*s.intervalNs
+			isRest := part.index > 0 && part.elapsedNs < s.intervalNs
+			if at := (begin + part.elapsedNs/2 - steps[0].startedNs) / minuteNs; at != last && !isRest {
 				found, last = append(found, minute{}), at
 			}
 			m := &found[len(found)-1]
-			m.add(part.counts)
-			m.elapsedNs += part.elapsedNs
-			m.endNs = one.startedNs + part.index*one.intervalNs + part.elapsedNs
+			m.counts, m.endNs = m.counts.plus(part.counts), begin+part.elapsedNs
 		}
 	}
 	return found

@@ -11,106 +11,92 @@ import (
 	"slices"
 )
 
-// A bucket of latencies: how many I/Os took between lowest and highest, in ns.
-type bucket struct{ highest, count int64 }
-
-// histogram has its buckets from the fastest to the slowest.
-type histogram []bucket
+// histogram has counts of I/Os by response time, from the fastest on: a bucket's are at most its highest ns.
+type histogram []struct{ highest, count int64 }
 
 const (
-	compressedV2 = 0x1c849304
-	plainV2      = 0x1c849303
-	wordFlag     = 0x10 // set by all writers of version 2
+	compressedV2 = 0x1c849314
+	plainV2      = 0x1c849313
+	headerBytes  = 40
 )
 
-// decodeHistogram reads the HdrHistogram V2 compressed encoding: a cookie, a length and a zlib stream with a
-// header of 40 bytes (cookie, length, normalizing offset, digits, lowest, highest, ratio) and zigzag LEB128 counts.
-func decodeHistogram(blob []byte) (histogram, error) {
+// decodeHistogram reads the compressed HdrHistogram V2 encoding: cookie, length, and in zlib a header (cookie, length,
+// normalizing offset, digits, lowest, highest, ratio) and counts as zigzag LEB128, of which negative ones skip buckets.
+func decodeHistogram(blob []byte) (found histogram, err error) {
 	if len(blob) == 0 {
 		return nil, nil
 	}
-	if len(blob) < 8 || binary.BigEndian.Uint32(blob) != compressedV2|wordFlag {
-		return nil, errors.New("a histogram is not in HdrHistogram V2 compressed encoding")
+	if len(blob) < 8 || binary.BigEndian.Uint32(blob) != compressedV2 {
+		return nil, errors.New("a histogram is not in compressed HdrHistogram V2 encoding")
 	}
+	var plain []byte
 	reader, err := zlib.NewReader(bytes.NewReader(blob[8:]))
+	if err == nil {
+		plain, err = io.ReadAll(reader)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("a histogram can't be unpacked: %w", err)
 	}
-	plain, err := io.ReadAll(reader)
-	if err != nil {
-		return nil, fmt.Errorf("a histogram can't be unpacked: %w", err)
-	}
-	if len(plain) < 40 || binary.BigEndian.Uint32(plain) != plainV2|wordFlag {
+	if len(plain) < headerBytes || binary.BigEndian.Uint32(plain) != plainV2 {
 		return nil, errors.New("a histogram has no V2 header")
 	}
-	length := int(binary.BigEndian.Uint32(plain[4:]))
-	digits := binary.BigEndian.Uint32(plain[12:])
+	length, digits := int(binary.BigEndian.Uint32(plain[4:])), binary.BigEndian.Uint32(plain[12:])
 	lowest := binary.BigEndian.Uint64(plain[16:])
-	if length > len(plain)-40 || digits < 1 || digits > 5 || lowest == 0 || binary.BigEndian.Uint32(plain[8:]) != 0 {
-		return nil, errors.New("a histogram's header contradicts itself")
+	if length > len(plain)-headerBytes || digits < 1 || digits > 5 || lowest == 0 || binary.BigEndian.Uint32(plain[8:]) != 0 {
+		return nil, errors.New("a histogram's header can't be so")
 	}
 	resolution := uint64(2)
 	for range digits {
 		resolution *= 10
 	}
-	magnitude := bits.Len64(resolution - 1) // sub-buckets are the next power of two
-	unit := bits.Len64(lowest) - 1
-	return unpackCounts(plain[40:40+length], magnitude, unit)
-}
-
-func unpackCounts(payload []byte, magnitude, unit int) (histogram, error) {
-	half := int64(1) << (magnitude - 1)
-	var found histogram
-	for index := int64(0); len(payload) > 0; {
-		raw, used := uvarint9(payload)
+	// sub-buckets are the next power of two; each octave has the upper half of them
+	half, unit := int64(1)<<(bits.Len64(resolution-1)-1), bits.Len64(lowest)-1
+	index := int64(0)
+	for counts := plain[headerBytes : headerBytes+length]; len(counts) > 0; {
+		count, used := zigzag(counts)
 		if used == 0 {
 			return nil, errors.New("a histogram's counts are cut off")
 		}
-		payload = payload[used:]
-		count := int64(raw>>1) ^ -int64(raw&1)
-		if count < 0 { // a run of empty buckets
+		counts = counts[used:]
+		if count < 0 {
 			index -= count
 			continue
 		}
 		if count > 0 {
-			shift, sub := index/half-1, index%half+half
-			if shift < 0 {
-				shift, sub = 0, sub-half
+			octave, sub := index/half-1, index%half+half
+			if octave < 0 {
+				octave, sub = 0, index
 			}
-			found = append(found, bucket{(sub+1)<<(int(shift)+unit) - 1, count})
+			found = append(found, struct{ highest, count int64 }{(sub+1)<<(int(octave)+unit) - 1, count})
 		}
 		index++
 	}
 	return found, nil
 }
 
-// uvarint9 is LEB128 whose ninth byte has eight bits of its own, as HdrHistogram writes it.
-func uvarint9(from []byte) (value uint64, used int) {
-	for at := 0; at < len(from) && at < 9; at++ {
-		if at == 8 {
-			return value | uint64(from[at])<<56, 9
+// zigzag reads LEB128 whose ninth byte has eight bits of its own.
+func zigzag(from []byte) (int64, int) {
+	var raw uint64
+	for at, part := range from[:min(9, len(from))] {
+		if at == 8 || part < 0x80 {
+			raw |= uint64(part) << (7 * at)
+			return int64(raw>>1) ^ -int64(raw&1), at + 1
 		}
-		value |= uint64(from[at]&0x7f) << (7 * at)
-		if from[at] < 0x80 {
-			return value, at + 1
-		}
+		raw |= uint64(part&0x7f) << (7 * at)
 	}
 	return 0, 0
 }
 
-// mergeHistograms adds histograms of the same resolution.
-func mergeHistograms(parts ...histogram) histogram {
-	counts := map[int64]int64{}
-	for _, part := range parts {
-		for _, one := range part {
-			counts[one.highest] += one.count
+func mergeHistograms(a, b histogram) (merged histogram) {
+	both := slices.Concat(a, b)
+	slices.SortStableFunc(both, func(a, b struct{ highest, count int64 }) int { return int(a.highest - b.highest) })
+	for _, one := range both {
+		if last := len(merged) - 1; last >= 0 && merged[last].highest == one.highest {
+			merged[last].count += one.count
+		} else {
+			merged = append(merged, one)
 		}
 	}
-	merged := make(histogram, 0, len(counts))
-	for highest, count := range counts {
-		merged = append(merged, bucket{highest, count})
-	}
-	slices.SortFunc(merged, func(a, b bucket) int { return int(a.highest - b.highest) })
 	return merged
 }
 
@@ -121,22 +107,18 @@ func (h histogram) total() (ios int64) {
 	return ios
 }
 
-// withNines is the response time, in ns, that a share of N nines of the I/Os does not exceed: the upper end of the
-// bucket of that I/O, and no more than the longest. It takes 10^N timed I/Os (9.2 step 3.3.3, read for every N).
+// withNines is the response time in ns that a share of N nines of the I/Os does not exceed: the end of that I/O's
+// bucket, and no more than the longest. It takes 10^N timed I/Os (9.2 step 3.3.3, for every N).
 func (h histogram) withNines(nines int, longest int64) (int64, bool) {
 	needed := int64(1)
 	for range nines {
 		needed *= 10
 	}
-	total := h.total()
-	if total < needed {
-		return 0, false
-	}
-	rank := total - total/needed
+	rank := h.total() - h.total()/needed
 	for _, one := range h {
 		if rank -= one.count; rank <= 0 {
-			return min(one.highest, longest), true
+			return min(one.highest, longest), h.total() >= needed
 		}
 	}
-	return longest, true
+	return longest, false
 }

@@ -26,6 +26,7 @@ type Look struct {
 	SteadyState []SteadyState `json:"steady_state"`
 	KeyValues   []KeyValue    `json:"key_values"`
 	Cells       []KeyValue    `json:"cells"`
+	Differences []Difference  `json:"differences"` // null: not compared
 }
 
 func (l *Look) key(name, unit string, has bool, value float64, note string) {
@@ -42,7 +43,7 @@ func (l *Look) cell(name, unit string, value float64) {
 
 func lookAt(r *run) (*Look, error) {
 	c := r.conditions
-	l := &Look{"openpts.second-look/1", r.folder, r.testID, c.Test, c.Profile, nil, []KeyValue{}, []KeyValue{}}
+	l := &Look{"openpts.second-look/1", r.folder, r.testID, c.Test, c.Profile, []SteadyState{}, []KeyValue{}, []KeyValue{}, nil}
 	test, known := map[string]func(*run, *Look){
 		"iops": (*run).iopsTest, "tp": (*run).tpTest, "lat": (*run).latTest, "wsat": (*run).wsatTest,
 		"hir": (*run).hirTest, "xsr": (*run).xsrTest, "cbw": (*run).demandTest, "dirth": (*run).demandTest,

@@ -6,7 +6,8 @@ of a drive do. They differ where runs of a simulated drive hardly do: lengths of
 
 import math
 import random
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -17,7 +18,7 @@ from msgspec.structs import replace
 from openpts.analysis.latency import encode_counts
 from openpts.analysis.minutes import starts_ns
 from openpts.fields.conditions import Conditions
-from openpts.record.reader import Run
+from openpts.record.reader import Run, StepRecord
 from openpts.record.writer import RunWriter
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
@@ -140,7 +141,7 @@ def generated_run(seed: int, test: str = "") -> Run:
         settles=draw.choice((0.5, 2.0, 6.0)),
         drift=draw.choice((0.0, 0.0, 0.024, 0.025, 0.026, -0.02, 0.05)),
         noise=draw.choice((0.0, 0.01, 0.04, 0.06, 0.1)),
-        late=draw.choice((0.0, 0.001, 0.5)),
+        late=draw.choice((0.0, 0.001, 0.03, 0.5)),
         interval_ns=draw.choice((minute_ns, minute_ns // 2, minute_ns // 3)) if test in ("wsat", "xsr") else 0,
     )
     run = made_up_run(test, drive_class, drive=drive, adjust=lambda conditions: _shorter(conditions, draw))
@@ -148,9 +149,19 @@ def generated_run(seed: int, test: str = "") -> Run:
     run = with_samples(
         run, lambda step: replace(_counted(step.sample), started_ns=begins_ns[step.behind])
     )
+    run = replace(run, steps=tuple(_placed(run.steps)))
     if draw.random() < 0.25:
         run = ended_after(run, draw.randrange(1, len(run.steps)), None)
     return replace(run, manifest=replace(run.manifest, test_id=f"generated-{seed}"))
+
+
+def _placed(steps: Sequence[StepRecord]) -> Iterator[StepRecord]:
+    """Each step with its position among all of its number, as the runner counts them."""
+    before: Counter[tuple[int, Phase, int]] = Counter()
+    for step in steps:
+        key = (step.place.cycle, step.place.phase, step.place.number)
+        yield replace(step, place=replace(step.place, position=before[key]))
+        before[key] += 1
 
 
 def _shorter(conditions: Conditions, draw: random.Random) -> Conditions:

@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -14,10 +15,13 @@ import (
 
 // run is the part of run.db on which key values rest (docs/run-folder.md).
 type run struct {
-	folder, testID string
-	conditions     conditions
-	capacity       int64 // user capacity in bytes
-	steps          []*step
+	folder     string
+	TestID     string `json:"test_id"`
+	Conditions conditions
+	Target     struct {
+		CapacityBytes int64 `json:"user_capacity_bytes"`
+	}
+	steps []*step
 }
 
 // conditions are those of the test as it was ordered; each test has some of them.
@@ -33,19 +37,15 @@ type conditions struct {
 		ReadPct   float64 `json:"read_pct"`
 		Figure    string  `json:"figure"`
 	} `json:"tracking"`
-	TCs         []int   `json:"tcs"`
-	QDs         []int   `json:"qds"`
-	PeriodNs    int64   `json:"tracking_period_ns"`
-	SteadyFills float64 `json:"steady_after_drive_fills"`
-	Workloads   []struct {
-		Title string `json:"title"`
-	} `json:"workloads"`
-	WaitStates []struct {
-		Number int `json:"number"`
-	} `json:"wait_states"`
-	ArtLimitNs float64 `json:"art_limit_ns"`
-	PlateauPct float64 `json:"plateau_pct"`
-	MidPoints  int     `json:"mid_points"`
+	TCs         []int                    `json:"tcs"`
+	QDs         []int                    `json:"qds"`
+	PeriodNs    int64                    `json:"tracking_period_ns"`
+	SteadyFills float64                  `json:"steady_after_drive_fills"`
+	Workloads   []struct{ Title string } `json:"workloads"`
+	WaitStates  []struct{ Number int }   `json:"wait_states"`
+	ArtLimitNs  float64                  `json:"art_limit_ns"`
+	PlateauPct  float64                  `json:"plateau_pct"`
+	MidPoints   int                      `json:"mid_points"`
 }
 
 // counts are I/Os that moved data, reads and writes together, in a time.
@@ -56,16 +56,17 @@ type counts struct {
 func (c counts) iops() float64   { return over(float64(c.ios), float64(c.elapsedNs)/1e9) }
 func (c counts) mbPerS() float64 { return over(float64(c.bytes)/1e6, float64(c.elapsedNs)/1e9) } // 2.4.1: base 10
 func (c counts) artMs() float64  { return over(float64(c.latencySumNs)/1e6, float64(c.ios)) }
-func (c counts) mrtMs() float64  { return float64(c.longestNs) / 1e6 }
+func (c counts) mrtMs() float64  { return over(float64(c.longestNs)/1e6, float64(min(c.ios, 1))) }
 
 func (c counts) plus(o counts) counts {
 	return counts{c.elapsedNs + o.elapsedNs, c.ios + o.ios, c.bytes + o.bytes, c.written + o.written,
 		c.latencySumNs + o.latencySumNs, max(c.longestNs, o.longestNs)}
 }
 
+// over is NaN where there is nothing to divide by: no time, no I/O, no average.
 func over(a, b float64) float64 {
 	if b == 0 {
-		return 0
+		return math.NaN()
 	}
 	return a / b
 }
@@ -106,38 +107,24 @@ func readRun(folder string) (*run, error) {
 	}
 	defer db.Close()
 	r := &run{folder: folder}
-	if err = r.readManifest(db); err == nil {
+	var version int
+	var manifest []byte
+	if err = db.QueryRow("PRAGMA user_version").Scan(&version); err == nil && (version < 7 || version > 8) {
+		err = fmt.Errorf("it is of version %d, and only 7 and 8 are known", version)
+	}
+	if err == nil {
+		err = db.QueryRow("SELECT json_group_object(section, json(json)) FROM manifest").Scan(&manifest)
+	}
+	if err == nil {
+		err = json.Unmarshal(manifest, r)
+	}
+	if err == nil {
 		err = r.readSteps(db)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s can't be read: %w", path, err)
 	}
 	return r, nil
-}
-
-func (r *run) readManifest(db *sql.DB) error {
-	var version int
-	if err := db.QueryRow("PRAGMA user_version").Scan(&version); err != nil {
-		return err
-	}
-	if version < 7 || version > 8 {
-		return fmt.Errorf("the record is of version %d, and only 7 and 8 are known", version)
-	}
-	var target struct {
-		Capacity int64 `json:"user_capacity_bytes"`
-	}
-	for section, into := range map[string]any{"conditions": &r.conditions, "target": &target, "test_id": &r.testID} {
-		var text []byte
-		err := db.QueryRow("SELECT json FROM manifest WHERE section = ?", section).Scan(&text)
-		if err == nil {
-			err = json.Unmarshal(text, into)
-		}
-		if err != nil {
-			return fmt.Errorf("manifest, %s: %w", section, err)
-		}
-	}
-	r.capacity = target.Capacity
-	return nil
 }
 
 // sums of the reads and writes of a table like `operation`, by its keys.

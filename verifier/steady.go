@@ -47,7 +47,9 @@ func judge(values []float64, first int) Window {
 	excursion := math.Abs(w.Slope) * (n - 1) // 2.1.24 b: the fitted line's maximum less its minimum in the window
 	w.Steady = high-low <= (rangePct/100+tolerance)*w.Average && excursion <= (slopePct/100+tolerance)*w.Average
 	w.Inside = low >= (0.9-tolerance)*w.Average && high <= (1.1+tolerance)*w.Average
-	w.RangePct, w.SlopePct = 100*over(high-low, w.Average), 100*over(excursion, w.Average)
+	if w.Average != 0 {
+		w.RangePct, w.SlopePct = 100*(high-low)/w.Average, 100*excursion/w.Average
+	}
 	return w
 }
 
@@ -88,6 +90,15 @@ func findSteady(of string, cycle, earliest int, disturbed []bool, tracked ...ser
 	return s
 }
 
+// average of the one tracked variable in the window of Steady State; NaN where that was not reached.
+func (s SteadyState) average() float64 {
+	if !s.Reached {
+		return math.NaN()
+	}
+	return s.Variables[0].Average
+}
+
+// mean of no values is NaN.
 func mean(values []float64) (sum float64) {
 	for _, one := range values {
 		sum += one

@@ -29,21 +29,31 @@ type Look struct {
 	Differences []Difference  `json:"differences"` // null: not compared
 }
 
-func (l *Look) key(name, unit string, has bool, value float64, note string) {
-	one := KeyValue{name, unit, nil, note}
-	if has {
-		one.Value = &value
+// key adds a figure, NaN where there is none; cell adds one of a table, of which only those that are there count.
+func (l *Look) key(name, unit string, value float64, note string) {
+	one := KeyValue{name, unit, &value, note}
+	if math.IsNaN(value) {
+		one.Value = nil
 	}
 	l.KeyValues = append(l.KeyValues, one)
 }
 
 func (l *Look) cell(name, unit string, value float64) {
-	l.Cells = append(l.Cells, KeyValue{name, unit, &value, ""})
+	if !math.IsNaN(value) {
+		l.Cells = append(l.Cells, KeyValue{name, unit, &value, ""})
+	}
+}
+
+// cells of a test point: averages of the rounds' values, and the largest (7.3.6, 9.3.6.1).
+func (l *Look) cells(name string, steps []*step) {
+	l.cell(name+".iops", "IOPS", average(steps, counts.iops))
+	l.cell(name+".art_ms", "ms", average(steps, counts.artMs))
+	l.cell(name+".mrt_ms", "ms", longest(steps))
 }
 
 func lookAt(r *run) (*Look, error) {
-	c := r.conditions
-	l := &Look{"openpts.second-look/1", r.folder, r.testID, c.Test, c.Profile, []SteadyState{}, []KeyValue{}, []KeyValue{}, nil}
+	c := r.Conditions
+	l := &Look{"openpts.second-look/1", r.folder, r.TestID, c.Test, c.Profile, []SteadyState{}, []KeyValue{}, []KeyValue{}, nil}
 	test, known := map[string]func(*run, *Look){
 		"iops": (*run).iopsTest, "tp": (*run).tpTest, "lat": (*run).latTest, "wsat": (*run).wsatTest,
 		"hir": (*run).hirTest, "xsr": (*run).xsrTest, "cbw": (*run).demandTest, "dirth": (*run).demandTest,
@@ -59,17 +69,12 @@ func lookAt(r *run) (*Look, error) {
 // of them were disturbed.
 func (r *run) rounds(cycle, points int) (found [][]*step, disturbed []bool) {
 	for {
-		var pass []*step
-		bad := false
-		for _, s := range r.of(cycle, "round", len(found)+1) {
-			if s.complete {
-				pass, bad = append(pass, s), bad || s.disturbed
-			}
-		}
+		pass := slices.DeleteFunc(r.of(cycle, "round", len(found)+1), func(s *step) bool { return !s.complete })
 		if len(pass) != points {
 			return found, disturbed
 		}
-		found, disturbed = append(found, pass), append(disturbed, bad)
+		found = append(found, pass)
+		disturbed = append(disturbed, slices.ContainsFunc(pass, func(s *step) bool { return s.disturbed }))
 	}
 }
 
@@ -97,8 +102,8 @@ func figures(steps []*step, figure func(counts) float64) (values []float64) {
 // average is the mean of the rounds' values (7.3.6.1, 8.3.7, 9.3.6.1), and not one value of all rounds together.
 func average(steps []*step, figure func(counts) float64) float64 { return mean(figures(steps, figure)) }
 
-// longest is the largest value of the rounds (9.3.6.1), in ms.
-func longest(steps []*step) float64 { return slices.Max(figures(steps, counts.mrtMs)) }
+// longest is the largest value of the rounds in ms (9.3.6.1).
+func longest(steps []*step) float64 { return together(steps).mrtMs() }
 
 // window are the rounds x-4 to x; of fewer than five, all there are.
 func (s SteadyState) window(rounds [][]*step) [][]*step { return rounds[max(0, s.First-1):s.Round] }
@@ -110,7 +115,7 @@ func text(number float64) string { return strconv.FormatFloat(number, 'f', -1, 6
 func (r *run) judgedRounds(l *Look, cycle, points int) [][]*step {
 	rounds, disturbed := r.rounds(cycle, points)
 	var tracked []series
-	for _, one := range r.conditions.Tracking {
+	for _, one := range r.Conditions.Tracking {
 		steps := element(rounds, one.BlockSize, one.ReadPct)
 		if len(steps) == 0 || len(steps) != len(rounds) {
 			continue // a size that the drive does not take, or that of another cycle
@@ -132,19 +137,15 @@ func (r *run) judgedRounds(l *Look, cycle, points int) [][]*step {
 
 // matrix is what IOPS and LAT have in common: the window and the cells of their tables (7.3.6, 9.3.6.1).
 func (r *run) matrix(l *Look) [][]*step {
-	c := r.conditions
+	c := r.Conditions
 	sizes := slices.DeleteFunc(slices.Clone(c.BlockSizes), func(size int64) bool { return slices.Contains(c.Skipped, size) })
 	window := r.judgedRounds(l, 1, len(c.ReadPcts)*len(sizes))
 	for _, readPct := range c.ReadPcts {
 		for _, size := range sizes {
-			if steps := element(window, size, readPct); len(steps) > 0 {
-				name := fmt.Sprintf("rnd_%d_rw%s.", size, text(readPct))
-				l.cell(name+"iops", "IOPS", average(steps, counts.iops))
-				l.cell(name+"art_ms", "ms", average(steps, counts.artMs))
-				l.cell(name+"mrt_ms", "ms", longest(steps))
-				if nines, note := fiveNines(steps); note == "" {
-					l.cell(name+"p99_999_ms", "ms", nines)
-				}
+			steps, name := element(window, size, readPct), fmt.Sprintf("rnd_%d_rw%s", size, text(readPct))
+			l.cells(name, steps)
+			if nines, note := fiveNines(steps); note == "" {
+				l.cell(name+".p99_999_ms", "ms", nines)
 			}
 		}
 	}
@@ -155,24 +156,20 @@ func (r *run) matrix(l *Look) [][]*step {
 // one, the longest response time of all stands in, and the note says so.
 func fiveNines(steps []*step) (float64, string) {
 	var values []float64
-	fewest := int64(math.MaxInt64)
 	for _, s := range steps {
-		fewest = min(fewest, s.histogram.total())
-		if value, enough := s.histogram.withNines(5, s.longestNs); enough {
-			values = append(values, float64(value)/1e6)
+		value, enough := s.histogram.withNines(5, s.longestNs)
+		if !enough {
+			return longest(steps), fmt.Sprintf("the longest, as %d timed I/Os are too few", s.histogram.total())
 		}
+		values = append(values, float64(value)/1e6)
 	}
-	if len(values) == len(steps) {
-		return mean(values), ""
-	}
-	return longest(steps), fmt.Sprintf("the longest: %d I/Os are too few", fewest)
+	return mean(values), ""
 }
 
 func (r *run) iopsTest(l *Look) {
 	window := r.matrix(l)
 	for _, readPct := range []float64{0, 65, 100} {
-		steps := element(window, 4096, readPct)
-		l.key("rnd_4_kib_rw"+text(readPct)+".iops", "IOPS", len(steps) > 0, average(steps, counts.iops), "")
+		l.key("rnd_4_kib_rw"+text(readPct)+".iops", "IOPS", average(element(window, 4096, readPct), counts.iops), "")
 	}
 }
 
@@ -180,34 +177,26 @@ func (r *run) latTest(l *Look) {
 	window := r.matrix(l)
 	for _, readPct := range []float64{0, 65, 100} {
 		steps, name := element(window, 4096, readPct), "rnd_4_kib_rw"+text(readPct)
-		l.key(name+".art", "ms", len(steps) > 0, average(steps, counts.artMs), "")
-		if len(steps) > 0 {
-			nines, note := fiveNines(steps)
-			l.key(name+".five_nines", "ms", true, nines, note)
-		} else {
-			l.key(name+".five_nines", "ms", false, 0, "")
-		}
+		nines, note := fiveNines(steps)
+		l.key(name+".art", "ms", average(steps, counts.artMs), "")
+		l.key(name+".five_nines", "ms", nines, note)
 	}
-	if s := together(r.of(1, "histogram", 1)); s.ios > 0 { // 9.3.6.2
-		l.cell("histogram.iops", "IOPS", s.iops())
-		l.cell("histogram.art_ms", "ms", s.artMs())
-		l.cell("histogram.mrt_ms", "ms", s.mrtMs())
-		for i, name := range []string{"p99_9_ms", "p99_99_ms", "p99_999_ms"} {
-			if value, enough := s.histogram.withNines(3+i, s.longestNs); enough {
-				l.cell("histogram."+name, "ms", float64(value)/1e6)
-			}
+	s := together(r.of(1, "histogram", 1)) // 9.3.6.2
+	l.cells("histogram", []*step{&s})
+	for i, name := range []string{"p99_9_ms", "p99_99_ms", "p99_999_ms"} {
+		if value, enough := s.histogram.withNines(3+i, s.longestNs); enough {
+			l.cell("histogram."+name, "ms", float64(value)/1e6)
 		}
 	}
 }
 
 // tpTest has a cycle for each block size (8.2): MB/s of its writes and reads in its own window (8.3.7).
 func (r *run) tpTest(l *Look) {
-	for i, size := range r.conditions.BlockSizes {
-		window := r.judgedRounds(l, i+1, len(r.conditions.ReadPcts))
+	for i, size := range r.Conditions.BlockSizes {
+		window := r.judgedRounds(l, i+1, len(r.Conditions.ReadPcts))
 		for j, name := range []string{"write", "read"} {
-			steps := element(window, size, float64(100*j))
 			name = fmt.Sprintf("seq_%s_kib.%s", slug(text(float64(size)/1024)), name)
-			l.key(name, "MB/s", len(steps) > 0, average(steps, counts.mbPerS), "")
+			l.key(name, "MB/s", average(element(window, size, float64(100*j)), counts.mbPerS), "")
 		}
 	}
 }
@@ -221,12 +210,12 @@ func (r *run) trackedMinutes(l *Look, cycle int, part string, after float64) Ste
 	earliest := windowRounds
 	for _, s := range r.of(cycle, part, 0) {
 		written += s.written
-		full := s.complete && s.nominalNs == r.conditions.MinuteNs && s.elapsedNs >= s.nominalNs
-		if full && begun == int64(len(iops))*r.conditions.PeriodNs {
-			iops, disturbed = append(iops, s.iops()), append(disturbed, s.disturbed)
+		full := s.complete && s.nominalNs == r.Conditions.MinuteNs && s.elapsedNs >= s.nominalNs
+		if full && begun == int64(len(iops))*r.Conditions.PeriodNs {
 			if float64(written) < after {
-				earliest = len(iops) + 1
+				earliest = len(iops) + 2
 			}
+			iops, disturbed = append(iops, s.iops()), append(disturbed, s.disturbed)
 		}
 		begun += s.nominalNs
 	}
@@ -236,21 +225,17 @@ func (r *run) trackedMinutes(l *Look, cycle int, part string, after float64) Ste
 }
 
 func (r *run) wsatTest(l *Look) {
-	for i, load := range r.conditions.Workloads {
+	for i, load := range r.Conditions.Workloads {
 		key := slug(load.Title) + "."
 		// The level of a fresh drive is no Steady State: a capacity is written first.
-		steady := r.trackedMinutes(l, i+1, "saturation", r.conditions.SteadyFills*float64(r.capacity))
-		value := 0.0
-		if steady.Reached {
-			value = steady.Variables[0].Average
-		}
-		l.key(key+"steady_iops", "IOPS", steady.Reached, value, "")
-		zones(l, key, minutes(r.of(i+1, "saturation", 0), r.conditions.MinuteNs))
+		steady := r.trackedMinutes(l, i+1, "saturation", r.Conditions.SteadyFills*float64(r.Target.CapacityBytes))
+		l.key(key+"steady_iops", "IOPS", steady.average(), "")
+		zones(l, key, minutes(r.of(i+1, "saturation", 0), r.Conditions.MinuteNs))
 		s := together(r.of(i+1, "histogram", 0)) // 10.2 step 2.4.2
 		nines, note := fiveNines([]*step{&s})
-		l.key(key+"histogram_iops", "IOPS", s.ios > 0, s.iops(), "")
-		l.key(key+"histogram_art", "ms", s.ios > 0, s.artMs(), "")
-		l.key(key+"histogram_five_nines", "ms", s.ios > 0, nines, note)
+		l.key(key+"histogram_iops", "IOPS", s.iops(), "")
+		l.key(key+"histogram_art", "ms", s.artMs(), "")
+		l.key(key+"histogram_five_nines", "ms", nines, note)
 	}
 }
 
@@ -282,24 +267,20 @@ func zones(l *Look, key string, all []minute) {
 		}
 	}
 	fresh, settled := rate(all[:plateau]), rate(all[end:])
-	l.key(key+"plateau_iops", "IOPS", plateau > 0, fresh, "")
-	l.key(key+"end_zone_iops", "IOPS", end < len(all), settled, "")
-	l.key(key+"plateau_to_end_zone_ratio", "ratio", end < len(all) && settled > 0, over(fresh, settled), "")
+	l.key(key+"plateau_iops", "IOPS", fresh, "")
+	l.key(key+"end_zone_iops", "IOPS", settled, "")
+	l.key(key+"plateau_to_end_zone_ratio", "ratio", over(fresh, settled), "")
 }
 
 // hirTest: the baseline is the average of the window of tracking rounds (11.1, 11.2 step 3.2); IOPS of a wait state
 // are those of its access A alone (11.2 step 4.1), which is judged only against such a baseline.
 func (r *run) hirTest(l *Look) {
-	steady := r.trackedMinutes(l, 1, "wdpc", 0)
-	baseline := 0.0
-	if steady.Reached {
-		baseline = steady.Variables[0].Average
-	}
-	l.key("baseline_iops", "IOPS", steady.Reached, baseline, "")
-	for _, wait := range r.conditions.WaitStates {
-		active := slices.DeleteFunc(r.of(1, "wait_state", wait.Number), func(s *step) bool { return s.idle || !s.complete })
-		all := together(active)
-		l.key(fmt.Sprintf("ws%d.gain", wait.Number), "%", all.elapsedNs > 0 && baseline > 0, 100*(over(all.iops(), baseline)-1), "")
+	baseline := r.trackedMinutes(l, 1, "wdpc", 0).average()
+	l.key("baseline_iops", "IOPS", baseline, "")
+	for _, wait := range r.Conditions.WaitStates {
+		steps := r.of(1, "wait_state", wait.Number)
+		active := together(slices.DeleteFunc(steps, func(s *step) bool { return s.idle || !s.complete }))
+		l.key(fmt.Sprintf("ws%d.gain", wait.Number), "%", 100*(over(active.iops(), baseline)-1), "")
 	}
 }
 
@@ -307,18 +288,17 @@ func (r *run) hirTest(l *Look) {
 // highest bandwidth (12.1, 12.3.2); a last minute that is cut short is none.
 func (r *run) xsrTest(l *Look) {
 	for number := 1; number <= 3; number++ {
-		group := together(r.of(1, "access_group", number))
-		l.key(fmt.Sprintf("group%d.bandwidth", number), "MB/s", group.elapsedNs > 0, group.mbPerS(), "")
+		l.key(fmt.Sprintf("group%d.bandwidth", number), "MB/s", together(r.of(1, "access_group", number)).mbPerS(), "")
 	}
-	second, third := r.of(1, "access_group", 2), minutes(r.of(1, "access_group", 3), r.conditions.MinuteNs)
-	best, recovery := -1.0, 0.0
+	second, third := r.of(1, "access_group", 2), minutes(r.of(1, "access_group", 3), r.Conditions.MinuteNs)
+	best, recovery := -1.0, math.NaN()
 	for i, m := range third {
-		cut := i > 0 && i == len(third)-1 && float64(m.elapsedNs) < 0.9*float64(r.conditions.MinuteNs)
+		cut := i > 0 && i == len(third)-1 && float64(m.elapsedNs) < 0.9*float64(r.Conditions.MinuteNs)
 		if last := second[len(second)-1]; m.mbPerS() > best && !cut {
 			best, recovery = m.mbPerS(), float64(m.endNs-last.startedNs-last.elapsedNs)/60e9
 		}
 	}
-	l.key("recovery_to_peak", "min", len(third) > 0, recovery, "")
+	l.key("recovery_to_peak", "min", recovery, "")
 }
 
 // point is a combination of thread count and queue depth with its averages over the window.
@@ -332,7 +312,7 @@ func (p point) toio() int { return p.tc * p.qd } // 2.1.29
 // demandTest is CBW and DIRTH (13.2, 14.2): preconditioning, rounds over all TC and QD, and operating points.
 func (r *run) demandTest(l *Look) {
 	r.trackedMinutes(l, 1, "wdpc", 0)
-	c := r.conditions
+	c := r.Conditions
 	rounds, disturbed := r.rounds(1, len(c.TCs)*len(c.QDs))
 	deepest := at(rounds, func(s *step) bool { return s.tc == slices.Max(c.TCs) && s.qd == slices.Max(c.QDs) })
 	steady := findSteady("rounds", 1, windowRounds, disturbed, series{"highest TC and QD", "IOPS", figures(deepest, counts.iops)})
@@ -341,20 +321,17 @@ func (r *run) demandTest(l *Look) {
 	for _, tc := range c.TCs {
 		for _, qd := range c.QDs {
 			if steps := at(steady.window(rounds), func(s *step) bool { return s.tc == tc && s.qd == qd }); len(steps) > 0 {
-				p := point{tc, qd, average(steps, counts.iops), average(steps, counts.artMs)}
-				points = append(points, p)
-				name := fmt.Sprintf("tc%d_qd%d.", tc, qd)
-				l.cell(name+"iops", "IOPS", p.iops)
-				l.cell(name+"bandwidth_bytes_per_s", "B/s", 1e6*average(steps, counts.mbPerS))
-				l.cell(name+"art_ms", "ms", p.art)
-				l.cell(name+"mrt_ms", "ms", longest(steps))
+				points = append(points, point{tc, qd, average(steps, counts.iops), average(steps, counts.artMs)})
+				name := fmt.Sprintf("tc%d_qd%d", tc, qd)
+				l.cells(name, steps)
+				l.cell(name+".bandwidth_bytes_per_s", "B/s", 1e6*average(steps, counts.mbPerS))
 			}
 		}
 	}
 	for name, p := range operatingPoints(points, c.ArtLimitNs/1e6, c.PlateauPct, c.MidPoints) {
 		note := fmt.Sprintf("TC %d / QD %d", p.tc, p.qd)
-		l.key(name+".iops", "IOPS", p.tc > 0, p.iops, note)
-		l.key(name+".art", "ms", p.tc > 0, p.art, note)
+		l.key(name+".iops", "IOPS", p.iops, note)
+		l.key(name+".art", "ms", p.art, note)
 	}
 	slices.SortFunc(l.KeyValues, func(a, b KeyValue) int { return slices.Compare([]byte(a.Name), []byte(b.Name)) })
 }

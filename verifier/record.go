@@ -37,15 +37,16 @@ type conditions struct {
 		ReadPct   float64 `json:"read_pct"`
 		Figure    string  `json:"figure"`
 	} `json:"tracking"`
-	TCs         []int                    `json:"tcs"`
-	QDs         []int                    `json:"qds"`
-	PeriodNs    int64                    `json:"tracking_period_ns"`
-	SteadyFills float64                  `json:"steady_after_drive_fills"`
-	Workloads   []struct{ Title string } `json:"workloads"`
-	WaitStates  []struct{ Number int }   `json:"wait_states"`
-	ArtLimitNs  float64                  `json:"art_limit_ns"`
-	PlateauPct  float64                  `json:"plateau_pct"`
-	MidPoints   int                      `json:"mid_points"`
+	TCs         []int                         `json:"tcs"`
+	QDs         []int                         `json:"qds"`
+	PeriodNs    int64                         `json:"tracking_period_ns"`
+	SteadyFills float64                       `json:"steady_after_drive_fills"`
+	Workloads   []struct{ Title string }      `json:"workloads"`
+	WaitStates  []struct{ Number int }        `json:"wait_states"`
+	Groups      []struct{ Duration_ns int64 } `json:"groups"`
+	ArtLimitNs  float64                       `json:"art_limit_ns"`
+	PlateauPct  float64                       `json:"plateau_pct"`
+	MidPoints   int                           `json:"mid_points"`
 }
 
 // counts are I/Os that moved data, reads and writes together, in a time.
@@ -91,10 +92,12 @@ type step struct {
 // A finished record has no log beside it and is read as it is; a killed run's has one, and SQLite reads both.
 func readRun(folder string) (*run, error) {
 	path := folder
-	if info, err := os.Stat(folder); err == nil && info.IsDir() {
+	info, err := os.Stat(path)
+	if err == nil && info.IsDir() {
 		path = filepath.Join(folder, "run.db")
+		info, err = os.Stat(path)
 	}
-	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+	if err != nil || !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is no run folder: it has no run.db", folder)
 	}
 	query := "?mode=ro&immutable=1"

@@ -285,13 +285,17 @@ func (r *run) hirTest(l *Look) {
 }
 
 // xsrTest: bandwidth of each group, and the time from the end of group 2 to the end of the minute of group 3 with the
-// highest bandwidth (12.1, 12.3.2); a last minute that is cut short is none.
+// highest bandwidth (12.1, 12.3.2); a last minute that is cut short is none, and a cut group 3 has no peak.
 func (r *run) xsrTest(l *Look) {
 	for number := 1; number <= 3; number++ {
 		l.key(fmt.Sprintf("group%d.bandwidth", number), "MB/s", together(r.of(1, "access_group", number)).mbPerS(), "")
 	}
-	second, third := r.of(1, "access_group", 2), minutes(r.of(1, "access_group", 3), r.Conditions.MinuteNs)
+	second, last := r.of(1, "access_group", 2), r.of(1, "access_group", 3)
+	third := minutes(last, r.Conditions.MinuteNs)
 	best, recovery := -1.0, math.NaN()
+	if together(last).elapsedNs < r.Conditions.Groups[2].Duration_ns {
+		third = nil
+	}
 	for i, m := range third {
 		cut := i > 0 && i == len(third)-1 && float64(m.elapsedNs) < 0.9*float64(r.Conditions.MinuteNs)
 		if last := second[len(second)-1]; m.mbPerS() > best && !cut {
@@ -350,8 +354,7 @@ func operatingPoints(points []point, artLimitMs, plateauPct float64, mids int) m
 		return b.tc - a.tc
 	}
 	points = slices.SortedFunc(slices.Values(points), leaner)
-	highest := 0.0
-	most := slices.MinFunc(points, func(a, b point) int { return cmp.Compare(a.art, b.art) })
+	most, highest := slices.MinFunc(points, func(a, b point) int { return cmp.Compare(a.art, b.art) }), 0.0
 	for _, p := range points {
 		if p.art < artLimitMs {
 			highest = max(highest, p.iops)
@@ -365,15 +368,11 @@ func operatingPoints(points []point, artLimitMs, plateauPct float64, mids int) m
 	between := slices.DeleteFunc(points, func(p point) bool { return p.iops <= least.iops || p.iops >= most.iops })
 	for k := 1; k <= mids; k++ {
 		target := least.iops + float64(k)*(most.iops-least.iops)/float64(mids+1)
-		nearest := -1
-		for i, p := range between {
-			if nearest < 0 || math.Abs(p.iops-target) < math.Abs(between[nearest].iops-target) {
-				nearest = i
-			}
-		}
-		if nearest >= 0 {
-			found[fmt.Sprintf("mid%d", k)] = between[nearest]
-			between = slices.Delete(between, nearest, nearest+1)
+		slices.SortFunc(between, func(a, b point) int {
+			return cmp.Or(cmp.Compare(math.Abs(a.iops-target), math.Abs(b.iops-target)), leaner(a, b))
+		})
+		if len(between) > 0 {
+			found[fmt.Sprintf("mid%d", k)], between = between[0], between[1:]
 		}
 	}
 	return found

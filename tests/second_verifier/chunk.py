@@ -1,4 +1,4 @@
-"""Compare openpts with the second verifier over generated runs: python -m tests.second_verifier.chunk FIRST COUNT."""
+"""Compare openpts with the second verifier: python -m tests.second_verifier.chunk FIRST-SEED COUNT."""
 
 import subprocess
 import sys
@@ -11,9 +11,9 @@ import msgspec
 
 from openpts.record.reader import read_run
 from openpts.report.summary import summarize
+from tests.second_verifier.faults import BUILT
 from tests.second_verifier.generated import generated_run, write_run
 
-PROGRAM = Path("build/second-look")
 AT_ONCE = 25
 
 
@@ -43,13 +43,15 @@ def differing(program: Path, seeds: range) -> Iterator[tuple[int, dict[str, Any]
 def main() -> int:
     """Print what differs; 1 if anything does."""
     first, count = int(sys.argv[1]), int(sys.argv[2])
-    found = 0
-    for seed, said in differing(PROGRAM.absolute(), range(first, first + count)):
+    found, lines = 0, []
+    for seed, said in differing(BUILT, range(first, first + count)):
         found += 1
-        print(f"seed {seed}, {said['test']}:")
-        for one in said["differences"]:
-            print(f"  {one['what']}: {one['ours']} here, {one['openpts']} in openpts")
-    print(f"{count} runs from seed {first} on: {found} differ")
+        lines.append(f"seed {seed}, {said['test']}:")
+        lines += [
+            f"  {one['what']}: {one['ours']}, in openpts {one['openpts']}" for one in said["differences"]
+        ]
+    lines.append(f"{count} runs from seed {first} on: {found} differ\n")
+    sys.stdout.write("\n".join(lines))
     return found > 0
 
 

@@ -1,4 +1,4 @@
-"""Faults, each of one line, in openpts' analysis and in the second verifier: the comparison must find every one.
+"""Faults of one line in openpts' analysis and in the second verifier: the comparison must find each.
 
 ``python -m tests.second_verifier.faults`` plants all of them, one by one, in copies.
 """
@@ -17,8 +17,11 @@ import msgspec
 from tests.second_verifier.generated import TESTS, generated_run, write_run
 
 ROOT: Final = Path(__file__).parents[2]
+BUILT: Final = ROOT / "build" / "second-look"
+"""What `make second-verifier` builds."""
+
 RUNS_OF_TEST: Final = 20
-_TIME_LIMIT_S: Final = 300
+_TIME_LIMIT_S: Final = 900
 
 
 class Fault(NamedTuple):
@@ -86,7 +89,9 @@ OF_OPENPTS: Final = (
     Fault(_ROUNDS, "return max((most for most", "return min((most for most", _MATRIX),
     Fault(_ROUNDS, "and set(points) <= set(samples)", "", _LOOPS),
     Fault(_SAMPLE, "return max(observed, default=None)", "return observed[0] if observed else None", _MATRIX),
-    Fault(_SAMPLE, "self.read.ios + self.write.ios + self.trim.ios", "self.read.ios or self.write.ios", _MATRIX),
+    Fault(
+        _SAMPLE, "self.read.ios + self.write.ios + self.trim.ios", "self.read.ios or self.write.ios", _MATRIX
+    ),
     Fault(_SAMPLE, "self.read.bytes + self.write.bytes + self.trim.bytes", "self.write.bytes", ("tp", "cbw")),
     Fault(
         _SAMPLE,
@@ -95,30 +100,71 @@ OF_OPENPTS: Final = (
         " / sum(o.ios > 0 for o in self.transfers) if total_ns else None",
         _MATRIX,
     ),
-    Fault("openpts/vocabulary/verdict.py", "measured.bandwidth_bytes_per_s / MB", "measured.bandwidth_bytes_per_s / 2**20", ("tp",)),
-    Fault("openpts/procedures/kit/steps.py", "one.bandwidth_bytes_per_s, per=MB", "one.bandwidth_bytes_per_s, per=2**20", ("tp", "xsr")),
+    Fault(
+        "openpts/vocabulary/verdict.py",
+        "measured.bandwidth_bytes_per_s / MB",
+        "measured.bandwidth_bytes_per_s / 2**20",
+        ("tp",),
+    ),
+    Fault(
+        "openpts/procedures/kit/steps.py",
+        "one.bandwidth_bytes_per_s, per=MB",
+        "one.bandwidth_bytes_per_s, per=2**20",
+        ("tp", "xsr"),
+    ),
     Fault("openpts/analysis/latency.py", "math.ceil(100 / (100", "math.ceil(10 / (100", ("lat", "wsat")),
-    Fault("openpts/analysis/latency.py", "value_at_percentile(percentile)", "value_at_percentile(percentile - 0.01)", ("lat", "wsat")),
-    Fault(_CELLS, "fmean(_percentile_ns([sample]) for sample in samples)", "_percentile_ns(samples)", _MATRIX),
+    Fault(
+        "openpts/analysis/latency.py",
+        "value_at_percentile(percentile)",
+        "value_at_percentile(percentile - 0.01)",
+        ("lat", "wsat"),
+    ),
+    Fault(
+        _CELLS, "fmean(_percentile_ns([sample]) for sample in samples)", "_percentile_ns(samples)", _MATRIX
+    ),
     Fault(_CELLS, "TAIL_PERCENTILE: Final = 99.999", "TAIL_PERCENTILE: Final = 99.99", _MATRIX),
     Fault(_CELLS, "if min(counts) >= needed", "if max(counts) >= needed", _MATRIX),
-    Fault(_DEMAND, "m.mean_latency_ns < art_limit_ns", "m.mean_latency_ns < 20 * art_limit_ns", ("cbw", "dirth")),
+    Fault(
+        _DEMAND, "m.mean_latency_ns < art_limit_ns", "m.mean_latency_ns < 20 * art_limit_ns", ("cbw", "dirth")
+    ),
     Fault(_DEMAND, "return min(plateau, key", "return max(plateau, key", ("cbw", "dirth")),
     Fault(_DEMAND, "(1 - plateau_pct / 100)", "(1 - plateau_pct / 10)", ("cbw", "dirth")),
-    Fault(_DEMAND, "(maximum.iops - minimum.iops) / (mid_points + 1)", "(maximum.iops - minimum.iops) / (mid_points + 2)", ("cbw", "dirth")),
+    Fault(
+        _DEMAND,
+        "(maximum.iops - minimum.iops) / (mid_points + 1)",
+        "(maximum.iops - minimum.iops) / (mid_points + 2)",
+        ("cbw", "dirth"),
+    ),
     Fault(_DEMAND, "minimum = min(measured", "minimum = max(measured", ("cbw", "dirth")),
     Fault(_DEMAND, "free = [m for m in between if m not in chosen]", "free = between", (1490,)),
-    Fault("openpts/procedures/shared/tracking/rounds.py", "period_ns <= minute_ns else 1", "period_ns <= minute_ns else 0", ("hir", "cbw")),
+    Fault(
+        "openpts/procedures/shared/tracking/rounds.py",
+        "period_ns <= minute_ns else 1",
+        "period_ns <= minute_ns else 0",
+        ("hir", "cbw"),
+    ),
     Fault(_SATURATION, "FINAL_MINUTES: Final = 30", "FINAL_MINUTES: Final = 20", ("wsat",)),
     Fault(_SATURATION, "ZONE_PCT: Final = 10.0", "ZONE_PCT: Final = 12.0", ("wsat",)),
     Fault(_SATURATION, "PLATEAU_MINUTES: Final = 5", "PLATEAU_MINUTES: Final = 4", ("wsat",)),
     Fault(_SATURATION, "0 if number == 1 else period_ns - minute_ns", "0", ("wsat",)),
-    Fault(_MINUTES, "index = piece.middle_ns // minute_ns", "index = piece.end_ns // minute_ns", ("wsat", "xsr")),
+    Fault(
+        _MINUTES, "index = piece.middle_ns // minute_ns", "index = piece.end_ns // minute_ns", ("wsat", "xsr")
+    ),
     Fault(_MINUTES, "return minutes[:-1] if short else minutes", "return minutes", (949, 6741)),
     Fault(_IDLE, "if not sample.step.is_idle and sample.state", "if sample.state", ("hir",)),
     Fault(_IDLE, "fmean(minute.iops for minute in window)", "summary.iops", ("hir",)),
-    Fault("openpts/analysis/comparison.py", "100 * (comparison / basis - 1)", "100 * (1 - basis / comparison)", ("hir",)),
-    Fault(_CROSS, "third.start_ns + minute.end_ns - second.end_ns", "third.start_ns + minute.start_ns - second.end_ns", ("xsr",)),
+    Fault(
+        "openpts/analysis/comparison.py",
+        "100 * (comparison / basis - 1)",
+        "100 * (1 - basis / comparison)",
+        ("hir",),
+    ),
+    Fault(
+        _CROSS,
+        "third.start_ns + minute.end_ns - second.end_ns",
+        "third.start_ns + minute.start_ns - second.end_ns",
+        ("xsr",),
+    ),
     Fault(_CROSS, "third.start_ns + minute.end_ns - second.end_ns", "minute.end_ns", ("xsr",)),
     Fault(_CROSS, "return max(found, key", "return min(found, key", ("xsr",)),
 )
@@ -148,18 +194,30 @@ OF_THE_VERIFIER: Final = (
     Fault("hdr.go", "h.total() >= needed", "h.total() >= needed/10", ("lat",)),
     Fault("hdr.go", "index -= count", "index -= count + 1", ("lat", "wsat")),
     Fault("tests.go", "withNines(5, s.longestNs)", "withNines(4, s.longestNs)", ("lat", "wsat")),
-    Fault("tests.go", "begun == int64(len(iops))*r.Conditions.PeriodNs", "begun%r.Conditions.MinuteNs == 0", ("wsat", "hir")),
+    Fault(
+        "tests.go",
+        "begun == int64(len(iops))*r.Conditions.PeriodNs",
+        "begun%r.Conditions.MinuteNs == 0",
+        ("wsat", "hir"),
+    ),
     Fault("tests.go", "<= 0.1*level", "<= 0.12*level", ("wsat",)),
     Fault("tests.go", "min(30, len(all)/4)", "min(20, len(all)/4)", ("wsat",)),
     Fault("tests.go", "level := rate(all[:5])", "level := rate(all[:4])", ("wsat",)),
     Fault("tests.go", "return s.idle || !s.complete", "return !s.complete", ("hir",)),
-    Fault("tests.go", "100*(over(active.iops(), baseline)-1)", "100*(1-over(baseline, active.iops()))", ("hir",)),
+    Fault(
+        "tests.go", "100*(over(active.iops(), baseline)-1)", "100*(1-over(baseline, active.iops()))", ("hir",)
+    ),
     Fault("tests.go", "m.mbPerS() > best && !cut", "m.mbPerS() > best", (949, 6741)),
     Fault("tests.go", "m.endNs-last.startedNs-last.elapsedNs", "m.endNs-last.startedNs", ("xsr",)),
     Fault("tests.go", "p.iops >= highest*(1-plateauPct/100)", "p.iops >= highest", ("cbw", "dirth")),
     Fault("tests.go", "return p.art < artLimitMs && p.iops", "return p.iops", ("cbw", "dirth")),
     Fault("tests.go", "/float64(mids+1)", "/float64(mids+2)", ("cbw", "dirth")),
-    Fault("tests.go", "p.iops <= least.iops || p.iops >= most.iops", "p.iops < least.iops || p.iops > most.iops", ("cbw", "dirth")),
+    Fault(
+        "tests.go",
+        "p.iops <= least.iops || p.iops >= most.iops",
+        "p.iops < least.iops || p.iops > most.iops",
+        ("cbw", "dirth"),
+    ),
 )
 
 
@@ -208,7 +266,9 @@ def is_found(fault: Fault, program: Path, sample: Sample, scratch: Path) -> bool
     shutil.rmtree(copy, ignore_errors=True)
     figures: list[Any] | None
     if fault.is_ours:
-        shutil.copytree(ROOT / "python", copy, copy_function=os.symlink, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(
+            ROOT / "python", copy, copy_function=os.symlink, ignore=shutil.ignore_patterns("__pycache__")
+        )
         fault.plant(copy)
         figures = figures_of(folders, copy)
         if figures is None:
@@ -233,7 +293,7 @@ def _differing(program: Path, folders: Sequence[Path], figures: list[Any], scrat
 def build(source: Path, program: Path) -> None:
     """Build the second verifier. Raises CalledProcessError."""
     subprocess.run(
-        ["go", "build", "-trimpath", "-o", program, "."],
+        ["go", "build", "-trimpath", "-ldflags", "-s -w", "-o", program, "."],
         check=True,
         cwd=source,
         env={**os.environ, "CGO_ENABLED": "0"},
@@ -241,7 +301,9 @@ def build(source: Path, program: Path) -> None:
     )
 
 
-def missed(faults: Sequence[Fault], program: Path, scratch: Path, runs: int = RUNS_OF_TEST) -> Iterator[Fault]:
+def missed(
+    faults: Sequence[Fault], program: Path, scratch: Path, runs: int = RUNS_OF_TEST
+) -> Iterator[Fault]:
     """The faults that the comparison does not find; without a fault it must find nothing."""
     sample = make_sample(scratch, {test for fault in faults for test in fault.tests}, runs)
     every = list(sample.figures)
@@ -256,10 +318,9 @@ def main() -> int:
     begin, end = (int(one) for one in sys.argv[1:3]) if len(sys.argv) > 2 else (0, 1000)
     faults = (*OF_OPENPTS, *OF_THE_VERIFIER)[begin:end]
     with tempfile.TemporaryDirectory() as scratch:
-        found = list(missed(faults, ROOT / "build/second-look", Path(scratch)))
-    for fault in found:
-        print(f"missed: {fault.file}: {fault.old!r} as {fault.new!r}")
-    print(f"{len(faults)} faults planted, {len(faults) - len(found)} found")
+        found = list(missed(faults, BUILT, Path(scratch)))
+    lines = [f"missed: {fault.file}: {fault.old!r} as {fault.new!r}\n" for fault in found]
+    sys.stdout.write("".join(lines) + f"{len(faults)} faults planted, {len(faults) - len(found)} found\n")
     return bool(found)
 
 

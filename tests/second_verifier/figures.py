@@ -1,4 +1,4 @@
-"""Print openpts' figures of runs as one JSON object, without reports: python -m tests.second_verifier.figures RUN..."""
+"""Print openpts' figures of runs, without reports: python -m tests.second_verifier.figures RUN..."""
 
 import sys
 from pathlib import Path

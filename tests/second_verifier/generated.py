@@ -1,7 +1,8 @@
-"""Runs of the eight tests on drives that were drawn: level, drifting, restless, cut off; each from its seed alone.
+"""Runs of the eight tests on drives that were drawn: level, drifting, restless; each from its seed alone.
 
-The test's own script plays on them, so that it decides itself when to stop; their records agree with themselves, as those
-of a drive do. They differ where runs of a simulated drive hardly do: lengths of steps, tails, few I/Os.
+The test's own script plays on them, so that it decides itself when to stop; their records agree with
+themselves, as those of a drive do. They differ where runs of a simulated drive hardly do: lengths of steps,
+tails, few I/Os, an early end.
 """
 
 import math
@@ -67,7 +68,9 @@ class DrawnDrive(Drive, frozen=True, kw_only=True):
             elapsed_ns += self.draw.randrange(1 + int(self.late * elapsed_ns))
         interval_ns = self.interval_ns or elapsed_ns
         ends_ns = [*range(interval_ns, elapsed_ns, interval_ns), elapsed_ns]
-        weights = [self.draw.uniform(0.8, 1.2) * (end_ns - i * interval_ns) for i, end_ns in enumerate(ends_ns)]
+        weights = [
+            self.draw.uniform(0.8, 1.2) * (end_ns - i * interval_ns) for i, end_ns in enumerate(ends_ns)
+        ]
         # at most what can be outstanding (Little's law), for reads and writes together
         middle_ns = 0.4 * stimulus.toio * elapsed_ns / (sample.read.ios + sample.write.ios)
         parts: dict[str, list[OperationSample]] = {}
@@ -142,13 +145,13 @@ def generated_run(seed: int, test: str = "") -> Run:
         drift=draw.choice((0.0, 0.0, 0.024, 0.025, 0.026, -0.02, 0.05)),
         noise=draw.choice((0.0, 0.01, 0.04, 0.06, 0.1)),
         late=draw.choice((0.0, 0.001, 0.03, 0.5)),
-        interval_ns=draw.choice((minute_ns, minute_ns // 2, minute_ns // 3)) if test in ("wsat", "xsr") else 0,
+        interval_ns=draw.choice((minute_ns, minute_ns // 2, minute_ns // 3))
+        if test in ("wsat", "xsr")
+        else 0,
     )
     run = made_up_run(test, drive_class, drive=drive, adjust=lambda conditions: _shorter(conditions, draw))
     begins_ns = starts_ns([step.sample for step in run.steps])
-    run = with_samples(
-        run, lambda step: replace(_counted(step.sample), started_ns=begins_ns[step.behind])
-    )
+    run = with_samples(run, lambda step: replace(_counted(step.sample), started_ns=begins_ns[step.behind]))
     run = replace(run, steps=tuple(_placed(run.steps)))
     if draw.random() < 0.25:
         run = ended_after(run, draw.randrange(1, len(run.steps)), None)
@@ -184,7 +187,9 @@ def _shorter(conditions: Conditions, draw: random.Random) -> Conditions:
         }
     if conditions.test == "xsr":
         hour_ns = 3600 * NS_PER_S
-        changes["groups"] = tuple(replace(one, duration_ns=draw.choice((1, 2)) * hour_ns) for one in conditions.groups)  # type: ignore[attr-defined]
+        changes["groups"] = tuple(
+            replace(one, duration_ns=draw.choice((1, 2)) * hour_ns) for one in conditions.groups
+        )  # type: ignore[attr-defined]
     return replace(conditions, **changes)
 
 

@@ -1,4 +1,4 @@
-"""Openpts and the second verifier, which shares no code with it, say the same; each finds a fault in the other."""
+"""Openpts and the second verifier, which share no code, say the same; each finds a fault in the other."""
 
 import json
 import os
@@ -28,7 +28,9 @@ MOST_LINES = 1000
 
 def test_its_own_tests(program: Path) -> None:
     assert program.exists()
-    done = subprocess.run(["go", "test", "./..."], cwd=ROOT / "verifier", check=False, capture_output=True, text=True)
+    done = subprocess.run(
+        ["go", "test", "./..."], cwd=ROOT / "verifier", check=False, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -107,7 +109,9 @@ def test_it_reads_a_killed_run_and_changes_nothing(program: Path, tmp_path: Path
     with sqlite3.connect(folder / "run.db") as connection:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA wal_autocheckpoint = 0")
-        connection.execute("UPDATE step SET state = 'failed' WHERE part = 'round' AND number = 1 AND position = 0")
+        connection.execute(
+            "UPDATE step SET state = 'failed' WHERE part = 'round' AND number = 1 AND position = 0"
+        )
         connection.commit()
         assert (folder / "run.db-wal").stat().st_size
         during = look(program, folder, "--json").stdout

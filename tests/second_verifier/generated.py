@@ -187,9 +187,8 @@ def _shorter(conditions: Conditions, draw: random.Random) -> Conditions:
         }
     if conditions.test == "xsr":
         hour_ns = 3600 * NS_PER_S
-        changes["groups"] = tuple(
-            replace(one, duration_ns=draw.choice((1, 2)) * hour_ns) for one in conditions.groups
-        )  # type: ignore[attr-defined]
+        groups = getattr(conditions, "groups", ())
+        changes["groups"] = tuple(replace(one, duration_ns=draw.choice((1, 2)) * hour_ns) for one in groups)
     return replace(conditions, **changes)
 
 

@@ -60,7 +60,7 @@ def test_both_say_the_same_of_a_simulated_drive(
     run = run_whole(test, drive_class, tmp_path / "run", lambda c: at_time_scale(c, 0.004), target)
     (said,) = compared(program, [run.folder], tmp_path)
     assert said["differences"] == []
-    assert any(one["value"] is not None for one in said["key_values"])
+    assert said["key_values"]
 
 
 @pytest.mark.parametrize(

@@ -97,6 +97,7 @@ func TestOperatingPoints(t *testing.T) {
 		"plateau": {[]point{{32, 8, 99900, 2.563}, {16, 8, 99800, 1.283}, {8, 8, 99000, 0.646}, {4, 8, 90000, 0.356},
 			{1, 1, 9000, 0.111}}, [2]int{8, 8}, [2]int{4, 8}, 1, "mid2"},
 		"none below 5 ms":     {[]point{{32, 32, 900, 50}, {4, 8, 800, 20}, {1, 1, 100, 10}}, [2]int{1, 1}, [2]int{}, 1, "mid1"},
+		"a lean point that is too slow": {[]point{{32, 32, 1000, 4}, {8, 8, 999, 6}, {4, 4, 500, 3}, {1, 1, 100, 1}}, [2]int{32, 32}, [2]int{4, 4}, 1, "mid2"},
 		"one point is no two": {[]point{{8, 8, 1000, 1}, {2, 2, 400, 1}, {1, 1, 100, 1}}, [2]int{8, 8}, [2]int{2, 2}, 2, "mid2"},
 	} {
 		found := operatingPoints(c.points, 5, 1, c.mids)

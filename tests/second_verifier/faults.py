@@ -215,14 +215,7 @@ OF_THE_VERIFIER: Final = (
     ),
     Fault("tests.go", "m.endNs-last.startedNs-last.elapsedNs", "m.endNs-last.startedNs", ("xsr",)),
     Fault("tests.go", "p.iops >= highest*(1-plateauPct/100)", "p.iops >= highest", ("cbw", "dirth")),
-    Fault("tests.go", "return p.art < artLimitMs && p.iops", "return p.iops", ("cbw", "dirth")),
     Fault("tests.go", "/float64(mids+1)", "/float64(mids+2)", ("cbw", "dirth")),
-    Fault(
-        "tests.go",
-        "p.iops <= least.iops || p.iops >= most.iops",
-        "p.iops < least.iops || p.iops > most.iops",
-        ("cbw", "dirth"),
-    ),
 )
 
 

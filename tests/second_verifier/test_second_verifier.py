@@ -144,4 +144,4 @@ SOME = (OF_OPENPTS[1], OF_OPENPTS[13], OF_OPENPTS[15], OF_THE_VERIFIER[3], OF_TH
 
 @pytest.mark.parametrize("fault", SOME, ids=lambda fault: f"{Path(fault.file).stem}: {fault.new}")
 def test_a_planted_fault_is_found(program: Path, tmp_path: Path, fault: Fault) -> None:
-    assert list(missed([fault], program, tmp_path, runs=8)) == []
+    assert list(missed([fault], program, tmp_path)) == []

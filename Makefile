@@ -11,7 +11,8 @@ JOBS   ?= 3
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: setup demo samples test test-full test-rust test-python test-python-full test-build lab lab-sample loom miri fuzz \
-  fuzz-python seal-changes crash crash-sample fleet-faults lint lint-rust lint-python format ratios performance soak nines docs pictures clean help
+  fuzz-python seal-changes crash crash-sample fleet-faults lint lint-rust lint-python format ratios performance soak nines docs \
+  pictures clean help second-verifier second-verifier-runs second-verifier-faults
 
 help:  ## list these jobs
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -152,6 +153,21 @@ crash-sample: setup  ## 20 of these kills (a minute)
 FLEET_FAULTS ?= 1000
 fleet-faults: setup  ## a cluster of Slurm in namespaces under 1,000 random faults (an hour)
 	$(BIN)/python -m tests.fleet.faults $(FLEET_FAULTS)
+
+# Its go.sum pins what it is made of; CGO_ENABLED=0 makes it static.
+VERIFIER := build/second-look
+second-verifier: $(VERIFIER)  ## build/second-look: key values and steady state once more, from run.db alone; needs Go 1.24
+
+$(VERIFIER): $(wildcard verifier/*.go) verifier/go.mod verifier/go.sum
+	@command -v go >/dev/null || { echo "the second verifier needs Go (1.24 or later): https://go.dev/dl"; exit 1; }
+	cd verifier && CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o $(CURDIR)/$@ .
+
+DRAWN ?= 10000
+second-verifier-runs: setup $(VERIFIER)  ## openpts and the second verifier over 10,000 drawn runs (half an hour)
+	$(BIN)/python -m tests.second_verifier.chunk 1 $(DRAWN)
+
+second-verifier-faults: setup $(VERIFIER)  ## each of the listed faults in either, one by one: every one must be found
+	$(BIN)/python -m tests.second_verifier.faults
 
 lint: lint-rust lint-python  ## formatters, linters, types, imports
 

@@ -12,7 +12,7 @@ from openpts_many.archive.engine import Engine
 from openpts_many.archive.store import Store
 from openpts_many.archive.tables import RUN_VIEW, columns_of_archive
 from openpts_web.publish import write
-from tests.simulated.web.conftest import enter, entries_of
+from tests.simulated.web.publish.conftest import enter, entries_of
 from tests.simulated.web.publish.publishing import called, published
 from tests.support.transcript import Golden
 

@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, Page
 from openpts_many.archive.engine import Engine
 from openpts_many.archive.store import Store
 from openpts_web.publish.page import cell_text
-from tests.simulated.web.conftest import HOSTILE_RUN, enter, entries_of
+from tests.simulated.web.publish.conftest import HOSTILE_RUN, enter, entries_of
 from tests.simulated.web.publish.publishing import CHROMIUM, Tab, chromium, published, tab
 from tests.support.synthetic_run import HOSTILE
 

@@ -1,0 +1,147 @@
+"""Openpts and the second verifier, which share no code, say the same; each finds a fault in the other."""
+
+import json
+import os
+import sqlite3
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from openpts.fields.time_scale import at_time_scale
+from openpts.record.reader import read_run
+from openpts.report.summary import summarize
+from openpts.vocabulary.drive_class import DriveClass
+from tests.second_verifier.chunk import compared, differing
+from tests.second_verifier.faults import OF_OPENPTS, OF_THE_VERIFIER, ROOT, Fault, missed
+from tests.second_verifier.generated import TESTS, generated_run, write_run
+from tests.simulated.one_point import STEPS_BEFORE_ROUNDS, run_one_point
+from tests.simulated.whole_tests import run_whole
+from tests.support.oracle_presets import write_oracle
+from tests.support.transcript import Golden
+
+MOST_LINES = 1000
+
+
+def test_its_own_tests(program: Path) -> None:
+    assert program.exists()
+    done = subprocess.run(
+        ["go", "test", "./..."], cwd=ROOT / "verifier", check=False, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_it_is_small_and_static(program: Path) -> None:
+    lines = [
+        line.strip()
+        for path in (ROOT / "verifier").glob("*.go")
+        if not path.name.endswith("_test.go")
+        for line in path.read_text().splitlines()
+    ]
+    code = [line for line in lines if line and not line.startswith("//")]
+    assert 100 < len(code) < MOST_LINES
+    image = program.read_bytes()
+    assert image.startswith(b"\x7fELF")
+    assert b"ld-linux" not in image
+
+
+@pytest.mark.full_matrix
+@pytest.mark.parametrize("drive_class", list(DriveClass))
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("test", TESTS)
+def test_both_say_the_same_of_a_simulated_drive(
+    program: Path, tmp_path: Path, test: str, drive_class: DriveClass, seed: int
+) -> None:
+    preset = {DriveClass.ENTERPRISE: "enterprise-tlc", DriveClass.CLIENT: "client-qlc"}[drive_class]
+    target = f"sim:{preset}?capacity=16GB&seed={seed}"
+    run = run_whole(test, drive_class, tmp_path / "run", lambda c: at_time_scale(c, 0.004), target)
+    (said,) = compared(program, [run.folder], tmp_path)
+    assert said["differences"] == []
+    assert said["key_values"]
+
+
+@pytest.mark.parametrize(
+    ("rates", "steady_round"),
+    [
+        ([100 + 200 * 0.5**k for k in range(60)], 10),
+        ([100 + 200 * 0.8**k for k in range(60)], 16),
+        ([100 - 2.380 * k for k in range(26)], 5),
+        ([100 * (1 + k % 2) for k in range(26)], None),
+    ],
+    ids=["falls fast", "falls slowly", "a ramp just below 1/42", "restless"],
+)
+def test_both_find_the_round_of_a_drive_that_follows_a_script(
+    program: Path, tmp_path: Path, rates: Sequence[float], steady_round: int | None
+) -> None:
+    preset = write_oracle(tmp_path, rates, skip=STEPS_BEFORE_ROUNDS)
+    folder = run_one_point(preset, tmp_path / "run", max_rounds=25).folder
+    (said,) = compared(program, [folder], tmp_path)
+    assert said["differences"] == []
+    (steady,) = said["steady_state"]
+    assert (steady["round"] if steady["reached"] else None) == steady_round
+
+
+@pytest.mark.parametrize("first", [1, 51, 101, 151])
+def test_both_say_the_same_of_drawn_runs(program: Path, first: int) -> None:
+    found = [(seed, said["differences"]) for seed, said in differing(program, range(first, first + 50))]
+    assert found == []
+
+
+def test_a_changed_record_is_found(program: Path, tmp_path: Path) -> None:
+    run = generated_run(3, "iops")
+    folder = write_run(run, tmp_path / "run")
+    figures = summarize(read_run(folder))
+    figures["measures"]["rnd_4_kib_rw0.iops"]["value"] *= 1 + 1e-8
+    against = tmp_path / "openpts.json"
+    against.write_bytes(msgspec.json.encode(figures))
+    said = look(program, folder, "--against", against)
+    assert said.returncode == 1
+    assert said.stdout.count("DIFFERS") == 1
+    assert "DIFFERS rnd_4_kib_rw0.iops" in said.stdout
+
+
+def test_it_reads_a_killed_run_and_changes_nothing(program: Path, tmp_path: Path) -> None:
+    folder = write_run(generated_run(5, "lat"), tmp_path / "run")
+    before = look(program, folder, "--json").stdout
+    with sqlite3.connect(folder / "run.db") as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA wal_autocheckpoint = 0")
+        connection.execute(
+            "UPDATE step SET state = 'failed' WHERE part = 'round' AND number = 1 AND position = 0"
+        )
+        connection.commit()
+        assert (folder / "run.db-wal").stat().st_size
+        during = look(program, folder, "--json").stdout
+    connection.close()
+    assert steady(before)["complete_rounds"] > 0
+    assert steady(during)["complete_rounds"] == 0
+    held = (folder / "run.db").read_bytes()
+    look(program, folder)
+    assert (folder / "run.db").read_bytes() == held
+    assert not os.path.lexists(folder / "run.db-shm")
+
+
+def steady(said: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(said)["steady_state"][0]
+    return found
+
+
+def test_what_people_read(program: Path, tmp_path: Path, golden: Golden) -> None:
+    folder = write_run(generated_run(3, "tp"), tmp_path / "run")
+    refusals = [look(program, *words).stderr for words in ((), (tmp_path / "none",), ("--wrong",))]
+    assert "\n".join([look(program, folder).stdout, *refusals]) == golden
+
+
+def look(program: Path, *words: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([program, *words], check=False, capture_output=True, text=True)
+
+
+SOME = (OF_OPENPTS[1], OF_OPENPTS[13], OF_OPENPTS[15], OF_THE_VERIFIER[3], OF_THE_VERIFIER[14])
+
+
+@pytest.mark.parametrize("fault", SOME, ids=lambda fault: f"{Path(fault.file).stem}: {fault.new}")
+def test_a_planted_fault_is_found(program: Path, tmp_path: Path, fault: Fault) -> None:
+    assert list(missed([fault], program, tmp_path)) == []

@@ -127,6 +127,7 @@ _ARGUMENTS: Final = {
     "openpts report": "openpts-runs/R1AL-20261120T220000Z-iops",
     "openpts resume": "openpts-runs/R1AL-20261120T220000Z-iops --confirm-serial S3R1AL",
     "openpts run": _A_TEST,
+    "openpts seal": "openpts-runs/R1AL-20261120T220000Z-iops",
     "openpts sim": "show enterprise-tlc",
     "openpts sim check": "theory",
     "openpts sim serve": "enterprise-tlc --nvme-tcp 127.0.0.1:4420",

@@ -158,6 +158,7 @@ _JUDGE: dict[str, Place | str] = {
 _KEEP: dict[str, Place | str] = {
     "import": "Make runs of results of fio and TKperf.",
     "export": "Write runs in the forms of other programs.",
+    "seal": "Sign what is in a run folder with your ssh key.",
     "archive": "Keep finished runs in one place, and ask all of them.",
 }
 _MANY: dict[str, Place | str] = {

@@ -38,6 +38,9 @@ BASELINE_NAME = "baseline.json"
 OUTPUT_FOLDER = "output"
 """Holds what programs of the operator's printed, where a test runs them."""
 
+SEAL_NAMES = ("seal.json", "seal.json.sig")
+"""The statement of a seal and its signature: they are in no list of checksums, and cover those."""
+
 CHECKSUM_SECTION = "sha256"
 """The section of the manifest with the checksum of all others."""
 

@@ -64,6 +64,11 @@ class Measured(Struct, frozen=True):
         return None if self.stands_in else self.value
 
     @property
+    def expanded_uncertainty(self) -> float | None:
+        """At 95 %, in ``unit``; None where none is stated."""
+        return None if self.uncertainty is None else self.uncertainty.expanded
+
+    @property
     def text(self) -> str:
         """What a report prints without the unit."""
         return self.cell.text

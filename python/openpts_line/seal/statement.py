@@ -16,7 +16,28 @@ from openpts.record.decoding import decode_json
 from openpts.record.writer import SEAL_NAMES
 from openpts.report.record_files import record_file
 from openpts.report.sources import read_for_report, run_folders_of
+from openpts_line.replicate.measured_conditions import measured_conditions
 
+FACTS: Final = {
+    "drive": "dut",
+    "host": "host",
+    "host_before": "host_before",
+    "engine": "engine",
+    "software": "software",
+}
+"""Facts of a manifest, of which a seal has the values, by their names there."""
+STATED: Final = (
+    "state",
+    "started_at",
+    "ended_at",
+    "shortened",
+    "scenario",
+    "conditions",
+    "target",
+    "purges",
+    "write_caches",
+)
+"""What a seal has of a manifest as it is."""
 _OF_A_KEY_VALUE: Final = ("unit", "value", "steady", "expanded_uncertainty")
 
 
@@ -93,19 +114,17 @@ def _described(folder: Path) -> dict[str, Any]:
             f"can't seal {folder}: its run has not ended; wait, or go on with `openpts resume {folder}`"
         )
     measures = procedure_of(of.conditions.test).report(run).measures
-    facts = {"drive": of.dut, "host": of.host, "engine": of.engine, "software": of.software}
     return {
-        **{name: getattr(of, name) for name in ("state", "started_at", "ended_at", "conditions")},
+        **{name: getattr(of, name) for name in STATED},
         **{
-            part: {name: fact.value for name, fact in known.items() if fact.value is not None}
-            for part, known in facts.items()
+            part: {name: fact.value for name, fact in getattr(of, field).items() if fact.value is not None}
+            for part, field in FACTS.items()
         },
+        "measured_conditions": measured_conditions(run),
         "run_id": of.test_id,
         "test": of.conditions.test,
         "deviations": [one.rule_id for one in run.ledger],
         "key_values": {
-            one.key: {name: getattr(one, name) for name in _OF_A_KEY_VALUE if hasattr(one, name)}
-            for one in measures
-            if one.is_key
+            one.key: {name: getattr(one, name) for name in _OF_A_KEY_VALUE} for one in measures if one.is_key
         },
     }

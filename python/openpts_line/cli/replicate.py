@@ -1,0 +1,137 @@
+"""`openpts replicate`: the test of a passport once more elsewhere, and whether the figures agree."""
+
+import sys
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Final
+
+import click
+
+from openpts.cli.consent_options import CONFIRM_NAMESPACE, CONSENT_OPTIONS, consent_of
+from openpts.cli.help_order import together
+from openpts.cli.live_outputs import log_stream
+from openpts.cli.options import PATH, argument, with_options
+from openpts.cli.run_words import PURGE_OPTION, RUN_OPTIONS
+from openpts.errors import LimitError, NoVerdictError, OpenptsError, RecordError, UsageError
+
+if TYPE_CHECKING:
+    from openpts_line.replicate.passport import Passport
+    from openpts_line.replicate.replication import Replication
+
+_PIPE_COLUMNS: Final = 150
+
+
+@click.command("replicate", short_help="Run the test of another lab once more, and compare.")
+@with_options
+@PURGE_OPTION
+@together(*CONSENT_OPTIONS, CONFIRM_NAMESPACE)
+@RUN_OPTIONS
+def replicate(
+    *,
+    passport: Path = argument("PASSPORT", PATH),
+    target: str = argument("TARGET"),
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Run the test of a passport on another drive or host, and compare. DESTROYS ALL DATA on the target.
+
+    PASSPORT is a run folder, or its seal alone (seal.json). TARGET is as for `openpts run`; the test runs
+    under the conditions and with the seed of the passport. If TARGET is a run folder, nothing is run: it is
+    compared. So it can be with what `openpts report --json` printed of a run, which has no conditions.
+
+    Each key value has its E_n, the difference over the uncertainty of both: above 1 the two do not agree.
+    Conditions that differ come first, and those that are known to bear on figures are named as possible
+    causes. Ends with exit code 10 if the runs differ, 13 if that can't be said.
+    """
+    from openpts_line.replicate.passport import Passport  # noqa: PLC0415 help needs nothing that runs
+    from openpts_line.replicate.replication import Agreement, replicated  # noqa: PLC0415 likewise
+
+    read, stream = Passport.read(passport), log_stream(as_json=as_json)
+    folder = Path(target)
+    if not folder.is_dir():
+        folder = _run(read, target, stream, options)
+    elif options["out"] is not None:
+        raise UsageError(f"{target} is a run folder, which is compared and not run: leave --out out")
+    own = Passport.read(folder)
+    if own.test != read.test:
+        raise UsageError(f"{folder} is a run of {own.test}, {read.name} one of {read.test}")
+    if read.run_id == own.run_id:
+        raise UsageError(f"{folder} is the run of {read.name} itself: name another one")
+    found = replicated(read, own)
+    failure: OpenptsError | None = None
+    if found.verdict is not Agreement.AGREES:
+        kind = LimitError if found.verdict is Agreement.DIFFERS else NoVerdictError
+        failure = kind(f"{found.verdict}: {found.statement}")
+    if as_json:
+        from openpts.cli.printed_document import print_document  # noqa: PLC0415 likewise
+
+        print_document(found, failure)
+    else:
+        _print(found)
+    if failure is not None:
+        raise failure
+
+
+def _run(passport: "Passport", target: str, stream: IO[str], options: dict[str, Any]) -> Path:
+    """The folder of a run under the conditions of a passport. Raises what `openpts run` raises."""
+    from openpts.cli.consent_options import taken  # noqa: PLC0415 likewise
+    from openpts.cli.end_of_run import end_run  # noqa: PLC0415 likewise
+    from openpts.cli.fitting_scale import at_fitting_scale  # noqa: PLC0415 likewise
+    from openpts.cli.procedure_options import Choices  # noqa: PLC0415 likewise
+    from openpts.cli.run_order import order_of, run_and_log  # noqa: PLC0415 likewise
+    from openpts.fields.conditions import Conditions  # noqa: PLC0415 likewise
+    from openpts.parameters.overrides import Given  # noqa: PLC0415 likewise
+    from openpts.procedures.registry import procedure_of  # noqa: PLC0415 likewise
+
+    if passport.manifest is None:
+        raise RecordError(f"{passport.name} has no conditions to run under: name the run folder or its seal")
+    conditions = passport.manifest.conditions
+    if conditions.keeps_data:
+        raise RecordError(
+            f"the run of {passport.name} went on with data of an earlier run: no other has them"
+        )
+
+    class _OfPassport(Choices, frozen=True):
+        def adjust(self, standard: Conditions) -> Conditions:  # noqa: ARG002
+            return conditions
+
+    test, no_report = procedure_of(passport.test), options.pop("no_report")
+    settings = {"purge": _purge(passport)} if test.purges else {}
+    choices = _OfPassport(test, conditions.drive_class, conditions.seed, Given(), Given(), settings)
+    consent = consent_of(**taken(options))
+    order = order_of(at_fitting_scale(target, [choices], stream), choices, consent, **options)
+    folder = run_and_log(test, order, stream)
+    end_run(test, folder, stream, no_report=no_report, as_json=False)
+    return folder
+
+
+def _purge(passport: "Passport") -> str:
+    """The method of the passport's first purge, in the words of ``--purge``."""
+    from openpts.vocabulary.purge import AUTO, NONE  # noqa: PLC0415 likewise
+
+    purges = () if passport.manifest is None else passport.manifest.purges
+    return NONE if purges and not purges[0].ran else (purges[0].name if purges else "") or AUTO
+
+
+def _print(found: "Replication") -> None:
+    from openpts.cli.console import table_console  # noqa: PLC0415 likewise
+    from openpts.pages.kit import rows_table  # noqa: PLC0415 likewise
+    from openpts_line.cli.compare_text import print_table  # noqa: PLC0415 likewise
+    from openpts_line.replicate.words import difference_rows, value_rows  # noqa: PLC0415 likewise
+
+    console = table_console(sys.stdout, pipe_columns=_PIPE_COLUMNS)
+    console.print(f"{found.test}: passport {found.passport}, run {found.run}")
+    if not found.conditions_known:
+        console.print("The passport has no conditions: what differs in them is not known.")
+    elif not found.differences:
+        console.print("No condition on record differs.")
+    else:
+        heads = "Condition:<1 | Passport:<1 | Run:<1 | What it does:<1"
+        print_table(
+            console,
+            rows_table(
+                "differences", "What differs in conditions", heads, difference_rows(found.differences)
+            ),
+        )
+    heads = "Key value:<1 | Unit:<1 | Passport | Run | E_n | :<1"
+    print_table(console, rows_table("values", "Key values, ± U at 95 %", heads, value_rows(found.key_values)))
+    console.print(f"\n{found.verdict.value.upper()}: {found.statement}", style="bold")

@@ -1,4 +1,4 @@
-"""Conditions that a run has measured and not only declared: what a drive was like before it, and its clock."""
+"""Conditions that a run has measured, and not only declared: of its drive, its purge, its clock."""
 
 from collections.abc import Iterator
 from statistics import median

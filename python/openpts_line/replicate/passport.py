@@ -1,4 +1,4 @@
-"""What a run has shown and under which conditions: from its folder, its seal alone, or what `--json` printed."""
+"""What a run has shown and under which conditions: from its folder, its seal alone, or its JSON."""
 
 from pathlib import Path
 from typing import Any, Final, Self
@@ -14,6 +14,7 @@ from openpts.record.manifest import Manifest, RunState, manifest_of
 from openpts.record.reader import Run
 from openpts.report.sources import read_for_report, run_folders_of
 from openpts.report.summary import SCHEMA
+from openpts.vocabulary.uncertainty import two_digits
 from openpts_line.replicate.measured_conditions import measured_conditions
 from openpts_line.seal.statement import FACTS, STATED, read_statement
 
@@ -27,11 +28,20 @@ class KeyValue(Struct, frozen=True):
     value: float | None
     expanded_uncertainty: float | None = None
 
+    @property
+    def text(self) -> str:
+        """``189,954 ± 1,200``; a dash where one of both is missing."""
+        if self.value is None or self.expanded_uncertainty is None:
+            return "-"
+        reach = two_digits(self.expanded_uncertainty)
+        digits = f",.{len(reach.partition('.')[2])}f" if self.expanded_uncertainty else ",.6g"
+        return f"{self.value:{digits}} ± {reach}"
+
 
 class Passport(Struct, frozen=True, kw_only=True):
     """A run as another one is held against it. ``manifest`` is None where only its figures are known.
 
-    That of a seal has the facts and conditions alone. ``measured`` are ``measured_conditions``.
+    One in a seal has the facts and conditions alone. ``measured`` are ``measured_conditions``.
     """
 
     name: str
@@ -44,7 +54,7 @@ class Passport(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, run: Run) -> Self:
-        """That of a run whose record is there."""
+        """The passport of a run whose record is there."""
         of = run.manifest
         test = of.conditions.test
         return cls(
@@ -63,7 +73,7 @@ class Passport(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """That of a run folder, of a `seal.json`, or of a run's JSON. Raises RecordError, UsageError."""
+        """The passport in a run folder, a `seal.json`, or a run's JSON. Raises RecordError, UsageError."""
         if path.is_dir():
             (folder,) = _one(path, run_folders_of([path]))
             return cls.of(read_for_report(folder))
@@ -78,7 +88,7 @@ class Passport(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def _stated(cls, path: Path, stated: dict[str, Any]) -> Self:
-        """That of a run in a seal."""
+        """The passport in a seal."""
         facts = {
             field: {key: {"value": value, "source": "seal"} for key, value in stated.get(part, {}).items()}
             for part, field in FACTS.items()
@@ -99,7 +109,7 @@ class Passport(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def _printed(cls, path: Path, printed: dict[str, Any]) -> Self:
-        """That of a run in what ``--json`` prints of it."""
+        """The passport in what ``--json`` prints of a run."""
         if printed["schema"] != SCHEMA:
             raise TypeError(f"{visible_line(str(printed['schema']))} is not {SCHEMA}")
         return cls(

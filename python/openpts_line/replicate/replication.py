@@ -19,11 +19,12 @@ from openpts.runs.measured_run import NO_CONDITION
 from openpts.units import format_count
 from openpts.vocabulary.document import Document
 from openpts.vocabulary.uncertainty import CONFIDENCE
-from openpts_line.compare.conditions import Field, shared_fields
+from openpts_line.compare.conditions import shared_fields
 from openpts_line.replicate.measured_conditions import CLOCK, CLOCK_BOUND, MEASURED
 from openpts_line.replicate.passport import KeyValue, Passport
 
 _NORMAL: Final = NormalDist()
+_NOT_SET: Final = "not set"
 _OTHER_DRIVE: Final = "another kind of drive"
 _OTHER_WORK: Final = "the drive was given other work"
 _HOST_SHARE: Final = "the host's share of each I/O"
@@ -70,17 +71,14 @@ class Difference(Struct, frozen=True):
 
 
 class Replicated(Struct, frozen=True, kw_only=True):
-    """A key value in both runs, with its expanded uncertainties at 95 %, and E_n.
+    """A key value in both runs. ``reason`` says why there is no E_n.
 
-    ``reason`` says why there is no E_n. ``causes`` are conditions that differ and may explain one above 1.
+    ``causes`` are conditions that differ and may explain one above 1.
     """
 
     key: str
-    unit: str
-    passport: float | None
-    passport_expanded: float | None
-    run: float | None
-    run_expanded: float | None
+    passport: KeyValue
+    run: KeyValue
     e_n: float | None
     agreement: Agreement
     reason: str
@@ -90,8 +88,8 @@ class Replicated(Struct, frozen=True, kw_only=True):
 class Replication(Document, frozen=True, kw_only=True, tag="openpts.replication/1"):
     """A run held against a passport, as a whole and by key value; ``differences`` are those in conditions.
 
-    The runs differ where one of all E_n is above ``e_n_limit``: of so many, chance puts one above 1 more often
-    than one alone. ``conditions_known`` is False for a passport that has none.
+    The runs differ where one of all E_n is above ``e_n_limit``, which grows with their number.
+    ``conditions_known`` is False for a passport that has none.
     """
 
     test: str
@@ -105,12 +103,19 @@ class Replication(Document, frozen=True, kw_only=True, tag="openpts.replication/
     key_values: tuple[Replicated, ...]
 
 
-def e_n(value: float, expanded: float, reference: float, reference_expanded: float) -> float | None:
-    """E_n of a value; None where neither has an uncertainty above 0, and they are not the same."""
-    of_both = math.hypot(expanded, reference_expanded)
-    if not of_both:
-        return 0.0 if value == reference else None
-    return (value - reference) / of_both
+def e_n(own: KeyValue, reference: KeyValue) -> tuple[float | None, str]:
+    """E_n of a value, or why there is none."""
+    values = (own.value, own.expanded_uncertainty, reference.value, reference.expanded_uncertainty)
+    if own.unit != reference.unit:
+        return None, f"the units differ: {reference.unit}, {own.unit}"
+    if None in values[::2]:
+        return None, "not measured in both runs"
+    if None in values:
+        return None, "no uncertainty is stated in both runs"
+    value, expanded, other, expanded_other = (found or 0.0 for found in values)
+    if of_both := math.hypot(expanded, expanded_other):
+        return (value - other) / of_both, ""
+    return (0.0, "") if value == other else (None, "values differ, and neither run shows any scatter")
 
 
 def e_n_limit(count: int) -> float:
@@ -128,11 +133,12 @@ def replicated(passport: Passport, run: Passport) -> Replication:
         for key, own in run.key_values.items()
         if key in passport.key_values
     )
-    found = [abs(one.e_n) for one in values if one.e_n is not None]
-    limit = e_n_limit(len(found))
-    verdict, statement = _verdict(passport, run, values, found, limit)
+    limit = e_n_limit(sum(one.e_n is not None for one in values))
+    verdict, statement = _verdict(passport, run, values, limit)
+    known = passport.manifest is not None
     if verdict is Agreement.DIFFERS:
-        statement += f": {'; '.join(causes)}" if causes else _unexplained(passport)
+        unexplained = "no condition on record explains it" if known else "the passport has no conditions"
+        statement += f": {'; '.join(causes) or unexplained}"
     return Replication(
         test=run.test,
         passport=passport.name,
@@ -140,62 +146,41 @@ def replicated(passport: Passport, run: Passport) -> Replication:
         verdict=verdict,
         statement=statement,
         e_n_limit=limit,
-        conditions_known=passport.manifest is not None,
+        conditions_known=known,
         differences=differences,
         key_values=values,
     )
 
 
 def _verdict(
-    passport: Passport, run: Passport, values: tuple[Replicated, ...], found: list[float], limit: float
+    passport: Passport, run: Passport, values: tuple[Replicated, ...], limit: float
 ) -> tuple[Agreement, str]:
     for one in (passport, run):
         if one.state is not RunState.COMPLETE:
             return Agreement.NO_VERDICT, f"the run of {one.name} is not complete, but {one.state}"
+    found = [abs(one.e_n) for one in values if one.e_n is not None]
     if not found:
-        reason = next((one.reason for one in values), "the runs have no key value in common")
-        return Agreement.NO_VERDICT, reason
-    above = sum(value > 1 for value in found)
-    of = f"of {format_count(len(found), 'key value')}"
-    if max(found) > limit:
-        return Agreement.DIFFERS, f"{above} {of} differ by more than both uncertainties"
-    if above:
-        return Agreement.AGREES, (
-            f"{above} {of} differ by more than both uncertainties, none by more than chance shows in so many "
-            f"(|E_n| up to {limit:.2f})"
+        return Agreement.NO_VERDICT, next(
+            (one.reason for one in values), "the runs have no key value in common"
         )
-    return Agreement.AGREES, f"all {of} agree within both uncertainties"
-
-
-def _unexplained(passport: Passport) -> str:
-    known = passport.manifest is not None
-    return (
-        ": no condition on record explains it" if known else ": the passport has no conditions to explain it"
-    )
+    count = format_count(len(found), "key value")
+    if not (above := sum(value > 1 for value in found)):
+        return Agreement.AGREES, f"{count} within both uncertainties"
+    words = f"{above} of {count} farther apart than both uncertainties"
+    if max(found) > limit:
+        return Agreement.DIFFERS, words
+    return Agreement.AGREES, f"{words}, as chance shows in so many (E_n up to {limit:.2f})"
 
 
 def _replicated(key: str, reference: KeyValue, own: KeyValue, causes: tuple[str, ...]) -> Replicated:
-    reason, found = "", None
-    values = (own.value, own.expanded_uncertainty, reference.value, reference.expanded_uncertainty)
-    if own.unit != reference.unit:
-        reason = f"the units differ: {reference.unit}, {own.unit}"
-    elif own.value is None or reference.value is None:
-        reason = "not measured in both runs"
-    elif own.expanded_uncertainty is None or reference.expanded_uncertainty is None:
-        reason = "no uncertainty is stated in both runs"
-    else:
-        found = e_n(own.value, own.expanded_uncertainty, reference.value, reference.expanded_uncertainty)
-        reason = "" if found is not None else "values differ, and neither run shows any scatter"
+    found, reason = e_n(own, reference)
     agreement = Agreement.NO_VERDICT
     if found is not None:
         agreement = Agreement.DIFFERS if abs(found) > 1 else Agreement.AGREES
     return Replicated(
         key=key,
-        unit=own.unit,
-        run=values[0],
-        run_expanded=values[1],
-        passport=values[2],
-        passport_expanded=values[3],
+        passport=reference,
+        run=own,
         e_n=found,
         agreement=agreement,
         reason=reason,
@@ -205,35 +190,28 @@ def _replicated(key: str, reference: KeyValue, own: KeyValue, causes: tuple[str,
 
 def _differences(passport: Passport, run: Passport) -> Iterator[Difference]:
     """The likeliest causes first: other work, what was measured, then settings, in the order of compare."""
-    if passport.manifest is None or run.manifest is None:
+    manifests = [one for one in (passport.manifest, run.manifest) if one is not None]
+    if len(manifests) < 2:
         return
-    one, other = (_stimulus(each.manifest) for each in (passport, run) if each.manifest is not None)
-    for name, (label, text) in (one | other).items():
-        texts = tuple(side[name][1] if name in side else "not set" for side in (one, other))
+    one, other = map(_stimulus, manifests)
+    for name in one | other:
+        label, *texts = (one | other)[name][0], *(side.get(name, ("", _NOT_SET))[1] for side in (one, other))
         if texts[0] != texts[1]:
             yield Difference(label, *texts, _OTHER_WORK)
     yield from _measured(passport.measured, run.measured)
-    fields = shared_fields([[passport.manifest], [run.manifest]])
+    # of labs a drive of another kind is a difference, too
     found = [
-        Difference(one.label, *map(_text, one.values), _EFFECTS.get(one.label, ""))
-        for one in fields
-        if _differs(one)
+        Difference(field.label, *(" | ".join(texts) for texts in field.values), effect)
+        for field in shared_fields([[manifest] for manifest in manifests])
+        for effect in [_EFFECTS.get(field.label, "")]
+        if field.differs or (effect == _OTHER_DRIVE and field.values[0] != field.values[1])
     ]
     yield from sorted(found, key=lambda each: not each.effect)
 
 
-def _stimulus(manifest: Manifest) -> Mapping[str, tuple[str, str]]:
+def _stimulus(manifest: Manifest) -> dict[str, tuple[str, str]]:
     rows = condition_rows(manifest.conditions)
     return {name: (label, text) for name, label, text in rows if name not in NO_CONDITION}
-
-
-def _differs(field: Field) -> bool:
-    """In a comparison of labs a drive of another kind is a difference, too."""
-    return field.differs or (_EFFECTS.get(field.label) == _OTHER_DRIVE and field.values[0] != field.values[1])
-
-
-def _text(texts: tuple[str, ...]) -> str:
-    return " | ".join(texts)
 
 
 def _measured(passport: Mapping[str, float], run: Mapping[str, float]) -> Iterator[Difference]:

@@ -129,6 +129,7 @@ _MEASURE: dict[str, Place | str] = {
     "plan": Place("openpts.cli.plan:plan_command", "Print what a test will do, without touching the target."),
     "run": Place("openpts.cli.run:run", "Run a test. DESTROYS ALL DATA on the target."),
     "resume": Place("openpts.cli.resume:resume", "Go on with a run or a suite that was cut off."),
+    "replicate": "Run the test of another lab once more, and compare.",
     "io": Place("openpts.cli.io:io", "Measure one stimulus, with every I/O timed."),
     "purge": Place("openpts.cli.purge:purge", "Purge a drive by one of its methods, and prove it."),
     "unlock": Place("openpts.cli.unlock:unlock", "Remove a password that an interrupted run left."),

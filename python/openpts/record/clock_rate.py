@@ -2,9 +2,13 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from operator import itemgetter
+from statistics import median
 from typing import Final
 
 from msgspec import Struct
+
+from openpts.units import NS_PER_S
 
 _RESOLUTION_NS: Final = 1_000_000
 _FEWEST_STEPS: Final = 8
@@ -25,16 +29,18 @@ def clock_rate(stored: Sequence[tuple[datetime, int]]) -> ClockRate | None:
     """
     if len(stored) < _FEWEST_STEPS:
         return None
-    first, _ = stored[0]
-    late = sorted((ended_ns, round((at - first).total_seconds() * 1e9) - ended_ns) for at, ended_ns in stored)
-    halves = late[: len(late) // 2], late[len(late) // 2 :]
-    (from_ns, before), (to_ns, after) = (min(half, key=lambda each: each[1]) for half in halves)
-    if to_ns <= from_ns:
-        return None
-    # as far from the soonest as the middle one lies, the soonest itself may have been late
-    spread = max(
-        sorted(delay for _, delay in half)[len(half) // 2] - least
-        for half, least in zip(halves, (before, after), strict=True)
+    began, _ = stored[0]
+    late = sorted(
+        (ended_ns, round((at - began).total_seconds() * NS_PER_S) - ended_ns) for at, ended_ns in stored
     )
-    span_ns = to_ns - from_ns
-    return ClockRate(1e6 * (after - before) / span_ns, 1e6 * (spread + _RESOLUTION_NS) / span_ns)
+    (first_ns, first), (last_ns, last) = late[0], late[-1]
+    if last_ns <= first_ns:
+        return None
+    rough = (last - first) / (last_ns - first_ns)
+    delays = [(ended_ns, delay - rough * ended_ns) for ended_ns, delay in late]
+    halves = delays[: len(late) // 2], delays[len(late) // 2 :]
+    (from_ns, before), (to_ns, after) = (min(half, key=itemgetter(1)) for half in halves)
+    # as far as the middle one lies from the soonest, the soonest itself may have been late
+    spread = median(delay for _, delay in delays) - min(before, after) + _RESOLUTION_NS
+    rate = rough + (after - before) / (to_ns - from_ns)
+    return ClockRate(1e6 * rate, 1e6 * spread / (to_ns - from_ns))

@@ -2,22 +2,35 @@
 
 import sys
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import IO, Any, Final
 
 import click
 
-from openpts.cli.consent_options import CONFIRM_NAMESPACE, CONSENT_OPTIONS, consent_of
+from openpts.cli.consent_options import CONFIRM_NAMESPACE, CONSENT_OPTIONS, consent_of, taken
+from openpts.cli.console import table_console
 from openpts.cli.help_order import together
 from openpts.cli.live_outputs import log_stream
 from openpts.cli.options import PATH, argument, with_options
+from openpts.cli.printed_document import print_document
+from openpts.cli.procedure_options import Choices
 from openpts.cli.run_words import PURGE_OPTION, RUN_OPTIONS
-from openpts.errors import LimitError, NoVerdictError, OpenptsError, RecordError, UsageError
-
-if TYPE_CHECKING:
-    from openpts_line.replicate.passport import Passport
-    from openpts_line.replicate.replication import Replication
+from openpts.errors import LimitError, NoVerdictError, RecordError, UsageError
+from openpts.fields.conditions import Conditions
+from openpts.pages.kit import rows_table
+from openpts.parameters.overrides import Given
+from openpts.procedures.registry import procedure_of
+from openpts.vocabulary.purge import AUTO, NONE
+from openpts_line.cli.compare_text import print_table
+from openpts_line.replicate.passport import Passport
+from openpts_line.replicate.replication import Agreement, Replication, replicated
+from openpts_line.replicate.words import difference_rows, value_rows
 
 _PIPE_COLUMNS: Final = 150
+_EXIT_CODES: Final = {
+    Agreement.AGREES: 0,
+    Agreement.DIFFERS: LimitError.exit_code,
+    Agreement.NO_VERDICT: NoVerdictError.exit_code,
+}
 
 
 @click.command("replicate", short_help="Run the test of another lab once more, and compare.")
@@ -31,7 +44,7 @@ def replicate(
     target: str = argument("TARGET"),
     as_json: bool,
     **options: Any,
-) -> None:
+) -> int:
     """Run the test of a passport on another drive or host, and compare. DESTROYS ALL DATA on the target.
 
     PASSPORT is a run folder, or its seal alone (seal.json). TARGET is as for `openpts run`; the test runs
@@ -42,9 +55,6 @@ def replicate(
     Conditions that differ come first, and those that are known to bear on figures are named as possible
     causes. Ends with exit code 10 if the runs differ, 13 if that can't be said.
     """
-    from openpts_line.replicate.passport import Passport  # noqa: PLC0415 help needs nothing that runs
-    from openpts_line.replicate.replication import Agreement, replicated  # noqa: PLC0415 likewise
-
     read, stream = Passport.read(passport), log_stream(as_json=as_json)
     folder = Path(target)
     if not folder.is_dir():
@@ -57,30 +67,18 @@ def replicate(
     if read.run_id == own.run_id:
         raise UsageError(f"{folder} is the run of {read.name} itself: name another one")
     found = replicated(read, own)
-    failure: OpenptsError | None = None
-    if found.verdict is not Agreement.AGREES:
-        kind = LimitError if found.verdict is Agreement.DIFFERS else NoVerdictError
-        failure = kind(f"{found.verdict}: {found.statement}")
     if as_json:
-        from openpts.cli.printed_document import print_document  # noqa: PLC0415 likewise
-
-        print_document(found, failure)
+        print_document(found)
     else:
         _print(found)
-    if failure is not None:
-        raise failure
+    return _EXIT_CODES[found.verdict]
 
 
-def _run(passport: "Passport", target: str, stream: IO[str], options: dict[str, Any]) -> Path:
+def _run(passport: Passport, target: str, stream: IO[str], options: dict[str, Any]) -> Path:
     """The folder of a run under the conditions of a passport. Raises what `openpts run` raises."""
-    from openpts.cli.consent_options import taken  # noqa: PLC0415 likewise
-    from openpts.cli.end_of_run import end_run  # noqa: PLC0415 likewise
+    from openpts.cli.end_of_run import end_run  # noqa: PLC0415 help needs nothing that runs
     from openpts.cli.fitting_scale import at_fitting_scale  # noqa: PLC0415 likewise
-    from openpts.cli.procedure_options import Choices  # noqa: PLC0415 likewise
     from openpts.cli.run_order import order_of, run_and_log  # noqa: PLC0415 likewise
-    from openpts.fields.conditions import Conditions  # noqa: PLC0415 likewise
-    from openpts.parameters.overrides import Given  # noqa: PLC0415 likewise
-    from openpts.procedures.registry import procedure_of  # noqa: PLC0415 likewise
 
     if passport.manifest is None:
         raise RecordError(f"{passport.name} has no conditions to run under: name the run folder or its seal")
@@ -104,20 +102,14 @@ def _run(passport: "Passport", target: str, stream: IO[str], options: dict[str, 
     return folder
 
 
-def _purge(passport: "Passport") -> str:
+def _purge(passport: Passport) -> str:
     """The method of the passport's first purge, in the words of ``--purge``."""
-    from openpts.vocabulary.purge import AUTO, NONE  # noqa: PLC0415 likewise
-
     purges = () if passport.manifest is None else passport.manifest.purges
-    return NONE if purges and not purges[0].ran else (purges[0].name if purges else "") or AUTO
+    left_out = bool(purges) and not purges[0].ran
+    return (purges[0].name if purges else "") or (NONE if left_out else AUTO)
 
 
-def _print(found: "Replication") -> None:
-    from openpts.cli.console import table_console  # noqa: PLC0415 likewise
-    from openpts.pages.kit import rows_table  # noqa: PLC0415 likewise
-    from openpts_line.cli.compare_text import print_table  # noqa: PLC0415 likewise
-    from openpts_line.replicate.words import difference_rows, value_rows  # noqa: PLC0415 likewise
-
+def _print(found: Replication) -> None:
     console = table_console(sys.stdout, pipe_columns=_PIPE_COLUMNS)
     console.print(f"{found.test}: passport {found.passport}, run {found.run}")
     if not found.conditions_known:

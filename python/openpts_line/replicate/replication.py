@@ -13,6 +13,7 @@ from typing import Final
 from msgspec import Struct
 
 from openpts.advice.table import ADVICE
+from openpts.pages.texts import NOT_REPORTED
 from openpts.record.manifest import Manifest, RunState
 from openpts.report.condition_rows import condition_rows
 from openpts.runs.measured_run import NO_CONDITION
@@ -109,9 +110,9 @@ def e_n(own: KeyValue, reference: KeyValue) -> tuple[float | None, str]:
     if own.unit != reference.unit:
         return None, f"the units differ: {reference.unit}, {own.unit}"
     if None in values[::2]:
-        return None, "not measured in both runs"
+        return None, "one of the runs has no value"
     if None in values:
-        return None, "no uncertainty is stated in both runs"
+        return None, "one of the runs states no uncertainty"
     value, expanded, other, expanded_other = (found or 0.0 for found in values)
     if of_both := math.hypot(expanded, expanded_other):
         return (value - other) / of_both, ""
@@ -199,12 +200,12 @@ def _differences(passport: Passport, run: Passport) -> Iterator[Difference]:
         if texts[0] != texts[1]:
             yield Difference(label, *texts, _OTHER_WORK)
     yield from _measured(passport.measured, run.measured)
-    # of labs a drive of another kind is a difference, too
+    # of labs a drive of another kind is a difference, too; what one side does not know explains nothing
     found = [
-        Difference(field.label, *(" | ".join(texts) for texts in field.values), effect)
+        Difference(field.label, *texts, "" if NOT_REPORTED in texts else effect)
         for field in shared_fields([[manifest] for manifest in manifests])
-        for effect in [_EFFECTS.get(field.label, "")]
-        if field.differs or (effect == _OTHER_DRIVE and field.values[0] != field.values[1])
+        for effect, texts in [(_EFFECTS.get(field.label, ""), [text for (text,) in field.values])]
+        if field.differs or (effect == _OTHER_DRIVE and texts[0] != texts[1])
     ]
     yield from sorted(found, key=lambda each: not each.effect)
 

@@ -31,7 +31,7 @@ MEASURED: Final = {
         3,
         "a drive that is hot slows down, and reads again more often",
     ),
-    "throttled_pct": MeasuredCondition("Time throttled", "%", 1, "the drive slowed down by itself"),
+    "throttled_pct": MeasuredCondition("Time throttled", "%", 5, "the drive slowed down by itself"),
     "percentage_used_pct": MeasuredCondition(
         "Endurance used before",
         "%",

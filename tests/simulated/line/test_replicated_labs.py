@@ -1,7 +1,8 @@
 """Replications between simulated labs: a bias above twice the uncertainty is found and named."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -97,8 +98,8 @@ def test_some_labs_with_a_bias_each_and_some_without(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_forty_labs(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
-    """The figures of docs/replicate.md: they are in the file of ``--junit-xml``."""
+def test_forty_labs(tmp_path: Path) -> None:
+    """With ``-s`` the figures of docs/replicate.md are printed."""
     firsts = passports_of(tmp_path)
     usual = [(bias, UNBIASED_LABS // len(UNBIASED)) for bias in UNBIASED.values()]
     found = list(labs(tmp_path, firsts, [*zip(BIASES, LABS_OF_EACH, strict=True), *usual]))
@@ -106,9 +107,8 @@ def test_forty_labs(tmp_path: Path, record_property: Callable[[str, object], Non
     alarms = false_alarms(firsts, 600)
     for lab in found:
         others = sum(bool(one.effect) for one in lab.found.differences) - lab.is_named
-        record_property(
-            lab.bias.name, f"{lab.share:.2f} U, {lab.found.verdict}, {lab.is_named}, {others} others"
-        )
-    record_property("false alarms", f"{alarms} of 600")
+        words = (lab.bias.name, f"{lab.share:.2f} U", lab.found.verdict, lab.is_named, f"{others} others")
+        sys.stdout.write(f"{words}\n")
+    sys.stdout.write(f"false alarms: {alarms} of 600\n")
     held(found)
     assert alarms <= 600 * FALSE_ALARMS_PCT / 100

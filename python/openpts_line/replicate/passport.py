@@ -95,7 +95,7 @@ class Passport(Struct, frozen=True, kw_only=True):
         }
         known = {name: stated[name] for name in STATED if name in stated}
         kind = manifest_of(stated["test"])
-        empty = {"test_id": stated["run_id"], "command_line": (), "people": {}}
+        empty: dict[str, Any] = {"test_id": stated["run_id"], "command_line": (), "people": {}}
         manifest = in_visible_lines(msgspec.convert({**empty, **facts, **known}, kind), kind)
         return cls(
             name=str(path),

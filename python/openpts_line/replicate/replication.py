@@ -196,16 +196,16 @@ def _differences(passport: Passport, run: Passport) -> Iterator[Difference]:
         return
     one, other = map(_stimulus, manifests)
     for name in one | other:
-        label, *texts = (one | other)[name][0], *(side.get(name, ("", _NOT_SET))[1] for side in (one, other))
-        if texts[0] != texts[1]:
-            yield Difference(label, *texts, _OTHER_WORK)
+        theirs, ours = (side.get(name, ("", _NOT_SET))[1] for side in (one, other))
+        if theirs != ours:
+            yield Difference((one | other)[name][0], theirs, ours, _OTHER_WORK)
     yield from _measured(passport.measured, run.measured)
     # of labs a drive of another kind is a difference, too; what one side does not know explains nothing
     found = [
-        Difference(field.label, *texts, "" if NOT_REPORTED in texts else effect)
+        Difference(field.label, theirs, ours, "" if NOT_REPORTED in {theirs, ours} else effect)
         for field in shared_fields([[manifest] for manifest in manifests])
-        for effect, texts in [(_EFFECTS.get(field.label, ""), [text for (text,) in field.values])]
-        if field.differs or (effect == _OTHER_DRIVE and texts[0] != texts[1])
+        for effect, (theirs,), (ours,) in [(_EFFECTS.get(field.label, ""), *field.values)]
+        if field.differs or (effect == _OTHER_DRIVE and theirs != ours)
     ]
     yield from sorted(found, key=lambda each: not each.effect)
 
@@ -223,5 +223,5 @@ def _measured(passport: Mapping[str, float], run: Mapping[str, float]) -> Iterat
         if key == CLOCK:
             least += math.hypot(passport.get(CLOCK_BOUND, math.inf), run.get(CLOCK_BOUND, math.inf))
         if abs(passport[key] - run[key]) > least:
-            texts = (f"{side[key]:,.4g} {of.unit}".rstrip() for side in (passport, run))
-            yield Difference(of.label, *texts, of.effect)
+            theirs, ours = (f"{side[key]:,.4g} {of.unit}".rstrip() for side in (passport, run))
+            yield Difference(of.label, theirs, ours, of.effect)

@@ -10,7 +10,7 @@ import pytest
 
 from openpts.record.reader import Run
 from openpts_line.replicate.passport import Passport
-from openpts_line.replicate.replication import Agreement, Replication, replicated
+from openpts_line.replicate.replication import Agreement, Replicated, Replication, replicated
 from tests.support.simulated_labs import BIASES, EXACT, UNBIASED, Bias, Protocol, passport_of, run_of
 
 SAMPLE = tuple(bias for bias in BIASES if bias.name not in {"C-states, 15 us", "aged, 40 %", "QD 24"})
@@ -53,21 +53,21 @@ def labs(folder: Path, firsts: Mapping[Protocol, Run], biases: Sequence[tuple[Bi
 
 def effect(first: Run, biased: Run, bias: Bias, found: Replication) -> float:
     """The largest difference that the bias alone makes, over the uncertainty of both runs of a lab."""
+    judged = [one for one in found.key_values if one.e_n is not None]
     if bias.clock_ppm:
-        (one,) = (one for one in found.key_values if one.e_n is not None)
-        return (
-            one.passport.value
-            * bias.clock_ppm
-            / 1e6
-            / math.hypot(one.passport.expanded_uncertainty, one.run.expanded_uncertainty)
-        )
-    values = [Passport.of(run).key_values for run in (first, biased)]
-    return max(
-        abs(values[1][one.key].value - values[0][one.key].value)
-        / math.hypot(one.passport.expanded_uncertainty, one.run.expanded_uncertainty)
-        for one in found.key_values
-        if one.e_n is not None
-    )
+        (one,) = judged
+        return known(one.passport.value) * bias.clock_ppm / 1e6 / reach(one)
+    theirs, ours = (Passport.of(run).key_values for run in (first, biased))
+    return max(abs(known(ours[one.key].value) - known(theirs[one.key].value)) / reach(one) for one in judged)
+
+
+def reach(one: Replicated) -> float:
+    return math.hypot(known(one.passport.expanded_uncertainty), known(one.run.expanded_uncertainty))
+
+
+def known(value: float | None) -> float:
+    assert value is not None
+    return value
 
 
 def false_alarms(firsts: Mapping[Protocol, Run], pairs: int) -> int:

@@ -35,6 +35,7 @@ _OUT_OF_REACH: Final = (
     ("doctor",),  # the settings of this machine
     ("fleet",),  # other hosts
     ("import",),  # what other programs have written
+    ("replicate",),  # the run of another lab
     ("seal",),  # the reader's key
     ("sim", "serve"),  # serves until it is stopped
     ("tour",),  # types what the tutorial does

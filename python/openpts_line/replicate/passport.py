@@ -89,20 +89,20 @@ class Passport(Struct, frozen=True, kw_only=True):
     @classmethod
     def _stated(cls, path: Path, stated: dict[str, Any]) -> Self:
         """The passport in a seal."""
-        facts = {
+        facts: dict[str, Any] = {
             field: {key: {"value": value, "source": "seal"} for key, value in stated.get(part, {}).items()}
             for part, field in FACTS.items()
         }
         known = {name: stated[name] for name in STATED if name in stated}
         kind = manifest_of(stated["test"])
-        empty: dict[str, Any] = {"test_id": stated["run_id"], "command_line": (), "people": {}}
-        manifest = in_visible_lines(msgspec.convert({**empty, **facts, **known}, kind), kind)
+        empty = {"test_id": stated["run_id"], "command_line": (), "people": {}}
+        manifest = in_visible_lines(msgspec.convert(facts | empty | known, kind), kind)
         return cls(
             name=str(path),
             run_id=manifest.test_id,
             test=manifest.conditions.test,
             state=manifest.state,
-            key_values=msgspec.convert(stated["key_values"], dict[str, KeyValue]),
+            key_values=in_visible_lines(stated["key_values"], dict[str, KeyValue]),
             manifest=manifest,
             measured=msgspec.convert(stated.get("measured_conditions", {}), dict[str, float]),
         )

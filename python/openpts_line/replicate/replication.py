@@ -204,7 +204,8 @@ def _differences(passport: Passport, run: Passport) -> Iterator[Difference]:
     found = [
         Difference(field.label, theirs, ours, "" if NOT_REPORTED in {theirs, ours} else effect)
         for field in shared_fields([[manifest] for manifest in manifests])
-        for effect, (theirs,), (ours,) in [(_EFFECTS.get(field.label, ""), *field.values)]
+        for effect in [_EFFECTS.get(field.label, "")]
+        for (theirs,), (ours,) in [field.values]
         if field.differs or (effect == _OTHER_DRIVE and theirs != ours)
     ]
     yield from sorted(found, key=lambda each: not each.effect)

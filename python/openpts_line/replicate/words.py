@@ -21,7 +21,7 @@ def value_rows(values: Sequence[Replicated]) -> Iterator[Cells]:
         one for one in values if None not in {one.passport.expanded_uncertainty, one.run.expanded_uncertainty}
     ]
     for one in judged:
-        texts = (one.passport.text, one.run.text, "-" if one.e_n is None else f"{one.e_n:+.2f}")
+        texts = (one.passport.text, one.run.text, "-" if one.e_n is None else f"{one.e_n:+z.2f}")
         yield one.key, one.run.unit or "-", *texts, one.reason or one.agreement
     if others := len(values) - len(judged):
         yield f"{others} without U", "-", "", "", "-", "not judged"

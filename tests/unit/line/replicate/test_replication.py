@@ -105,6 +105,19 @@ def test_a_seal_alone_is_the_same_passport(folder: Path, run: Run, tmp_path: Pat
     assert any(one.expanded_uncertainty for one in sealed.key_values.values())
 
 
+def test_a_damaged_seal_is_refused_or_read(folder: Path, tmp_path: Path) -> None:
+    chance, sound, seal = random.Random(36), stated(folder), tmp_path / "seal.json"
+    refused = 0
+    for _ in range(300):
+        at, length = chance.randrange(len(sound)), chance.randrange(20)
+        seal.write_bytes(sound[:at] + chance.randbytes(chance.randrange(3)) + sound[at + length :])
+        try:
+            Passport.read(seal)
+        except OpenptsError:
+            refused += 1
+    assert refused > 200
+
+
 def test_printed_json_has_figures_and_no_conditions(run: Run, tmp_path: Path) -> None:
     printed = tmp_path / "run.json"
     printed.write_text(json.dumps(summarize(run)))

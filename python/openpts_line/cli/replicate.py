@@ -10,10 +10,10 @@ from openpts.cli.consent_options import CONFIRM_NAMESPACE, CONSENT_OPTIONS, cons
 from openpts.cli.console import table_console
 from openpts.cli.help_order import together
 from openpts.cli.live_outputs import log_stream
-from openpts.cli.options import PATH, argument, with_options
+from openpts.cli.options import PATH, argument, option, with_options
 from openpts.cli.printed_document import print_document
 from openpts.cli.procedure_options import Choices
-from openpts.cli.run_words import PURGE_OPTION, RUN_OPTIONS
+from openpts.cli.run_words import RUN_OPTIONS
 from openpts.errors import LimitError, NoVerdictError, RecordError, UsageError
 from openpts.fields.conditions import Conditions
 from openpts.pages.kit import rows_table
@@ -35,7 +35,7 @@ _EXIT_CODES: Final = {
 
 @click.command("replicate", short_help="Run the test of another lab once more, and compare.")
 @with_options
-@PURGE_OPTION
+@option("--purge METHOD", "Purge by this method, and not by the passport's; see `openpts run`.")
 @together(*CONSENT_OPTIONS, CONFIRM_NAMESPACE)
 @RUN_OPTIONS
 def replicate(

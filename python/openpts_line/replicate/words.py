@@ -7,7 +7,7 @@ from openpts_line.replicate.replication import Difference, Replicated
 
 
 def difference_rows(differences: Sequence[Difference]) -> Iterator[Cells]:
-    """Those known to bear on figures first; the others follow in one row, by their names."""
+    """A row for each that is known to bear on figures; the others are named in a last one."""
     for one in differences:
         if one.effect:
             yield one.condition, one.passport, one.run, one.effect

@@ -19,6 +19,8 @@ from openpts.fields.conditions import Conditions
 from openpts.pages.kit import rows_table
 from openpts.parameters.overrides import Given
 from openpts.procedures.registry import procedure_of
+from openpts.record.batch import batch_file
+from openpts.record.reader import has_begun
 from openpts.vocabulary.purge import AUTO, NONE
 from openpts_line.cli.compare_text import print_table
 from openpts_line.replicate.passport import Passport
@@ -57,7 +59,7 @@ def replicate(
     """
     read, stream = Passport.read(passport), log_stream(as_json=as_json)
     folder = Path(target)
-    if not folder.is_dir():
+    if not (folder.is_dir() and (has_begun(folder) or batch_file(folder) is not None)):
         folder = _run(read, target, stream, options)
     elif options["out"] is not None:
         raise UsageError(f"{target} is a run folder, which is compared and not run: leave --out out")
@@ -83,6 +85,12 @@ def _run(passport: Passport, target: str, stream: IO[str], options: dict[str, An
     if passport.manifest is None:
         raise RecordError(f"{passport.name} has no conditions to run under: name the run folder or its seal")
     conditions = passport.manifest.conditions
+    named = conditions.__struct_fields__
+    if programs := [name for name in named if name.endswith("command") and getattr(conditions, name)]:
+        raise RecordError(
+            f"the run of {passport.name} started a program of its lab ({programs[0]}), which none does "
+            f"here: start your own by `openpts run {passport.test}`, and name the run folder as TARGET"
+        )
     if conditions.keeps_data:
         raise RecordError(
             f"the run of {passport.name} went on with data of an earlier run: no other has them"

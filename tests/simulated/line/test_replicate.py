@@ -3,13 +3,17 @@
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 from click.testing import CliRunner
+from msgspec.structs import replace
 
 from openpts.cli.main import cli
 from openpts.errors import OpenptsError, RecordError
+from openpts.procedures.registry import procedure_of
 from openpts.record.reader import read_manifest, read_run
 from openpts.report.summary import summarize
+from openpts.vocabulary.drive_class import DriveClass
 from openpts_line.seal.statement import stated
 
 DRIVE = "sim:enterprise-tlc?capacity=16GB&scale=8"
@@ -64,3 +68,16 @@ def test_figures_alone_are_no_conditions_to_run_under(theirs: Path, tmp_path: Pa
         said("replicate", printed, DRIVE, "--out", tmp_path / "ours")
     assert isinstance(refused.value, OpenptsError)
     assert not (tmp_path / "ours").exists()
+
+
+def test_a_program_that_a_passport_names_is_not_started(theirs: Path, tmp_path: Path) -> None:
+    started, seal = tmp_path / "started", tmp_path / "seal.json"
+    stating = json.loads(stated(theirs))
+    (of,) = stating["predicate"]["runs"].values()
+    conditions = procedure_of("powercut").standard_conditions(DriveClass.CLIENT, 0)
+    of["test"] = "powercut"
+    of["conditions"] = msgspec.to_builtins(replace(conditions, cut_command=f"touch {started}"))
+    seal.write_bytes(msgspec.json.encode(stating, order="sorted"))
+    with pytest.raises(RecordError, match="cut_command"):
+        said("replicate", seal, DRIVE, "--out", tmp_path / "ours")
+    assert not started.exists()

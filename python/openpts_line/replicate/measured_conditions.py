@@ -10,7 +10,7 @@ from openpts.record.health import around
 from openpts.record.reader import Run
 
 
-class MeasuredCondition(Struct, frozen=True):
+class Condition(Struct, frozen=True):
     """One that differs between two runs by more than ``least``, in ``unit``; ``effect`` is what it does."""
 
     label: str
@@ -22,28 +22,12 @@ class MeasuredCondition(Struct, frozen=True):
 CLOCK: Final = "clock_ppm"
 CLOCK_BOUND: Final = "clock_bound_ppm"
 MEASURED: Final = {
-    "purge_gone_pct": MeasuredCondition(
-        "Gone after the purge", "%", 1, "what a purge leaves has to be collected as the test writes"
-    ),
-    "drive_temperature_c": MeasuredCondition(
-        "Temperature of the drive, median",
-        "°C",
-        3,
-        "a drive that is hot slows down, and reads again more often",
-    ),
-    "throttled_pct": MeasuredCondition("Time throttled", "%", 5, "the drive slowed down by itself"),
-    "percentage_used_pct": MeasuredCondition(
-        "Endurance used before",
-        "%",
-        5,
-        "a worn drive has less spare space, and programs and reads differently",
-    ),
-    "host_write_fills": MeasuredCondition(
-        "Written before, drive fills", "", 10, "a drive that was written more is worn more"
-    ),
-    CLOCK: MeasuredCondition(
-        "Engine's clock slower than the system's", "ppm", 20, "rates and times are as wrong as the clock"
-    ),
+    "purge_gone_pct": Condition("Gone after the purge", "%", 1, "what a purge leaves is collected later"),
+    "drive_temperature_c": Condition("Temperature of the drive, median", "°C", 3, "heat slows drives down"),
+    "throttled_pct": Condition("Time throttled", "%", 5, "the drive slowed down by itself"),
+    "percentage_used_pct": Condition("Endurance used before", "%", 5, "worn drives have less spare space"),
+    "host_write_fills": Condition("Drive fills written before", "", 10, "writing wears drives"),
+    CLOCK: Condition("Engine's clock slower than the system's", "ppm", 20, "rates and times err with it"),
 }
 """By key, the likeliest cause first."""
 

@@ -28,27 +28,19 @@ _NORMAL: Final = NormalDist()
 _NOT_SET: Final = "not set"
 _OTHER_DRIVE: Final = "another kind of drive"
 _OTHER_WORK: Final = "the drive was given other work"
-_HOST_SHARE: Final = "the host's share of each I/O"
 _EFFECTS: Final = {
-    "Model": _OTHER_DRIVE,
-    "User capacity": _OTHER_DRIVE,
-    "NAND type": _OTHER_DRIVE,
+    **dict.fromkeys(("Model", "User capacity", "NAND type"), _OTHER_DRIVE),
     "Firmware": "firmware decides how a drive collects and caches",
     "Purge method": "what was on the drive before the test",
     "Write cache": "writes are answered before they are on the flash, or after",
-    "Class": _OTHER_WORK,
-    "Shortened": _OTHER_WORK,
-    "Sector size": _OTHER_WORK,
-    "Kind of target": "other layers between engine and drive",
-    "File system": "other layers between engine and drive",
+    **dict.fromkeys(("Class", "Shortened", "Sector size"), _OTHER_WORK),
+    **dict.fromkeys(("Kind of target", "File system", "HBA"), "other layers between engine and drive"),
     "PCIe": "the link bounds rates",
-    "HBA": "another controller between host and drive",
     "Scenario": "the host was set up for something else",
-    "Host: CPU": _HOST_SHARE,
-    "Engine: engine": _HOST_SHARE,
-    "Engine: io path": _HOST_SHARE,
-    "Engine: completion wait": _HOST_SHARE,
-    "Engine: clock": "times by another clock",
+    **dict.fromkeys(
+        ("Host: CPU", *(f"Engine: {key}" for key in ("engine", "io path", "completion wait", "clock"))),
+        "the host's share of each I/O",
+    ),
     **{f"Setting: {one.title}": one.reason for one in ADVICE},
 }
 """Of conditions that are known to bear on figures: what they do."""

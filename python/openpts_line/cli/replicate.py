@@ -21,6 +21,7 @@ from openpts.parameters.overrides import Given
 from openpts.procedures.registry import procedure_of
 from openpts.record.batch import batch_file
 from openpts.record.reader import has_begun
+from openpts.vocabulary.facts import TargetKind
 from openpts.vocabulary.purge import AUTO, NONE
 from openpts_line.cli.compare_text import print_table
 from openpts_line.replicate.passport import Passport
@@ -28,6 +29,7 @@ from openpts_line.replicate.replication import Agreement, Replication, replicate
 from openpts_line.replicate.words import difference_rows, value_rows
 
 _PIPE_COLUMNS: Final = 150
+_PURGE: Final = option("--purge METHOD", "Purge by this method, not by the passport's; see `openpts run`.")
 _EXIT_CODES: Final = {
     Agreement.AGREES: 0,
     Agreement.DIFFERS: LimitError.exit_code,
@@ -37,8 +39,7 @@ _EXIT_CODES: Final = {
 
 @click.command("replicate", short_help="Run the test of another lab once more, and compare.")
 @with_options
-@option("--purge METHOD", "Purge by this method, and not by the passport's; see `openpts run`.")
-@together(*CONSENT_OPTIONS, CONFIRM_NAMESPACE)
+@together(_PURGE, *CONSENT_OPTIONS, CONFIRM_NAMESPACE)
 @RUN_OPTIONS
 def replicate(
     *,
@@ -101,7 +102,7 @@ def _run(passport: Passport, target: str, stream: IO[str], options: dict[str, An
             return conditions
 
     test, no_report = procedure_of(passport.test), options.pop("no_report")
-    settings = {"purge": _purge(passport)} if test.purges else {}
+    settings = {"purge": _purge(passport, target)} if test.purges else {}
     choices = _OfPassport(test, conditions.drive_class, conditions.seed, Given(), Given(), settings)
     consent = consent_of(**taken(options))
     order = order_of(at_fitting_scale(target, [choices], stream), choices, consent, **options)
@@ -110,11 +111,14 @@ def _run(passport: Passport, target: str, stream: IO[str], options: dict[str, An
     return folder
 
 
-def _purge(passport: Passport) -> str:
-    """The method of the passport's first purge, in the words of ``--purge``."""
-    purges = () if passport.manifest is None else passport.manifest.purges
-    left_out = bool(purges) and not purges[0].ran
-    return (purges[0].name if purges else "") or (NONE if left_out else AUTO)
+def _purge(passport: Passport, target: str) -> str:
+    """What the first purge of a passport was, in the words of ``--purge``; drives alone have methods."""
+    of = passport.manifest
+    if of is None or not of.purges:
+        return AUTO
+    first = of.purges[0]
+    name = first.name if of.target.kind is TargetKind.BLOCK and target.startswith("/") else ""
+    return name or (AUTO if first.ran or first.name else NONE)
 
 
 def _print(found: Replication) -> None:

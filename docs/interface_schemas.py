@@ -31,6 +31,7 @@ from openpts_check.cli.wear import WearDocument
 from openpts_fio.cli.crosscheck import CrosscheckDocument
 from openpts_line.compare.figures import ComparisonDocument
 from openpts_line.gate.documents import GateDocument, PowerDocument
+from openpts_line.replicate.replication import Replication
 from openpts_many.archive.check import ArchiveCheck
 from openpts_many.archive.query import ArchiveAnswer
 from openpts_many.archive.tables import VERSION, columns_of_archive
@@ -92,6 +93,7 @@ OF_COMMANDS: Final[dict[str, tuple[str | type[Any], ...]]] = {
     "population": (PopulationFigures,),
     "purge": (Purged,),
     "rehearse TEST": (RehearsalDocument,),
+    "replicate": (Replication,),
     "report": (RunFigures, RunsFigures),
     "resume": (RunFigures, BatchDocument),
     "run TEST": (RunFigures, BatchDocument),

@@ -3,9 +3,12 @@
 import math
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
-from typing import Self
+from typing import Final, Self
 
 from openpts._native import Histogram
+
+BUCKET_WIDTH: Final = 1 / 1024
+"""A bucket with three significant digits is at most so wide, as a part of its upper end."""
 
 
 class LatencyDistribution:

@@ -45,7 +45,7 @@ class Zones(Struct, frozen=True):
     thirty minutes (of the last quarter, if that is shorter). None where the plateau was never left, or
     nothing settled. The end zone lasts from there to the end; its figures are of its intervals: mean, lowest,
     coefficient of variation in per cent, and time below half of the mean. It is not steady state, which
-    definition 2.1.24 alone decides.
+    definition 2.1.24 alone decides. ``plateau_pieces`` and ``end_zone_pieces`` are the intervals of both.
     """
 
     plateau_iops: float
@@ -56,6 +56,8 @@ class Zones(Struct, frozen=True):
     lowest_iops: float | None = None
     variation_pct: float | None = None
     below_half_ns: int | None = None
+    plateau_pieces: tuple[Piece, ...] = ()
+    end_zone_pieces: tuple[Piece, ...] = ()
 
     @property
     def kept_pct(self) -> float | None:
@@ -204,6 +206,7 @@ def zones_of(minutes: Sequence[Minute], pieces: Sequence[Piece]) -> Zones | None
         plateau_minutes=len(minutes) if left is None else left - 1,
         final_iops=final_iops,
         settled_from=settled.number if settled else None,
+        plateau_pieces=tuple(piece for piece in pieces if piece.middle_ns < plateau[-1].end_ns),
     )
     return _with_end_zone(zones, settled, pieces) if settled else zones
 
@@ -225,6 +228,7 @@ def _with_end_zone(zones: Zones, settled: Minute, pieces: Sequence[Piece]) -> Zo
         lowest_iops=min(rates),
         variation_pct=100 * pstdev(rates) / fmean(rates) if any(rates) else None,
         below_half_ns=sum(m.elapsed_ns for m in whole if m.iops < mean_iops / 2),
+        end_zone_pieces=tuple(zone),
     )
 
 

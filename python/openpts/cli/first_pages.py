@@ -135,6 +135,7 @@ _ARGUMENTS: Final = {
     "openpts publish": "runs-archive site",
     "openpts purge": "/dev/nvme0n1 --confirm-serial S3R1AL",
     "openpts rehearse": "iops --like /dev/nvme0n1",
+    "openpts replicate": "their-lab/seal.json /dev/nvme0n1 --confirm-serial S3R1AL",
     "openpts report": "openpts-runs/R1AL-20261120T220000Z-iops",
     "openpts resume": "openpts-runs/R1AL-20261120T220000Z-iops --confirm-serial S3R1AL",
     "openpts run": _A_TEST,

@@ -134,6 +134,7 @@ _MEASURE: dict[str, Place | str] = {
     "plan": Place("openpts.cli.plan:plan_command", "Print what a test will do, without touching the target."),
     "run": Place("openpts.cli.run:run", "Run a test. DESTROYS ALL DATA on the target."),
     "resume": Place("openpts.cli.resume:resume", "Go on with a run or a suite that was cut off."),
+    "replicate": "Run the test of another lab once more, and compare.",
     "runs": "List runs, and how far those are that go on.",
     "attach": "Show a run that goes on, on the whole terminal.",
     "stop": "Stop a run in order, as Ctrl-C does.",

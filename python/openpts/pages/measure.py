@@ -6,10 +6,12 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Final, Generic, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from openpts.pages import cells
 from openpts.pages.model import Cell
 from openpts.vocabulary.better import Better
+from openpts.vocabulary.uncertainty import CONFIDENCE, Uncertainty
 
 R = TypeVar("R")
 R_contra = TypeVar("R_contra", contravariant=True)  # a measure of whatever has figures is one of samples too
@@ -30,7 +32,8 @@ class Measured(Struct, frozen=True):
     a note for a value not of steady state where the test looks for it, empty otherwise; ``steady`` is the
     state in a summary's words. ``stands_in``: the maximum stands in for a percentile that the I/Os do not
     suffice for; it is shown, but compared with nothing. ``repeats`` are the values of the passes that it is
-    of with their spread, JSON-ready; None of a single one. ``is_key``: executive summary, suite and
+    of with their spread, JSON-ready; None of a single one. ``uncertainty`` is None where a test declares
+    none; ``with_engine``: the engine's own latency is in the value. ``is_key``: executive summary, suite and
     comparison show it; ``on_cover``: so does the cover of its own run, as ``cover_label``. ``words`` say
     what it is to readers who know no specification, where the label does not; a stimulus is put into words.
     """
@@ -45,6 +48,8 @@ class Measured(Struct, frozen=True):
     steady: str = NO_STEADY_STATE
     stands_in: bool = False
     repeats: Mapping[str, Any] | None = None
+    uncertainty: Uncertainty | None = None
+    with_engine: bool = False
     is_key: bool = True
     on_cover: bool = True
     cover_label: str = ""
@@ -61,6 +66,11 @@ class Measured(Struct, frozen=True):
         return None if self.stands_in else self.value
 
     @property
+    def expanded_uncertainty(self) -> float | None:
+        """At 95 %, in ``unit``; None where none is stated."""
+        return None if self.uncertainty is None else self.uncertainty.expanded
+
+    @property
     def text(self) -> str:
         """What a report prints without the unit."""
         return self.cell.text
@@ -72,9 +82,20 @@ class Measured(Struct, frozen=True):
 
     @property
     def noted_cell(self) -> Cell:
-        """The value in a table away from its test's pages, with operating point and state."""
-        note = "; ".join(word for word in (self.note, self.state) if word)
+        """The value in a table away from its test's pages, with uncertainty, operating point and state."""
+        note = "; ".join(word for word in (self.reach, self.note, self.state) if word)
         return Cell(self.text, self.value, note, "missing" if self.value is None else "")
+
+    @property
+    def cover_cell(self) -> Cell:
+        """The value on the cover of its own run, with its uncertainty."""
+        return replace(self.cell, note="; ".join(word for word in (self.reach, self.cell.note) if word))
+
+    @property
+    def reach(self) -> str:
+        """``± 1,200 at 95 %``; empty where no uncertainty is stated."""
+        found = "" if self.uncertainty is None else self.uncertainty.text
+        return f"{found} at {100 * CONFIDENCE:.0f} %" if found else ""
 
 
 class Subject(Struct, frozen=True):
@@ -102,7 +123,8 @@ class Measure(Generic[R_contra]):
     ``value`` gives it in ``1 / per`` of the unit, printed with ``decimals``, or the cell that the test's
     tables show; None or a cell without a value where it was not measured, for the reason ``absent`` or the
     cell's note. ``{name}`` and ``{point}`` in labels and words are those of the subject. ``better`` is given
-    where the unit does not tell it. ``of_steady_state`` is False for what is measured before steady state by
+    where the unit does not tell it. ``uncertainty`` is that which the samples show; what is known of the run
+    is added where a report is made. ``of_steady_state`` is False for what is measured before steady state by
     design. The other fields are those of ``Measured``.
     """
 
@@ -117,6 +139,8 @@ class Measure(Generic[R_contra]):
     absent: str = NOT_MEASURED
     stands_in: Callable[[R_contra], bool] | None = None
     repeats: Callable[[R_contra], Mapping[str, Any] | None] | None = None
+    uncertainty: Callable[[R_contra], Uncertainty | None] | None = None
+    with_engine: bool = False
     of_steady_state: bool = True
     is_key: bool = True
     on_cover: bool = True
@@ -143,6 +167,10 @@ class Measure(Generic[R_contra]):
             steady=subject.steady if self.of_steady_state else NO_STEADY_STATE,
             stands_in=results is not None and self.stands_in is not None and self.stands_in(results),
             repeats=None if results is None or self.repeats is None else self.repeats(results),
+            uncertainty=self.uncertainty(results)
+            if results is not None and self.uncertainty is not None and measured
+            else None,
+            with_engine=self.with_engine,
             is_key=self.is_key,
             on_cover=self.on_cover,
             cover_label=(self.cover_label or self.label).format_map(words),
@@ -166,5 +194,11 @@ def measure_figures(found: Iterable[Measured]) -> Mapping[str, Any]:
     """All measures by key, JSON-ready."""
     names = ("label", "unit", "value", "better", "note", "state", "stands_in", "repeats")
     return {
-        one.key: {name: getattr(one, name) for name in names} | {"state": one.state or None} for one in found
+        one.key: {name: getattr(one, name) for name in names}
+        | {
+            "state": one.state or None,
+            "uncertainty": None if one.uncertainty is None else one.uncertainty.figures(),
+            "uncertainty_note": "" if one.uncertainty is None else one.uncertainty.reason,
+        }
+        for one in found
     }

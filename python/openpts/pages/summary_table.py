@@ -12,7 +12,9 @@ KEY_VALUES_ID: Final = "summary"
 
 def cover_table(test: str, deviations: int, measures: Iterable[Measured]) -> Table:
     """What the cover of a run on its own shows."""
-    return _table(_row(test, deviations, one, one.cover_label, one.cell) for one in measures if one.on_cover)
+    return _table(
+        _row(test, deviations, one, one.cover_label, one.cover_cell) for one in measures if one.on_cover
+    )
 
 
 def key_values_table(test: str, deviations: int, measures: Iterable[Measured]) -> Table:

@@ -15,6 +15,7 @@ from openpts.analysis.limited_seconds import ENGINE_THREADS
 from openpts.errors import NoRecordError, RecordError
 from openpts.escaped_text import visible_line
 from openpts.fields.conditions import Conditions
+from openpts.record.clock_rate import ClockRate, clock_rate
 from openpts.record.contradictions import refuse_contradictions, refuse_other_interval_histograms
 from openpts.record.database import Query, opened_record, rows_by_type, stored_manifest
 from openpts.record.decoding import Count, Finite, Moment, in_visible_lines, rows_of
@@ -75,6 +76,7 @@ class Run(Struct, frozen=True, dict=True):
 
     ``health`` are the readings of the device's log in their order, ``sampled`` what was sampled beside I/O.
     ``zero_at`` is when the engine's clock was 0; None in records of versions 4 and 5, which don't say.
+    ``clock_rate`` is None where too few steps tell it.
     """
 
     folder: Path
@@ -84,6 +86,7 @@ class Run(Struct, frozen=True, dict=True):
     health: tuple[HealthRecord, ...] = ()
     sampled: tuple[TelemetryPoint, ...] = ()
     zero_at: datetime | None = None
+    clock_rate: ClockRate | None = None
 
     def conditions(self, kind: type[C]) -> C:
         """The conditions, as those of a kind of test. Raises TypeError for another kind: parts of a test are
@@ -302,6 +305,7 @@ def stored_run(folder: Path, *, interval_histograms: bool = False) -> Run:
     Raises RecordError.
     """
     with opened_record(folder) as connection:
+        stored = _stored(connection)
         return Run(
             folder=folder,
             manifest=stored_manifest(folder, connection),
@@ -314,21 +318,25 @@ def stored_run(folder: Path, *, interval_histograms: bool = False) -> Run:
             ledger=_ledger(connection),
             health=_health(connection),
             sampled=tuple(TelemetryPoint(*row) for row in rows_by_type(connection, _TELEMETRY)),
-            zero_at=_zero_at(connection),
+            zero_at=_zero_at(stored),
+            clock_rate=clock_rate(stored),
         )
 
 
-def _zero_at(connection: sqlite3.Connection) -> datetime | None:
-    """By the step that was stored soonest after it had ended."""
+def _stored(connection: sqlite3.Connection) -> list[tuple[datetime, int]]:
+    """When each step was stored, and when it had ended on the engine's clock; nothing in older records."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version < WITH_TIMES_OF_DAY:
-        return None
+        return []
     kind: Any = tuple[Annotated[datetime, Meta(tz=True)], Moment, Moment]
     rows = rows_of(connection.execute(_STORED), "step", kind)
+    return [(at, began + took) for at, began, took in rows]
+
+
+def _zero_at(stored: Iterable[tuple[datetime, int]]) -> datetime | None:
+    """By the step that was stored soonest after it had ended."""
     try:
-        return min(
-            (at - timedelta(microseconds=(began + took) // 1000) for at, began, took in rows), default=None
-        )
+        return min((at - timedelta(microseconds=ended_ns // 1000) for at, ended_ns in stored), default=None)
     except OverflowError:  # a damaged record
         return None
 

@@ -22,8 +22,32 @@ SCHEMA: Final = "openpts.run/1"
 SCHEMA_OF_RUNS: Final = "openpts.runs/1"
 
 
+class ComponentFigures(TypedDict):
+    """A source of uncertainty: a standard uncertainty in the measure's unit.
+
+    ``degrees_of_freedom`` are None where they are infinite.
+    """
+
+    name: str
+    standard: float
+    degrees_of_freedom: float | None
+
+
+class UncertaintyFigures(TypedDict):
+    """A budget by the GUM, in the measure's unit: ``expanded`` is for 95 %."""
+
+    standard: float
+    expanded: float
+    coverage_factor: float
+    degrees_of_freedom: float | None
+    components: list[ComponentFigures]
+
+
 class MeasureFigures(TypedDict):
-    """A measure: ``value`` is None where it is not known, and ``note`` or ``state`` says why."""
+    """A measure: ``value`` is None where it is not known, and ``note`` or ``state`` says why.
+
+    ``uncertainty`` is None where none is stated; ``uncertainty_note`` says why, where one is looked for.
+    """
 
     label: str
     unit: str
@@ -33,6 +57,8 @@ class MeasureFigures(TypedDict):
     state: str | None
     stands_in: bool
     repeats: Any
+    uncertainty: UncertaintyFigures | None
+    uncertainty_note: str
 
 
 class GapFigures(TypedDict):

@@ -13,7 +13,7 @@ from openpts.report.condition_rows import condition_rows
 from openpts.runs.measured_run import NO_CONDITION
 from openpts.units import format_capacity
 from openpts.vocabulary.purpose import Purpose, declared_rows
-from openpts_line.compare.contenders import ComparedRun, ComparedTest, RunComparison
+from openpts_line.compare.contenders import ComparedTest, RunComparison
 
 _FIRMWARE: Final = "Firmware"
 _MODEL: Final = "Model"
@@ -66,15 +66,17 @@ class Conditions(Struct, frozen=True):
 
 def conditions_of(comparison: RunComparison) -> tuple[Conditions, ...]:
     """Conditions that all tests share, then each test's own; tests that only one set has are not compared."""
-    groups = [comparison.runs_of(name) for name in comparison.names]
-    shared = Conditions("", comparison.names, tuple(_shared_fields(groups)))
+    groups = [[run.manifest for run in comparison.runs_of(name)] for name in comparison.names]
+    shared = Conditions("", comparison.names, tuple(shared_fields(groups)))
     return (shared, *(_of_test(test) for test in comparison.tests if len(test.contenders) > 1))
 
 
 _Read = Callable[[Manifest], str]
+_Groups = Sequence[Sequence[Manifest]]
 
 
-def _shared_fields(groups: Sequence[Sequence[ComparedRun]]) -> Iterable[Field]:
+def shared_fields(groups: _Groups) -> Iterable[Field]:
+    """What runs of all tests have: of each group the different texts, in a place of their own."""
     for label, read in _IDENTITY:
         yield _field(label, read, groups, judged=False)
     models = _field(_MODEL, _of("dut", "model"), groups).values
@@ -87,25 +89,25 @@ def _shared_fields(groups: Sequence[Sequence[ComparedRun]]) -> Iterable[Field]:
     yield from _purpose(groups)
     yield from _settings(groups)
     for key in _ENGINE:
-        if any(key in run.manifest.engine for group in groups for run in group):
+        if any(key in made.engine for group in groups for made in group):
             yield _field(f"Engine: {key.replace('_', ' ')}", _of("engine", key, _NOT_SET), groups)
 
 
 # SOL-GEN-11
-def _settings(groups: Sequence[Sequence[ComparedRun]]) -> Iterable[Field]:
+def _settings(groups: _Groups) -> Iterable[Field]:
     """How the host was set up, without its states, which differ from minute to minute."""
-    runs = [run for group in groups for run in group]
+    runs = [made for group in groups for made in group]
     for advice in ADVICE:
-        if any(advice.key in run.manifest.host_before for run in runs):
+        if any(advice.key in made.host_before for made in runs):
             yield _field(
                 f"Setting: {advice.title}", _of("host_before", advice.key), groups, judged=not advice.is_state
             )
 
 
-def _purpose(groups: Sequence[Sequence[ComparedRun]]) -> Iterable[Field]:
+def _purpose(groups: _Groups) -> Iterable[Field]:
     """What the drives are for; of all that, the settings of the host's BIOS may have changed the figures."""
-    runs = [run for group in groups for run in group]
-    keys = {key: label for run in runs for key, label, _ in declared_rows(run.manifest.purpose)}
+    runs = [made for group in groups for made in group]
+    keys = {key: label for made in runs for key, label, _ in declared_rows(made.purpose)}
     for key in (key for key in Purpose.__struct_fields__ if key in keys):
         yield _field(f"Purpose: {keys[key]}", _declared(key), groups, judged=key == "bios")
 
@@ -155,8 +157,8 @@ _JUDGED: Final[tuple[tuple[str, _Read], ...]] = (
 )
 
 
-def _field(label: str, read: _Read, groups: Sequence[Sequence[ComparedRun]], *, judged: bool = True) -> Field:
-    values = tuple(tuple(dict.fromkeys(read(run.manifest) for run in group)) for group in groups)
+def _field(label: str, read: _Read, groups: _Groups, *, judged: bool = True) -> Field:
+    values = tuple(tuple(dict.fromkeys(read(made) for made in group)) for group in groups)
     return Field(label, values, judged)
 
 

@@ -66,6 +66,9 @@ def _untrue(place: str, stated: Any, derived: Any) -> Iterator[str]:
     if isinstance(stated, dict) and isinstance(derived, dict):
         for key, value in stated.items():
             yield from _untrue(f"{place}.{key}".lstrip("."), value, derived.get(key))
+    elif isinstance(stated, list) and isinstance(derived, list) and len(stated) == len(derived):
+        for number, pair in enumerate(zip(stated, derived, strict=True), start=1):
+            yield from _untrue(f"{place}.{number}", *pair)
     elif stated != derived:
         yield f"{visible_line(place)} is {derived!r} by the record, {stated!r} in the seal"
 

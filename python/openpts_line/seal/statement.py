@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
@@ -16,7 +15,28 @@ from openpts.record.decoding import decode_json
 from openpts.record.writer import SEAL_NAMES
 from openpts.report.record_files import record_file
 from openpts.report.sources import read_for_report, run_folders_of
+from openpts_line.replicate.measured_conditions import measured_conditions
 
+FACTS: Final = {
+    "drive": "dut",
+    "host": "host",
+    "host_before": "host_before",
+    "engine": "engine",
+    "software": "software",
+}
+"""Facts of a manifest, of which a seal has the values, by their names there."""
+STATED: Final = (
+    "state",
+    "started_at",
+    "ended_at",
+    "shortened",
+    "scenario",
+    "conditions",
+    "target",
+    "purges",
+    "write_caches",
+)
+"""What a seal has of a manifest as it is."""
 _OF_A_KEY_VALUE: Final = ("unit", "value", "steady", "expanded_uncertainty")
 
 
@@ -50,6 +70,8 @@ def read_statement(content: bytes) -> Statement:
 
 def stated(folder: Path) -> bytes:
     """The statement of a folder as it is now. Raises RecordError for what can't be sealed."""
+    from importlib.metadata import version  # noqa: PLC0415 takes a tenth of the time of a start
+
     files = digests_of(folder)
     for name in files:
         if any("\udc80" <= character <= "\udcff" for character in name):
@@ -93,19 +115,17 @@ def _described(folder: Path) -> dict[str, Any]:
             f"can't seal {folder}: its run has not ended; wait, or go on with `openpts resume {folder}`"
         )
     measures = procedure_of(of.conditions.test).report(run).measures
-    facts = {"drive": of.dut, "host": of.host, "engine": of.engine, "software": of.software}
     return {
-        **{name: getattr(of, name) for name in ("state", "started_at", "ended_at", "conditions")},
+        **{name: getattr(of, name) for name in STATED},
         **{
-            part: {name: fact.value for name, fact in known.items() if fact.value is not None}
-            for part, known in facts.items()
+            part: {name: fact.value for name, fact in getattr(of, field).items() if fact.value is not None}
+            for part, field in FACTS.items()
         },
+        "measured_conditions": measured_conditions(run),
         "run_id": of.test_id,
         "test": of.conditions.test,
         "deviations": [one.rule_id for one in run.ledger],
         "key_values": {
-            one.key: {name: getattr(one, name) for name in _OF_A_KEY_VALUE if hasattr(one, name)}
-            for one in measures
-            if one.is_key
+            one.key: {name: getattr(one, name) for name in _OF_A_KEY_VALUE} for one in measures if one.is_key
         },
     }

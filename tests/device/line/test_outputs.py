@@ -260,6 +260,7 @@ _CASES: Final = {
     "population": _population,
     "purge": _words("purge file:c?size=1MiB --list", "purge file:c?size=1MiB --overwrite-file"),
     "rehearse TEST": _words(_REHEARSED),
+    "replicate": _words("replicate one other"),
     "report": _words(f"report one {_DATA}", f"report one other {_DATA} --out both"),
     "resume": _resume,
     "run TEST": _run,

@@ -20,7 +20,9 @@ if TYPE_CHECKING:  # a plan needs none of them
     from openpts.record.reader import Run
 
 
-_DRIVE_WORK: Final = "openpts.procedures.kit.drive_work.content"  # loaded on demand, with its pages
+# loaded on demand, with their pages
+_DRIVE_WORK: Final = "openpts.procedures.kit.drive_work.content"
+_UNCERTAINTY: Final = "openpts.procedures.kit.uncertainty_page"
 
 
 @cache
@@ -126,7 +128,7 @@ class Procedure(Struct, frozen=True, dict=True):
 
     def report(self, run: "Run") -> "ReportContent":
         """What the test adds to the report of a run of it."""
-        content: ReportContent = self.part("report").report(run)
+        content: ReportContent = _module(_UNCERTAINTY).with_uncertainty(self.part("report").report(run), run)
         completed: ReportContent = _module(_DRIVE_WORK).with_drive_work(content, run)
         return completed
 

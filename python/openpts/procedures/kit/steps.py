@@ -11,6 +11,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.analysis.latency import ios_needed
+from openpts.analysis.rounds import RoundsMean
+from openpts.analysis.uncertainty import blocks_of, of_mean
 from openpts.pages import cells, ticks
 from openpts.pages.kit import Col, Plot, PlotName, column_series, grid
 from openpts.pages.measure import NOT_MEASURED, Measure
@@ -20,6 +22,7 @@ from openpts.units import MB, NS_PER_MS, format_latency_ms
 from openpts.vocabulary.sample import CpuShares, Sample, StepState
 from openpts.vocabulary.stimulus import Stimulus
 from openpts.vocabulary.stop import SteadyFigure
+from openpts.vocabulary.uncertainty import Uncertainty
 
 LINE_COLORS: Final = (2, 3, 1, 6, 4, 5)
 
@@ -144,12 +147,21 @@ class Metric(Struct, Generic[M_contra], frozen=True):
     ) -> Measure[M_contra]:
         """A measure of the run under another name; ``facts`` are further ones of ``Measure``.
 
-        A response time has the text of its cell unless ``decimals`` are given.
+        A response time has the text of its cell unless ``decimals`` are given. Of rounds the uncertainty
+        comes by itself.
         """
+        facts.setdefault("uncertainty", self._of_rounds_mean)
         digits = self.decimals if decimals is None else decimals
         if digits is None:
             return Measure(key, label, self.unit, self.cell, **facts)
         return Measure(key, label, self.unit, self.of, per=self.per, decimals=digits, **facts)
+
+    def uncertainty(self, rounds: Sequence[Sample]) -> Uncertainty:
+        """That of the mean of some rounds' values, in the unit."""
+        return of_mean(blocks_of(rounds, self.value))
+
+    def _of_rounds_mean(self, results: object) -> Uncertainty | None:
+        return self.uncertainty(results.samples) if isinstance(results, RoundsMean) else None
 
 
 IOS: Final = Metric[HasFigures]("ios", "I/Os", "", lambda one: one.ios)

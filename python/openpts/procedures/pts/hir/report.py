@@ -6,6 +6,7 @@ import msgspec
 from msgspec.structs import replace
 
 from openpts.analysis.comparison import gain_pct
+from openpts.analysis.uncertainty import of_rates, of_ratio
 from openpts.pages import cells, ticks
 from openpts.pages.kit import Cells, Col, Plot, PlotName, Required, grid, labels_axis, page, rows_table
 from openpts.pages.measure import Measure, Measured, Subject
@@ -59,6 +60,7 @@ from openpts.record.reader import Run
 from openpts.units import NS_PER_MS, NS_PER_S, format_duration, in_ms
 from openpts.vocabulary.better import Better
 from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.uncertainty import Uncertainty
 
 REQUIRED: Final = (Required("1", "Plot 11-1"), Required("2", "Plot 11-2"), ALL_WAIT_STATES)
 _PRECONDITIONING: Final = REQUIRED[0].named("hir", "HIR IOPS v Time - Pre-conditioning")
@@ -66,7 +68,13 @@ _WINDOW: Final = REQUIRED[1].named("hir", "HIR Pre-conditioning Steady State Mea
 
 _NOT_REACHED: Final = "STEADY STATE NOT REACHED - no wait states were run"
 _LONGEST_WAIT_STATE: Final = 10
-_BASELINE: Final = IOPS.measure("baseline_iops", "Baseline", decimals=0, words="random writes without pauses")
+_BASELINE: Final = IOPS.measure(
+    "baseline_iops",
+    "Baseline",
+    decimals=0,
+    words="random writes without pauses",
+    uncertainty=lambda baseline: IOPS.uncertainty(baseline.minutes),
+)
 _GAIN: Final = Measure[Cell](
     "gain",
     "Gain of WS {name} over the baseline",
@@ -159,6 +167,7 @@ def _measures(results: IdleRecoveryResults, tracked: TrackedPhase) -> tuple[Meas
             _GAIN.of(_gain_cell(results, segment), Subject(str(number), f"ws{number}", steady=steady)),
             is_key=number == _LONGEST_WAIT_STATE,
             on_cover=segment is not None,
+            uncertainty=_gain_uncertainty(results, segment),
         )
         for number in sorted({*segments, _LONGEST_WAIT_STATE})
         for segment in (segments.get(number),)
@@ -169,6 +178,17 @@ def _measures(results: IdleRecoveryResults, tracked: TrackedPhase) -> tuple[Meas
 def _gain_cell(results: IdleRecoveryResults, segment: Segment | None) -> Cell:
     gain_pct = None if segment is None else results.gain_pct(segment)
     return cells.percent_or("not reached", gain_pct, plus=True)
+
+
+def _gain_uncertainty(results: IdleRecoveryResults, segment: Segment | None) -> Uncertainty | None:
+    """In points of per cent, as the gain is."""
+    baseline, active = results.baseline, None if segment is None else segment.active_summary
+    if baseline is None or segment is None or active is None:
+        return None
+    bursts = [one.sample for one in segment.active]
+    rates = of_rates((one.started_ns, one.elapsed_ns, one.iops) for one in bursts)
+    minutes = IOPS.uncertainty(baseline.minutes)
+    return of_ratio(("wait state", active.iops, rates), ("baseline", baseline.iops, minutes), unit=100)
 
 
 def _steady_text(tracked: TrackedPhase) -> str:

@@ -154,6 +154,7 @@ class Baseline(SegmentSummary, frozen=True, kw_only=True):
     """The tracked minutes of the window of steady state together (openpts' reading of 11.2)."""
 
     average_iops: float
+    minutes: tuple[Sample, ...] = ()
 
     @property
     def iops(self) -> float:
@@ -213,7 +214,9 @@ def _baseline(window: Sequence[Sample], minute_ns: int, scale: int) -> Baseline 
     summary = summarize_segment(window, minute_ns, scale)
     if summary is None:
         return None
-    return Baseline(average_iops=fmean(minute.iops for minute in window), **asdict(summary))
+    return Baseline(
+        average_iops=fmean(minute.iops for minute in window), minutes=tuple(window), **asdict(summary)
+    )
 
 
 def _end_ns(samples: Sequence[Sample]) -> int:

@@ -6,6 +6,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from openpts.analysis.response_times import ResponseTimes, nines_supported, response_times
+from openpts.analysis.uncertainty import scaled
 from openpts.pages import cells, ticks
 from openpts.pages.kit import PlotName, Required
 from openpts.pages.measure import Measure, Measured, Subject, measured
@@ -47,7 +48,7 @@ from openpts.procedures.shared.rounds.words import (
 from openpts.procedures.shared.steady_state_pages import convergence_page, steady_state_sentence
 from openpts.procedures.shared.window_page import window_of, window_page
 from openpts.record.reader import Run
-from openpts.units import KIB, NS_PER_US, format_block_size, format_duration
+from openpts.units import KIB, NS_PER_MS, NS_PER_US, format_block_size, format_duration
 from openpts.vocabulary.engine_overhead import (
     KERNEL_THREADS,
     LIMIT_PCT,
@@ -57,6 +58,7 @@ from openpts.vocabulary.engine_overhead import (
 )
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.stimulus import AccessPattern
+from openpts.vocabulary.uncertainty import Uncertainty
 from openpts.vocabulary.verdict import RoundPoint
 
 PREFIX: Final = "lat"
@@ -68,14 +70,22 @@ HISTOGRAM_WORKLOAD: Final = "RND 4 KiB RW0"
 _STEPS_PER_NINE: Final = 4
 _MOST_NINES: Final = 7
 
+
+def _tail_uncertainty(cell: MatrixCell) -> Uncertainty:
+    if not cell.tail.by_round_ns:
+        return Uncertainty(reason="the maximum stands in for the percentile")
+    return scaled(cell.tail.uncertainty, 1 / NS_PER_MS)
+
+
 _MEASURES: Final[tuple[Measure[MatrixCell], ...]] = (
-    ART.measure("art", "{name}, ART"),
+    ART.measure("art", "{name}, ART", with_engine=True),
     Measure(
         "five_nines",
         "{name}, 5 9s",
         "ms",
         tail_cell,
         stands_in=lambda cell: cell.tail.mean_of_rounds_ns is None,
+        uncertainty=_tail_uncertainty,
     ),
 )
 

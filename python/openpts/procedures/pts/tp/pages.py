@@ -27,6 +27,7 @@ from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.stop import SteadyFigure
+from openpts.vocabulary.uncertainty import Uncertainty
 from openpts.vocabulary.verdict import RoundPoint, TrackingVariable
 
 
@@ -131,6 +132,10 @@ class Cycle(Struct, frozen=True):
         """Mean of the window's rounds; None if there is none, or the mix was not measured."""
         values = self.window_mb_per_s(read_pct)
         return fmean(values) if values else None
+
+    def uncertainty(self, read_pct: int) -> Uncertainty:
+        """That of the mean."""
+        return THROUGHPUT.uncertainty(self.results.cells[self.point(read_pct)].samples)
 
 
 def cycle_pages(run: Run, cycle: Cycle) -> tuple[Page, ...]:

@@ -26,8 +26,20 @@ REQUIRED: Final = {"tp-1024": LARGE, "tp": OTHERS}
 """By section: each size has its own."""
 
 _MEASURES: Final[tuple[Measure[Cycle], ...]] = (
-    Measure("write", "{name} W", "MB/s", lambda cycle: cycle.mean_mb_per_s(0)),
-    Measure("read", "{name} R", "MB/s", lambda cycle: cycle.mean_mb_per_s(100)),
+    Measure(
+        "write",
+        "{name} W",
+        "MB/s",
+        lambda cycle: cycle.mean_mb_per_s(0),
+        uncertainty=lambda cycle: cycle.uncertainty(0),
+    ),
+    Measure(
+        "read",
+        "{name} R",
+        "MB/s",
+        lambda cycle: cycle.mean_mb_per_s(100),
+        uncertainty=lambda cycle: cycle.uncertainty(100),
+    ),
 )
 
 

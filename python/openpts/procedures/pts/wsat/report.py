@@ -1,11 +1,14 @@
 """The report of write saturation: one section for each workload (PTS 10.3)."""
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from msgspec.structs import replace
 
+from openpts.analysis.minutes import Piece
 from openpts.analysis.response_times import ResponseTimes, nines_percentile
 from openpts.analysis.saturation import SaturationResults, Zones, whole_pieces
+from openpts.analysis.uncertainty import Block, of_mean, of_rates, of_ratio
 from openpts.pages import cells
 from openpts.pages.kit import PlotName, Required
 from openpts.pages.measure import Measure, Measured, Subject, measured
@@ -36,6 +39,7 @@ from openpts.procedures.shared.window_page import Window, window_page
 from openpts.record.reader import Run
 from openpts.units import KIB, NS_PER_S, block_size_kib, format_duration
 from openpts.vocabulary.stimulus import AccessPattern
+from openpts.vocabulary.uncertainty import Uncertainty
 from openpts.vocabulary.workload import Workload, simple_workload
 
 _LAST_NS: Final = 3600 * NS_PER_S
@@ -46,6 +50,14 @@ _HISTOGRAM: Final = Required("clp", "Plot 10-4")
 REQUIRED: Final = (*_IOPS, _HISTOGRAM)
 
 _END_ZONE_MISSING: Final = "end zone not reached"
+
+
+def _of_zone(pieces: Sequence[Piece]) -> Uncertainty:
+    return of_rates(
+        (one.start_ns, one.measured.elapsed_ns, one.measured.iops) for one in pieces if not one.rest
+    )
+
+
 _ZONES: Final[tuple[Measure[Zones], ...]] = (
     Measure(
         "end_zone_iops",
@@ -53,9 +65,15 @@ _ZONES: Final[tuple[Measure[Zones], ...]] = (
         "IOPS",
         lambda zones: zones.end_zone_iops,
         absent=_END_ZONE_MISSING,
+        uncertainty=lambda zones: _of_zone(zones.end_zone_pieces),
     ),
     Measure(
-        "plateau_iops", "{name}, FOB plateau", "IOPS", lambda zones: zones.plateau_iops, of_steady_state=False
+        "plateau_iops",
+        "{name}, FOB plateau",
+        "IOPS",
+        lambda zones: zones.plateau_iops,
+        of_steady_state=False,
+        uncertainty=lambda zones: _of_zone(zones.plateau_pieces),
     ),
     Measure(
         "plateau_to_end_zone_ratio",
@@ -65,6 +83,10 @@ _ZONES: Final[tuple[Measure[Zones], ...]] = (
         decimals=2,
         absent=_END_ZONE_MISSING,
         on_cover=False,
+        uncertainty=lambda zones: of_ratio(
+            ("FOB plateau", zones.plateau_iops, _of_zone(zones.plateau_pieces)),
+            ("end zone", zones.end_zone_iops or 0, _of_zone(zones.end_zone_pieces)),
+        ),
     ),
 )
 _ART: Final[Metric[ResponseTimes]] = ART
@@ -159,8 +181,25 @@ def _steady_average(cycle: SaturationCycle) -> float | Cell:
     return verdict.average
 
 
+def _steady_uncertainty(cycle: SaturationCycle) -> Uncertainty | None:
+    verdict, minutes = cycle.results.verdict, cycle.conditions
+    if verdict is None:
+        return None
+    return of_mean(
+        [
+            Block(number * minutes.tracking_period_ns, minutes.minute_ns, iops)
+            for number, iops in zip(verdict.rounds, verdict.values, strict=True)
+        ]
+    )
+
+
 _STEADY: Final = Measure[SaturationCycle](
-    "steady_iops", "{name}, Steady State", "IOPS", _steady_average, on_cover=False
+    "steady_iops",
+    "{name}, Steady State",
+    "IOPS",
+    _steady_average,
+    on_cover=False,
+    uncertainty=_steady_uncertainty,
 )
 
 

@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from openpts.analysis.uncertainty import budget, of_rates, places_alike, rectangular
 from openpts.pages.measure import Measure, Measured, Subject
 from openpts.pages.model import Cell, Page, Verdict
 from openpts.procedures.kit.content import ReportContent
@@ -32,9 +33,10 @@ from openpts.procedures.pts.xsr.pages import (
 from openpts.procedures.pts.xsr.results import CrossStimulusResults, GroupSummary, analyze_cross_stimulus
 from openpts.procedures.shared.preparation_page import preparation_page
 from openpts.record.reader import Run
-from openpts.units import NS_PER_S, format_duration
+from openpts.units import MB, NS_PER_S, format_duration
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample
+from openpts.vocabulary.uncertainty import Uncertainty
 
 _NS_PER_MIN: Final = 60 * NS_PER_S
 _NO_STEADY_STATE: Final = "n.a."
@@ -42,6 +44,21 @@ _NO_STEADY_STATE: Final = "n.a."
 _WHOLE: Final = 0.99
 
 REQUIRED: Final = (*cross_stimulus_pages.REQUIRED, cross_stimulus_pages.TABLE)
+
+
+def _recovery_uncertainty(results: CrossStimulusResults) -> Uncertainty:
+    """The resolution of a minute, unless noise decides which one is the highest."""
+    minutes = results.groups[2].whole
+    rates = [minute.bandwidth_bytes_per_s for minute in minutes]
+    alike, place = places_alike(rates), rates.index(max(rates))
+    if alike[0] < place - 1 or alike[-1] > place + 1:
+        reason = f"noise decides which minute is the highest: {len(alike)} of them can't be told apart"
+        return Uncertainty(reason=reason)
+    first, last, best = (minutes[one] for one in (alike[0], alike[-1], place))
+    reach_ns = max(best.end_ns - first.start_ns, last.end_ns - best.end_ns)
+    return budget([rectangular("resolution", reach_ns / _NS_PER_MIN)])
+
+
 _GROUP: Final = Measure[Cell](
     "bandwidth", "Group {name} average", "MB/s", lambda average: average, is_key=False
 )
@@ -54,6 +71,7 @@ _RECOVERY: Final = Measure[CrossStimulusResults](
     decimals=2,
     absent="not reached",
     words="until sequential writes are at their fastest",
+    uncertainty=_recovery_uncertainty,
 )
 
 
@@ -136,6 +154,9 @@ def _measures(results: CrossStimulusResults, conditions: CrossStimulusConditions
         replace(
             _GROUP.of(_average_cell(group, conditions), _subject(str(group.number), f"group{group.number}")),
             words=ordered.workload.title,
+            uncertainty=of_rates(
+                (one.start_ns, one.elapsed_ns, one.bandwidth_bytes_per_s / MB) for one in group.whole
+            ),
         )
         for ordered, group in zip(conditions.groups, results.groups, strict=False)
     )

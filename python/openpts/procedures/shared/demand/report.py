@@ -1,5 +1,6 @@
 """The reports of CBW and DIRTH: header fields, pages, order (PTS 13.3, 14.3)."""
 
+import math
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, Final
@@ -9,6 +10,7 @@ from msgspec.structs import replace
 
 from openpts.analysis.distribution import period_shares
 from openpts.analysis.response_times import response_times
+from openpts.analysis.uncertainty import budget, coverage_factor
 from openpts.pages import cells, ticks
 from openpts.pages.measure import Measure, Measured, Subject, measured
 from openpts.pages.model import Page, Verdict
@@ -32,7 +34,7 @@ from openpts.procedures.shared.demand.histogram_pages import (
     measured_histogram,
 )
 from openpts.procedures.shared.demand.pages import demand_pages, points_page, toio_pages
-from openpts.procedures.shared.demand.results import PointResults
+from openpts.procedures.shared.demand.results import DemandResults, PointResults
 from openpts.procedures.shared.demand.rounds_pages import (
     prewrites_page,
     variation_page,
@@ -60,6 +62,7 @@ from openpts.record.reader import Run
 from openpts.units import block_size_kib, format_duration
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import StepState
+from openpts.vocabulary.uncertainty import Uncertainty
 from openpts.vocabulary.verdict import SteadyStateReport
 
 _MEASURED: Final = (IOPS, replace(THROUGHPUT, key="bandwidth_bytes_per_s", per=1), ART, MRT, CPU_SYS)
@@ -226,8 +229,14 @@ def _measures(demand: DemandRun) -> tuple[Measured, ...]:
         return replace(iops, cover_label=iops.label), replace(art, on_cover=False)
     keys = ("max", "min", *(f"mid{number}" for number in range(1, len(chosen.middles) + 1)))
     doubt = "" if chosen.below_art_limit else "ART not below its limit"
+    alike = points_alike(demand.results)
     return tuple(
-        replace(one, is_key=key == "max", words=one.words or _at_once(point.point.toio))
+        replace(
+            one,
+            is_key=key == "max",
+            words=one.words or _at_once(point.point.toio),
+            uncertainty=_chosen_of(one, alike if key == "max" else 1),
+        )
         for key, (name, point) in zip(keys, chosen.named, strict=True)
         for one in measured(
             _MEASURES,
@@ -239,6 +248,29 @@ def _measures(demand: DemandRun) -> tuple[Measured, ...]:
 
 def _at_once(toio: int) -> str:
     return "one at a time" if toio == 1 else f"{toio:,} at once"
+
+
+def points_alike(results: DemandResults) -> int:
+    """How many points noise could have made the MaxIOPS point, as theirs may be the IOPS that decide."""
+    chosen = results.chosen
+    if chosen is None or not chosen.below_art_limit or len(chosen.maximum.samples) < 2:
+        return 1
+    limit_iops = chosen.highest_iops * (1 - results.conditions.plateau_pct / 100)
+    maximum, factor = chosen.maximum, coverage_factor(len(chosen.maximum.samples) - 1)
+    error = {point: IOPS.uncertainty(one.samples).standard for point, one in results.results.items()}
+    near = [
+        one.point
+        for one in results.results.values()
+        if abs(one.iops - limit_iops) <= factor * math.hypot(error[one.point], error[maximum.point])
+    ]
+    if not any(point.toio <= maximum.point.toio for point in near):
+        return 1
+    return len({maximum.point, *near})
+
+
+def _chosen_of(one: Measured, alike: int) -> Uncertainty | None:
+    found = one.uncertainty
+    return found if found is None or found.reason else budget(found.components, alike)
 
 
 def _state(demand: DemandRun) -> str:

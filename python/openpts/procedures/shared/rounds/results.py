@@ -8,7 +8,7 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from openpts.analysis.latency import LatencyDistribution, ios_needed
+from openpts.analysis.latency import BUCKET_WIDTH, LatencyDistribution, ios_needed
 from openpts.analysis.response_times import response_times
 from openpts.analysis.rounds import (
     CompleteRound,
@@ -18,6 +18,7 @@ from openpts.analysis.rounds import (
     judge_window,
     measurement_window,
 )
+from openpts.analysis.uncertainty import Block, of_mean, rectangular, with_components
 from openpts.procedures.kit.header import of_cycle
 from openpts.procedures.kit.steps import ART, IOPS, MRT, Metric, values_json
 from openpts.procedures.shared.rounds.conditions import RoundConditions
@@ -26,6 +27,7 @@ from openpts.units import NS_PER_MS
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import AccessPattern
+from openpts.vocabulary.uncertainty import Uncertainty
 from openpts.vocabulary.verdict import RoundPoint, SteadyStateReport
 
 TAIL_PERCENTILE: Final = 99.999
@@ -34,16 +36,28 @@ TAIL_PERCENTILE: Final = 99.999
 class Tail(Struct, frozen=True):
     """The 99.999 % response time of a cell (PTS 7.3.6.4; reading AMB-16 of openpts).
 
-    ``mean_of_rounds_ns`` is the mean of the rounds' percentiles, None unless every round has the
+    ``by_round_ns`` are the rounds' percentiles, none unless every round has the
     100,000 I/Os that five nines need. ``merged_ns`` is the percentile of all rounds' I/Os together,
     None with fewer. ``fewest_ios`` is the smallest round's count, ``merged_ios`` that of all rounds: of I/Os
     whose response time is recorded, which on a simulated drive with a scale are fewer than the nominal ones.
     """
 
-    mean_of_rounds_ns: float | None
+    by_round_ns: tuple[int, ...]
     merged_ns: int | None
     fewest_ios: int
     merged_ios: int
+
+    @property
+    def mean_of_rounds_ns(self) -> float | None:
+        """Mean of ``by_round_ns``."""
+        return fmean(self.by_round_ns) if self.by_round_ns else None
+
+    @property
+    def uncertainty(self) -> Uncertainty:
+        """That of the mean, in ns: the scatter of the Rounds' percentiles has that within each of them."""
+        found = of_mean([Block(place, 1, value) for place, value in enumerate(self.by_round_ns)])
+        width = rectangular("histogram width", (self.mean_of_rounds_ns or 0) * BUCKET_WIDTH)
+        return with_components(found, width)
 
 
 class MatrixCell(RoundsMean, frozen=True, dict=True):
@@ -76,11 +90,8 @@ TAIL: Final = Metric[MatrixCell](
 def _tail(samples: Sequence[Sample]) -> Tail:
     counts = [response_times([sample]).recorded_ios for sample in samples]
     needed = ios_needed(TAIL_PERCENTILE)
-    mean: float | None = None
-    if min(counts) >= needed:
-        mean = fmean(_percentile_ns([sample]) for sample in samples)
     return Tail(
-        mean_of_rounds_ns=mean,
+        by_round_ns=tuple(_percentile_ns([one]) for one in samples) if min(counts) >= needed else (),
         merged_ns=_percentile_ns(samples) if sum(counts) >= needed else None,
         fewest_ios=min(counts),
         merged_ios=sum(counts),

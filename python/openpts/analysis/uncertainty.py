@@ -1,0 +1,251 @@
+"""Uncertainty of figures by the GUM: scatter, correlation in time, drift, bounds, a choice among equals.
+
+The noise of a drive is correlated in time: collection comes in cycles. So the scatter of a mean is that of
+rounds or of batches of minutes, never of single seconds; where these follow each other closely, the seconds
+show how far one tells of the next.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from itertools import pairwise
+from operator import mul
+from statistics import NormalDist, fmean, median, stdev
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from openpts.analysis.student_t import critical_value
+from openpts.vocabulary.sample import Measured, Sample
+from openpts.vocabulary.uncertainty import CONFIDENCE, Component, Uncertainty
+
+SCATTER: Final = "scatter"
+AUTOCORRELATION: Final = "autocorrelation"
+DRIFT: Final = "drift"
+_NORMAL: Final = NormalDist()
+_LIKE_NORMAL: Final = 1000
+"""From so many degrees of freedom on, t is 1.96 as far as two digits go."""
+_ROUNDING: Final = 1e-9
+_MOST_BATCHES: Final = 20
+_FEWEST_BATCHES: Final = 5
+_APART: Final = 10
+_BATCH_NS: Final = 600 * 10**9
+
+
+class Block(Struct, frozen=True):
+    """A stretch of time of which a mean has a value: a round, or a batch of minutes.
+
+    ``parts`` are the values of its intervals, each ``part_ns`` after the one before.
+    """
+
+    start_ns: int
+    length_ns: int
+    value: float
+    parts: tuple[float, ...] = ()
+    part_ns: int = 0
+
+
+def rectangular(name: str, half_width: float) -> Component:
+    """What is known by its bounds alone (GUM 4.3.7)."""
+    return Component(name, half_width / math.sqrt(3), rectangular=True)
+
+
+def budget(components: Iterable[Component], alike: int = 1) -> Uncertainty:
+    """The components combined (GUM 5.1.2, G.4.1)."""
+    found = tuple(components)
+    variance = sum(one.standard**2 for one in found)
+    share = sum(one.standard**4 / one.degrees_of_freedom for one in found)
+    degrees = variance**2 / share if share else math.inf
+    only = [one for one in found if one.standard]
+    bounded = len(only) == 1 and only[0].rectangular  # not bell-shaped (GUM G.1.3)
+    factor = CONFIDENCE * math.sqrt(3) if bounded else coverage_factor(degrees, alike)
+    return Uncertainty(found, "", alike, math.sqrt(variance), degrees, factor)
+
+
+def with_components(uncertainty: Uncertainty, *others: Component) -> Uncertainty:
+    """The budget with further components; the same where none is stated."""
+    if uncertainty.reason:
+        return uncertainty
+    return budget((*uncertainty.components, *others), uncertainty.alike)
+
+
+def scaled(uncertainty: Uncertainty, factor: float) -> Uncertainty:
+    """The budget in another unit."""
+    if uncertainty.reason:
+        return uncertainty
+    return budget(replace(one, standard=one.standard * factor) for one in uncertainty.components)
+
+
+@cache
+def coverage_factor(degrees_of_freedom: float, alike: int = 1) -> float:
+    """The t of the degrees of freedom for 95 %, interpolated by their inverse between whole ones (GUM G.4.1).
+
+    Truncated ones would make each interval wider in which noise is correlated ever so little: 3 of 3.99. Of
+    figures that can't be told apart the highest was chosen, so that it errs upwards: Bonferroni, on one side.
+    """
+    confidence = 1 - (1 - CONFIDENCE) * min(1.0, 2 / alike)
+    if degrees_of_freedom >= _LIKE_NORMAL:
+        return _NORMAL.inv_cdf((1 + confidence) / 2)
+    degrees = max(1.0, degrees_of_freedom)
+    whole = math.floor(degrees)
+    low, high = (critical_value(confidence, number) for number in (whole, whole + 1))
+    return low + (high - low) * (1 / whole - 1 / degrees) * whole * (whole + 1)
+
+
+def of_mean(blocks: Sequence[Block], what: str = "Rounds") -> Uncertainty:
+    """The uncertainty of the mean of some blocks in their order."""
+    count = len(blocks)
+    if count < 2:
+        return Uncertainty(reason=f"fewer than two {what}: no scatter is known")
+    standard = stdev(one.value for one in blocks) / math.sqrt(count)
+    ratio, degrees = _correlated(blocks, correlation_time_ns(blocks))
+    variance, more = standard**2, standard**2 * max(0.0, ratio - 1)
+    found = [Component(SCATTER, standard, degrees)]
+    if more:
+        # it rises and falls with the scatter: with these degrees both count as one component
+        found.append(Component(AUTOCORRELATION, math.sqrt(more), degrees * more / (2 * variance + more)))
+    if (drift := _unexplained_drift(blocks)) > _ROUNDING * abs(fmean(one.value for one in blocks)):
+        found.append(rectangular(DRIFT, drift / 2))
+    return budget(found)
+
+
+def blocks_of(samples: Sequence[Sample], value: Callable[[Measured], float | None]) -> tuple[Block, ...]:
+    """A block of each round; none where a round has no value."""
+    values = [value(sample) for sample in samples]
+    return tuple(
+        Block(
+            sample.started_ns,
+            sample.elapsed_ns,
+            found,
+            tuple(part for one in sample.intervals if (part := value(one)) is not None),
+            sample.interval_ns,
+        )
+        for sample, found in zip(samples, values, strict=True)
+        if found is not None and None not in values
+    )
+
+
+def batches(rates: Sequence[tuple[int, int, float]]) -> tuple[Block, ...]:
+    """Stretches of some ten minutes, 5 to 20, of consecutive rates: each with its start and its length in ns.
+
+    None where there are fewer than two rates for each.
+    """
+    if len(rates) < 2 * _FEWEST_BATCHES:
+        return ()
+    span_ns = rates[-1][0] + rates[-1][1] - rates[0][0]
+    count = min(_MOST_BATCHES, len(rates) // 2, max(_FEWEST_BATCHES, span_ns // _BATCH_NS))
+    edges = [len(rates) * number // count for number in range(count + 1)]
+    step_ns = (rates[-1][0] - rates[0][0]) // (len(rates) - 1)
+    return tuple(_batch(rates[first:last], step_ns) for first, last in pairwise(edges))
+
+
+def _batch(rates: Sequence[tuple[int, int, float]], step_ns: int) -> Block:
+    starts_ns, lengths_ns, values = zip(*rates, strict=True)
+    mean = sum(map(mul, lengths_ns, values)) / sum(lengths_ns)
+    return Block(starts_ns[0], len(rates) * step_ns, mean, values, step_ns)
+
+
+def of_rates(rates: Iterable[tuple[int, int, float]]) -> Uncertainty:
+    """That of the mean of consecutive rates, each with its start and its length in ns, over their time."""
+    return of_mean(batches(list(rates)), "batches of intervals")
+
+
+def places_alike(values: Sequence[float]) -> list[int]:
+    """Where the highest of values in time is, and those that noise alone may set below it.
+
+    Noise is the median difference of values some apart, so that what lasts for a few of them counts in full.
+    """
+    apart = max(1, min(_APART, len(values) // 2))
+    steps = [abs(a - b) for a, b in zip(values, values[apart:], strict=False)]
+    noise = median(steps) / _NORMAL.inv_cdf(0.75) if steps else 0.0
+    least = max(values) - noise * _NORMAL.inv_cdf(1 - (1 - CONFIDENCE) / len(values))
+    return [place for place, value in enumerate(values) if value >= least]
+
+
+def of_ratio(
+    numerator: tuple[str, float, Uncertainty], denominator: tuple[str, float, Uncertainty], unit: float = 1
+) -> Uncertainty:
+    """That of a quotient, in ``unit`` parts of it: of each side its name, its value, its uncertainty."""
+    sides = (numerator, denominator)
+    for name, value, found in sides:
+        if found.reason or not value:
+            return Uncertainty(reason=f"{name}: {found.reason or 'it is 0'}")
+    quotient = unit * numerator[1] / denominator[1]
+    return budget(
+        Component(name, abs(quotient * found.standard / value), found.degrees_of_freedom)
+        for name, value, found in sides
+    )
+
+
+def correlation_time_ns(blocks: Sequence[Block]) -> float:
+    """How long the noise lasts, as that of a first-order autoregression of the parts; 0 where none does.
+
+    Kendall's correction mends most of the bias of the coefficient.
+    """
+    parts = [value for one in blocks for value in one.parts]
+    steps = [one.part_ns for one in blocks if one.part_ns]
+    if len(parts) < 10 or not steps:
+        return 0.0
+    mean = fmean(parts)
+    squares = sum((value - mean) ** 2 for value in parts)
+    pairs = sum(len(one.parts) - 1 for one in blocks if one.parts)
+    products = sum(
+        (a - mean) * (b - mean) for one in blocks for a, b in zip(one.parts, one.parts[1:], strict=False)
+    )
+    if not squares or not pairs:
+        return 0.0
+    found = products / squares * len(parts) / pairs
+    coefficient = found + (1 + 3 * found) / len(parts)
+    if coefficient <= 0:
+        return 0.0
+    step_ns = fmean(steps)
+    longest_ns = len(parts) * step_ns / 4  # what is longer than that can't be told from a drift
+    return longest_ns if coefficient >= 1 else min(longest_ns, -step_ns / math.log(coefficient))
+
+
+def _correlated(blocks: Sequence[Block], time_ns: float) -> tuple[float, float]:
+    """How much larger the variance of the mean is than the scatter says; the scatter's degrees of freedom."""
+    count = len(blocks)
+    if not time_ns:
+        return 1.0, count - 1.0
+    length_ns = fmean(one.length_ns for one in blocks)
+    matrix = [
+        [
+            _correlation(max(abs(a.start_ns - b.start_ns), abs(i - j) * length_ns), length_ns, time_ns)
+            for j, b in enumerate(blocks)
+        ]
+        for i, a in enumerate(blocks)
+    ]
+    means = [fmean(row) for row in matrix]
+    mean = fmean(means)
+    centered = [
+        [value - of_row - of_column + mean for value, of_column in zip(row, means, strict=True)]
+        for row, of_row in zip(matrix, means, strict=True)
+    ]
+    trace = sum(row[index] for index, row in enumerate(centered))
+    degrees = trace**2 / sum(value**2 for row in centered for value in row)
+    return mean * count * (count - 1) / trace, degrees
+
+
+def _correlation(distance_ns: float, length_ns: float, time_ns: float) -> float:
+    """Of the means of two stretches of an Ornstein-Uhlenbeck process, their starts so far apart."""
+    if not distance_ns:
+        return 1.0
+    x = length_ns / time_ns
+    alone = 2 * (x - 1 + math.exp(-x))
+    between = max(0.0, distance_ns - length_ns) / time_ns
+    return math.exp(-between) * (1 - math.exp(-x)) ** 2 / alone
+
+
+def _unexplained_drift(blocks: Sequence[Block]) -> float:
+    """What the line through the values rises or falls beyond what their scatter may feign at 95 %."""
+    if len(blocks) < 3:
+        return 0.0
+    middle, mean = (len(blocks) - 1) / 2, fmean(one.value for one in blocks)
+    placed = [(place - middle, one.value - mean) for place, one in enumerate(blocks)]
+    moment = sum(place**2 for place, _ in placed)
+    slope = sum(place * value for place, value in placed) / moment
+    degrees = len(blocks) - 2
+    error = math.sqrt(sum((value - slope * place) ** 2 for place, value in placed) / degrees / moment)
+    return max(0.0, abs(slope) - coverage_factor(degrees) * error) * 2 * middle

@@ -15,9 +15,9 @@ def prove(seconds: float) -> Iterator[Finding]:
     """Each check as it ends: those in virtual time, then ``seconds`` of I/Os in real time."""
     with temporary_folder("self-check") as folder:
         yield from _guarded("virtual drive", _virtual_drive)
+        yield from _guarded("analysis", _analysis)
         yield from _guarded("steady state", lambda: _steady_state(folder))
         yield from _guarded("known answers", lambda: _known_answers(folder))
-        yield from _guarded("analysis", _analysis)
         for attempt in range(1, _ATTEMPTS + 1):
             place = folder / f"attempt-{attempt}"
             place.mkdir()

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from fractions import Fraction
-from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Final
 
@@ -35,6 +34,7 @@ from openpts.vocabulary.stop import IoCount
 from openpts.vocabulary.verdict import RoundPoint, TrackingVariable
 from openpts_line.selfcheck.finding import Expectations, Finding
 
+_HERE: Final = Path(__file__).parent
 _SEED: Final = 5
 _LAW: Final = ((700, 100_000), (200, 400_000), (90, 1_000_000), (10, 2_000_000))
 """Of 1,000 I/Os in a row so many take so long (ns)."""
@@ -79,7 +79,7 @@ def check_law() -> Finding:
 
 
 def _measured_law() -> Sample:
-    preset = Preset((files(__package__) / "law.toml").read_text())
+    preset = Preset((_HERE / "law.toml").read_text())
     drive = SimulatedDrive(preset, path="sim:law", capacity_bytes=16 * KIB * KIB, scale=1, seed=_SEED)
     engine = drive.engine(Demand(1, 1, _BYTES), _SEED, NativeOptions())
     engine.submit(
@@ -91,21 +91,25 @@ def _measured_law() -> Sample:
     return sample
 
 
-def carried_out(test: str, preset: str, folder: Path, adjust: Adjust) -> Run:
-    """The run of a test on a drive of a script that is beside this module, from its record in ``folder``."""
-    with as_file(files(__package__) / preset) as path:
-        order = Order(
-            target=f"sim:{path}",
-            drive_class=DriveClass.ENTERPRISE,
-            adjust=adjust,
-            consent=Consent(),
-            purge_choice=PurgeChoice.AUTO,
-            people=People(),
-            command_line=("self-check",),
-            folder=folder,
-            seed=_SEED,
-        )
-        return read_for_report(run_test(PTS[test], order, []).folder)
+def scripted(name: str) -> str:
+    """The target of a drive whose script is beside this module."""
+    return f"sim:{_HERE / name}"
+
+
+def carried_out(test: str, target: str, folder: Path, adjust: Adjust) -> Run:
+    """The run of a test on a simulated drive, from its record in ``folder``."""
+    order = Order(
+        target=target,
+        drive_class=DriveClass.ENTERPRISE,
+        adjust=adjust,
+        consent=Consent(),
+        purge_choice=PurgeChoice.AUTO,
+        people=People(),
+        command_line=("self-check",),
+        folder=folder,
+        seed=_SEED,
+    )
+    return read_for_report(run_test(PTS[test], order, []).folder)
 
 
 def check_steady_state(folder: Path) -> Finding:
@@ -113,7 +117,7 @@ def check_steady_state(folder: Path) -> Finding:
 
     Writes a run folder and a report.
     """
-    run = carried_out("iops", "settling.toml", folder / "run", _one_point)
+    run = carried_out("iops", scripted("settling.toml"), folder / "run", _one_point)
     rates = [100 + Fraction(200) / 2**number for number in range(_STEADY_ROUND)]
     steady = summarize(run)["steady_state"]
     found = Expectations()

@@ -1,0 +1,72 @@
+"""Digests of the eight tests' reports on a drive that the self-check does not know, for seeded faults."""
+
+import inspect
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+
+import msgspec
+
+from openpts.temporary_folder import temporary_folder
+
+TraceFunction = Callable[[FrameType, str, object], "TraceFunction | None"]
+TARGET = "sim:client-qlc?capacity=1200MB&scale=1"
+_TIME_SCALE = 0.0003
+
+
+def report_digests() -> dict[str, dict[str, str]]:
+    from openpts.fields.time_scale import at_time_scale
+    from openpts.procedures.registry import PTS
+    from openpts.report.sources import read_for_report
+    from openpts.runner.order import Order
+    from openpts.runner.run import run_test
+    from openpts.vocabulary.consent import Consent
+    from openpts.vocabulary.drive_class import DriveClass
+    from openpts.vocabulary.people import People
+    from openpts.vocabulary.purge import PurgeChoice
+    from openpts_line.selfcheck.known_answers import digests
+
+    found = {}
+    with temporary_folder("reference") as folder:
+        for test, procedure in PTS.items():
+            order = Order(
+                target=TARGET,
+                drive_class=DriveClass.CLIENT,
+                adjust=lambda conditions: at_time_scale(conditions, _TIME_SCALE),
+                consent=Consent(),
+                purge_choice=PurgeChoice.AUTO,
+                people=People(),
+                command_line=("reference",),
+                folder=folder / test,
+                seed=11,
+            )
+            found[test] = digests(read_for_report(run_test(procedure, order, []).folder))
+    return found
+
+
+def executed_lines(packages: Path) -> list[tuple[str, int]]:
+    """Files below the packages, and their lines that take part in the reports."""
+    lines: set[tuple[str, int]] = set()
+    called: set[str] = set()
+    place = f"{packages}/"
+
+    def heard(frame: FrameType, _event: str, _what: object) -> TraceFunction | None:
+        name = frame.f_code.co_filename
+        if not name.startswith(place):
+            return None
+        is_function = bool(frame.f_code.co_flags & inspect.CO_OPTIMIZED)
+        lines.add((name.removeprefix(place), frame.f_lineno))
+        if is_function:
+            called.add(name.removeprefix(place))
+        return heard
+
+    sys.settrace(heard)
+    report_digests()
+    sys.settrace(None)
+    return sorted((file, line) for file, line in lines if file in called)
+
+
+if __name__ == "__main__":
+    found = executed_lines(Path(sys.argv[2])) if sys.argv[1:2] == ["--lines"] else report_digests()
+    print(msgspec.json.encode(found).decode())

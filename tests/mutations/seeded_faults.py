@@ -231,6 +231,7 @@ def main() -> None:
     words.add_argument("--count", type=int, default=100)
     words.add_argument("--seed", type=int, default=36)
     words.add_argument("--at-once", type=int, default=2)
+    words.add_argument("--out", type=Path, default=LIST)
     given = words.parse_args()
     reference = subprocess.run(
         [sys.executable, "-m", _REFERENCE],
@@ -253,7 +254,7 @@ def main() -> None:
                 print(f"{fault.file}:{fault.line}: {fault.old!r} -> {fault.new!r}: {outcome}", flush=True)
                 found += [] if result is None else [result]
             tried += len(some)
-            LIST.write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
+            given.out.write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
     stopped = sum(fault.stopped_by is not None for fault in found)
     print(f"{stopped} of {len(found)} stopped; {tried - len(found)} more change no figure")
 

@@ -20,7 +20,7 @@ from openpts_line.selfcheck.finding import Finding, Verdict
 _NAME: Final = "self-checks.jsonl"
 _MOST: Final = 5000
 _CHARTED: Final = frozenset(
-    {"raw_ppm", "real_ppm", "mean_error_us", "late_median_us", "drift_us", "largest_difference_pct"}
+    {"raw_ppm", "real_ppm", "median_error_us", "late_median_us", "drift_us", "largest_difference_pct"}
 )
 
 

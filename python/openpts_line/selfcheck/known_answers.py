@@ -1,6 +1,6 @@
 """Known answers: what each of the eight tests finds on a simulated drive, as it was when it was checked.
 
-Four drives follow a script, four are of flash. Time is virtual, and so every number of a report is the same on
+Four drives follow a script, four are of flash. Time is virtual, and so each number of a report is the same on
 any machine. `python -m docs.known_answers` writes them anew, after a change that is meant.
 """
 

@@ -1,7 +1,7 @@
 """Known answers: what each of the eight tests finds on a simulated drive, as it was when it was checked.
 
 Four drives follow a script, four are of flash. Time is virtual, and so each number of a report is the same on
-any machine. `python -m docs.known_answers` writes them anew, after a change that is meant.
+any machine. `python -m docs.known_answers` writes them again, after a change that is meant.
 """
 
 import hashlib

@@ -11,7 +11,7 @@ JOBS   ?= 3
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: setup demo samples test test-full test-rust test-python test-python-full test-build lab lab-sample loom miri fuzz \
-  fuzz-python crash crash-sample fleet-faults lint lint-rust lint-python format ratios performance soak nines docs pictures clean help
+  fuzz-python seal-changes crash crash-sample fleet-faults lint lint-rust lint-python format ratios performance soak nines docs pictures clean help
 
 help:  ## list these jobs
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -137,6 +137,10 @@ MUTATIONS ?= 1000000
 fuzz-python: setup  ## as many damaged inputs for each reader of files (many hours)
 	OPENPTS_MUTATIONS=$(MUTATIONS) $(BIN)/python -m pytest -n $(JOBS) tests/mutations
 
+SEAL_CHANGES ?= 100000
+seal-changes: setup  ## as many changes of a sealed folder, each of which has to be refused (ten minutes of processor time)
+	OPENPTS_SEAL_CHANGES=$(SEAL_CHANGES) $(BIN)/python -m pytest -n $(JOBS) tests/unit/line/seal/test_changed_folders.py
+
 CRASH_ROUNDS ?= 8
 CRASH := OPENPTS_CRASH_ROUNDS=$(CRASH_ROUNDS) $(BIN)/python -m pytest -n $(JOBS) tests/crash
 crash: setup  ## kills at 400 random points of all tests, and power cuts if OPENPTS_LAB names the lab (hours)
@@ -193,6 +197,7 @@ docs: setup  ## build/docs: the manual as a web site
 pictures: setup  ## docs/images: an answer in a terminal, and a report in chromium
 	$(BIN)/python -m docs.pictures
 
+include packaging/browser.mk
 include packaging/packages.mk
 
 clean:

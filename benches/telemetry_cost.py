@@ -7,9 +7,10 @@ resamplings of the pairs (bootstrap). The interval is the statement: whatever te
 within it. A third contestant that is "off" as well shows how far two equal runs lie apart here.
 
     .venv/bin/python -m benches.telemetry_cost [--target /dev/nvme0n1] [--seconds 3] [--pairs 15]
-        [--period 1] [--qd 1 32] [--json FILE]
+        [--period 1] [--qd 1 32] [--events] [--json FILE]
 
-Needs root for the loop device. --period 0.1 shows ten times of what a run does.
+--events: not telemetry, but the file of events in the run folder, on and off. Needs root for the loop
+device. --period 0.1 shows ten times of what a run does.
 """
 
 import argparse
@@ -26,24 +27,32 @@ from pathlib import Path
 
 from benches.engine_against_fio import fill
 from benches.targets import machine, memory_drive
+from msgspec.structs import replace
+from tests.unit.record.test_run_folder import manifest
 
 from openpts.analysis.latency import LatencyDistribution
+from openpts.cli.background_listener import background_listener
+from openpts.cli.folder_events import folder_events
 from openpts.device.block_device import BlockDevice
 from openpts.device.kernel_calls import device_capacity_bytes, logical_sector_bytes
 from openpts.device.targets.open_target import OpenTarget
 from openpts.engine.native import NativeEngine
 from openpts.engine.options import Demand, NativeOptions
+from openpts.runner.events import Listener, RunStarted, StepFinished, StepsStarted, Ticked
 from openpts.runner.physical_device import host_gauges, target_gauges
 from openpts.runner.telemetry import Sampler
 from openpts.system_files import SystemRoots
 from openpts.units import KIB, MIB
 from openpts.vocabulary.facts import TargetFacts, TargetKind
+from openpts.vocabulary.phase import Phase, StepPlace
+from openpts.vocabulary.requests import Apply
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import Duration
 
 CAPACITY = 256 * MIB
 WARM_UP_S = 0.3
+POLL_S = 0.1  # as in a run
 RESAMPLINGS = 10_000
 PERCENTILES = (50, 99, 99.9)
 ON, OFF, OFF_AGAIN = "on", "off", "off again"
@@ -78,7 +87,18 @@ class Bench:
         gauges = target_gauges(self.target, self.engine, self.demand, roots)
         gauges += host_gauges(roots, self.engine.cpus)
         with Sampler(gauges if sampled else (), self.period_s).running():
-            sample = self._run()
+            return self._figures(self._run(lambda _: None))
+
+    def measure_heard(self, *, written: bool) -> Figures:
+        """A run is polled as often with the file as without; the start is the file's, and no part of it."""
+        with tempfile.TemporaryDirectory(dir=".") as folder, ExitStack() as stack:
+            if not written:
+                return self._figures(self._run(lambda _: None))
+            on_event = stack.enter_context(background_listener(folder_events()))
+            on_event(RunStarted(Path(folder), replace(manifest(), target=self.target.facts), ()))
+            return self._figures(self._run(on_event))
+
+    def _figures(self, sample: Sample) -> Figures:
         latencies = LatencyDistribution.merged([sample.read.histogram])
         figures = {"IOPS": sample.iops}
         for percentile in PERCENTILES:
@@ -90,13 +110,19 @@ class Bench:
             figures[f"p{percentile:g} us"] = value_ns / 1000
         return figures
 
-    def _run(self) -> Sample:
+    def _run(self, on_event: Listener) -> Sample:
         ends = [Duration.seconds(WARM_UP_S), Duration.seconds(self.seconds)]
-        self.engine.submit([Step.of(self.stimulus, end) for end in ends])
+        steps = tuple(Step.of(self.stimulus, end) for end in ends)
+        self.engine.submit(steps)
+        on_event(StepsStarted(1, Apply(Phase.LOAD, 1, steps)))
         samples: list[Sample] = []
         while len(samples) < len(ends):
-            if (sample := self.engine.poll(1)) is not None:
+            place = StepPlace(1, Phase.LOAD, 1, len(samples))
+            if (sample := self.engine.poll(POLL_S)) is not None:
                 samples.append(sample)
+                on_event(StepFinished(place, sample))
+            else:
+                on_event(Ticked(place, steps[place.position], self.engine.progress()))
         return samples[-1]
 
 
@@ -153,6 +179,7 @@ def main() -> int:
     arguments.add_argument("--pairs", type=int, default=15)
     arguments.add_argument("--period", type=float, default=1)
     arguments.add_argument("--qd", type=int, nargs="+", default=[1, 32])
+    arguments.add_argument("--events", action="store_true")
     arguments.add_argument("--json", type=Path)
     given = arguments.parse_args()
     results: list[dict[str, object]] = []
@@ -166,10 +193,13 @@ def main() -> int:
         print(f"{machine()}; load {os.getloadavg()[0]:.1f}; {path}; period {given.period:g} s")
         for qd in given.qd:
             bench = Bench(target, qd, given.seconds, given.period)
-            if not results:
+            if not results and not given.events:
                 print(f"one sample of everything: {cost_of_a_sample(bench):.2f} ms of processor time")
             print(f"4 KiB random read, QD {qd}, {given.pairs} pairs of {given.seconds:g} s")
             on, off = partial(bench.measure, sampled=True), partial(bench.measure, sampled=False)
+            if given.events:
+                on = partial(bench.measure_heard, written=True)
+                off = partial(bench.measure_heard, written=False)
             results.append({"qd": qd, "runs": compare(on, off, given.pairs)})
             bench.engine.stop()
     if given.json is not None:

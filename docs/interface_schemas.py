@@ -48,6 +48,7 @@ from openpts_serve.cli.sim_serve import ServingBegun, ServingEnded
 from openpts_traces.cli.capture import CaptureCost, Captured
 from openpts_traces.cli.trace_characterize import NearestRecipes
 from openpts_traces.cli.trace_text import TraceDocument
+from openpts_watch.runs_here import RunList
 
 _DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
 
@@ -96,6 +97,7 @@ OF_COMMANDS: Final[dict[str, tuple[str | type[Any], ...]]] = {
     "resume": (RunFigures, BatchDocument),
     "run TEST": (RunFigures, BatchDocument),
     "run all": (BatchDocument,),
+    "runs": (RunList,),
     "self-check": (SelfCheckDocument, SelfCheckHistory),
     "sim check": (PresetCheck, TheoryCheck),
     "sim list": (PresetList,),
@@ -116,7 +118,7 @@ OF_COMMANDS: Final[dict[str, tuple[str | type[Any], ...]]] = {
 def schemas() -> dict[Path, str]:
     """The text of each schema's file; that of tables has the columns of each, with Arrow's names of types."""
     return {
-        EVENTS: _text(_schema("openpts-events 1.1", EventLine)),
+        EVENTS: _text(_schema("openpts-events 1.2", EventLine)),
         BATCH: _text(_schema("openpts-batch 1.0", Batch)),
         RUN: _text(_schema("openpts.run/1", RunFigures)),
         OUTPUTS: _text(_of_outputs()),

@@ -10,7 +10,7 @@ SHIPPED  := $(shell find python -type f -not -name '*.pyc' -not -name '*.so') py
 PYTHONS  := 3.11 3.12 3.13 3.14
 HOST     := $(shell uname -m)
 
-.PHONY: wheels wheelhouse pyz deb install-bookworm install-trixie install-sample install-aarch64 install-deb install-pyz
+.PHONY: wheels wheelhouse pyz deb install-bookworm install-trixie install-sample install-aarch64 install-deb install-units install-container install-pyz
 
 $(PACKER)/.made: pyproject.toml constraints.txt
 	$(PYTHON) -m venv build/packer
@@ -21,11 +21,11 @@ $(PACKER)/.made: pyproject.toml constraints.txt
 wheels: $(foreach arch,$(ARCHS),$(DIST)/$(call WHEEL,$(arch)))  ## build/dist: wheels for any glibc from 2.17 on and any Python from 3.11 on; ARCHS=x86_64: one of the two
 
 # With zig as C compiler and linker, which knows the symbols of old versions of glibc and has all processors.
-$(DIST)/openpts-%.whl: $(PACKER)/.made $(SOURCES) $(SHIPPED)
+$(DIST)/openpts-%.whl: $(PACKER)/.made $(SOURCES) $(SHIPPED) $(BROWSER)/.made
 	arch=$(lastword $(subst _17_, ,$*)); export PATH="$(CURDIR)/$(PACKER):$$PATH"; set -e; \
-	[ -d "$$(rustc --print target-libdir --target $$arch-unknown-linux-gnu)" ] \
-	  || { echo "Rust has no $$arch: rustup target add $$arch-unknown-linux-gnu"; exit 1; }; \
-	maturin build --quiet --release --locked --zig --target $$arch-unknown-linux-gnu --compatibility manylinux2014 --out $(DIST); \
+	target=$$arch-unknown-linux-gnu; [ -d "$$(rustc --print target-libdir --target $$target)" ] || rustup target add $$target \
+	  || { echo "$$(rustc --version) has no standard library for $$target, and rustup could not fetch one"; exit 1; }; \
+	maturin build --quiet --release --locked --zig --target $$target --compatibility manylinux2014 --out $(DIST); \
 	auditwheel show $@ | grep -F "\"manylinux_2_17_$$arch\""; \
 	abi3audit --strict --summary $@
 
@@ -48,6 +48,9 @@ build/pypi/.made: $(PACKER)/.made
 
 build/debian/%.tar:
 	packaging/debian-tree $(subst -, ,$*)
+
+build/debian/trixie-systemd.tar:
+	packaging/debian-tree trixie "" systemd
 
 install-bookworm install-trixie: install-%: $(call HOUSE,x86_64) build/pypi/.made build/debian/%.tar
 	packaging/in-debian $* check-paths wheelhouse/x86_64
@@ -98,6 +101,12 @@ deb: $(foreach arch,$(ARCHS),$(call DEB,$(arch)))  ## build/dist: packages for D
 install-deb: $(call DEB,x86_64) build/debian/bookworm.tar build/debian/trixie.tar  ## installation, upgrade, removal and purge of it
 	packaging/in-debian bookworm check-deb
 	packaging/in-debian trixie check-deb
+
+install-units: $(call DEB,x86_64) build/debian/trixie-systemd.tar  ## what the units start, by a systemd that boots in Debian 13, starts each and powers off
+	packaging/in-booted check-units
+
+install-container: $(call DEB,x86_64)  ## the container, built and used by podman, with and without io_uring
+	packaging/check-container
 
 PYZ = $(DIST)/openpts-$(VERSION)-$1.pyz
 $(foreach arch,x86_64 aarch64,$(eval $(call PYZ,$(arch)): build/site/$(arch).made ; \

@@ -9,6 +9,7 @@ import msgspec
 
 from openpts.errors import InterruptedRunError, RunFailedError
 from openpts.pages.measure import Measured
+from openpts.plots.standalone import standalone
 from openpts.plots.vega_lite import vega_lite_spec
 from openpts.procedures.registry import procedure_of
 from openpts.programs import OPENPTS
@@ -76,7 +77,7 @@ def measure(target: str, *options: str) -> dict[str, Any]:
 
 
 def vega_lite(run: Run) -> dict[str, dict[str, Any]]:
-    """The plots of a run's report as specifications of Vega-Lite 5 with their values, by the plot's id.
+    """The plots of a run's report as specifications of Vega-Lite 6 with their values, by the plot's id.
 
     ``altair.Chart.from_dict(plot)`` makes an object of Altair of each; a notebook shows it. Columns in three
     dimensions are left out, whose values the plots over two have.
@@ -86,7 +87,7 @@ def vega_lite(run: Run) -> dict[str, dict[str, Any]]:
     report = build_report(run)
     tables = report.tables()
     drawn = (figure for figure in report.figures() if figure.kind != "columns3d")
-    return {figure.id: vega_lite_spec(figure, tables, interactive=True) for figure in drawn}
+    return {figure.id: standalone(vega_lite_spec(figure, tables)) for figure in drawn}
 
 
 def measures(run: Run) -> tuple[Measured, ...]:

@@ -2,6 +2,7 @@
 
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, Self
 
@@ -119,7 +120,9 @@ def _mounted_on(device: BlockDevice, text: str, roots: SystemRoots) -> Directory
         if below is None or device.name not in {below.name, *(disk.name for disk in below.whole.beneath)}:
             continue
         for place in (_FOR_USERS, Path(mount.mount_point)):
-            found = DirectoryTarget.of(str(place), roots) if place.is_dir() else None
+            found = None
+            with suppress(TargetError):  # that one of the two may be elsewhere, in memory even
+                found = DirectoryTarget.of(str(place), roots)
             if found is not None and found.device.name == below.name and os.access(place, os.W_OK):
                 return found
     raise TargetError(

@@ -32,9 +32,13 @@ _OUT_OF_REACH: Final = (
     ("campaign", "run"),  # the drives that its file names
     ("campaign", "report"),  # the runs of the same
     ("capture",),  # the kernel's tracing
+    ("attach",),  # a run that goes on
+    ("stop",),  # likewise
+    ("runs",),  # whatever goes on on this machine
     ("doctor",),  # the settings of this machine
     ("fleet",),  # other hosts
     ("import",),  # what other programs have written
+    ("seal",),  # the reader's key
     ("sim", "serve"),  # serves until it is stopped
     ("tour",),  # types what the tutorial does
     ("unlock",),  # the password of a drive
@@ -42,7 +46,7 @@ _OUT_OF_REACH: Final = (
 _ELSEWHERE: Final = re.compile(r"(^|[:=,])(/|~)|/dev/|://")
 _OF_THE_READER: Final = ("confirm_serial", "confirm_serials", "drives", "fleet", "serials")
 """Parameters that name drives and hosts."""
-_RUNS: Final = ("baseline", "folder", "named", "report_json", "runs")
+_RUNS: Final = ("baseline", "folder", "named", "report_json", "reports", "runs")
 _SETTINGS: Final = re.compile(r"(?:^|,|sim:)([\w./-]+\.toml)(?=$|[,?])")
 _RANGE: Final = re.compile(r"(=[^,:]+)[,:].*")
 _TRACES: Final = ("paths", "trace", "traces")
@@ -69,6 +73,8 @@ def _rest(context: click.Context) -> list[str]:
 def within_reach(words: Sequence[str], parameters: dict[str, Any]) -> bool:
     """Whether all that it needs is here: no path but below its folder, no drive, no host."""
     if any(tuple(words[: len(head)]) == head for head in _OUT_OF_REACH):
+        return False
+    if parameters.get("detach"):  # it would go on behind the test
         return False
     if any(map(_ELSEWHERE.search, words)) or any(map(parameters.get, _OF_THE_READER)):
         return False

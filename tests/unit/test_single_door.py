@@ -52,6 +52,7 @@ WRITES_TO_DESCRIPTORS = {
     "openpts_traces/capture/tracefs.py": "files of a trace instance of its own",
     "device/mounted/prepared_drive.py": "a file that fills the file system that it has made",
     "cli/broken_pipe.py": "standard output and the error channel",
+    "cli/folder_events.py": "the events of a run, in its folder",
     "device/targets/allocation.py": "the size of a scratch file",
     "device/purge/proof.py": "marks on a target, before its purge",
     "device/purge/overwrite.py": "a target, as its last resort of a purge",
@@ -90,6 +91,7 @@ MAKES_FOLDERS = {
     "cli/io.py": "for a capture",
     "openpts_line/selfcheck/history.py": "for the lines of self-checks",
     "openpts_line/selfcheck/prove.py": "for a capture, in a folder that goes",
+    "openpts_web/publish/write.py": "where the operator wants a library",
     "openpts_line/exchange/export_files.py": "where the operator wants an export",
     "openpts_many/fleet/fetch.py": "where the operator wants runs from other hosts",
     "openpts_many/fleet/host_journal.py": "where the fleet file has a host's runs",
@@ -132,6 +134,7 @@ CALLS_THE_C_LIBRARY = {
 STARTS_PROCESSES = {
     "openpts_traces/capture/program.py": "the operator's own command",
     "programs.py": "all programs of others",
+    "openpts_line/seal/signature.py": "ssh-keygen, which asks for a passphrase at the terminal; git",
     "device/listing/discovery.py": "a copy of this process, to ask a drive",
     "openpts_app/drivers/commands/command_process.py": "the operator's own command",
     "openpts_check/drivers/worker.py": "programs of openpts, on descriptors that the guard has opened",
@@ -142,6 +145,7 @@ STARTS_PROCESSES = {
     "openpts_many/sweep/processes.py": "copies of this process, to compute points",
     "runner/hooks.py": "the operator's own commands",
     "api.py": "openpts itself, with the words of a program",
+    "cli/detach.py": "openpts itself, to go on without a terminal",
     "cli/tour.py": "openpts itself",
     "runner/power_command.py": "the operator's own command",
 }

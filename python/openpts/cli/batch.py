@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace as changed
 
 from openpts.batch.chosen_drives import ChosenDrive, chosen_drives, refuse_any
-from openpts.batch.executor import BatchEvent, Executor, batch_claimed, what_is_left
+from openpts.batch.executor import BatchEvent, EntryOutput, Executor, batch_claimed, what_is_left
 from openpts.batch.named_drives import WrittenDrive, named_drives
 from openpts.batch.side_by_side import SideBySide, new_batch
 from openpts.cli.background_listener import background_listener
@@ -20,6 +20,7 @@ from openpts.cli.batch_display import batch_shown_on
 from openpts.cli.batch_outputs import OF_EACH_RUN, batch_outputs
 from openpts.cli.consent_options import consent_of, taken
 from openpts.cli.console import table_console, table_of
+from openpts.cli.detach import begun
 from openpts.cli.end_of_run import RunLimits
 from openpts.cli.live_outputs import log_stream
 from openpts.cli.parameter_options import own_words
@@ -53,6 +54,7 @@ from openpts.record.batch import (
 from openpts.record.manifest import RunState
 from openpts.record.writer import RunWriter
 from openpts.report.batch_index import write_batch_index
+from openpts.runner.event_lines import RunStarted
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.document import Document
@@ -203,6 +205,8 @@ def run_shown(runner: Executor, stream: IO[str]) -> Batch:
     ):
 
         def on_event(event: BatchEvent) -> None:
+            if isinstance(event, EntryOutput) and isinstance(event.event, RunStarted):
+                begun(runner.folder)
             publish(event)
             show(event)
 

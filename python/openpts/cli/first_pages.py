@@ -46,6 +46,8 @@ openpts run all /dev/nvme0n1 --confirm-serial S3R1AL --plan tkperf
     Run the tests of a plan that ships, here those of TKperf; `openpts plans` lists them.
 openpts run iops sim:enterprise-tlc
     Run the same test on a simulated drive in virtual time: minutes instead of hours.
+openpts run iops sim:enterprise-tlc --quick --detach
+    Return when it has begun: close the terminal, and `openpts attach` shows it later.
 openpts io /dev/nvme0n1 --bs 4k --qd 32 --tc 4 --seconds 10
     Read at random for ten seconds, every I/O timed: nothing is written without consent.
 openpts io "sim:client-qlc?capacity=64GB" --mix 0/100 --bs 128k --fills 1
@@ -64,6 +66,12 @@ openpts report openpts-runs/suite-20261120T220000Z --redact --out to-publish
     Make one report of all tests of a suite, without the drive's serial number.
 openpts resume openpts-runs/R1AL-20261120T220000Z-iops --confirm-serial S3R1AL
     Go on with a run that was cut off.
+openpts runs
+    List the runs here and those that go on, with what is done and left.
+openpts attach openpts-runs/R1AL-20261120T220000Z-iops
+    Look at a run that goes on, on the whole terminal; q leaves it.
+openpts stop openpts-runs/R1AL-20261120T220000Z-iops
+    End it in order, as Ctrl-C does.
 openpts fleet submit --host h1 --slot s07 --serial S3R1AL iops
     Run a test on the drive in a slot of another host, at most once.
 openpts verify openpts-runs/R1AL-20261120T220000Z-iops
@@ -74,6 +82,8 @@ openpts trace convert server.csv.gz -o server.parquet
     Read a trace of any format, count what is wrong with it, and keep it in a few bytes an I/O.
 openpts archive add openpts-runs/* --to runs-archive
     Keep finished runs in one place, here or on S3; ask all of them by `openpts archive query`.
+openpts publish runs-archive site
+    Publish an archive as pages that need no server, and that others can ask in their browser.
 openpts compare suite-a suite-b --label suite-a=old --label suite-b=new
     Compare the runs of two drives.
 """
@@ -124,11 +134,14 @@ _ARGUMENTS: Final = {
     "openpts plan": _A_TEST,
     "openpts plans": "tkperf",
     "openpts population": "openpts-runs/batch-20261123T044313Z-iops",
+    "openpts publish": "runs-archive site",
     "openpts purge": "/dev/nvme0n1 --confirm-serial S3R1AL",
     "openpts rehearse": "iops --like /dev/nvme0n1",
     "openpts report": "openpts-runs/R1AL-20261120T220000Z-iops",
     "openpts resume": "openpts-runs/R1AL-20261120T220000Z-iops --confirm-serial S3R1AL",
     "openpts run": _A_TEST,
+    "openpts seal": "openpts-runs/R1AL-20261120T220000Z-iops",
+    "openpts stop": "openpts-runs/R1AL-20261120T220000Z-iops",
     "openpts sim": "show enterprise-tlc",
     "openpts sim check": "theory",
     "openpts sim serve": "enterprise-tlc --nvme-tcp 127.0.0.1:4420",

@@ -13,6 +13,7 @@ import click
 
 from openpts.cli.broken_pipe import LastingOutput
 from openpts.cli.help_order import Decorator, together
+from openpts.cli.options import flag
 from openpts.errors import OpenptsError, UsageError, failing_as
 from openpts.plugins import Kind, Offer, calling, load, offers
 
@@ -60,13 +61,19 @@ def _with_outputs(command: Callable[..., Any]) -> Callable[..., Any]:
         places = {option: options.pop(option.strip("-").replace("-", "_")) for option in _offered()}
         given = {option: place for option, place in places.items() if place is not None}
         _check(given, as_json=options.get("as_json", False))
-        ours = {_NOTIFY} if _has_drives_apart(options) else set(given)
+        if options.pop("detach"):
+            _detach(given, as_json=options.get("as_json", False))
+            return None
+        apart = _has_drives_apart(options)
+        ours = {_NOTIFY} if apart else set(given)
         with ExitStack() as open_outputs:
             listeners = tuple(
-                open_outputs.enter_context(_listening(option, place))
+                open_outputs.enter_context(_heard(_opened(_offered()[option], option, place)))
                 for option, place in given.items()
                 if option in ours
             )
+            if not apart:
+                listeners += (open_outputs.enter_context(_heard(_folder_events())),)
             meta = click.get_current_context().meta
             meta[_LISTENERS], meta[_OUTPUTS] = listeners, given
             return command(*args, **options)
@@ -117,8 +124,27 @@ def _option(name: str, offer: Offer | None) -> Decorator:
 
 
 LIVE_OPTIONS: Final[Decorator] = together(
-    *(_option(name, offer) for name, offer in _offered().items()), _with_outputs
+    flag(
+        "Go on without this terminal: return when the run has begun, which `openpts attach` shows and "
+        "`openpts stop` ends.",
+        name="--detach",
+    ),
+    *(_option(name, offer) for name, offer in _offered().items()),
+    _with_outputs,
 )
+
+
+def _detach(given: dict[str, str], *, as_json: bool) -> None:
+    from openpts.cli.detach import OPTION, start_detached  # noqa: PLC0415 help needs nothing that runs
+
+    if takers := [f"{option} -" for option, place in given.items() if place == STDOUT]:
+        raise UsageError(f"{takers[0]} writes to this terminal, which {OPTION} leaves: name a file")
+    if as_json:
+        raise UsageError(
+            f"--json prints what was measured, for which {OPTION} does not wait: `openpts report RUN --json` "
+            "prints it later"
+        )
+    start_detached()
 
 
 def _check(given: dict[str, str], *, as_json: bool) -> None:
@@ -131,17 +157,14 @@ def _check(given: dict[str, str], *, as_json: bool) -> None:
 
 
 @contextmanager
-def _listening(option: str, place: str) -> "Iterator[Listener]":
+def _heard(opened: "AbstractContextManager[Listener]") -> "Iterator[Listener]":
     """A listener in a thread of its own, which hears of the command's beginning and its end."""
     from importlib.metadata import version  # noqa: PLC0415 help needs nothing that runs
 
     from openpts.cli.background_listener import background_listener  # noqa: PLC0415 likewise
     from openpts.runner.events import ProgramEnded, ProgramStarted  # noqa: PLC0415 likewise
 
-    with (
-        _opened(_offered()[option], option, place) as output,
-        background_listener(nullcontext(output)) as on_event,
-    ):
+    with opened as output, background_listener(nullcontext(output)) as on_event:
         on_event(ProgramStarted(version("openpts"), tuple(sys.argv[1:])))
         try:
             yield on_event
@@ -164,6 +187,12 @@ def _opened(offer: Offer | None, option: str, place: str) -> "AbstractContextMan
     with calling(offer):
         output: AbstractContextManager[Listener] = load(offer)(option, place)
         return output
+
+
+def _folder_events() -> "AbstractContextManager[Listener]":
+    from openpts.cli.folder_events import folder_events  # noqa: PLC0415 help needs nothing that runs
+
+    return folder_events()
 
 
 @contextmanager

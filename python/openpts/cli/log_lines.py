@@ -6,7 +6,6 @@ from typing import Final
 from openpts.advice.table import ADVICE_OF
 from openpts.analysis.limited_seconds import evidence_words
 from openpts.cli.phase_lines import phase_lines
-from openpts.cli.progress import RunProgress
 from openpts.cli.simulated_time import simulated_time_text
 from openpts.cli.verdict_lines import cycle_line, steady_state_lines
 from openpts.fields.conditions import Conditions
@@ -36,6 +35,7 @@ from openpts.runner.events import (
     StepFinished,
     StepsStarted,
 )
+from openpts.runner.progress import RunProgress
 from openpts.runner.step_faults import HANG_NS, hang_text, standstill_text, what_to_do
 from openpts.system_files import printable
 from openpts.units import MB, NS_PER_S, format_capacity, format_duration

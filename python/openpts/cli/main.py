@@ -17,7 +17,7 @@ from openpts.cli.commands_on_demand import Place
 from openpts.cli.first_pages import FirstPages, example_of
 from openpts.cli.printed_document import print_document
 from openpts.cli.terminal import wrapped
-from openpts.errors import OpenptsError
+from openpts.errors import OpenptsError, RecordError
 from openpts.runner.stop_signals import terminate_as_interrupt
 from openpts.vocabulary.document import Failure
 
@@ -31,6 +31,8 @@ _OF_FIO: Final = {
     "--ioengine": ("--io-path",),
 }
 """What does the same as an option of fio."""
+_NEEDLESS: Final = {"--direct": "leave it out, as no I/O goes through the page cache"}
+"""Options of fio that nothing corresponds to."""
 _COMPLETION = "_OPENPTS_COMPLETE"
 
 
@@ -92,9 +94,12 @@ def _unknown_word(error: click.NoSuchCommand, context: click.Context) -> str:
 def _unknown_option(error: click.NoSuchOption, context: click.Context) -> str:
     """With what does the same as an option of fio, or the name that is most like it."""
     known = {name for parameter in context.command.get_params(context) for name in parameter.opts}
+    of_fio = f"No such option '{error.option_name}', which is fio's:"
     for own in _OF_FIO.get(error.option_name, ()):
         if own in known:
-            return f"No such option '{error.option_name}', which is fio's: use {own}."
+            return f"{of_fio} use {own}."
+    if error.option_name in _NEEDLESS and "--io-path" in known:
+        return f"{of_fio} {_NEEDLESS[error.option_name]}."
     from openpts.did_you_mean import nearest_word  # noqa: PLC0415 most starts need none
 
     near = nearest_word(error.option_name, error.possibilities or ())
@@ -129,6 +134,9 @@ _MEASURE: dict[str, Place | str] = {
     "plan": Place("openpts.cli.plan:plan_command", "Print what a test will do, without touching the target."),
     "run": Place("openpts.cli.run:run", "Run a test. DESTROYS ALL DATA on the target."),
     "resume": Place("openpts.cli.resume:resume", "Go on with a run or a suite that was cut off."),
+    "runs": "List runs, and how far those are that go on.",
+    "attach": "Show a run that goes on, on the whole terminal.",
+    "stop": "Stop a run in order, as Ctrl-C does.",
     "io": Place("openpts.cli.io:io", "Measure one stimulus, with every I/O timed."),
     "purge": Place("openpts.cli.purge:purge", "Purge a drive by one of its methods, and prove it."),
     "unlock": Place("openpts.cli.unlock:unlock", "Remove a password that an interrupted run left."),
@@ -159,7 +167,9 @@ _JUDGE: dict[str, Place | str] = {
 _KEEP: dict[str, Place | str] = {
     "import": "Make runs of results of fio and TKperf.",
     "export": "Write runs in the forms of other programs.",
+    "seal": "Sign what is in a run folder with your ssh key.",
     "archive": "Keep finished runs in one place, and ask all of them.",
+    "publish": "Publish archives as pages that need no server.",
 }
 _MANY: dict[str, Place | str] = {
     "campaign": "Carry out many runs that a file plans, and report on them.",
@@ -268,6 +278,11 @@ def _run() -> None:
         _fail("stopped by the operator", exit_code=130, as_json=as_json)
     except OpenptsError as error:
         _fail(*error.complaints, exit_code=error.exit_code, as_json=as_json and not error.is_printed)
+    except PermissionError as error:
+        if error.filename is None:
+            raise
+        reason = f"can't access {error.filename}: {error.strerror}"
+        _fail(reason, exit_code=RecordError.exit_code, as_json=as_json)
     except (ImportError, MemoryError) as error:
         limit = resource.getrlimit(resource.RLIMIT_AS)[0]
         if limit == resource.RLIM_INFINITY:

@@ -1,7 +1,9 @@
 """Options declared where a command takes them: in its signature, or as fields of a dataclass."""
 
 import inspect
+import os
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from functools import wraps
 from pathlib import Path
@@ -16,6 +18,21 @@ from openpts.cli.help_order import Decorator, together
 PATH: Final = click.Path(path_type=Path)
 FILE: Final = click.Path(path_type=Path, dir_okay=False)
 FOLDER: Final = click.Path(path_type=Path, file_okay=False)
+
+
+class _NewFile(click.Path):
+    """A file to be written: no folder is made for it, as its name may be a slip."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path of that file. Raises click.BadParameter."""
+        path = Path(os.fsdecode(super().convert(value, param, ctx)))
+        with suppress(PermissionError):  # which writing says
+            if not path.parent.is_dir():
+                self.fail(f"{path.parent} is no folder: make it, or name another", param, ctx)
+        return path
+
+
+NEW_FILE: Final = _NewFile(dir_okay=False)
 
 
 class Word(click.ParamType[Any]):

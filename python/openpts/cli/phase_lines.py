@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 from pkgutil import resolve_name
 from typing import Any, Final
 
-from openpts.cli.progress import RunProgress
 from openpts.procedures.registry import procedure_of
 from openpts.procedures.shared.demand.conditions import DemandConditions
 from openpts.procedures.shared.rounds.conditions import RoundConditions
+from openpts.runner.progress import RunProgress
 from openpts.units import MB, NS_PER_S, format_capacity, format_duration, format_latency_ms, per_second
 from openpts.vocabulary.phase import Phase, phase_text
 from openpts.vocabulary.sample import Measured, Sample

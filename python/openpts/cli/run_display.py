@@ -14,10 +14,10 @@ from rich.text import Text
 
 from openpts.cli.console import live_console
 from openpts.cli.log_lines import elapsed_text, event_lines, left_text, now_line, rate_text
-from openpts.cli.progress import RunProgress
 from openpts.cli.terminal import can_be_drawn_over
 from openpts.cli.verdict_lines import most_verdicts, steady_state_lines
 from openpts.runner.events import Event, Listener, PurgeProgressed, RunPaused, Ticked
+from openpts.runner.progress import RunProgress
 
 _QUIET_S = 30.0
 _WITHOUT_A_RATE_S = 35.0  # a step that has just begun has none yet: many last for half a minute as well

@@ -9,6 +9,7 @@ from typing import IO, Any, Final
 from uuid import UUID
 
 from openpts.cli.background_listener import background_listener
+from openpts.cli.detach import begun
 from openpts.cli.end_of_run import StopOnFail
 from openpts.cli.io_engine import NUMA, native_options
 from openpts.cli.live_outputs import live_listeners
@@ -107,6 +108,7 @@ def run_and_log(test: Procedure, order: Order, stream: IO[str]) -> Path:
     def note_folder(event: Event) -> None:
         if isinstance(event, RunStarted):
             folders.append(event.folder)
+            begun(event.folder)
 
     try:
         stop = (StopOnFail(),) if order.stop_on_fail else ()

@@ -17,6 +17,7 @@ from openpts.cli.background_listener import background_listener
 from openpts.cli.batch import BatchDocument
 from openpts.cli.batch_display import batch_shown_on
 from openpts.cli.consent_options import consent_of, taken
+from openpts.cli.detach import begun
 from openpts.cli.end_of_run import RunLimits, StopOnFail, end_judged
 from openpts.cli.fitting_scale import at_fitting_scale
 from openpts.cli.live_outputs import live_listeners, log_stream
@@ -36,6 +37,7 @@ from openpts.record.batch import DONE, INDEX_NAME, SUITE_NAME, Batch, BatchEntry
 from openpts.record.reader import stored_run
 from openpts.record.writer import DATABASE_NAME, RunWriter, inputs_of
 from openpts.runner.driver import driver_of
+from openpts.runner.events import Event, Listener, RunStarted
 from openpts.runner.order import Order
 from openpts.runner.resumed_run import Resumption
 from openpts.runner.unopened_target import UnopenedTarget
@@ -159,7 +161,7 @@ def _with_seed(order: Order) -> Order:
 def _carry_out(
     folder: Path, suite: Batch, parts: Sequence[SuitePart], stream: IO[str], *, as_json: bool, no_report: bool
 ) -> None:
-    index, live = folder / INDEX_NAME, live_listeners()
+    index, live = folder / INDEX_NAME, (*live_listeners(), _tells_that_it_began(folder))
     running = InTurn(
         folder=folder,
         batch=suite,
@@ -179,6 +181,14 @@ def _carry_out(
     if as_json:
         print_document(BatchDocument.of(running.batch, folder=str(folder)))
     click.echo(f"index: {index}", file=stream)
+
+
+def _tells_that_it_began(folder: Path) -> Listener:
+    def on_event(event: Event) -> None:
+        if isinstance(event, RunStarted):
+            begun(folder)
+
+    return on_event
 
 
 def choices_of_suite(tests: Sequence[str] | None, options: dict[str, Any]) -> list[Choices]:

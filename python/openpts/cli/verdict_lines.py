@@ -1,10 +1,10 @@
 """Steady state in words: whether it is reached, and the figures that it was held against."""
 
 from openpts.analysis.steady_state import RANGE_LIMIT, SLOPE_LIMIT, WINDOW_ROUNDS
-from openpts.cli.progress import RunProgress
 from openpts.fields.conditions import Conditions
 from openpts.procedures.shared.outcome_text import reached_text
 from openpts.procedures.shared.rounds.conditions import RoundConditions
+from openpts.runner.progress import RunProgress
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import CycleFinished
 from openpts.vocabulary.verdict import SteadyState, SteadyStateReport

@@ -48,7 +48,7 @@ class BlockDevice(Struct, frozen=True):
     @classmethod
     def of_node(cls, path: Path, roots: SystemRoots) -> Self:
         """The device behind a node below /dev, symbolic links followed. Raises TargetError."""
-        with failing_as(TargetError, f"can't access {path}"):
+        with failing_as(TargetError, f"can't access {path}", "`openpts devices` lists the drives"):
             status = path.stat()
         if not stat.S_ISBLK(status.st_mode):
             raise TargetError(f"{path} is not a block device")

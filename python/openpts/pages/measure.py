@@ -31,7 +31,8 @@ class Measured(Struct, frozen=True):
     state in a summary's words. ``stands_in``: the maximum stands in for a percentile that the I/Os do not
     suffice for; it is shown, but compared with nothing. ``repeats`` are the values of the passes that it is
     of with their spread, JSON-ready; None of a single one. ``is_key``: executive summary, suite and
-    comparison show it; ``on_cover``: so does the cover of its own run, as ``cover_label``.
+    comparison show it; ``on_cover``: so does the cover of its own run, as ``cover_label``. ``words`` say
+    what it is to readers who know no specification, where the label does not; a stimulus is put into words.
     """
 
     key: str
@@ -47,6 +48,7 @@ class Measured(Struct, frozen=True):
     is_key: bool = True
     on_cover: bool = True
     cover_label: str = ""
+    words: str = ""
 
     @property
     def value(self) -> float | None:
@@ -99,9 +101,9 @@ class Measure(Generic[R_contra]):
 
     ``value`` gives it in ``1 / per`` of the unit, printed with ``decimals``, or the cell that the test's
     tables show; None or a cell without a value where it was not measured, for the reason ``absent`` or the
-    cell's note. ``{name}`` and ``{point}`` in labels are those of the subject. ``better`` is given where the
-    unit does not tell it. ``of_steady_state`` is False for what is measured before steady state by design.
-    The other fields are those of ``Measured``.
+    cell's note. ``{name}`` and ``{point}`` in labels and words are those of the subject. ``better`` is given
+    where the unit does not tell it. ``of_steady_state`` is False for what is measured before steady state by
+    design. The other fields are those of ``Measured``.
     """
 
     key: str
@@ -119,6 +121,7 @@ class Measure(Generic[R_contra]):
     is_key: bool = True
     on_cover: bool = True
     cover_label: str = ""
+    words: str = ""
 
     def of(self, results: R_contra | None, subject: Subject = _WHOLE_RUN) -> Measured:
         """The measure in a run; results are None where there are none of the subject."""
@@ -137,12 +140,13 @@ class Measure(Generic[R_contra]):
             better=self.better or _BETTER_BY_UNIT.get(self.unit, Better.UNJUDGED),
             point=", ".join(word for word in (subject.point, subject.doubt) if word) if measured else "",
             state=subject.state if measured and self.of_steady_state else "",
-            steady=subject.steady,
+            steady=subject.steady if self.of_steady_state else NO_STEADY_STATE,
             stands_in=results is not None and self.stands_in is not None and self.stands_in(results),
             repeats=None if results is None or self.repeats is None else self.repeats(results),
             is_key=self.is_key,
             on_cover=self.on_cover,
             cover_label=(self.cover_label or self.label).format_map(words),
+            words=self.words.format_map(words),
         )
 
 

@@ -38,6 +38,15 @@ BASELINE_NAME = "baseline.json"
 OUTPUT_FOLDER = "output"
 """Holds what programs of the operator's printed, where a test runs them."""
 
+EVENTS_NAME = "events.jsonl"
+"""What happened in the run, for viewers; report and record rest on nothing in it."""
+
+LOG_NAME = "run.log"
+"""What a detached run prints."""
+
+SEAL_NAMES = ("seal.json", "seal.json.sig")
+"""The statement of a seal and its signature: they are in no list of checksums, and cover those."""
+
 CHECKSUM_SECTION = "sha256"
 """The section of the manifest with the checksum of all others."""
 

@@ -1,7 +1,7 @@
 """Builds a report from the records of runs: records in, report model out; no clock, no device, no file."""
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 import msgspec
@@ -21,6 +21,7 @@ from openpts.report.run_part import RunPart, in_order, part_of
 from openpts.report.style import Style
 from openpts.report.times import default_date
 from openpts.run_folder_files import file_name_word
+from openpts.units import format_capacity
 
 _FORMAT: Final = "Format of SNIA SSS PTS 2.0.1; not certified by SNIA"
 _BEYOND: Final = "Tests that are not part of SNIA SSS PTS; not certified by SNIA"
@@ -96,6 +97,13 @@ def _kind_of(manifest: Manifest) -> str:
     return "SIMULATED " if manifest.target.simulation else ""
 
 
+def _drive(manifest: Manifest) -> Iterator[str]:
+    yield drive_name(manifest)
+    yield format_capacity(manifest.target.user_capacity_bytes)
+    if firmware := fact_text(manifest.dut, "firmware", ""):
+        yield f"firmware {firmware}"
+
+
 def undigested(
     parts: Sequence[RunPart],
     report_date: str,
@@ -115,7 +123,7 @@ def undigested(
     sections = tuple(section for part in parts for section in part.sections)
     report = Report(
         title=f"{_kind_of(first)}SSD Performance Test Report: {what}",
-        subtitle=f"{drive_name(first)} - {classes}",
+        subtitle=f"{', '.join(_drive(first))} - {classes}",
         run_name=f"{brief(model)} - {test_id if len(parts) == 1 else ', '.join(part.name for part in parts)}",
         report_date=report_date,
         red_line=_red_line(parts),

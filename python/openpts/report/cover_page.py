@@ -13,7 +13,7 @@ from openpts.procedures.kit.header import date_and_time, of_cycle, purge_method,
 from openpts.procedures.kit.standing import state_sentence
 from openpts.procedures.registry import procedure_of
 from openpts.record.manifest import Manifest, RunState
-from openpts.report.plain_words import plain_words
+from openpts.report.plain_words import card_words
 from openpts.report.purpose_box import purpose_tables
 from openpts.report.run_part import RunPart
 from openpts.report.style import Style
@@ -26,7 +26,8 @@ def cover_page(part: RunPart, style: Style) -> Page:
     """Cover and executive summary of a report on one run."""
     manifest, standing = part.manifest, part.standing
     ended = Verdict(state_sentence(manifest), "pass" if manifest.state is RunState.COMPLETE else "fail")
-    deviations = Verdict(standing.bottom_line, "pass" if standing.conformant else "fail")
+    not_conformant = "fail" if manifest.conditions.of_specification else "info"
+    deviations = Verdict(standing.bottom_line, "pass" if standing.conformant else not_conformant)
     summary = with_pages(cover_table(part.short_title, part.deviation_count, part.measures), part.sections)
     drive = (_drive_table(part), *purpose_tables([(part.name, part.purpose)]))
     troubles = (*part.failures, *health_verdicts(part), *part.verdicts)
@@ -35,7 +36,7 @@ def cover_page(part: RunPart, style: Style) -> Page:
     else:
         lead = lead_figure(part)
         blocks = (
-            answer(_question(part), summary, range(len(summary.rows))),
+            answer([part], _question(part), summary, range(len(summary.rows))),
             *limit_verdicts(part),
             *(() if ended.tone == "pass" else (ended,)),
             *troubles,
@@ -51,11 +52,17 @@ def _question(part: RunPart) -> str:
     return part.manifest.conditions.question or procedure_of(part.test).question
 
 
-def answer(question: str, summary: Table, places: Iterable[int], *, of_several: bool = False) -> Answer:
+def answer(parts: Sequence[RunPart], question: str, summary: Table, places: Iterable[int]) -> Answer:
     """The question with the first of the key values that were measured, of those at these places."""
+    of_several = len(parts) > 1
+    words = {
+        (part.name, one.label) if of_several else (part.short_title, one.cover_label): card_words(one)
+        for part in parts
+        for one in part.measures
+    }
     measured = [place for place in places if summary.rows[place].cells[1].value is not None][:_MOST_LARGE]
-    words = [plain_words(summary.rows[place].cells[0].text) for place in measured]
-    return Answer(question, summary.id, tuple(measured), tuple(words), of_several)
+    named = [(summary.rows[place].head.text, summary.rows[place].cells[0].text) for place in measured]
+    return Answer(question, summary.id, tuple(measured), tuple(words[name] for name in named), of_several)
 
 
 def limit_verdicts(part: RunPart) -> tuple[Verdict, ...]:

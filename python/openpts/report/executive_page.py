@@ -36,7 +36,7 @@ def executive_page(parts: Sequence[RunPart], style: Style) -> Page:
     if style is Style.SPECIFICATION:
         blocks: tuple[Block, ...] = (drive, *purposes, *_verdicts(parts), summary, *figures, runs)
     else:
-        large = answer(_QUESTION.format(len(parts)), summary, _first_of_each(summary), of_several=True)
+        large = answer(parts, _QUESTION.format(len(parts)), summary, _first_of_each(summary))
         limits = (verdict for part in parts for verdict in limit_verdicts(part))
         blocks = (large, *limits, *_verdicts(parts), *figures, summary, runs, drive, *purposes)
     return Page("cover", "Executive summary", blocks, mandatory=True)

@@ -1,9 +1,10 @@
-"""Names of key values in words that need no specification: RND 4 KiB RW0 is ``random writes of 4 KiB``."""
+"""Key values in words that need no specification: RND 4 KiB RW0 is ``random writes of 4 KiB, settled``."""
 
 import re
 from typing import Final
 
 from openpts.analysis.response_times import nines_percentile
+from openpts.pages.measure import Measured
 
 _STIMULUS: Final = re.compile(
     r"(?P<access>RND|SEQ) (?P<size>[\d.]+ [KM]iB) (?:RW(?P<reads>\d+)|(?P<one>[RW]))(?:,? (?P<what>.*))?"
@@ -13,9 +14,21 @@ _WHAT: Final = {
     "ART": "mean response time",
     "MRT": "longest response time",
     "FOB plateau": "fresh out of the box",
+    "first minute FOB": "fresh, the first minute",
+    "steady from FOB": "from fresh until settled",
+    "steady after RND": "after random writes until settled",
     "end zone": "at the end",
+    "histogram": "in the last minutes",
 }
 _NINES: Final = re.compile(r"(?P<count>\d) 9s")
+
+
+def card_words(one: Measured) -> str:
+    """A key value in its test's own words or those of its label, and whether it is the figure that lasts."""
+    last = one.steady == "reached" or one.steady.startswith(("reached in ", "found in "))
+    known = "not settled" if one.state or one.steady.startswith("not ") else "settled" if last else ""
+    words = plain_words(one.words or one.cover_label) or one.words
+    return ", ".join(told for told in (words, known) if told)
 
 
 def plain_words(label: str) -> str:

@@ -15,7 +15,7 @@ from openpts.vocabulary.limit import JudgedLimit
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.power_cut import Cut
 
-VERSION: Final = "1.1"
+VERSION: Final = "1.2"
 """Major and minor: kinds and fields that are added raise the minor one, all else the major one."""
 
 _Utc = Annotated[str, Meta(extra_json_schema={"format": "date-time"}, description="When, UTC, ISO 8601.")]
@@ -48,11 +48,26 @@ class Target(Struct, frozen=True, kw_only=True):
     simulated: str | None
 
 
+class PlannedPhase(Struct, frozen=True, kw_only=True):
+    """A phase of a cycle with all of its numbers, such as rounds: what it takes at most, by an estimate.
+
+    ``may_end_sooner``: steady state ends it.
+    """
+
+    cycle: int
+    phase: Phase
+    numbers: int
+    steps: int
+    longest_ns: int
+    may_end_sooner: bool
+
+
 class RunStarted(_Line, frozen=True, kw_only=True, tag="run_started"):
     """A run has its folder and its device. ``longest_ns`` is what its plan takes at most.
 
     ``resumes_at`` is where a run goes on that was cut off, empty if it begins. ``host_limits`` are sentences
-    on what of this host may be the limit, since 1.1.
+    on what of this host may be the limit, since 1.1. ``plan`` has the phases of each cycle in their order,
+    since 1.2.
     """
 
     run: str
@@ -66,6 +81,7 @@ class RunStarted(_Line, frozen=True, kw_only=True, tag="run_started"):
     resumes_at: str
     labels: dict[str, str] = {}
     host_limits: tuple[str, ...] = ()
+    plan: tuple[PlannedPhase, ...] = ()
 
 
 Topic = Literal["healed", "io_hangs", "standstill", "record_delayed", "goes_on"]
@@ -97,6 +113,15 @@ class PurgeStarted(_Line, frozen=True, kw_only=True, tag="purge_started"):
     """The purge begins."""
 
 
+class PurgeProgress(_Line, frozen=True, kw_only=True, tag="purge_progress"):
+    """A second or more has passed in a purge: ``share`` of it is done, 0 to 1, None where the drive doesn't
+    tell. Since 1.2.
+    """
+
+    share: float | None
+    text: str
+
+
 class PurgeFinished(_Line, frozen=True, kw_only=True, tag="purge_finished"):
     """The purge is over; ``ran`` is False where none was made.
 
@@ -121,18 +146,25 @@ class StepLine(Struct, frozen=True, kw_only=True):
 
 
 class PhaseStarted(_Line, frozen=True, kw_only=True, tag="phase_started"):
-    """Steps of a phase go to the engine, one behind the other without idle time."""
+    """Steps of a phase go to the engine, one behind the other without idle time.
+
+    ``most`` is the largest number that the phase can get, None where it has none. Since 1.2.
+    """
 
     cycle: int
     phase: Phase
     number: int
     stimuli: tuple[str, ...]
+    most: int | None = None
 
 
 class Progress(_Line, frozen=True, kw_only=True, tag="progress"):
     """A second has passed in a step: counts since its start, rates of the time since the last one.
 
-    ``temperature_c`` is the last one that the drive reported, None if it reports none.
+    ``temperature_c`` is the last one that the drive reported, None if it reports none. Since 1.2:
+    ``step_share`` is how much of the step is done, 0 to 1, ``left_ns`` how long the run still takes if steady
+    state is never reached, None where either can't be foreseen; ``left_bounded``: durations alone end what is
+    to come, so that it can't take longer. ``drive_fills`` were written since the last purge.
     """
 
     place: StepLine
@@ -142,6 +174,10 @@ class Progress(_Line, frozen=True, kw_only=True, tag="progress"):
     iops: float
     bytes_per_s: float
     temperature_c: float | None = None
+    step_share: float | None = None
+    left_ns: int | None = None
+    left_bounded: bool = False
+    drive_fills: float | None = None
 
 
 class Operation(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -205,7 +241,11 @@ class HostLimited(_Line, frozen=True, kw_only=True, tag="host_limited"):
 
 
 class Steadiness(Struct, frozen=True, kw_only=True):
-    """A tracking variable in its window: range and slope excursion in per cent of the average."""
+    """A tracking variable in its window: range and slope excursion in per cent of the average.
+
+    Since 1.2 ``values`` are those of the rounds in ``window``, in the unit that ``name`` implies; the line of
+    best fit is ``intercept + slope * round``.
+    """
 
     name: str
     steady: bool
@@ -213,6 +253,9 @@ class Steadiness(Struct, frozen=True, kw_only=True):
     range_pct: float
     slope_excursion_pct: float
     window: tuple[int, ...]
+    values: tuple[float, ...] = ()
+    slope: float | None = None
+    intercept: float | None = None
 
 
 class SteadyStateJudged(_Line, frozen=True, kw_only=True, tag="steady_state"):
@@ -293,6 +336,7 @@ EventLine = (
     | Note
     | DeviationFound
     | PurgeStarted
+    | PurgeProgress
     | PurgeFinished
     | PhaseStarted
     | Progress

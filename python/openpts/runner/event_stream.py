@@ -1,6 +1,7 @@
 """A listener that writes what happens in a run as JSON lines."""
 
-from collections.abc import Callable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -8,31 +9,41 @@ from msgspec import Struct, field
 
 from openpts.analysis.figures import Figures
 from openpts.analysis.limited_seconds import evidence_words
+from openpts.planning.dry_run import PlannedApply
 from openpts.runner import event_lines as lines
 from openpts.runner import events
 from openpts.runner.event_lines import EventLine, utc_now
 from openpts.runner.events import Event
+from openpts.runner.progress import MAY_END_SOONER, RunProgress
 from openpts.runner.recent_rate import RecentRate
 from openpts.runner.step_faults import failed_io_text, hang_text, standstill_text, what_to_do
-from openpts.units import format_duration
+from openpts.units import NS_PER_S, format_duration
 from openpts.vocabulary.document import filled
 from openpts.vocabulary.facts import fact_of
-from openpts.vocabulary.phase import StepPlace
+from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.sample import OperationSample, Sample
 
+_PURGE_TOLD_EACH_S: Final = 1.0
 PERCENTILES: Final = (50.0, 90.0, 99.0, 99.9, 99.99, 99.999, 99.9999)
 
 
 class EventStream(Struct):
-    """Gives each event's lines to ``write``, which must take a whole line at a time."""
+    """Gives each event's lines to ``write``, which must take a whole line at a time.
+
+    Without ``samples`` there is no line for each interval of a step.
+    """
 
     write: Callable[[bytes], object]
+    samples: bool = True
     _place: StepPlace | None = None
     _began: tuple[int, int] = (0, 0)
     _rate: RecentRate = field(default_factory=RecentRate)
+    _run: RunProgress = field(default_factory=RunProgress)
+    _purge_told_s: float = 0.0
 
     def on_event(self, event: Event) -> None:
         """Write what the event says."""
+        self._run.on_event(event)
         for line in self._lines(event):
             self.write(msgspec.json.encode(line) + b"\n")
 
@@ -41,8 +52,13 @@ class EventStream(Struct):
             case events.Ticked():
                 yield from self._progress(event)
             case events.StepFinished(place, sample):
-                yield from _samples(place, sample)
+                if self.samples:
+                    yield from _samples(place, sample)
                 yield _step(place, sample)
+            case events.PurgeProgressed(share, text):
+                if time.monotonic() - self._purge_told_s >= _PURGE_TOLD_EACH_S:
+                    self._purge_told_s = time.monotonic()
+                    yield lines.PurgeProgress(at=utc_now(), share=share, text=text)
             case _ if type(event) in _LINES:
                 yield _LINES[type(event)](event)
 
@@ -52,6 +68,7 @@ class EventStream(Struct):
         if tick.place != self._place:
             self._place, self._began = tick.place, (progress.ios, progress.bytes)
         if self._rate.take(tick):
+            left = self._run.time_left()
             yield lines.Progress(
                 at=utc_now(),
                 place=_place(tick.place),
@@ -61,6 +78,10 @@ class EventStream(Struct):
                 iops=self._rate.iops,
                 bytes_per_s=self._rate.bytes_per_s,
                 temperature_c=tick.temperature_c,
+                step_share=self._run.step_fraction,
+                left_ns=None if left is None else round(left.seconds * NS_PER_S),
+                left_bounded=left is not None and left.bounded,
+                drive_fills=self._run.drive_fills,
             )
 
 
@@ -92,11 +113,28 @@ def _run_started(started: events.RunStarted) -> EventLine:
             simulated=None if target.simulation is None else target.simulation.preset,
         ),
         longest_ns=sum(sum(planned.durations_ns) for planned in started.plan),
+        plan=tuple(_planned_phases(started.plan)),
         planned_steps=sum(len(planned.apply.steps) for planned in started.plan),
         resumes_at=started.resumes_at,
         labels=manifest.people.labels,
         host_limits=started.host_limits,
     )
+
+
+def _planned_phases(plan: Sequence[PlannedApply]) -> Iterator[lines.PlannedPhase]:
+    """Phases in the order in which each cycle comes to them first."""
+    phases: dict[tuple[int, Phase], list[PlannedApply]] = {}
+    for planned in plan:
+        phases.setdefault((planned.cycle, planned.apply.phase), []).append(planned)
+    for (cycle, phase), parts in phases.items():
+        yield lines.PlannedPhase(
+            cycle=cycle,
+            phase=phase,
+            numbers=len({part.apply.number for part in parts}),
+            steps=sum(len(part.apply.steps) for part in parts),
+            longest_ns=sum(sum(part.durations_ns) for part in parts),
+            may_end_sooner=phase in MAY_END_SOONER and any(part.apply.most for part in parts),
+        )
 
 
 def _stood_still(event: events.HostStalled) -> EventLine:

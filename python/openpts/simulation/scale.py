@@ -126,7 +126,7 @@ def _superblocks(shape: Shape, scale: int) -> Iterator[ScaleConcern]:
     )
     if scale > 1:
         fitting = max(1, int(scale * (shape.user_bytes / needed_bytes)))
-        message += f"take a scale of {fitting} or less"
+        message += f"take a scale of {fitting:,} or less"
         yield ScaleConcern(Severity.REFUSE, "superblocks", message, fitting)
     else:
         least = format_capacity(round(needed_bytes))
@@ -156,9 +156,9 @@ def _phases(shape: Shape, scale: int, steps: Sequence[Step]) -> Iterator[ScaleCo
     limit = FEWEST_SETTLINGS_PER_PHASE if refused else SETTLINGS_PER_PHASE
     enough_ns = limit * settling_ns
     fitting = int(length_ns / enough_ns)
-    simulated = f" ({_milliseconds(length_ns / scale)} at scale {scale})" if scale > 1 else ""
+    simulated = f" ({_milliseconds(length_ns / scale)} at scale {scale:,})" if scale > 1 else ""
     with_rest = " with the idle time before it" if length_ns != planned_length_ns(step.stop) else ""
-    smaller = f"a scale of {fitting} or less, or " if fitting >= 1 else ""
+    smaller = f"a scale of {fitting:,} or less, or " if fitting >= 1 else ""
     yield ScaleConcern(
         Severity.REFUSE if refused else Severity.WARN,
         "phase length",
@@ -241,8 +241,8 @@ def _bursts(shape: Shape, scale: int, steps: Sequence[Step]) -> Iterator[ScaleCo
         Severity.WARN,
         "bursts",
         f"the write buffer of {format_capacity(shape.buffer_bytes)} is {100 * share:.0f} % of what a burst "
-        f"of {format_duration(min(lengths))} writes at scale {scale}, and lifts its figures by up to that; "
-        f"{100 * BUFFER_SHARE_OF_BURST:.0f} % is the limit: take a scale of {fitting} or less",
+        f"of {format_duration(min(lengths))} writes at scale {scale:,}, and lifts its figures by up to that; "
+        f"{100 * BUFFER_SHARE_OF_BURST:.0f} % is the limit: take a scale of {fitting:,} or less",
     )
 
 
@@ -261,7 +261,7 @@ def _nines(shape: Shape, scale: int, steps: Sequence[Step], nines: int | None) -
         yield ScaleConcern(
             Severity.WARN,
             "nines",
-            f"{step} simulates about {ios:,.0f} I/Os at scale {scale}; {nines} nines need {needed:,}, "
+            f"{step} simulates about {ios:,.0f} I/Os at scale {scale:,}; {nines} nines need {needed:,}, "
             f"so {nines_of(ios)} will be shown: take a smaller scale or steps {times_text(needed / ios)} "
             "times as long",
         )
@@ -290,7 +290,7 @@ def _tails(shape: Shape, scale: int) -> Iterator[ScaleConcern]:
         yield ScaleConcern(
             Severity.WARN,
             "tails",
-            f"superblocks have {shape.rows} rows at scale {scale} and {shape.rows_of_real_drive} in the "
+            f"superblocks have {shape.rows} rows at scale {scale:,} and {shape.rows_of_real_drive} in the "
             "drive that it stands for: percentiles from 99 on and maxima depend on that; "
             "compare them at equal scale and capacity only",
         )
@@ -302,8 +302,8 @@ def _memory(shape: Shape, scale: int, available_bytes: int | None) -> Iterator[S
             Severity.REFUSE,
             "pages",
             f"the simulated drive has {shape.physical_pages:,} pages of 4 KiB; a map has "
-            f"{MOST_PAGES:,} at most: take a scale of {math.ceil(scale * shape.physical_pages / MOST_PAGES)} "
-            "or more",
+            f"{MOST_PAGES:,} at most: take a scale of "
+            f"{math.ceil(scale * shape.physical_pages / MOST_PAGES):,} or more",
         )
     needed_bytes = round(shape.physical_pages * TABLE_BYTES_PER_PAGE)
     if available_bytes is not None and needed_bytes > available_bytes:
@@ -312,7 +312,8 @@ def _memory(shape: Shape, scale: int, available_bytes: int | None) -> Iterator[S
             Severity.REFUSE,
             "memory",
             f"the tables of the simulated drive need {format_capacity(needed_bytes)}, "
-            f"{format_capacity(available_bytes)} of memory are available: take a scale of {fitting} or more",
+            f"{format_capacity(available_bytes)} of memory are available: "
+            f"take a scale of {fitting:,} or more",
         )
 
 

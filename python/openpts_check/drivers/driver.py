@@ -3,7 +3,7 @@
 import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +18,7 @@ from openpts.record.manifest import Manifest
 from openpts.runner.device_under_test import DeviceUnderTest, device_under_test
 from openpts.runner.driver import Driver, Engine
 from openpts.runner.physical_device import PhysicalDevice
+from openpts.runner.stop_signals import StopSignals
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.facts import TargetKind
@@ -46,23 +47,27 @@ class CheckDriver(Driver):
 
     @contextmanager
     def _opened(self, target: str, consent: Consent, run_id: str) -> Iterator[DeviceUnderTest]:
-        with device_under_test(target, consent, for_writing=True, run_id=run_id) as device:
-            if not isinstance(device, PhysicalDevice) or device.facts.kind is not TargetKind.FILE:
-                yield device
-                return
-            self._device = device
-            log_path = Path(f"{device.facts.path}{LOG_SUFFIX}")
-            try:
-                with open_target(FileTarget(log_path, SEGMENT_BYTES), consent, device.roots, run_id) as log:
-                    self._log_fd = _buffered(log.fd)
-                    try:
-                        with disk_in_use(device, run_id) as in_use:
-                            yield in_use
-                    finally:
-                        _remove(log)
-                        remove_small_files(Path(f"{device.facts.path}{FOLDER_SUFFIX}"))
-            finally:
-                _remove(device.target)
+        with ExitStack() as made:
+            with StopSignals() as stop:  # one between making a file and securing its removal would leave it
+                device = made.enter_context(
+                    device_under_test(target, consent, for_writing=True, run_id=run_id)
+                )
+                if isinstance(device, PhysicalDevice) and device.facts.kind is TargetKind.FILE:
+                    self._device = device
+                    self._make_log(made, device, consent, run_id)
+            if stop.wished:
+                raise KeyboardInterrupt
+            yield device if self._device is None else made.enter_context(disk_in_use(self._device, run_id))
+
+    def _make_log(self, made: ExitStack, device: PhysicalDevice, consent: Consent, run_id: str) -> None:
+        made.callback(_remove, device.target)
+        log_path = Path(f"{device.facts.path}{LOG_SUFFIX}")
+        log = made.enter_context(
+            open_target(FileTarget(log_path, SEGMENT_BYTES), consent, device.roots, run_id)
+        )
+        made.callback(remove_small_files, Path(f"{device.facts.path}{FOLDER_SUFFIX}"))
+        made.callback(_remove, log)
+        self._log_fd = _buffered(log.fd)
 
     def engine(self, of_device: Engine) -> Engine:
         """See the base; on files there are programs beside it."""

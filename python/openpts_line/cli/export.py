@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from openpts.cli.options import PATH, argument, option, with_options
+from openpts.cli.options import FOLDER, NEW_FILE, PATH, argument, option, with_options
 from openpts.cli.report import REDACT, note_unfinished
 from openpts.did_you_mean import did_you_mean
 from openpts.errors import UsageError
@@ -20,8 +20,6 @@ from openpts_line.exchange.export_files import write_export
 from openpts_line.exchange.run_verdicts import junit_of
 
 _STDOUT = "-"
-_FOLDER = click.Path(path_type=Path, file_okay=False)
-_FILE = click.Path(path_type=Path, dir_okay=False)
 
 
 @click.command()
@@ -30,15 +28,16 @@ def export(
     *,
     runs: tuple[Path, ...] = argument("RUN...", PATH, nargs=-1, required=True),
     fio_json: Path | None = option(
-        "DIR", "Write each step as fio does (json+ and logs), into a new folder in DIR for each run.", _FOLDER
+        "DIR", "Write each step as fio does (json+ and logs), into a new folder in DIR for each run.", FOLDER
     ),
-    csv_row: str | None = option(
+    csv_row: Path | None = option(
         "FILE|-",
         "Write one row for each run, with a column for each measure, as CSV; `-`: to standard output.",
+        NEW_FILE,
     ),
     header: bool = option("--header/--no-header", "Begin the CSV with its columns.", default=True),
-    parquet: Path | None = option("DIR", "Write all tables of the record into DIR, as Parquet.", _FOLDER),
-    junit: Path | None = option("FILE", "Write what became of each test, as XML in JUnit's form.", _FILE),
+    parquet: Path | None = option("DIR", "Write all tables of the record into DIR, as Parquet.", FOLDER),
+    junit: Path | None = option("FILE", "Write what became of each test, as XML in JUnit's form.", NEW_FILE),
     exporters: tuple[str, ...] = option(
         "--exporter NAME=DIR",
         "Write what the exporter of a plug-in makes of a run, into a new folder in DIR for each run; may be "
@@ -63,10 +62,10 @@ def export(
     folders = run_folders_of(runs)
     if csv_row:
         text = csv_text([flat_row(run) for run in _read(folders, redact=redact)], header=header)
-        if csv_row == _STDOUT:
+        if csv_row == Path(_STDOUT):
             click.echo(text, nl=False)
         else:
-            write_export(Path(csv_row).parent, {Path(csv_row).name: text.encode()})
+            write_export(csv_row.parent, {csv_row.name: text.encode()})
             _say(f"csv: {csv_row}")
     if parquet:
         files = parquet_files(_read(folders, redact=redact))

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from openpts.cli.baseline_option import WithBaseline, baseline_option
 from openpts.cli.broken_pipe import with_controls
-from openpts.cli.options import FILE, PATH, argument, flag, group, option, with_options
+from openpts.cli.options import FILE, NEW_FILE, PATH, argument, flag, group, option, with_options
 from openpts.cli.printed_document import print_document, print_object
 from openpts.errors import LimitError, NoVerdictError, UsageError
 from openpts.limits.baseline import gated_runs
@@ -72,7 +72,7 @@ def gate(
     power_analysis: bool = flag(
         "Show which change of each figure these limits would find, and how often they would fail by chance."
     ),
-    junit: Path | None = option("FILE", "Write the verdicts as XML in JUnit's form, too.", FILE),
+    junit: Path | None = option("FILE", "Write the verdicts as XML in JUnit's form, too.", NEW_FILE),
     tap: bool = flag("Print the verdicts in the Test Anything Protocol."),
     files: FileArgs = group(_Files),
     as_json: bool = flag("Print one JSON object.", name="--json"),

@@ -12,6 +12,7 @@ from openpts_many.archive.store import Store, missing_packages
 from openpts_many.archive.tables import CATALOGUE_COLUMNS, RUN_VIEW, columns_of_archive
 
 if TYPE_CHECKING:
+    import pyarrow
     from duckdb import DuckDBPyConnection, Expression
 
 _ENTRIES: Final = """read_parquet(
@@ -52,6 +53,11 @@ class Engine:
         with _told():
             found: list[tuple[Any, ...]] = self._connection.execute(sql, list(parameters)).fetchall()
         return found
+
+    def table(self, sql: str) -> "pyarrow.Table":
+        """The same rows as a table of Arrow, for what goes on to work with all of them."""
+        with _told():
+            return self._connection.sql(sql).to_arrow_table()
 
     def answer(self, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
         """The columns and rows of what an operator asks. Raises UsageError for anything but one SELECT."""

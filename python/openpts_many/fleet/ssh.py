@@ -13,6 +13,7 @@ from msgspec import Struct
 from openpts.errors import FleetError, UsageError
 from openpts.programs import Run, run_program
 from openpts.record.manifest import RunState
+from openpts.transient_unit import unit_words
 from openpts.vocabulary.run_request import RunRequest
 from openpts_many.fleet.configuration import Fleet, Host
 from openpts_many.fleet.host_journal import HostJournal
@@ -20,7 +21,6 @@ from openpts_many.fleet.port import NOT_BEGUN, HostState, Observation, request_n
 from openpts_many.fleet.remote import Remote, on_all
 
 _UNIT: Final = "openpts-"
-_TO_STOP_S: Final = 60  # more than openpts takes to end its load and to close its record
 _STOPPED_S: Final = 180.0
 # the journal of a host that measures is left alone unless $1 says "ask": to read it takes a processor's time
 _LOOK: Final = """
@@ -193,16 +193,8 @@ class SshBackend(Struct, frozen=True):
 
 
 def _systemd_run(host: Host, run_id: str, unit: str, note: str) -> Sequence[str]:
-    properties = {
-        "Type": "exec",
-        "Restart": "no",
-        "KillMode": "control-group",
-        "TimeoutStopSec": _TO_STOP_S,
-        "StandardOutput": f"append:{host.runs}/{run_id}.log",
-        "StandardError": f"append:{host.runs}/{run_id}.log",
-    }
-    settings = [f"--property={name}={value}" for name, value in properties.items()]
-    return ["systemd-run", "--quiet", "--collect", f"--unit={unit}", f"--description={note}", *settings, "--"]
+    log = f"append:{host.runs}/{run_id}.log"
+    return [*unit_words(unit, note, {"StandardOutput": log, "StandardError": log}), "--"]
 
 
 def _state(look: _Look) -> HostState:

@@ -1,7 +1,7 @@
 """What a row of a benchmark measured, in one line at its end."""
 
-from openpts.cli.progress import RunProgress
 from openpts.procedures.kit.spread import spread_words
+from openpts.runner.progress import RunProgress
 from openpts.vocabulary.phase import Phase
 from openpts_practice.benchmark_rows.conditions import ProfileTestConditions
 from openpts_practice.benchmark_rows.rows import passes_of, row_figure

@@ -230,6 +230,7 @@ PROCEDURE: Final = Procedure(
     short_title="QoS",
     question="How much load does the drive take before response times rise, and what do writes cost its "
     "reads?",
+    trends={18: "qos-curve-100-read"},
     purpose="""Response times while reads and writes arrive at given rates; the highest load within limits.
 
     At full length: a purge, the user capacity written twice, random writes until single minutes are steady;

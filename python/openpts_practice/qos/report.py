@@ -76,8 +76,12 @@ def _highest(search: Search) -> Cell:
     return cells.number(kept.ios_per_s, 1, note=f"broken at {broken.ios_per_s:,.1f} IOPS")
 
 
-_HIGHEST: Final = Measure[Search]("highest_load", "Highest load, {name}", "IOPS", _highest)
-_PEAK: Final = Measure[Sample]("peak", "Peak of {name}", "IOPS", lambda sample: sample.iops, decimals=1)
+_HIGHEST: Final = Measure[Search](
+    "highest_load", "Highest load, {name}", "IOPS", _highest, words="the most that keeps it"
+)
+_PEAK: Final = Measure[Sample](
+    "peak", "Peak of {name}", "IOPS", lambda sample: sample.iops, decimals=1, words="without a limit"
+)
 
 
 def _curves(measured: QosRun) -> Iterator[Curve]:

@@ -161,6 +161,7 @@ _RATIO: Final = Measure[Pair](
     lambda pair: pair.ratio_pct(_unit(pair)),
     decimals=1,
     better=Better.HIGHER,
+    words="left of the fresh figure",
 )
 
 

@@ -6,7 +6,7 @@ from typing import Final
 
 import click
 
-from openpts.cli.options import PATH, argument, flag, group, option, with_options
+from openpts.cli.options import NEW_FILE, argument, flag, group, option, with_options
 from openpts.errors import UsageError
 from openpts.units import parse_size_bytes
 from openpts_traces.cli.trace_options import (
@@ -36,7 +36,9 @@ from openpts_traces.treatment import (
     write,
 )
 
-_OUT: Final = option("-o --out FILE", "Write this file, which must not be there yet.", PATH, required=True)
+_OUT: Final = option(
+    "-o --out FILE", "Write this file, which must not be there yet.", NEW_FILE, required=True
+)
 _TO: Final = option(
     "--to", "Write this format; openpts is the canonical form.", click.Choice(outputs()), default="openpts"
 )

@@ -12,9 +12,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.cli.console import table_console, table_of
-from openpts.cli.options import FILE, PATH, argument, flag, option, with_options
+from openpts.cli.options import NEW_FILE, PATH, argument, flag, option, with_options
 from openpts.device.targets.simulated_target import SimulatedTarget, names_simulated, parse_simulated_target
-from openpts.errors import UsageError, failing_as
+from openpts.errors import RecordError, UsageError, failing_as
 from openpts.run_folder_files import write_files
 from openpts.temporary_folder import temporary_folder
 from openpts.units import GB
@@ -42,12 +42,12 @@ def synthesize(
     format_: str | None = FORMAT,
     devices: tuple[str, ...] = DEVICES,
     seconds: float | None = option("S", "Make it this long.", click.FloatRange(min=0, min_open=True)),
-    job: Path | None = option("--fio", "Write the job file here.", FILE),
+    job: Path | None = option("--fio", "Write the job file here.", NEW_FILE),
     out: Path | None = option(
-        "", "Write a plan for `openpts run workload` here, and the job file beside it.", FILE
+        "", "Write a plan for `openpts run workload` here, and the job file beside it.", NEW_FILE
     ),
     model_file: Path | None = option(
-        "--model", "Write a model here, which is read as a trace: it keeps bursts and reuse.", FILE
+        "--model", "Write a model here, which is read as a trace: it keeps bursts and reuse.", NEW_FILE
     ),
     checks: tuple[str, ...] = option(
         "--check TARGET",
@@ -170,8 +170,8 @@ def _write_job(made: Synthetic, trace: Path, job: Path | None, out: Path | None)
 
 
 def _write(path: Path, text: str) -> None:
-    """Raises UsageError."""
-    with failing_as(UsageError, f"can't write {path}", "name a file in a folder that exists"):
+    """Raises RecordError."""
+    with failing_as(RecordError, f"can't write {path}"):
         write_files(path.parent, {path.name: text.encode()})
 
 

@@ -80,7 +80,7 @@ def script(conditions: RwsConditions, user_capacity_bytes: int) -> Script:
                 streams = composite(conditions, capture.streams, conditions.toio)
                 outcome = yield from _tracked(conditions, streams, "composite IOPS", 0)
             case RwsPart.REPLAY_NATIVE:
-                steps = tuple(replayed(conditions, step) for step in capture.steps)
+                steps = tuple(replayed(conditions, capture, step) for step in capture.steps)
                 outcome, _ = yield from rounds_until_steady(
                     conditions.max_rounds, steps, PASS_FIGURES, pass_figures
                 )

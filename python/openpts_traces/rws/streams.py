@@ -18,7 +18,7 @@ from openpts.vocabulary.stimulus import (
 )
 from openpts.vocabulary.stop import Duration
 from openpts_traces.captured.streams import apportioned, shares, transfer_bytes
-from openpts_traces.characteristics.capture import CaptureStep, CaptureStream
+from openpts_traces.characteristics.capture import Capture, CaptureStep, CaptureStream
 from openpts_traces.rws import RwsConditions
 
 PASS_FIGURES: Final = ("average response time", "throughput")
@@ -54,21 +54,24 @@ def alone(conditions: RwsConditions, stream: CaptureStream, toio: int) -> Stream
     return Stream(_stimulus(conditions, stream, toio), stream.name)
 
 
-def replayed(conditions: RwsConditions, step: CaptureStep) -> Step:
+def replayed(conditions: RwsConditions, capture: Capture, step: CaptureStep) -> Step:
     """A step of the capture: its own streams at its own depth, or at their rates."""
     stop = Duration(conditions.step_ns(step))
     if not step.streams:
         return Step((), stop)
+    # A capture lists them by their share of the step; a record names the same streams in one order.
+    rank = {stream.name: place for place, stream in enumerate(capture.streams)}
+    streams = sorted(step.streams, key=lambda one: (rank.get(one.name, len(rank)), one.name))
     if conditions.pacing == "depth":
-        return Step(composite(conditions, step.streams, conditions.toio_of(step)), stop)
-    counts = [stream.ios for stream in step.streams]
+        return Step(composite(conditions, streams, conditions.toio_of(step)), stop)
+    counts = [stream.ios for stream in streams]
     depths = apportioned(conditions.toio_of(step), counts)
     # What is left out is part of the rate: the streams that are applied stand for all of the step's I/Os.
     factor = step.ios * NS_PER_S / (sum(counts) * step.length_ns)
     return Step(
         tuple(
             Stream(_stimulus(conditions, stream, depth, FixedRate(stream.ios * factor)), stream.name)
-            for stream, depth in zip(step.streams, depths, strict=True)
+            for stream, depth in zip(streams, depths, strict=True)
         ),
         stop,
     )

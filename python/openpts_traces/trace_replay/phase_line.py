@@ -1,6 +1,6 @@
 """What was played in a phase of a test, in one line at its end."""
 
-from openpts.cli.progress import RunProgress
+from openpts.runner.progress import RunProgress
 from openpts.units import MB, NS_PER_S, format_duration, format_latency_ms
 from openpts.vocabulary.phase import StepPlace
 from openpts_traces.trace_replay.passes import passes_of

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use openpts_core::machine::Target;
 use openpts_trace::{
     FORMATS, Filter, Filtered, IoStream, Merged, OpenOptions, OutputFormat, Part, RECIPES, Speed, Trace,
-    TraceError, Written, open_trace, write_trace,
+    TraceError, Written, open_trace, why, write_trace,
 };
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -111,7 +111,7 @@ pub(super) fn treat_traces(
     match (outcome, listener.error) {
         (Ok(value), _) => Ok(value.to_string()),
         (Err(_), Some(error)) => Err(error),
-        (Err(TraceError::Write(error)), None) => Err(PyOSError::new_err(error.to_string())),
+        (Err(TraceError::Write(error)), None) => Err(PyOSError::new_err(why(&error))),
         (Err(error), None) => Err(value_error(error)),
     }
 }

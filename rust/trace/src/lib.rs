@@ -46,7 +46,7 @@ pub use all_formats::FORMATS;
 pub use block_event::{BlockAction, BlockEvent, SECTOR_BYTES};
 pub use canonical::CanonicalWriter;
 pub use combine::{Filter, Filtered, Merged, Part, Speed};
-pub use error::TraceError;
+pub use error::{TraceError, why};
 pub use formats::{Format, HEAD_BYTES, Opened, ReadOptions, Segments, Spread, UnknownDirection};
 pub use header::{Change, Counts, FINE_NS, FidelityClass, SourceFile, TraceHeader};
 pub use live::{LiveCapture, LiveDevice, LiveEnd, LiveOrder, LiveSummary, Way};

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::error::TraceError;
+use super::error::{TraceError, why};
 use super::formats::{ReadOptions, Segments};
 use super::header::{Change, Counts, FINE_NS, FidelityClass, SourceFile, TraceHeader};
 use super::open::{Fingerprint, reader_of, sources_of};
@@ -282,7 +282,8 @@ impl Trace {
 
 fn unsorted(source: std::io::Error) -> TraceError {
     TraceError::Refused(format!(
-        "can't sort the trace on disk: {source}; make space in {}, or set TMPDIR to a folder that has it",
+        "can't sort the trace on disk: {}; make space in {}, or set TMPDIR to a folder that has it",
+        why(&source),
         std::env::temp_dir().display()
     ))
 }

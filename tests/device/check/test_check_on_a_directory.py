@@ -5,24 +5,28 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from openpts.record.reader import read_run
+from openpts.system_files import SystemRoots
 from openpts.units import MIB
 from openpts.vocabulary.phase import Phase
+from openpts_check import place
 from openpts_check.drivers.disk_programs import Commits
 from openpts_check.drivers.driver import FOLDER_SUFFIX, LOG_SUFFIX
 from openpts_check.drivers.filer import remove_small_files
 from openpts_check.drivers.worker import Worker
-from openpts_check.place import FILE_NAME
+from openpts_check.place import FILE_NAME, Place
 from openpts_check.purpose import APPEND_BYTES
 from tests.device.conftest import Attach, Run
 from tests.device.openpts_process import openpts
 from tests.support.openpts_command import COMMAND
 from tests.support.processes import until
+from tests.support.transcript import Golden
 
 pytestmark = pytest.mark.on_disk
 
@@ -122,11 +126,11 @@ def test_what_a_kill_has_left_the_next_question_removes(tmp_path: Path) -> None:
     assert left(tmp_path) == []
 
 
-def test_a_file_of_that_name_that_is_not_ours_is_refused(tmp_path: Path) -> None:
+def test_a_file_of_that_name_that_is_not_ours_is_refused(tmp_path: Path, golden: Golden) -> None:
     (tmp_path / FILE_NAME).write_text("diary")
     ended = openpts("check", str(tmp_path), *SMALL, cwd=tmp_path)
     assert ended.exit_code == 4
-    assert "[file-data]" in ended.stderr
+    assert ended.stderr == golden
     assert (tmp_path / FILE_NAME).read_text() == "diary"
 
 
@@ -169,3 +173,13 @@ def test_wear_of_a_program_is_what_the_kernel_counts(tmp_path: Path) -> None:
     found = json.loads(ended.stdout)
     assert ended.exit_code == 0, ended.stderr
     assert found["kernel_bytes"] >= 32 * MIB
+
+
+def test_a_drive_is_asked_where_it_is_mounted_though_var_tmp_is_in_memory(
+    attach: Attach, mount: Callable[..., Path], run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = attach(size_bytes=64 * MIB)
+    run("mkfs.ext4", "-q", node)
+    mounted = mount(node)
+    monkeypatch.setattr(place, "_FOR_USERS", Path("/dev/shm"))
+    assert Place.of(str(node), SystemRoots()).target == str(mounted / FILE_NAME)

@@ -13,6 +13,7 @@ from openpts.cli.verdict_lines import cycle_line
 from openpts.errors import UsageError
 from openpts.fields.conditions import Conditions
 from openpts.pages.model import Verdict
+from openpts.record.possible import refuse_impossible
 from openpts.record.reader import Run
 from openpts.report.build import build_report
 from openpts.report.summary import summarize
@@ -106,6 +107,15 @@ def test_counts_of_each_step_keep_the_shares_of_the_capture(tmp_path: Path) -> N
         assert abs(counted["RND 4K R"] - wanted * ios) <= allowed
 
 
+def test_steps_that_name_the_same_streams_in_other_orders_are_read_back(tmp_path: Path) -> None:
+    """A capture lists the streams of a step by their share of it; a record has one order in all steps."""
+    few, many = replace(READS, ios=100, bytes=100 * 4096), replace(WRITES, ios=900, bytes=900 * 8192)
+    capture = of_capture((step(READS, WRITES), step(many, few)))
+    run = run_rws(tmp_path / "run", write_oracle(tmp_path, [1000.0]), shortened(capture))
+    refuse_impossible(run)
+    assert summarize(run)["replay_native"]["steady"]
+
+
 def test_idle_steps_last_as_long_as_in_the_capture_or_are_cut(tmp_path: Path) -> None:
     idle = CaptureStep(4 * SECOND_NS, 0, 0, 0.0, None, None, None, ())
     capture = of_capture((step(READS), idle, idle, step(WRITES), idle))
@@ -161,9 +171,7 @@ def test_maps_and_demand_of_capture_and_drive_have_the_same_streams_steps_and_ax
     trims = CaptureStream(StreamKind.TRIM, StreamPattern.RANDOM, 1 << 20, 10, 10 << 20)
     busy = replace(step(READS, WRITES), ios=1100)
     capture = of_capture((busy, step(WRITES, trims)))
-    run = run_rws(
-        tmp_path / "run", write_oracle(tmp_path, [1000.0]), shortened(capture, RwsPart.REPLAY_NATIVE)
-    )
+    run = run_rws(tmp_path / "run", write_oracle(tmp_path, [1000.0]), shortened(capture))
     report = build_report(run, default_date(run))
     tables, figures = report.tables(), {figure.number: figure for figure in report.figures()}
     of_capture_map, of_drive = tables["rws-map-table"], tables["rws-drive-map-table"]

@@ -8,7 +8,6 @@ from rich.console import Console
 from syrupy.assertion import SnapshotAssertion
 
 from openpts.cli import run_display
-from openpts.cli.progress import RunProgress
 from openpts.cli.run_display import PlainLog, live_display, render_panel, shown_on
 from openpts.engine.contract import OutstandingIo
 from openpts.journal import Entry, Kind, Owner
@@ -24,6 +23,7 @@ from openpts.runner.events import (
     RunEnded,
 )
 from openpts.runner.healing import Healing
+from openpts.runner.progress import RunProgress
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Fact, PurgeAttempt, PurgeReport

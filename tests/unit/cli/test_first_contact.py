@@ -32,9 +32,9 @@ from tests.support.transcript import Transcript
 
 TREE = dict(all_commands())
 # They need no words, and what they tell is that of the machine.
-TELL_OF_THE_MACHINE = {("devices",), ("doctor",)}
+TELL_OF_THE_MACHINE = {("devices",), ("doctor",), ("runs",)}
 # Longer than a screen, or carried out at once, and held by tests of their own.
-HELD_ELSEWHERE = {("plan-schema",), ("tour",)}
+HELD_ELSEWHERE = {("plan-schema",), ("tour",), ("attach",)}
 MISSING = ("openpts: Missing argument '", "openpts: Missing option '")
 GROUPS_OF_TESTS = ("run", "plan", "rehearse", "sweep")
 
@@ -157,7 +157,9 @@ def test_every_wrong_word_gets_a_reason_and_a_way_on(top: str) -> None:
             assert text.startswith("openpts: ")
 
 
-@pytest.mark.parametrize("words", sorted((TELL_OF_THE_MACHINE | HELD_ELSEWHERE) - {("tour",)}), ids=" ".join)
+@pytest.mark.parametrize(
+    "words", sorted((TELL_OF_THE_MACHINE | HELD_ELSEWHERE) - {("tour",), ("attach",)}), ids=" ".join
+)
 def test_what_needs_no_words_works_without(words: tuple[str, ...]) -> None:
     text, code = seen(*words)
     assert (code, text != "", text.startswith("openpts: ")) == (0, True, False)
@@ -227,6 +229,7 @@ def test_the_nearest_word_is_named(transcript: SnapshotAssertion) -> None:
         ("run", "/dev/nvme0n1"),
         ("run", "iops", "sim:mlc", "--iodepth", "4"),
         ("io", "sim:mlc", "--ioengine", "libaio"),
+        ("io", "--direct", "1", "sim:mlc"),
         ("run", "lat", "sim:mlc", "--tc", "many"),
         ("run", "lat", "sim:mlc", "--step-seconds", "few"),
     )
@@ -250,7 +253,7 @@ def test_the_first_pages_fit_a_narrow_terminal(
     assert not [line for line in text.splitlines() if len(line) > 60 and line.strip() not in commands]
 
 
-TYPED_FIRST = [(), ("run",), ("run", "iops"), ("rn",), ("-V",)]
+TYPED_FIRST = [(), ("run",), ("run", "iops"), ("i",), ("-V",)]
 
 
 @pytest.mark.parametrize("words", TYPED_FIRST, ids=" ".join)

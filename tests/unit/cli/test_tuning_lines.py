@@ -3,8 +3,8 @@
 from msgspec.structs import replace
 
 from openpts.cli.log_lines import event_lines
-from openpts.cli.progress import RunProgress
 from openpts.runner.events import RunStarted
+from openpts.runner.progress import RunProgress
 from openpts.vocabulary.tuning import ChangeReport
 from tests.unit.cli.test_displays import STARTED
 

@@ -6,12 +6,12 @@ import pytest
 from msgspec.structs import replace as with_changes
 
 from openpts.cli.log_lines import event_lines
-from openpts.cli.progress import RunProgress
 from openpts.errors import InterruptedRunError
 from openpts.record.reader import read_run, stored_run
 from openpts.record.schema import PAGE_BYTES
 from openpts.runner import record_pause
 from openpts.runner.events import Event, RecordDelayed, RunGoesOn, RunPaused, StepFinished
+from openpts.runner.progress import RunProgress
 from openpts.units import NS_PER_S
 from openpts.vocabulary.sample import IoErrors, Sample
 from openpts.vocabulary.stimulus import Step

@@ -32,7 +32,7 @@ def test_memory_that_the_host_does_not_have_is_refused_before_it_is_taken(
 
 
 def test_a_scale_that_leaves_no_drive_is_refused_with_one_that_does() -> None:
-    with pytest.raises(UsageError, match="take a scale of 1085 or less"):
+    with pytest.raises(UsageError, match="take a scale of 1,085 or less"):
         device("sim:enterprise-tlc?scale=1000000")
     assert device("sim:enterprise-tlc?scale=1085").facts.scale == 1085
 

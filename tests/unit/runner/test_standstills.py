@@ -8,11 +8,11 @@ from msgspec.structs import replace
 
 from openpts.analysis.steady_state import disturbed_rounds, window_ending_at
 from openpts.cli.log_lines import event_lines
-from openpts.cli.progress import RunProgress
 from openpts.procedures.shared.tracking.script import Tracking, until_steady
 from openpts.record.reader import read_run
 from openpts.record.writer import DATABASE_NAME
 from openpts.runner.events import HostStalled, SteadyStateJudged
+from openpts.runner.progress import RunProgress
 from openpts.units import NS_PER_S
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, Purge, Script, samples_in

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
 
+use crate::error::why;
+
 /// One file in the making.
 pub trait PartFile: Write + Send {
     /// Go back to this length; what was behind it is gone and its space is free.
@@ -73,7 +75,7 @@ fn parent_of(path: &Path) -> &Path {
 }
 
 fn naming(path: &Path, error: &io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+    io::Error::new(error.kind(), format!("{}: {}", path.display(), why(error)))
 }
 
 fn refuse_if_there(name: &Path) -> io::Result<()> {

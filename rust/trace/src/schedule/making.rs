@@ -11,7 +11,7 @@ use super::made::{Made, Original};
 use super::mapping::Map;
 use super::parents::{Dependencies, Parents};
 use super::{Convert, Ground, Plan, Pull, Unaligned};
-use crate::error::TraceError;
+use crate::error::{TraceError, why};
 use crate::reader::BATCH_IOS;
 use crate::traced_io::{Flags, Status, TracedIo, TracedOperation};
 
@@ -223,7 +223,7 @@ struct Maker<'a> {
 }
 
 fn unwritten(source: io::Error) -> TraceError {
-    TraceError::Refused(format!("can't write the schedule: {source}"))
+    TraceError::Refused(format!("can't write the schedule: {}", why(&source)))
 }
 
 impl<'a> Maker<'a> {

@@ -66,9 +66,14 @@ _WINDOW: Final = REQUIRED[1].named("hir", "HIR Pre-conditioning Steady State Mea
 
 _NOT_REACHED: Final = "STEADY STATE NOT REACHED - no wait states were run"
 _LONGEST_WAIT_STATE: Final = 10
-_BASELINE: Final = IOPS.measure("baseline_iops", "Baseline", decimals=0)
+_BASELINE: Final = IOPS.measure("baseline_iops", "Baseline", decimals=0, words="random writes without pauses")
 _GAIN: Final = Measure[Cell](
-    "gain", "Gain of WS {name} over the baseline", "%", lambda gain: gain, better=Better.HIGHER
+    "gain",
+    "Gain of WS {name} over the baseline",
+    "%",
+    lambda gain: gain,
+    better=Better.HIGHER,
+    words="faster after a pause",
 )
 
 

@@ -53,6 +53,7 @@ _RECOVERY: Final = Measure[CrossStimulusResults](
     per=_NS_PER_MIN,
     decimals=2,
     absent="not reached",
+    words="until sequential writes are at their fastest",
 )
 
 
@@ -132,8 +133,11 @@ def _verdict(results: CrossStimulusResults, conditions: CrossStimulusConditions)
 
 def _measures(results: CrossStimulusResults, conditions: CrossStimulusConditions) -> tuple[Measured, ...]:
     groups = (
-        _GROUP.of(_average_cell(group, conditions), _subject(str(group.number), key=f"group{group.number}"))
-        for group in results.groups
+        replace(
+            _GROUP.of(_average_cell(group, conditions), _subject(str(group.number), f"group{group.number}")),
+            words=ordered.workload.title,
+        )
+        for ordered, group in zip(conditions.groups, results.groups, strict=False)
     )
     return (*groups, _RECOVERY.of(results, _subject()))
 

@@ -155,7 +155,7 @@ def _distributions(demand: DemandRun) -> dict[str, Any] | None:
 
 _MEASURES: Final[tuple[Measure[PointResults], ...]] = (
     IOPS.measure("iops", "{name}", decimals=0, cover_label="{name} at {point}"),
-    ART.measure("art", "ART at {name}"),
+    ART.measure("art", "ART at {name}", words="mean response time there"),
 )
 
 
@@ -227,7 +227,7 @@ def _measures(demand: DemandRun) -> tuple[Measured, ...]:
     keys = ("max", "min", *(f"mid{number}" for number in range(1, len(chosen.middles) + 1)))
     doubt = "" if chosen.below_art_limit else "ART not below its limit"
     return tuple(
-        replace(one, is_key=key == "max")
+        replace(one, is_key=key == "max", words=one.words or _at_once(point.point.toio))
         for key, (name, point) in zip(keys, chosen.named, strict=True)
         for one in measured(
             _MEASURES,
@@ -235,6 +235,10 @@ def _measures(demand: DemandRun) -> tuple[Measured, ...]:
             Subject(name, key, str(point.point), doubt if key == "max" else "", state, steady),
         )
     )
+
+
+def _at_once(toio: int) -> str:
+    return "one at a time" if toio == 1 else f"{toio:,} at once"
 
 
 def _state(demand: DemandRun) -> str:

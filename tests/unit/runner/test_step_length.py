@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openpts.cli.progress import StepCounts, done_fraction, longest_left_s
+from openpts.runner.progress import StepCounts, done_fraction, longest_left_s
 from openpts.units import NS_PER_S
 from openpts.vocabulary.stop import (
     ByteAmount,

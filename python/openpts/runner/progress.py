@@ -5,7 +5,9 @@ Rates and time left follow the engine's clock, which is wall-clock time unless a
 
 import time
 from collections.abc import Sequence
+from typing import Final
 
+import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
@@ -174,8 +176,8 @@ def _phase_without_steps(event: PurgeProgressed | RunPaused | CommandStarted) ->
 
 # The rate shown is that of the last second or so: shorter looks nervous, longer lags behind.
 _RATE_SPAN_NS = NS_PER_S
-# Steady state ends these.
-_MAY_END_SOONER = frozenset({Phase.ROUND, Phase.WDPC, Phase.SATURATION, Phase.ROUND_PREWRITE})
+MAY_END_SOONER: Final = frozenset({Phase.ROUND, Phase.WDPC, Phase.SATURATION, Phase.ROUND_PREWRITE})
+"""Steady state ends these."""
 
 
 class RunProgress(Struct):
@@ -289,6 +291,17 @@ class RunProgress(Struct):
         done = self.position + (self.step_fraction or 0.0)
         return min(1.0, done / len(self.steps)) if self.steps else 0.0
 
+    @property
+    def drive_fills(self) -> float | None:
+        """Written since the last purge, of the step that runs by its share of writes; None before a run."""
+        if not self.capacity_bytes:
+            return None
+        written, step = float(self.written_bytes), self.step
+        if step is not None and step.stimulus is not None:
+            weights = step.stimulus.operations
+            written += self._counts(step).bytes * weights.write / (sum(msgspec.structs.astuple(weights)) or 1)
+        return written / self.capacity_bytes
+
     def time_left(self) -> TimeLeft | None:
         """Time still to come on the engine's clock if steady state is never reached; None if unknown."""
         step, behind = self.step, self._plan.behind_step(self.position)
@@ -304,7 +317,7 @@ class RunProgress(Struct):
     def _begin(self, cycle: int, apply: Apply) -> None:
         text = phase_text(apply.phase, apply.number)
         if apply.most is not None:
-            text += f" of {'at most ' if apply.phase in _MAY_END_SOONER else ''}{apply.most}"
+            text += f" of {'at most ' if apply.phase in MAY_END_SOONER else ''}{apply.most}"
         self.phase = f"cycle {cycle}, {text}" if cycle > 1 else text
         if (self.cycle, self._phase_and_number) != (cycle, (apply.phase, apply.number)):
             self.phase_ns, self._phase_and_number = 0, (apply.phase, apply.number)

@@ -4,9 +4,9 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.cli.log_lines import now_line, time_text
-from openpts.cli.progress import RunProgress
 from openpts.engine.contract import EngineProgress
 from openpts.runner.events import StepsStarted, Ticked
+from openpts.runner.progress import RunProgress
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.requests import Apply

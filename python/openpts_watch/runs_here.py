@@ -1,0 +1,126 @@
+"""Runs of a folder and those that go on anywhere on this host: their states by lock and events."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+
+from openpts.errors import RecordError
+from openpts.ownership import CLAIM_NAME, is_locked, read_owner
+from openpts.record.batch import batch_file, read_batch
+from openpts.record.manifest import RunState
+from openpts.record.writer import EVENTS_NAME
+from openpts.system_files import SystemRoots
+from openpts.vocabulary.document import Document
+from openpts_watch.events_file import EventsFile
+from openpts_watch.seen_run import SeenRun
+
+RUNS: Final = Path("openpts-runs")
+"""Where runs lie if nothing else is said."""
+
+_DEPTH: Final = ("", "*/", "*/*/")
+
+
+class ListedRun(Struct, frozen=True, kw_only=True):
+    """A run, or an entry of a batch that was refused. ``left_ns`` is on the engine's clock."""
+
+    folder: str
+    state: RunState
+    run: str | None = None
+    test: str | None = None
+    drive: str | None = None
+    serial: str | None = None
+    started_at: str | None = None
+    done_share: float | None = None
+    left_ns: int | None = None
+    reason: str | None = None
+
+
+class RunList(Document, frozen=True, kw_only=True, tag="openpts.run-list/1"):
+    """Runs of a folder, and those that go on anywhere."""
+
+    runs: tuple[ListedRun, ...]
+
+
+def runs_here(folder: Path, roots: SystemRoots) -> list[ListedRun]:
+    """Runs below a folder and runs in progress, in the order in which they began."""
+    folders = dict.fromkeys(
+        path.parent.resolve()
+        for below in _DEPTH
+        for name in (EVENTS_NAME, CLAIM_NAME)
+        for path in folder.glob(f"{below}{name}")
+    )
+    found = [run for one in (*folders, *running_folders(roots)) for run in _listed(one)]
+    every = {run.folder: run for run in found}.values()
+    return sorted(every, key=lambda run: (run.started_at or "", run.folder))
+
+
+def running_folders(roots: SystemRoots) -> list[Path]:
+    """Folders of runs that processes in sight have claimed; root sees those of all."""
+    found: dict[Path, None] = {}
+    for fd in roots.proc.glob("[0-9]*/fd/*"):
+        with suppress(OSError):
+            path = fd.readlink()
+            if path.name == CLAIM_NAME and is_locked(path):
+                found[path.parent] = None
+    return list(found)
+
+
+def state_of(folder: Path, seen: SeenRun) -> RunState:
+    """Running as long as a process holds the folder; one that ended without a word was interrupted."""
+    if is_locked(folder / CLAIM_NAME):
+        return RunState.RUNNING
+    return RunState.INTERRUPTED if seen.finished is None else RunState(seen.finished.state)
+
+
+def _listed(folder: Path) -> Iterator[ListedRun]:
+    """The run of a folder; of a batch, what has no folder of its own."""
+    if batch_file(folder) is not None:
+        with suppress(RecordError):
+            for entry in read_batch(folder).entries:
+                if entry.state is RunState.REFUSED:
+                    yield ListedRun(
+                        folder=str(folder / entry.folder),
+                        state=entry.state,
+                        test=entry.test,
+                        drive=entry.request.target,
+                        serial=entry.request.serial,
+                        reason=entry.reason,
+                    )
+        return
+    seen = SeenRun()
+    file = EventsFile(folder, ends_only=True)
+    with suppress(RecordError):
+        while seen.take(file.new_lines()):
+            pass
+    if seen.run is None:
+        yield from _of_claim(folder)
+        return
+    yield ListedRun(
+        folder=str(folder),
+        state=state_of(folder, seen),
+        run=seen.run.run,
+        test=seen.run.test,
+        drive=seen.run.target.name,
+        serial=seen.run.target.serial,
+        started_at=seen.began_at,
+        done_share=seen.done_share,
+        left_ns=seen.left_ns,
+        reason=seen.finished.reason if seen.finished else None,
+    )
+
+
+def _of_claim(folder: Path) -> Iterator[ListedRun]:
+    """A run of an earlier version, or one that has not begun: what its claim says, and its lock."""
+    owner = read_owner(folder / CLAIM_NAME)
+    if owner is not None:
+        state = RunState.RUNNING if is_locked(folder / CLAIM_NAME) else RunState.UNKNOWN
+        yield ListedRun(
+            folder=str(folder),
+            state=state,
+            run=owner.run_id,
+            drive=owner.target.partition("?")[0],
+            started_at=owner.since,
+        )

@@ -1,0 +1,56 @@
+"""A question that is stopped while it makes its files: whatever line it was at, none is left."""
+
+import os
+import signal
+import sys
+from contextlib import AbstractContextManager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from openpts.vocabulary.consent import Consent
+from openpts_check.check import PROCEDURE
+from openpts_check.drivers.driver import LOG_SUFFIX, CheckDriver
+from openpts_check.place import FILE_NAME
+
+pytestmark = pytest.mark.on_disk
+
+WHERE = {"driver.py", "guard.py", "scratch_file.py", "contextlib.py"}
+"""Modules whose lines lie between the making of the log and what secures its removal."""
+
+
+class StoppedAt:
+    """Sends Ctrl-C at the n-th line that is executed while a file is there."""
+
+    def __init__(self, path: Path, line: int) -> None:
+        self._path, self._left = path, line
+
+    def __call__(self, frame: FrameType, event: str, _: Any) -> Any:
+        if Path(frame.f_code.co_filename).name not in WHERE:
+            return None
+        if event in {"line", "return"} and self._path.exists():
+            self._left -= 1
+            if self._left == 0:
+                os.kill(os.getpid(), signal.SIGINT)
+        return self
+
+
+@pytest.mark.parametrize("line", [1, 5, 8, 26, 74, 90, 125, 170])
+def test_no_file_is_left(line: int, tmp_path: Path) -> None:
+    file = tmp_path / FILE_NAME
+    opened = CheckDriver(PROCEDURE).opened(f"file:{file}?size=1MiB", Consent(), "a run")
+    before = sys.gettrace()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            _hand_out(opened, StoppedAt(Path(f"{file}{LOG_SUFFIX}"), line))
+    finally:
+        sys.settrace(before)
+    assert list(tmp_path.iterdir()) == []
+
+
+def _hand_out(opened: AbstractContextManager[Any], stopped: StoppedAt) -> None:
+    sys.settrace(stopped)
+    with opened:
+        pytest.fail("it was stopped")

@@ -18,16 +18,18 @@ _CALLS_HEARD = 50  # of each function: a trace of all of them would take minutes
 
 
 def report_digests() -> dict[str, dict[str, str]]:
-    from openpts.fields.time_scale import at_time_scale
-    from openpts.procedures.registry import PTS
-    from openpts.report.sources import read_for_report
-    from openpts.runner.order import Order
-    from openpts.runner.run import run_test
-    from openpts.vocabulary.consent import Consent
-    from openpts.vocabulary.drive_class import DriveClass
-    from openpts.vocabulary.people import People
-    from openpts.vocabulary.purge import PurgeChoice
-    from openpts_line.selfcheck.known_answers import digests
+    """By test and table, as known answers are."""
+    # Imported here, so that lines that are executed once, such as constants, are seen.
+    from openpts.fields.time_scale import at_time_scale  # noqa: PLC0415
+    from openpts.procedures.registry import PTS  # noqa: PLC0415
+    from openpts.report.sources import read_for_report  # noqa: PLC0415
+    from openpts.runner.order import Order  # noqa: PLC0415
+    from openpts.runner.run import run_test  # noqa: PLC0415
+    from openpts.vocabulary.consent import Consent  # noqa: PLC0415
+    from openpts.vocabulary.drive_class import DriveClass  # noqa: PLC0415
+    from openpts.vocabulary.people import People  # noqa: PLC0415
+    from openpts.vocabulary.purge import PurgeChoice  # noqa: PLC0415
+    from openpts_line.selfcheck.known_answers import digests  # noqa: PLC0415
 
     found = {}
     with temporary_folder("reference") as folder:
@@ -76,4 +78,4 @@ def executed_lines(packages: Path) -> list[tuple[str, int]]:
 
 if __name__ == "__main__":
     found = executed_lines(Path(sys.argv[2])) if sys.argv[1:2] == ["--lines"] else report_digests()
-    print(msgspec.json.encode(found).decode())
+    sys.stdout.write(msgspec.json.encode(found).decode())

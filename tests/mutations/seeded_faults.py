@@ -1,9 +1,9 @@
 """Faults for `openpts self-check`: a mutation tool changes one place of engine, record, analysis or report.
 
-``python -m tests.mutations.seeded_faults`` draws faults by a seed from all places that a run and its report on a
-simulated drive execute, seeds each into a copy of the packages, and writes which check stopped it. What no check
-stops counts as a fault if it changes a number of that report, or ends it: what no figure shows can't be stopped
-before one. The drive (client-qlc) and the times are others than those of the self-check.
+``python -m tests.mutations.seeded_faults`` draws faults by a seed from all places that a run and its report
+on a simulated drive execute, seeds each into a copy of the packages, and writes which check stopped it. What
+no check stops counts as a fault if it changes a number of that report, or ends it: what no figure shows cannot
+be stopped before one. The drive (client-qlc) and the times are others than those of the self-check.
 """
 
 import argparse
@@ -20,6 +20,7 @@ from pathlib import Path
 from queue import Queue
 from typing import Final
 
+import click
 import msgspec
 from msgspec import Struct
 
@@ -251,12 +252,12 @@ def main() -> None:
                 some, threads.map(lambda one: copies.tried(one, reference), some), strict=True
             ):
                 outcome = "changes no figure" if result is None else result.stopped_by or "NOT STOPPED"
-                print(f"{fault.file}:{fault.line}: {fault.old!r} -> {fault.new!r}: {outcome}", flush=True)
+                click.echo(f"{fault.file}:{fault.line}: {fault.old!r} -> {fault.new!r}: {outcome}")
                 found += [] if result is None else [result]
             tried += len(some)
             given.out.write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
     stopped = sum(fault.stopped_by is not None for fault in found)
-    print(f"{stopped} of {len(found)} stopped; {tried - len(found)} more change no figure")
+    click.echo(f"{stopped} of {len(found)} stopped; {tried - len(found)} more change no figure")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 ``python -m tests.mutations.seeded_faults`` draws faults by a seed from all places that a run and its report
 on a simulated drive execute, seeds each into a copy of the packages, and writes which check stopped it. What
-check stops counts as a fault if it changes a number of that report, or ends it: what no figure shows cannot be
+check stops counts as a fault if it changes a number of that report, or ends it: what no figure shows can't be
 stopped before one. The drive (client-qlc) and the times are others than those of the self-check.
 """
 

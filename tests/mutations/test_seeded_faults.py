@@ -12,7 +12,7 @@ def test_each_fault_is_another_program(name: str) -> None:
     path = PACKAGES / "openpts" / name
     lines = path.read_text().splitlines()
     faults = list(candidates("room", path))
-    assert len(faults) > 20
+    assert len(faults) >= 20
     whole = ast.dump(ast.parse(path.read_text()))
     for fault in faults[:60]:
         line = lines[fault.line - 1]

@@ -29,6 +29,7 @@ from openpts.vocabulary.document import Failure
 from openpts_check.cli.check import CheckDocument
 from openpts_check.cli.wear import WearDocument
 from openpts_fio.cli.crosscheck import CrosscheckDocument
+from openpts_line.cli.self_check import SelfCheckDocument, SelfCheckHistory
 from openpts_line.compare.figures import ComparisonDocument
 from openpts_line.gate.documents import GateDocument, PowerDocument
 from openpts_line.replicate.replication import Replication
@@ -99,6 +100,7 @@ OF_COMMANDS: Final[dict[str, tuple[str | type[Any], ...]]] = {
     "run TEST": (RunFigures, BatchDocument),
     "run all": (BatchDocument,),
     "runs": (RunList,),
+    "self-check": (SelfCheckDocument, SelfCheckHistory),
     "sim check": (PresetCheck, TheoryCheck),
     "sim list": (PresetList,),
     "sim serve": (ServingBegun, ServingEnded),

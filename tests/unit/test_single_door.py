@@ -48,6 +48,7 @@ OPENS_WITH_FLAGS_FROM_ELSEWHERE = {
     "device/nvme/nvme_generic.py": "the rights of the descriptor that the guard has let through",
 }
 WRITES_TO_DESCRIPTORS = {
+    "openpts_line/selfcheck/real_path.py": "a pipe that the engine reads",
     "openpts_traces/capture/tracefs.py": "files of a trace instance of its own",
     "device/mounted/prepared_drive.py": "a file that fills the file system that it has made",
     "cli/broken_pipe.py": "standard output and the error channel",
@@ -89,6 +90,8 @@ MAKES_FOLDERS = {
     "openpts_many/campaign/begun.py": "a campaign's",
     "openpts_traces/capture/tracefs.py": "a trace instance",
     "cli/io.py": "for a capture",
+    "openpts_line/selfcheck/history.py": "for the lines of self-checks",
+    "openpts_line/selfcheck/prove.py": "for a capture, in a folder that goes",
     "openpts_web/publish/write.py": "where the operator wants a library",
     "openpts_line/exchange/export_files.py": "where the operator wants an export",
     "openpts_many/fleet/fetch.py": "where the operator wants runs from other hosts",

@@ -76,6 +76,8 @@ openpts fleet submit --host h1 --slot s07 --serial S3R1AL iops
     Run a test on the drive in a slot of another host, at most once.
 openpts verify openpts-runs/R1AL-20261120T220000Z-iops
     Recompute every number of a report from its record.
+openpts self-check
+    Prove that the instrument measures what is known beforehand; no drive is needed.
 openpts trace convert server.csv.gz -o server.parquet
     Read a trace of any format, count what is wrong with it, and keep it in a few bytes an I/O.
 openpts archive add openpts-runs/* --to runs-archive

@@ -1,0 +1,109 @@
+"""Known answers: what each of the eight tests finds on a simulated drive, as it was when it was checked.
+
+Four drives follow a script, four are of flash. Time is virtual, and so each number of a report is the same on
+any machine. `python -m docs.known_answers` writes them again, after a change that is meant.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from openpts.fields.conditions import Conditions
+from openpts.fields.time_scale import at_time_scale
+from openpts.pages.model import Report, Table
+from openpts.record.reader import Run
+from openpts.report.build import build_report
+from openpts.report.summary import summarize
+from openpts.runner.record_check import check_record
+from openpts_line.selfcheck.finding import Expectations, Finding
+from openpts_line.selfcheck.virtual_drive import carried_out, scripted
+
+ANSWERS: Final = "known_answers.json"
+_TIME_SCALE: Final = 0.0005
+_FLASH: Final = "sim:pslc?capacity=600MB&scale=1"
+_SCRIPT: Final = scripted("scripted.toml")
+_DRIVES: Final = {
+    **dict.fromkeys(("hir", "tp", "wsat", "xsr"), _FLASH),
+    **dict.fromkeys(("lat", "dirth", "cbw", "iops"), _SCRIPT),
+}
+_DIGITS: Final = 10
+_OF_THIS_MACHINE: Final = ("setup", "run-conditions", "cover-drive", "files")
+_OF_THIS_RUN: Final = frozenset(
+    {"run", "test_id", "target", "simulated", "software", "host", "labels", "reports"}
+)
+
+
+def check_known_answers(folder: Path) -> Finding:
+    """All eight tests, up to the first that differs; the runs are below ``folder``."""
+    known = msgspec.json.decode((files(__package__) / ANSWERS).read_bytes(), type=dict[str, dict[str, str]])
+    found, count = Expectations(), 0
+    for test, wanted in known.items():
+        answers = answers_of(test, folder)
+        count += len(wanted)
+        differing = [name for name in (wanted | answers) if wanted.get(name) != answers.get(name)]
+        found.equal(f"figures of {test} that are not as known", differing, [])
+        if differing:
+            break
+    return found.finding("known answers", f"{count} tables of {len(known)} tests", {"tables": float(count)})
+
+
+def answers_of(test: str, folder: Path) -> dict[str, str]:
+    """A digest of each table of a test's report that holds numbers, of its plots, and of its figures for
+    machines.
+    """
+    run = carried_out(test, _DRIVES[test], folder / test, _shortened)
+    check_record(folder / test)
+    return digests(run)
+
+
+def digests(run: Run) -> dict[str, str]:
+    """Of a run that is on record."""
+    report = build_report(run)
+    plain = {name: value for name, value in summarize(run).items() if name not in _OF_THIS_RUN}
+    plots = [[axis.domain, axis.ticks] for figure in report.figures() for axis in (figure.x, figure.y)]
+    return {
+        "figures": _digest(plain),
+        "plots": _digest(msgspec.to_builtins(plots)),
+        **{table.id: _digest(list(_numbers(table))) for table in _tables(report)},
+    }
+
+
+def _tables(report: Report) -> Iterator[Table]:
+    return (table for table in report.tables().values() if not table.id.startswith(_OF_THIS_MACHINE))
+
+
+def _numbers(table: Table) -> Iterator[list[Any]]:
+    """The numbers of a table, as they are and as they are printed, and what passed or failed."""
+    for row in table.rows:
+        for place, cell in enumerate((row.head, *row.cells)):
+            if cell.value is not None or cell.tone:
+                yield [place, cell.value, cell.text if cell.value is not None else "", cell.tone]
+
+
+def _digest(content: Any) -> str:
+    return hashlib.sha256(msgspec.json.encode(_rounded(content), order="sorted")).hexdigest()[:12]
+
+
+def _rounded(content: Any) -> Any:
+    """Numbers to ten digits: libraries of mathematics differ in the last ones."""
+    match content:
+        case float():
+            return f"{content:.{_DIGITS}g}"
+        case dict():
+            return {str(name): _rounded(value) for name, value in content.items()}
+        case list() | tuple():
+            return [_rounded(value) for value in content]
+    return content
+
+
+def _shortened(conditions: Conditions) -> Conditions:
+    return at_time_scale(conditions, _TIME_SCALE)
+
+
+def all_answers(folder: Path) -> dict[str, dict[str, str]]:
+    """Those of all tests, as they are now."""
+    return {test: answers_of(test, folder) for test in _DRIVES}

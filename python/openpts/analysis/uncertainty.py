@@ -26,6 +26,7 @@ DRIFT: Final = "drift"
 _NORMAL: Final = NormalDist()
 _LIKE_NORMAL: Final = 1000
 """From so many degrees of freedom on, t is 1.96 as far as two digits go."""
+_SLACK: Final = 0.05
 _ROUNDING: Final = 1e-9
 _MOST_BATCHES: Final = 20
 _FEWEST_BATCHES: Final = 5
@@ -79,18 +80,14 @@ def scaled(uncertainty: Uncertainty, factor: float) -> Uncertainty:
 
 @cache
 def coverage_factor(degrees_of_freedom: float, alike: int = 1) -> float:
-    """The t of the degrees of freedom for 95 %, interpolated by their inverse between whole ones (GUM G.4.1).
+    """The t of the truncated degrees of freedom for 95 % (GUM G.4.1).
 
-    Truncated ones would make each interval wider in which noise is correlated ever so little: 3 of 3.99. Of
-    figures that can't be told apart the highest was chosen, so that it errs upwards: Bonferroni, on one side.
+    What is nearly whole counts as whole: noise that is correlated ever so little leaves 3.99 of 4. Of figures that can't be told apart the highest was chosen, so that it errs upwards: Bonferroni, on one side.
     """
     confidence = 1 - (1 - CONFIDENCE) * min(1.0, 2 / alike)
     if degrees_of_freedom >= _LIKE_NORMAL:
         return _NORMAL.inv_cdf((1 + confidence) / 2)
-    degrees = max(1.0, degrees_of_freedom)
-    whole = math.floor(degrees)
-    low, high = (critical_value(confidence, number) for number in (whole, whole + 1))
-    return low + (high - low) * (1 / whole - 1 / degrees) * whole * (whole + 1)
+    return critical_value(confidence, max(1, math.floor(degrees_of_freedom + _SLACK)))
 
 
 def of_mean(blocks: Sequence[Block], what: str = "Rounds") -> Uncertainty:

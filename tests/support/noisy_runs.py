@@ -62,7 +62,8 @@ def heavy_tailed(rng: np.random.Generator) -> Noise:
     mean, deviation = np.exp(0.5), np.sqrt((np.e - 1) * np.e)
 
     def noise(_start_s: float, count: int, step_s: float) -> NDArray[np.float64]:
-        return (rng.lognormal(0, 1, (count, round(step_s))).mean(axis=1) - mean) / deviation
+        seconds = rng.lognormal(0, 1, (count, round(step_s)))
+        return np.asarray((seconds.mean(axis=1) - mean) / deviation, np.float64)
 
     return noise
 
@@ -161,7 +162,7 @@ def _noisy(step: StepRecord, noise: Noise, profile: Profile, step_s: float) -> S
     if sample.elapsed_ns == _TRACKED_NS and step_s > 1 and step.place.phase is Phase.SATURATION:
         count = 60
     step_s = sample.elapsed_ns / NS_PER_S / count
-    rates = profile(step, start_s + step_s * (np.arange(count) + 0.5))
+    rates = profile(step, (start_s + step_s * (np.arange(count) + 0.5)).astype(np.float64))
     rates = rates * (1 + AMPLITUDE * noise(start_s, count, step_s))
     length_ns = sample.elapsed_ns // count
     size_bytes = sample.bytes // sample.ios

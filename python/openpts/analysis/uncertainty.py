@@ -82,7 +82,8 @@ def scaled(uncertainty: Uncertainty, factor: float) -> Uncertainty:
 def coverage_factor(degrees_of_freedom: float, alike: int = 1) -> float:
     """The t of the truncated degrees of freedom for 95 % (GUM G.4.1).
 
-    What is nearly whole counts as whole: noise that is correlated ever so little leaves 3.99 of 4. Of figures that can't be told apart the highest was chosen, so that it errs upwards: Bonferroni, on one side.
+    What is nearly whole counts as whole: noise that is correlated ever so little leaves 3.99 of 4. Of figures
+    that can't be told apart the highest was chosen, so that it errs upwards: Bonferroni, on one side.
     """
     confidence = 1 - (1 - CONFIDENCE) * min(1.0, 2 / alike)
     if degrees_of_freedom >= _LIKE_NORMAL:

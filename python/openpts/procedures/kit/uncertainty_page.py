@@ -74,7 +74,7 @@ def _budgets(page_id: str, measures: list[Measured]) -> Table:
     )
     heads = ("Key value:<1.6", "Result", "Unit:<0.5", "U (95 %)", "k", "Degrees of freedom", "u")
     return rows_table(
-        page_id,
+        f"{page_id}-budgets",
         "Uncertainty of each key value",
         (*heads, *columns_of(*(f"{name} (%)" for name in names))),
         (_row(one, one.uncertainty, names) for one in measures if one.uncertainty is not None),

@@ -67,7 +67,7 @@ from openpts.vocabulary.sample import StepState
 from openpts.vocabulary.uncertainty import Component, Uncertainty
 from openpts.vocabulary.verdict import SteadyStateReport
 
-_NOISE: Final = 1.25
+_NOISE: Final = 1.5
 _MEASURED: Final = (IOPS, replace(THROUGHPUT, key="bandwidth_bytes_per_s", per=1), ART, MRT, CPU_SYS)
 
 
@@ -249,7 +249,7 @@ def _measures(demand: DemandRun) -> tuple[Measured, ...]:
 def points_alike(results: DemandResults) -> list[PointResults]:
     """The MaxIOPS point with those that missed the IOPS that decide by noise alone; empty without one.
 
-    It is alone where the choice is clear. The noise is one and a quarter standard errors: of points that are
+    It is alone where the choice is clear. The noise is one and a half standard errors: of points that are
     equal more would count many that never stood a chance.
     """
     chosen = results.chosen

@@ -8,7 +8,7 @@ show how far one tells of the next.
 import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
-from itertools import pairwise
+from itertools import groupby
 from operator import mul
 from statistics import NormalDist, fmean, median, stdev
 from typing import Final
@@ -133,19 +133,19 @@ def batches(rates: Sequence[tuple[int, int, float]]) -> tuple[Block, ...]:
         return ()
     span_ns = rates[-1][0] + rates[-1][1] - rates[0][0]
     count = min(_MOST_BATCHES, len(rates) // 2, max(_FEWEST_BATCHES, span_ns // _BATCH_NS))
-    edges = [len(rates) * number // count for number in range(count + 1)]
-    step_ns = (rates[-1][0] - rates[0][0]) // (len(rates) - 1)
-    return tuple(_batch(rates[first:last], step_ns) for first, last in pairwise(edges))
+    first_ns, step_ns = rates[0][0], (rates[-1][0] - rates[0][0]) // (len(rates) - 1)
+    grouped = groupby(rates, key=lambda one: (one[0] - first_ns) * count // span_ns)
+    return tuple(_batch(list(group), span_ns // count, step_ns) for _, group in grouped)
 
 
-def _batch(rates: Sequence[tuple[int, int, float]], step_ns: int) -> Block:
+def _batch(rates: Sequence[tuple[int, int, float]], length_ns: int, step_ns: int) -> Block:
     starts_ns, lengths_ns, values = zip(*rates, strict=True)
     mean = sum(map(mul, lengths_ns, values)) / sum(lengths_ns)
-    return Block(starts_ns[0], len(rates) * step_ns, mean, values, step_ns)
+    return Block(starts_ns[0], length_ns, mean, values, step_ns)
 
 
 def of_rates(rates: Iterable[tuple[int, int, float]]) -> Uncertainty:
-    """That of the mean of consecutive rates, each with its start and its length in ns, over their time."""
+    """Uncertainty of the mean of consecutive rates, each with its start and its length in ns, over their time."""
     return of_mean(batches(list(rates)), "batches of intervals")
 
 
@@ -164,7 +164,7 @@ def places_alike(values: Sequence[float]) -> list[int]:
 def of_ratio(
     numerator: tuple[str, float, Uncertainty], denominator: tuple[str, float, Uncertainty], unit: float = 1
 ) -> Uncertainty:
-    """That of a quotient, in ``unit`` parts of it: of each side its name, its value, its uncertainty."""
+    """Uncertainty of a quotient, in ``unit`` parts of it: of each side its name, its value, its uncertainty."""
     sides = (numerator, denominator)
     for name, value, found in sides:
         if found.reason or not value:

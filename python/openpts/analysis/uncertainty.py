@@ -27,6 +27,7 @@ _NORMAL: Final = NormalDist()
 _LIKE_NORMAL: Final = 1000
 """From so many degrees of freedom on, t is 1.96 as far as two digits go."""
 _SLACK: Final = 0.05
+_ALONE: Final = 0.99
 _ROUNDING: Final = 1e-9
 _MOST_BATCHES: Final = 20
 _FEWEST_BATCHES: Final = 5
@@ -58,8 +59,8 @@ def budget(components: Iterable[Component], alike: int = 1) -> Uncertainty:
     variance = sum(one.standard**2 for one in found)
     share = sum(one.standard**4 / one.degrees_of_freedom for one in found)
     degrees = variance**2 / share if share else math.inf
-    only = [one for one in found if one.standard]
-    bounded = len(only) == 1 and only[0].rectangular  # not bell-shaped (GUM G.1.3)
+    # what is nearly a single bound is not bell-shaped (GUM G.1.3)
+    bounded = any(one.rectangular and one.standard**2 >= _ALONE * variance > 0 for one in found)
     factor = CONFIDENCE * math.sqrt(3) if bounded else coverage_factor(degrees, alike)
     return Uncertainty(found, "", alike, math.sqrt(variance), degrees, factor)
 
@@ -145,7 +146,7 @@ def _batch(rates: Sequence[tuple[int, int, float]], length_ns: int, step_ns: int
 
 
 def of_rates(rates: Iterable[tuple[int, int, float]]) -> Uncertainty:
-    """Uncertainty of the mean of consecutive rates, each with its start and its length in ns, over their time."""
+    """Uncertainty of a mean over time of consecutive rates, each with its start and its length in ns."""
     return of_mean(batches(list(rates)), "batches of intervals")
 
 
@@ -164,7 +165,7 @@ def places_alike(values: Sequence[float]) -> list[int]:
 def of_ratio(
     numerator: tuple[str, float, Uncertainty], denominator: tuple[str, float, Uncertainty], unit: float = 1
 ) -> Uncertainty:
-    """Uncertainty of a quotient, in ``unit`` parts of it: of each side its name, its value, its uncertainty."""
+    """Uncertainty of a quotient in ``unit`` parts: each side has its name, its value, its uncertainty."""
     sides = (numerator, denominator)
     for name, value, found in sides:
         if found.reason or not value:

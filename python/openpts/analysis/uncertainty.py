@@ -8,7 +8,7 @@ show how far one tells of the next.
 import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
-from itertools import pairwise
+from itertools import groupby
 from operator import mul
 from statistics import NormalDist, fmean, median, stdev
 from typing import Final
@@ -26,6 +26,8 @@ DRIFT: Final = "drift"
 _NORMAL: Final = NormalDist()
 _LIKE_NORMAL: Final = 1000
 """From so many degrees of freedom on, t is 1.96 as far as two digits go."""
+_SLACK: Final = 0.05
+_ALONE: Final = 0.99
 _ROUNDING: Final = 1e-9
 _MOST_BATCHES: Final = 20
 _FEWEST_BATCHES: Final = 5
@@ -57,8 +59,8 @@ def budget(components: Iterable[Component], alike: int = 1) -> Uncertainty:
     variance = sum(one.standard**2 for one in found)
     share = sum(one.standard**4 / one.degrees_of_freedom for one in found)
     degrees = variance**2 / share if share else math.inf
-    only = [one for one in found if one.standard]
-    bounded = len(only) == 1 and only[0].rectangular  # not bell-shaped (GUM G.1.3)
+    # what is nearly a single bound is not bell-shaped (GUM G.1.3)
+    bounded = any(one.rectangular and one.standard**2 >= _ALONE * variance > 0 for one in found)
     factor = CONFIDENCE * math.sqrt(3) if bounded else coverage_factor(degrees, alike)
     return Uncertainty(found, "", alike, math.sqrt(variance), degrees, factor)
 
@@ -79,18 +81,15 @@ def scaled(uncertainty: Uncertainty, factor: float) -> Uncertainty:
 
 @cache
 def coverage_factor(degrees_of_freedom: float, alike: int = 1) -> float:
-    """The t of the degrees of freedom for 95 %, interpolated by their inverse between whole ones (GUM G.4.1).
+    """The t of the truncated degrees of freedom for 95 % (GUM G.4.1).
 
-    Truncated ones would make each interval wider in which noise is correlated ever so little: 3 of 3.99. Of
-    figures that can't be told apart the highest was chosen, so that it errs upwards: Bonferroni, on one side.
+    What is nearly whole counts as whole: noise that is correlated ever so little leaves 3.99 of 4. Of figures
+    that can't be told apart the highest was chosen, so that it errs upwards: Bonferroni, on one side.
     """
     confidence = 1 - (1 - CONFIDENCE) * min(1.0, 2 / alike)
     if degrees_of_freedom >= _LIKE_NORMAL:
         return _NORMAL.inv_cdf((1 + confidence) / 2)
-    degrees = max(1.0, degrees_of_freedom)
-    whole = math.floor(degrees)
-    low, high = (critical_value(confidence, number) for number in (whole, whole + 1))
-    return low + (high - low) * (1 / whole - 1 / degrees) * whole * (whole + 1)
+    return critical_value(confidence, max(1, math.floor(degrees_of_freedom + _SLACK)))
 
 
 def of_mean(blocks: Sequence[Block], what: str = "Rounds") -> Uncertainty:
@@ -135,19 +134,19 @@ def batches(rates: Sequence[tuple[int, int, float]]) -> tuple[Block, ...]:
         return ()
     span_ns = rates[-1][0] + rates[-1][1] - rates[0][0]
     count = min(_MOST_BATCHES, len(rates) // 2, max(_FEWEST_BATCHES, span_ns // _BATCH_NS))
-    edges = [len(rates) * number // count for number in range(count + 1)]
-    step_ns = (rates[-1][0] - rates[0][0]) // (len(rates) - 1)
-    return tuple(_batch(rates[first:last], step_ns) for first, last in pairwise(edges))
+    first_ns, step_ns = rates[0][0], (rates[-1][0] - rates[0][0]) // (len(rates) - 1)
+    grouped = groupby(rates, key=lambda one: (one[0] - first_ns) * count // span_ns)
+    return tuple(_batch(list(group), span_ns // count, step_ns) for _, group in grouped)
 
 
-def _batch(rates: Sequence[tuple[int, int, float]], step_ns: int) -> Block:
+def _batch(rates: Sequence[tuple[int, int, float]], length_ns: int, step_ns: int) -> Block:
     starts_ns, lengths_ns, values = zip(*rates, strict=True)
     mean = sum(map(mul, lengths_ns, values)) / sum(lengths_ns)
-    return Block(starts_ns[0], len(rates) * step_ns, mean, values, step_ns)
+    return Block(starts_ns[0], length_ns, mean, values, step_ns)
 
 
 def of_rates(rates: Iterable[tuple[int, int, float]]) -> Uncertainty:
-    """That of the mean of consecutive rates, each with its start and its length in ns, over their time."""
+    """Uncertainty of a mean over time of consecutive rates, each with its start and its length in ns."""
     return of_mean(batches(list(rates)), "batches of intervals")
 
 
@@ -166,7 +165,7 @@ def places_alike(values: Sequence[float]) -> list[int]:
 def of_ratio(
     numerator: tuple[str, float, Uncertainty], denominator: tuple[str, float, Uncertainty], unit: float = 1
 ) -> Uncertainty:
-    """That of a quotient, in ``unit`` parts of it: of each side its name, its value, its uncertainty."""
+    """Uncertainty of a quotient in ``unit`` parts: each side has its name, its value, its uncertainty."""
     sides = (numerator, denominator)
     for name, value, found in sides:
         if found.reason or not value:

@@ -177,7 +177,7 @@ def test_pdf_prints_titles_axes_values_and_header(reports: Reports, tmp_path: Pa
     for page in report.pages():
         assert page.title in words
     of_the_test = [text for text in printed.split("\f") if "Report Page" in text]
-    assert len(of_the_test) == 14
+    assert len(of_the_test) == 15
     header = report.sections[0].header
     for text in of_the_test:
         for field in ("Test Run Date:", header.vendor, header.model, header.revision, "SYN0000001"):

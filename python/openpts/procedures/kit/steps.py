@@ -157,7 +157,7 @@ class Metric(Struct, Generic[M_contra], frozen=True):
         return Measure(key, label, self.unit, self.of, per=self.per, decimals=digits, **facts)
 
     def uncertainty(self, rounds: Sequence[Sample]) -> Uncertainty:
-        """That of the mean of some rounds' values, in the unit."""
+        """Uncertainty of the mean of some rounds' values, in the unit."""
         return of_mean(blocks_of(rounds, self.value))
 
     def _of_rounds_mean(self, results: object) -> Uncertainty | None:

@@ -22,6 +22,7 @@ CLOCK: Final = "clock"
 ENGINE: Final = "engine's share"
 _CLOCK_RATE: Final = 100e-6
 """A processor's crystal is that exact; the engine's clock is never set by another."""
+_MANY: Final = 1000
 _OVER_TIME: Final = frozenset({"IOPS", "MB/s", "ms", "min"})
 _LEAD: Final = (
     "U: half of the interval that has the true value with 95 % (GUM, JCGM 100:2008): k times the standard "
@@ -74,7 +75,7 @@ def _budgets(page_id: str, measures: list[Measured]) -> Table:
     )
     heads = ("Key value:<1.6", "Result", "Unit:<0.5", "U (95 %)", "k", "Degrees of freedom", "u")
     return rows_table(
-        page_id,
+        f"{page_id}-budgets",
         "Uncertainty of each key value",
         (*heads, *columns_of(*(f"{name} (%)" for name in names))),
         (_row(one, one.uncertainty, names) for one in measures if one.uncertainty is not None),
@@ -92,7 +93,9 @@ def _row(one: Measured, found: Uncertainty, names: list[str]) -> Cells:
         *head,
         Cell(found.text, found.expanded, _choice(found)),
         cells.number(found.coverage_factor, 2),
-        cells.number(degrees, 1) if math.isfinite(degrees) else cells.words("infinite"),
+        cells.number(degrees, 1)
+        if degrees < _MANY
+        else Cell("infinite" if math.isinf(degrees) else "> 1,000"),
         Cell(two_digits(found.standard), found.standard),
         *(
             cells.percent(100 * variance[name] / total if total else 0.0)

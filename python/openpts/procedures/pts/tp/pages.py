@@ -134,7 +134,7 @@ class Cycle(Struct, frozen=True):
         return fmean(values) if values else None
 
     def uncertainty(self, read_pct: int) -> Uncertainty:
-        """That of the mean."""
+        """Uncertainty of the mean."""
         return THROUGHPUT.uncertainty(self.results.cells[self.point(read_pct)].samples)
 
 

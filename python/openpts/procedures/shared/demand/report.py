@@ -1,16 +1,18 @@
 """The reports of CBW and DIRTH: header fields, pages, order (PTS 13.3, 14.3)."""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from statistics import fmean
 from typing import Any, Final
 
 import msgspec
 from msgspec.structs import replace
 
+from openpts.analysis.comparison import relative_standard_error_pct
 from openpts.analysis.distribution import period_shares
 from openpts.analysis.response_times import response_times
-from openpts.analysis.uncertainty import budget, coverage_factor
+from openpts.analysis.uncertainty import SCATTER, budget
 from openpts.pages import cells, ticks
 from openpts.pages.measure import Measure, Measured, Subject, measured
 from openpts.pages.model import Page, Verdict
@@ -62,9 +64,10 @@ from openpts.record.reader import Run
 from openpts.units import block_size_kib, format_duration
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import StepState
-from openpts.vocabulary.uncertainty import Uncertainty
+from openpts.vocabulary.uncertainty import Component, Uncertainty
 from openpts.vocabulary.verdict import SteadyStateReport
 
+_NOISE: Final = 1.5
 _MEASURED: Final = (IOPS, replace(THROUGHPUT, key="bandwidth_bytes_per_s", per=1), ART, MRT, CPU_SYS)
 
 
@@ -235,7 +238,7 @@ def _measures(demand: DemandRun) -> tuple[Measured, ...]:
             one,
             is_key=key == "max",
             words=one.words or _at_once(point.point.toio),
-            uncertainty=_chosen_of(one, alike if key == "max" else 1),
+            uncertainty=_of_choice(one, alike) if key == "max" else one.uncertainty,
         )
         for key, (name, point) in zip(keys, chosen.named, strict=True)
         for one in measured(
@@ -250,27 +253,46 @@ def _at_once(toio: int) -> str:
     return "one at a time" if toio == 1 else f"{toio:,} at once"
 
 
-def points_alike(results: DemandResults) -> int:
-    """How many points noise could have made the MaxIOPS point, as theirs may be the IOPS that decide."""
+def points_alike(results: DemandResults) -> list[PointResults]:
+    """The MaxIOPS point with those that missed the IOPS that decide by noise alone; empty without one.
+
+    It is alone where the choice is clear. The noise is one and a half standard errors: of points that are
+    equal more would count many that never stood a chance.
+    """
     chosen = results.chosen
-    if chosen is None or not chosen.below_art_limit or len(chosen.maximum.samples) < 2:
-        return 1
+    if chosen is None:
+        return []
+    maximum = chosen.maximum
+    if not chosen.below_art_limit or len(maximum.samples) < 2:
+        return [maximum]
     limit_iops = chosen.highest_iops * (1 - results.conditions.plateau_pct / 100)
-    maximum, factor = chosen.maximum, coverage_factor(len(chosen.maximum.samples) - 1)
-    error = {point: IOPS.uncertainty(one.samples).standard for point, one in results.results.items()}
-    near = [
-        one.point
+
+    def reach(one: PointResults) -> float:
+        return _NOISE * math.hypot(*(each.iops * _relative_error(each) for each in (one, maximum)))
+
+    eligible = (
+        one
         for one in results.results.values()
-        if abs(one.iops - limit_iops) <= factor * math.hypot(error[one.point], error[maximum.point])
-    ]
-    if not any(point.toio <= maximum.point.toio for point in near):
-        return 1
-    return len({maximum.point, *near})
+        if one.mean_latency_ns is not None and one.mean_latency_ns < results.conditions.art_limit_ns
+    )
+    missed = [one for one in eligible if 0 < limit_iops - one.iops <= reach(one)]
+    is_clear = maximum.iops - limit_iops > reach(maximum)
+    if is_clear and not any(one.point.toio <= maximum.point.toio for one in missed):
+        return [maximum]
+    return [maximum, *missed]
 
 
-def _chosen_of(one: Measured, alike: int) -> Uncertainty | None:
-    found = one.uncertainty
-    return found if found is None or found.reason else budget(found.components, alike)
+def _relative_error(point: PointResults) -> float:
+    return (relative_standard_error_pct(point.iops_by_round) or 0.0) / 100
+
+
+def _of_choice(one: Measured, alike: Sequence[PointResults]) -> Uncertainty | None:
+    """Of points that can't be told apart the scatter is one, and the one chosen is too high by choice."""
+    if len(alike) < 2 or one.value is None:
+        return one.uncertainty
+    error = math.sqrt(fmean(_relative_error(point) ** 2 for point in alike))
+    degrees = sum(len(point.samples) - 1 for point in alike)
+    return budget([Component(SCATTER, one.value * error, degrees)], len(alike))
 
 
 def _state(demand: DemandRun) -> str:

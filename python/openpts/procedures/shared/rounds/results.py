@@ -54,7 +54,7 @@ class Tail(Struct, frozen=True):
 
     @property
     def uncertainty(self) -> Uncertainty:
-        """That of the mean, in ns: the scatter of the Rounds' percentiles has that within each of them."""
+        """Uncertainty of the mean, in ns: the scatter of the percentiles has that within each Round."""
         found = of_mean([Block(place, 1, value) for place, value in enumerate(self.by_round_ns)])
         width = rectangular("histogram width", (self.mean_of_rounds_ns or 0) * BUCKET_WIDTH)
         return with_components(found, width)

@@ -1,0 +1,206 @@
+"""Budgets against GTC, SciPy and the covariances of the process itself."""
+
+import math
+
+import GTC
+import numpy as np
+import pytest
+from scipy import stats
+
+from openpts.analysis.uncertainty import (
+    Block,
+    batches,
+    budget,
+    correlation_time_ns,
+    coverage_factor,
+    of_mean,
+    of_rates,
+    of_ratio,
+    places_alike,
+    rectangular,
+    with_components,
+)
+from openpts.units import NS_PER_S
+from openpts.vocabulary.uncertainty import Component, Uncertainty, two_digits
+
+ROUND_NS = 60 * NS_PER_S
+
+
+def blocks(*values: float) -> list[Block]:
+    return [Block(place * 60 * ROUND_NS, ROUND_NS, value) for place, value in enumerate(values)]
+
+
+def autoregression(rng: np.random.Generator, count: int, coefficient: float) -> list[float]:
+    found = [float(rng.standard_normal())]
+    for step in rng.standard_normal(count - 1) * math.sqrt(1 - coefficient**2):
+        found.append(coefficient * found[-1] + float(step))
+    return found
+
+
+@pytest.mark.parametrize(
+    "components",
+    [
+        [("a", 1.0, 4)],
+        [("a", 1.0, 4), ("b", 2.0, 9), ("c", 0.5, math.inf)],
+        [("a", 3.0, 2), ("b", 1.0, math.inf)],
+        [("a", 1.0, math.inf), ("b", 1.0, math.inf)],
+    ],
+)
+def test_a_budget_is_that_of_gtc(components: list[tuple[str, float, float]]) -> None:
+    found = budget(Component(*one) for one in components)
+    total = sum(GTC.ureal(1, u, df) for _, u, df in components)
+    assert found.standard == pytest.approx(GTC.uncertainty(total))
+    degrees = GTC.dof(total)
+    if math.isfinite(degrees) and degrees < 1000:
+        assert found.degrees_of_freedom == pytest.approx(degrees)
+    # GTC takes the t of real degrees, and openpts that of truncated ones (GUM G.4.1)
+    whole = math.floor(degrees) if math.isfinite(degrees) else degrees
+    assert found.coverage_factor == pytest.approx(GTC.rp.k_factor(whole), rel=2e-3)
+    assert found.expanded == pytest.approx(found.coverage_factor * found.standard)
+
+
+def test_a_mean_of_rounds_is_that_of_gtc() -> None:
+    values = [101.2, 99.1, 100.4, 98.7, 100.9]
+    oracle = GTC.type_a.estimate(values)
+    found = of_mean(blocks(*values))
+    assert found.standard == pytest.approx(GTC.uncertainty(oracle))
+    assert found.degrees_of_freedom == pytest.approx(GTC.dof(oracle))
+    assert found.coverage_factor == pytest.approx(stats.t.ppf(0.975, 4))
+
+
+def test_a_quotient_is_that_of_gtc() -> None:
+    above, below = GTC.ureal(120, 3, 4), GTC.ureal(50, 1, 9)
+    quotient = 100 * above / below
+    sides = [(budget([Component("", one.u, one.df)]), one.x) for one in (above, below)]
+    found = of_ratio(("a", sides[0][1], sides[0][0]), ("b", sides[1][1], sides[1][0]), unit=100)
+    assert found.standard == pytest.approx(GTC.uncertainty(quotient))
+    assert found.degrees_of_freedom == pytest.approx(GTC.dof(quotient))
+
+
+@pytest.mark.parametrize("degrees", [1, 2, 4, 19, 400, 2000])
+def test_coverage_factors_are_those_of_scipy(degrees: int) -> None:
+    assert coverage_factor(degrees) == pytest.approx(stats.t.ppf(0.975, degrees), rel=2e-3)
+    # of eight the highest: each may be too high with an eighth of 5 %
+    assert coverage_factor(degrees, 8) == pytest.approx(stats.t.ppf(1 - 0.05 / 8, degrees), rel=4e-3)
+
+
+def test_a_bound_alone_is_no_bell() -> None:
+    alone = budget([rectangular("resolution", 1.0)])
+    assert alone.expanded == pytest.approx(stats.uniform(-1, 2).interval(0.95)[1])
+    beside = with_components(alone, Component("scatter", 5.0, 4))
+    assert beside.coverage_factor > 2
+
+
+def test_neighbors_in_time_count_less() -> None:
+    """The variance of the mean over what its scatter says, against a million sums of the process itself."""
+    rng = np.random.default_rng(5)
+    time_s, length, gap, count = 60, 60, 120, 5
+    kept = math.exp(-1 / time_s)
+    runs = 4000
+    noise = np.empty((runs, gap * count))
+    noise[:, 0] = rng.standard_normal(runs)
+    for step in range(1, gap * count):
+        noise[:, step] = kept * noise[:, step - 1] + math.sqrt(1 - kept**2) * rng.standard_normal(runs)
+    rounds = noise.reshape(runs, count, gap)[:, :, :length].mean(axis=2)
+    wanted = rounds.mean(axis=1).var() / (rounds.var(axis=1, ddof=1).mean() / count)
+    found = [
+        of_mean(
+            [
+                Block(place * gap * NS_PER_S, length * NS_PER_S, float(value), tuple(parts), NS_PER_S)
+                for place, (value, parts) in enumerate(
+                    zip(of_run.reshape(count, gap)[:, :length].mean(axis=1), seconds, strict=True)
+                )
+            ]
+        )
+        for of_run in noise[:200]
+        for seconds in [of_run.reshape(count, gap)[:, :length].tolist()]
+    ]
+    ratios = [one.standard**2 / one.components[0].standard ** 2 for one in found]
+    assert np.median(ratios) == pytest.approx(wanted, rel=0.2)
+
+
+@pytest.mark.parametrize("time_s", [5, 60])
+def test_the_time_that_noise_lasts_is_found(time_s: int) -> None:
+    rng = np.random.default_rng(6)
+    found = [
+        correlation_time_ns(
+            [Block(0, 0, 0.0, tuple(autoregression(rng, 3000, math.exp(-1 / time_s))), NS_PER_S)]
+        )
+        for _ in range(20)
+    ]
+    assert np.median(found) / NS_PER_S == pytest.approx(time_s, rel=0.2)
+
+
+def test_noise_without_a_memory_has_no_part_of_its_own() -> None:
+    rng = np.random.default_rng(7)
+    values = rng.standard_normal((5, 60))
+    rounds = [
+        Block(place * 2 * ROUND_NS, ROUND_NS, float(parts.mean()), tuple(parts.tolist()), NS_PER_S)
+        for place, parts in enumerate(values)
+    ]
+    found = of_mean(rounds)
+    assert found.standard == pytest.approx(found.components[0].standard, rel=1e-3)
+
+
+def test_of_a_drift_that_counts_which_scatter_cannot_feign() -> None:
+    names = [one.name for one in of_mean(blocks(100, 102, 104, 106.1, 108)).components]
+    assert names == ["scatter", "drift"]
+    assert [one.name for one in of_mean(blocks(100, 104, 99, 103, 101)).components] == ["scatter"]
+
+
+def test_a_choice_among_equals_is_too_high() -> None:
+    """Of eight equal means the highest: half of 5 % too often beside t alone, no longer with the factor."""
+    rng = np.random.default_rng(8)
+    values = rng.standard_normal((4000, 8, 5))
+    means, errors = values.mean(axis=2), values.std(axis=2, ddof=1) / math.sqrt(5)
+    rows, highest = np.arange(4000), means.argmax(axis=1)
+    ratios = np.abs(means[rows, highest] / errors[rows, highest])
+    assert np.mean(ratios <= coverage_factor(4)) < 0.90
+    assert 0.93 < np.mean(ratios <= coverage_factor(4, 8)) < 0.97
+
+
+def test_the_highest_is_told_from_noise() -> None:
+    rng = np.random.default_rng(9)
+    flat = (100 + rng.standard_normal(400)).tolist()
+    assert len(places_alike(flat)) > 5
+    flat[123] = 120
+    assert places_alike(flat) == [123]
+    assert places_alike([5.0, 5.0]) == [0, 1]
+
+
+def test_batches_are_of_ten_minutes_and_of_equal_length() -> None:
+    rates = [(second * NS_PER_S, NS_PER_S, float(second)) for second in range(3 * 3600)]
+    found = batches(rates)
+    assert len(found) == 18
+    assert {one.length_ns for one in found} == {600 * NS_PER_S}
+    assert found[1].value == pytest.approx(np.mean(range(600, 1200)))
+    assert len(batches(rates[:60])) == 5
+    assert len(batches([(10 * start_ns, 10 * NS_PER_S, value) for start_ns, _, value in rates])) == 20
+
+
+def test_what_is_not_stated_says_why() -> None:
+    assert of_mean(blocks(1.0)).reason
+    assert of_rates([(0, 1, 1.0)] * 9).reason
+    nothing = of_mean([])
+    assert (nothing.expanded, nothing.figures(), nothing.text) == (None, None, "")
+    assert with_components(nothing, Component("clock", 1.0)) == nothing
+    known = of_mean(blocks(1.0, 2.0))
+    assert of_ratio(("a", 1.0, nothing), ("b", 1.0, known)).reason.startswith("a: ")
+    assert of_ratio(("a", 1.0, known), ("b", 0.0, known)).reason.startswith("b: ")
+
+
+def test_equal_values_have_none_and_all_degrees() -> None:
+    found = of_mean(blocks(7.0, 7.0, 7.0))
+    assert (found.standard, found.expanded, found.degrees_of_freedom) == (0, 0, math.inf)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (1234.0, "1,200"), (0.09961, "0.10"), (99.7, "100"), (12.4, "12"), (1.96, "2.0"),
+        (0.000123, "0.00012"), (0.0, "0"), (9.96, "10"), (123_456.0, "120,000"),
+    ],
+)  # fmt: skip
+def test_two_digits(value: float, text: str) -> None:
+    assert two_digits(value) == text
+    assert Uncertainty(coverage_factor=1, standard=value).text == f"± {text}"

@@ -11,13 +11,13 @@ from functools import cache
 from itertools import groupby
 from operator import mul
 from statistics import NormalDist, fmean, median, stdev
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.analysis.student_t import critical_value
-from openpts.vocabulary.sample import Measured, Sample
+from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.uncertainty import CONFIDENCE, Component, Uncertainty
 
 SCATTER: Final = "scatter"
@@ -109,7 +109,7 @@ def of_mean(blocks: Sequence[Block], what: str = "Rounds") -> Uncertainty:
     return budget(found)
 
 
-def blocks_of(samples: Sequence[Sample], value: Callable[[Measured], float | None]) -> tuple[Block, ...]:
+def blocks_of(samples: Sequence[Sample], value: Callable[[Any], float | None]) -> tuple[Block, ...]:
     """A block of each round; none where a round has no value."""
     values = [value(sample) for sample in samples]
     return tuple(

@@ -1,6 +1,7 @@
 """All checks, one after the other."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -21,7 +22,7 @@ def prove(seconds: float) -> Iterator[Finding]:
         for attempt in range(1, _ATTEMPTS + 1):
             place = folder / f"attempt-{attempt}"
             place.mkdir()
-            findings = _guarded("known delays", lambda place=place: _in_real_time(seconds, place))
+            findings = _guarded("known delays", partial(_in_real_time, seconds, place))
             if attempt == _ATTEMPTS or all(one.verdict is not Verdict.FAILED for one in findings):
                 yield from findings
                 return

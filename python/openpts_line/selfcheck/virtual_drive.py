@@ -118,7 +118,7 @@ def check_steady_state(folder: Path) -> Finding:
     Writes a run folder and a report.
     """
     run = carried_out("iops", scripted("settling.toml"), folder / "run", _one_point)
-    rates = [100 + Fraction(200) / 2**number for number in range(_STEADY_ROUND)]
+    rates = [100 + Fraction(200, 2**number) for number in range(_STEADY_ROUND)]
     steady = summarize(run)["steady_state"]
     found = Expectations()
     found.equal("steady round", (steady["reached"], steady["round"]), (True, _STEADY_ROUND))
@@ -156,7 +156,7 @@ def _one_point(conditions: Conditions) -> Conditions:
 def _window_of(rates: Sequence[Fraction]) -> dict[str, float]:
     """Average, range and best linear fit of five rounds, in exact arithmetic."""
     average = sum(rates) / 5
-    slope = sum((place - 2) * rate for place, rate in enumerate(rates)) / 10
+    slope = sum(((place - 2) * rate for place, rate in enumerate(rates)), Fraction(0)) / 10
     return {
         "average": float(average),
         "range_pct": float(100 * (max(rates) - min(rates)) / average),

@@ -74,11 +74,12 @@ class Index:
     """
 
     def __init__(self, places: Sequence[str], file: Path | None = None) -> None:
-        self._folders = [Path(place).resolve() for place in places if not is_archive(place)]
-        self._archives = [place for place in places if is_archive(place)]
-        for folder in self._folders:
+        folders = [Path(place) for place in places if not is_archive(place)]
+        for folder in folders:
             if not folder.is_dir():
                 raise UsageError(f"can't serve {folder}: there is no such folder; name one with runs")
+        self._folders = [folder.resolve() for folder in folders]
+        self._archives = [place for place in places if is_archive(place)]
         self._lock, self._writing = threading.Lock(), threading.Lock()
         self._local = threading.local()
         self._looked_s = self._asked_s = -_ARCHIVE_AGAIN_S

@@ -105,5 +105,5 @@ def _shortened(conditions: Conditions) -> Conditions:
 
 
 def all_answers(folder: Path) -> dict[str, dict[str, str]]:
-    """Those of all tests, as they are now."""
+    """The answers of all tests, as they are now."""
     return {test: answers_of(test, folder) for test in _DRIVES}

@@ -40,6 +40,8 @@ def clock_rate(stored: Sequence[tuple[datetime, int]]) -> ClockRate | None:
     delays = [(ended_ns, delay - rough * ended_ns) for ended_ns, delay in late]
     halves = delays[: len(late) // 2], delays[len(late) // 2 :]
     (from_ns, before), (to_ns, after) = (min(half, key=itemgetter(1)) for half in halves)
+    if to_ns <= from_ns:  # steps that were cut off ended at the same time
+        return None
     # as far as the middle one lies from the soonest, the soonest itself may have been late
     spread = median(delay for _, delay in delays) - min(before, after) + _RESOLUTION_NS
     rate = rough + (after - before) / (to_ns - from_ns)

@@ -189,8 +189,8 @@ def test_pdf_prints_titles_axes_values_and_header(reports: Reports, tmp_path: Pa
         "SYN0000001",
         "Test Run Date:",
         "2.00 x User",
-        "1 of 14",
-        "14 of 14",
+        "1 of 15",
+        "15 of 15",
         "Round",
         "Block size (KiB)",
     ):

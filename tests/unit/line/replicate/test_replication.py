@@ -184,6 +184,12 @@ def test_what_can_be_no_passport(folder: Path, tmp_path: Path, golden: Golden) -
     assert texts.replace(str(tmp_path), "TMP").replace(str(folder), "theirs") == golden
 
 
+def test_steps_that_were_cut_off_at_one_moment_have_no_rate() -> None:
+    began = datetime(2026, 11, 27, tzinfo=UTC)
+    late, soon = (began + timedelta(seconds=seconds) for seconds in (100, 60))
+    assert clock_rate([(began, 0), (late, 60_000_000_000), *[(soon, 60_000_000_000)] * 9]) is None
+
+
 @pytest.mark.parametrize("ppm", [-200.0, 0.0, 200.0])
 def test_the_rate_of_a_clock_lies_within_its_bound(ppm: float) -> None:
     chance = random.Random(round(ppm))

@@ -9,9 +9,11 @@ from msgspec import Struct
 
 from openpts.errors import RecordError
 from openpts.ownership import CLAIM_NAME, is_locked, read_owner
+from openpts.pages.texts import fact_text
 from openpts.record.batch import batch_file, read_batch
 from openpts.record.manifest import RunState
-from openpts.record.writer import EVENTS_NAME
+from openpts.record.reader import read_manifest
+from openpts.record.writer import DATABASE_NAME, EVENTS_NAME
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.document import Document
 from openpts_watch.events_file import EventsFile
@@ -49,7 +51,7 @@ def runs_here(folder: Path, roots: SystemRoots) -> list[ListedRun]:
     folders = dict.fromkeys(
         path.parent.resolve()
         for below in _DEPTH
-        for name in (EVENTS_NAME, CLAIM_NAME)
+        for name in (EVENTS_NAME, CLAIM_NAME, DATABASE_NAME)
         for path in folder.glob(f"{below}{name}")
     )
     found = [run for one in (*folders, *running_folders(roots)) for run in _listed(one)]
@@ -96,7 +98,7 @@ def _listed(folder: Path) -> Iterator[ListedRun]:
         while seen.take(file.new_lines()):
             pass
     if seen.run is None:
-        yield from _of_claim(folder)
+        yield from _without_events(folder)
         return
     yield ListedRun(
         folder=str(folder),
@@ -112,8 +114,22 @@ def _listed(folder: Path) -> Iterator[ListedRun]:
     )
 
 
-def _of_claim(folder: Path) -> Iterator[ListedRun]:
-    """A run of an earlier version, or one that has not begun: what its claim says, and its lock."""
+def _without_events(folder: Path) -> Iterator[ListedRun]:
+    """An imported run, and one of an earlier version, by its record; one that has not begun by its claim."""
+    with suppress(RecordError):
+        manifest = read_manifest(folder)
+        is_left = manifest.state is RunState.RUNNING and not is_locked(folder / CLAIM_NAME)
+        yield ListedRun(
+            folder=str(folder),
+            state=RunState.INTERRUPTED if is_left else manifest.state,
+            run=manifest.test_id,
+            test=manifest.conditions.test,
+            drive=manifest.target.name,
+            serial=fact_text(manifest.dut, "serial", "") or None,
+            started_at=manifest.started_at,
+            reason=manifest.state_reason,
+        )
+        return
     owner = read_owner(folder / CLAIM_NAME)
     if owner is not None:
         state = RunState.RUNNING if is_locked(folder / CLAIM_NAME) else RunState.UNKNOWN

@@ -16,6 +16,8 @@ from openpts_watch.events_file import EventsFile
 from openpts_watch.runs_here import runs_here
 from openpts_watch.seen_run import SeenRun
 from openpts_watch.words import block
+from tests.support.report_cases import CASES
+from tests.support.synthetic_run import write_synthetic_run
 from tests.unit.watch.seen import AT, HOSTILE, S, in_round_seven, phase, second, started, step, write
 
 
@@ -89,13 +91,19 @@ def test_a_list_has_each_run_once_with_its_state(tmp_path: Path) -> None:
     for name, end in (("a", ()), ("b/1", complete), ("c", ())):
         (tmp_path / name).mkdir(parents=True)
         write(tmp_path / name, chain(in_round_seven(), end))
+    write_synthetic_run(tmp_path / "imported", CASES["steady"])
     roots = SystemRoots()
     owner = RunOwner.this_process("id", "/dev/nvme0n1", (), roots)
     with folder_claimed(tmp_path / "c", owner):
         listed = [run for run in runs_here(tmp_path, roots) if Path(run.folder).is_relative_to(tmp_path)]
     found = {Path(run.folder).relative_to(tmp_path).as_posix(): run for run in listed}
     states = {name: run.state for name, run in found.items()}
-    assert states == {"a": RunState.INTERRUPTED, "b/1": RunState.COMPLETE, "c": RunState.RUNNING}
+    assert states == {
+        "a": RunState.INTERRUPTED,
+        "b/1": RunState.COMPLETE,
+        "c": RunState.RUNNING,
+        "imported": RunState.COMPLETE,
+    }
     assert found["c"].serial == HOSTILE
     assert not (tmp_path / "a" / CLAIM_NAME).exists()
 

@@ -44,10 +44,6 @@ class OpenptsError(Exception):
     is_printed: bool = False
     """Whether the JSON object that a command has printed says it already."""
 
-    def __str__(self) -> str:
-        """The text on one line, whatever names of others are in it."""
-        return " ".join(super().__str__().splitlines())
-
     @property
     def complaints(self) -> tuple[str, ...]:
         """What the command line says, a line each: the text, unless a class has more than one."""

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from openpts.engine.program import IOPRIO_CLASSES
 from openpts.errors import UsageError
+from openpts.escaped_text import visible_line
 from openpts.units import KIB, NS_PER_US
 from openpts.vocabulary.data import PatternData, RandomData, RandomOnce, ReducibleData, VerifiedData, ZeroData
 from openpts.vocabulary.facts import TargetFacts
@@ -174,7 +175,8 @@ def job_file(step: Step, setting: JobSetting, target: TargetFacts, number: int =
         try:
             jobs += _jobs(step, stream, name, setting, target)
         except UsageError as error:
-            raise UsageError(f"stream {name}: {error}" if len(step.streams) > 1 else str(error)) from error
+            which = f"stream {visible_line(name)}: " if len(step.streams) > 1 else ""
+            raise UsageError(f"{which}{error}") from error
     shared = set.intersection(*(set(options.items()) for _, options in jobs)) if len(jobs) > 1 else set()
     common = dict(option for option in jobs[0][1].items() if option in shared)
     text = _section("global", _common(setting, number) | common)

@@ -122,7 +122,7 @@ def test_a_file_in_a_folder_that_does_not_exist_is_refused(
     done = CliRunner().invoke(
         cli, ["trace", "synthesize", str(trace), "--fio", str(tmp_path / "none" / "j.fio")]
     )
-    assert str(done.exception) == golden
+    assert (done.exit_code, done.output) == (2, golden)
 
 
 def test_half_of_a_trace_is_held_out(trace: Path) -> None:

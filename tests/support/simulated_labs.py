@@ -17,7 +17,6 @@ from typing import Any, Final
 import tomli_w
 from msgspec.structs import replace
 
-from openpts.record.clock_rate import clock_rate
 from openpts.record.reader import Run, read_run
 from openpts.vocabulary.facts import Fact
 from openpts_line.replicate.passport import Passport
@@ -155,8 +154,8 @@ def passport_of(run: Run, bias: Bias, seed: int) -> Passport:
         )
         for one in run.health
     )
-    clock = clock_rate(list(_stored(rate, chance)))
-    return Passport.of(replace(run, steps=steps, manifest=on_a_host, health=health, clock_rate=clock))
+    stored = tuple(_stored(rate, chance))
+    return Passport.of(replace(run, steps=steps, manifest=on_a_host, health=health, stored=stored))
 
 
 def _stored(rate: float, chance: random.Random) -> Iterator[tuple[datetime, int]]:

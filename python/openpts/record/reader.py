@@ -76,7 +76,7 @@ class Run(Struct, frozen=True, dict=True):
 
     ``health`` are the readings of the device's log in their order, ``sampled`` what was sampled beside I/O.
     ``zero_at`` is when the engine's clock was 0; None in records of versions 4 and 5, which don't say.
-    ``clock_rate`` is None where too few steps tell it.
+    ``stored`` are when each step was stored, and when it had ended on the engine's clock.
     """
 
     folder: Path
@@ -86,7 +86,12 @@ class Run(Struct, frozen=True, dict=True):
     health: tuple[HealthRecord, ...] = ()
     sampled: tuple[TelemetryPoint, ...] = ()
     zero_at: datetime | None = None
-    clock_rate: ClockRate | None = None
+    stored: tuple[tuple[datetime, int], ...] = ()
+
+    @cached_property
+    def clock_rate(self) -> ClockRate | None:
+        """The engine's clock against the system's; None where too few steps tell it."""
+        return clock_rate(self.stored)
 
     def conditions(self, kind: type[C]) -> C:
         """The conditions, as those of a kind of test. Raises TypeError for another kind: parts of a test are
@@ -319,18 +324,18 @@ def stored_run(folder: Path, *, interval_histograms: bool = False) -> Run:
             health=_health(connection),
             sampled=tuple(TelemetryPoint(*row) for row in rows_by_type(connection, _TELEMETRY)),
             zero_at=_zero_at(stored),
-            clock_rate=clock_rate(stored),
+            stored=stored,
         )
 
 
-def _stored(connection: sqlite3.Connection) -> list[tuple[datetime, int]]:
+def _stored(connection: sqlite3.Connection) -> tuple[tuple[datetime, int], ...]:
     """When each step was stored, and when it had ended on the engine's clock; nothing in older records."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version < WITH_TIMES_OF_DAY:
-        return []
+        return ()
     kind: Any = tuple[Annotated[datetime, Meta(tz=True)], Moment, Moment]
     rows = rows_of(connection.execute(_STORED), "step", kind)
-    return [(at, began + took) for at, began, took in rows]
+    return tuple((at, began + took) for at, began, took in rows)
 
 
 def _zero_at(stored: Iterable[tuple[datetime, int]]) -> datetime | None:

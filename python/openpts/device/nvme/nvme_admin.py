@@ -1,4 +1,4 @@
-"""NVMe admin commands: Identify, log pages, Get and Set Features of the volatile write cache."""
+"""NVMe admin commands: Identify, log pages, Get and Set Features."""
 
 import ctypes
 import fcntl
@@ -75,23 +75,65 @@ def read_smart_log(fd: int) -> bytes:
     return read_log(fd, _SMART_LOG, SMART_LOG_BYTES)
 
 
-def read_log(fd: int, page: int, length: int, timeout_ms: int = _TIMEOUT_MS, *, uuid_index: int = 0) -> bytes:
-    """The first ``length`` bytes, a multiple of 4, of a log of the controller. Raises NvmeCommandError.
+def read_log(
+    fd: int,
+    page: int,
+    length: int,
+    timeout_ms: int = _TIMEOUT_MS,
+    *,
+    uuid_index: int = 0,
+    offset: int = 0,
+    specific: int = 0,
+    endurance_group: int = 0,
+) -> bytes:
+    """``length`` bytes, a multiple of 4, of a controller's log from byte ``offset``. Raises NvmeCommandError.
 
-    ``uuid_index`` says whose page of this number is meant, 0 for no particular vendor.
+    ``uuid_index`` says whose page of this number is meant, 0 for no particular vendor; ``specific`` is the
+    Log Specific Parameter; ``endurance_group`` is the group that a log of placement is of.
     """
     buffer = ctypes.create_string_buffer(length)
-    # dword 10: the page, and above bit 16 the number of dwords but one
-    cdw10 = page | (length // 4 - 1) << 16
+    dwords = length // 4 - 1
     _admin_command(
-        fd, _GET_LOG_PAGE, cdw10, buffer, cdw14=uuid_index, nsid=_ALL_NAMESPACES, timeout_ms=timeout_ms
+        fd,
+        _GET_LOG_PAGE,
+        page | specific << 8 | (dwords & 0xFFFF) << 16,
+        buffer,
+        cdw11=dwords >> 16 | endurance_group << 16,
+        cdw12=offset & 0xFFFFFFFF,
+        cdw13=offset >> 32,
+        cdw14=uuid_index,
+        nsid=_ALL_NAMESPACES,
+        timeout_ms=timeout_ms,
     )
     return buffer.raw
 
 
+def get_feature(
+    fd: int, feature: int, *, select: int = 0, cdw11: int = 0, uuid_index: int = 0, data_bytes: int = 0
+) -> tuple[int, bytes]:
+    """Dword 0 and the data of a feature; ``select``: 0 current, 1 default, 2 saved, 3 what it supports.
+
+    Raises NvmeCommandError.
+    """
+    buffer = ctypes.create_string_buffer(data_bytes) if data_bytes else None
+    cdw10 = feature | select << 8
+    value = _admin_command(fd, _GET_FEATURES, cdw10, buffer, cdw11=cdw11, cdw14=uuid_index)
+    return value, buffer.raw if buffer is not None else b""
+
+
+def set_feature(fd: int, feature: int, value: int, *, data: bytes = b"", uuid_index: int = 0) -> int:
+    """Set a feature until the controller's next reset, and return dword 0 of the completion.
+
+    ``fd`` is a target that the guard has opened, or one opened for reading to restore what a run has
+    changed: no block is written. Raises NvmeCommandError.
+    """
+    buffer = ctypes.create_string_buffer(data, len(data)) if data else None
+    return _admin_command(fd, _SET_FEATURES, feature, buffer, cdw11=value, cdw14=uuid_index)
+
+
 def volatile_write_cache_enabled(fd: int) -> bool:
     """Current value of feature 06h of an open NVMe block device. Raises NvmeCommandError."""
-    return bool(_admin_command(fd, _GET_FEATURES, _VOLATILE_WRITE_CACHE, None) & 1)
+    return bool(get_feature(fd, _VOLATILE_WRITE_CACHE)[0] & 1)
 
 
 def set_volatile_write_cache(fd: int, *, enabled: bool) -> None:
@@ -100,7 +142,7 @@ def set_volatile_write_cache(fd: int, *, enabled: bool) -> None:
     ``fd`` is a target that the guard has opened, or one opened for reading to restore what a run
     has changed: no block is written.
     """
-    _admin_command(fd, _SET_FEATURES, _VOLATILE_WRITE_CACHE, None, cdw11=int(enabled))
+    set_feature(fd, _VOLATILE_WRITE_CACHE, int(enabled))
 
 
 def _admin_command(
@@ -110,6 +152,8 @@ def _admin_command(
     buffer: "ctypes.Array[ctypes.c_char] | None",
     *,
     cdw11: int = 0,
+    cdw12: int = 0,
+    cdw13: int = 0,
     cdw14: int = 0,
     nsid: int = 0,
     timeout_ms: int = _TIMEOUT_MS,
@@ -118,7 +162,24 @@ def _admin_command(
     address, length = (ctypes.addressof(buffer), len(buffer)) if buffer is not None else (0, 0)
     command = bytearray(
         _COMMAND.pack(
-            opcode, 0, 0, nsid, 0, 0, 0, address, 0, length, cdw10, cdw11, 0, 0, cdw14, 0, timeout_ms, 0
+            opcode,
+            0,
+            0,
+            nsid,
+            0,
+            0,
+            0,
+            address,
+            0,
+            length,
+            cdw10,
+            cdw11,
+            cdw12,
+            cdw13,
+            cdw14,
+            0,
+            timeout_ms,
+            0,
         )
     )
     try:

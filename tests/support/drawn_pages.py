@@ -72,3 +72,12 @@ def _drawn_value(field: Field, draw: random.Random) -> Any:
                 low = field.least is None or value >= field.least
                 if raw != field.none and low and (field.most is None or value <= field.most):
                     return value
+
+
+def has_values(decoded: Any, drawn: Any) -> bool:
+    """Whether a page has the values that were put in, beside those that follow from them."""
+    if isinstance(drawn, dict):
+        return all(has_values(decoded[name], value) for name, value in drawn.items())
+    if isinstance(drawn, list) and drawn and isinstance(drawn[0], dict):
+        return len(decoded) == len(drawn) and all(map(has_values, decoded, drawn))
+    return bool(decoded == drawn)

@@ -10,7 +10,7 @@ from openpts.device.health.nvme_health import SMART_LOG_FIELDS
 from openpts_nvme.logs.declaration import EntryList, Field, Log, declared_logs
 from openpts_nvme.logs.encode import encode
 from openpts_nvme.logs.page import LogError, decode, whole_bytes
-from tests.support.drawn_pages import drawn_page
+from tests.support.drawn_pages import drawn_page, has_values
 from tests.support.smart_log import SmartLog
 
 _LOGS = list(declared_logs().values())
@@ -55,15 +55,6 @@ def test_what_a_table_names_is_among_its_fields(log: Log) -> None:
     assert set(log.ascending) | ({log.length_in} - {None}) <= {one.name for one in log.fields}
 
 
-def _has(decoded: Any, drawn: Any) -> bool:
-    """Whether a page has the values that were put in, beside those that follow from them."""
-    if isinstance(drawn, dict):
-        return all(_has(decoded[name], value) for name, value in drawn.items())
-    if isinstance(drawn, list) and drawn and isinstance(drawn[0], dict):
-        return len(decoded) == len(drawn) and all(map(_has, decoded, drawn))
-    return bool(decoded == drawn)
-
-
 def test_ten_thousand_random_pages_come_back_as_they_were() -> None:
     draw = random.Random(37)
     for number in range(_PAGES):
@@ -72,7 +63,7 @@ def test_ten_thousand_random_pages_come_back_as_they_were() -> None:
         data = encode(log, values)
         page = decode(log, data)
         assert page.impossible == {}
-        assert _has(page.values, values)
+        assert has_values(page.values, values)
         assert whole_bytes(log, data[: log.length]) <= len(data)
         assert encode(log, page.values, page.version) == data
 

@@ -85,8 +85,8 @@ LATENCY_MONITOR = {
     "active_latency_minimum_window_ms": "Active Lantency Minimum Window",
 }
 OPERATIONS = ("read", "write", "deallocate")
-# nvme-cli 2.3 prints what is at a place; its words for these places were repaired in later releases, as were those of
-# two counters of page C0h. It never prints the counter of reads, and half of two versions.
+# nvme-cli 2.3 prints what is at a place; its words for these places were repaired in later releases, as were
+# those of two counters of page C0h. It never prints the counter of reads, and half of two versions.
 COUNTERS_2_3 = {"deallocate": "Write", "write": "Trim"}
 REVERSED_2_3 = {"deallocate": "Read", "write": "Write", "read": "Trim"}
 SWAPPED_2_3 = {

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
+from docs.log_tables import PAGE, with_tables
 
 from openpts.device.health.nvme_health import SMART_LOG_FIELDS
 from openpts_nvme.logs.declaration import EntryList, Field, Log, declared_logs
@@ -66,6 +67,11 @@ def test_ten_thousand_random_pages_come_back_as_they_were() -> None:
         assert has_values(page.values, values)
         assert whole_bytes(log, data[: log.length]) <= len(data)
         assert encode(log, page.values, page.version) == data
+
+
+def test_the_manual_has_the_tables() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    assert with_tables(text) == text, "run python -m docs.log_tables"
 
 
 def test_log_02h_is_what_health_reads_and_what_its_structure_has() -> None:

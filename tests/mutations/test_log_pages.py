@@ -20,7 +20,7 @@ _PAGES = int(os.environ.get("OPENPTS_LOG_PAGES", "5000"))
 _PARTS = 20
 _BASES = 16
 # of so many that were decoded, one is encoded again, which takes longer
-_LOOKS = 8
+_LOOKS = 64
 _LOGS = list(declared_logs().values())
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 from urllib.parse import parse_qs, quote
 
 import msgspec
-from msgspec import Struct, structs
+from msgspec import Struct, field, structs
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
@@ -26,7 +26,7 @@ from openpts_web.comparing import Runs, Shown, compared, gated
 from openpts_web.control import Plans
 from openpts_web.documents import RunFile, RunList, RunPage, RunSummary, is_in_progress
 from openpts_web.index import Index
-from openpts_web.live import event_stream, has_events
+from openpts_web.live import Viewers, has_events
 from openpts_web.openapi import openapi
 from openpts_web.pages import STATIC, page_text, static_file
 from openpts_web.queries import Filter, choices, measures, run_list, trend
@@ -43,15 +43,13 @@ _D = TypeVar("_D")
 
 
 class Site(Struct):
-    """What a server has; ``plans`` is None where nothing may be started or stopped.
-
-    ``is_ending``: streams are to end."""
+    """What a server has; ``plans`` is None where nothing may be started or stopped."""
 
     index: Index
     runs: Runs
     rules: Rules
     plans: Plans | None = None
-    is_ending: bool = False
+    viewers: Viewers = field(default_factory=Viewers)
 
     def application(self) -> Shield:
         """The application behind its shield."""
@@ -213,7 +211,7 @@ class Site(Struct):
         if not last.isdecimal() or len(last) > 18:
             raise UsageError(f"can't go on behind event {last!r}: its id is a number of bytes")
         recent = request.query_params.get("progress") == "recent"
-        stream = event_stream(folder, int(last), only_recent=recent, is_over=lambda: self.is_ending)
+        stream = self.viewers.stream(folder, int(last), only_recent=recent)
         return StreamingResponse(stream, media_type="text/event-stream", headers={"x-accel-buffering": "no"})
 
     def _static(self, request: Request) -> Response:

@@ -11,6 +11,7 @@ from openpts.engine.simulated import SimulatedDrive
 from openpts.procedures.pts.iops.script import standard_conditions
 from openpts.procedures.shared.one_pass import (
     AFTERWARDS,
+    PASS,
     UNTIL_COLLECTION,
     condition_in_one_pass,
     flash_found,

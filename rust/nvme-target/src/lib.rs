@@ -37,6 +37,7 @@ mod logs;
 mod media;
 mod namespaces;
 mod opcodes;
+mod overrides;
 mod paced_drive;
 mod pdu;
 mod queue;
@@ -52,5 +53,6 @@ mod subsystem;
 
 pub use authentication::{Secret, Secrets};
 pub use figures::Served;
+pub use overrides::{Change, IO, Override, Overrides};
 pub use server::{Order, Target, TargetError};
 pub use subsystem::{Faults, Identity};

@@ -164,7 +164,7 @@ class OcpDrive:
         log[208:216] = self.draw.choice((bytes(8), b"1.0.0   "))
         log[216:218], log[218:220] = le(self.dies, 2), le(self.draw.randint(0, 3), 2)
         log[220:222], log[222], log[223] = le(self.draw.randint(0, 3), 2), 80, 0x20
-        log[224:232], log[232:236] = le(least, 8), le(c(20), 4)
+        log[224:232], log[232:236] = le(least, 8), le(c(20) + 1, 4)
         for at in (236, 244, 252):
             log[at : at + 4], log[at + 4] = le(c(20), 4), self.draw.randint(0, 100)
         log[260:262], log[262:264] = le(35, 2), le(self.draw.randint(1, 35), 2)
@@ -262,7 +262,8 @@ class OcpDrive:
 
         table = bytearray()
         statistics = b"".join(
-            entry(le(0x8000 + n, 2) + b"\0", b"Statistic %d" % n, table) for n in range(self.draw.randint(1, 4))
+            entry(le(0x8000 + n, 2) + b"\0", b"Statistic %d" % n, table)
+            for n in range(self.draw.randint(1, 4))
         )
         events = b"".join(entry(bytes((0x80,)) + le(n, 2), b"Event %d!" % n, table) for n in range(2))
         vendor = b"".join(entry(bytes((3 + n,)) + le(n, 2), b"VU %d" % n, table) for n in range(2))
@@ -290,7 +291,11 @@ class OcpDrive:
                 continue
             found += struct.pack("<HBBHH", number, 0x14, 0, dwords, 0) + self.draw.randbytes(4 * dwords)
         inner = struct.pack("<HBBHH", 0x04, 1, 0x81, 1, 0) + le(1, 4)
-        found += struct.pack("<HBBHH", 0x6D, 0x41, 0, 2 + len(inner) // 4, 0) + struct.pack("<HHI", 2, 0, 1) + inner
+        found += (
+            struct.pack("<HBBHH", 0x6D, 0x41, 0, 2 + len(inner) // 4, 0)
+            + struct.pack("<HHI", 2, 0, 1)
+            + inner
+        )
         return found + struct.pack("<HBBHH", 0x8001, 1, 0, 1, 0) + le(9, 4)
 
     @staticmethod
@@ -348,8 +353,26 @@ class OcpDrive:
         self.page("feature", 0x0E | 3 << 8, 4)[0] = 4
         self.page("feature", 0x02 | 3 << 8, 4)[0] = 5
 
+    @staticmethod
+    def _level_0() -> bytes:
+        def descriptor(code: int, data: bytes) -> bytes:
+            return struct.pack(">HBB", code, 0x10, len(data)) + data
+
+        found = (
+            descriptor(0x0001, b"\x51" + bytes(11))
+            + descriptor(0x0002, b"\x09" + bytes(11))
+            + descriptor(0x0201, struct.pack(">I", 129) + bytes(8))
+            + descriptor(0x0202, struct.pack(">HHII", 0, 9, 11 << 20, 1))
+            + descriptor(0x0203, struct.pack(">HHBHHBB", 0x1000, 2, 0, 4, 129, 0, 0) + bytes(5))
+            + descriptor(0x0403, bytes(12))
+            + descriptor(0x0404, bytes(32))
+        )
+        return (struct.pack(">II", 44 + len(found), 1) + bytes(40) + found).ljust(2048, b"\0")
+
     def _registers(self) -> None:
         value = 1023 | 1 << 16 | 1 << 17 | 20 << 24 | 1 << 36 | 1 << 37 | 3 << 46 | 1 << 52 | 1 << 59
         self.page("property", 0x00, 8)[:] = le(value, 8)
         self.page("property", 0x50, 8)
+        self.patch("log", 0x81, 8, le(60, 4) * 6)
+        self.page("command", 0x82, 2048)[:] = self._level_0()
         self.page("property", 0x68, 8)[:] = le(40, 8)

@@ -24,7 +24,9 @@ _FEATURE_BYTES: Final = {0x0E: 8, 0xC0: _PAGE}
 _CAPABILITIES: Final = {0x01: "PM", 0x05: "MSI", 0x10: "PCIE", 0x11: "MSIX"}
 _EXTENDED: Final = {0x0001: "AER", 0x0003: "DSN", 0x000F: "ATS"}
 _LEVEL_0_BYTES: Final = 2048
-_NO_LINK: Final = Answer(why="no PCI configuration space: the drive is behind a network, or it may not be read")
+_NO_LINK: Final = Answer(
+    why="no PCI configuration space: the drive is behind a network, or it may not be read"
+)
 _NO_REGISTERS: Final = Answer(why="no way to the controller's registers")
 _NOT_THERE: Final = Answer(status=0x02)
 
@@ -88,7 +90,9 @@ class Asker:
 
     def _identify(self, structure: int) -> Answer:
         namespace = self.door.namespace if structure == 0 else 0
-        return _answer(self.send(Order(IDENTIFY, (structure,), namespace, reads=_PAGE), f"Identify {structure:02X}h"))
+        return _answer(
+            self.send(Order(IDENTIFY, (structure,), namespace, reads=_PAGE), f"Identify {structure:02X}h")
+        )
 
     def log(self, number: int, *, index: int | None = None) -> Answer:
         """A log, all of it if it says how long it is; OCP's by the UUID index unless another is given."""
@@ -114,7 +118,9 @@ class Asker:
             self._part(number, 0, size, index, is_more=True)
         return Answer(data)
 
-    def _part(self, number: int, offset: int, size: int, index: int | None, *, is_more: bool = False) -> Answer:
+    def _part(
+        self, number: int, offset: int, size: int, index: int | None, *, is_more: bool = False
+    ) -> Answer:
         specific = (_RELEASE if number == 0x0D else 0) if is_more else _LSP.get(number, 0)
         dwords = size // 4 - 1
         group = 1 if number in _BY_GROUP else 0
@@ -153,7 +159,9 @@ class Asker:
         space = self.door.config_space() if names else b""
         found = capabilities(space)
         for name in names:
-            answers[name] = _NO_LINK if len(space) < 64 else Answer(found[name]) if name in found else _NOT_THERE
+            answers[name] = (
+                _NO_LINK if len(space) < 64 else Answer(found[name]) if name in found else _NOT_THERE
+            )
 
     def _level_0(self, answers: Answers, wanted: list[str]) -> None:
         order = Order(SECURITY_RECEIVE, (0x01 << 24 | 0x0001 << 8, _LEVEL_0_BYTES), reads=_LEVEL_0_BYTES)
@@ -177,7 +185,7 @@ def capabilities(space: bytes) -> dict[str, bytes]:
             found.setdefault(name, space[at:256])
         at, steps = space[at + 1] & 0xFC, steps + 1
     at, steps = 256, 0
-    while 256 <= at and at + 4 <= len(space) and steps < 128:
+    while at >= 256 and at + 4 <= len(space) and steps < 128:
         word = int.from_bytes(space[at : at + 4], "little")
         if name := _EXTENDED.get(word & 0xFFFF):
             found.setdefault(name, space[at:])

@@ -206,5 +206,8 @@ def _of_class(kind: int, identifier: int, dwords: int, data: bytes, words: str) 
         yield "EVC-MCTP-7", outcome(holds, f"{words}: header {data[4:8].hex()}", "zeros unless valid")
 
 
+CONCERNS: Final = ("STAT", "CTX-", "EVC-", "EVENTD-", "EVF-", "SDL-")
+"""Prefixes of requirements of what a drive may have or not."""
+
 SOURCES: Final = frozenset({"A1", "A2"})
 """What the checks look at."""

@@ -12,7 +12,7 @@ from typing import Final
 from msgspec import Struct
 
 from openpts_nvme.ocp import descriptors, structures
-from openpts_nvme.ocp.answers import Answers
+from openpts_nvme.ocp.answers import NOT_ASKED, Answers
 from openpts_nvme.ocp.placement import Kind, Requirement, identifiers, requirements
 from openpts_nvme.ocp.rules import Outcome, State, check, sources, unrolled
 
@@ -98,9 +98,15 @@ def judge(answers: Answers) -> tuple[Judged, ...]:
         outcomes[identifier] = [outcome for line in texts for outcome in check(line, answers)]
     for found in _structures(answers):
         outcomes.setdefault(found[0], []).append(found[1])
+    was_searched = not answers.get("A1", NOT_ASKED).words
     listed = frozenset(structures.unsupported(answers))
     return tuple(
-        _judged(requirement, tuple(outcomes.get(identifier, ())), is_listed=identifier in listed)
+        _judged(
+            requirement,
+            tuple(outcomes.get(identifier, ())),
+            is_listed=identifier in listed,
+            is_absent=was_searched and identifier.startswith(descriptors.CONCERNS),
+        )
         for identifier, requirement in requirements().items()
     )
 
@@ -111,7 +117,10 @@ def _structures(answers: Answers) -> Iterator[structures.Found]:
     yield from descriptors.telemetry(answers)
 
 
-def _judged(requirement: Requirement, outcomes: tuple[Outcome, ...], *, is_listed: bool) -> Judged:
+def _judged(
+    requirement: Requirement, outcomes: tuple[Outcome, ...], *, is_listed: bool, is_absent: bool
+) -> Judged:
+    """``is_absent``: the checks of its kind looked for it, and there was nothing that it concerns."""
     states = {each.state for each in outcomes}
     if State.NOT_MET in states:
         verdict = Verdict.DECLARED if is_listed else Verdict.NOT_MET
@@ -120,6 +129,8 @@ def _judged(requirement: Requirement, outcomes: tuple[Outcome, ...], *, is_liste
         return Judged(requirement, Verdict.DECLARED, outcomes, contradicts=State.MET in states)
     if requirement.kind is not Kind.HOST:
         return Judged(requirement, Verdict.NOT_CHECKABLE, outcomes)
+    if not outcomes and is_absent:
+        return Judged(requirement, Verdict.NOT_APPLICABLE, outcomes)
     if State.NOT_CHECKED in states or not outcomes:
         return Judged(requirement, Verdict.NOT_CHECKED, outcomes)
     verdict = Verdict.MET if State.MET in states else Verdict.NOT_APPLICABLE

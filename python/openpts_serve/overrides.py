@@ -77,14 +77,15 @@ class Override(Struct, frozen=True, forbid_unknown_fields=True):
         return _PLACES[name], value | (self.select << 8 if name == "feature" else 0)
 
 
+class _File(Struct, frozen=True, forbid_unknown_fields=True):
+    override: tuple[Override, ...] = ()
+
+
 def read_overrides(path: Path) -> tuple[Ordered, ...]:
     """The changes in a TOML file of ``[[override]]`` tables; later ones win. Raises UsageError."""
     try:
-        found = msgspec.convert(tomllib.loads(path.read_text()), dict[str, list[Override]], strict=False)
-        unknown = set(found) - {"override"}
-        if unknown:
-            raise ValueError(f"it has {', '.join(sorted(unknown))}, and only [[override]] is known")
-        return tuple(each.ordered() for each in found.get("override", []))
+        found = msgspec.convert(tomllib.loads(path.read_text()), _File)
+        return tuple(each.ordered() for each in found.override)
     except OSError as error:
         raise UsageError(f"can't read {path}: {error.strerror}") from error
     except (ValueError, msgspec.ValidationError) as error:

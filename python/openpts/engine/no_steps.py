@@ -11,7 +11,7 @@ from openpts.vocabulary.stimulus import Step
 
 
 class NoSteps:
-    """Implements openpts.engine.contract.CapturingEngine, but runs no steps; ``why`` says what does the I/O."""
+    """Implements openpts.engine.contract.CapturingEngine without steps; ``why`` says what does the I/O."""
 
     def __init__(self, why: str = "a program of the operator's does the I/O") -> None:
         self._why = why

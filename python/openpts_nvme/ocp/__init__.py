@@ -31,7 +31,7 @@ PROCEDURE: Final = Procedure(
     title="OCP Datacenter NVMe SSD 2.7",
     short_title="OCP 2.7",
     question="Does the drive meet the OCP Datacenter NVMe SSD Specification, as far as its host can see?",
-    purpose="""Every requirement of the OCP Datacenter NVMe SSD Specification 2.7, with a verdict and its evidence.
+    purpose="""Each requirement of OCP's Datacenter NVMe SSD Specification 2.7, with verdict and evidence.
 
     The drive is asked for its structures, logs, features, registers and capabilities; features are set and
     set back, the controller is reset, deallocation, formats and sanitizes are timed. What only the vendor, a

@@ -9,7 +9,7 @@ STATUS_WORDS: Final = {0x01: "Invalid Command Opcode", 0x02: "Invalid Field", 0x
 
 
 class Answer(Struct, frozen=True, omit_defaults=True):
-    """``data`` of a command that succeeded; ``status`` of one that was refused, type and code; ``why``: not asked.
+    """``data`` of a command that succeeded; ``status`` of a refusal, type and code; ``why`` it was not asked.
 
     Values that are no data of a command are little-endian: registers, dword 0 of a feature, measured figures.
     """

@@ -16,7 +16,7 @@ class Reply(Struct, frozen=True):
 
 
 class Order(Struct, frozen=True):
-    """An admin command: ``words`` are dwords 10 on, ``data`` is for the drive, ``reads`` bytes come from it."""
+    """An admin command: ``words`` are dwords 10 on, ``data`` is for the drive, ``reads`` bytes come back."""
 
     opcode: int
     words: tuple[int, ...] = ()

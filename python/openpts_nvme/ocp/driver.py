@@ -24,6 +24,9 @@ from openpts_nvme.ocp.script import ASK, ASK_AGAIN, Look
 class OcpDriver(Driver):
     """Carries out Look, and no steps. An act that the drive ends early leaves its figures unmeasured."""
 
+    depends_on_scale = False
+    drive_stays = False
+
     def refuse_name(self, target: str) -> None:
         """See the base."""
         if names_simulated(target):

@@ -1,4 +1,4 @@
-"""The conformance page: each requirement with its verdict and its evidence, from the answers in the run folder."""
+"""The conformance page: each requirement with verdict and evidence, from the answers in the run folder."""
 
 from typing import Any, Final
 
@@ -68,9 +68,9 @@ def _sentences(judged: tuple[Judged, ...]) -> tuple[Sentence, ...]:
             "fail" if failed else "pass",
         ),
         Sentence(
-            f"{found[Verdict.DECLARED]:,} are said to be unsupported in log C5h, {found[Verdict.NOT_CHECKED]:,} "
-            f"were not checked in this run, and {found[Verdict.NOT_CHECKABLE]:,} of {len(judged):,} can't be "
-            "checked by a host.",
+            f"{found[Verdict.DECLARED]:,} are said to be unsupported in log C5h, "
+            f"{found[Verdict.NOT_CHECKED]:,} were not checked in this run, and "
+            f"{found[Verdict.NOT_CHECKABLE]:,} of {len(judged):,} can't be checked by a host.",
             "info",
         ),
     )
@@ -144,7 +144,7 @@ def _sections_table(judged: tuple[Judged, ...]) -> Table:
         section: counts(tuple(each for each in judged if each.requirement.section == section))
         for section in sections
     }
-    head: Col[str] = Col("Section", lambda section: Cell(section), align="left", width=1.8)
+    head: Col[str] = Col("Section", Cell, align="left", width=1.8)
 
     def of(verdict: Verdict) -> Col[str]:
         return Col(verdict.capitalize(), lambda section: cells.count(by_section[section][verdict]), width=0.6)

@@ -30,7 +30,7 @@ _LONG_BYTES: Final = 16
 
 
 class State(StrEnum):
-    """How a check ended. NOT_APPLICABLE: its condition does not hold; NOT_CHECKED: something was not asked."""
+    """How a check ended. NOT_APPLICABLE: its condition does not hold; NOT_CHECKED: a source was not asked."""
 
     MET = "met"
     NOT_MET = "not met"
@@ -65,12 +65,12 @@ def unrolled(line: str) -> tuple[str, ...]:
     for text in words[1::2]:
         first, _, last = text.partition("..")
         ranges.append(range(int(first), int(last) + 1))
-    return tuple(
-        _PLACE.sub(
-            lambda place, at=dict(zip(names, at, strict=True)): str(_linear(place[1], at)), found["rest"]
-        )
-        for at in product(*ranges)
-    )
+    rounds = (dict(zip(names, at, strict=True)) for at in product(*ranges))
+    return tuple(_at(found["rest"], values) for values in rounds)
+
+
+def _at(text: str, values: dict[str, int]) -> str:
+    return _PLACE.sub(lambda place: str(_linear(place[1], values)), text)
 
 
 def _linear(text: str, at: dict[str, int]) -> int:

@@ -3,6 +3,7 @@
 import re
 import struct
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Final
 
 from openpts_nvme.ocp.answers import NOT_ASKED, Answers
@@ -185,7 +186,7 @@ def strings(answers: Answers) -> Iterator[Found]:
         yield order, outcome(classes == sorted(classes), f"{len(keys)} entries", "ascending")
         if place:
             within = "TELSLG-7" if place == 1 else "TELSLG-8"
-            is_ordered = all(a < b for a, b in zip(keys, keys[1:], strict=False) if a[0] == b[0])
+            is_ordered = all(a < b for a, b in pairwise(keys) if a[0] == b[0])
             yield within, outcome(is_ordered, f"{len(keys)} entries", "ascending within a class")
 
 

@@ -39,5 +39,5 @@ def targets_table() -> Table:
             Col("Measured by", lambda one: cells.words(one.test), align="left", width=1.4),
         ],
         targets(),
-        note="Targets of one customer. A suite of FioSynth has its own in its file; where they differ, both hold.",
+        note="Targets of one customer. A suite of FioSynth has its own in its file, which may differ.",
     )

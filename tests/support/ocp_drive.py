@@ -1,7 +1,7 @@
 """A drive that conforms to OCP 2.7 in all that it answers, made of pages as the specification lays them out.
 
-The pages are written here a second time, from the specification's tables and not from the product's checks; what
-the specification leaves open is drawn.
+The pages are written here a second time, from the specification's tables and not from the product's checks;
+what the specification leaves open is drawn.
 """
 
 import struct
@@ -18,7 +18,8 @@ FIRMWARE: Final = b"10.1.12 "
 FEATURES: Final = (0xC0, 0xC2, 0xC3, 0xC4, 0xC5, 0xC6, 0xC7, 0xC8, 0xC9, 0xCA, 0xCB)
 SAVED: Final = {0xC2, 0xC4, 0xC5, 0xC6, 0xC7, 0xC8, 0xCA, 0xCB}
 DWORDS: Final = {
-    **dict.fromkeys((0x20, 0x21, 0x22, 0x23, 0x24, 0x25, 0x27, 0x28, 0x2A, 0x2B, 0x32, 0x33, 0x34, 0x37, 0x38), 2),
+    **dict.fromkeys((0x20, 0x21, 0x22, 0x23, 0x24, 0x25, 0x27, 0x28, 0x2A, 0x2B), 2),
+    **dict.fromkeys((0x32, 0x33, 0x34, 0x37, 0x38), 2),
     **dict.fromkeys((0x3D, 0x3E, 0x3F, 0x40, 0x41, 0x44, 0x6B), 2),
     **dict.fromkeys((0x1E, 0x1F, 0x36, 0x39, *range(0x4D, 0x57), 0x66, 0x67, 0x68, 0x69), 4),
 }  # fmt: skip
@@ -85,12 +86,15 @@ class OcpDrive:
 
     def _identify(self) -> None:
         one = [
-            (4, SERIAL), (24, b"OCP DRIVE".ljust(40)), (64, FIRMWARE), (77, le(6, 1)), (92, le(0x300, 4)),
-            (96, le(1 << 21, 4)), (111, b"\1"), (256, le(0x45F | 1 << 6, 2)), (259, b"\3"), (260, b"\x17"),
-            (261, le(1 << 1 | 1 << 2 | 1 << 3 | 1 << 4, 1)), (262, b"\xff"), (263, le(len(self.watts) - 1, 1)),
-            (266, le(350, 2)), (268, le(358, 2)), (270, le(self.draw.randint(1, 10), 2)), (272, bytes(8)),
+            (4, SERIAL), (24, b"OCP DRIVE".ljust(40)), (64, FIRMWARE), (77, le(6, 1)),
+            (92, le(0x300, 4)), (96, le(1 << 21, 4)), (111, b"\1"),
+            (256, le(0x45F | 1 << 6, 2)), (259, b"\3"), (260, b"\x17"),
+            (261, le(1 << 1 | 1 << 2 | 1 << 3 | 1 << 4, 1)), (262, b"\xff"),
+            (263, le(len(self.watts) - 1, 1)), (266, le(350, 2)), (268, le(358, 2)),
+            (270, le(self.draw.randint(1, 10), 2)), (272, bytes(8)),
             (280, le(self.draw.randint(1 << 40, 1 << 44), 16)), (296, bytes(16)),
-            (316, le(self.draw.randint(1, 30), 2)), (319, b"\1"), (328, le(0xF | 1 << 30, 4)), (340, le(1, 2)),
+            (316, le(self.draw.randint(1, 30), 2)), (319, b"\1"),
+            (328, le(0xF | 1 << 30, 4)), (340, le(1, 2)),
             (352, le(self.draw.randint(80, 400), 4)), (512, b"\x66\x44"), (516, le(128, 4)),
             (520, le(0x14D | self.draw.randint(0, 1) << 1, 2)), (522, le(1, 2)), (524, b"\4"), (525, b"\6"),
             (528, le(63, 2)), (534, le(1, 2)), (536, le(1 | 1 << 19, 4)),
@@ -102,8 +106,9 @@ class OcpDrive:
         gigabytes = self.draw.choice((960, 1920, 3840, 7680))
         blocks = 12_212_046 + 244_188 * (gigabytes - 50)
         for at, data in (
-            (0, le(blocks, 8)), (8, le(blocks, 8)), (16, le(self.nuse, 8)), (24, b"\x18\1\0"), (32, b"\x80\x09"),
-            (64, le(self.draw.choice((0, 3)), 2)), (120, b"\x11" * 8), (128, le(12 << 16, 4) + le(9 << 16, 4)),
+            (0, le(blocks, 8)), (8, le(blocks, 8)), (16, le(self.nuse, 8)), (24, b"\x18\1\0"),
+            (32, b"\x80\x09"), (64, le(self.draw.choice((0, 3)), 2)), (120, b"\x11" * 8),
+            (128, le(12 << 16, 4) + le(9 << 16, 4)),
         ):  # fmt: skip
             self.patch("identify", 0, at, data)
         uuids = self.page("identify", 0x17, 4096)

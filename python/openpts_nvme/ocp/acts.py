@@ -27,7 +27,7 @@ _MW: Final = 0.001
 
 
 class Act(Struct, frozen=True):
-    """``run`` fills in what was measured. ``writes``: contents are lost, or the drive's settings are changed.
+    """``run`` fills in what was measured. ``writes``: contents are lost, or settings are changed.
 
     ``seconds`` is what it takes of a drive with so many TB, at the limits of the specification.
     """
@@ -35,7 +35,6 @@ class Act(Struct, frozen=True):
     name: str
     run: Callable[[Asker, Answers], None]
     writes: bool = True
-    is_destructive: bool = False
     seconds: float = 1.0
     seconds_per_tb: float = 0.0
 
@@ -382,12 +381,12 @@ def sanitizes(asker: Asker, answers: Answers) -> None:
 ACTS: Final = (
     Act("questions", questions, writes=False),
     Act("reads beside logs", beside_reads, writes=False, seconds=60),
-    Act("power", power, writes=False, seconds=15 * 60),
+    Act("power", power, writes=False, seconds=5),
     Act("settings", settings, seconds=10),
     Act("reset", reset, seconds=20),
     Act("self-test", self_test, seconds=120),
-    Act("deallocation", deallocation, is_destructive=True, seconds=900, seconds_per_tb=1000),
-    Act("formats", formats, is_destructive=True, seconds=30, seconds_per_tb=10),
-    Act("sanitize", sanitizes, is_destructive=True, seconds=30, seconds_per_tb=20),
+    Act("deallocation", deallocation, seconds=60),
+    Act("formats", formats, seconds=30, seconds_per_tb=10),
+    Act("sanitize", sanitizes, seconds=30, seconds_per_tb=20),
 )
 """All acts in their order, the destructive ones last."""

@@ -32,7 +32,7 @@ def report(run: Run) -> ReportContent:
     found = counts(judged)
     return ReportContent(
         verdicts=verdicts,
-        measures=tuple(_COUNT.of(found, Subject(verdict, key=verdict)) for verdict in Verdict)
+        measures=tuple(_COUNT.of(found[each], Subject(each, key=each.replace(" ", "_"))) for each in _COUNTED)
         if judged
         else (),
         sections=methodology(
@@ -42,14 +42,9 @@ def report(run: Run) -> ReportContent:
     )
 
 
-_COUNT: Final = Measure[Any](
-    "requirements",
-    "Requirements {name}",
-    "",
-    lambda found: float(sum(found.values())),
-    decimals=0,
-    better=Better.UNJUDGED,
-    is_key=False,
+_COUNTED: Final = (Verdict.MET, Verdict.NOT_MET, Verdict.DECLARED, Verdict.NOT_CHECKED)
+_COUNT: Final = Measure[int](
+    "requirements", "Requirements {name}", "", float, decimals=0, better=Better.UNJUDGED, is_key=True
 )
 
 

@@ -39,6 +39,7 @@ PROCEDURE: Final = Procedure(
     """,
     quick={"read_only": True},
     purges=False,
+    has_limits=True,
     driver="openpts_nvme.ocp.driver:OcpDriver",
     on_model=False,
     target_help="""

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from statistics import median
 from typing import Final
 
@@ -12,7 +13,7 @@ from msgspec import Struct
 
 from openpts_nvme.ocp.answers import Answer, Answers
 from openpts_nvme.ocp.ask import ALL, GET_FEATURES, GET_LOG_PAGE, Asker
-from openpts_nvme.ocp.door import Order
+from openpts_nvme.ocp.door import Door, Order
 
 ABORT, SET_FEATURES, SELF_TEST, FORMAT, SANITIZE = 0x08, 0x09, 0x14, 0x80, 0x84
 _READ_BYTES: Final = 4096
@@ -168,9 +169,9 @@ def _monitor(asker: Asker, answers: Answers) -> None:
         bad = bytearray(data)
         bad[2:6] = bytes(reversed(_TEST_THRESHOLDS))
         answers["P.thresholds_that_fall"] = Answer(status=set_feature(asker, 0xC5, 0, bytes(bad), save=True))
-        off = bytearray(data)
-        off[12] = 0
-        set_feature(asker, 0xC5, 0, bytes(off), save=True)
+        disabled = bytearray(data)
+        disabled[12] = 0
+        set_feature(asker, 0xC5, 0, bytes(disabled), save=True)
         log = asker.log(0xC3)
         if not log.words:
             measured(answers, "monitor_enabled_after_disabling", log.data[0] & 1)
@@ -208,7 +209,7 @@ def beside_reads(asker: Asker, answers: Answers) -> None:
     base, worst = median(alone), max(alone)
     slowest = worst
     for name, number in (("health", 0xC0), ("latency", 0xC3), ("telemetry", 0x07)):
-        beside, took = _reads(door, span, lambda number=number: [asker.log(number) for _ in range(8)])
+        beside, took = _reads(door, span, partial(_read_often, asker, number))
         if len(beside) < 2:
             continue
         measured(answers, f"reads_beside_{name}_log_later_ms", max(median(beside) - base, 0) * 1e3)
@@ -218,7 +219,12 @@ def beside_reads(asker: Asker, answers: Answers) -> None:
     measured(answers, "slowest_io_s", slowest)
 
 
-def _reads(door: "object", span: int, work: Callable[[], object]) -> tuple[list[float], float]:
+def _read_often(asker: Asker, number: int) -> None:
+    for _ in range(8):
+        asker.log(number)
+
+
+def _reads(door: Door, span: int, work: Callable[[], object]) -> tuple[list[float], float]:
     """Times of reads, in s, while work is done in another thread, and how long that took."""
     done = threading.Event()
     took = [0.0]
@@ -236,7 +242,7 @@ def _reads(door: "object", span: int, work: Callable[[], object]) -> tuple[list[
     while not done.is_set():
         place = place * 1_103_515_245 + 12_345 & 0x7FFFFFFF
         begin = time.monotonic()
-        door.read(place % span * _READ_BYTES, _READ_BYTES)  # type: ignore[attr-defined]
+        door.read(place % span * _READ_BYTES, _READ_BYTES)
         times.append(time.monotonic() - begin)
     thread.join()
     return times, took[0]
@@ -319,9 +325,8 @@ def deallocation(asker: Asker, answers: Answers) -> None:
     measured(answers, "reads_beside_trims_slower_pct", max(median(beside) / median(alone) - 1, 0) * 100)
     idle, _ = _reads(other, places, lambda: time.sleep(1.0))
     measured(answers, "reads_after_trims_slower_pct", max(median(idle) / median(alone) - 1, 0) * 100)
-    left = sum(any(door.read(at, _FILL_BYTES)) for at in range(span // 2, span, _FILL_BYTES * 16))
     door.trim(span // 2, span // 2 // _FILL_BYTES * _FILL_BYTES)
-    left = sum(any(door.read(at, _FILL_BYTES)) for at in range(span // 2, span, _FILL_BYTES * 16)) + 0 * left
+    left = sum(any(door.read(at, _FILL_BYTES)) for at in range(span // 2, span, _FILL_BYTES * 16))
     measured(answers, "blocks_left_by_trim", left)
     door.write_zeroes(0, _FILL_BYTES)
     measured(answers, "blocks_left_by_write_zeroes", any(door.read(0, _FILL_BYTES)))

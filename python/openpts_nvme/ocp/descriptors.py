@@ -2,7 +2,7 @@
 
 import struct
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final
@@ -64,9 +64,11 @@ def telemetry(answers: Answers) -> Iterator[Found]:
     yield from _fifos(one.data, two.data, taken)
 
 
-def _statistics(buffer: bytes, *, is_inside: bool) -> Iterator[Found]:  # noqa: C901 each field has its line
+def _statistics(buffer: bytes, *, is_inside: bool) -> Generator[Found, None, set[int]]:  # noqa: C901 each field has its line
     """Descriptors one behind the other, then zeros; returns their identifiers."""
-    at, found, shares = 0, set(), {}
+    at = 0
+    found: set[int] = set()
+    shares: dict[int, int] = {}
     while at + 8 <= len(buffer):
         identifier, info, space, dwords, rest = struct.unpack_from("<HBBHH", buffer, at)
         if not any(buffer[at : at + 8]):

@@ -1,5 +1,6 @@
 """The conformance page: each requirement with verdict and evidence, from the answers in the run folder."""
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
@@ -7,13 +8,14 @@ import msgspec
 from openpts.pages import cells
 from openpts.pages.kit import Col, table
 from openpts.pages.measure import Measure, Subject
-from openpts.pages.model import Cell, Page, Table
+from openpts.pages.model import Block, Cell, Page, Table
 from openpts.pages.model import Verdict as Sentence
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows
 from openpts.procedures.shared.methodology import methodology
 from openpts.record.reader import Run
 from openpts.vocabulary.better import Better
+from openpts.vocabulary.limit import JudgedLimit, Judgement
 from openpts_nvme.ocp import OcpConditions
 from openpts_nvme.ocp.judge import Judged, Verdict, counts, judge
 from openpts_nvme.ocp.kept import kept
@@ -38,7 +40,8 @@ def report(run: Run) -> ReportContent:
         sections=methodology(
             run, _TITLE, _test_rows(run.conditions(OcpConditions)), lambda: _pages(judged, verdicts)
         ),
-        figures=lambda: _figures(judged),
+        figures=lambda: _make_figures(judged),
+        limits=tuple(_limits(judged)),
     )
 
 
@@ -46,6 +49,17 @@ _COUNTED: Final = (Verdict.MET, Verdict.NOT_MET, Verdict.DECLARED, Verdict.NOT_C
 _COUNT: Final = Measure[int](
     "requirements", "Requirements {name}", "", float, decimals=0, better=Better.UNJUDGED, is_key=True
 )
+
+
+_JUDGED: Final = {Verdict.MET: Judgement.PASS, Verdict.NOT_MET: Judgement.FAIL}
+
+
+def _limits(judged: tuple[Judged, ...]) -> Iterator[JudgedLimit]:
+    """Requirements that were checked, as other programs take verdicts: exit codes, gates, OCP-diag."""
+    for each in judged:
+        if each.verdict in _JUDGED:
+            name = each.requirement.identifier
+            yield JudgedLimit(name, each.requirement.words, _JUDGED[each.verdict], each.why)
 
 
 def _sentences(judged: tuple[Judged, ...]) -> tuple[Sentence, ...]:
@@ -77,27 +91,27 @@ def _pages(judged: tuple[Judged, ...], verdicts: tuple[Sentence, ...]) -> tuple[
 
     failed, declared = of(Verdict.NOT_MET), of(Verdict.DECLARED)
     open_ones = of(Verdict.NOT_CHECKED)
-    blocks = (*verdicts, _sections_table(judged))
+    blocks: tuple[Block, ...] = (*verdicts, _sections_table(judged))
     if failed:
-        blocks = (*blocks, _table("ocp-not-met-table", "Not met", failed))
+        blocks = (*blocks, _tabulate("ocp-not-met-table", "Not met", failed))
     if declared:
-        blocks = (*blocks, _table("ocp-declared-table", "Said to be unsupported", declared))
+        blocks = (*blocks, _tabulate("ocp-declared-table", "Said to be unsupported", declared))
     return (
         Page("ocp-verdict", f"Conformance to {SPECIFICATION}", (*blocks, targets_table()), mandatory=True),
         Page(
             "ocp-met",
             "Requirements met",
-            (_table("ocp-met-table", "Met, or not applicable", of(Verdict.MET, Verdict.NOT_APPLICABLE)),),
+            (_tabulate("ocp-met-table", "Met, or not applicable", of(Verdict.MET, Verdict.NOT_APPLICABLE)),),
         ),
         Page(
             "ocp-open",
             "Requirements not checked",
-            (_table("ocp-open-table", "Not checked in this run", open_ones),),
+            (_tabulate("ocp-open-table", "Not checked in this run", open_ones),),
         ),
         Page(
             "ocp-out",
             "Requirements that a host can't check",
-            (_reasons_table(judged), _table("ocp-out-table", "Not checkable", of(Verdict.NOT_CHECKABLE))),
+            (_reasons_table(judged), _tabulate("ocp-out-table", "Not checkable", of(Verdict.NOT_CHECKABLE))),
         ),
     )
 
@@ -106,7 +120,7 @@ def _short(text: str) -> str:
     return text if len(text) <= _MOST_LETTERS else f"{text[: _MOST_LETTERS - 3]}..."
 
 
-def _table(name: str, title: str, rows: list[Judged]) -> Table:
+def _tabulate(name: str, title: str, rows: list[Judged]) -> Table:
     head: Col[Judged] = Col(
         "Requirement", lambda one: Cell(one.requirement.identifier), align="left", width=0.8
     )
@@ -167,7 +181,7 @@ def _test_rows(conditions: OcpConditions) -> Rows:
     )
 
 
-def _figures(judged: tuple[Judged, ...]) -> dict[str, Any]:
+def _make_figures(judged: tuple[Judged, ...]) -> dict[str, Any]:
     """Verdict and evidence of each requirement, JSON-ready."""
     return {
         "specification": SPECIFICATION,

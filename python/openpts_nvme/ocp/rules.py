@@ -225,7 +225,7 @@ def _field_words(atom: re.Match[str]) -> str:
     return words
 
 
-def _figure(text: str, value: float) -> str:
+def _figure(text: str, value: int | float) -> str:
     """A value as it is best read: numbers as they are, what is long in hexadecimal."""
     if isinstance(value, float):
         return f"{value:,.4g}"

@@ -605,7 +605,8 @@ class ServedDrive:
     ``vanishes_after_ios`` I/Os nobody reaches the drive any more. With ``power_faults``, even none of them,
     it has a volatile write cache that is lost if the process is killed, see ``PowerCut``. ``secrets`` are
     keys by host NQN, of the host and of the drive, transformed with the owner's name; with any, hosts must
-    authenticate.
+    authenticate. ``overrides`` change answers: opcode, number of what is asked or None for any, how many
+    answers stay as they are, ``page``, ``bytes``, ``status`` or ``delay``, its number, and bytes.
     Raises ValueError if an option makes no sense, OSError if the address, the file or a thread
     can't be had.
     """
@@ -635,6 +636,7 @@ class ServedDrive:
         vanishes_after_ios: int | None,
         power_faults: list[tuple[str, float]] | None,
         secrets: Mapping[str, tuple[bytes, bytes | None]],
+        overrides: list[tuple[int, int | None, int, str, int, bytes]],
     ) -> ServedDrive: ...
     address: Final[str]
     """Where it listens; the port is a number also where 0 was asked for."""

@@ -9,6 +9,7 @@ from msgspec import Struct
 from openpts import _native
 from openpts.errors import TargetError, UsageError
 from openpts.simulation.presets import Preset
+from openpts_serve.overrides import Ordered
 
 TOO_LATE_SHARE: Final = 0.1
 """Answers that are late by more than this share of the drive's own time make another drive of it."""
@@ -18,7 +19,8 @@ class Faults(Struct, frozen=True):
     """What goes wrong on purpose; ``unreadable_lbas`` are those of the LBA format that it begins with.
 
     ``power`` are faults of a volatile write cache when the process is killed, each with the share of writes
-    that it begins in; None: there is nothing that a kill could take.
+    that it begins in; None: there is nothing that a kill could take. ``overrides`` are what the drive answers
+    otherwise than it would.
     """
 
     sanitize_fails: bool = False
@@ -27,6 +29,7 @@ class Faults(Struct, frozen=True):
     unreadable_lbas: tuple[int, ...] = ()
     vanishes_after_ios: int | None = None
     power: tuple[tuple[str, float], ...] | None = None
+    overrides: tuple[Ordered, ...] = ()
 
 
 SOUND: Final = Faults()
@@ -123,6 +126,7 @@ class ServedDrive:
                 vanishes_after_ios=faults.vanishes_after_ios,
                 power_faults=None if faults.power is None else list(faults.power),
                 secrets=host_keys,
+                overrides=list(faults.overrides),
             )
         except ValueError as error:
             raise UsageError(str(error)) from error

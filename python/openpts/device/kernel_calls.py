@@ -21,6 +21,7 @@ from openpts.device.block_device import BlockDevice, number_text
 _BLKROGET: Final = 0x125E
 _BLKSSZGET: Final = 0x1268
 _BLKDISCARD: Final = 0x1277
+_BLKZEROOUT: Final = 0x127F
 _BLKGETSIZE64: Final = 0x80081272
 
 # <linux/loop.h>
@@ -66,6 +67,11 @@ def device_is_read_only(fd: int) -> bool:
 def discard(fd: int, offset_bytes: int, length_bytes: int) -> None:
     """Tell a block device that a range holds no data any more (BLKDISCARD). Raises OSError."""
     fcntl.ioctl(fd, _BLKDISCARD, struct.pack("=QQ", offset_bytes, length_bytes))
+
+
+def zero_out(fd: int, offset_bytes: int, length_bytes: int) -> None:
+    """Write zeros to a range of a block device, by a command without data if it has one. Raises OSError."""
+    fcntl.ioctl(fd, _BLKZEROOUT, struct.pack("=QQ", offset_bytes, length_bytes))
 
 
 def allocate(fd: int, length_bytes: int) -> None:

@@ -18,6 +18,7 @@ from openpts.errors import UsageError
 from openpts.runner.stop_signals import terminate_as_interrupt
 from openpts.units import NS_PER_US, format_capacity
 from openpts.vocabulary.document import Document
+from openpts_serve.overrides import read_overrides
 from openpts_serve.serve import ServeOrder, checked_address, host_and_port, serve_drive
 from openpts_serve.served_drive import TOO_LATE_SHARE, Faults, Served, ServedDrive
 
@@ -77,6 +78,9 @@ def serve(
         "preset's name, it is anyway."
     ),
     vanish_after: int | None = option("IOS", "Disappear after this many I/Os.", click.IntRange(0)),
+    overrides: Path | None = option(
+        "--answers FILE", "Answer otherwise than the drive would: a TOML file of [[override]] tables.", PATH
+    ),
     as_json: bool = flag("Print an object at the beginning and one at the end.", name="--json"),
 ) -> None:
     """Serve a simulated drive by NVMe over TCP, in wall-clock time, until Ctrl-C.
@@ -86,6 +90,8 @@ def serve(
     """
     target = parse_simulated_target(preset)
     faults = _faults(fails, format_lies=format_lies, vanishes_after_ios=vanish_after)
+    if overrides is not None:
+        faults = replace(faults, overrides=read_overrides(overrides))
     if volatile_cache or target.faults:
         faults = replace(faults, power=target.faults)
     order = ServeOrder(

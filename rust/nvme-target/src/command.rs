@@ -135,6 +135,10 @@ impl Status {
     pub(super) const UNRECOVERED_READ: Self = Self(0x281);
     pub(super) const COMPARE_FAILURE: Self = Self(0x285);
 
+    pub(super) const fn new(type_and_code: u16) -> Self {
+        Self(type_and_code)
+    }
+
     /// The status field of a completion. What another try may cure leaves the bit "do not retry" unset.
     pub(super) const fn field(self) -> u16 {
         let may_pass = matches!(

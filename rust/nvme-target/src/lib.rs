@@ -40,6 +40,7 @@ mod media;
 mod namespaces;
 mod ocp_logs;
 mod opcodes;
+mod overrides;
 mod paced_drive;
 mod pdu;
 mod power_log;
@@ -57,5 +58,6 @@ mod telemetry;
 
 pub use authentication::{Secret, Secrets};
 pub use figures::Served;
+pub use overrides::{Change, IO, Override, Overrides};
 pub use server::{Order, Target, TargetError};
 pub use subsystem::{Faults, Identity};

@@ -14,6 +14,7 @@ use super::events::Event;
 use super::figures::Figures;
 use super::lock::lock;
 use super::media::Media;
+use super::overrides::Overrides;
 use super::paced_drive::PacedDrive;
 use super::power_log::PowerMeter;
 use super::room::Room;
@@ -54,6 +55,8 @@ pub struct Faults {
     pub vanishes_after_ios: Option<u64>,
     /// What shows when the power goes, that is, when the process is killed: None leaves it nothing to lose.
     pub power: Option<PowerFaults>,
+    /// What it answers otherwise than it would.
+    pub overrides: Overrides,
 }
 
 /// What a preset says of the drive beside its model.

@@ -3,6 +3,7 @@
 import ctypes
 import fcntl
 import struct
+from collections.abc import Sequence
 from typing import Final
 
 from openpts.device.health.nvme_health import SMART_LOG_BYTES
@@ -12,6 +13,9 @@ from openpts.device.nvme.nvme_identify import IDENTIFY_BYTES, NvmeController, pa
 _NVME_IOCTL_ADMIN_CMD: Final = 0xC0484E41
 # opcode flags rsvd1 nsid cdw2 cdw3 metadata addr metadata_len data_len cdw10..15 timeout_ms result
 _COMMAND: Final = struct.Struct("=BBHIIIQQII6III")
+# the same with a result of 64 bits: _IOWR('N', 0x47, struct nvme_passthru_cmd64), 80 bytes
+_NVME_IOCTL_ADMIN64_CMD: Final = 0xC0504E47
+_COMMAND64: Final = struct.Struct("=BBHIIIQQII6IIIQ")
 _TIMEOUT_MS: Final = 5000
 
 # NVM Express Base Specification: opcodes, log pages and features
@@ -145,6 +149,32 @@ def set_volatile_write_cache(fd: int, *, enabled: bool) -> None:
     has changed: no block is written.
     """
     set_feature(fd, _VOLATILE_WRITE_CACHE, int(enabled))
+
+
+def send_admin(
+    fd: int,
+    opcode: int,
+    words: Sequence[int],
+    *,
+    nsid: int = 0,
+    data: bytes = b"",
+    read_bytes: int = 0,
+    timeout_ms: int = _TIMEOUT_MS,
+) -> tuple[int, int, bytes]:
+    """Send any admin command: its status, type and code in one number, dwords 0 and 1, and its data.
+
+    ``words`` are dwords 10 on, ``data`` is for the drive. What changes a drive needs an ``fd`` that the guard
+    has opened. Raises OSError if the kernel doesn't let it through or the drive is gone.
+    """
+    buffer = ctypes.create_string_buffer(data, len(data)) if data else ctypes.create_string_buffer(read_bytes)
+    address, length = (ctypes.addressof(buffer), len(buffer)) if len(buffer) else (0, 0)
+    words = (*words, *(0,) * (6 - len(words)))
+    command = bytearray(
+        _COMMAND64.pack(opcode, 0, 0, nsid, 0, 0, 0, address, 0, length, *words, timeout_ms, 0, 0)
+    )
+    status = fcntl.ioctl(fd, _NVME_IOCTL_ADMIN64_CMD, command, True) & 0x7FF
+    result: int = struct.unpack_from("<Q", command, _COMMAND64.size - 8)[0]
+    return status, result, buffer.raw[:read_bytes] if read_bytes else b""
 
 
 def _admin_command(

@@ -336,6 +336,7 @@ class SlowIo:
     silence_ns: int
     idle_ns: int | None
     absent_ns: int
+    own_ns: int
     waited_ns: int | None
     interruptions: int
     looks: int

@@ -54,7 +54,22 @@ _ErrorRow = tuple[int, str, str, Count, str]
 _StandstillRow = tuple[int, Moment, Count]
 _Told = Count | None
 _SlowIoRow = tuple[
-    int, str, Count, Count, Moment, Count, Count, _Told, Count, _Told, Count, Count, _Told, _Told, _Told
+    int,
+    str,
+    Count,
+    Count,
+    Moment,
+    Count,
+    Count,
+    _Told,
+    Count,
+    Count,
+    _Told,
+    Count,
+    Count,
+    _Told,
+    _Told,
+    _Told,
 ]
 
 

@@ -88,9 +88,10 @@ class SlowIo(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     ``submitted_ns`` is on the engine's clock. In ``silence_ns``, the last part of its time, the thread had no
     other answer either; ``idle_ns`` is how long it had nothing outstanding before, None if it had.
-    In ``absent_ns`` of its time the thread was not there although it should have been, and for ``waited_ns``
-    it was ready to run and had no processor. ``interruptions`` are waits that a signal ended, as one does
-    that stops the process. ``looks`` is how often the thread was there and the I/O was not answered.
+    Of its time the thread had been due back from a wait and was not for ``absent_ns``, was in long stretches
+    of its own code for ``own_ns``, and for ``waited_ns`` it was ready to run and had no processor.
+    ``interruptions`` are waits that a signal ended, as one does that stops the process. ``looks`` is how
+    often the thread was there and the I/O was not answered.
     At looks the driver had at least ``least_at_driver`` I/Os of the device by the kernel's count, up to
     ``missing_at_driver`` fewer and ``foreign_at_driver`` more than the engine had outstanding. None: the
     kernel does not tell.
@@ -104,6 +105,7 @@ class SlowIo(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     silence_ns: int
     idle_ns: int | None
     absent_ns: int
+    own_ns: int
     waited_ns: int | None
     interruptions: int
     looks: int

@@ -39,8 +39,10 @@ pub struct SlowIo {
     pub silence_ns: u64,
     /// How long the thread had nothing outstanding before it; `None` if it had.
     pub idle_ns: Option<u64>,
-    /// In how much of its time the thread was not there although it should have been.
+    /// How much of its time the thread had been due back from a wait, and was not.
     pub absent_ns: u64,
+    /// How much of its time the thread spent in stretches of its own code that were long.
+    pub own_ns: u64,
     /// In how much of its time the thread was ready to run and had no processor; `None` if the kernel does not tell.
     pub waited_ns: Option<u64>,
     /// Waits of its time that a signal ended: a thread that is stopped is woken by one.
@@ -116,6 +118,7 @@ pub(super) struct SlowWatch {
     /// The scheduler's count, and when it was read.
     waited: Option<(u64, u64)>,
     absences: VecDeque<Stretch>,
+    own: VecDeque<Stretch>,
     waits: VecDeque<Stretch>,
     signals: VecDeque<Stretch>,
     looks: VecDeque<Look>,
@@ -138,6 +141,7 @@ impl SlowWatch {
             interruptions: 0,
             waited: None,
             absences: VecDeque::new(),
+            own: VecDeque::new(),
             waits: VecDeque::new(),
             signals: VecDeque::new(),
             looks: VecDeque::new(),
@@ -152,6 +156,7 @@ impl SlowWatch {
         self.begun = (now_ns, 0);
         self.read_waited(now_ns);
         self.absences.clear();
+        self.own.clear();
         self.waits.clear();
         self.signals.clear();
         self.looks.clear();
@@ -162,7 +167,7 @@ impl SlowWatch {
     pub(super) fn returned(&mut self, now_ns: u64, interruptions: u64) {
         let since_ns = std::mem::replace(&mut self.returned_ns, now_ns);
         if now_ns > self.due_ns.saturating_add(SLACK_NS) {
-            self.was_absent(self.due_ns, now_ns);
+            push(&mut self.absences, Stretch { from_ns: self.due_ns, until_ns: now_ns, amount: 0 });
         }
         if interruptions != self.interruptions {
             let amount = interruptions - self.interruptions;
@@ -199,7 +204,7 @@ impl SlowWatch {
         }
     }
 
-    /// I/Os are submitted now, of which `batched` are all that is in flight where `from_empty`.
+    /// The thread leaves its own code now, with all that is in flight where it begins `from_empty`.
     #[inline]
     pub(super) fn leaves(&mut self, now_ns: u64, from_empty: bool) {
         if from_empty {
@@ -208,7 +213,7 @@ impl SlowWatch {
             self.last_answer_ns = now_ns;
         }
         if now_ns > self.returned_ns + SLACK_NS {
-            self.was_absent(self.returned_ns, now_ns);
+            push(&mut self.own, Stretch { from_ns: self.returned_ns, until_ns: now_ns, amount: 0 });
         }
         self.due_ns = u64::MAX;
     }
@@ -232,11 +237,6 @@ impl SlowWatch {
         let mut found: Vec<_> = self.found.drain().map(|Reverse(ByLatency(slow))| slow).collect();
         found.sort_by_key(|slow| slow.what.submitted_ns);
         found
-    }
-
-    #[cold]
-    fn was_absent(&mut self, from_ns: u64, until_ns: u64) {
-        push(&mut self.absences, Stretch { from_ns, until_ns, amount: 0 });
     }
 
     #[cold]
@@ -297,6 +297,7 @@ impl SlowWatch {
                 silence_ns: silence_ns.min(latency_ns),
                 idle_ns: (from_ns <= begun_ns && from_ns + empty_ns >= begun_ns).then_some(empty_ns),
                 absent_ns: within(&self.absences),
+                own_ns: within(&self.own),
                 waited_ns: self.waited.map(|_| amounts(&self.waits).min(latency_ns)),
                 interruptions: u32::try_from(amounts(&self.signals)).unwrap_or(u32::MAX),
                 looks: u32::try_from(looks.clone().filter(|look| look.at_ns < now_ns).count())
@@ -336,4 +337,88 @@ fn numbers_in(file: &File) -> Option<impl Iterator<Item = u64> + use<>> {
         .map_while(|word| word.parse().ok())
         .collect();
     Some(numbers.into_iter())
+}
+
+// A thread's schedstat is a file that Miri has not.
+#[cfg(all(test, not(miri)))]
+mod tests {
+    use super::*;
+    use crate::workload::{Io, Operation};
+
+    const US: u64 = 1_000;
+
+    fn watch() -> Box<SlowWatch> {
+        let mut watch = SlowWatch::new(200 * US, None, Vec::new());
+        watch.scheduler = None;
+        watch.begin(0);
+        watch
+    }
+
+    fn read_at(submitted_ns: u64) -> Outstanding {
+        Outstanding { submitted_ns, io: Io::new(Operation::Read, 0, 4096) }
+    }
+
+    /// One read from `from_ns` on, found at `found_ns`, by a thread that looked when it was due at `looks_ns`.
+    fn slow_read(watch: &mut SlowWatch, from_ns: u64, looks_ns: &[u64], found_ns: u64) -> SlowIo {
+        let mut now_ns = from_ns;
+        watch.leaves(now_ns, true);
+        for look_ns in looks_ns {
+            let patience = watch.patience(now_ns);
+            watch.waits(now_ns, patience);
+            now_ns = *look_ns;
+            watch.returned(now_ns, 0);
+            watch.reaped(now_ns, 0, 1);
+            watch.leaves(now_ns, false);
+        }
+        let patience = watch.patience(now_ns);
+        watch.waits(now_ns, patience);
+        watch.returned(found_ns, 0);
+        watch.note(read_at(from_ns), found_ns - from_ns);
+        watch.reaped(found_ns, 1, 0);
+        watch.take().remove(0)
+    }
+
+    #[test]
+    fn a_thread_that_looks_in_time_was_never_absent() {
+        // At half of the limit, then whenever the silence is twice as long.
+        let looks_ns = [110 * US, 222 * US, 450 * US, 900 * US];
+        let slow = slow_read(&mut watch(), 10 * US, &looks_ns, 1_200 * US);
+        assert_eq!((slow.looks, slow.absent_ns, slow.own_ns, slow.silence_ns), (4, 0, 0, 1_190 * US));
+        assert_eq!(slow.idle_ns, Some(10 * US));
+    }
+
+    #[test]
+    fn a_thread_that_is_late_was_absent_since_it_was_due() {
+        let slow = slow_read(&mut watch(), 10 * US, &[], 5_010 * US);
+        assert_eq!((slow.looks, slow.absent_ns), (0, 4_900 * US));
+    }
+
+    #[test]
+    fn time_in_its_own_code_is_no_wait() {
+        let mut watch = watch();
+        watch.leaves(0, true);
+        watch.waits(0, Duration::from_micros(100));
+        watch.returned(40 * US, 0);
+        watch.reaped(40 * US, 0, 2);
+        watch.leaves(3_040 * US, false);
+        watch.waits(3_040 * US, Duration::from_micros(100));
+        watch.returned(3_050 * US, 1);
+        watch.note(read_at(0), 3_050 * US);
+        watch.reaped(3_050 * US, 1, 1);
+        let slow = watch.take().remove(0);
+        assert_eq!((slow.own_ns, slow.absent_ns, slow.interruptions), (3_000 * US, 0, 1));
+    }
+
+    #[test]
+    fn the_slowest_are_kept() {
+        let mut watch = watch();
+        for number in 0..2 * MOST_SLOW as u64 {
+            let from_ns = number * 1_000 * US;
+            watch.note(read_at(from_ns), (300 + number) * US);
+            watch.reaped(from_ns + (300 + number) * US, 1, 1);
+        }
+        let kept = watch.take();
+        assert_eq!(kept.len(), MOST_SLOW);
+        assert_eq!(kept[0].latency_ns, (300 + MOST_SLOW as u64) * US);
+    }
 }

@@ -338,6 +338,7 @@ class SlowIo:
     absent_ns: int
     own_ns: int
     waited_ns: int | None
+    ran_ns: int | None
     interruptions: int
     looks: int
     least_at_driver: int | None

@@ -203,6 +203,7 @@ CREATE TABLE slow_io (                      -- a single I/O that took longer tha
     absent_ns           INTEGER NOT NULL,
     own_ns              INTEGER NOT NULL,
     waited_ns           INTEGER,
+    ran_ns              INTEGER,
     interruptions       INTEGER NOT NULL,
     looks               INTEGER NOT NULL,
     least_at_driver     INTEGER,
@@ -271,7 +272,7 @@ _ADDED: Final = (
         (
             "CREATE TEMP VIEW slow_io AS SELECT 0 step_id, 0 position, 0 operation, 0 offset_bytes,"
             " 0 length_bytes, 0 submitted_ns, 0 latency_ns, 0 silence_ns, 0 idle_ns, 0 absent_ns, 0 own_ns,"
-            " 0 waited_ns, 0 interruptions, 0 looks, 0 least_at_driver, 0 missing_at_driver,"
+            " 0 waited_ns, 0 ran_ns, 0 interruptions, 0 looks, 0 least_at_driver, 0 missing_at_driver,"
             " 0 foreign_at_driver WHERE 0",
         ),
     ),

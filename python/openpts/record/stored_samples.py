@@ -65,6 +65,7 @@ _SlowIoRow = tuple[
     Count,
     Count,
     _Told,
+    _Told,
     Count,
     Count,
     _Told,

@@ -89,7 +89,8 @@ class SlowIo(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     ``submitted_ns`` is on the engine's clock. In ``silence_ns``, the last part of its time, the thread had no
     other answer either; ``idle_ns`` is how long it had nothing outstanding before, None if it had.
     Of its time the thread had been due back from a wait and was not for ``absent_ns``, was in long stretches
-    of its own code for ``own_ns``, and for ``waited_ns`` it was ready to run and had no processor.
+    of its own code for ``own_ns``; it was ready to run and had no processor for ``waited_ns``, and ran for
+    ``ran_ns``.
     ``interruptions`` are waits that a signal ended, as one does that stops the process. ``looks`` is how
     often the thread was there and the I/O was not answered.
     At looks the driver had at least ``least_at_driver`` I/Os of the device by the kernel's count, up to
@@ -107,6 +108,7 @@ class SlowIo(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     absent_ns: int
     own_ns: int
     waited_ns: int | None
+    ran_ns: int | None
     interruptions: int
     looks: int
     least_at_driver: int | None

@@ -43,9 +43,7 @@ def judged(run: Run) -> Judgement:
     return Judgement(tuple(_of_steps(run, surroundings, comparisons)), comparisons)
 
 
-def _of_steps(
-    run: Run, surroundings: Surroundings, comparisons: tuple[Comparison, ...]
-) -> Iterator[Judged]:
+def _of_steps(run: Run, surroundings: Surroundings, comparisons: tuple[Comparison, ...]) -> Iterator[Judged]:
     for step in run.steps:
         for slow in step.sample.slow_ios:
             denies = None

@@ -11,6 +11,10 @@ from openpts_nvme.outliers.around import Around
 from openpts_nvme.outliers.causes import Cause
 
 
+BATCH_IOS: Final = 8
+"""I/Os that the engine submits at once: so many are on their way to the driver at any moment."""
+
+
 class Testimony(Struct, frozen=True):
     """All that is known of one slow I/O.
 
@@ -41,7 +45,7 @@ class Testimony(Struct, frozen=True):
         if slow.least_at_driver is None or slow.missing_at_driver is None:
             return None
         if 2 * slow.silence_ns < slow.latency_ns:
-            return 4 * slow.missing_at_driver <= slow.least_at_driver
+            return slow.missing_at_driver <= max(BATCH_IOS, slow.least_at_driver)
         return slow.least_at_driver > 0 and slow.looks > 0
 
 
@@ -57,11 +61,16 @@ class Rule(Struct, frozen=True):
     holds: Callable[[Testimony], str]
 
 
+OWN_NS: Final = NS_PER_MS
 HALF: Final = "half of its time or more"
 IDLE_NS: Final = 50 * NS_PER_MS
 FOREIGN_SHARE: Final = 0.05
 LINK_TIMES: Final = 2.0
 HOT_C: Final = 2.0
+HIDES: Final = (
+    "the drive had this command alone, and its latency monitor does not have it: the drive hides it"
+)
+"""The evidence against a drive whose log leaves out what it should have."""
 
 
 def _waited(told: Testimony) -> str:
@@ -78,25 +87,44 @@ def _interrupted(told: Testimony) -> str:
     return f"a signal ended the wait, and the thread came back {_ns(slow.absent_ns + slow.own_ns)} late"
 
 
-def _busy(told: Testimony) -> str:
-    slow = told.slow
-    if told.thread_was_there or slow.own_ns < slow.absent_ns:
+def _in_own_code(told: Testimony) -> bool:
+    return not told.thread_was_there and told.slow.own_ns >= told.slow.absent_ns
+
+
+def _stolen(told: Testimony) -> str:
+    stolen_ns = told.around.stolen_ns or 0
+    if not _in_own_code(told) or 2 * stolen_ns < told.slow.own_ns:
         return ""
-    return f"the thread was in its own code for {_ns(slow.own_ns)}"
+    return f"the hypervisor gave {_ns(stolen_ns)} of the second to others"
+
+
+def _stands(told: Testimony) -> str:
+    slow = told.slow
+    if not _in_own_code(told) or 2 * (slow.ran_ns or 0) < slow.own_ns or slow.own_ns < OWN_NS:
+        return ""
+    return f"the processor counted {_ns(slow.own_ns)} as the thread's for some microseconds of work"
+
+
+def _busy(told: Testimony) -> str:
+    if not _in_own_code(told):
+        return ""
+    return f"the thread was in its own code for {_ns(told.slow.own_ns)}"
 
 
 def _late(told: Testimony) -> str:
     slow = told.slow
     if told.thread_was_there:
         return ""
-    stolen = told.around.stolen
-    others = f", in a second of which the hypervisor gave {stolen:.0%} to others" if stolen else ""
+    stolen_ns = told.around.stolen_ns
+    others = f"; the hypervisor gave {_ns(stolen_ns)} of the second to others" if stolen_ns else ""
     return f"a timer was {_ns(slow.absent_ns)} late, and no other thread had the processor{others}"
 
 
 def _held(told: Testimony) -> str:
     slow = told.slow
     if slow.least_at_driver is None or not slow.missing_at_driver or slow.least_at_driver:
+        return ""
+    if not slow.looks and slow.missing_at_driver <= BATCH_IOS:
         return ""
     return f"the driver had none of {slow.missing_at_driver} I/Os that were outstanding"
 
@@ -105,11 +133,9 @@ def _queued(told: Testimony) -> str:
     slow = told.slow
     if slow.least_at_driver is None or 2 * slow.silence_ns >= slow.latency_ns:
         return ""
-    if (slow.missing_at_driver or 0) <= slow.least_at_driver:
+    if (slow.missing_at_driver or 0) <= max(slow.least_at_driver, BATCH_IOS):
         return ""
-    return (
-        f"the driver had {slow.least_at_driver} I/Os and answered, while {slow.missing_at_driver} waited above it"
-    )
+    return f"the driver had {slow.least_at_driver} I/Os and answered, while {slow.missing_at_driver} waited above it"
 
 
 def _foreign(told: Testimony) -> str:
@@ -144,6 +170,16 @@ def _hot(told: Testimony) -> str:
     return f"heat slowed the drive down, at {around.temperature_c:.0f} °C"
 
 
+def _hidden(told: Testimony) -> str:
+    slow = told.slow
+    alone = slow.least_at_driver == 1 and not slow.foreign_at_driver and not slow.missing_at_driver
+    if not told.drive_denies or not told.thread_was_there or not told.driver_had_it or not alone:
+        return ""
+    if told.around.link_errors is None:
+        return ""
+    return HIDES
+
+
 def _denied(told: Testimony) -> str:
     if not told.drive_denies or not told.thread_was_there or told.driver_had_it is False:
         return ""
@@ -172,6 +208,18 @@ RULES: Final = (
         f"back late by {HALF}, after a signal",
         "a process that is stopped is woken first, which ends its wait",
         _interrupted,
+    ),
+    Rule(
+        Cause.PROCESSOR,
+        f"in its own code for {HALF}, and the hypervisor gave half of that to others",
+        "a thread that is taken off the processor unseen seems to be at work",
+        _stolen,
+    ),
+    Rule(
+        Cause.PROCESSOR,
+        f"in its own code for {HALF} and for 1 ms or more, all of it counted as running",
+        "openpts makes and submits the I/Os of a batch in some 10 us; one that is stopped does not run",
+        _stands,
     ),
     Rule(Cause.ENGINE, f"in its own code for {HALF}", "what openpts does itself is no answer time", _busy),
     Rule(
@@ -217,6 +265,12 @@ RULES: Final = (
         _hot,
     ),
     Rule(
+        Cause.DRIVE,
+        "the monitor denies it, the drive had this command alone, and the link counts no errors",
+        "alone it is fetched at once: the drive's log leaves out what it should have",
+        _hidden,
+    ),
+    Rule(
         Cause.LINK,
         "the monitor denies it, the thread was there and the driver had it",
         "what neither the host nor the drive had is between them, or the drive hides it",
@@ -252,5 +306,3 @@ def _missing(told: Testimony) -> Iterator[str]:
 
 def _ns(duration_ns: float) -> str:
     return f"{duration_ns / NS_PER_MS:.3g} ms"
-
-

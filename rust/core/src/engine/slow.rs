@@ -45,6 +45,8 @@ pub struct SlowIo {
     pub own_ns: u64,
     /// In how much of its time the thread was ready to run and had no processor; `None` if the kernel does not tell.
     pub waited_ns: Option<u64>,
+    /// In how much of its time the thread ran; likewise.
+    pub ran_ns: Option<u64>,
     /// Waits of its time that a signal ended: a thread that is stopped is woken by one.
     pub interruptions: u32,
     /// How often the thread looked and it was not answered.
@@ -64,12 +66,21 @@ pub struct AtDriver {
     pub foreign: u64,
 }
 
-/// A stretch of time with an amount: how long the thread waited in it, or how often it was interrupted.
+/// A stretch of time with an amount: how often the thread was interrupted in it, or how long it waited, and ran.
 #[derive(Clone, Copy, Debug)]
 struct Stretch {
     from_ns: u64,
     until_ns: u64,
     amount: u64,
+    ran_ns: u64,
+}
+
+/// What the scheduler has counted of the thread until a moment.
+#[derive(Clone, Copy, Debug)]
+struct Scheduled {
+    at_ns: u64,
+    ran_ns: u64,
+    waited_ns: u64,
 }
 
 impl Stretch {
@@ -82,6 +93,8 @@ impl Stretch {
 #[derive(Clone, Copy, Debug)]
 struct Look {
     at_ns: u64,
+    /// No answer for some time: what is outstanding has reached the driver, if nothing holds it back.
+    in_silence: bool,
     at_driver: Option<AtDriver>,
 }
 
@@ -115,8 +128,7 @@ pub(super) struct SlowWatch {
     /// When the queue was filled from empty, and how long it had been empty.
     begun: (u64, u64),
     interruptions: u64,
-    /// The scheduler's count, and when it was read.
-    waited: Option<(u64, u64)>,
+    scheduled: Option<Scheduled>,
     absences: VecDeque<Stretch>,
     own: VecDeque<Stretch>,
     waits: VecDeque<Stretch>,
@@ -139,7 +151,7 @@ impl SlowWatch {
             last_answer_ns: 0,
             begun: (0, 0),
             interruptions: 0,
-            waited: None,
+            scheduled: None,
             absences: VecDeque::new(),
             own: VecDeque::new(),
             waits: VecDeque::new(),
@@ -154,7 +166,7 @@ impl SlowWatch {
     pub(super) fn begin(&mut self, now_ns: u64) {
         (self.returned_ns, self.due_ns, self.last_answer_ns) = (now_ns, u64::MAX, now_ns);
         self.begun = (now_ns, 0);
-        self.read_waited(now_ns);
+        self.read_scheduled(now_ns);
         self.absences.clear();
         self.own.clear();
         self.waits.clear();
@@ -167,15 +179,18 @@ impl SlowWatch {
     pub(super) fn returned(&mut self, now_ns: u64, interruptions: u64) {
         let since_ns = std::mem::replace(&mut self.returned_ns, now_ns);
         if now_ns > self.due_ns.saturating_add(SLACK_NS) {
-            push(&mut self.absences, Stretch { from_ns: self.due_ns, until_ns: now_ns, amount: 0 });
+            push(
+                &mut self.absences,
+                Stretch { from_ns: self.due_ns, until_ns: now_ns, amount: 0, ran_ns: 0 },
+            );
         }
         if interruptions != self.interruptions {
             let amount = interruptions - self.interruptions;
             self.interruptions = interruptions;
-            push(&mut self.signals, Stretch { from_ns: since_ns, until_ns: now_ns, amount });
+            push(&mut self.signals, Stretch { from_ns: since_ns, until_ns: now_ns, amount, ran_ns: 0 });
         }
-        if self.waited.is_some_and(|(_, at_ns)| now_ns > at_ns + READING_NS) {
-            self.read_waited(now_ns);
+        if self.scheduled.is_some_and(|before| now_ns > before.at_ns + READING_NS) {
+            self.read_scheduled(now_ns);
         }
     }
 
@@ -197,7 +212,7 @@ impl SlowWatch {
         if !self.fresh.is_empty() {
             self.judge(now_ns);
         } else if answers == 0 && in_flight > 0 && now_ns >= self.last_answer_ns + self.limit_ns / 2 {
-            self.look(now_ns);
+            self.look(now_ns, true);
         }
         if answers > 0 {
             self.last_answer_ns = now_ns;
@@ -213,7 +228,10 @@ impl SlowWatch {
             self.last_answer_ns = now_ns;
         }
         if now_ns > self.returned_ns + SLACK_NS {
-            push(&mut self.own, Stretch { from_ns: self.returned_ns, until_ns: now_ns, amount: 0 });
+            push(
+                &mut self.own,
+                Stretch { from_ns: self.returned_ns, until_ns: now_ns, amount: 0, ran_ns: 0 },
+            );
         }
         self.due_ns = u64::MAX;
     }
@@ -222,7 +240,8 @@ impl SlowWatch {
     #[inline]
     pub(super) fn patience(&mut self, now_ns: u64) -> Duration {
         let silence_ns = now_ns.saturating_sub(self.last_answer_ns);
-        Duration::from_nanos(silence_ns.max(self.limit_ns / 2))
+        let first_ns = self.limit_ns / 2;
+        Duration::from_nanos(if silence_ns < first_ns { first_ns - silence_ns } else { silence_ns })
     }
 
     /// The thread will be back after this time at the latest.
@@ -240,13 +259,13 @@ impl SlowWatch {
     }
 
     #[cold]
-    fn look(&mut self, now_ns: u64) {
+    fn look(&mut self, now_ns: u64, in_silence: bool) {
         if self.looks.back().is_none_or(|last| now_ns >= last.at_ns + LOOKS_APART_NS) {
             let at_driver = self.count_at_driver();
             if self.looks.len() == MOST_EVENTS {
                 self.looks.pop_front();
             }
-            self.looks.push_back(Look { at_ns: now_ns, at_driver });
+            self.looks.push_back(Look { at_ns: now_ns, in_silence, at_driver });
         }
     }
 
@@ -260,25 +279,26 @@ impl SlowWatch {
     }
 
     #[cold]
-    fn read_waited(&mut self, now_ns: u64) {
-        let total_ns = self.scheduler.as_ref().and_then(numbers_in).and_then(|mut numbers| numbers.nth(1));
-        let before = std::mem::replace(&mut self.waited, total_ns.map(|total_ns| (total_ns, now_ns)));
-        if let (Some((before_ns, from_ns)), Some(total_ns)) = (before, total_ns)
-            && total_ns > before_ns
-        {
-            let amount = total_ns - before_ns;
-            push(&mut self.waits, Stretch { from_ns, until_ns: now_ns, amount });
+    fn read_scheduled(&mut self, now_ns: u64) {
+        let counts = self.scheduler.as_ref().and_then(numbers_in).and_then(|mut numbers| {
+            Some(Scheduled { at_ns: now_ns, ran_ns: numbers.next()?, waited_ns: numbers.next()? })
+        });
+        let before = std::mem::replace(&mut self.scheduled, counts);
+        if let (Some(before), Some(now)) = (before, counts) {
+            let amount = now.waited_ns.saturating_sub(before.waited_ns);
+            let ran_ns = now.ran_ns.saturating_sub(before.ran_ns);
+            push(&mut self.waits, Stretch { from_ns: before.at_ns, until_ns: now_ns, amount, ran_ns });
         }
     }
 
     /// Join what is known of the time of each I/O that was late.
     #[cold]
     fn judge(&mut self, now_ns: u64) {
-        self.read_waited(now_ns);
+        self.read_scheduled(now_ns);
         let silence_ns = now_ns.saturating_sub(self.last_answer_ns);
-        if silence_ns < self.limit_ns / 2 {
+        if self.looks.back().is_none_or(|last| last.at_ns + silence_ns < now_ns) {
             // Others were answered all the time: this is the first look at the driver.
-            self.look(now_ns);
+            self.look(now_ns, false);
         }
         for (what, latency_ns) in std::mem::take(&mut self.fresh) {
             let from_ns = what.submitted_ns;
@@ -289,7 +309,15 @@ impl SlowWatch {
                 let met = stretches.iter().filter(|stretch| stretch.until_ns > from_ns);
                 met.map(|stretch| stretch.amount).sum()
             };
-            let looks = self.looks.iter().filter(|look| look.at_ns >= from_ns);
+            let ran_ns: u64 = self
+                .waits
+                .iter()
+                .filter(|stretch| stretch.until_ns > from_ns)
+                .map(|stretch| stretch.ran_ns)
+                .sum();
+            let of_time = || self.looks.iter().filter(|look| look.at_ns >= from_ns);
+            let any_silent = of_time().any(|look| look.in_silence);
+            let looks = of_time().filter(|look| look.in_silence || !any_silent);
             let (begun_ns, empty_ns) = self.begun;
             let slow = SlowIo {
                 what,
@@ -298,10 +326,10 @@ impl SlowWatch {
                 idle_ns: (from_ns <= begun_ns && from_ns + empty_ns >= begun_ns).then_some(empty_ns),
                 absent_ns: within(&self.absences),
                 own_ns: within(&self.own),
-                waited_ns: self.waited.map(|_| amounts(&self.waits).min(latency_ns)),
+                waited_ns: self.scheduled.map(|_| amounts(&self.waits).min(latency_ns)),
+                ran_ns: self.scheduled.map(|_| ran_ns.min(latency_ns)),
                 interruptions: u32::try_from(amounts(&self.signals)).unwrap_or(u32::MAX),
-                looks: u32::try_from(looks.clone().filter(|look| look.at_ns < now_ns).count())
-                    .expect("a few"),
+                looks: u32::try_from(of_time().filter(|look| look.at_ns < now_ns).count()).expect("a few"),
                 at_driver: looks.filter_map(|look| look.at_driver).reduce(|one, other| AtDriver {
                     least: one.least.min(other.least),
                     missing: one.missing.max(other.missing),

@@ -1,8 +1,8 @@
 """A host and a drive in virtual time with planted stalls, and the record that a run on them would leave.
 
 The truth is the list of what was planted. The judge sees the slow I/Os as the engine's watch notes them
-(`rust/core/src/engine/slow.rs`, written once more here in the words of this model), what is sampled once a second,
-in the kernel's resolution, and the drive's counts. Everything has the noise of a quiet virtual machine.
+(`rust/core/src/engine/slow.rs`, written once more here in the words of this model), and what is sampled once a
+second. Everything has the noise of a quiet virtual machine.
 """
 
 import heapq
@@ -78,7 +78,7 @@ class Stall(Struct, frozen=True):
 
 
 class Io(Struct):
-    """An I/O on its way: when the driver has it, when the drive has answered, when the answer is in the queue."""
+    """An I/O: when it was submitted, when the driver had it, when its answer was there."""
 
     submitted_ns: int
     at_driver_ns: int
@@ -114,7 +114,7 @@ class Machine(Struct):
     _read_delay: tuple[int, int, int] = (0, 0, 0)
     _number: int = 0
 
-    def run(self) -> None:
+    def run(self) -> None:  # noqa: C901 the loop of the engine, with all that it looks at
         """Some I/Os before the stall, those in it, and some behind it."""
         stall, draw = self.stall, self.random
         now = last_answer = stall.from_ns - draw.randrange(300 * US, 800 * US)
@@ -262,7 +262,7 @@ class Machine(Struct):
 
 
 def planted(count: int, seed: int, lengths_ms: tuple[float, float], apart_s: float = 1.0) -> Iterator[Stall]:
-    """Stalls of all kinds in turn, from ``apart_s`` to three seconds more apart; lengths are even on a logarithmic scale."""
+    """Stalls of all kinds in turn, from ``apart_s`` to 3 s more apart; lengths are even on a log scale."""
     draw = random.Random(seed)
     at = 10 * S
     kinds = list(Kind)

@@ -20,10 +20,10 @@ _STEAL: Final = ("cpu_engine_steal_pct", "cpu_all_steal_pct")
 class Around(Struct, frozen=True, kw_only=True):
     """What was sampled around an I/O; None where the record does not tell.
 
-    ``link_errors`` is what the link's counters grew by in the period of the I/O, ``link_errors_usual`` in a usual
-    one of the run. ``foreign_share`` is what others moved on the drive in that period, of all bytes. ``stolen_ns``
-    is the processors' time that the hypervisor gave to others. ``throttled``: the drive was held
-    back by heat. ``temperature_c`` and ``hottest_c`` are the drive's own, then and at most.
+    ``link_errors`` is what the link's counters grew by in the period of the I/O, ``link_errors_usual`` in a
+    usual one of the run. ``foreign_share`` is what others moved on the drive in that period, of all bytes.
+    ``stolen_ns`` is the processors' time that the hypervisor gave to others. ``throttled``: the drive was
+    held back by heat. ``temperature_c`` and ``hottest_c`` are the drive's own, then and at most.
     """
 
     link_errors: float | None = None

@@ -1,8 +1,8 @@
-"""The drive's own latency monitor as the second witness: its counts between two readings, held against the host's.
+"""The drive's own latency monitor as the second witness: what it counted between readings, beside the host.
 
-A drive counts a command from fetching it to posting its completion, so that the host's time is never the shorter
-one: the host must have at least as many I/Os above each threshold. The other way round proves nothing at a
-depth of more than one, where I/Os wait for the drive to fetch them.
+A drive counts a command from fetching it to posting its completion, so that the host's time is never the
+shorter one: the host must have at least as many I/Os above each threshold. The other way round proves
+nothing at a depth of more than one, where I/Os wait for the drive to fetch them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,9 +28,11 @@ _MARGIN: Final = 1.002
 
 
 class Comparison(Struct, frozen=True):
-    """What drive and host counted between two readings, from ``from_ns`` to ``until_ns`` on the engine's clock.
+    """What drive and host counted between two readings, from ``from_ns`` to ``until_ns`` on the engine's
+    clock.
 
-    ``thresholds_ns`` ascend; of each operation, ``drive`` and ``host`` have the I/Os at or above each of them.
+    ``thresholds_ns`` ascend; of each operation, ``drive`` and ``host`` have the I/Os at or above each of
+    them.
     """
 
     from_ns: int
@@ -40,10 +42,11 @@ class Comparison(Struct, frozen=True):
     host: Mapping[str, tuple[int, ...]]
 
     def denies(self, slow: SlowIo) -> bool | None:
-        """Whether the drive has none of this I/O: True if it counted none at all, False if as many as the host.
+        """Whether the drive has none of this I/O: True if it counted none at all, False if as many as the
+        host.
 
-        None for an I/O of another time, one below the thresholds, and where it counted fewer than the host: it
-        does not say which.
+        None for an I/O of another time, one below the thresholds, and where it counted fewer than the host:
+        it does not say which.
         """
         if not self.from_ns <= slow.submitted_ns < self.until_ns or slow.operation not in self.drive:
             return None

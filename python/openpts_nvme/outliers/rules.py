@@ -1,4 +1,4 @@
-"""The rules by which a slow I/O is put down to a cause: the first that holds, from the host down to the drive."""
+"""The rules by which a slow I/O is put down to a cause: the first that holds, from host to drive."""
 
 from collections.abc import Callable, Iterator
 from typing import Final
@@ -10,7 +10,6 @@ from openpts.vocabulary.sample import SlowIo
 from openpts_nvme.outliers.around import Around
 from openpts_nvme.outliers.causes import Cause
 
-
 BATCH_IOS: Final = 8
 """I/Os that the engine submits at once: so many are on their way to the driver at any moment."""
 
@@ -19,8 +18,8 @@ class Testimony(Struct, frozen=True):
     """All that is known of one slow I/O.
 
     ``drive_denies``: the drive's latency monitor was armed, and has nothing of this length in the phase;
-    None where it was not armed, or does not look at I/Os of this length. ``reaches_driver``: the kernel counts
-    what goes this way.
+    None where it was not armed, or does not look at I/Os of this length. ``reaches_driver``: the kernel
+    counts what goes this way.
     """
 
     slow: SlowIo
@@ -40,7 +39,7 @@ class Testimony(Struct, frozen=True):
 
     @property
     def driver_had_it(self) -> bool | None:
-        """Whether it was with the driver: when the thread looked, or as others were answered and none waited."""
+        """Whether the driver had it: when the thread looked, or as others were answered and none waited."""
         slow = self.slow
         if slow.least_at_driver is None or slow.missing_at_driver is None:
             return None
@@ -135,7 +134,8 @@ def _queued(told: Testimony) -> str:
         return ""
     if (slow.missing_at_driver or 0) <= max(slow.least_at_driver, BATCH_IOS):
         return ""
-    return f"the driver had {slow.least_at_driver} I/Os and answered, while {slow.missing_at_driver} waited above it"
+    waited = f"{slow.missing_at_driver} waited above it"
+    return f"the driver had {slow.least_at_driver} I/Os and answered, while {waited}"
 
 
 def _foreign(told: Testimony) -> str:

@@ -9,7 +9,7 @@ from openpts.record.reader import StepRecord
 from openpts.vocabulary.phase import Phase, StepPlace
 from openpts_nvme.outliers.around import Surroundings
 from openpts_nvme.outliers.causes import Cause
-from openpts_nvme.outliers.rules import Testimony, cause_of
+from openpts_nvme.outliers.rules import Witnessed, cause_of
 from tests.support.interval_samples import step_of
 from tests.support.stalled_host import MS, TRUTH, Kind, Machine, planted, readings, sampled
 
@@ -20,14 +20,14 @@ class Confusion(Struct, frozen=True):
     counts: Counter[tuple[Kind, Cause | None]]
 
     def share(self, kind: Kind) -> float:
-        """Of the stalls of this kind, those with the right cause."""
-        of_kind = sum(n for (one, _), n in self.counts.items() if one is kind)
+        """Of the stalls of this kind that made an I/O slow, those with the right cause."""
+        of_kind = sum(n for (one, cause), n in self.counts.items() if one is kind and cause is not None)
         return self.counts[kind, TRUTH[kind]] / of_kind
 
     @property
     def recall(self) -> float:
-        """Right causes, of all stalls."""
-        return self._right / sum(self.counts.values())
+        """Right causes, of all stalls that made an I/O slow."""
+        return self._right / sum(n for (_, cause), n in self.counts.items() if cause is not None)
 
     @property
     def precision(self) -> float:
@@ -67,6 +67,6 @@ def judged_stalls(
         slowest = max(machine.slow, key=lambda slow: slow.latency_ns, default=None)
         cause = None
         if slowest is not None:
-            cause = cause_of(Testimony(slowest, surroundings.around(slowest, step)))[0]
+            cause = cause_of(Witnessed(slowest, surroundings.around(slowest, step)))[0]
         counts[stall.kind, cause] += 1
     return Confusion(counts)

@@ -1,8 +1,8 @@
 """A host and a drive in virtual time with planted stalls, and the record that a run on them would leave.
 
 The truth is the list of what was planted. The judge sees the slow I/Os as the engine's watch notes them
-(`rust/core/src/engine/slow.rs`, written once more here in the words of this model), and what is sampled once a
-second. Everything has the noise of a quiet virtual machine.
+(`rust/core/src/engine/slow.rs`, written once more here in the words of this model), and what is sampled once
+a second. Everything has the noise of a quiet virtual machine.
 """
 
 import heapq

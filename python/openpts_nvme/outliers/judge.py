@@ -9,7 +9,7 @@ from openpts.vocabulary.sample import SlowIo
 from openpts_nvme.outliers.around import Surroundings
 from openpts_nvme.outliers.causes import Cause
 from openpts_nvme.outliers.monitor import LEAST_NS, Comparison, compared
-from openpts_nvme.outliers.rules import Testimony, cause_of
+from openpts_nvme.outliers.rules import Witnessed, cause_of
 
 
 class Judged(Struct, frozen=True):
@@ -51,5 +51,5 @@ def _of_steps(run: Run, surroundings: Surroundings, comparisons: tuple[Compariso
                 denies = next(
                     (denies for one in comparisons if (denies := one.denies(slow)) is not None), None
                 )
-            told = Testimony(slow, surroundings.around(slow, step), denies)
+            told = Witnessed(slow, surroundings.around(slow, step), denies)
             yield Judged(step, slow, *cause_of(told))

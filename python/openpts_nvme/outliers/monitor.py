@@ -69,10 +69,11 @@ class Comparison(Struct, frozen=True):
 
 def compared(run: Run) -> tuple[Comparison, ...]:
     """A comparison for each two readings around steps between which the monitor went on."""
-    return tuple(_compared(run.health, run.steps))
+    return tuple(comparisons_of(run.health, run.steps))
 
 
-def _compared(health: Sequence[HealthRecord], steps: Sequence[StepRecord]) -> Iterator[Comparison]:
+def comparisons_of(health: Sequence[HealthRecord], steps: Sequence[StepRecord]) -> Iterator[Comparison]:
+    """The same of these readings and steps."""
     readings = [one for one in health if f"{PREFIX}threshold_0_ms" in one.reading.values]
     for before, after in pairwise(readings):
         then, now = before.reading.values, after.reading.values

@@ -14,7 +14,7 @@ BATCH_IOS: Final = 8
 """I/Os that the engine submits at once: so many are on their way to the driver at any moment."""
 
 
-class Testimony(Struct, frozen=True):
+class Witnessed(Struct, frozen=True):
     """All that is known of one slow I/O.
 
     ``drive_denies``: the drive's latency monitor was armed, and has nothing of this length in the phase;
@@ -57,7 +57,7 @@ class Rule(Struct, frozen=True):
     cause: Cause
     threshold: str
     why: str
-    holds: Callable[[Testimony], str]
+    holds: Callable[[Witnessed], str]
 
 
 OWN_NS: Final = NS_PER_MS
@@ -72,45 +72,45 @@ HIDES: Final = (
 """The evidence against a drive whose log leaves out what it should have."""
 
 
-def _waited(told: Testimony) -> str:
+def _waited(told: Witnessed) -> str:
     slow = told.slow
     if told.thread_was_there or 2 * (slow.waited_ns or 0) < told.away_ns:
         return ""
     return f"the thread was ready to run and had no processor for {_ns(slow.waited_ns or 0)}"
 
 
-def _interrupted(told: Testimony) -> str:
+def _interrupted(told: Witnessed) -> str:
     slow = told.slow
     if told.thread_was_there or not slow.interruptions:
         return ""
     return f"a signal ended the wait, and the thread came back {_ns(slow.absent_ns + slow.own_ns)} late"
 
 
-def _in_own_code(told: Testimony) -> bool:
+def _in_own_code(told: Witnessed) -> bool:
     return not told.thread_was_there and told.slow.own_ns >= told.slow.absent_ns
 
 
-def _stolen(told: Testimony) -> str:
+def _stolen(told: Witnessed) -> str:
     stolen_ns = told.around.stolen_ns or 0
     if not _in_own_code(told) or 2 * stolen_ns < told.slow.own_ns:
         return ""
     return f"the hypervisor gave {_ns(stolen_ns)} of the second to others"
 
 
-def _stands(told: Testimony) -> str:
+def _stands(told: Witnessed) -> str:
     slow = told.slow
     if not _in_own_code(told) or 2 * (slow.ran_ns or 0) < slow.own_ns or slow.own_ns < OWN_NS:
         return ""
     return f"the processor counted {_ns(slow.own_ns)} as the thread's for some microseconds of work"
 
 
-def _busy(told: Testimony) -> str:
+def _busy(told: Witnessed) -> str:
     if not _in_own_code(told):
         return ""
     return f"the thread was in its own code for {_ns(told.slow.own_ns)}"
 
 
-def _late(told: Testimony) -> str:
+def _late(told: Witnessed) -> str:
     slow = told.slow
     if told.thread_was_there:
         return ""
@@ -119,7 +119,7 @@ def _late(told: Testimony) -> str:
     return f"a timer was {_ns(slow.absent_ns)} late, and no other thread had the processor{others}"
 
 
-def _held(told: Testimony) -> str:
+def _held(told: Witnessed) -> str:
     slow = told.slow
     if slow.least_at_driver is None or not slow.missing_at_driver or slow.least_at_driver:
         return ""
@@ -128,7 +128,7 @@ def _held(told: Testimony) -> str:
     return f"the driver had none of {slow.missing_at_driver} I/Os that were outstanding"
 
 
-def _queued(told: Testimony) -> str:
+def _queued(told: Witnessed) -> str:
     slow = told.slow
     if slow.least_at_driver is None or 2 * slow.silence_ns >= slow.latency_ns:
         return ""
@@ -138,28 +138,28 @@ def _queued(told: Testimony) -> str:
     return f"the driver had {slow.least_at_driver} I/Os and answered, while {waited}"
 
 
-def _foreign(told: Testimony) -> str:
+def _foreign(told: Witnessed) -> str:
     slow, share = told.slow, told.around.foreign_share
     if not slow.foreign_at_driver or share is None or share < FOREIGN_SHARE:
         return ""
     return f"the driver had {slow.foreign_at_driver} I/Os of others, who moved {share:.0%} of all bytes"
 
 
-def _link_errors(told: Testimony) -> str:
+def _link_errors(told: Witnessed) -> str:
     around = told.around
     if not around.link_errors or around.link_errors <= LINK_TIMES * around.link_errors_usual:
         return ""
     return f"the link counted {around.link_errors:.0f} errors in its time"
 
 
-def _idle(told: Testimony) -> str:
+def _idle(told: Witnessed) -> str:
     idle_ns = told.slow.idle_ns
     if idle_ns is None or idle_ns < IDLE_NS:
         return ""
     return f"it was the first after {_ns(idle_ns)} without any"
 
 
-def _hot(told: Testimony) -> str:
+def _hot(told: Witnessed) -> str:
     around = told.around
     if not around.throttled:
         return ""
@@ -170,7 +170,7 @@ def _hot(told: Testimony) -> str:
     return f"heat slowed the drive down, at {around.temperature_c:.0f} °C"
 
 
-def _hidden(told: Testimony) -> str:
+def _hidden(told: Witnessed) -> str:
     slow = told.slow
     alone = slow.least_at_driver == 1 and not slow.foreign_at_driver and not slow.missing_at_driver
     if not told.drive_denies or not told.thread_was_there or not told.driver_had_it or not alone:
@@ -180,13 +180,13 @@ def _hidden(told: Testimony) -> str:
     return HIDES
 
 
-def _denied(told: Testimony) -> str:
+def _denied(told: Witnessed) -> str:
     if not told.drive_denies or not told.thread_was_there or told.driver_had_it is False:
         return ""
     return "the drive's latency monitor has no command of this length, and the driver had given it one"
 
 
-def _drive(told: Testimony) -> str:
+def _drive(told: Witnessed) -> str:
     if not told.thread_was_there:
         return ""
     if told.drive_denies is False:
@@ -286,7 +286,7 @@ RULES: Final = (
 """In the order in which they are asked."""
 
 
-def cause_of(told: Testimony) -> tuple[Cause, str]:
+def cause_of(told: Witnessed) -> tuple[Cause, str]:
     """The cause and its evidence in words."""
     for rule in RULES:
         if words := rule.holds(told):
@@ -294,7 +294,7 @@ def cause_of(told: Testimony) -> tuple[Cause, str]:
     return Cause.NOT_KNOWN, "; ".join(_missing(told))
 
 
-def _missing(told: Testimony) -> Iterator[str]:
+def _missing(told: Witnessed) -> Iterator[str]:
     """What the record would have to have."""
     if told.driver_had_it is None:
         yield "the kernel does not tell what the driver had"

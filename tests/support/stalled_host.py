@@ -233,7 +233,10 @@ class Machine(Struct):
 
     def _judge(self, io: Io, now: int, silence: int, begun: tuple[int, int]) -> None:
         latency = now - io.submitted_ns
-        within = lambda spans: sum(max(0, min(b, now) - max(a, io.submitted_ns)) for a, b in spans)  # noqa: E731
+
+        def within(spans: list[tuple[int, int]]) -> int:
+            return sum(max(0, min(b, now) - max(a, io.submitted_ns)) for a, b in spans)
+
         of_time = [one for one in self._looks if one[0] >= io.submitted_ns]
         silent = [one for one in of_time if one[1]]
         counts = [(n, ours) for _, _, n, ours in silent or of_time]

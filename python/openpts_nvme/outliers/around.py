@@ -52,7 +52,8 @@ class Surroundings:
     def of(cls, run: Run) -> "Surroundings":
         """Those of a recorded run."""
         ordered = run.manifest.ordered
-        return cls(run.telemetry_series, run.health, ordered and ordered.telemetry_period_s)
+        period_s = None if ordered is None else ordered.telemetry_period_s
+        return cls(run.telemetry_series, run.health, period_s)
 
     def around(self, slow: SlowIo, step: StepRecord) -> Around:
         """Of an I/O of this step."""

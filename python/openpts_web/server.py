@@ -51,7 +51,7 @@ def run_server(
 
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
             """Let nothing go on."""
-            site.is_ending = True
+            site.viewers.is_ending = True
             await super().shutdown(sockets)
 
     try:

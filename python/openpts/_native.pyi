@@ -319,9 +319,31 @@ class StepResult:
     standstills: list[tuple[int, int]]
     carried: str
     played: list[Played]
+    slow_ios: list[SlowIo]
     energy_j: float | None
     media_write_bytes: int | None
     host_write_bytes: int | None
+
+@final
+class SlowIo:
+    """An I/O that took long, and what its thread knew of that time; see vocabulary.sample.SlowIo."""
+
+    operation: str
+    offset_bytes: int
+    length_bytes: int
+    submitted_ns: int
+    latency_ns: int
+    silence_ns: int
+    idle_ns: int | None
+    absent_ns: int
+    own_ns: int
+    waited_ns: int | None
+    ran_ns: int | None
+    interruptions: int
+    looks: int
+    least_at_driver: int | None
+    missing_at_driver: int | None
+    foreign_at_driver: int | None
 
 @final
 class CaptureSummary:
@@ -339,8 +361,8 @@ class Engine:
     """Warm threads with a queue each on one open target.
 
     Takes its own duplicate of the descriptor. ``capture`` is a folder for every single I/O of the steps that
-    ask for it, made with the first of them, and what all offsets are multiples of. The limits are those of
-    the largest stimulus to come.
+    ask for it, made with the first of them, and what all offsets are multiples of. I/Os that take ``slow_io_ns``
+    or more are noted by themselves. The limits are those of the largest stimulus to come.
     Raises UnavailableError if the path to the target can't be made or the kernel does not allow so much,
     OSError if the descriptor is not open, ValueError if there is no path of that name.
     """
@@ -359,6 +381,7 @@ class Engine:
         interval_histograms: bool,
         io_path: str,
         batched_wait: bool,
+        slow_io_ns: int | None,
         cpus: list[int],
         most_errors: int,
         over_read_errors: bool,

@@ -132,6 +132,7 @@ _ARGUMENTS: Final = {
     "openpts import tkperf": "p4610.xml --capacity 1.6TB",
     "openpts io": "sim:enterprise-tlc --seconds 10",
     "openpts logs": "/dev/nvme0n1 C0h",
+    "openpts outliers": "openpts-runs/R1AL-20261120T220000Z-iops",
     "openpts plan": _A_TEST,
     "openpts plans": "tkperf",
     "openpts population": "openpts-runs/batch-20261123T044313Z-iops",

@@ -164,6 +164,7 @@ _JUDGE: dict[str, Place | str] = {
         "Check a run against every requirement of the specification.",
     ),
     "compare": "Compare runs of one or several drives.",
+    "outliers": "Name what made I/Os of a run slow.",
     "gate": "Hold runs against limits, and end with a verdict.",
 }
 _KEEP: dict[str, Place | str] = {

@@ -88,6 +88,8 @@ def _refuse_what_only_real_hosts_have(options: NativeOptions) -> None:
         raise UsageError(f"--io-path {options.io_path}: a simulated drive has no kernel I/O path")
     if options.cpus:
         raise UsageError("--cpus: a simulated host has no processors to pin to")
+    if options.slow_io_ns is not None:
+        raise UsageError("--outliers: a simulated host has no threads that could be late")
     if options.completion_wait is not CompletionWait.EACH:
         raise UsageError("--wait: a simulated host sees each completion when it happens")
 

@@ -53,7 +53,8 @@ class Ordered(Struct, frozen=True):
     ``target`` and ``purge`` are in the operator's words; ``telemetry_period_s`` None: nothing was sampled.
     ``short_report``: the report is wanted in its short form, too. ``hooks`` are in the operator's words.
     ``stop_on_fail``: the run ends where a limit of its file can't be kept, ``require_steady``: with an error
-    where steady state was not reached.
+    where steady state was not reached. I/Os of ``slow_io_ms`` or more were noted by themselves; None: none
+    were. ``latency_monitor``: the drive's own was set for that.
     """
 
     target: str
@@ -72,6 +73,8 @@ class Ordered(Struct, frozen=True):
     stop_on_fail: bool = False
     require_steady: bool = False
     exclusive_host: bool = False
+    slow_io_ms: float | None = None
+    latency_monitor: bool = False
 
 
 class Attempt(Struct, frozen=True):

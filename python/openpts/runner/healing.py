@@ -38,12 +38,21 @@ def _take_down_block_trace(entry: Entry, roots: SystemRoots, run: Run) -> str:
     return done
 
 
+def _put_back_latency_monitor(entry: Entry, roots: SystemRoots, run: Run) -> str:
+    """Log pages are a plug-in's. Raises PluginError where it is not there."""
+    if (monitor := service("latency-monitor")) is None:
+        raise PluginError("can't set a latency monitor: no plug-in that knows its log is installed")
+    done: str = monitor.put_back(entry, roots, run)
+    return done
+
+
 HEALERS: Final[Mapping[Kind, Healer]] = {
     Kind.WRITE_CACHE: put_back_write_cache,
     Kind.HOST_SETTING: put_back_setting,
     Kind.DRIVE_PASSWORD: take_password_off,
     Kind.BLOCK_TRACE: _take_down_block_trace,
     Kind.MOUNT: put_back_mount,
+    Kind.LATENCY_MONITOR: _put_back_latency_monitor,
 }
 """Who can put back what."""
 
@@ -55,7 +64,9 @@ _NEEDS: Final[Mapping[Kind, Callable[[Entry, JournalSnapshot, SystemRoots], str 
 
 # A password is for its owner to take off, with `openpts unlock`: a run that did so by itself would hide that
 # a drive was locked.
-BEFORE_A_RUN: Final = frozenset({Kind.WRITE_CACHE, Kind.HOST_SETTING, Kind.MOUNT, Kind.BLOCK_TRACE})
+BEFORE_A_RUN: Final = frozenset(
+    {Kind.WRITE_CACHE, Kind.HOST_SETTING, Kind.MOUNT, Kind.BLOCK_TRACE, Kind.LATENCY_MONITOR}
+)
 """What the next run puts back by itself."""
 
 

@@ -11,6 +11,7 @@ use std::time::Duration;
 use openpts_sim::{Preset, PresetError, Scale};
 use rustix::event::{PollFd, PollFlags, poll};
 
+use super::access::Access;
 use super::authentication::Secrets;
 use super::connection::Connection;
 use super::connections::MOST_READERS;
@@ -49,6 +50,8 @@ pub struct Order {
     pub data: Option<File>,
     /// How long block and crypto erase take at least.
     pub sanitize_takes: Duration,
+    /// Its locking, and how long it takes to become ready.
+    pub access: Access,
     /// What goes wrong.
     pub faults: Faults,
     /// The hosts that may connect once they have proven who they are; none: all may.
@@ -189,6 +192,7 @@ fn subsystem_of(mut order: Order) -> Result<Subsystem, TargetError> {
         critical_c: thermal.and_then(|thermal| thermal.critical_c),
         initial_wear_pct: order.initial_wear_pct,
         sanitize_takes: order.sanitize_takes,
+        access: order.access,
     };
     let format = usize::from(preset.sector_bytes >= SECTOR_OF_4096);
     let media = Media::new(capacity_bytes, format);

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use openpts_sim::{PowerFaults, Purge, Sensed};
 
+use super::access::Access;
 use super::authentication::Secrets;
 use super::connections::Connections;
 use super::controller::Controller;
@@ -17,6 +18,7 @@ use super::media::Media;
 use super::paced_drive::PacedDrive;
 use super::room::Room;
 use super::sanitize_log::SanitizeState;
+use super::security::Locking;
 use super::self_test_log::{Ending, SelfTests};
 use super::store::Store;
 
@@ -65,6 +67,7 @@ pub(super) struct Character {
     pub(super) initial_wear_pct: f64,
     /// How long block and crypto erase take at least.
     pub(super) sanitize_takes: Duration,
+    pub(super) access: Access,
 }
 
 /// What the host has asked for.
@@ -106,6 +109,7 @@ pub(super) struct Subsystem {
     /// What the hosts were warned of, as bits of the SMART log's first byte.
     pub(super) warned: AtomicU8,
     pub(super) sanitize: Mutex<SanitizeState>,
+    pub(super) locking: Mutex<Locking>,
     pub(super) heat: Mutex<Heat>,
     self_tests: Mutex<SelfTests>,
     pub(super) figures: Arc<Mutex<Figures>>,
@@ -141,6 +145,7 @@ impl Subsystem {
             unreadable_reads: AtomicU64::default(),
             warned: AtomicU8::default(),
             sanitize: Mutex::new(sanitize),
+            locking: Mutex::new(Locking::new(character.access.security)),
             heat: Mutex::default(),
             self_tests: Mutex::default(),
             figures: Arc::default(),
@@ -240,6 +245,11 @@ impl Subsystem {
     /// The preset's warning threshold in kelvin.
     pub(super) fn warning_k(&self) -> Option<u16> {
         self.character.warning_c.map(kelvin)
+    }
+
+    /// The number on the drive's label.
+    pub(super) fn psid(&self) -> String {
+        self.identity.guid.iter().map(|byte| format!("{byte:02X}")).collect()
     }
 
     /// Whether a format reports a failure.

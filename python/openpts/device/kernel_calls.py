@@ -86,7 +86,12 @@ def opal_psid_revert(fd: int, psid: bytes) -> int:
 
     ``fd`` is a target that the guard has opened. Raises OSError.
     """
-    return fcntl.ioctl(fd, _IOC_OPAL_PSID_REVERT_TPR, _OPAL_KEY.pack(0, len(psid), psid))
+    # what can't be changed would come back as the result, PSID and all
+    key = bytearray(_OPAL_KEY.pack(0, len(psid), psid))
+    try:
+        return fcntl.ioctl(fd, _IOC_OPAL_PSID_REVERT_TPR, key, True)
+    finally:
+        key[:] = bytes(len(key))
 
 
 def allocate(fd: int, length_bytes: int) -> None:

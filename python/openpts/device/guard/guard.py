@@ -243,8 +243,12 @@ def _held_exclusively(device: BlockDevice, flags: int, held: ExitStack) -> int:
 
 
 def _waived_rules(consent: Consent, *, to_revert: bool = False) -> frozenset[str]:
-    """The rules that the operator has waived by consent, by their IDs, and the one that a revert is about."""
-    waived = {SIGNATURE_RULE.rule_id: consent.erase_signatures, SECURITY_RULE.rule_id: to_revert}
+    """The rules that the operator has waived by consent, by their IDs.
+
+    What a locked drive holds can't be looked at: it is reverted only where that doesn't matter.
+    """
+    erases = consent.erase_signatures
+    waived = {SIGNATURE_RULE.rule_id: erases, SECURITY_RULE.rule_id: erases and to_revert}
     return frozenset(rule_id for rule_id, is_waived in waived.items() if is_waived)
 
 

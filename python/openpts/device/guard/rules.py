@@ -266,7 +266,7 @@ SECURITY_RULE: Final = GuardRule(
     "the drive has not locked itself, and no MBR of its own (TCG) hides its first blocks: what is read of it "
     "is its contents",
     "unlock it with the program that locked it, or erase it by the PSID on its label, see openpts purge "
-    "--method psid-revert {node}",
+    "--method psid-revert --erase-signatures {node}",
     _self_locked,
 )
 """Asked of the drive itself, before its contents are looked at: a shadow MBR looks like an empty drive."""

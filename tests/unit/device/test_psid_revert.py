@@ -130,6 +130,13 @@ def test_what_could_not_be_read_before_must_be_readable_afterwards(
     assert (proof.marks, proof.marks_changed, proof.left) == (64, 64, 0)
 
 
+def test_marks_go_where_a_drive_takes_them(target: OpenTarget) -> None:
+    """As behind a shadow MBR; the file reads as it was written."""
+    evidence = Evidence.of_locked(replace(target, is_locked=True))
+    assert (len(evidence.marks), evidence.unreadable) == (64, ())
+    assert evidence.compare(target).left == 64
+
+
 def _failing(*_: object) -> object:
     raise OSError(errno.ENODATA, "No data available")
 

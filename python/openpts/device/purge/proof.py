@@ -142,13 +142,19 @@ class Evidence(Struct, frozen=True):
 
     @classmethod
     def of_locked(cls, target: OpenTarget) -> Self:
-        """Read places of a drive that takes no marks, since it is locked or shows others for its blocks."""
+        """The same of a drive that keeps its data away: it may take marks nowhere, or behind a shadow MBR."""
         facts = target.facts
         places = choose_places(facts.user_capacity_bytes, facts.sector_bytes)
         others = read_marks(target.fd, places, facts.sector_bytes)
         readable = {mark.offset_bytes for mark in others}
         unreadable = tuple(place for place in places if place not in readable)
-        return cls((), tuple(mark for mark in others if not mark.is_blank), unreadable)
+        marks: list[Mark] = []
+        for place in sorted(readable):
+            with suppress(OSError):
+                marks += write_marks(target.fd, (place,), facts.sector_bytes)
+        written = {mark.offset_bytes for mark in marks}
+        data = (mark for mark in others if not mark.is_blank and mark.offset_bytes not in written)
+        return cls(tuple(marks), tuple(data), unreadable)
 
     def compare(self, target: OpenTarget) -> Proof:
         """What is left of it on a target after its purge. Raises PurgeError if it can't be read."""

@@ -140,7 +140,7 @@ impl Controller {
     pub(super) fn add_io_queue(&self, number: u16, queue: &Arc<Queue>) -> Result<(), Status> {
         let mut state = self.lock();
         let is_taken = state.io.get(&number).and_then(Weak::upgrade).is_some_and(|queue| !queue.is_closed());
-        if state.status & READY == 0 || is_taken {
+        if state.status & READY == 0 || state.enabled.elapsed() < self.ready_after() || is_taken {
             return Err(Status::COMMAND_SEQUENCE);
         }
         state.io.insert(number, Arc::downgrade(queue));

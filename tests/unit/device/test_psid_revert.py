@@ -1,8 +1,9 @@
-"""A revert by PSID as the kernel carries it out: what is sent, what is answered, and that nothing repeats it."""
+"""A revert by PSID as the kernel carries it out: what is sent, its answers, and that nothing repeats it."""
 
 import errno
 import fcntl
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -132,9 +133,11 @@ def test_what_could_not_be_read_before_must_be_readable_afterwards(
 
 def test_marks_go_where_a_drive_takes_them(target: OpenTarget) -> None:
     """As behind a shadow MBR; the file reads as it was written."""
-    evidence = Evidence.of_locked(replace(target, is_locked=True))
-    assert (len(evidence.marks), evidence.unreadable) == (64, ())
-    assert evidence.compare(target).left == 64
+    with Path(target.facts.path).open("r+b") as file:
+        opened = replace(target, fd=file.fileno(), is_locked=True)
+        evidence = Evidence.of_locked(opened)
+        assert (len(evidence.marks), evidence.unreadable) == (64, ())
+        assert evidence.compare(opened).left == 64
 
 
 def _failing(*_: object) -> object:

@@ -1,8 +1,7 @@
-"""Time to ready under the kernel's own drivers: resets, removals and hot unplugging of QEMU's drive, and planted
-delays of a served one.
+"""Time to ready under the kernel's own drivers: QEMU's drive reset and removed, a served one with delays.
 
-An emulated processor adds tens of milliseconds to each step of the driver: a delay is found from below, and no
-further above than what the same drive takes without one.
+An emulated processor adds tens of milliseconds to each step of the driver: a delay is found from below, and
+no further above than what the same drive takes without one.
 """
 
 import json
@@ -48,7 +47,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         exec 2> {folder}/errors.log
         export PYTHONPATH={os.environ.get("PYTHONPATH", "")} OPENPTS_STATE=/tmp/state
         {FORKED}
-        node() {{ echo /dev/$(basename $(dirname $(grep -lx "$1 *" /sys/class/nvme/nvme*/serial)))n1; }}
+        # by the subsystem: a drive that comes back while its old name is held gets the name nvme0n2
+        node() {{
+          folder=$(dirname $(grep -lx "$1 *" /sys/class/nvme-subsystem/*/serial))
+          echo /dev/$(ls $folder | grep -x 'nvme[0-9]*n[0-9]*')
+        }}
         measure() {{
           name=$1; serial=$2; shift 2
           openpts ready $(node $serial) --confirm-serial $serial --times 3 --json "$@" \\

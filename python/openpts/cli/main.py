@@ -153,6 +153,7 @@ _LOOK: dict[str, Place | str] = {
     "capture": "Record the I/O of devices while programs use them.",
     "trace": "Check, convert and filter traces of block I/O.",
     "self-check": "Prove the instrument against what is known beforehand.",
+    "ready": "Measure how soon an NVMe drive works again.",
     "wear": "Show how long a drive lasts under a load of yours.",
 }
 _JUDGE: dict[str, Place | str] = {

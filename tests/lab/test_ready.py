@@ -47,10 +47,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         exec 2> {folder}/errors.log
         export PYTHONPATH={os.environ.get("PYTHONPATH", "")} OPENPTS_STATE=/tmp/state
         {FORKED}
-        # by the subsystem: a drive that comes back while its old name is held gets the name nvme0n2
+        # a drive that comes back while its old name is held gets the name nvme0n2
         node() {{
-          folder=$(dirname $(grep -lx "$1 *" /sys/class/nvme-subsystem/*/serial))
-          echo /dev/$(ls $folder | grep -x 'nvme[0-9]*n[0-9]*')
+          controller=$(dirname $(grep -lx "$1 *" /sys/class/nvme/nvme*/serial))
+          echo /dev/$(ls $controller | grep -x 'nvme[0-9]*n[0-9]*')
         }}
         measure() {{
           name=$1; serial=$2; shift 2

@@ -124,7 +124,7 @@ def ready(
         serial=found.serial,
         way=chosen.name,
         after=chosen.title,
-        figures=tuple(_figures(found.interruptions)),
+        figures=tuple(_figures_of(found.interruptions)),
         calm_gap_ns=max(one.calm_gap_ns for one in found.interruptions),
     )
     if as_json:
@@ -133,7 +133,7 @@ def ready(
         print_ready(document)
 
 
-def _figures(found: Sequence["Interruption"]) -> list[ReadyFigure]:
+def _figures_of(found: Sequence["Interruption"]) -> list[ReadyFigure]:
     times: dict[str, Callable[[Interruption], int | None]] = {
         "first_identify": lambda one: one.identify_ns,
         "first_read": lambda one: one.read_ns,

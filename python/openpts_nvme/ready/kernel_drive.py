@@ -52,7 +52,7 @@ class KernelDrive:
 
     @property
     def controller(self) -> Path:
-        """Its folder in sysfs now. Raises TargetError if it is not there."""
+        """The controller's folder in sysfs now. Raises TargetError if there is none."""
         found = self._subsystem()
         if found is None or found.live_controller is None:
             raise TargetError(f"the drive with serial number {self.serial} is not there: see dmesg")

@@ -62,9 +62,9 @@ class Asked:
         self.hosts: list[Host] = []
         self.order()
 
-    def host(self, **options: int) -> Host:
+    def host(self, queue: int = 0, controller: int = 0xFFFF) -> Host:
         """One more queue."""
-        return Host(self.drive.address, self.drive.names.nqn, **options).__enter__()
+        return Host(self.drive.address, self.drive.names.nqn, queue=queue, controller=controller).__enter__()
 
     def close(self) -> None:
         """Leave its controller."""

@@ -651,6 +651,7 @@ class ServedDrive:
         firmware: str,
         guid: bytes,
         data: int | None,
+        access: tuple[str, float, float],
         sanitize_takes_s: float,
         sanitize_fails: bool,
         format_fails: bool,

@@ -47,6 +47,7 @@ class Kind(StrEnum):
     BLOCK_TRACE = "block trace"
     MOUNT = "mount"
     LATENCY_MONITOR = "latency monitor"
+    REMOVED_DRIVE = "removed drive"
 
 
 class Owner(Struct, frozen=True):

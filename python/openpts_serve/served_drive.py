@@ -36,12 +36,34 @@ SOUND: Final = Faults()
 """Nothing goes wrong but by itself."""
 
 
+class Access(Struct, frozen=True):
+    """Whether and when hosts get at the drive.
+
+    ``security`` is the state of its locking: one of those in rust/nvme-target/src/access.rs.
+    ``ready_after_s`` is the time from the enabling of a controller to the one at which it is ready,
+    ``media_after_s`` to the one from which its namespace is.
+    """
+
+    security: str = "none"
+    ready_after_s: float = 0.0
+    media_after_s: float = 0.0
+
+
+OPEN: Final = Access()
+"""Not locked, and ready at once."""
+
+
 class DriveNames(Struct, frozen=True):
     """Who the drive says it is: ``nqn`` among NVMe subsystems, ``guid`` among all things."""
 
     nqn: str
     serial: str
     guid: UUID
+
+    @property
+    def psid(self) -> str:
+        """The number on its label, by which it is reverted."""
+        return self.guid.bytes.hex().upper()
 
 
 class Served(Struct, frozen=True):
@@ -84,6 +106,7 @@ class ServedDrive:
         initial_wear_pct: float,
         sanitize_takes_s: float,
         data: int | None,
+        access: Access,
         faults: Faults,
         host_keys: Mapping[str, tuple[bytes, bytes | None]],
     ) -> None:
@@ -118,6 +141,7 @@ class ServedDrive:
                 firmware=version("openpts"),
                 guid=names.guid.bytes,
                 data=data,
+                access=(access.security, access.ready_after_s, access.media_after_s),
                 sanitize_takes_s=sanitize_takes_s,
                 sanitize_fails=faults.sanitize_fails,
                 format_fails=faults.format_fails,

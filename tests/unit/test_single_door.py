@@ -128,7 +128,7 @@ MAPS_FOR_READING = {
 }
 SENDS_IOCTLS = {
     "openpts_traces/capture/blktrace.py": "tracing of a device on and off, by a descriptor for reading",
-    "device/kernel_calls.py": "sizes; discard",
+    "device/kernel_calls.py": "sizes; discard; the state of self-encrypting drives, and their revert",
     "device/nvme/nvme_admin.py": "admin commands of the drive",
     "device/nvme/nvme_generic.py": "the namespace's number",
 }

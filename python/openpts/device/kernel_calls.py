@@ -24,6 +24,11 @@ _BLKDISCARD: Final = 0x1277
 _BLKZEROOUT: Final = 0x127F
 _BLKGETSIZE64: Final = 0x80081272
 
+# <linux/sed-opal.h>: _IOR('p', 236, struct opal_status), _IOW('p', 232, struct opal_key)
+_IOC_OPAL_GET_STATUS: Final = 0x800870EC
+_IOC_OPAL_PSID_REVERT_TPR: Final = 0x410870E8
+_OPAL_KEY: Final = struct.Struct("=BB6x256s")
+
 # <linux/loop.h>
 _LOOP_GET_STATUS64: Final = 0x4C05
 _LOOP_INFO64_BYTES: Final = 232
@@ -72,6 +77,27 @@ def discard(fd: int, offset_bytes: int, length_bytes: int) -> None:
 def zero_out(fd: int, offset_bytes: int, length_bytes: int) -> None:
     """Write zeros to a range of a block device, by a command without data if it has one. Raises OSError."""
     fcntl.ioctl(fd, _BLKZEROOUT, struct.pack("=QQ", offset_bytes, length_bytes))
+
+
+def opal_flags(fd: int) -> int:
+    """What the kernel's driver for self-encrypting drives knows of one (IOC_OPAL_GET_STATUS, Linux 6.1).
+
+    Raises OSError: ENOTTY and EOPNOTSUPP where it has found no such drive.
+    """
+    return int.from_bytes(fcntl.ioctl(fd, _IOC_OPAL_GET_STATUS, bytes(8))[:4], "little")
+
+
+def opal_psid_revert(fd: int, psid: bytes) -> int:
+    """Have the kernel revert a drive by its PSID, which ERASES it; the drive's method status, 0: done.
+
+    ``fd`` is a target that the guard has opened. Raises OSError.
+    """
+    # what can't be changed would come back as the result, PSID and all
+    key = bytearray(_OPAL_KEY.pack(0, len(psid), psid))
+    try:
+        return fcntl.ioctl(fd, _IOC_OPAL_PSID_REVERT_TPR, key, True)
+    finally:
+        key[:] = bytes(len(key))
 
 
 def allocate(fd: int, length_bytes: int) -> None:

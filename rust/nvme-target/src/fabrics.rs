@@ -216,7 +216,9 @@ fn connect(
             return Err(invalid(true, CONTROLLER_ID_AT));
         }
         let features = Settings::new(command.dword(12), subsystem.warning_k());
-        let made = subsystem.add_controller(|id| Controller::new(id, is_discovery, host, features, queue));
+        let access = subsystem.character.access;
+        let made =
+            subsystem.add_controller(|id| Controller::new(id, is_discovery, host, features, queue, access));
         let controller = made.ok_or(plain(Status::CONNECT_BUSY))?;
         let id = controller.id;
         return Ok((Role::Admin(controller), id));

@@ -6,6 +6,7 @@ use super::controller::{Controller, MOST_ENTRIES, VERSION};
 use super::discovery::DISCOVERY_NQN;
 use super::error_log;
 use super::events;
+use super::lock::lock;
 use super::media::{ALL, LBA_SHIFTS, MOST_NAMESPACES, Media, Namespace};
 use super::subsystem::{Subsystem, kelvin};
 use super::{sanitize, self_test_log};
@@ -83,9 +84,10 @@ fn discovery_controller(subsystem: &Subsystem, controller: &Controller) -> Page 
 fn io_controller(subsystem: &Subsystem, controller: &Controller, media: &Media) -> Page {
     let character = &subsystem.character;
     let mut page = names(subsystem, controller);
-    // Optional admin commands: namespace management, self-test, and format.
+    // Optional admin commands: security, namespace management, self-test, and format.
     let can_purge = sanitize::capabilities(subsystem) != 0;
-    let admin = 1 << 3 | 1 << 4 | if can_purge { 1 << 1 } else { 0 };
+    let security = u16::from(lock(&subsystem.locking).is_there());
+    let admin = security | 1 << 3 | 1 << 4 | if can_purge { 1 << 1 } else { 0 };
     let threshold = |celsius: Option<f64>| celsius.map_or(0, kelvin);
     page.put_u8(77, MOST_TRANSFER_EXPONENT)
         // Events on namespaces that change.

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use openpts_sim::{PowerFaults, Purge, Sensed};
 
+use super::access::Access;
 use super::authentication::Secrets;
 use super::connections::Connections;
 use super::controller::Controller;
@@ -19,6 +20,7 @@ use super::paced_drive::PacedDrive;
 use super::power_log::PowerMeter;
 use super::room::Room;
 use super::sanitize_log::SanitizeState;
+use super::security::Locking;
 use super::self_test_log::{Ending, SelfTests};
 use super::store::Store;
 
@@ -71,6 +73,7 @@ pub(super) struct Character {
     pub(super) endurance_bytes: u64,
     /// How long block and crypto erase take at least.
     pub(super) sanitize_takes: Duration,
+    pub(super) access: Access,
 }
 
 /// What the host has asked for.
@@ -113,6 +116,7 @@ pub(super) struct Subsystem {
     /// What the hosts were warned of, as bits of the SMART log's first byte.
     pub(super) warned: AtomicU8,
     pub(super) sanitize: Mutex<SanitizeState>,
+    pub(super) locking: Mutex<Locking>,
     pub(super) heat: Mutex<Heat>,
     pub(super) hottest_c: AtomicU8,
     pub(super) telemetry_generation: AtomicU8,
@@ -151,6 +155,7 @@ impl Subsystem {
             unreadable_reads: AtomicU64::default(),
             warned: AtomicU8::default(),
             sanitize: Mutex::new(sanitize),
+            locking: Mutex::new(Locking::new(character.access.security)),
             heat: Mutex::default(),
             hottest_c: AtomicU8::default(),
             telemetry_generation: AtomicU8::default(),
@@ -258,6 +263,11 @@ impl Subsystem {
     /// The preset's warning threshold in kelvin.
     pub(super) fn warning_k(&self) -> Option<u16> {
         self.character.warning_c.map(kelvin)
+    }
+
+    /// The number on the drive's label.
+    pub(super) fn psid(&self) -> String {
+        self.identity.guid.iter().map(|byte| format!("{byte:02X}")).collect()
     }
 
     /// Whether a format reports a failure.

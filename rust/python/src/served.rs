@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use openpts_core::machine;
 use openpts_nvme_target::{
-    Change, Faults, Identity, Order, Override, Overrides, Secret, Served, Target, TargetError,
+    Access, Change, Faults, Identity, Order, Override, Overrides, Secret, Served, Target, TargetError,
 };
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -54,7 +54,7 @@ impl PyServedDrive {
     #[new]
     #[pyo3(signature = (
         preset, *, address, capacity_bytes, scale, seed, worn_in, ambient_c, initial_wear_pct, nqn, serial,
-        model, firmware, guid, data, sanitize_takes_s, sanitize_fails, format_fails, purge_lies, unreadable_bytes,
+        model, firmware, guid, data, access, sanitize_takes_s, sanitize_fails, format_fails, purge_lies, unreadable_bytes,
         vanishes_after_ios, power_faults, secrets, overrides,
     ))]
     #[expect(clippy::too_many_arguments, reason = "named ones, in Python")]
@@ -74,6 +74,7 @@ impl PyServedDrive {
         firmware: String,
         guid: [u8; 16],
         data: Option<RawFd>,
+        access: (String, f64, f64),
         sanitize_takes_s: f64,
         sanitize_fails: bool,
         format_fails: bool,
@@ -95,6 +96,11 @@ impl PyServedDrive {
             initial_wear_pct,
             identity: Identity { nqn, serial, model, firmware, guid },
             data: data.map(duplicated).transpose()?,
+            access: Access {
+                security: access.0.parse().map_err(PyValueError::new_err::<String>)?,
+                ready_after: patience(access.1)?,
+                media_after: patience(access.2)?,
+            },
             sanitize_takes: patience(sanitize_takes_s)?,
             faults: Faults {
                 sanitize_fails,

@@ -1,4 +1,4 @@
-"""NVMe admin commands: Identify, log pages, Get and Set Features."""
+"""NVMe admin commands: Identify, log pages, Get and Set Features, Security Receive."""
 
 import ctypes
 import fcntl
@@ -31,10 +31,15 @@ _ALL_NAMESPACES: Final = 0xFFFFFFFF
 _SET_FEATURES: Final = 0x09
 _GET_FEATURES: Final = 0x0A
 _VOLATILE_WRITE_CACHE: Final = 0x06
+_SECURITY_RECEIVE: Final = 0x82
 
 
 class NvmeCommandError(Exception):
     """The controller refused a command, or the kernel didn't let it through; the text says why."""
+
+
+class NvmeStatusError(NvmeCommandError):
+    """The controller itself answered a command with a status that is no success."""
 
 
 def identify_controller(fd: int) -> NvmeController:
@@ -137,6 +142,13 @@ def set_feature(fd: int, feature: int, value: int, *, data: bytes = b"", uuid_in
     return _admin_command(fd, _SET_FEATURES, feature, buffer, cdw11=value, cdw14=uuid_index)
 
 
+def security_receive(fd: int, protocol: int, specific: int, length: int) -> bytes:
+    """What the controller has to say by a security protocol (SECP, SPSP). Raises NvmeCommandError."""
+    buffer = ctypes.create_string_buffer(length)
+    _admin_command(fd, _SECURITY_RECEIVE, protocol << 24 | specific << 8, buffer, cdw11=length)
+    return buffer.raw
+
+
 def volatile_write_cache_enabled(fd: int) -> bool:
     """Current value of feature 06h of an open NVMe block device. Raises NvmeCommandError."""
     return bool(get_feature(fd, _VOLATILE_WRITE_CACHE)[0] & 1)
@@ -219,6 +231,6 @@ def _admin_command(
     except OSError as error:
         raise NvmeCommandError(error.strerror) from error
     if status != 0:
-        raise NvmeCommandError(f"NVMe status {status:#x}")
+        raise NvmeStatusError(f"NVMe status {status:#x}")
     result: int = struct.unpack_from("<I", command, _COMMAND.size - 4)[0]
     return result

@@ -46,6 +46,7 @@ class Kind(StrEnum):
     HOST_SETTING = "host setting"
     BLOCK_TRACE = "block trace"
     MOUNT = "mount"
+    POWER_STATES = "power states"
 
 
 class Owner(Struct, frozen=True):

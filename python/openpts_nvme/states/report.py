@@ -254,7 +254,7 @@ def _test_rows(found: StatesRun) -> Rows:
     return stimulus_rows(
         found.run,
         ("Test Stimulus", f"single RND {format_block_size(asked.block_size_bytes)} R after idle times"),
-        ("Idle times", f"{format_duration(asked.shortest_ns)} to {format_duration(asked.longest_ns)}"),
+        ("Idle times", f"{_idle_text(asked.shortest_ns)} to {_idle_text(asked.longest_ns)}"),
         ("Reads", f"{asked.repeats} after each, {asked.least_repeats} after the longest"),
         ("TOIO - TC/QD", "TC 1 / QD 1"),
         ("Order", "random"),

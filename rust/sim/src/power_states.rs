@@ -223,6 +223,7 @@ impl Drive for PowerSaving {
 
     fn idle_until(&mut self, until_ps: Ps) {
         self.drive.idle_until(self.within(until_ps));
+        self.come_to(until_ps);
     }
 
     fn prefetch(&self, io: &Io) {
@@ -256,7 +257,8 @@ impl Drive for PowerSaving {
     }
 
     fn smart(&self) -> Smart {
-        self.drive.smart()
+        let smart = self.drive.smart();
+        Smart { energy_j: Some(self.energy_j(smart.energy_j, self.until_ps)), ..smart }
     }
 
     fn is_read_only(&self) -> bool {

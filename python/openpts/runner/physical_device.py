@@ -41,6 +41,7 @@ from openpts.host.settings import host_settings
 from openpts.host.tuning import host_changes
 from openpts.journal import Journal
 from openpts.ownership import RunOwner
+from openpts.plugins import service
 from openpts.runner.healing import Healing
 from openpts.runner.host_capacity import DrivenDrive
 from openpts.runner.tuning import tuned_host
@@ -243,6 +244,8 @@ class PhysicalDevice(Struct):
         self, engine: CapturingEngine, demand: Demand, memory: MemoryBandwidth | None
     ) -> tuple[Gauge, ...]:
         of_target = target_gauges(self.target, engine, demand, self.roots)
+        if (power := service("drive-power")) and (gauge := power(self.target)):
+            of_target = (*of_target, gauge)
         return of_target + host_gauges(self.roots, engine.cpus, memory)
 
     @property

@@ -12,6 +12,7 @@ import click
 from openpts.cli.number_types import FiniteRange
 from openpts.cli.options import argument, option, with_options
 from openpts.errors import UsageError
+from openpts.runner.stop_signals import terminate_as_interrupt
 
 if TYPE_CHECKING:
     from openpts_nvme.power.source import PowerSource
@@ -36,6 +37,7 @@ def power(
         "",
         "Samples that a Quarch meter averages (16), or the period that QIS resamples to (1mS).",
         default="",
+        show_default=False,
     ),
 ) -> None:
     """Print the power that a meter measures: the mean of each 0.1 s, and the peak of 100 us in it.
@@ -47,7 +49,7 @@ def power(
     """
     from openpts_nvme.power.windows import PowerWindows  # noqa: PLC0415 help needs nothing that runs
 
-    with _opened(source, averaging) as meter:
+    with terminate_as_interrupt(), _opened(source, averaging) as meter:
         until = None if seconds is None else time.monotonic() + seconds
         whole: PowerWindows | None = None
         try:

@@ -80,8 +80,9 @@ def table_bytes(table: tuple[Transition, ...]) -> bytes:
     return _TABLE.pack(*(by_origin.get(origin, 0) for origin in range(MOST_STATES)))
 
 
-def setting_of(fd: int, *, transitions: bool) -> PowerSetting:
-    """How a drive is set; without ``transitions`` it has no feature 0Ch. Raises NvmeCommandError."""
+def setting_of(fd: int) -> PowerSetting:
+    """How a drive is set; one without transitions of its own has no feature 0Ch. Raises NvmeCommandError."""
+    transitions = identify_controller_data(fd)[_APSTA_AT] & 1
     state = get_feature(fd, _POWER_MANAGEMENT)[0] & 31
     if not transitions:
         return PowerSetting(state, autonomous=False)
@@ -90,11 +91,23 @@ def setting_of(fd: int, *, transitions: bool) -> PowerSetting:
 
 
 class NvmePowerStates(Struct):
-    """The power states of a drive that the guard has opened; ``_entry`` is what there is to put back."""
+    """The power states of a drive that the guard has opened; ``_entry`` is what there is to put back.
+
+    ``found`` is how they were set when it was made, None of a drive that did not tell.
+    """
 
     target: OpenTarget
     journal: Journal
+    found: PowerSetting | None
     _entry: Entry | None = field(default=None)
+
+    @classmethod
+    def of(cls, target: OpenTarget, journal: Journal) -> "NvmePowerStates":
+        """Those of an open target, as they are set now."""
+        try:
+            return cls(target, journal, setting_of(target.fd))
+        except NvmeCommandError:
+            return cls(target, journal, None)
 
     def set(self, request: SetPowerStates) -> PowerStatesSet:
         """Carry it out; what the drive does not accept is in the answer."""
@@ -103,7 +116,7 @@ class NvmePowerStates(Struct):
             data = identify_controller_data(self.target.fd)
             states, transitions = declared_states(data), bool(data[_APSTA_AT] & 1)
             refused = self._set(request, states, transitions=transitions)
-            setting = setting_of(self.target.fd, transitions=transitions)
+            setting = setting_of(self.target.fd)
         except NvmeCommandError as error:
             return PowerStatesSet(request.mode, request.state, _SOURCE, states, refused=str(error))
         return PowerStatesSet(request.mode, request.state, _SOURCE, states, setting, refused)
@@ -113,17 +126,19 @@ class NvmePowerStates(Struct):
             return "" if request.mode is PowerMode.OFF else "the drive enters no state by itself (APSTA is 0)"
         if request.mode is PowerMode.COMMANDED and request.state >= len(states):
             return f"the drive has no power state {request.state}"
-        found = self._note(transitions=transitions)
+        if self.found is None:
+            return "the drive does not say how its states are set, so they could not be put back"
+        self._note(self.found, transitions=transitions)
         if request.mode is PowerMode.COMMANDED:
             set_feature(self.target.fd, _POWER_MANAGEMENT, request.state)
             return ""
-        table = found.table or self._default_table()
+        table = self.found.table or self._default_table()
         enabled = request.mode is PowerMode.AUTONOMOUS
         set_feature(self.target.fd, _AUTONOMOUS, int(enabled), data=table_bytes(table))
         return "" if table or not enabled else "its table of transitions is empty, also by default"
 
     def _default_table(self) -> tuple[Transition, ...]:
-        """That of the drive itself, where the host has left an empty one."""
+        """Transitions that the drive has by default, where the host has left none."""
         try:
             return table_of(
                 get_feature(self.target.fd, _AUTONOMOUS, select=_DEFAULT, data_bytes=_TABLE.size)[1]
@@ -131,18 +146,15 @@ class NvmePowerStates(Struct):
         except NvmeCommandError:
             return ()
 
-    def _note(self, *, transitions: bool) -> PowerSetting:
-        """What was found first, in the journal. Raises JournalError, and NvmeCommandError."""
-        if self._entry is None:
-            found = setting_of(self.target.fd, transitions=transitions)
-            device = self.target.device
-            assert device is not None  # noqa: S101 only a drive has states
-            text = {"state": str(found.state)}
-            if transitions:
-                text |= {"autonomous": str(int(found.autonomous)), "table": table_bytes(found.table).hex()}
-            self._entry = self.journal.add(Kind.POWER_STATES, drive_subject(device), text)
-            return found
-        return _found(self._entry.found)
+    def _note(self, found: PowerSetting, *, transitions: bool) -> None:
+        """Have what was found in the journal before the first change. Raises JournalError."""
+        device = self.target.device
+        if self._entry is not None or device is None:
+            return
+        text = {"state": str(found.state)}
+        if transitions:
+            text |= {"autonomous": str(int(found.autonomous)), "table": table_bytes(found.table).hex()}
+        self._entry = self.journal.add(Kind.POWER_STATES, drive_subject(device), text)
 
     def put_back(self) -> None:
         """Leave the drive as it was found. Raises TargetError, and keeps the entry in the journal."""

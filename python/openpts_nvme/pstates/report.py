@@ -14,7 +14,7 @@ from openpts.procedures.shared.methodology import NO_STEADY_STATE, methodology
 from openpts.record.reader import Run
 from openpts.units import NS_PER_MS, NS_PER_S, format_block_size, format_duration, format_latency_ms
 from openpts.vocabulary.power_states import PowerMode
-from openpts_nvme.states.results import LEAST_CHANGE, FoundState, Level, Point, StatesRun, states_run
+from openpts_nvme.pstates.results import LEAST_CHANGE, FoundState, Level, Point, StatesRun, states_run
 from openpts_practice.fill.change_points import RULE
 
 _TITLE: Final = "Power States"
@@ -29,7 +29,7 @@ def report(run: Run) -> ReportContent:
         verdicts=tuple(_verdicts(found)),
         measures=tuple(_measures(found)),
         sections=methodology(run, _TITLE, _test_rows(found), lambda: _pages(found)),
-        figures=lambda: _figures(found),
+        figures=lambda: _key_numbers(found),
     )
 
 
@@ -264,7 +264,7 @@ def _test_rows(found: StatesRun) -> Rows:
     )
 
 
-def _figures(found: StatesRun) -> dict[str, Any]:
+def _key_numbers(found: StatesRun) -> dict[str, Any]:
     """Key numbers, JSON-ready."""
     return {
         "awake_ms": None if found.awake_ns is None else found.awake_ns / NS_PER_MS,

@@ -83,7 +83,7 @@ def _control_of(device: DeviceUnderTest) -> _Control:
     if isinstance(device, PhysicalDevice):
         block = device.target.device
         if block is not None and block.kind is DeviceKind.NVME:
-            return NvmePowerStates(device.target, Journal.of_machine())
+            return NvmePowerStates.of(device.target, Journal.of_machine())
     return _OfOthers()
 
 

@@ -29,7 +29,7 @@ from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Script
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration, IoCount
 from openpts.vocabulary.workload import simple_workload
-from openpts_nvme.states import ALWAYS_ON, AUTONOMOUS, COMMANDED, PowerStateConditions
+from openpts_nvme.pstates import ALWAYS_ON, AUTONOMOUS, COMMANDED, PowerStateConditions
 
 _WRITE_BYTES: Final = 128 * KIB
 _WRITES_OUTSTANDING: Final = 32

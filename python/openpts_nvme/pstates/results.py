@@ -15,7 +15,7 @@ from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.power_states import PowerMode, PowerState, PowerStatesSet, entries
 from openpts.vocabulary.sample import StepState
 from openpts.vocabulary.stop import planned_length_ns
-from openpts_nvme.states import ALWAYS_ON, AUTONOMOUS, COMMANDED, PowerStateConditions
+from openpts_nvme.pstates import ALWAYS_ON, AUTONOMOUS, COMMANDED, PowerStateConditions
 from openpts_practice.fill.change_points import segments_of
 
 _RESAMPLES: Final = 100

@@ -102,7 +102,7 @@ PROCEDURE: Final = Procedure(
 
     At full length: 1 GiB written, then single reads after idle times from 1 ms to 10 minutes in random order,
     up to 50 of each, with the drive's autonomous transitions on, a few with them off, and 50 out of each
-    state when it is commanded: some 5 hours. No meter is needed. What was set is put back at the end.
+    state when it is commanded: some 4 hours. No meter is needed. What was set is put back at the end.
     """,
     quick={
         "longest_seconds": 2,
@@ -114,6 +114,6 @@ PROCEDURE: Final = Procedure(
         "range": "16MiB",
     },
     purges=False,
-    driver="openpts_nvme.states.driver:PowerStatesDriver",
-    phase_line="openpts_nvme.states.phase_line:phase_line",
+    driver="openpts_nvme.pstates.driver:PowerStatesDriver",
+    phase_line="openpts_nvme.pstates.phase_line:phase_line",
 )

@@ -583,6 +583,21 @@ class SimulatedDrive:
     def set_write_cache(self, enabled: bool) -> None:
         """Switch the volatile write cache. Raises UnavailableError if there is none."""
 
+    def power_states(self) -> list[tuple[float, float, bool, float, float]]:
+        """Of each power state most W, idle W, whether I/O is done in it, declared entry and exit in us."""
+
+    def power_setting(self) -> tuple[int, bool, list[tuple[int, int]]] | None:
+        """State commanded, whether transitions are autonomous, and 32 of them: into which, after how many ms.
+
+        None of a drive with one state.
+        """
+
+    def command_power_state(self, state: int) -> None:
+        """Enter a power state. Raises UnavailableError if there is none of that number."""
+
+    def set_autonomous(self, autonomous: bool, table: list[tuple[int, int]]) -> None:
+        """Set the autonomous transitions. Raises UnavailableError if the drive has one state."""
+
     def flush_caches(self) -> int:
         """Fold or flush all caches into native cells; the time in ns that it took.
 

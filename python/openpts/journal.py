@@ -48,6 +48,7 @@ class Kind(StrEnum):
     MOUNT = "mount"
     LATENCY_MONITOR = "latency monitor"
     REMOVED_DRIVE = "removed drive"
+    POWER_STATES = "power states"
 
 
 class Owner(Struct, frozen=True):

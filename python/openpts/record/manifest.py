@@ -15,6 +15,7 @@ from openpts.vocabulary.hook import HOOK_LIMIT_S, HookRun
 from openpts.vocabulary.imported import Imported
 from openpts.vocabulary.people import People
 from openpts.vocabulary.power_cut import Cut
+from openpts.vocabulary.power_states import PowerStatesSet
 from openpts.vocabulary.purpose import Purpose
 from openpts.vocabulary.requests import CycleFinished
 from openpts.vocabulary.trimmed_reads import TrimmedReads
@@ -115,6 +116,7 @@ class Manifest(Struct, frozen=True):  # noqa: PLW1641 a struct that is frozen ha
     left behind on the device. ``scenario`` is what the run was declared to show, None in older records;
     ``tuning`` is what was set on the host for it. ``ordered`` and ``attempts`` are None and empty in records
     that were made before runs could be resumed. ``cuts`` are power cuts, in their order.
+    ``power_states`` are the settings of these that a test has asked for, each once.
     ``trimmed`` is what trimmed LBAs read as, of a test that looks for it.
     ``file_systems`` are where a program of the operator's ran, one for each attempt, and ``command_runs`` its
     runs, in their order.
@@ -151,6 +153,7 @@ class Manifest(Struct, frozen=True):  # noqa: PLW1641 a struct that is frozen ha
     ordered: Ordered | None = None
     attempts: tuple[Attempt, ...] = ()
     cuts: tuple[Cut, ...] = ()
+    power_states: tuple[PowerStatesSet, ...] = ()
     trimmed: TrimmedReads | None = None
     file_systems: tuple[FileSystemReport, ...] = ()
     command_runs: tuple[CommandRun, ...] = ()

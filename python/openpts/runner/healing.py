@@ -11,6 +11,7 @@ from openpts.device.block_device import BlockDevice
 from openpts.device.guard.drive_claim import drive_claimed
 from openpts.device.journalled_drive import drive_text, is_drive
 from openpts.device.mounted.prepared_drive import is_mount_of_file, put_back_mount
+from openpts.device.nvme.power_states import put_back_power_states
 from openpts.device.purge.ata_password import take_password_off
 from openpts.device.targets.target import BlockTarget, FileTarget, Target
 from openpts.device.write_cache_control import cache_still_needed, put_back_write_cache
@@ -62,6 +63,7 @@ HEALERS: Final[Mapping[Kind, Healer]] = {
     Kind.MOUNT: put_back_mount,
     Kind.LATENCY_MONITOR: _put_back_latency_monitor,
     Kind.REMOVED_DRIVE: _bring_back,
+    Kind.POWER_STATES: put_back_power_states,
 }
 """Who can put back what."""
 
@@ -73,17 +75,9 @@ _NEEDS: Final[Mapping[Kind, Callable[[Entry, JournalSnapshot, SystemRoots], str 
 
 # A password is for its owner to take off, with `openpts unlock`: a run that did so by itself would hide that
 # a drive was locked.
-BEFORE_A_RUN: Final = frozenset(
-    {
-        Kind.WRITE_CACHE,
-        Kind.HOST_SETTING,
-        Kind.MOUNT,
-        Kind.BLOCK_TRACE,
-        Kind.LATENCY_MONITOR,
-        Kind.REMOVED_DRIVE,
-    }
-)
+BEFORE_A_RUN: Final = frozenset(set(Kind) - {Kind.DRIVE_PASSWORD})
 """What the next run puts back by itself."""
+_ON_DRIVE: Final = frozenset({Kind.WRITE_CACHE, Kind.MOUNT, Kind.POWER_STATES})
 
 
 class Healing(Struct, frozen=True):
@@ -159,7 +153,7 @@ def heal_before_run(
             f"another openpts is using the password of {drive_text(entry.subject)}, which was set "
             f"{entry.made_at} by process {entry.owner.pid}: wait until it has ended"
         )
-    changes_it = any(entry.kind in {Kind.WRITE_CACHE, Kind.MOUNT} for entry in left_behind)
+    changes_it = any(entry.kind in _ON_DRIVE for entry in left_behind)
     with drive_claimed(device, run_id, roots) if device is not None and changes_it else nullcontext():
         return heal(journal, roots, BEFORE_A_RUN, concerns=is_on_it)
 

@@ -254,6 +254,8 @@ class PhysicalDevice(Struct):
         self, engine: CapturingEngine, demand: Demand, memory: MemoryBandwidth | None
     ) -> tuple[Gauge, ...]:
         of_target = target_gauges(self.target, engine, demand, self.roots)
+        if (power := service("drive-power")) and (gauge := power(self.target)):
+            of_target = (*of_target, gauge)
         return of_target + host_gauges(self.roots, engine.cpus, memory)
 
     @property

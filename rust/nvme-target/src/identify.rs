@@ -9,7 +9,7 @@ use super::events;
 use super::lock::lock;
 use super::media::{ALL, LBA_SHIFTS, MOST_NAMESPACES, Media, Namespace};
 use super::subsystem::{Subsystem, kelvin};
-use super::{sanitize, self_test_log};
+use super::{power, sanitize, self_test_log};
 
 const PAGE_BYTES: usize = 4096;
 /// Attributes of the controller.
@@ -124,6 +124,7 @@ fn io_controller(subsystem: &Subsystem, controller: &Controller, media: &Media) 
         .put_u32(1792, (64 + IN_CAPSULE_BYTES) / 16)
         .put_u32(1796, 1)
         .put_u8(1803, 1);
+    power::describe(&subsystem.drive, &mut page);
     page
 }
 

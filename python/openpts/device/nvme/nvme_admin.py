@@ -44,9 +44,14 @@ class NvmeStatusError(NvmeCommandError):
 
 def identify_controller(fd: int) -> NvmeController:
     """Identify the controller of an open NVMe block device. Raises NvmeCommandError."""
+    return parse_identify_controller(identify_controller_data(fd))
+
+
+def identify_controller_data(fd: int) -> bytes:
+    """The Identify Controller data structure, as it is. Raises NvmeCommandError."""
     buffer = ctypes.create_string_buffer(IDENTIFY_BYTES)
     _admin_command(fd, _IDENTIFY, _IDENTIFY_CONTROLLER, buffer)
-    return parse_identify_controller(buffer.raw)
+    return buffer.raw
 
 
 def identify_namespace(fd: int, nsid: int) -> bytes:

@@ -1,4 +1,4 @@
-"""What all pages are made with: templates that escape whatever they show, one style, small scripts of our own."""
+"""What all pages are made with: templates that escape what they show, one style, small scripts of our own."""
 
 import gzip
 from functools import cache

@@ -7,7 +7,9 @@ file is for all of them, and what it finds is made into messages once.
 """
 
 import asyncio
+import math
 import os
+import time
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -21,9 +23,11 @@ from openpts.run_folder_files import open_file
 from openpts_web.documents import is_in_progress
 
 _LOOK_S: Final = 0.5
-_LOOKS_OF_A_QUESTION: Final = 4
+_VIEWERS_OF_A_LOOK: Final = 5
+"""Of more viewers than that looks are as much rarer: all of them together cost the machine no more."""
+_ASK_S: Final = 2.0
 """Whether a process works on the run is asked less often than the file is looked at: it changes rarely."""
-_SILENT_LOOKS: Final = 30
+_ALIVE_S: Final = 15.0
 _PIECE_BYTES: Final = 256 * 1024
 _RECENT_BYTES: Final = 128 * 1024
 _OFTEN: Final = (b'{"kind":"progress"', b'{"kind":"sample"')
@@ -155,18 +159,19 @@ class Viewers(Struct):
             watched.task = asyncio.create_task(self._watch(watched))
 
     async def _watch(self, watched: _Watched) -> None:
-        looks = silent = 0
+        asked_s = told_s = -math.inf
         while not self.is_ending:
-            asks = looks % _LOOKS_OF_A_QUESTION == 0
+            now_s = time.monotonic()
+            asks = now_s - asked_s >= _ASK_S
             piece, in_progress = await run_in_threadpool(watched.look, asks=asks)
-            silent += 1
-            if silent == _SILENT_LOOKS:  # what is between must not take it for dead
+            if asks:
+                asked_s = now_s
+            if now_s - told_s >= _ALIVE_S:  # what is between must not take it for dead
                 piece = Piece(piece.after, piece.end, piece.messages or b": alive\n\n")
             is_news = piece.messages or in_progress is not watched.in_progress
             watched.piece, watched.in_progress = piece, in_progress
             if is_news:
-                silent = 0
+                told_s = now_s
                 watched.give_turn()
-            looks += 1
-            await asyncio.sleep(_LOOK_S)
+            await asyncio.sleep(_LOOK_S * max(1.0, watched.viewers / _VIEWERS_OF_A_LOOK))
         watched.give_turn()

@@ -98,7 +98,7 @@ const listPage = async (state) => {
     const names = await measureWords(said.say);
     measures.replaceWith(chooser("measure", "Measure", [["", "none"], ...names.map((name) => [name, name])], measure, (value) => changed(state, { measure: value, order: value ? "-measure" : "" }, "measure")));
     document.getElementById("measure").focus();
-  } }, "Add a measure ...");
+  } }, "Measure ...");
   const all = found.length === library.runs.length;
   return [
     element("h1", {}, `${all ? "" : `${found.length.toLocaleString("en")} of `}${counted(library.runs.length, "run")}`),

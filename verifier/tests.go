@@ -99,6 +99,9 @@ func figures(steps []*step, figure func(counts) float64) (values []float64) {
 	return values
 }
 
+// known counts as 0 what no I/O gave, so that no window with it is steady (2.1.24 needs a value of each round).
+func known(value float64) float64 { return map[bool]float64{true: value}[value > 0] }
+
 // average is the mean of the rounds' values (7.3.6.1, 8.3.7, 9.3.6.1), and not one value of all rounds together.
 func average(steps []*step, figure func(counts) float64) float64 { return mean(figures(steps, figure)) }
 
@@ -128,7 +131,7 @@ func (r *run) judgedRounds(l *Look, cycle, points int) [][]*step {
 			unit, figure = "ms", counts.artMs
 		}
 		name := fmt.Sprintf("%s KiB, %s %% reads", text(float64(one.BlockSize)/1024), text(one.ReadPct))
-		tracked = append(tracked, series{name, unit, figures(steps, figure)})
+		tracked = append(tracked, series{name, unit, figures(steps, func(c counts) float64 { return known(figure(c)) })})
 	}
 	steady := findSteady("rounds", cycle, windowRounds, disturbed, tracked...)
 	l.SteadyState = append(l.SteadyState, steady)

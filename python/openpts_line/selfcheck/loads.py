@@ -218,7 +218,7 @@ def _judge_step(found: Expectations, step: Step, sample: Sample, ios: Sequence[C
     if step.ramp_ns and isinstance(step.stop, IoCount):  # planned from the step's start on
         ramp_end_ns = ios[0].submitted_ns + step.ramp_ns
         ios = [io for io in ios if io.completed_ns >= ramp_end_ns]
-        lasted_ns = max(io.completed_ns for io in ios) - ramp_end_ns
+        lasted_ns = max((io.completed_ns for io in ios), default=ramp_end_ns) - ramp_end_ns
         found.near("time after the ramp-up (ns)", sample.elapsed_ns, lasted_ns, 2 * TICK_NS)
         found.holds("ended before its I/Os were done", sample.ios >= step.stop.ios)
     judge_sample(found, sample, ios)

@@ -45,6 +45,7 @@ class DrawnDrive(Drive, frozen=True, kw_only=True):
     drift: float  # share of a round
     noise: float
     late: float  # share by which a step may take longer than it should
+    silent: float  # share of the steps with a length in which nothing is answered
     interval_ns: int = 0
 
     def rate_of(self, stimulus: Stimulus, phase: Phase, number: int) -> float:
@@ -57,9 +58,15 @@ class DrawnDrive(Drive, frozen=True, kw_only=True):
         return max(2.0, level * gain * max(0.05, trend) * (1 + self.draw.gauss(0, self.noise)))
 
     def sample(self, phase: Phase, number: int, step: Step) -> Sample:
-        """What a step gives, of its own length, with a tail."""
+        """What a step gives, of its own length, with a tail; now and then nothing."""
         if step.stimulus is None:
             return super().sample(phase, number, step)
+        found = self._active(phase, number, step)
+        is_silent = isinstance(step.stop, Duration) and self.draw.random() < self.silent
+        return _silent(found) if is_silent else found
+
+    def _active(self, phase: Phase, number: int, step: Step) -> Sample:
+        assert step.stimulus is not None
         stimulus = step.stimulus
         rate = Fraction(round(self.rate_of(stimulus, phase, number)))
         plain = replace(self, iops=lambda *_: rate)
@@ -146,13 +153,13 @@ def generated_run(seed: int, test: str = "") -> Run:
         drift=draw.choice((0.0, 0.0, 0.024, 0.025, 0.026, -0.02, 0.05)),
         noise=draw.choice((0.0, 0.01, 0.04, 0.06, 0.1)),
         late=draw.choice((0.0, 0.001, 0.03, 0.5)),
+        silent=draw.choice((0.0, 0.0, 0.01, 0.1)),
         interval_ns=draw.choice((minute_ns, minute_ns // 2, minute_ns // 3))
         if test in ("wsat", "xsr")
         else 0,
     )
     run = made_up_run(test, drive_class, drive=drive, adjust=lambda conditions: _shorter(conditions, draw))
     run = with_samples(run, lambda step: _counted(step.sample))
-    run = replace(run, steps=_with_silence(run.steps, draw))
     begins_ns = starts_ns([step.sample for step in run.steps])
     placed = zip(_placed(run.steps), begins_ns, strict=True)
     run = replace(
@@ -167,15 +174,6 @@ def generated_run(seed: int, test: str = "") -> Run:
         if draw.random() < 0.5 and last.sample.ios > _FEW and last.place.cycle <= run.steps[-1].place.cycle:
             run = replace(run, steps=(*run.steps, replace(last, sample=_begun(last.sample))))
     return replace(run, manifest=replace(run.manifest, test_id=f"generated-{seed}"))
-
-
-def _with_silence(steps: Sequence[StepRecord], draw: random.Random) -> tuple[StepRecord, ...]:
-    """Some with steps in which the drive answered nothing."""
-    found = list(steps)
-    active = [place for place, step in enumerate(steps) if not step.sample.step.is_idle]
-    for place in draw.sample(active, min(len(active), draw.choice((0, 0, 0, 1, 3)))):
-        found[place] = replace(found[place], sample=_silent(found[place].sample))
-    return tuple(found)
 
 
 def _silent(sample: Sample) -> Sample:
@@ -246,6 +244,8 @@ def _counted(sample: Sample) -> Sample:
     if not sample.ios_by_block_size:
         return sample
     ios = sample.read.ios + sample.write.ios
+    if not ios:
+        return sample
     by_size = _dealt(sample.ios_by_block_size, ios)
     assert sample.step.stimulus is not None
     sizes = [one.block_size_bytes for one in sample.step.stimulus.block_sizes]

@@ -234,6 +234,7 @@ def _judge_step(found: Expectations, step: Step, sample: Sample, ios: Sequence[C
 
 def _judge_pacing(found: Expectations, step: Step, sample: Sample, ios: Sequence[CapturedIo]) -> None:
     (stimulus,) = step.stimuli
+    origin_ns = max(io.completed_ns for io in ios) - sample.elapsed_ns
     match stimulus.pacing:
         case FixedRate() if not step.ramp_ns and isinstance(step.stop, IoCount):
             lengths_ns = sum(interval.elapsed_ns for interval in sample.intervals)
@@ -250,14 +251,10 @@ def _judge_pacing(found: Expectations, step: Step, sample: Sample, ios: Sequence
         case Capped(per_s, unit):
             each = stimulus.block_size_bytes if unit is CapUnit.BYTES else 1
             least_ns = (len(ios) - stimulus.tc) * each * NS_PER_S / per_s
-            origin_ns = max(io.completed_ns for io in ios) - sample.elapsed_ns
             found.holds("faster than its cap", ios[-1].submitted_ns - origin_ns >= least_ns - 2 * TICK_NS)
-        case DutyCycle(on_ns):
-            first_ns = ios[0].submitted_ns
-            for io, later in pairwise(ios):
-                found.holds("works when it is to rest", io.submitted_ns - first_ns <= on_ns + NS_PER_MS)
-                if later.submitted_ns - io.submitted_ns >= NS_PER_MS:
-                    first_ns = later.submitted_ns
+        case DutyCycle(on_ns, off_ns):
+            resting = sum((io.submitted_ns - origin_ns) % (on_ns + off_ns) > on_ns + TICK_NS for io in ios)
+            found.holds(f"{resting} of {len(ios)} I/Os in the time of rest", resting < len(ios) / 2)
 
 
 def damage() -> dict[str, str]:

@@ -1,6 +1,7 @@
 """All checks, one after the other."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
@@ -25,11 +26,11 @@ def prove(seconds: float) -> Iterator[Finding]:
     """Each check as it ends: those in virtual time, then ``seconds`` of I/Os in real time."""
     with temporary_folder("self-check") as folder:
         for check, name in _IN_VIRTUAL_TIME.items():
-            yield from _guarded(check, lambda name=name: (_module(name).check(folder),))
+            yield from _guarded(check, partial(_in_virtual_time, name, folder))
         for attempt in range(1, _ATTEMPTS + 1):
             place = folder / f"attempt-{attempt}"
             place.mkdir()
-            findings = _guarded("known delays", lambda place=place: _in_real_time(seconds, place))
+            findings = _guarded("known delays", partial(_in_real_time, seconds, place))
             if attempt == _ATTEMPTS or all(one.verdict is not Verdict.FAILED for one in findings):
                 yield from findings
                 return
@@ -49,12 +50,17 @@ def _guarded(check: str, found: Callable[[], tuple[Finding, ...]]) -> tuple[Find
         return (Finding(check=check, verdict=Verdict.FAILED, text=text, faults=(fault,)),)
 
 
+def _in_virtual_time(name: str, folder: Path) -> tuple[Finding, ...]:
+    return (_module(name).check(folder),)
+
+
 def _in_real_time(seconds: float, folder: Path) -> tuple[Finding, ...]:
     from openpts.engine.native_build import FEATURES  # noqa: PLC0415 as above
 
     why = "" if FEATURES["traces"] else "the native module was built without traces, and reads no capture"
-    clocks, findings = _module("clocks"), ()
+    clocks = _module("clocks")
     first = clocks.ClockReading.now()
+    findings: tuple[Finding, ...] = ()
     if not why:
         try:
             findings = (*_module("real_path").check(seconds, folder), _module("loads").check(folder))

@@ -45,7 +45,7 @@ pub(super) fn execute(
         IDENTIFY => identify::identify(subsystem, controller, command),
         // Nothing is ever aborted: what is under way has its answer's time already.
         ABORT => Ok(Done::result(1)),
-        SET_FEATURES => features::set(subsystem, controller, command),
+        SET_FEATURES => features::set(subsystem, controller, command, data),
         GET_FEATURES => features::get(subsystem, controller, command),
         ASYNCHRONOUS_EVENT_REQUEST => match controller.await_event(command) {
             Ok(()) => return Answer::Held,

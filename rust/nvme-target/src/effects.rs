@@ -31,6 +31,8 @@ const PURGES: [(u8, u32); 2] = [
     (opcodes::FORMAT, CHANGES_CONTENTS | CHANGES_NAMESPACE | ALONE),
     (opcodes::SANITIZE, CHANGES_CONTENTS | ALONE),
 ];
+/// Where hosts may place data.
+const PLACEMENT: [(u8, u32); 2] = [(io::MANAGEMENT_RECEIVE, SUPPORTED), (io::MANAGEMENT_SEND, SUPPORTED)];
 const IO_COMMANDS: [(u8, u32); 6] = [
     (io::FLUSH, SUPPORTED),
     (io::WRITE, CHANGES_CONTENTS),
@@ -52,5 +54,8 @@ pub(super) fn log(subsystem: &Subsystem) -> Page {
         put(0, &PURGES);
     }
     put(IO_COMMANDS_AT, &IO_COMMANDS);
+    if subsystem.drive.placed().is_some() {
+        put(IO_COMMANDS_AT, &PLACEMENT);
+    }
     page
 }

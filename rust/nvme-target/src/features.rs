@@ -2,6 +2,7 @@
 
 use super::command::{Answered, Command, Done, Status};
 use super::controller::{Controller, MOST_IO_QUEUES};
+use super::placement;
 use super::settings::Settings;
 use super::subsystem::Subsystem;
 
@@ -40,6 +41,9 @@ fn named(controller: &Controller, command: &Command) -> Result<u8, Status> {
 /// Get Features.
 pub(super) fn get(subsystem: &Subsystem, controller: &Controller, command: &Command) -> Answered {
     let feature = named(controller, command)?;
+    if matches!(feature, placement::FEATURE | placement::EVENTS_FEATURE) {
+        return placement::feature(subsystem, command);
+    }
     let mut features = match command.dword(10) >> 8 & 7 {
         CURRENT => controller.lock().features,
         // Nothing is saved: what is saved is the default.
@@ -83,10 +87,18 @@ fn supported(subsystem: &Subsystem, feature: u8) -> Result<u64, Status> {
 }
 
 /// Set Features.
-pub(super) fn set(subsystem: &Subsystem, controller: &Controller, command: &Command) -> Answered {
+pub(super) fn set(
+    subsystem: &Subsystem,
+    controller: &Controller,
+    command: &Command,
+    data: &[u8],
+) -> Answered {
     let feature = named(controller, command)?;
     if command.dword(10) >> 31 != 0 {
         return Err(Status::NOT_SAVEABLE);
+    }
+    if matches!(feature, placement::FEATURE | placement::EVENTS_FEATURE) {
+        return placement::set_feature(subsystem, command, data);
     }
     let value = command.dword(11);
     if feature == VOLATILE_WRITE_CACHE {

@@ -8,7 +8,7 @@ use super::error_log;
 use super::events;
 use super::media::{ALL, LBA_SHIFTS, MOST_NAMESPACES, Media, Namespace};
 use super::subsystem::{Subsystem, kelvin};
-use super::{sanitize, self_test_log};
+use super::{placement, sanitize, self_test_log};
 
 const PAGE_BYTES: usize = 4096;
 /// Data in a capsule of an I/O queue.
@@ -79,6 +79,7 @@ fn io_controller(subsystem: &Subsystem, controller: &Controller, media: &Media) 
     let can_purge = sanitize::capabilities(subsystem) != 0;
     let admin = 1 << 3 | 1 << 4 | if can_purge { 1 << 1 } else { 0 };
     let threshold = |celsius: Option<f64>| celsius.map_or(0, kelvin);
+    placement::describe_controller(subsystem, &mut page);
     page.put_u8(77, MOST_TRANSFER_EXPONENT)
         // Events on namespaces that change.
         .put_u32(92, 1 << 8)
@@ -155,6 +156,7 @@ fn namespace(subsystem: &Subsystem, namespace: &Namespace) -> Page {
         .put_u16(68, pages_of(4096))
         .put_u16(70, pages_of(4096))
         .put(104, &guid_of(subsystem, namespace));
+    placement::describe_namespace(subsystem, &mut page);
     formats(&mut page);
     page
 }

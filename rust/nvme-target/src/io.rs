@@ -10,7 +10,8 @@ use super::command::{Command, MOST_TRANSFER_BYTES, Response, Status};
 use super::controller::Controller;
 use super::lock::lock;
 use super::media::{ALL, Media, Namespace};
-use super::paced_drive::{Ticket, pieces};
+use super::paced_drive::{Access, Ticket, pieces};
+use super::placement;
 use super::queue::Queue;
 use super::subsystem::{Subsystem, Traffic};
 
@@ -20,6 +21,8 @@ pub(super) const READ: u8 = 0x02;
 pub(super) const COMPARE: u8 = 0x05;
 pub(super) const WRITE_ZEROES: u8 = 0x08;
 pub(super) const DATASET_MANAGEMENT: u8 = 0x09;
+pub(super) const MANAGEMENT_RECEIVE: u8 = 0x12;
+pub(super) const MANAGEMENT_SEND: u8 = 0x1D;
 
 const FORCE_UNIT_ACCESS: u32 = 1 << 30;
 const DEALLOCATE: u32 = 1 << 2;
@@ -27,13 +30,13 @@ const RANGE_BYTES: usize = 16;
 
 /// What the drive is given, and what goes back to the host with success.
 struct Plan {
-    accesses: Vec<(Operation, u64, u64)>,
+    accesses: Vec<Access>,
     data: Vec<u8>,
 }
 
 impl Plan {
     fn one(operation: Operation, offset: u64, length: u64) -> Self {
-        Self { accesses: vec![(operation, offset, length)], data: Vec::new() }
+        Self { accesses: vec![Access::new(operation, offset, length)], data: Vec::new() }
     }
 }
 
@@ -108,6 +111,14 @@ fn plan(subsystem: &Subsystem, media: &Media, command: &Command, data: &[u8]) ->
             Ok(Plan::one(Operation::Trim, offset, length))
         }
         DATASET_MANAGEMENT => deallocate(subsystem, namespace, command, data),
+        MANAGEMENT_RECEIVE => {
+            let data = placement::handle_status(subsystem, namespace.lba_shift(), command)?;
+            Ok(Plan { accesses: Vec::new(), data })
+        }
+        MANAGEMENT_SEND => {
+            placement::update_handles(subsystem, command, data)?;
+            Ok(Plan { accesses: Vec::new(), data: Vec::new() })
+        }
         _ => Err(Status::INVALID_OPCODE),
     }
 }
@@ -149,14 +160,16 @@ fn write(
     if data.len() as u64 != length {
         return Err(Status::DATA_TRANSFER_ERROR);
     }
+    let handle = placement::handle_of(subsystem, command)?;
     let through = command.dword(12) & FORCE_UNIT_ACCESS != 0;
     let durable = through || subsystem.drive.write_cache() != Some(true);
     subsystem.store.write(offset, data, durable).map_err(|_| Status::WRITE_FAULT)?;
     Traffic::count(&subsystem.traffic.writes, 1);
     Traffic::count(&subsystem.traffic.write_bytes, length);
     let mut plan = Plan::one(Operation::Write, offset, length);
+    plan.accesses[0].handle = handle;
     if through {
-        plan.accesses.push((Operation::Flush, 0, 0));
+        plan.accesses.push(Access::new(Operation::Flush, 0, 0));
     }
     Ok(plan)
 }
@@ -209,13 +222,14 @@ fn deallocate(
     let mut plan = Plan { accesses: Vec::new(), data: Vec::new() };
     for entry in data.chunks_exact(RANGE_BYTES).take(ranges) {
         let (offset, length) = namespace.range(u64_at(entry, 8), u32_at(entry, 4).into())?;
-        plan.accesses.extend(pieces(offset, length).map(|(at, bytes)| (Operation::Trim, at, bytes)));
+        plan.accesses
+            .extend(pieces(offset, length).map(|(at, bytes)| Access::new(Operation::Trim, at, bytes)));
     }
     if !deallocates(command) {
         // Hints of another kind are taken, and change nothing.
         plan.accesses.clear();
     }
-    for (_, offset, length) in &plan.accesses {
+    for Access { offset, length, .. } in &plan.accesses {
         discard(subsystem, *offset, *length)?;
     }
     Ok(plan)

@@ -39,6 +39,7 @@ mod namespaces;
 mod opcodes;
 mod paced_drive;
 mod pdu;
+mod placement;
 mod queue;
 mod room;
 mod sanitize;

@@ -5,7 +5,7 @@ use super::command::{Answered, Command, Done, Status};
 use super::controller::Controller;
 use super::lock::lock;
 use super::subsystem::{Subsystem, Traffic};
-use super::{discovery, effects, health, self_test};
+use super::{discovery, effects, health, placement, self_test};
 
 const ERROR_INFORMATION: u8 = 0x01;
 const HEALTH: u8 = 0x02;
@@ -41,6 +41,7 @@ pub(super) fn get(subsystem: &Subsystem, controller: &Controller, command: &Comm
         (false, COMMAND_EFFECTS) => effects::log(subsystem),
         (false, SELF_TEST) => self_test::log(subsystem),
         (false, SANITIZE_STATUS) => subsystem.sanitize().page(Traffic::of(&subsystem.traffic.write_bytes)),
+        (false, placement::FIRST_LOG..=placement::LAST_LOG) => placement::log(subsystem, command)?,
         _ => return Err(Status::INVALID_LOG_PAGE),
     };
     // A host that retains the event looks on; else its kind may be told again.

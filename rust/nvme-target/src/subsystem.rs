@@ -15,6 +15,7 @@ use super::figures::Figures;
 use super::lock::lock;
 use super::media::Media;
 use super::paced_drive::PacedDrive;
+use super::placement::HostEvents;
 use super::room::Room;
 use super::sanitize_log::SanitizeState;
 use super::self_test_log::{Ending, SelfTests};
@@ -108,6 +109,7 @@ pub(super) struct Subsystem {
     pub(super) sanitize: Mutex<SanitizeState>,
     pub(super) heat: Mutex<Heat>,
     self_tests: Mutex<SelfTests>,
+    pub(super) placement_events: Mutex<HostEvents>,
     pub(super) figures: Arc<Mutex<Figures>>,
     pub(super) began: Instant,
     pub(super) is_stopping: AtomicBool,
@@ -143,6 +145,7 @@ impl Subsystem {
             sanitize: Mutex::new(sanitize),
             heat: Mutex::default(),
             self_tests: Mutex::default(),
+            placement_events: Mutex::default(),
             figures: Arc::default(),
             began: Instant::now(),
             is_stopping: AtomicBool::new(false),

@@ -1,0 +1,113 @@
+"""Declared pages read from a drive that is open."""
+
+from typing import Final
+
+from msgspec import Struct
+
+from openpts.device.health.nvme_health import OCP_PAGE, ocp_uuid_index, vendor_log_page
+from openpts.device.nvme.nvme_admin import (
+    NvmeCommandError,
+    identify_controller,
+    identify_uuid_list,
+    read_log,
+    set_feature,
+)
+from openpts_nvme.logs.declaration import Log, declared_logs
+from openpts_nvme.logs.encode import encode
+from openpts_nvme.logs.page import LogError, Page, Value, decode, whole_bytes
+
+# What every controller gives at once; and no more is read of a page that says how long it is
+_PIECE_BYTES: Final = 4096
+_MOST_BYTES: Final = 1 << 20
+
+
+class DriveLog(Struct, frozen=True):
+    """A page as a drive gave it, and by which UUID index; ``page`` is None where ``refused`` says why.
+
+    Index 0 is no particular vendor.
+    """
+
+    log: Log
+    uuid_index: int
+    data: bytes = b""
+    page: Page | None = None
+    refused: str = ""
+
+
+class LogReader:
+    """Log pages of an open NVMe drive, OCP's by their UUID index. Raises NvmeCommandError."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self.controller = identify_controller(fd)
+        self.uuid_index = 0
+        if self.controller.has_uuid_list:
+            self.uuid_index = ocp_uuid_index(identify_uuid_list(fd))
+
+    @property
+    def expected(self) -> tuple[Log, ...]:
+        """Pages that the drive should have, by what it says of itself.
+
+        A page that a drive does not have is an entry in its error log: the others are read only if asked for.
+        """
+        controller = self.controller
+        follows_ocp = bool(self.uuid_index) or vendor_log_page(controller) == OCP_PAGE
+        has = {"telemetry": controller.has_telemetry, "fdp": controller.has_flexible_placement}
+        has |= {"power": controller.measures_power, "smart": True}
+        return tuple(
+            log
+            for log in declared_logs().values()
+            if not log.is_feature and (follows_ocp if log.ocp else has[log.name.partition("-")[0]])
+        )
+
+    def read(self, log: Log, *, endurance_group: int = 1, specific: int = 0) -> DriveLog:
+        """A page, whole and decoded; a refusal by the drive or by the page's declaration is in words."""
+        index = self.uuid_index if log.ocp else 0
+        try:
+            data = self.bytes_of(log, endurance_group=endurance_group, specific=specific)
+        except NvmeCommandError as error:
+            return DriveLog(log, index, refused=f"the drive refuses it: {error}")
+        try:
+            return DriveLog(log, index, data, decode(log, data))
+        except LogError as error:
+            return DriveLog(log, index, data, refused=str(error))
+
+    def bytes_of(self, log: Log, *, endurance_group: int = 1, specific: int = 0) -> bytes:
+        """The bytes of a page, up to 1 MiB of it. Raises NvmeCommandError."""
+        group = endurance_group if log.scope == "endurance group" else 0
+        index = self.uuid_index if log.ocp else 0
+
+        def part(offset: int, length: int) -> bytes:
+            asked = -(-length // 4) * 4
+            return read_log(
+                self._fd,
+                log.id,
+                asked,
+                uuid_index=index,
+                offset=offset,
+                specific=specific,
+                endurance_group=group,
+                retain_events=True,
+            )[:length]
+
+        data = part(0, log.length)
+        whole = min(whole_bytes(log, data), _MOST_BYTES)
+        for at in range(len(data), whole, _PIECE_BYTES):
+            data += part(at, min(_PIECE_BYTES, whole - at))
+        return data
+
+    def configure(self, log: Log, values: dict[str, Value]) -> int:
+        """Set a declared feature on a target of the guard, and return the UUID index that the drive took.
+
+        It is OCP's, as the specification asks, or 0 for a drive that refuses that one.
+        Raises NvmeCommandError, LogError.
+        """
+        data = encode(log, values)
+        try:
+            set_feature(self._fd, log.id, 0, data=data, uuid_index=self.uuid_index)
+        except NvmeCommandError:
+            if not self.uuid_index:
+                raise
+            set_feature(self._fd, log.id, 0, data=data)
+            return 0
+        return self.uuid_index

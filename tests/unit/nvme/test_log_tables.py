@@ -1,0 +1,164 @@
+"""Tables of fields: what they declare, and pages that go through them and back."""
+
+import random
+from collections.abc import Iterator, Sequence
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from openpts.device.health.nvme_health import SMART_LOG_FIELDS
+from openpts_nvme.logs.declaration import EntryList, Field, Log, declared_logs
+from openpts_nvme.logs.encode import encode
+from openpts_nvme.logs.page import LogError, decode, whole_bytes
+from tests.support.smart_log import SmartLog
+
+_LOGS = list(declared_logs().values())
+_PAGES = 10_000
+_MOST_ENTRIES = 5
+
+each_log = pytest.mark.parametrize("log", _LOGS, ids=lambda log: log.name)
+
+
+def _all_fields(log: Log) -> Iterator[tuple[Sequence[Field], Sequence[EntryList]]]:
+    levels: list[tuple[Sequence[Field], Sequence[EntryList]]] = [(log.fields, log.lists)]
+    while levels:
+        fields, lists = levels.pop()
+        yield fields, lists
+        levels += [(one.fields, one.lists) for one in lists]
+
+
+@each_log
+def test_no_two_fields_share_a_bit_and_all_are_in_the_page(log: Log) -> None:
+    for fields, lists in _all_fields(log):
+        taken: set[int] = set()
+        for field in fields:
+            for index in range(field.count or 1):
+                at, low, width = field.place(index)
+                bits = set(range(8 * at + low, 8 * at + low + width))
+                assert not bits & taken, field.name
+                taken |= bits
+        names = [one.name for one in fields] + [one.name for one in lists]
+        assert len(names) == len(set(names))
+        assert all(one.at * 8 > max(taken) for one in lists)
+    held = [at for field in log.fields for at, _, _ in map(field.place, range(field.count or 1))]
+    assert max(held) < log.length
+
+
+@each_log
+def test_what_a_table_names_is_among_its_fields(log: Log) -> None:
+    around: set[str] = set()
+    for fields, lists in _all_fields(log):
+        names = {one.name for one in fields}
+        around |= names
+        assert {one.scale_in for one in fields} <= names | {None}
+        assert {one.count_in for one in lists} <= around
+    assert set(log.ascending) | ({log.length_in} - {None}) <= {one.name for one in log.fields}
+
+
+def _drawn(fields: Sequence[Field], lists: Sequence[EntryList], draw: random.Random) -> dict[str, Any]:
+    """Values that fields can have, and some entries of each list."""
+    sizes = {"descriptor_bytes", "histogram_descriptor_bytes", "log_bytes"}
+    counts = {one.count_in for one in lists} | sizes
+    values: dict[str, Any] = {
+        one.name: _drawn_value(one, draw)
+        if one.count is None
+        else [_drawn_value(one, draw) for _ in range(one.count)]
+        for one in fields
+        if one.scale_in is None and one.name not in counts
+    }
+    for one in fields:
+        if one.scale_in is not None:
+            per = one.per_by.get(values[one.scale_in])
+            values[one.name] = None if per is None else draw.randrange(1 << 16) / per
+    for entries in lists:
+        values[entries.name] = [
+            _drawn(entries.fields, entries.lists, draw)
+            for _ in range(draw.randint(1, min(entries.most, _MOST_ENTRIES)))
+        ]
+    return values
+
+
+def _drawn_value(field: Field, draw: random.Random) -> Any:
+    if field.none is not None and draw.random() < 0.1:
+        return None
+    _, _, width = field.place(0)
+    match field.kind:
+        case "text":
+            return "".join(chr(draw.randint(0x21, 0x7E)) for _ in range(draw.randint(0, field.width)))
+        case "hex":
+            return draw.randbytes(field.width).hex().upper()
+        case "uuid":
+            return str(UUID(int=draw.getrandbits(128)))
+        case "stamp":
+            return {
+                "ms": draw.getrandbits(48),
+                "may_have_stopped": draw.random() < 0.5,
+                "origin": draw.randrange(8),
+            }
+        case "number":
+            if field.is_flag:
+                return draw.random() < 0.5
+            top = len(field.codes) if field.codes else 1 << width
+            while True:
+                raw = draw.randrange(top) if field.most is None else draw.randrange(min(top, 1 << 9))
+                value = raw * field.times + field.plus
+                low = field.least is None or value >= field.least
+                if raw != field.none and low and (field.most is None or value <= field.most):
+                    return value
+
+
+def _has(decoded: Any, drawn: Any) -> bool:
+    """Whether a page has the values that were put in, beside those that follow from them."""
+    if isinstance(drawn, dict):
+        return all(_has(decoded[name], value) for name, value in drawn.items())
+    if isinstance(drawn, list) and drawn and isinstance(drawn[0], dict):
+        return len(decoded) == len(drawn) and all(map(_has, decoded, drawn))
+    return bool(decoded == drawn)
+
+
+def test_ten_thousand_random_pages_come_back_as_they_were() -> None:
+    draw = random.Random(37)
+    for number in range(_PAGES):
+        log = _LOGS[number % len(_LOGS)]
+        values = _drawn(log.fields, log.lists, draw)
+        for name, raw in zip(log.ascending, sorted(draw.sample(range(256), 4)), strict=False):
+            values[name] = 5 * raw + 5
+        data = encode(log, values)
+        page = decode(log, data)
+        assert page.impossible == {}
+        assert _has(page.values, values)
+        assert whole_bytes(log, data[: log.length]) <= len(data)
+        assert encode(log, page.values, page.version) == data
+
+
+def test_log_02h_is_what_health_reads_and_what_its_structure_has() -> None:
+    smart = declared_logs()["smart"]
+    fields = {one.name: one for one in smart.fields}
+    shared = SMART_LOG_FIELDS.keys() & fields.keys()
+    assert len(shared) == len(SMART_LOG_FIELDS) - 1
+    for name in shared:
+        assert (fields[name].at, fields[name].width, fields[name].times) == SMART_LOG_FIELDS[name][:3]
+    page = SmartLog(composite_temperature_k=300, light_s=7, heavy_transitions=9)
+    page.sensors_k[3] = 310
+    values = decode(smart, bytes(page)).values
+    assert values["temperature_c"] == 27
+    assert values["temperature_sensor_c"] == [None, None, None, 37, None, None, None, None]
+    assert (values["thermal_management_1_s"], values["thermal_management_2_transitions"]) == (7, 9)
+
+
+@pytest.mark.parametrize("name", [log.name for log in _LOGS if log.guid])
+def test_the_page_of_another_vendor_is_refused(name: str, golden: Any) -> None:
+    log = declared_logs()[name]
+    data = bytearray(encode(log, {}))
+    data[log.guid_at] ^= 1
+    with pytest.raises(LogError) as refused:
+        decode(log, bytes(data))
+    assert str(refused.value) == golden
+
+
+@each_log
+def test_a_short_page_and_one_of_a_drive_that_is_gone_are_refused(log: Log) -> None:
+    for data in (b"", bytes(log.length - 1), b"\xff" * log.length):
+        with pytest.raises(LogError):
+            decode(log, data)

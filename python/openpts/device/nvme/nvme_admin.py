@@ -1,4 +1,4 @@
-"""NVMe admin commands: Identify, log pages, Get and Set Features."""
+"""NVMe commands that touch no data: Identify, log pages, features, status of placement handles."""
 
 import ctypes
 import fcntl
@@ -10,6 +10,9 @@ from openpts.device.nvme.nvme_identify import IDENTIFY_BYTES, NvmeController, pa
 
 # <linux/nvme_ioctl.h>: _IOWR('N', 0x41, struct nvme_passthru_cmd), 72 bytes
 _NVME_IOCTL_ADMIN_CMD: Final = 0xC0484E41
+_NVME_IOCTL_IO_CMD: Final = 0xC0484E43
+# the namespace's number is the call's own answer
+_NVME_IOCTL_ID: Final = 0x4E40
 # opcode flags rsvd1 nsid cdw2 cdw3 metadata addr metadata_len data_len cdw10..15 timeout_ms result
 _COMMAND: Final = struct.Struct("=BBHIIIQQII6III")
 _TIMEOUT_MS: Final = 5000
@@ -27,6 +30,9 @@ _ALL_NAMESPACES: Final = 0xFFFFFFFF
 _SET_FEATURES: Final = 0x09
 _GET_FEATURES: Final = 0x0A
 _VOLATILE_WRITE_CACHE: Final = 0x06
+_IO_MANAGEMENT_RECEIVE: Final = 0x12
+_HANDLE_STATUS: Final = 0x01
+_HANDLE_STATUS_BYTES: Final = 4096
 
 
 class NvmeCommandError(Exception):
@@ -36,14 +42,40 @@ class NvmeCommandError(Exception):
 def identify_controller(fd: int) -> NvmeController:
     """Identify the controller of an open NVMe block device. Raises NvmeCommandError."""
     buffer = ctypes.create_string_buffer(IDENTIFY_BYTES)
-    _admin_command(fd, _IDENTIFY, _IDENTIFY_CONTROLLER, buffer)
+    _command(fd, _IDENTIFY, _IDENTIFY_CONTROLLER, buffer)
     return parse_identify_controller(buffer.raw)
 
 
 def identify_namespace(fd: int, nsid: int) -> bytes:
     """The Identify Namespace data structure of one namespace, as it is. Raises NvmeCommandError."""
     buffer = ctypes.create_string_buffer(IDENTIFY_BYTES)
-    _admin_command(fd, _IDENTIFY, _IDENTIFY_NAMESPACE, buffer, nsid=nsid)
+    _command(fd, _IDENTIFY, _IDENTIFY_NAMESPACE, buffer, nsid=nsid)
+    return buffer.raw
+
+
+def namespace_id(fd: int) -> int:
+    """The NSID of an open NVMe block device. Raises NvmeCommandError."""
+    try:
+        return fcntl.ioctl(fd, _NVME_IOCTL_ID)
+    except OSError as error:
+        raise NvmeCommandError(error.strerror) from error
+
+
+def handle_status(fd: int, nsid: int) -> bytes:
+    """Status of the reclaim unit handles that hosts of a namespace may name, up to 127 of them.
+
+    I/O Management Receive reads it. Raises NvmeCommandError.
+    """
+    buffer = ctypes.create_string_buffer(_HANDLE_STATUS_BYTES)
+    _command(
+        fd,
+        _IO_MANAGEMENT_RECEIVE,
+        _HANDLE_STATUS,
+        buffer,
+        cdw11=_HANDLE_STATUS_BYTES // 4 - 1,
+        nsid=nsid,
+        request=_NVME_IOCTL_IO_CMD,
+    )
     return buffer.raw
 
 
@@ -56,7 +88,7 @@ def allocated_namespaces(fd: int) -> tuple[int, ...]:
     buffer = ctypes.create_string_buffer(IDENTIFY_BYTES)
     while True:
         above = found[-1] if found else 0
-        _admin_command(fd, _IDENTIFY, _IDENTIFY_ALLOCATED, buffer, nsid=above)
+        _command(fd, _IDENTIFY, _IDENTIFY_ALLOCATED, buffer, nsid=above)
         page = [nsid for nsid in _NSIDS.unpack(buffer.raw) if nsid > above]
         found += page
         if len(page) < IDENTIFY_BYTES // 4:
@@ -66,7 +98,7 @@ def allocated_namespaces(fd: int) -> tuple[int, ...]:
 def identify_uuid_list(fd: int) -> bytes:
     """The UUID List, which distinguishes the log pages of vendors. Raises NvmeCommandError."""
     buffer = ctypes.create_string_buffer(IDENTIFY_BYTES)
-    _admin_command(fd, _IDENTIFY, _IDENTIFY_UUID_LIST, buffer)
+    _command(fd, _IDENTIFY, _IDENTIFY_UUID_LIST, buffer)
     return buffer.raw
 
 
@@ -95,7 +127,7 @@ def read_log(
     """
     buffer = ctypes.create_string_buffer(length)
     dwords = length // 4 - 1
-    _admin_command(
+    _command(
         fd,
         _GET_LOG_PAGE,
         page | specific << 8 | retain_events << 15 | (dwords & 0xFFFF) << 16,
@@ -119,7 +151,7 @@ def get_feature(
     """
     buffer = ctypes.create_string_buffer(data_bytes) if data_bytes else None
     cdw10 = feature | select << 8
-    value = _admin_command(fd, _GET_FEATURES, cdw10, buffer, cdw11=cdw11, cdw14=uuid_index)
+    value = _command(fd, _GET_FEATURES, cdw10, buffer, cdw11=cdw11, cdw14=uuid_index)
     return value, buffer.raw if buffer is not None else b""
 
 
@@ -130,7 +162,7 @@ def set_feature(fd: int, feature: int, value: int, *, data: bytes = b"", uuid_in
     changed: no block is written. Raises NvmeCommandError.
     """
     buffer = ctypes.create_string_buffer(data, len(data)) if data else None
-    return _admin_command(fd, _SET_FEATURES, feature, buffer, cdw11=value, cdw14=uuid_index)
+    return _command(fd, _SET_FEATURES, feature, buffer, cdw11=value, cdw14=uuid_index)
 
 
 def volatile_write_cache_enabled(fd: int) -> bool:
@@ -147,7 +179,7 @@ def set_volatile_write_cache(fd: int, *, enabled: bool) -> None:
     set_feature(fd, _VOLATILE_WRITE_CACHE, int(enabled))
 
 
-def _admin_command(
+def _command(
     fd: int,
     opcode: int,
     cdw10: int,
@@ -159,6 +191,7 @@ def _admin_command(
     cdw14: int = 0,
     nsid: int = 0,
     timeout_ms: int = _TIMEOUT_MS,
+    request: int = _NVME_IOCTL_ADMIN_CMD,
 ) -> int:
     """Send a command that returns data or has none, and return dword 0 of its completion."""
     address, length = (ctypes.addressof(buffer), len(buffer)) if buffer is not None else (0, 0)
@@ -185,7 +218,7 @@ def _admin_command(
         )
     )
     try:
-        status = fcntl.ioctl(fd, _NVME_IOCTL_ADMIN_CMD, command, True)
+        status = fcntl.ioctl(fd, request, command, True)
     except OSError as error:
         raise NvmeCommandError(error.strerror) from error
     if status != 0:

@@ -15,7 +15,7 @@ from openpts_nvme.placement import APART, TOGETHER, FdpConditions
 LEAST_COST: Final = 0.1
 """What one handle must cost beyond an amplification of 1, so that there is something to save."""
 FOLLOWED_FROM: Final = 0.8
-IGNORED_BELOW: Final = 0.1
+IGNORED_BELOW: Final = 0.25
 """Shares of that cost that a handle each saves."""
 
 

@@ -11,7 +11,7 @@ Steps
 Pass rule
     None. Write amplification is what the drive wrote to its media over what the host wrote, in the second of
     both passes, by log 22h. The handles are followed if a handle each saves four fifths or more of what one
-    handle costs beyond 1, ignored if it saves less than a tenth.
+    handle costs beyond 1, ignored if it saves less than a quarter.
 Reported
     Both amplifications by log 22h and by the drive's other counters, and whether handles are followed.
 """

@@ -10,6 +10,7 @@ import os
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
+from enum import IntEnum
 from pathlib import Path
 from typing import Final
 
@@ -22,6 +23,14 @@ _BLKROGET: Final = 0x125E
 _BLKSSZGET: Final = 0x1268
 _BLKDISCARD: Final = 0x1277
 _BLKGETSIZE64: Final = 0x80081272
+
+# <linux/blkzoned.h>
+_BLKREPORTZONE: Final = 0xC0101282
+_ZONE_REPORT: Final = struct.Struct("=QII")
+# start, length, write pointer in sectors; type, condition; capacity
+_ZONE: Final = struct.Struct("=QQQBB6xQ24x")
+_ZONES_AT_ONCE: Final = 512
+_SECTOR_BYTES: Final = 512
 
 # <linux/loop.h>
 _LOOP_GET_STATUS64: Final = 0x4C05
@@ -66,6 +75,56 @@ def device_is_read_only(fd: int) -> bool:
 def discard(fd: int, offset_bytes: int, length_bytes: int) -> None:
     """Tell a block device that a range holds no data any more (BLKDISCARD). Raises OSError."""
     fcntl.ioctl(fd, _BLKDISCARD, struct.pack("=QQ", offset_bytes, length_bytes))
+
+
+class ZoneOrder(IntEnum):
+    """What a host may have a zone do."""
+
+    RESET = 0x40101283
+    OPEN = 0x40101286
+    CLOSE = 0x40101287
+    FINISH = 0x40101288
+
+
+class Zone(Struct, frozen=True):
+    """One zone, in bytes: ``capacity_bytes`` of its length can be written. ``kind`` 1 is conventional."""
+
+    start_bytes: int
+    length_bytes: int
+    write_pointer_bytes: int
+    kind: int
+    condition: int
+    capacity_bytes: int
+
+
+def report_zones(fd: int, first_bytes: int = 0, most: int | None = None) -> list[Zone]:
+    """Zones of a zoned block device from the one at ``first_bytes`` on (BLKREPORTZONE). Raises OSError."""
+    zones: list[Zone] = []
+    sector = first_bytes // _SECTOR_BYTES
+    while most is None or len(zones) < most:
+        asked = _ZONES_AT_ONCE if most is None else min(_ZONES_AT_ONCE, most - len(zones))
+        report = bytearray(_ZONE_REPORT.size + asked * _ZONE.size)
+        _ZONE_REPORT.pack_into(report, 0, sector, asked, 0)
+        fcntl.ioctl(fd, _BLKREPORTZONE, report, True)
+        count = _ZONE_REPORT.unpack_from(report)[1]
+        for number in range(count):
+            start, length, pointer, kind, condition, capacity = _ZONE.unpack_from(
+                report, _ZONE_REPORT.size + number * _ZONE.size
+            )
+            # kernels before 5.9 report no capacity
+            sizes = (start, length, pointer)
+            in_bytes = (size * _SECTOR_BYTES for size in sizes)
+            zones.append(Zone(*in_bytes, kind, condition, (capacity or length) * _SECTOR_BYTES))
+            sector = start + length
+        if not count:
+            break
+    return zones
+
+
+def order_zone(fd: int, order: ZoneOrder, zone: Zone) -> None:
+    """Reset, open, close or finish one zone. Raises OSError."""
+    place = struct.pack("=QQ", zone.start_bytes // _SECTOR_BYTES, zone.length_bytes // _SECTOR_BYTES)
+    fcntl.ioctl(fd, order, place)
 
 
 def allocate(fd: int, length_bytes: int) -> None:

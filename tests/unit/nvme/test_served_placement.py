@@ -48,7 +48,9 @@ def place(io: Host, handle: int, lba: int, length: int) -> Completion:
 
 
 def left_blocks(io: Host) -> list[int]:
-    done = io.command(0x12, 1, 16 + 32 * HANDLES // 4 + 3, namespace=1, reads=4 * (16 + 32 * HANDLES // 4 + 4))
+    done = io.command(
+        0x12, 1, 16 + 32 * HANDLES // 4 + 3, namespace=1, reads=4 * (16 + 32 * HANDLES // 4 + 4)
+    )
     assert done.status == SUCCESS
     count = struct.unpack_from("<H", done.data, 14)[0]
     entries = [struct.unpack_from("<HHIQ", done.data, 16 + 32 * place) for place in range(count)]

@@ -31,6 +31,7 @@ _SET_FEATURES: Final = 0x09
 _GET_FEATURES: Final = 0x0A
 _VOLATILE_WRITE_CACHE: Final = 0x06
 _IO_MANAGEMENT_RECEIVE: Final = 0x12
+_ZONE_APPEND: Final = 0x7D
 _HANDLE_STATUS: Final = 0x01
 _HANDLE_STATUS_BYTES: Final = 4096
 
@@ -77,6 +78,23 @@ def handle_status(fd: int, nsid: int) -> bytes:
         request=_NVME_IOCTL_IO_CMD,
     )
     return buffer.raw
+
+
+def zone_append(fd: int, nsid: int, zone_lba: int, data: ctypes.Array[ctypes.c_char], sector: int) -> int:
+    """Append whole sectors of ``sector`` bytes to the zone at ``zone_lba``; gives the LBA that they are at.
+
+    ``fd`` is a target that the guard has opened. Raises NvmeCommandError.
+    """
+    return _command(
+        fd,
+        _ZONE_APPEND,
+        zone_lba & 0xFFFFFFFF,
+        data,
+        cdw11=zone_lba >> 32,
+        cdw12=len(data) // sector - 1,
+        nsid=nsid,
+        request=_NVME_IOCTL_IO_CMD,
+    )
 
 
 def allocated_namespaces(fd: int) -> tuple[int, ...]:

@@ -26,7 +26,7 @@ from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Purge, Script, SetWriteCache
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus, Stream
 from openpts.vocabulary.stop import STREAMS_END, ByteAmount
-from openpts_nvme.placement import APART, TOGETHER, FdpConditions
+from openpts_nvme.fdp import APART, TOGETHER, FdpConditions
 
 HOT: Final = "overwritten soon"
 COLD: Final = "overwritten late"
@@ -54,7 +54,7 @@ def script(conditions: FdpConditions, user_capacity_bytes: int) -> Script:
 def _step(
     conditions: FdpConditions, handles: tuple[int, int], passes: float, user_capacity_bytes: int
 ) -> Step:
-    """Both streams in turns, so that their data lie side by side wherever the drive does not part them."""
+    """Two streams in turns, so that their data lie side by side wherever the drive does not part them."""
     start_pct, end_pct = conditions.active_range.start_pct, conditions.active_range.end_pct
     between_pct = start_pct + (end_pct - start_pct) * conditions.hot_pct / 100
     parts = ((HOT, ActiveRange(start_pct, between_pct)), (COLD, ActiveRange(between_pct, end_pct)))

@@ -12,7 +12,7 @@ from openpts.procedures.shared.methodology import NO_STEADY_STATE, methodology, 
 from openpts.record.reader import Run
 from openpts.units import GB, format_block_size
 from openpts.vocabulary.better import Better
-from openpts_nvme.placement.results import (
+from openpts_nvme.fdp.results import (
     FOLLOWED_FROM,
     IGNORED_BELOW,
     LEAST_COST,
@@ -47,7 +47,7 @@ def report(run: Run) -> ReportContent:
             _test_rows(found),
             lambda: (amplification_page(found), state_page(run, "Preparation")),
         ),
-        figures=lambda: _figures(found),
+        figures=lambda: _collect_figures(found),
     )
 
 
@@ -96,7 +96,7 @@ def others_verdicts(found: FdpRun) -> tuple[Verdict, ...]:
 
 
 def amplification_page(found: FdpRun) -> Page:
-    """Both loads: bytes by log 22h and by the other counters, and the amplification by each."""
+    """Bytes of the two loads by log 22h and by the other counters, and the amplification by each."""
     name = PlotName("fdp-amplification", "", "Write Amplification by Placement Handles")
     loads = [(label, load) for label, load in _loads(found) if load is not None]
     if not loads:
@@ -142,7 +142,7 @@ def _test_rows(found: FdpRun) -> Rows:
     )
 
 
-def _figures(found: FdpRun) -> dict[str, Any]:
+def _collect_figures(found: FdpRun) -> dict[str, Any]:
     """Key numbers, JSON-ready."""
     placement = found.placement
     return {

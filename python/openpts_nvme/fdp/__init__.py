@@ -75,6 +75,6 @@ PROCEDURE: Final = Procedure(
     Drives that exist are written by --io-path nvme-passthrough.
     """,
     quick={"aging_passes": 0.75, "passes": 0.25},
-    driver="openpts_nvme.placement.driver:PlacementDriver",
+    driver="openpts_nvme.fdp.driver:PlacementDriver",
     log_around=frozenset({Phase.LOAD}),
 )

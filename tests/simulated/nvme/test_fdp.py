@@ -10,7 +10,7 @@ from openpts.errors import TargetError
 from openpts.fields.conditions import Conditions
 from openpts.report.summary import summarize
 from openpts.vocabulary.drive_class import DriveClass
-from openpts_nvme.placement import FdpConditions
+from openpts_nvme.fdp import FdpConditions
 from tests.simulated.whole_tests import run_whole
 
 DRIVES = 100

@@ -10,7 +10,7 @@ from openpts.record.health import HealthRecord, ReadingPoint
 from openpts.record.reader import Run
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.phase import Phase
-from openpts_nvme.placement import APART, TOGETHER, FdpConditions
+from openpts_nvme.fdp import APART, TOGETHER, FdpConditions
 
 LEAST_COST: Final = 0.1
 """What one handle must cost beyond an amplification of 1, so that there is something to save."""
@@ -55,7 +55,7 @@ class Written(Struct, frozen=True):
 
 
 class FdpRun(Struct, frozen=True):
-    """Both loads, as far as they were measured."""
+    """The two loads, as far as they were measured."""
 
     run: Run
     asked: FdpConditions

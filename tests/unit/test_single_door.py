@@ -58,6 +58,7 @@ WRITES_TO_DESCRIPTORS = {
     "device/purge/overwrite.py": "a target, as its last resort of a purge",
     "device/listing/discovery.py": "a pipe",
     "device/trimmed_reads.py": "marks on a target, within the range of its test",
+    "openpts_nvme/zones/measure.py": "zones of a target that the guard has opened",
     "device/write_cache_control.py": "an attribute of sysfs",
     "host/setting_file.py": "attributes of sysfs and procfs",
     "openpts_check/drivers/appender.py": "appends to a file that the guard has opened",
@@ -124,8 +125,8 @@ OPENS_DATABASES = {
 }
 SENDS_IOCTLS = {
     "openpts_traces/capture/blktrace.py": "tracing of a device on and off, by a descriptor for reading",
-    "device/kernel_calls.py": "sizes; discard",
-    "device/nvme/nvme_admin.py": "admin commands of the drive",
+    "device/kernel_calls.py": "sizes; discard; zones",
+    "device/nvme/nvme_admin.py": "admin commands of the drive; status of handles, and appends to zones",
     "device/nvme/nvme_generic.py": "the namespace's number",
 }
 CALLS_THE_C_LIBRARY = {
@@ -141,6 +142,7 @@ STARTS_PROCESSES = {
     "device/listing/discovery.py": "a copy of this process, to ask a drive",
     "openpts_app/drivers/commands/command_process.py": "the operator's own command",
     "openpts_check/drivers/worker.py": "programs of openpts, on descriptors that the guard has opened",
+    "openpts_nvme/zones/measure.py": "a writer to kill, on the descriptor that the guard has opened",
     "openpts_fio/engine/process.py": "fio --version; fio, on the descriptor that the guard has opened",
     "host/services.py": "systemd-inhibit",
     "batch/side_by_side.py": "openpts itself, for each drive of a batch",

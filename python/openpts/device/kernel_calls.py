@@ -111,10 +111,17 @@ def report_zones(fd: int, first_bytes: int = 0, most: int | None = None) -> list
             start, length, pointer, kind, condition, capacity = _ZONE.unpack_from(
                 report, _ZONE_REPORT.size + number * _ZONE.size
             )
-            # kernels before 5.9 report no capacity
-            sizes = (start, length, pointer)
-            in_bytes = (size * _SECTOR_BYTES for size in sizes)
-            zones.append(Zone(*in_bytes, kind, condition, (capacity or length) * _SECTOR_BYTES))
+            zones.append(
+                Zone(
+                    start * _SECTOR_BYTES,
+                    length * _SECTOR_BYTES,
+                    pointer * _SECTOR_BYTES,
+                    kind,
+                    condition,
+                    # kernels before 5.9 report no capacity
+                    (capacity or length) * _SECTOR_BYTES,
+                )
+            )
             sector = start + length
         if not count:
             break

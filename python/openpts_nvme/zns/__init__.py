@@ -53,5 +53,5 @@ PROCEDURE: Final = Procedure(
     quick={"repeats": 2, "killed_after": 50},
     purges=False,
     on_model=False,
-    driver="openpts_nvme.zns.driver:ZoneDriver",
+    driver="openpts_nvme.zones.driver:ZoneDriver",
 )

@@ -2,6 +2,7 @@
 
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -38,7 +39,7 @@ def shortened(conditions: Conditions) -> Conditions:
     return replace(conditions, block_size_bytes=16384, qd=4, hot_pct=float(5 + conditions.seed % 10))
 
 
-def figures(folder: Path, target: str, number: int = 1) -> dict[str, object]:
+def figures(folder: Path, target: str, number: int = 1) -> dict[str, Any]:
     run = run_whole("fdp", DriveClass.ENTERPRISE, folder / str(number), shortened, target)
     return summarize(run)
 

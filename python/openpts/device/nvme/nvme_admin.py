@@ -80,7 +80,7 @@ def handle_status(fd: int, nsid: int) -> bytes:
     return buffer.raw
 
 
-def zone_append(fd: int, nsid: int, zone_lba: int, data: ctypes.Array[ctypes.c_char], sector: int) -> int:
+def zone_append(fd: int, nsid: int, zone_lba: int, data: bytes, sector: int) -> int:
     """Append whole sectors of ``sector`` bytes to the zone at ``zone_lba``; gives the LBA that they are at.
 
     ``fd`` is a target that the guard has opened. Raises NvmeCommandError.
@@ -89,7 +89,7 @@ def zone_append(fd: int, nsid: int, zone_lba: int, data: ctypes.Array[ctypes.c_c
         fd,
         _ZONE_APPEND,
         zone_lba & 0xFFFFFFFF,
-        data,
+        ctypes.create_string_buffer(data, len(data)),
         cdw11=zone_lba >> 32,
         cdw12=len(data) // sector - 1,
         nsid=nsid,

@@ -1,13 +1,12 @@
 """Zones of an open drive, measured by the kernel's ioctls, plain writes, and appends past the block layer."""
 
-import ctypes
+import mmap
 import os
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from mmap import mmap
 from typing import Final
 
 from openpts.device.block_device import DeviceKind
@@ -50,29 +49,33 @@ class ZonedDrive:
         try:
             for zone in self._all:
                 order_zone(self._fd, ZoneOrder.RESET, zone)
-            limits = [disk.integer(f"queue/max_{what}_zones") or 0 for what in ("open", "active")]
-            tried = min(len(self._all), max(limits) + 1 if any(limits) else _MOST_TRIED)
+            opens, actives, append_bytes = (
+                disk.integer(f"queue/{name}") or 0
+                for name in ("max_open_zones", "max_active_zones", "zone_append_max_bytes")
+            )
+            tried = min(len(self._all), max(opens, actives) + 1 if opens or actives else _MOST_TRIED)
             opened, activated = self._opened(tried), self._activated(tried)
             times, no_append = self._times(), "the drive is no NVMe namespace"
             writes = [self._written()]
             if disk.kind is DeviceKind.NVME:
-                appends, no_append = self._appends(disk.integer("queue/zone_append_max_bytes") or 0)
+                appends, no_append = self._appends(append_bytes)
                 writes += appends
             return ZonesMeasured(
-                disk.zones_model or "",
-                len(self._all) + self._conventional,
-                self._conventional,
-                self._all[0].length_bytes,
-                self._all[0].capacity_bytes,
-                *limits,
-                disk.integer("queue/zone_append_max_bytes") or 0,
-                tried,
-                opened,
-                activated,
-                times,
-                tuple(writes),
-                no_append,
-                self._killed(),
+                model=disk.zones_model or "",
+                zones=len(self._all) + self._conventional,
+                conventional=self._conventional,
+                zone_bytes=self._all[0].length_bytes,
+                zone_capacity_bytes=self._all[0].capacity_bytes,
+                open_limit=opens,
+                active_limit=actives,
+                append_limit_bytes=append_bytes,
+                tried=tried,
+                opened=opened,
+                activated=activated,
+                times=times,
+                writes=tuple(writes),
+                no_append=no_append,
+                killed=self._killed(),
             )
         except OSError as error:
             raise RunFailedError(f"{self._target.facts.name} refuses a command on zones: {error}") from error
@@ -112,7 +115,7 @@ class ZonedDrive:
     def _write(self, zone: Zone, amount_bytes: int) -> int:
         """Write so much of an empty zone from its start; gives what was written, in whole blocks."""
         size_bytes = self._asked.block_size_bytes
-        data = mmap(-1, size_bytes)
+        data = mmap.mmap(-1, size_bytes)
         written = 0
         while written + size_bytes <= min(amount_bytes, zone.capacity_bytes):
             written += os.pwrite(self._fd, data, zone.start_bytes + written)
@@ -163,8 +166,7 @@ class ZonedDrive:
         nsid, appends = namespace_id(self._fd), zone.capacity_bytes // size_bytes // qd
 
         def append(_thread: int) -> list[int]:
-            data = ctypes.create_string_buffer(size_bytes)
-            first = zone.start_bytes // sector
+            data, first = bytes(size_bytes), zone.start_bytes // sector
             return [zone_append(self._fd, nsid, first, data, sector) for _ in range(appends)]
 
         with ThreadPoolExecutor(qd) as threads:

@@ -11,7 +11,7 @@ from openpts.runner.physical_device import PhysicalDevice
 from openpts.runner.script_runner import ScriptRunner
 from openpts.vocabulary.requests import DriverRequest, Script
 from openpts.vocabulary.zones import MeasureZones, ZonesMeasured
-from openpts_nvme.zns.measure import ZonedDrive
+from openpts_nvme.zones.measure import ZonedDrive
 
 
 class ZoneDriver(Driver):

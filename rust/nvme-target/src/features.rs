@@ -1,7 +1,12 @@
 //! Features: what a host may set, and read back.
 
+use std::time::Instant;
+
+use super::bytes::u64_at;
 use super::command::{Answered, Command, Done, Status};
 use super::controller::{Controller, MOST_IO_QUEUES};
+use super::identify;
+use super::lock::lock;
 use super::placement;
 use super::settings::Settings;
 use super::subsystem::Subsystem;
@@ -14,8 +19,15 @@ const VOLATILE_WRITE_CACHE: u8 = 0x06;
 const NUMBER_OF_QUEUES: u8 = 0x07;
 const WRITE_ATOMICITY: u8 = 0x0A;
 const ASYNCHRONOUS_EVENTS: u8 = 0x0B;
+const TIMESTAMP: u8 = 0x0E;
 const KEEP_ALIVE: u8 = 0x0F;
 const HOST_IDENTIFIER: u8 = 0x81;
+const LATENCY_MONITOR: u8 = 0xC5;
+/// Features of vendors, which the index of a UUID distinguishes.
+const OF_VENDORS: u8 = 0xC0;
+
+/// Of a timestamp: ms since 1970.
+const HOST_MS: u64 = (1 << 48) - 1;
 
 const CURRENT: u32 = 0;
 const DEFAULT: u32 = 1;
@@ -34,6 +46,9 @@ fn named(controller: &Controller, command: &Command) -> Result<u8, Status> {
     let feature = command.dword(10) as u8;
     if controller.is_discovery && !matches!(feature, ASYNCHRONOUS_EVENTS | KEEP_ALIVE) {
         return Err(Status::INVALID_FIELD);
+    }
+    if feature >= OF_VENDORS {
+        identify::admit_uuid_index(command)?;
     }
     Ok(feature)
 }
@@ -65,6 +80,12 @@ pub(super) fn get(subsystem: &Subsystem, controller: &Controller, command: &Comm
         WRITE_ATOMICITY => features.write_atomicity.into(),
         ASYNCHRONOUS_EVENTS => features.event_wishes.into(),
         KEEP_ALIVE => features.keep_alive_ms.into(),
+        TIMESTAMP => {
+            let now = lock(&subsystem.drive.monitor).stamp(Instant::now());
+            return Ok(Done::data(now.to_le_bytes().to_vec()));
+        }
+        // What it is set to is in its log page.
+        LATENCY_MONITOR => 0,
         HOST_IDENTIFIER => return Ok(Done::data(controller.host.id.to_vec())),
         _ => return Err(Status::INVALID_FIELD),
     }))
@@ -77,7 +98,10 @@ fn supported(subsystem: &Subsystem, feature: u8) -> Result<u64, Status> {
         | ERROR_RECOVERY
         | WRITE_ATOMICITY
         | ASYNCHRONOUS_EVENTS
+        | TIMESTAMP
         | KEEP_ALIVE => Ok(CHANGEABLE),
+        // It is always saved.
+        LATENCY_MONITOR => Ok(CHANGEABLE | 1),
         VOLATILE_WRITE_CACHE => {
             subsystem.drive.write_cache().map(|_| CHANGEABLE).ok_or(Status::INVALID_FIELD)
         }
@@ -94,6 +118,10 @@ pub(super) fn set(
     data: &[u8],
 ) -> Answered {
     let feature = named(controller, command)?;
+    if feature == LATENCY_MONITOR {
+        let mut monitor = lock(&subsystem.drive.monitor);
+        return monitor.set(data, Instant::now()).map(|()| Done::default());
+    }
     if command.dword(10) >> 31 != 0 {
         return Err(Status::NOT_SAVEABLE);
     }
@@ -101,6 +129,11 @@ pub(super) fn set(
         return placement::set_feature(subsystem, command, data);
     }
     let value = command.dword(11);
+    if feature == TIMESTAMP {
+        let host_ms = data.get(..8).map(|set| u64_at(set, 0) & HOST_MS).ok_or(Status::DATA_TRANSFER_ERROR)?;
+        lock(&subsystem.drive.monitor).set_clock(Instant::now(), host_ms);
+        return Ok(Done::default());
+    }
     if feature == VOLATILE_WRITE_CACHE {
         subsystem.drive.write_cache().ok_or(Status::INVALID_FIELD)?;
         if value & 1 == 0 && subsystem.store.sync().is_err() {

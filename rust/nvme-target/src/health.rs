@@ -4,23 +4,30 @@ use std::sync::atomic::Ordering;
 
 use openpts_sim::Smart;
 
-use super::bytes::Page;
 use super::controller::Controller;
+use super::declared::{Filled, declared};
 use super::events::Event;
 use super::lock::lock;
+use super::power_log;
 use super::subsystem::{Subsystem, Traffic, kelvin};
 
-const LOG_BYTES: usize = 512;
 /// Spare below this is a warning.
 const SPARE_THRESHOLD_PCT: u8 = 10;
 /// The most that the field for wear can say.
 const MOST_WEAR_PCT: f64 = 255.0;
-const DATA_UNIT_BYTES: u64 = 512_000;
+const J_PER_WH: f64 = 3600.0;
 
 const WARNS_SPARE: u8 = 1;
 const WARNS_TEMPERATURE: u8 = 1 << 1;
 const WARNS_RELIABILITY: u8 = 1 << 2;
 const WARNS_READ_ONLY: u8 = 1 << 3;
+
+const WARNINGS: [(&str, u8); 4] = [
+    ("warns_of_spare", WARNS_SPARE),
+    ("warns_of_temperature", WARNS_TEMPERATURE),
+    ("warns_of_reliability", WARNS_RELIABILITY),
+    ("warns_of_read_only", WARNS_READ_ONLY),
+];
 
 /// What the flash gives reason to warn of, as bits of the log's first byte.
 fn flash_warnings(subsystem: &Subsystem, smart: &Smart) -> u8 {
@@ -48,7 +55,7 @@ pub(super) fn tell_of_flash(subsystem: &Subsystem) {
 }
 
 /// The log as this controller sees it, which has thresholds of its own.
-pub(super) fn page(subsystem: &Subsystem, controller: &Controller) -> Page {
+pub(super) fn page(subsystem: &Subsystem, controller: &Controller) -> Filled {
     let smart = subsystem.drive.smart();
     let features = controller.lock().features;
     let temperature_k = smart.temperature_c.map(|celsius| kelvin(celsius.into()));
@@ -57,28 +64,38 @@ pub(super) fn page(subsystem: &Subsystem, controller: &Controller) -> Page {
     let traffic = &subsystem.traffic;
     let errors = lock(&subsystem.drive.errors).errors();
     let heat = *lock(&subsystem.heat);
-    let units = |bytes: u64| bytes.div_ceil(DATA_UNIT_BYTES);
     let unreadable = Traffic::of(&subsystem.unreadable_reads);
-    let mut page = Page::new(LOG_BYTES);
-    page.put_u8(0, warnings)
-        .put_u16(1, temperature_k.unwrap_or(0))
-        .put_u8(3, spare_pct(&smart))
-        .put_u8(4, SPARE_THRESHOLD_PCT)
-        .put_u8(5, wear_pct(subsystem, &smart))
-        .put_u64(32, units(Traffic::of(&traffic.read_bytes)))
-        .put_u64(48, units(Traffic::of(&traffic.write_bytes)))
-        .put_u64(64, Traffic::of(&traffic.reads))
-        .put_u64(80, Traffic::of(&traffic.writes))
-        .put_u64(96, minutes(smart.busy_s).into())
-        .put_u64(112, 1)
-        .put_u64(128, subsystem.power_on_hours())
-        .put_u64(160, smart.media_errors + unreadable)
-        .put_u64(176, errors)
-        .put_u32(192, minutes(smart.warning_temperature_s))
-        .put_u32(196, minutes(smart.critical_temperature_s))
-        .put_u16(200, temperature_k.unwrap_or(0))
-        .put_u32(216, u32::try_from(smart.throttle_events).unwrap_or(u32::MAX))
-        .put_u32(224, u32::try_from(heat.throttled.as_secs()).unwrap_or(u32::MAX));
+    let minutes_s = |seconds: f64| power_log::whole(seconds / 60.0) * 60;
+    let mut page = declared("smart").page();
+    for (name, bit) in WARNINGS {
+        page.put(name, u8::from(warnings & bit != 0));
+    }
+    page.put("available_spare_pct", spare_pct(&smart))
+        .put("available_spare_threshold_pct", SPARE_THRESHOLD_PCT)
+        .put("percentage_used_pct", wear_pct(subsystem, &smart))
+        .put("host_read_bytes", Traffic::of(&traffic.read_bytes))
+        .put("host_write_bytes", Traffic::of(&traffic.write_bytes))
+        .put("host_read_commands", Traffic::of(&traffic.reads))
+        .put("host_write_commands", Traffic::of(&traffic.writes))
+        .put("busy_s", minutes_s(smart.busy_s))
+        .put("power_cycles", 1)
+        .put("power_on_hours", subsystem.power_on_hours())
+        .put("media_errors", smart.media_errors + unreadable)
+        .put("error_log_entries", errors)
+        .put("warning_temperature_s", minutes_s(smart.warning_temperature_s))
+        .put("critical_temperature_s", minutes_s(smart.critical_temperature_s))
+        .put("thermal_management_1_transitions", smart.throttle_events)
+        .put("thermal_management_1_s", heat.throttled.as_secs());
+    if let Some(now_k) = temperature_k {
+        let celsius = i128::from(now_k) - i128::from(kelvin(0.0));
+        page.put("temperature_c", celsius).put_at("temperature_sensor_c", 0, celsius);
+    }
+    if let Some(energy_j) = smart.energy_j {
+        page.put("lifetime_energy_wh", power_log::whole(energy_j / J_PER_WH));
+    }
+    if let Some(watts) = subsystem.power().last_w() {
+        power_log::put_power(&mut page, "interval_power", watts);
+    }
     page
 }
 
@@ -94,10 +111,4 @@ fn whole(pct: f64, most: f64) -> u8 {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounded on both sides")]
     let whole = pct.clamp(0.0, most) as u8;
     whole
-}
-
-fn minutes(seconds: f64) -> u32 {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "as long as a program runs")]
-    let minutes = (seconds / 60.0).max(0.0) as u32;
-    minutes
 }

@@ -11,6 +11,13 @@ use super::subsystem::{Subsystem, kelvin};
 use super::{placement, sanitize, self_test_log};
 
 const PAGE_BYTES: usize = 4096;
+/// Attributes of the controller.
+const UUID_LIST: u32 = 1 << 9;
+const POWER_MEASUREMENT: u32 = 1 << 21;
+/// OCP's pages and features, and its place in the list of UUIDs.
+const OCP_UUID: [u8; 16] = 0xC194_D55B_E094_4794_A21D_2999_8F56_BE6F_u128.to_be_bytes();
+const OCP_UUID_INDEX: u32 = 1;
+const UUID_ENTRY_BYTES: usize = 32;
 /// Data in a capsule of an I/O queue.
 pub(super) const IN_CAPSULE_BYTES: u32 = 16 << 10;
 
@@ -46,6 +53,7 @@ pub(super) fn identify(subsystem: &Subsystem, controller: &Controller, command: 
             controllers(subsystem, command, is_attached)
         }
         0x13 => controllers(subsystem, command, true),
+        0x17 => uuids(),
         _ => return Err(Status::INVALID_FIELD),
     };
     Ok(Done::data(page.into_bytes()))
@@ -83,6 +91,7 @@ fn io_controller(subsystem: &Subsystem, controller: &Controller, media: &Media) 
     page.put_u8(77, MOST_TRANSFER_EXPONENT)
         // Events on namespaces that change.
         .put_u32(92, 1 << 8)
+        .put_u32(96, attributes(subsystem))
         .put_u8(111, 1)
         .put(112, &subsystem.identity.guid)
         .put_u16(256, admin)
@@ -90,8 +99,8 @@ fn io_controller(subsystem: &Subsystem, controller: &Controller, media: &Media) 
         .put_u8(259, u8::try_from(events::MOST_REQUESTS - 1).unwrap_or(0))
         // One firmware slot, read-only.
         .put_u8(260, 1 | 1 << 1)
-        // Effects log, and logs by offset.
-        .put_u8(261, 1 << 1 | 1 << 2)
+        // Effects log, logs by offset, telemetry.
+        .put_u8(261, 1 << 1 | 1 << 2 | 1 << 3)
         .put_u8(262, u8::try_from(error_log::ENTRIES - 1).unwrap_or(0))
         .put_u16(266, threshold(character.warning_c))
         .put_u16(268, threshold(character.critical_c))
@@ -104,8 +113,8 @@ fn io_controller(subsystem: &Subsystem, controller: &Controller, media: &Media) 
         .put_u8(512, 0x66)
         .put_u8(513, 0x44)
         .put_u32(516, MOST_NAMESPACES)
-        // Compare, deallocate, write zeroes.
-        .put_u16(520, 1 | 1 << 2 | 1 << 3)
+        // Compare, deallocate, write zeroes, timestamp.
+        .put_u16(520, 1 | 1 << 2 | 1 << 3 | 1 << 6)
         // Crypto erase by format, which concerns the namespace that is named.
         .put_u8(524, 1 << 2)
         // A flush of all namespaces is possible.
@@ -115,6 +124,24 @@ fn io_controller(subsystem: &Subsystem, controller: &Controller, media: &Media) 
         .put_u32(1796, 1)
         .put_u8(1803, 1);
     page
+}
+
+/// A list of UUIDs; power is measured where the preset has energy, data are placed where it has handles.
+fn attributes(subsystem: &Subsystem) -> u32 {
+    let power = if subsystem.drive.smart().energy_j.is_some() { POWER_MEASUREMENT } else { 0 };
+    UUID_LIST | power | placement::attributes(subsystem)
+}
+
+/// The UUIDs that distinguish pages and features of vendors.
+fn uuids() -> Page {
+    let mut page = Page::new(PAGE_BYTES);
+    page.put(UUID_ENTRY_BYTES * OCP_UUID_INDEX as usize + UUID_ENTRY_BYTES / 2, &OCP_UUID);
+    page
+}
+
+/// Whether a command may have its index of a UUID; 0 is no particular vendor.
+pub(super) fn admit_uuid_index(command: &Command) -> Result<(), Status> {
+    if command.dword(14) & 0x7F > OCP_UUID_INDEX { Err(Status::INVALID_FIELD) } else { Ok(()) }
 }
 
 fn formats(page: &mut Page) {
@@ -138,11 +165,7 @@ fn namespace(subsystem: &Subsystem, namespace: &Namespace) -> Page {
     let lbas = namespace.lbas();
     let shift = namespace.lba_shift();
     let pages_of = |bytes: u64| u16::try_from((bytes >> shift).saturating_sub(1)).unwrap_or(0);
-    // The store tells of all of the drive.
-    let whole = subsystem.drive.capacity_bytes();
-    let used =
-        u128::from(subsystem.store.allocated_bytes()) * u128::from(namespace.bytes) / u128::from(whole);
-    let used = u64::try_from(used).unwrap_or(0) >> shift;
+    let used = used_bytes(subsystem, namespace) >> shift;
     let mut page = Page::new(PAGE_BYTES);
     page.put_u64(0, lbas)
         .put_u64(8, lbas)
@@ -159,6 +182,21 @@ fn namespace(subsystem: &Subsystem, namespace: &Namespace) -> Page {
     placement::describe_namespace(subsystem, &mut page);
     formats(&mut page);
     page
+}
+
+/// Bytes of a namespace that are in use: the store knows them of all of the drive.
+fn used_bytes(subsystem: &Subsystem, namespace: &Namespace) -> u64 {
+    let whole = subsystem.drive.capacity_bytes();
+    let used =
+        u128::from(subsystem.store.allocated_bytes()) * u128::from(namespace.bytes) / u128::from(whole);
+    u64::try_from(used).unwrap_or(0)
+}
+
+/// Logical blocks in use, of all namespaces.
+pub(super) fn used_lbas(subsystem: &Subsystem) -> u64 {
+    let media = subsystem.media();
+    let used = |one: &Namespace| (used_bytes(subsystem, one) >> one.lba_shift()).min(one.lbas());
+    media.namespaces.iter().map(used).sum()
 }
 
 /// The drive's identifier with the namespace's number in it.

@@ -8,6 +8,7 @@ use openpts_core::workload::Operation;
 use super::bytes::{u32_at, u64_at};
 use super::command::{Command, MOST_TRANSFER_BYTES, Response, Status};
 use super::controller::Controller;
+use super::latency_monitor::Counted;
 use super::lock::lock;
 use super::media::{ALL, Media, Namespace};
 use super::paced_drive::{Access, Ticket, pieces};
@@ -27,6 +28,8 @@ pub(super) const MANAGEMENT_SEND: u8 = 0x1D;
 const FORCE_UNIT_ACCESS: u32 = 1 << 30;
 const DEALLOCATE: u32 = 1 << 2;
 const RANGE_BYTES: usize = 16;
+/// What the flash's map has an entry for.
+const INDIRECTION_UNIT_BYTES: u64 = 4096;
 
 /// What the drive is given, and what goes back to the host with success.
 struct Plan {
@@ -70,7 +73,8 @@ pub(super) fn execute(
             let _held = Some(queue.hold(data.len()));
             let response = Response { data, _held, ..Response::new(command, Status::SUCCESS) };
             let place = (command.namespace(), first_lba);
-            subsystem.drive.submit(&accesses, come, Ticket { queue: Arc::clone(queue), response, place });
+            let ticket = Ticket { queue: Arc::clone(queue), response, place, counted: counted(command) };
+            subsystem.drive.submit(&accesses, come, ticket);
         }
         Err(status) => {
             if status == Status::UNRECOVERED_READ {
@@ -136,6 +140,16 @@ fn deallocates(command: &Command) -> bool {
     command.dword(11) & DEALLOCATE != 0
 }
 
+/// What the latency monitor counts a command as.
+fn counted(command: &Command) -> Option<Counted> {
+    match command.opcode() {
+        READ => Some(Counted::Read),
+        WRITE => Some(Counted::Write),
+        DATASET_MANAGEMENT if deallocates(command) => Some(Counted::Deallocate),
+        _ => None,
+    }
+}
+
 /// The range of a command that has a first LBA and a number of them.
 fn range(namespace: &Namespace, command: &Command) -> Result<(u64, u64), Status> {
     namespace.range(command.qword(10), u64::from(command.dword(12) & 0xFFFF) + 1)
@@ -166,6 +180,7 @@ fn write(
     subsystem.store.write(offset, data, durable).map_err(|_| Status::WRITE_FAULT)?;
     Traffic::count(&subsystem.traffic.writes, 1);
     Traffic::count(&subsystem.traffic.write_bytes, length);
+    Traffic::count(&subsystem.traffic.unaligned_writes, u64::from(offset % INDIRECTION_UNIT_BYTES != 0));
     let mut plan = Plan::one(Operation::Write, offset, length);
     plan.accesses[0].handle = handle;
     if through {

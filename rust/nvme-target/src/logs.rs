@@ -1,11 +1,13 @@
 //! Log pages.
 
+use std::time::Instant;
+
 use super::bytes::Page;
 use super::command::{Answered, Command, Done, Status};
 use super::controller::Controller;
 use super::lock::lock;
 use super::subsystem::{Subsystem, Traffic};
-use super::{discovery, effects, health, placement, self_test};
+use super::{discovery, effects, health, identify, ocp_logs, placement, power_log, self_test, telemetry};
 
 const ERROR_INFORMATION: u8 = 0x01;
 const HEALTH: u8 = 0x02;
@@ -13,8 +15,17 @@ const FIRMWARE_SLOTS: u8 = 0x03;
 const CHANGED_NAMESPACES: u8 = 0x04;
 const COMMAND_EFFECTS: u8 = 0x05;
 const SELF_TEST: u8 = 0x06;
+const TELEMETRY_HOST: u8 = 0x07;
+const TELEMETRY_CONTROLLER: u8 = 0x08;
+const POWER_MEASUREMENT: u8 = 0x25;
 const DISCOVERY: u8 = 0x70;
 const SANITIZE_STATUS: u8 = 0x81;
+const SMART_EXTENDED: u8 = 0xC0;
+const ERROR_RECOVERY: u8 = 0xC1;
+const LATENCY_MONITOR: u8 = 0xC3;
+const UNSUPPORTED_REQUIREMENTS: u8 = 0xC5;
+/// Pages of vendors, which the index of a UUID distinguishes.
+const OF_VENDORS: u8 = 0xC0;
 
 /// What one command may ask for.
 const MOST_BYTES_AT_ONCE: usize = 1 << 20;
@@ -23,25 +34,39 @@ const MOST_BYTES_AT_ONCE: usize = 1 << 20;
 pub(super) fn get(subsystem: &Subsystem, controller: &Controller, command: &Command, port: &str) -> Answered {
     #[expect(clippy::cast_possible_truncation, reason = "the number has 8 bits")]
     let log = command.dword(10) as u8;
+    if log >= OF_VENDORS {
+        identify::admit_uuid_index(command)?;
+    }
     let page = match (controller.is_discovery, log) {
-        (true, DISCOVERY) => discovery::log(subsystem, port),
-        (false, ERROR_INFORMATION) => lock(&subsystem.drive.errors).page(),
-        (false, HEALTH) => health::page(subsystem, controller),
+        (true, DISCOVERY) => discovery::log(subsystem, port).into_bytes(),
+        (false, ERROR_INFORMATION) => lock(&subsystem.drive.errors).page().into_bytes(),
+        (false, HEALTH) => health::page(subsystem, controller).into_bytes(),
         (false, FIRMWARE_SLOTS) => {
             let mut page = Page::new(512);
             page.put_u8(0, 1).put_text(8, 8, &subsystem.identity.firmware);
-            page
+            page.into_bytes()
         }
         (false, CHANGED_NAMESPACES) => {
             // Which of them changed is not kept: all may have.
             let mut page = Page::new(4096);
             page.put_u32(0, u32::MAX);
-            page
+            page.into_bytes()
         }
-        (false, COMMAND_EFFECTS) => effects::log(subsystem),
-        (false, SELF_TEST) => self_test::log(subsystem),
-        (false, SANITIZE_STATUS) => subsystem.sanitize().page(Traffic::of(&subsystem.traffic.write_bytes)),
-        (false, placement::FIRST_LOG..=placement::LAST_LOG) => placement::log(subsystem, command)?,
+        (false, COMMAND_EFFECTS) => effects::log(subsystem).into_bytes(),
+        (false, SELF_TEST) => self_test::log(subsystem).into_bytes(),
+        (false, SANITIZE_STATUS) => {
+            subsystem.sanitize().page(Traffic::of(&subsystem.traffic.write_bytes)).into_bytes()
+        }
+        (false, TELEMETRY_HOST) => telemetry::of_host(subsystem, command.dword(10) & 1 << 8 != 0),
+        (false, TELEMETRY_CONTROLLER) => telemetry::of_controller(),
+        (false, POWER_MEASUREMENT) => power_log::page(subsystem).into_bytes(),
+        (false, SMART_EXTENDED) => ocp_logs::smart_extended(subsystem).into_bytes(),
+        (false, ERROR_RECOVERY) => ocp_logs::error_recovery().into_bytes(),
+        (false, LATENCY_MONITOR) => lock(&subsystem.drive.monitor).page(Instant::now()).into_bytes(),
+        (false, UNSUPPORTED_REQUIREMENTS) => ocp_logs::unsupported_requirements().into_bytes(),
+        (false, placement::FIRST_LOG..=placement::LAST_LOG) => {
+            placement::log(subsystem, command)?.into_bytes()
+        }
         _ => return Err(Status::INVALID_LOG_PAGE),
     };
     // A host that retains the event looks on; else its kind may be told again.
@@ -49,7 +74,7 @@ pub(super) fn get(subsystem: &Subsystem, controller: &Controller, command: &Comm
         controller.lock().events.log_read(log);
         controller.tell();
     }
-    part(page.into_bytes(), command)
+    part(page, command)
 }
 
 /// What the command asks for of a page: what lies behind its end is zeros.

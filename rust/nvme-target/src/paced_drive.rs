@@ -8,6 +8,7 @@ use openpts_sim::{Answer, Completion, Drive, NEVER, PS_PER_NS, Placed, Ps, Refus
 
 use super::command::{Response, Status};
 use super::error_log::ErrorLog;
+use super::latency_monitor::{Counted, LatencyMonitor};
 use super::lock::lock;
 use super::queue::Queue;
 
@@ -24,6 +25,8 @@ pub(super) struct Ticket {
     pub(super) response: Response,
     /// First sector and namespace, for the error log.
     pub(super) place: (u32, u64),
+    /// What the latency monitor counts it as.
+    pub(super) counted: Option<Counted>,
 }
 
 /// What a command has the drive do.
@@ -85,12 +88,13 @@ pub(super) struct PacedDrive {
     scale: Scale,
     simulated_bytes: u64,
     pub(super) errors: Mutex<ErrorLog>,
+    pub(super) monitor: Mutex<LatencyMonitor>,
 }
 
 impl PacedDrive {
     pub(super) fn new(mut drive: Box<dyn Drive>, scale: Scale) -> Self {
         drive.begin_step(1.0, 0);
-        let simulated_bytes = drive.capacity_bytes();
+        let (simulated_bytes, epoch) = (drive.capacity_bytes(), Instant::now());
         Self {
             state: Mutex::new(State {
                 drive,
@@ -101,10 +105,11 @@ impl PacedDrive {
                 answered: Vec::new(),
             }),
             changed: Condvar::new(),
-            epoch: Instant::now(),
+            epoch,
             scale,
             simulated_bytes,
             errors: Mutex::default(),
+            monitor: Mutex::new(LatencyMonitor::new(epoch)),
         }
     }
 
@@ -198,7 +203,11 @@ impl PacedDrive {
             let (namespace, lba) = ticket.place;
             lock(&self.errors).add(ticket.queue.number(), ticket.response.command, status, lba, namespace);
         }
-        ticket.queue.answer_at(self.moment(result.at_ps), begun, ticket.response);
+        let at = self.moment(result.at_ps);
+        if let Some(counted) = ticket.counted {
+            lock(&self.monitor).count(counted, at, at - begun);
+        }
+        ticket.queue.answer_at(at, begun, ticket.response);
     }
 
     /// Hand out what the drive had held back and knows by now.

@@ -53,10 +53,15 @@ fn placed(subsystem: &Subsystem) -> Result<Placed, Status> {
     subsystem.drive.placed().ok_or(Status::INVALID_FIELD)
 }
 
-/// In Identify Controller: endurance groups and flexible data placement.
+/// Attributes of a controller: endurance groups and flexible data placement.
+pub(super) fn attributes(subsystem: &Subsystem) -> u32 {
+    if subsystem.drive.placed().is_some() { 1 << 4 | 1 << 19 } else { 0 }
+}
+
+/// In Identify Controller: the largest number of an endurance group.
 pub(super) fn describe_controller(subsystem: &Subsystem, page: &mut Page) {
     if subsystem.drive.placed().is_some() {
-        page.put_u32(96, 1 << 4 | 1 << 19).put_u16(340, ENDURANCE_GROUP);
+        page.put_u16(340, ENDURANCE_GROUP);
     }
 }
 

@@ -19,6 +19,7 @@ use super::health;
 use super::lock::lock;
 use super::media::Media;
 use super::paced_drive::PacedDrive;
+use super::power_log;
 use super::store::Store;
 use super::subsystem::{Character, Faults, Identity, Subsystem, Traffic};
 
@@ -101,6 +102,7 @@ impl Target {
                 subsystem.drive.keep();
                 subsystem.feel();
                 health::tell_of_flash(&subsystem);
+                power_log::watch(&subsystem);
             }
         })?;
         Ok(target)
@@ -183,11 +185,13 @@ fn subsystem_of(mut order: Order) -> Result<Subsystem, TargetError> {
     }
     .map_err(|error| TargetError::Store(place.into(), error))?;
     let thermal = preset.page_mapped.as_ref().and_then(|model| model.thermal.as_ref());
+    let wear = preset.page_mapped.as_ref().and_then(|model| model.wear.as_ref());
     let character = Character {
         purge: preset.purge,
         warning_c: thermal.and_then(|thermal| thermal.warning_c),
         critical_c: thermal.and_then(|thermal| thermal.critical_c),
         initial_wear_pct: order.initial_wear_pct,
+        endurance_bytes: wear.map_or(0, |wear| power_log::whole(wear.rated_erases * capacity_bytes as f64)),
         sanitize_takes: order.sanitize_takes,
     };
     let format = usize::from(preset.sector_bytes >= SECTOR_OF_4096);

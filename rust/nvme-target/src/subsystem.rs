@@ -16,6 +16,7 @@ use super::lock::lock;
 use super::media::Media;
 use super::paced_drive::PacedDrive;
 use super::placement::HostEvents;
+use super::power_log::PowerMeter;
 use super::room::Room;
 use super::sanitize_log::SanitizeState;
 use super::self_test_log::{Ending, SelfTests};
@@ -64,6 +65,8 @@ pub(super) struct Character {
     pub(super) critical_c: Option<f64>,
     /// Wear that it had at the beginning, in per cent of what it is rated for.
     pub(super) initial_wear_pct: f64,
+    /// What may be written to it where the host's writes are all that is written; 0: no limit is known.
+    pub(super) endurance_bytes: u64,
     /// How long block and crypto erase take at least.
     pub(super) sanitize_takes: Duration,
 }
@@ -76,6 +79,7 @@ pub(super) struct Traffic {
     pub(super) writes: AtomicU64,
     pub(super) write_bytes: AtomicU64,
     pub(super) ios: AtomicU64,
+    pub(super) unaligned_writes: AtomicU64,
 }
 
 impl Traffic {
@@ -108,6 +112,9 @@ pub(super) struct Subsystem {
     pub(super) warned: AtomicU8,
     pub(super) sanitize: Mutex<SanitizeState>,
     pub(super) heat: Mutex<Heat>,
+    pub(super) hottest_c: AtomicU8,
+    pub(super) telemetry_generation: AtomicU8,
+    power: Mutex<PowerMeter>,
     self_tests: Mutex<SelfTests>,
     pub(super) placement_events: Mutex<HostEvents>,
     pub(super) figures: Arc<Mutex<Figures>>,
@@ -144,6 +151,9 @@ impl Subsystem {
             warned: AtomicU8::default(),
             sanitize: Mutex::new(sanitize),
             heat: Mutex::default(),
+            hottest_c: AtomicU8::default(),
+            telemetry_generation: AtomicU8::default(),
+            power: Mutex::default(),
             self_tests: Mutex::default(),
             placement_events: Mutex::default(),
             figures: Arc::default(),
@@ -170,6 +180,11 @@ impl Subsystem {
 
     pub(super) fn sanitize(&self) -> MutexGuard<'_, SanitizeState> {
         lock(&self.sanitize)
+    }
+
+    /// The power that was drawn so far.
+    pub(super) fn power(&self) -> MutexGuard<'_, PowerMeter> {
+        lock(&self.power)
     }
 
     /// The self-tests as they are by now.
@@ -277,6 +292,7 @@ impl Subsystem {
         }
         heat.looked = Some(now);
         drop(heat);
+        self.hottest_c.fetch_max(u8::try_from(temperature_c.max(0)).unwrap_or(u8::MAX), Ordering::Relaxed);
         self.io_controllers().iter().for_each(|each| each.feel(kelvin(temperature_c.into())));
     }
 }

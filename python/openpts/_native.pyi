@@ -613,6 +613,12 @@ class SimulatedDrive:
     def smart(self) -> dict[str, int | float | bool | None]:
         """The drive's own log, also while a program runs; reading changes nothing."""
 
+    def placement(self) -> dict[str, int] | None:
+        """Counters of its reclaim units, and how many placement handles it takes; None if it takes none.
+
+        Waits for the programs that were submitted.
+        """
+
     def engine(
         self,
         *,

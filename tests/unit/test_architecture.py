@@ -32,6 +32,7 @@ OTHER_WORDS: Final = {
     "benchmarks": "a field of conditions; what a reader of old records puts for their name of it",
     "check": "a command of `openpts sim`, of `openpts trace` and of `openpts archive`, too",
     "entropy": "of data",
+    "fdp": "names of the log pages of placement",
     "fill": "the inside of a mark; a part of a test",
     "iops": "a unit, and the key of a figure",
     "thermal": "facts of the host, and parameters of a simulated drive",

@@ -78,7 +78,10 @@ def plan_target(
                 "Give one of them.", ctx=context, param_hint=["TARGET", "--capacity"], param_type="parameter"
             )
         case str(), None:
-            return driver_of(test).unopened(target, roots)
+            driver = driver_of(test)
+            unopened = driver.unopened(target, roots)
+            driver.refuse_zones(unopened.device)
+            return unopened
         case None, str():
             return UnopenedTarget.of_capacity(parse_size_bytes(capacity))
     raise UsageError("name either a target or --capacity to plan for")

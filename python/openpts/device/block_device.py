@@ -139,6 +139,12 @@ class BlockDevice(Struct, frozen=True):
         return self.text("ro") == "1"
 
     @property
+    def zones_model(self) -> str | None:
+        """``host-managed`` or ``host-aware``; None for a device without zones."""
+        model = self.whole.text("queue/zoned")
+        return None if model == "none" else model
+
+    @property
     def is_made_of_others(self) -> bool:
         """Whether the kernel makes it of a file, of memory or of other disks: loop, zram, a mapped one."""
         return self.whole.folder.parts[-3:-1] == ("virtual", "block")

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
 import msgspec
+from msgspec import UNSET
 
 from openpts.errors import UsageError
 from openpts.trace_schedules import file_of
@@ -111,7 +112,7 @@ def _stimulus(stimulus: Stimulus, target: TargetFacts) -> Json:
         "qd": stimulus.qd,
         "pacing": _pacing(stimulus.pacing),
         "data": _data(stimulus.data),
-    }
+    } | ({} if stimulus.placement_handle is UNSET else {"placement_handle": stimulus.placement_handle})
 
 
 def _access(size: BlockSize) -> Json | None:

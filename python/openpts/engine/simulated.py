@@ -174,6 +174,10 @@ class SimulatedDrive:
         """The drive's log: bytes, commands, pages, times, energy nominal; erases and superblocks its own."""
         return self._drive.smart()
 
+    def placement(self) -> dict[str, int] | None:
+        """Counters of its reclaim units, and how many placement handles it takes; None if it takes none."""
+        return self._drive.placement()
+
     def nand_pages(self) -> tuple[int, int]:
         """Pages programmed so far: those of the host, and all."""
         log = self.smart()

@@ -5,7 +5,9 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
+from openpts.device.block_device import BlockDevice
 from openpts.engine.contract import CapturingEngine
+from openpts.errors import TargetError
 from openpts.procedures.kit.procedure import Procedure
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run
@@ -32,6 +34,8 @@ class Driver:
     """Whether a simulated drive's scale bears on the figures."""
     drive_stays: ClassVar[bool] = True
     """Whether the drive is there throughout: it is sampled, and keeps its cache as the script has set it."""
+    writes_zones: ClassVar[bool] = False
+    """Whether it writes a drive of zones as such drives take it: in sequence within each."""
 
     def __init__(self, test: Procedure) -> None:
         self.test = test
@@ -46,6 +50,15 @@ class Driver:
     def opened(self, target: str, consent: Consent, run_id: str) -> AbstractContextManager[DeviceUnderTest]:
         """The device that the operator's text names, claimed for the run and closed at its end."""
         return device_under_test(target, consent, for_writing=True, run_id=run_id)
+
+    def refuse_zones(self, device: BlockDevice | None) -> None:
+        """Raise TargetError for a drive whose zones take writes in sequence only, unless made for them."""
+        if device is None or self.writes_zones or device.zones_model != "host-managed":
+            return
+        raise TargetError(
+            f"{device.name} is a zoned drive (host-managed), which takes writes only in sequence within each "
+            f"zone, and the {self.test.short_title} test writes elsewhere: use `openpts run zns`"
+        )
 
     def check(self, script: Script, device: DeviceUnderTest) -> None:
         """Raise OpenptsError where the script can't be carried out on the device, before it is changed."""

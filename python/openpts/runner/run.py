@@ -47,6 +47,7 @@ from openpts.runner.host_capacity import DrivenDrive, expected_limits
 from openpts.runner.host_use import host_use
 from openpts.runner.memory_bandwidth import memory_of_run
 from openpts.runner.order import Order
+from openpts.runner.physical_device import PhysicalDevice
 from openpts.runner.preparation import Preparation, path_deviations, rotational_deviations
 from openpts.runner.resource_check import captured, check_free_space, check_plan, demand_of, interval_ns
 from openpts.runner.resumed_run import BegunRun, resumed_run
@@ -125,6 +126,7 @@ def run_test(test: Procedure, order: Order, listeners: Sequence[Listener]) -> Fi
 def _checked(driver: Driver, order: Order, device: DeviceUnderTest, run_id: str) -> _CheckedRun:
     """Check what the order asks of the device, and the space for it, before anything on it is changed."""
     test = driver.test
+    driver.refuse_zones(device.target.device if isinstance(device, PhysicalDevice) else None)
     for hook in order.hooks:
         Hook.of(hook).check()
     seed = secrets.randbits(63) if order.seed is None else order.seed

@@ -185,7 +185,10 @@ class SimulatedDevice(Struct, frozen=True):
 
     def health(self) -> HealthReading:
         return simulated_health(
-            self.drive.smart(), has_flash=self.drive.has_flash, limits_c=self.preset.limits_c
+            self.drive.smart(),
+            has_flash=self.drive.has_flash,
+            limits_c=self.preset.limits_c,
+            placement=self.drive.placement(),
         )
 
     def fault(self) -> str | None:

@@ -22,6 +22,8 @@ SHIPPED: Final = "shipped"
 _SUFFIX: Final = ".toml"
 # The shipped ones have some ten thousand bytes; a device as a preset has no end.
 _MOST_BYTES: Final = 1_000_000
+# what any page-mapped preset may be given beside what it has: it takes few values, all of them its own
+_PLACEMENT: Final = ("page_mapped", "placement")
 
 
 class Preset(_native.Preset):
@@ -62,6 +64,8 @@ def _changed(preset: Preset, parameters: Sequence[tuple[str, str]]) -> Preset:
     written = preset.as_written()
     for name, text in parameters:
         *tables, key = name.split(".")
+        if tuple(tables) == _PLACEMENT and _PLACEMENT[0] in written:
+            written[_PLACEMENT[0]].setdefault(_PLACEMENT[1], {})
         table: Any = written
         for word in tables:
             table = table.get(word) if isinstance(table, dict) else None

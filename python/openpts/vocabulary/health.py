@@ -17,6 +17,10 @@ device's life and are told by the difference of two readings; states are told as
     nand_read_bytes                  all that was read from it
     host_write_unit_bytes, host_read_unit_bytes, nand_write_unit_bytes
                                      states: the steps in which such a counter grows, where they are coarse
+    placement_host_write_bytes, placement_media_write_bytes, placement_erased_bytes
+                                     of the endurance group, which other namespaces may share (NVMe log 22h)
+    placement_handles, placement_namespaces
+                                     states: handles that writes may name, namespaces of the endurance group
     erases, erase_count_mean, erase_count_max, bad_superblocks
                                      of a simulated drive as it is, not of the drive it stands for
     media_errors, error_log_entries  media errors reached the host; ATA: reported uncorrectable

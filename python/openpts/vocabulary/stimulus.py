@@ -8,7 +8,7 @@ import math
 from enum import StrEnum
 from typing import Final, Literal
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from openpts.units import NS_PER_S, format_block_size
 from openpts.vocabulary.data import DataPattern, RandomData
@@ -166,7 +166,8 @@ class Stimulus(Struct, frozen=True):
     sequential one has its own sequence; ``operations`` are the sums of their weights, and ``random_pct`` is
     only near their share. Random offsets are multiples of ``alignment_bytes``; without it, of 4 KiB for
     transfers of at least that size and of a sector for smaller ones. ``stride_bytes`` lies between the
-    starts of sequential accesses; without it, they are adjacent. Total outstanding I/O is ``tc * qd``.
+    starts of sequential accesses; without it, they are adjacent. Total outstanding I/O is ``tc * qd``. Writes
+    name ``placement_handle``, which the drive keeps apart from others (NVMe flexible data placement).
     """
 
     random_pct: int
@@ -180,6 +181,7 @@ class Stimulus(Struct, frozen=True):
     stride_bytes: int | None = None
     pacing: Pacing = ClosedLoop()
     data: DataPattern = RandomData()
+    placement_handle: int | UnsetType = UNSET
 
     @classmethod
     def of(  # noqa: PLR0917 the order in which the specification names them

@@ -7,7 +7,7 @@ from hashlib import blake2b
 from math import gcd, lcm
 from typing import Final
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from openpts.engine.program import IOPRIO_CLASSES
 from openpts.errors import UsageError
@@ -250,6 +250,8 @@ def _together(threads: Sequence[FioOptions]) -> FioOptions | None:
 
 def _stream_options(stream: Stream) -> FioOptions:
     """Delay of the stream's start, and the priority of its I/Os."""
+    if stream.stimulus.placement_handle is not UNSET:
+        raise refusal("placement handles that openpts has sent to it", "use the native engine")
     options = {}
     if stream.delay_ns:
         options["startdelay"] = microseconds(stream.delay_ns)

@@ -35,6 +35,8 @@ const PURGES: [(u8, u32); 2] = [
 /// Where the drive can be locked.
 const SECURITY: [(u8, u32); 2] =
     [(opcodes::SECURITY_SEND, CHANGES_CONTENTS), (opcodes::SECURITY_RECEIVE, SUPPORTED)];
+/// Where hosts may place data.
+const PLACEMENT: [(u8, u32); 2] = [(io::MANAGEMENT_RECEIVE, SUPPORTED), (io::MANAGEMENT_SEND, SUPPORTED)];
 const IO_COMMANDS: [(u8, u32); 6] = [
     (io::FLUSH, SUPPORTED),
     (io::WRITE, CHANGES_CONTENTS),
@@ -59,5 +61,8 @@ pub(super) fn log(subsystem: &Subsystem) -> Page {
         put(0, &PURGES);
     }
     put(IO_COMMANDS_AT, &IO_COMMANDS);
+    if subsystem.drive.placed().is_some() {
+        put(IO_COMMANDS_AT, &PLACEMENT);
+    }
     page
 }

@@ -7,6 +7,7 @@ use super::command::{Answered, Command, Done, Status};
 use super::controller::{Controller, MOST_IO_QUEUES};
 use super::identify;
 use super::lock::lock;
+use super::placement;
 use super::power;
 use super::settings::Settings;
 use super::subsystem::Subsystem;
@@ -57,6 +58,9 @@ fn named(controller: &Controller, command: &Command) -> Result<u8, Status> {
 /// Get Features.
 pub(super) fn get(subsystem: &Subsystem, controller: &Controller, command: &Command) -> Answered {
     let feature = named(controller, command)?;
+    if matches!(feature, placement::FEATURE | placement::EVENTS_FEATURE) {
+        return placement::feature(subsystem, command);
+    }
     let mut features = match command.dword(10) >> 8 & 7 {
         CURRENT => controller.lock().features,
         // Nothing is saved: what is saved is the default.
@@ -129,6 +133,9 @@ pub(super) fn set(
     }
     if command.dword(10) >> 31 != 0 {
         return Err(Status::NOT_SAVEABLE);
+    }
+    if matches!(feature, placement::FEATURE | placement::EVENTS_FEATURE) {
+        return placement::set_feature(subsystem, command, data);
     }
     let value = command.dword(11);
     if feature == TIMESTAMP {

@@ -9,7 +9,7 @@ use super::events;
 use super::lock::lock;
 use super::media::{ALL, LBA_SHIFTS, MOST_NAMESPACES, Media, Namespace};
 use super::subsystem::{Subsystem, kelvin};
-use super::{power, sanitize, self_test_log};
+use super::{placement, power, sanitize, self_test_log};
 
 const PAGE_BYTES: usize = 4096;
 /// Attributes of the controller.
@@ -89,6 +89,7 @@ fn io_controller(subsystem: &Subsystem, controller: &Controller, media: &Media) 
     let security = u16::from(lock(&subsystem.locking).is_there());
     let admin = security | 1 << 3 | 1 << 4 | if can_purge { 1 << 1 } else { 0 };
     let threshold = |celsius: Option<f64>| celsius.map_or(0, kelvin);
+    placement::describe_controller(subsystem, &mut page);
     page.put_u8(77, MOST_TRANSFER_EXPONENT)
         // Events on namespaces that change.
         .put_u32(92, 1 << 8)
@@ -128,9 +129,10 @@ fn io_controller(subsystem: &Subsystem, controller: &Controller, media: &Media) 
     page
 }
 
-/// A list of UUIDs; power is measured where the preset has energy.
+/// A list of UUIDs; power is measured where the preset has energy, data are placed where it has handles.
 fn attributes(subsystem: &Subsystem) -> u32 {
-    UUID_LIST | if subsystem.drive.smart().energy_j.is_some() { POWER_MEASUREMENT } else { 0 }
+    let power = if subsystem.drive.smart().energy_j.is_some() { POWER_MEASUREMENT } else { 0 };
+    UUID_LIST | power | placement::attributes(subsystem)
 }
 
 /// The UUIDs that distinguish pages and features of vendors.
@@ -180,6 +182,7 @@ fn namespace(subsystem: &Subsystem, namespace: &Namespace) -> Page {
         .put_u16(68, pages_of(4096))
         .put_u16(70, pages_of(4096))
         .put(104, &guid_of(subsystem, namespace));
+    placement::describe_namespace(subsystem, &mut page);
     formats(&mut page);
     page
 }

@@ -11,7 +11,8 @@ use super::controller::{Controller, Readiness};
 use super::latency_monitor::Counted;
 use super::lock::lock;
 use super::media::{ALL, Media, Namespace};
-use super::paced_drive::{Ticket, pieces};
+use super::paced_drive::{Access, Ticket, pieces};
+use super::placement;
 use super::queue::Queue;
 use super::security::SHADOW_BYTES;
 use super::subsystem::{Subsystem, Traffic};
@@ -22,6 +23,8 @@ pub(super) const READ: u8 = 0x02;
 pub(super) const COMPARE: u8 = 0x05;
 pub(super) const WRITE_ZEROES: u8 = 0x08;
 pub(super) const DATASET_MANAGEMENT: u8 = 0x09;
+pub(super) const MANAGEMENT_RECEIVE: u8 = 0x12;
+pub(super) const MANAGEMENT_SEND: u8 = 0x1D;
 
 const FORCE_UNIT_ACCESS: u32 = 1 << 30;
 const DEALLOCATE: u32 = 1 << 2;
@@ -31,13 +34,13 @@ const INDIRECTION_UNIT_BYTES: u64 = 4096;
 
 /// What the drive is given, and what goes back to the host with success.
 struct Plan {
-    accesses: Vec<(Operation, u64, u64)>,
+    accesses: Vec<Access>,
     data: Vec<u8>,
 }
 
 impl Plan {
     fn one(operation: Operation, offset: u64, length: u64) -> Self {
-        Self { accesses: vec![(operation, offset, length)], data: Vec::new() }
+        Self { accesses: vec![Access::new(operation, offset, length)], data: Vec::new() }
     }
 }
 
@@ -132,6 +135,14 @@ fn plan(subsystem: &Subsystem, media: &Media, command: &Command, data: &[u8]) ->
             Ok(Plan::one(Operation::Trim, offset, length))
         }
         DATASET_MANAGEMENT => deallocate(subsystem, namespace, command, data),
+        MANAGEMENT_RECEIVE => {
+            let data = placement::handle_status(subsystem, namespace.lba_shift(), command)?;
+            Ok(Plan { accesses: Vec::new(), data })
+        }
+        MANAGEMENT_SEND => {
+            placement::update_handles(subsystem, command, data)?;
+            Ok(Plan { accesses: Vec::new(), data: Vec::new() })
+        }
         _ => Err(Status::INVALID_OPCODE),
     }
 }
@@ -183,6 +194,7 @@ fn write(
     if data.len() as u64 != length {
         return Err(Status::DATA_TRANSFER_ERROR);
     }
+    let handle = placement::handle_of(subsystem, command)?;
     let through = command.dword(12) & FORCE_UNIT_ACCESS != 0;
     let durable = through || subsystem.drive.write_cache() != Some(true);
     subsystem.store.write(offset, data, durable).map_err(|_| Status::WRITE_FAULT)?;
@@ -190,8 +202,9 @@ fn write(
     Traffic::count(&subsystem.traffic.write_bytes, length);
     Traffic::count(&subsystem.traffic.unaligned_writes, u64::from(offset % INDIRECTION_UNIT_BYTES != 0));
     let mut plan = Plan::one(Operation::Write, offset, length);
+    plan.accesses[0].handle = handle;
     if through {
-        plan.accesses.push((Operation::Flush, 0, 0));
+        plan.accesses.push(Access::new(Operation::Flush, 0, 0));
     }
     Ok(plan)
 }
@@ -207,7 +220,7 @@ fn read(subsystem: &Subsystem, namespace: &Namespace, command: &Command) -> Resu
 
 /// Show the drive's own MBR, which is empty, where blocks are behind it.
 fn hide(plan: &mut Plan) {
-    let begin = plan.accesses.first().map_or(SHADOW_BYTES, |(_, offset, _)| *offset);
+    let begin = plan.accesses.first().map_or(SHADOW_BYTES, |access| access.offset);
     let hidden = usize::try_from(SHADOW_BYTES.saturating_sub(begin)).unwrap_or(usize::MAX);
     plan.data.iter_mut().take(hidden).for_each(|byte| *byte = 0);
 }
@@ -251,13 +264,14 @@ fn deallocate(
     let mut plan = Plan { accesses: Vec::new(), data: Vec::new() };
     for entry in data.chunks_exact(RANGE_BYTES).take(ranges) {
         let (offset, length) = namespace.range(u64_at(entry, 8), u32_at(entry, 4).into())?;
-        plan.accesses.extend(pieces(offset, length).map(|(at, bytes)| (Operation::Trim, at, bytes)));
+        plan.accesses
+            .extend(pieces(offset, length).map(|(at, bytes)| Access::new(Operation::Trim, at, bytes)));
     }
     if !deallocates(command) {
         // Hints of another kind are taken, and change nothing.
         plan.accesses.clear();
     }
-    for (_, offset, length) in &plan.accesses {
+    for Access { offset, length, .. } in &plan.accesses {
         discard(subsystem, *offset, *length)?;
     }
     Ok(plan)

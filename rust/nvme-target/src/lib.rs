@@ -44,6 +44,7 @@ mod opcodes;
 mod overrides;
 mod paced_drive;
 mod pdu;
+mod placement;
 mod power;
 mod power_log;
 mod queue;

@@ -7,7 +7,7 @@ use super::command::{Answered, Command, Done, Status};
 use super::controller::Controller;
 use super::lock::lock;
 use super::subsystem::{Subsystem, Traffic};
-use super::{discovery, effects, health, identify, ocp_logs, power_log, self_test, telemetry};
+use super::{discovery, effects, health, identify, ocp_logs, placement, power_log, self_test, telemetry};
 
 const ERROR_INFORMATION: u8 = 0x01;
 const HEALTH: u8 = 0x02;
@@ -64,6 +64,9 @@ pub(super) fn get(subsystem: &Subsystem, controller: &Controller, command: &Comm
         (false, ERROR_RECOVERY) => ocp_logs::error_recovery().into_bytes(),
         (false, LATENCY_MONITOR) => lock(&subsystem.drive.monitor).page(Instant::now()).into_bytes(),
         (false, UNSUPPORTED_REQUIREMENTS) => ocp_logs::unsupported_requirements().into_bytes(),
+        (false, placement::FIRST_LOG..=placement::LAST_LOG) => {
+            placement::log(subsystem, command)?.into_bytes()
+        }
         _ => return Err(Status::INVALID_LOG_PAGE),
     };
     // A host that retains the event looks on; else its kind may be told again.

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use openpts_core::workload::{Io, Operation};
 use openpts_sim::{
-    Answer, Completion, Drive, MOST_POWER_STATES, NEVER, PS_PER_NS, PowerSetting, PowerState, Ps, Refusal,
-    Scale, Sensed, Smart, Transition,
+    Answer, Completion, Drive, MOST_POWER_STATES, NEVER, PS_PER_NS, Placed, PowerSetting, PowerState, Ps,
+    Refusal, Scale, Sensed, Smart, Transition,
 };
 
 use super::command::{Response, Status};
@@ -30,6 +30,22 @@ pub(super) struct Ticket {
     pub(super) place: (u32, u64),
     /// What the latency monitor counts it as.
     pub(super) counted: Option<Counted>,
+}
+
+/// What a command has the drive do.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Access {
+    pub(super) operation: Operation,
+    pub(super) offset: u64,
+    pub(super) length: u64,
+    /// The placement handle of a write.
+    pub(super) handle: Option<u16>,
+}
+
+impl Access {
+    pub(super) const fn new(operation: Operation, offset: u64, length: u64) -> Self {
+        Self { operation, offset, length, handle: None }
+    }
 }
 
 /// A command whose accesses are not all answered.
@@ -143,10 +159,10 @@ impl PacedDrive {
         (bytes > 0).then(|| Io::new(operation, begin, bytes))
     }
 
-    /// Give the drive a command's accesses, as operation, offset and length; its answer goes out when the
+    /// Give the drive a command's accesses; its answer goes out when the
     /// last of them is done. The drive's time begins when the command has `come`: what this program did with
     /// it since makes the answer late, and the drive no slower.
-    pub(super) fn submit(&self, accesses: &[(Operation, u64, u64)], come: Instant, ticket: Ticket) {
+    pub(super) fn submit(&self, accesses: &[Access], come: Instant, ticket: Ticket) {
         let mut guard = self.lock();
         let state = &mut *guard;
         let now_ps = self.virtual_ps(state, come);
@@ -159,9 +175,9 @@ impl PacedDrive {
         });
         let mut result = Completed { at_ps: now_ps, failed: None };
         let mut left = 0;
-        for (operation, offset, length) in accesses {
+        for Access { operation, offset, length, handle } in accesses {
             let Some(io) = self.scaled(*operation, *offset, *length) else { continue };
-            match state.drive.submit(&io, tag, now_ps) {
+            match state.drive.submit(&Io { handle: *handle, ..io }, tag, now_ps) {
                 Answer::Known(completion) => result.join(&completion, *operation),
                 Answer::Deferred => left += 1,
             }
@@ -327,6 +343,18 @@ impl PacedDrive {
             smart.temperature_c = Some(sensed.temperature_c);
         }
         smart
+    }
+
+    /// What it says of the placement of data; `None` if it takes no handles.
+    pub(super) fn placed(&self) -> Option<Placed> {
+        self.lock().drive.placed().map(|placed| placed.scaled(self.scale))
+    }
+
+    /// Have a placement handle go on in another reclaim unit.
+    pub(super) fn update_handle(&self, handle: u16) -> Result<(), Refusal> {
+        let mut state = self.lock();
+        let now_ps = self.drain(&mut state);
+        state.drive.update_handle(handle, now_ps)
     }
 
     /// What its sensor says now.

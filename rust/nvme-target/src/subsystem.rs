@@ -17,6 +17,7 @@ use super::lock::lock;
 use super::media::Media;
 use super::overrides::Overrides;
 use super::paced_drive::PacedDrive;
+use super::placement::HostEvents;
 use super::power_log::PowerMeter;
 use super::room::Room;
 use super::sanitize_log::SanitizeState;
@@ -122,6 +123,7 @@ pub(super) struct Subsystem {
     pub(super) telemetry_generation: AtomicU8,
     power: Mutex<PowerMeter>,
     self_tests: Mutex<SelfTests>,
+    pub(super) placement_events: Mutex<HostEvents>,
     pub(super) figures: Arc<Mutex<Figures>>,
     pub(super) began: Instant,
     pub(super) is_stopping: AtomicBool,
@@ -161,6 +163,7 @@ impl Subsystem {
             telemetry_generation: AtomicU8::default(),
             power: Mutex::default(),
             self_tests: Mutex::default(),
+            placement_events: Mutex::default(),
             figures: Arc::default(),
             began: Instant::now(),
             is_stopping: AtomicBool::new(false),

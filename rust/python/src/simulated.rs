@@ -133,6 +133,23 @@ impl PySimulatedDrive {
         log(py, &smart)
     }
 
+    fn placement<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, pyo3::types::PyDict>>> {
+        let Some(placed) = py.detach(|| self.drive.placed()) else { return Ok(None) };
+        let log = pyo3::types::PyDict::new(py);
+        for (name, count) in [
+            ("handles", placed.handles.into()),
+            ("unit_bytes", placed.unit_bytes),
+            ("host_bytes", placed.host_bytes),
+            ("media_bytes", placed.media_bytes),
+            ("erased_bytes", placed.erased_bytes),
+            ("units_filled", placed.events.filled),
+            ("units_left", placed.events.updated),
+        ] {
+            log.set_item(name, count)?;
+        }
+        Ok(Some(log))
+    }
+
     #[pyo3(signature = (
         *, tc, qd, block_size_bytes, seed, interval_ns, interval_histograms, most_errors, over_read_errors, capture,
     ))]

@@ -3,6 +3,7 @@
 use openpts_core::engine::Spent;
 use openpts_core::workload::Io;
 
+use super::placement::Placed;
 use super::power_states::{MOST_POWER_STATES, PowerSetting, Transition};
 use super::preset::PowerState;
 use super::smart::{Sensed, Smart};
@@ -109,6 +110,19 @@ pub trait Drive: Send {
     /// one. Reading changes nothing.
     fn sensed(&self, _now_ps: Ps) -> Option<Sensed> {
         None
+    }
+
+    /// What it says of the placement of data; `None` if it takes no handles. Reading changes nothing.
+    fn placed(&self) -> Option<Placed> {
+        None
+    }
+
+    /// Have a placement handle go on in another reclaim unit.
+    ///
+    /// # Errors
+    /// If the drive takes no handles, or not this one.
+    fn update_handle(&mut self, handle: u16, _now_ps: Ps) -> Result<(), Refusal> {
+        Err(Refusal(format!("the drive has no placement handle {handle}")))
     }
 
     /// What it has used up since it was made; nothing where it has no model of that. Reading changes nothing.

@@ -13,6 +13,7 @@ from openpts.device.health.nvme_health import (
     parse_vendor_log,
     vendor_log_page,
 )
+from openpts.device.health.placement_health import PLACEMENT_LOG, placement_health
 from openpts.device.health.scsi_health import bridged_nvme_health, scsi_health
 from openpts.device.health.smartctl import SmartctlError, ask_smartctl
 from openpts.device.kernel_calls import open_to_ask
@@ -39,6 +40,12 @@ _SIMULATED_NAMES: Final = {
     "host_reads": "host_read_commands",
     "host_writes": "host_write_commands",
     "percentage_used": "percentage_used_pct",
+}
+_SIMULATED_PLACEMENT: Final = {
+    "handles": "handles",
+    "host_write_bytes": "host_bytes",
+    "media_write_bytes": "media_bytes",
+    "erased_bytes": "erased_bytes",
 }
 _SIMULATED_AS_THEY_ARE: Final = (
     "temperature_c",
@@ -91,7 +98,18 @@ def _nvme_health(fd: int) -> HealthReading:
     except (NvmeCommandError, ValueError) as error:
         return HealthReading(f"{NVME_LOG} can't be read: {error}")
     vendor, vendor_source = _vendor_log(fd, controller, log)
-    return HealthReading(f"{NVME_LOG}{vendor_source}", log | controller.temperature_limits_c | vendor)
+    placed, placed_source = _placement_log(fd, controller)
+    values = log | controller.temperature_limits_c | vendor | placed
+    return HealthReading(f"{NVME_LOG}{vendor_source}{placed_source}", values)
+
+
+def _placement_log(fd: int, controller: NvmeController) -> tuple[dict[str, float], str]:
+    """What the drive counts of placement, and how the source goes on."""
+    try:
+        values = placement_health(fd, controller)
+    except NvmeCommandError as error:
+        return {}, f"; log page {PLACEMENT_LOG:02X}h can't be read: {error}"
+    return values, f" and {PLACEMENT_LOG:02X}h" if values else ""
 
 
 def _vendor_log(
@@ -130,11 +148,16 @@ def _health_by_smartctl(
 
 
 def simulated_health(
-    log: Mapping[str, float | None], *, has_flash: bool, limits_c: Mapping[str, float]
+    log: Mapping[str, float | None],
+    *,
+    has_flash: bool,
+    limits_c: Mapping[str, float],
+    placement: Mapping[str, int] | None = None,
 ) -> HealthReading:
     """The log of a simulated drive; one that follows a script has no flash, so nothing is written to it.
 
-    ``limits_c`` are the preset's ``warning_c`` and ``critical_c``, as far as it has them.
+    ``limits_c`` are the preset's ``warning_c`` and ``critical_c``, as far as it has them; ``placement`` is
+    what a drive with placement handles counts of them.
     """
     values = {
         _SIMULATED_NAMES.get(name, name): float(value)
@@ -149,4 +172,7 @@ def simulated_health(
     pages = log.get("nand_pages_total")
     if has_flash and pages is not None:
         values["nand_write_bytes"] = float(pages) * _MODEL_PAGE_BYTES
+    for name, counted in _SIMULATED_PLACEMENT.items():
+        if placement is not None:
+            values[f"placement_{name}"] = float(placement[counted])
     return HealthReading(SIMULATED_LOG, values)

@@ -1,4 +1,4 @@
-"""NVMe admin commands: Identify, log pages, Get and Set Features, Security Receive."""
+"""NVMe commands: Identify, log pages, features, security, status of placement handles, any admin command."""
 
 import ctypes
 import fcntl
@@ -11,6 +11,9 @@ from openpts.device.nvme.nvme_identify import IDENTIFY_BYTES, NvmeController, pa
 
 # <linux/nvme_ioctl.h>: _IOWR('N', 0x41, struct nvme_passthru_cmd), 72 bytes
 _NVME_IOCTL_ADMIN_CMD: Final = 0xC0484E41
+_NVME_IOCTL_IO_CMD: Final = 0xC0484E43
+# the namespace's number is the call's own answer
+_NVME_IOCTL_ID: Final = 0x4E40
 # opcode flags rsvd1 nsid cdw2 cdw3 metadata addr metadata_len data_len cdw10..15 timeout_ms result
 _COMMAND: Final = struct.Struct("=BBHIIIQQII6III")
 # the same with a result of 64 bits: _IOWR('N', 0x47, struct nvme_passthru_cmd64), 80 bytes
@@ -32,6 +35,10 @@ _SET_FEATURES: Final = 0x09
 _GET_FEATURES: Final = 0x0A
 _VOLATILE_WRITE_CACHE: Final = 0x06
 _SECURITY_RECEIVE: Final = 0x82
+_IO_MANAGEMENT_RECEIVE: Final = 0x12
+_ZONE_APPEND: Final = 0x7D
+_HANDLE_STATUS: Final = 0x01
+_HANDLE_STATUS_BYTES: Final = 4096
 
 
 class NvmeCommandError(Exception):
@@ -50,15 +57,58 @@ def identify_controller(fd: int) -> NvmeController:
 def identify_controller_data(fd: int) -> bytes:
     """The Identify Controller data structure, as it is. Raises NvmeCommandError."""
     buffer = ctypes.create_string_buffer(IDENTIFY_BYTES)
-    _admin_command(fd, _IDENTIFY, _IDENTIFY_CONTROLLER, buffer)
+    _command(fd, _IDENTIFY, _IDENTIFY_CONTROLLER, buffer)
     return buffer.raw
 
 
 def identify_namespace(fd: int, nsid: int) -> bytes:
     """The Identify Namespace data structure of one namespace, as it is. Raises NvmeCommandError."""
     buffer = ctypes.create_string_buffer(IDENTIFY_BYTES)
-    _admin_command(fd, _IDENTIFY, _IDENTIFY_NAMESPACE, buffer, nsid=nsid)
+    _command(fd, _IDENTIFY, _IDENTIFY_NAMESPACE, buffer, nsid=nsid)
     return buffer.raw
+
+
+def namespace_id(fd: int) -> int:
+    """The NSID of an open NVMe block device. Raises NvmeCommandError."""
+    try:
+        return fcntl.ioctl(fd, _NVME_IOCTL_ID)
+    except OSError as error:
+        raise NvmeCommandError(error.strerror) from error
+
+
+def handle_status(fd: int, nsid: int) -> bytes:
+    """Status of the reclaim unit handles that hosts of a namespace may name, up to 127 of them.
+
+    I/O Management Receive reads it. Raises NvmeCommandError.
+    """
+    buffer = ctypes.create_string_buffer(_HANDLE_STATUS_BYTES)
+    _command(
+        fd,
+        _IO_MANAGEMENT_RECEIVE,
+        _HANDLE_STATUS,
+        buffer,
+        cdw11=_HANDLE_STATUS_BYTES // 4 - 1,
+        nsid=nsid,
+        request=_NVME_IOCTL_IO_CMD,
+    )
+    return buffer.raw
+
+
+def zone_append(fd: int, nsid: int, zone_lba: int, data: bytes, sector: int) -> int:
+    """Append whole sectors of ``sector`` bytes to the zone at ``zone_lba``; gives the LBA that they are at.
+
+    ``fd`` is a target that the guard has opened. Raises NvmeCommandError.
+    """
+    return _command(
+        fd,
+        _ZONE_APPEND,
+        zone_lba & 0xFFFFFFFF,
+        ctypes.create_string_buffer(data, len(data)),
+        cdw11=zone_lba >> 32,
+        cdw12=len(data) // sector - 1,
+        nsid=nsid,
+        request=_NVME_IOCTL_IO_CMD,
+    )
 
 
 def allocated_namespaces(fd: int) -> tuple[int, ...]:
@@ -70,7 +120,7 @@ def allocated_namespaces(fd: int) -> tuple[int, ...]:
     buffer = ctypes.create_string_buffer(IDENTIFY_BYTES)
     while True:
         above = found[-1] if found else 0
-        _admin_command(fd, _IDENTIFY, _IDENTIFY_ALLOCATED, buffer, nsid=above)
+        _command(fd, _IDENTIFY, _IDENTIFY_ALLOCATED, buffer, nsid=above)
         page = [nsid for nsid in _NSIDS.unpack(buffer.raw) if nsid > above]
         found += page
         if len(page) < IDENTIFY_BYTES // 4:
@@ -80,7 +130,7 @@ def allocated_namespaces(fd: int) -> tuple[int, ...]:
 def identify_uuid_list(fd: int) -> bytes:
     """The UUID List, which distinguishes the log pages of vendors. Raises NvmeCommandError."""
     buffer = ctypes.create_string_buffer(IDENTIFY_BYTES)
-    _admin_command(fd, _IDENTIFY, _IDENTIFY_UUID_LIST, buffer)
+    _command(fd, _IDENTIFY, _IDENTIFY_UUID_LIST, buffer)
     return buffer.raw
 
 
@@ -109,7 +159,7 @@ def read_log(
     """
     buffer = ctypes.create_string_buffer(length)
     dwords = length // 4 - 1
-    _admin_command(
+    _command(
         fd,
         _GET_LOG_PAGE,
         page | specific << 8 | retain_events << 15 | (dwords & 0xFFFF) << 16,
@@ -133,7 +183,7 @@ def get_feature(
     """
     buffer = ctypes.create_string_buffer(data_bytes) if data_bytes else None
     cdw10 = feature | select << 8
-    value = _admin_command(fd, _GET_FEATURES, cdw10, buffer, cdw11=cdw11, cdw14=uuid_index)
+    value = _command(fd, _GET_FEATURES, cdw10, buffer, cdw11=cdw11, cdw14=uuid_index)
     return value, buffer.raw if buffer is not None else b""
 
 
@@ -144,13 +194,13 @@ def set_feature(fd: int, feature: int, value: int, *, data: bytes = b"", uuid_in
     changed: no block is written. Raises NvmeCommandError.
     """
     buffer = ctypes.create_string_buffer(data, len(data)) if data else None
-    return _admin_command(fd, _SET_FEATURES, feature, buffer, cdw11=value, cdw14=uuid_index)
+    return _command(fd, _SET_FEATURES, feature, buffer, cdw11=value, cdw14=uuid_index)
 
 
 def security_receive(fd: int, protocol: int, specific: int, length: int) -> bytes:
     """What the controller has to say by a security protocol (SECP, SPSP). Raises NvmeCommandError."""
     buffer = ctypes.create_string_buffer(length)
-    _admin_command(fd, _SECURITY_RECEIVE, protocol << 24 | specific << 8, buffer, cdw11=length)
+    _command(fd, _SECURITY_RECEIVE, protocol << 24 | specific << 8, buffer, cdw11=length)
     return buffer.raw
 
 
@@ -194,7 +244,7 @@ def send_admin(
     return status, result, buffer.raw[:read_bytes] if read_bytes else b""
 
 
-def _admin_command(
+def _command(
     fd: int,
     opcode: int,
     cdw10: int,
@@ -206,6 +256,7 @@ def _admin_command(
     cdw14: int = 0,
     nsid: int = 0,
     timeout_ms: int = _TIMEOUT_MS,
+    request: int = _NVME_IOCTL_ADMIN_CMD,
 ) -> int:
     """Send a command that returns data or has none, and return dword 0 of its completion."""
     address, length = (ctypes.addressof(buffer), len(buffer)) if buffer is not None else (0, 0)
@@ -232,7 +283,7 @@ def _admin_command(
         )
     )
     try:
-        status = fcntl.ioctl(fd, _NVME_IOCTL_ADMIN_CMD, command, True)
+        status = fcntl.ioctl(fd, request, command, True)
     except OSError as error:
         raise NvmeCommandError(error.strerror) from error
     if status != 0:

@@ -172,6 +172,13 @@ impl Session {
                     .into());
             }
             let stimulus = &mut stream.stimulus;
+            if stimulus.placement_handle.is_some() && self.path != IoPath::Passthrough {
+                return Err(format!(
+                    "the I/O path {} sends no placement handles: use {} on the generic device (/dev/ngXnY)",
+                    self.path.name(),
+                    IoPath::Passthrough.name()
+                ));
+            }
             for operation in Operation::ALL {
                 if stimulus.operations.of(operation) > 0 && !self.equipment.supported.contains(&operation) {
                     return Err(format!(

@@ -23,7 +23,8 @@ struct Flight {
     /// Where its latency begins; 0: with the submission.
     planned_ns: AtomicU64,
     offset_bytes: AtomicU64,
-    /// Length and, above it, a byte each for the operation's number, the size's, the zone's, and FUA.
+    /// Length and, above it, a byte each for the operation's number, the size's, the zone's, and FUA. The
+    /// placement handle is not kept: it is the same for all writes of a stream.
     what: AtomicU64,
 }
 
@@ -75,6 +76,7 @@ impl Flight {
             length_bytes: what as u32,
             choice: Choice { size: (what >> SIZE_SHIFT) as u8, zone: (what >> ZONE_SHIFT) as u8 },
             fua: what >> FUA_SHIFT > 0,
+            handle: None,
         }
     }
 

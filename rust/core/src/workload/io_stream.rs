@@ -54,6 +54,8 @@ pub struct IoStream<'a> {
     /// One; of sizes with accesses of their own, one for each.
     sequential: &'a mut [SequentialPart],
     is_of_accesses: bool,
+    /// The placement handle of its writes.
+    handle: Option<u16>,
     budget: Budget,
     /// The budget of the time after the ramp-up, during which there is none.
     whole_budget: Budget,
@@ -113,6 +115,7 @@ impl<'a> IoStream<'a> {
                 (_, false) => std::slice::from_mut(resumed(sequential, stimulus, thread)),
             },
             is_of_accesses,
+            handle: stimulus.placement_handle,
             budget: if step.ramp_ns == 0 { whole_budget } else { Budget::unlimited() },
             whole_budget,
         }
@@ -181,7 +184,8 @@ impl Iterator for IoStream<'_> {
         };
         self.budget.spend(length_bytes);
         let choice = Choice { size: size.choice, zone };
-        Some(Io { operation, offset_bytes, length_bytes, choice, fua: false })
+        let handle = if operation == Operation::Write { self.handle } else { None };
+        Some(Io { operation, offset_bytes, length_bytes, choice, fua: false, handle })
     }
 }
 

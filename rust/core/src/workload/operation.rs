@@ -71,13 +71,22 @@ pub struct Io {
     pub choice: Choice,
     /// A write that is answered when it is on the media (force unit access).
     pub fua: bool,
+    /// The placement handle that a write names (NVMe flexible data placement).
+    pub handle: Option<u16>,
 }
 
 impl Io {
     /// An access of a stimulus that leaves no choice.
     #[must_use]
     pub const fn new(operation: Operation, offset_bytes: u64, length_bytes: u32) -> Self {
-        Self { operation, offset_bytes, length_bytes, choice: Choice { size: 0, zone: 0 }, fua: false }
+        Self {
+            operation,
+            offset_bytes,
+            length_bytes,
+            choice: Choice { size: 0, zone: 0 },
+            fua: false,
+            handle: None,
+        }
     }
 }
 

@@ -162,6 +162,9 @@ pub struct Stimulus {
     /// What is written.
     #[serde(default)]
     pub data: Data,
+    /// The placement handle that its writes name (NVMe flexible data placement); none: the drive's default.
+    #[serde(default)]
+    pub placement_handle: Option<u16>,
 }
 
 impl Stimulus {
@@ -182,6 +185,7 @@ impl Stimulus {
             qd: 1,
             pacing: Pacing::ClosedLoop,
             data: Data::Random,
+            placement_handle: None,
         }
     }
 

@@ -3,7 +3,7 @@
 use super::frontier::NONE;
 use super::nand::{Cells, Nand};
 use super::victim::{Dose, Victim};
-use super::{Ftl, NATIVE};
+use super::{Ftl, NATIVE, placement};
 
 /// Moves whose entries of the map are fetched before the first of them is changed.
 const BATCH: usize = 192;
@@ -71,6 +71,9 @@ impl Ftl {
     /// Go on with a victim; gives the granules that were moved.
     pub(super) fn advance(&mut self, victim: &mut Victim, dose: Dose, nand: &mut impl Nand) -> u32 {
         let mut batch = [0; BATCH + WORD as usize];
+        if self.isolates_moved {
+            self.moved = placement::moved_frontier_of(self.reclaim.owner(victim.superblock), self.handles);
+        }
         let (mut count, mut moved) = (0, 0);
         while victim.cursor < victim.end && self.space.empty < dose.empty && moved < dose.moves {
             let word = (victim.cursor / WORD) as usize;

@@ -4,7 +4,7 @@ use super::frontier::NONE;
 use super::nand::Cells;
 use super::superblocks::State;
 use super::victim::Victim;
-use super::{Ftl, NATIVE};
+use super::{Ftl, placement};
 
 /// Writes of the host between two looks.
 #[cfg(debug_assertions)]
@@ -71,7 +71,8 @@ impl Ftl {
         let native = self.frontiers.iter().filter(|frontier| frontier.cells == Cells::Native);
         let left: i64 = native.map(|frontier| i64::from(frontier.room())).sum();
         let in_victims: i64 = self.victims().map(|victim| i64::from(victim.counted)).sum();
-        let not_yet_taken = i64::from(self.frontiers[NATIVE].host());
+        let hosts = (0..self.handles).map(placement::frontier_of);
+        let not_yet_taken: i64 = hosts.map(|which| i64::from(self.frontiers[which].host())).sum();
         assert_eq!(self.space.empty, free + left + in_victims + not_yet_taken, "empty slots");
     }
 }

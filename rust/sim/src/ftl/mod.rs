@@ -22,6 +22,7 @@ mod frontier;
 mod layout;
 mod map;
 mod nand;
+mod placement;
 mod reads;
 mod slc;
 mod space;
@@ -96,7 +97,13 @@ pub struct Ftl {
     table: Superblocks,
     candidates: Candidates,
     space: Space,
-    frontiers: [Frontier; 3],
+    /// The three above, and those of placement handles behind them.
+    frontiers: Vec<Frontier>,
+    /// Placement handles that have a frontier of their own: 1 where there is no such placement.
+    handles: u16,
+    /// Whether moved pages stay among those of their handle.
+    isolates_moved: bool,
+    reclaim: placement::ReclaimUnits,
     /// Which frontier the host writes to.
     host: usize,
     /// Which frontier takes moved pages.
@@ -136,11 +143,10 @@ impl Ftl {
             table,
             candidates: Candidates::new(model.collection.victim, layout.superblocks, random),
             space,
-            frontiers: [
-                Frontier::closed(Cells::Native),
-                Frontier::closed(Cells::Native),
-                Frontier::closed(Cells::Slc),
-            ],
+            frontiers: placement::frontiers(model),
+            handles: placement::handles(model),
+            isolates_moved: placement::isolates_moved(model),
+            reclaim: placement::ReclaimUnits::new(layout.superblocks),
             host: NATIVE,
             moved: if mixed { NATIVE } else { MOVED },
             victim: None,
@@ -198,7 +204,7 @@ impl Ftl {
     /// A page does not go on in the next superblock: leave the rest of this one empty if it is too small.
     #[cold]
     fn pad_superblock(&mut self, nand: &mut impl Nand) -> Result<(), ReadOnly> {
-        self.close_group(nand);
+        self.close_host_group(nand);
         if self.read_only { Err(ReadOnly) } else { Ok(()) }
     }
 
@@ -245,6 +251,7 @@ impl Ftl {
         self.count_moved(filled.moved);
         if full {
             self.close(program.superblock, nand);
+            self.reclaim_unit_full(which, program.superblock);
         }
         if program.cells == Cells::Slc {
             return 0;
@@ -274,6 +281,7 @@ impl Ftl {
         let cells = self.frontiers[which].cells;
         if !self.frontiers[which].is_open() {
             let Some(superblock) = self.table.open(cells) else { return false };
+            self.reclaim.owned(superblock, self.owner_of(which));
             self.frontiers[which] = Frontier::open(superblock, cells, &self.layout);
         }
         true
@@ -281,14 +289,30 @@ impl Ftl {
 
     /// Where the host goes on, at the start of a group: single-bit cells if they may be used.
     fn choose_host_frontier(&mut self, nand: &mut impl Nand) {
+        if self.handles > 1 {
+            self.read_only |= !self.open(self.host);
+            return;
+        }
         self.host = if self.slc_is_writable(nand) { SLC } else { NATIVE };
         if self.host == NATIVE && !self.open(NATIVE) {
             self.read_only = true;
         }
     }
 
-    /// Fill up the host's open group and program it; does nothing if it is empty.
+    /// Fill up the host's open groups and program them; does nothing for one that is empty.
     pub fn close_group(&mut self, nand: &mut impl Nand) {
+        self.close_host_group(nand);
+        for handle in 1..self.handles {
+            self.host = placement::frontier_of(handle);
+            self.close_host_group(nand);
+        }
+        if self.handles > 1 {
+            self.host = NATIVE;
+            self.close_host_group(nand);
+        }
+    }
+
+    fn close_host_group(&mut self, nand: &mut impl Nand) {
         let frontier = &mut self.frontiers[self.host];
         if frontier.is_open() && frontier.is_partial() {
             let padded = frontier.group_end - frontier.next;
@@ -333,11 +357,13 @@ impl Ftl {
         if let Some(slc) = &mut self.slc {
             slc.forget();
         }
-        let untouched = |frontier: &Frontier| frontier.room() == self.layout.filling(frontier.cells).slots;
-        let fresh = self.frontiers.map(|frontier| frontier.is_open() && untouched(&frontier));
-        let fresh = [0, 1, 2]
-            .map(|which| if fresh[which] { self.frontiers[which].superblock } else { frontier::NONE });
-        self.frontiers = self.frontiers.map(|frontier| Frontier::closed(frontier.cells));
+        let untouched = |frontier: &&Frontier| frontier.room() == self.layout.filling(frontier.cells).slots;
+        let fresh = self.frontiers.iter().filter(|frontier| frontier.is_open()).filter(untouched);
+        let fresh: Vec<u32> = fresh.map(|frontier| frontier.superblock).collect();
+        self.frontiers.iter_mut().for_each(|frontier| *frontier = Frontier::closed(frontier.cells));
+        if self.handles > 1 {
+            self.host = NATIVE;
+        }
         self.space.empty = self.space.of_superblocks(self.table.len() - self.table.bad);
         let mut erased = 0;
         for superblock in 0..self.table.len() {

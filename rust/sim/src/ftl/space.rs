@@ -29,7 +29,8 @@ impl Space {
         let of = |superblocks: u32| i64::from(superblocks) * i64::from(superblock_slots);
         // When the host's frontier is full, the free superblocks are the empty slots less those that the other
         // open ones have left and those behind the cursors of victims: less than a superblock for each.
-        let slc = u32::from(model.slc.is_some());
+        // A frontier more is one open superblock more.
+        let slc = u32::from(model.slc.is_some()) + super::placement::frontiers_beside(model);
         let reserve = match model.collection.frontiers {
             Frontiers::Separate => of(2 + slc),
             Frontiers::Mixed => of(1 + slc) + group_slots,

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::scaled_results::scaled_smart;
 use crate::drive::{Drive, Refusal};
+use crate::placement::Placed;
 use crate::power_states::{MOST_POWER_STATES, PowerSetting, Transition};
 use crate::preset::PowerState;
 use crate::scale::Scale;
@@ -183,6 +184,13 @@ impl SharedDrive {
         drop(state);
         self.readers.fetch_sub(1, Ordering::Relaxed);
         scaled_smart(smart, self.scale)
+    }
+
+    /// What the drive says of the placement of data; `None` if it takes no handles. Waits for the programs that
+    /// were submitted.
+    #[must_use]
+    pub fn placed(&self) -> Option<Placed> {
+        self.with_idle(|timed| timed.drive.placed()).map(|placed| placed.scaled(self.scale))
     }
 
     /// An order that takes virtual time.

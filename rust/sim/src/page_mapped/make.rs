@@ -55,6 +55,7 @@ impl PageMappedDrive {
                 .mapping
                 .map_coverage_bytes
                 .map(|bytes| MapCache::new(user_pages, coverage(bytes), seed)),
+            placement: model.placement,
             idle_delay_ps: model.idle.map(|idle| delay_ps(&idle, scale)),
             next_tick_ps: heating.as_ref().map_or(NEVER, Heating::next_tick_ps),
             heating,

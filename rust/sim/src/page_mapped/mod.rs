@@ -13,6 +13,7 @@ mod idle;
 mod make;
 mod map_cache;
 mod partial_pages;
+mod placement;
 mod prefetch;
 mod read;
 mod reduced_size;
@@ -36,7 +37,8 @@ use reduced_size::ReducedSize;
 use super::drive::{Answer, Completion, Drive, Refusal};
 use super::ftl::Ftl;
 use super::host_counters::HostCounters;
-use super::preset::{Purge, Wear};
+use super::placement::Placed;
+use super::preset::{DataPlacement, Purge, Wear};
 use super::smart::{Sensed, Smart};
 use super::time::Ps;
 use super::timing::{FrontEnd, Link};
@@ -83,6 +85,8 @@ pub struct PageMappedDrive {
     partial: PartialPages,
     size: ReducedSize,
     map_cache: Option<MapCache>,
+    /// Placement handles that it takes.
+    placement: Option<DataPlacement>,
     /// How long the host is silent before idle work begins.
     idle_delay_ps: Option<Ps>,
     heating: Option<Heating>,
@@ -211,6 +215,15 @@ impl Drive for PageMappedDrive {
 
     fn sensed(&self, now_ps: Ps) -> Option<Sensed> {
         self.sensed_at(now_ps)
+    }
+
+    fn placed(&self) -> Option<Placed> {
+        self.placed_so_far()
+    }
+
+    fn update_handle(&mut self, handle: u16, now_ps: Ps) -> Result<(), Refusal> {
+        self.pass_time(now_ps);
+        self.update_reclaim_unit(handle, now_ps)
     }
 
     fn spent(&self, now_ps: Ps) -> Spent {

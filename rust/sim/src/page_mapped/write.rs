@@ -10,12 +10,17 @@ use crate::time::Ps;
 
 const READ_ONLY: &str = "the drive is read-only: too many superblocks have worn out";
 
+const NO_HANDLE: &str = "the drive has no such placement handle";
+
 impl PageMappedDrive {
     pub(super) fn write(&mut self, io: &Io, tag: u32, now_ps: Ps) -> Answer {
         let accepted_ps = self.front_end.book(now_ps, self.times.write_ps);
         let crossing = self.link.book_write(accepted_ps, io.length_bytes);
         let is_whole = (io.offset_bytes | u64::from(io.length_bytes)) & u64::from(PAGE_BYTES - 1) == 0;
-        let admitted = if self.ftl.is_read_only() {
+        let admitted = if !self.takes(io.handle) {
+            let at_ps = crossing.end_ps + self.times.fixed_write_ps;
+            return Answer::Known(Completion { at_ps, error: Some(NO_HANDLE) });
+        } else if self.follow(io.handle).is_err() {
             Err(ReadOnly)
         } else if is_whole {
             let (first, last) = Self::pages(io);

@@ -12,9 +12,9 @@ pub use oracle::{
     Trims,
 };
 pub use page_mapped::{
-    CellTimes, Collection, Controller, Frontiers, Geometry, Housekeeping, IdleWork, Link, Mapping,
-    MediaErrors, Nand, Pace, PageMapped, Power, Reduction, SlcCache, Thermal, Throttle, Victim, Wear,
-    WriteBuffer, WriteCache,
+    CellTimes, Collection, Controller, DataPlacement, Frontiers, Geometry, Housekeeping, IdleWork, Isolation,
+    Link, Mapping, MediaErrors, Nand, Pace, PageMapped, Power, Reduction, SlcCache, Thermal, Throttle,
+    Victim, Wear, WriteBuffer, WriteCache,
 };
 pub use power_state::PowerState;
 

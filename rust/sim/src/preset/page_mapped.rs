@@ -22,6 +22,8 @@ pub struct PageMapped {
     pub link: Link,
     /// Where writes wait for their program.
     pub write_buffer: WriteBuffer,
+    /// Placement handles that the host's writes may name.
+    pub placement: Option<DataPlacement>,
     /// Single-bit cells as a cache.
     pub slc: Option<SlcCache>,
     /// Work in idle time.
@@ -252,6 +254,31 @@ pub enum WriteCache {
     Volatile,
     /// When it is programmed.
     None,
+}
+
+/// Flexible data placement: superblocks are reclaim units, and each handle fills its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DataPlacement {
+    /// Handles that the host may name.
+    pub handles: u16,
+    /// What becomes of a handle's pages when they are moved.
+    #[serde(default)]
+    pub isolation: Isolation,
+    /// Handles are taken, and all pages go where they would without.
+    #[serde(default)]
+    pub ignored: bool,
+}
+
+/// Where moved pages go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Isolation {
+    /// Among those of all handles.
+    #[default]
+    Initially,
+    /// Among those of their own handle.
+    Persistently,
 }
 
 /// Superblocks with one bit per cell.

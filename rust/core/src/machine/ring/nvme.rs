@@ -19,6 +19,8 @@ const IO_COMMAND: u32 = 0xc048_4e80;
 const RANGE_BYTES: usize = 16;
 /// Bit of dword 12 of a read or write.
 const FORCE_UNIT_ACCESS: u32 = 1 << 30;
+/// Directive type "data placement" in dword 12 of a write, whose dword 13 then has the placement identifier.
+const DATA_PLACEMENT: u32 = 2 << 20;
 /// The attribute "deallocate" in Command Dword 11 of Dataset Management.
 const DEALLOCATE: u32 = 1 << 2;
 /// A command's number of blocks is a 16 bit field that counts from 0.
@@ -144,7 +146,9 @@ impl Commands for NvmeCommands {
                 command.data(memory.buffer(io.length_bytes), io.length_bytes);
                 command.dword(10, first as u32);
                 command.dword(11, (first >> 32) as u32);
-                command.dword(12, (blocks - 1) | if io.fua { FORCE_UNIT_ACCESS } else { 0 });
+                let directive = if io.handle.is_some() { DATA_PLACEMENT } else { 0 };
+                command.dword(12, (blocks - 1) | if io.fua { FORCE_UNIT_ACCESS } else { 0 } | directive);
+                command.dword(13, u32::from(io.handle.unwrap_or(0)) << 16);
                 transfer_bytes = io.length_bytes;
             }
             Operation::Trim => {

@@ -4,7 +4,9 @@ use proptest::prelude::*;
 
 use super::super::testing::model;
 use super::super::{Cells, Ftl, Nand, Program};
-use crate::preset::{Frontiers, IdleWork, Pace, PageMapped, Reduction, SlcCache, Victim, Wear};
+use crate::preset::{
+    DataPlacement, Frontiers, IdleWork, Isolation, Pace, PageMapped, Reduction, SlcCache, Victim, Wear,
+};
 
 /// Counts what the flash is told.
 #[derive(Default)]
@@ -42,6 +44,8 @@ enum Act {
     Trim(u16),
     Purge,
     CloseGroup,
+    UseHandle(u16),
+    UpdateHandle(u16),
     FoldAll,
     Idle(u8),
     JumpStart(u8),
@@ -55,6 +59,8 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
         3 => (1..3000_u16).prop_map(Act::Trim),
         1 => Just(Act::Purge),
         2 => Just(Act::CloseGroup),
+        4 => (0..3_u16).prop_map(Act::UseHandle),
+        1 => (0..3_u16).prop_map(Act::UpdateHandle),
         1 => Just(Act::FoldAll),
         2 => (1..50_u8).prop_map(Act::Idle),
         1 => (1..=8_u8).prop_map(Act::JumpStart),
@@ -64,9 +70,10 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
 
 fn models() -> impl Strategy<Value = PageMapped> {
     let victim = prop_oneof![Just(Victim::Greedy), Just(Victim::Fifo), (1..6_u32).prop_map(Victim::Choices)];
-    (victim, any::<[bool; 6]>(), 1..4_u32).prop_map(|(victim, flags, shape)| {
-        let [burst, mixed, slc, reduced, wear, idle] = flags;
-        let mut model = model(1.3, 60);
+    (victim, any::<[bool; 8]>(), 1..4_u32).prop_map(|(victim, flags, shape)| {
+        let [burst, mixed, slc, reduced, wear, idle, placed, persistently] = flags;
+        let (mixed, slc) = (mixed && !placed, slc && !placed);
+        let mut model = model(if placed { 1.6 } else { 1.3 }, 60);
         model.geometry.dies = 4;
         model.geometry.dies_per_group = [1, 2, 4][shape as usize - 1];
         model.geometry.chunk_pages = 2;
@@ -74,6 +81,11 @@ fn models() -> impl Strategy<Value = PageMapped> {
         model.collection.victim = victim;
         model.collection.pace = if burst { Pace::Burst } else { Pace::Paced };
         model.collection.frontiers = if mixed { Frontiers::Mixed } else { Frontiers::Separate };
+        model.placement = placed.then_some(DataPlacement {
+            handles: 3,
+            isolation: if persistently { Isolation::Persistently } else { Isolation::Initially },
+            ignored: false,
+        });
         model.slc = slc.then_some(SlcCache {
             static_share: 0.05,
             dynamic_share: 0.6,
@@ -140,6 +152,8 @@ impl Pair {
                 self.mapped.fill(false);
             }
             Act::CloseGroup => self.ftl.close_group(&mut self.nand),
+            Act::UseHandle(handle) => drop(self.ftl.use_handle(*handle)),
+            Act::UpdateHandle(handle) => drop(self.ftl.update_handle(*handle, &mut self.nand)),
             Act::FoldAll => {
                 if self.ftl.fold_all(&mut self.nand) && !self.ftl.is_read_only() {
                     assert!(self.ftl.slc_superblocks() <= 1, "only a new one may be open");

@@ -1,6 +1,7 @@
 //! Whole lives of page maps.
 
 mod balance;
+mod placement;
 mod steady;
 mod wear;
 

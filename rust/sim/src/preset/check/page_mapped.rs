@@ -2,7 +2,8 @@
 
 use super::bounds::{check_wear, within};
 use crate::preset::{
-    Controller, Geometry, MediaErrors, Nand, PageMapped, PresetError, SlcCache, Thermal, Victim,
+    Controller, Frontiers, Geometry, MediaErrors, Nand, PageMapped, PresetError, SlcCache, Thermal, Victim,
+    WriteCache,
 };
 
 /// The longest micro time: a minute.
@@ -20,6 +21,7 @@ pub(super) fn check(model: &PageMapped) -> Result<(), PresetError> {
     nand(&model.nand)?;
     controller(&model.controller)?;
     interface_and_buffer(model)?;
+    placement(model)?;
     model.slc.as_ref().map_or(Ok(()), |cache| slc(cache, &model.geometry))?;
     idle_and_reduction(model)?;
     model.thermal.as_ref().map_or(Ok(()), |parts| thermal(parts, model.power.is_some()))?;
@@ -124,6 +126,19 @@ fn interface_and_buffer(model: &PageMapped) -> Result<(), PresetError> {
     let all = "page_mapped.write_buffer.program_units_per_die, in pages of all dies,";
     within(all, pages, 1.0, MOST_BUFFER_PAGES)?;
     within("page_mapped.write_buffer.collect_us", buffer.collect_us, 0.0, LONGEST_US)
+}
+
+/// What is not modeled together: group commits know one frontier, folding knows no handle.
+fn placement(model: &PageMapped) -> Result<(), PresetError> {
+    let Some(placement) = model.placement else { return Ok(()) };
+    within("page_mapped.placement.handles", f64::from(placement.handles), 1.0, 128.0)?;
+    holds(
+        model.slc.is_none()
+            && model.write_buffer.cache == WriteCache::Protected
+            && model.collection.frontiers == Frontiers::Separate,
+        "page_mapped.placement goes with a protected write buffer and separate frontiers, and without \
+         page_mapped.slc",
+    )
 }
 
 fn slc(slc: &SlcCache, geometry: &Geometry) -> Result<(), PresetError> {

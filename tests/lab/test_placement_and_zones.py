@@ -1,0 +1,88 @@
+"""Placement handles and zones of emulated drives, under the kernel's own driver."""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from openpts.record.reader import read_run
+from openpts_nvme.zns.report import judge
+from tests.lab.machine import OPENPTS, in_lab, needs_lab
+
+pytestmark = [needs_lab, pytest.mark.slow]
+
+RUN: Final = "--quick --no-report --telemetry-period off"
+QEMU: Final = "qemu-system-x86_64"
+
+
+def test_zones_are_measured_as_they_were_set_and_other_tests_refuse_them(tmp_path: Path) -> None:
+    nvme = "128M,zoned=true,zoned.zone_size=4M,zoned.zone_capacity=3M,zoned.max_open=4,zoned.max_active=8"
+    null = "size=128,memory_backed=1,zoned=1,zone_size=4,zone_nr_conv=2,zone_max_open=3,zone_max_active=6"
+    ended = in_lab(
+        tmp_path,
+        *("--nvme", nvme, "--null-blk", null),
+        script=f"""
+        {OPENPTS} run zns /dev/nvme0n1 --confirm-serial LABNVME0000 {RUN} --out {tmp_path}/nvme || exit 10
+        {OPENPTS} run zns /dev/nullb0 --confirm-device-path /dev/nullb0 {RUN} --out {tmp_path}/null || exit 11
+        {OPENPTS} run iops /dev/nvme0n1 --confirm-serial LABNVME0000 --out {tmp_path}/no 2> {tmp_path}/refusal
+        [ $? = 3 ] || exit 12
+        """,
+        timeout_s=900,
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert "openpts run zns" in (tmp_path / "refusal").read_text()
+    assert not (tmp_path / "no").exists()
+    for name, limits, zones, appends in (("nvme", (4, 8), (32, 0), 3), ("null", (3, 6), (32, 2), 0)):
+        found = read_run(tmp_path / name).manifest.zones
+        assert found is not None
+        assert (found.open_limit, found.active_limit) == (found.opened, found.activated) == limits
+        assert (found.zones, found.conventional) == zones
+        assert [writes.in_order for writes in found.writes] == [True] * (1 + appends)
+        assert {verdict.tone for verdict in judge(found)} <= {"pass", "info"}
+
+
+def qemu_version() -> int:
+    path = shutil.which(QEMU)
+    if path is None:
+        return 0
+    told = subprocess.run([path, "--version"], capture_output=True, text=True, check=False).stdout
+    found = re.search(r"version (\d+)", told)
+    return int(found[1]) if found else 0
+
+
+@pytest.mark.skipif(qemu_version() < 9, reason="QEMU emulates placement handles from 8.1 on, fully from 9")
+def test_handles_of_an_emulated_drive_are_written_by_passthrough(tmp_path: Path) -> None:
+    image = tmp_path / "image"
+    with image.open("wb") as made:
+        os.truncate(made.fileno(), 256 << 20)
+    devices = (
+        "-device nvme-subsys,id=fsub,nqn=fdp,fdp=on,fdp.runs=16M,fdp.nrg=1,fdp.nruh=8 "
+        "-device pcie-root-port,id=frp,bus=pcie.0,slot=9,chassis=9 "
+        "-device nvme,id=fdp0,serial=FDP0,subsys=fsub,bus=frp "
+        f"-blockdev driver=raw,node-name=fdpimg,file.driver=file,file.filename={image},discard=unmap "
+        "-device nvme-ns,drive=fdpimg,bus=fdp0,nsid=1,fdp.ruhs=0-3"
+    )
+    words = "/dev/nvme0n1 --confirm-serial FDP0 --handles 1,2"
+    ended = in_lab(
+        tmp_path,
+        *("--qemu-opts", devices),
+        script=f"""
+        modprobe nvme; for i in 1 2 3 4 5 6 7 8 9; do [ -b /dev/nvme0n1 ] || sleep 1; done
+        {OPENPTS} run fdp {words} {RUN} --out {tmp_path}/no 2> {tmp_path}/refusal && exit 10
+        {OPENPTS} run fdp {words} {RUN} --io-path nvme-passthrough --out {tmp_path}/run || exit 11
+        """,
+        timeout_s=900,
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert "nvme-passthrough" in (tmp_path / "refusal").read_text()
+    run = read_run(tmp_path / "run")
+    before, after = run.health[0].reading.values, run.health[-1].reading.values
+    assert before["placement_handles"] == 4
+    streams = sum(step.sample.write.bytes for step in run.steps)
+    grown = after["placement_host_write_bytes"] - before["placement_host_write_bytes"]
+    # marks of the purges are written, too
+    assert streams <= grown <= 1.01 * streams

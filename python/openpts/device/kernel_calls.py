@@ -103,7 +103,8 @@ def opal_psid_revert(fd: int, psid: bytes) -> int:
     # what can't be changed would come back as the result, PSID and all
     key = bytearray(_OPAL_KEY.pack(0, len(psid), psid))
     try:
-        return fcntl.ioctl(fd, _IOC_OPAL_PSID_REVERT_TPR, key, True)
+        status: int = fcntl.ioctl(fd, _IOC_OPAL_PSID_REVERT_TPR, key, True)
+        return status
     finally:
         key[:] = bytes(len(key))
 

@@ -75,7 +75,8 @@ class KernelDrive:
                 self._of_controller = os.open(node, os.O_RDONLY | os.O_CLOEXEC)
             identify_controller(self._of_controller)
         except (OSError, NvmeCommandError, TargetError):
-            self._of_controller = _closed(self._of_controller)
+            _let_go(self._of_controller)
+            self._of_controller = None
             return False
         return True
 
@@ -92,12 +93,13 @@ class KernelDrive:
         except OSError:
             whole = False
         if not whole:
-            self._of_namespace = _closed(self._of_namespace)
+            _let_go(self._of_namespace)
+            self._of_namespace = None
         return whole
 
 
-def _closed(fd: int | None) -> None:
-    """Let go of a descriptor whose drive may be gone."""
+def _let_go(fd: int | None) -> None:
+    """Close a descriptor whose drive may be gone."""
     if fd is not None:
         with suppress(OSError):
             os.close(fd)

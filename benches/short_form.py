@@ -1,15 +1,14 @@
-"""The short form of IOPS and latency tests against the test at full length, on simulated drives that are drawn.
+"""The short form of a test against the test at full length, on simulated drives that are drawn.
 
-A drive is a preset of which over-provisioning, collection, flash and buffer are drawn; the short form has to find
-the first of these by itself. Shown are each key value's error, whether the interval printed has it, and what was
-written. Drives of other kinds (fast caches, logs of blocks) follow: there the short form has to go on at full
-length.
+Of a preset over-provisioning, collection, flash and buffer are drawn; the short form has to find the first of
+these by itself. Shown are each key value's error, the interval that is printed, and what was written. The
+short form has a finer time scale: its elements are a twelfth as long, and the write buffer has to be small
+beside one.
 
-    .venv/bin/python -m benches.short_form [--drives 20] [--seed N] [--tests iops]
+    .venv/bin/python -m benches.short_form [--drives 20] [--seed N] [--tests iops,lat]
 """
 
 import argparse
-import json
 import random
 import re
 import subprocess
@@ -19,13 +18,30 @@ from importlib.resources import files
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 from openpts.record.reader import read_run
 from openpts.report.summary import summarize
-from openpts.vocabulary.phase import Phase
 
 PRESET = files("openpts.simulation") / "presets" / "enterprise-tlc.toml"
-OTHERS = ("tlc", "client-qlc", "pslc", "log-block")
+SHORT_SCALE, FULL_SCALE = 48, 290
+
+
+class Pair(NamedTuple):
+    """A key value in the short form, at full length, and the short one's expanded uncertainty."""
+
+    name: str
+    short: float
+    full: float
+    expanded: float
+
+    @property
+    def error(self) -> float:
+        return self.short / self.full - 1
+
+    @property
+    def is_within(self) -> bool:
+        return abs(self.short - self.full) <= self.expanded
 
 
 def drawn(seed: int, folder: Path) -> Path:
@@ -57,17 +73,28 @@ def run(test: str, target: str, folder: Path, seed: int, *words: str) -> Path:
 
 def written(folder: Path) -> float:
     """User capacities written."""
-    run = read_run(folder)
-    return sum(step.sample.write.bytes for step in run.steps) / run.manifest.target.user_capacity_bytes
+    found = read_run(folder)
+    return sum(step.sample.write.bytes for step in found.steps) / found.manifest.target.user_capacity_bytes
 
 
-def pairs(short: Path, full: Path) -> Iterator[tuple[str, float, float, float | None]]:
-    """Name, value in short, at full length, and the expanded uncertainty of the short one."""
+def pairs(short: Path, full: Path) -> Iterator[Pair]:
+    """Key values that have an uncertainty, in both forms."""
     ours, theirs = (summarize(read_run(folder))["measures"] for folder in (short, full))
     for name, one in ours.items():
         other = theirs.get(name, {}).get("value")
         if one.get("value") and other and one.get("uncertainty"):
-            yield name, one["value"], other, one["uncertainty"]["expanded"]
+            yield Pair(name, one["value"], other, one["uncertainty"]["expanded"])
+
+
+def compared(test: str, seed: int, folder: Path) -> list[Pair]:
+    """Both forms on one drive, printed."""
+    drive = drawn(seed, folder)
+    short = run(test, f"sim:{drive}?scale={SHORT_SCALE}", folder / f"{test}-{seed}-short", seed, "--short")
+    full = run(test, f"sim:{drive}?scale={FULL_SCALE}", folder / f"{test}-{seed}-full", seed)
+    found = list(pairs(short, full))
+    words = (f"{one.name} {100 * one.error:+.1f} % (± {100 * one.expanded / one.short:.1f})" for one in found)
+    print(f"{test} {seed}: wrote {written(short):.2f} and {written(full):.2f}", *words, sep="; ", flush=True)
+    return found
 
 
 def main() -> None:
@@ -78,36 +105,15 @@ def main() -> None:
     parser.add_argument("--tests", default="iops")
     options = parser.parse_args()
     for test in options.tests.split(","):
-        errors: dict[str, list[tuple[float, bool]]] = {}
+        found: dict[str, list[Pair]] = {}
         with TemporaryDirectory() as place:
             for seed in range(options.seed, options.seed + options.drives):
-                target = f"sim:{drawn(seed, Path(place))}"
-                short = run(test, target, Path(place) / f"{test}-{seed}-short", seed, "--short")
-                full = run(test, target, Path(place) / f"{test}-{seed}-full", seed)
-                steps = read_run(short).phase(Phase.ROUND)
-                at_full_length = steps[0].sample.elapsed_ns > 30e9
-                found = list(pairs(short, full))
-                for name, value, other, expanded in found:
-                    error = value / other - 1
-                    errors.setdefault(name, []).append(
-                        (error, expanded is not None and abs(value - other) <= expanded)
-                    )
-                print(
-                    seed,
-                    test,
-                    f"wrote {written(short):.2f} and {written(full):.2f}",
-                    at_full_length,
-                    " ".join(
-                        f"{name} {100 * (value / other - 1):+.1f}%/{100 * (expanded or 0) / value:.1f}"
-                        for name, value, other, expanded in found
-                    ),
-                    flush=True,
-                )
-        for name, rows in errors.items():
-            print(
-                name,
-                f"median error {100 * median(abs(error) for error, _ in rows):.1f} %, within {sum(held for _, held in rows)} of {len(rows)}",
-            )
+                for one in compared(test, seed, Path(place)):
+                    found.setdefault(one.name, []).append(one)
+        for name, rows in found.items():
+            held = sum(one.is_within for one in rows)
+            error = 100 * median(abs(one.error) for one in rows)
+            print(f"{name}: median error {error:.1f} %, {held} of {len(rows)} within the interval")
 
 
 if __name__ == "__main__":

@@ -361,8 +361,8 @@ class Engine:
     """Warm threads with a queue each on one open target.
 
     Takes its own duplicate of the descriptor. ``capture`` is a folder for every single I/O of the steps that
-    ask for it, made with the first of them, and what all offsets are multiples of. I/Os that take ``slow_io_ns``
-    or more are noted by themselves. The limits are those of the largest stimulus to come.
+    ask for it, made with the first of them, and what all offsets are multiples of. I/Os that take
+    ``slow_io_ns`` or more are noted by themselves. The limits are those of the largest stimulus to come.
     Raises UnavailableError if the path to the target can't be made or the kernel does not allow so much,
     OSError if the descriptor is not open, ValueError if there is no path of that name.
     """

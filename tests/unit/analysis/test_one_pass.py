@@ -25,7 +25,7 @@ def test_a_pass_writes_each_lba_once_in_sequence_and_fills_the_flash(flash: floa
 
 @pytest.mark.parametrize("flash", [1.07, 1.28, 2.0])
 def test_pages_of_each_age_are_overwritten_as_often_as_in_the_steady_state(flash: float) -> None:
-    # What was written at u survives with the probability that no later overwrite, uniform below the ends, hit it.
+    # what was written survives if no later overwrite, uniform below the end of its piece, hit it
     found = pieces(flash, 1000)
     factor = amplification(flash)
     later = 0.0

@@ -1,6 +1,8 @@
 """I/Os that an engine captured one by one, and the figures of its samples against them."""
 
+from bisect import bisect_left
 from collections.abc import Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Final
 
@@ -83,6 +85,14 @@ def judge_sample(found: Expectations, sample: Sample, ios: Sequence[CapturedIo])
 
 
 def judge_length(found: Expectations, sample: Sample, ios: Sequence[CapturedIo]) -> None:
-    """A step lasts from its first submission to its last answer."""
-    lasted_ns = max(io.completed_ns for io in ios) - min(io.submitted_ns for io in ios)
+    """A step lasts from its first submission to its last answer; nothing counts before it is answered.
+
+    Intervals begin with the step, not later than its first submission.
+    """
+    first_ns, answers_ns = min(io.submitted_ns for io in ios), sorted(io.completed_ns for io in ios)
+    lasted_ns = answers_ns[-1] - first_ns
     found.near("time of the step (ns)", sample.elapsed_ns, lasted_ns, 2 * TICK_NS)
+    ends_ns = [first_ns + (one.index + 1) * sample.interval_ns for one in sample.intervals]
+    counted = accumulate(one.read.ios + one.write.ios for one in sample.intervals)
+    early = sum(some > bisect_left(answers_ns, end_ns) for some, end_ns in zip(counted, ends_ns, strict=True))
+    found.equal("intervals with I/Os that were not answered by then", early, 0)

@@ -237,6 +237,8 @@ def _judge_pacing(found: Expectations, step: Step, sample: Sample, ios: Sequence
         case FixedRate() if not step.ramp_ns and isinstance(step.stop, IoCount):
             lengths_ns = sum(interval.elapsed_ns for interval in sample.intervals)
             found.equal("length of all intervals (ns)", lengths_ns, sample.elapsed_ns)
+            slips = LatencyDistribution.merged([sample.slips]).count
+            found.equal("planned I/Os and their slips", slips, sample.ios)
         case FixedRate(ios_per_s) if isinstance(step.stop, Duration):
             planned = -(-step.stop.duration_ns * ios_per_s // NS_PER_S)
             found.equal("I/Os done and not issued", sample.ios + sample.unissued, planned)

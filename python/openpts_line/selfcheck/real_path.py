@@ -34,6 +34,8 @@ _LEAST_PCT: Final = 5.0
 _PATH_NS: Final = 50_000
 _FEWEST: Final = 100
 _PATIENCE_S: Final = 30.0
+_INTERVAL_NS: Final = 2 * NS_PER_MS
+"""Shorter than the longest delay, so that nothing is answered in some."""
 _BATCHES: Final = Batches(ios=2, rest_ns=NS_PER_MS // 2)
 _MOST_PPM: Final = 200
 
@@ -61,7 +63,9 @@ def measure_planted(ios: int, folder: Path, batches: Batches | None = None) -> M
         target = TargetFacts(
             kind=TargetKind.FILE, name="pipe", path="pipe", user_capacity_bytes=GIB, sector_bytes=512
         )
-        options = NativeOptions(io_path=IoPath.IO_URING, capture=CaptureOrder(folder, 512))
+        options = NativeOptions(
+            io_path=IoPath.IO_URING, interval_ns=_INTERVAL_NS, capture=CaptureOrder(folder, 512)
+        )
         depth = 1 if batches is None else batches.ios
         engine = NativeEngine(reader, target, Demand(1, depth, _BYTES), 1, options)
         plain = Stimulus.of(AccessPattern.RANDOM, _BYTES, 100, 1, depth, ActiveRange())

@@ -43,6 +43,7 @@ from openpts_many.cli.fleet_fetch import FleetFetched
 from openpts_many.fleet.configuration import FleetFile
 from openpts_many.population.figures import PopulationFigures
 from openpts_nvme.logs.command import LogDocument, LogsDocument
+from openpts_nvme.outliers.command import OutliersDocument
 from openpts_nvme.ready.command import ReadyDocument
 from openpts_practice.cli.benchmarks import BenchmarkList
 from openpts_serve.cli.rehearsal_text import RehearsalDocument
@@ -91,6 +92,7 @@ OF_COMMANDS: Final[dict[str, tuple[str | type[Any], ...]]] = {
     "idle-flush": (IdleFlushDocument,),
     "io": (IoDocument, IoSteps, IoTargets),
     "logs": (LogsDocument, LogDocument),
+    "outliers": (OutliersDocument,),
     "plan TEST": (PlanDocument,),
     "plan all": (SuitePlanDocument,),
     "plans": (PlanList,),

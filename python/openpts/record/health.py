@@ -11,6 +11,9 @@ from openpts.escaped_text import visible_line
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.phase import Phase
 
+CONTINUED: Final = "process_continued"
+"""How often openpts has gone on after it was stopped, among what was sampled."""
+
 EXTERNAL_POWER: Final = "power_external_w"
 EXTERNAL_PEAK: Final = "power_external_peak_w"
 DRIVE_POWER: Final = "drive_power_w"

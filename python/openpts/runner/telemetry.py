@@ -7,11 +7,13 @@ have in common is read by one of them (shared_sample.py).
 """
 
 import os
+import signal
 import threading
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from itertools import count
 from pathlib import Path
 from typing import Final
 
@@ -20,7 +22,7 @@ from msgspec import Struct, field
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import Demand
 from openpts.gauge import Gauge
-from openpts.record.health import TelemetryPoint
+from openpts.record.health import CONTINUED, TelemetryPoint
 from openpts.runner.device_under_test import DeviceUnderTest
 from openpts.runner.host_use import HOST_FOLDER
 from openpts.runner.plugin_gauges import plugin_gauges
@@ -101,6 +103,7 @@ class Sampler:
                 yield
                 return
             self._shared = SharedSample.opened(self._folder)
+            stack.enter_context(self._noting_stops())
             thread = threading.Thread(target=self._sample, args=(opened,), name="telemetry", daemon=True)
             thread.start()
             try:
@@ -108,6 +111,23 @@ class Sampler:
             finally:
                 self._stopped.set()
                 thread.join(_TIMEOUT_S)
+
+    @contextmanager
+    def _noting_stops(self) -> Iterator[None]:
+        """Note when this process goes on after it was stopped: nothing else tells that from a late timer."""
+        if threading.current_thread() is not threading.main_thread():  # Python gives signals to no other
+            yield
+            return
+        times = count(1)
+
+        def continued(_number: int, _frame: object) -> None:
+            self._sampled.append((time.monotonic_ns(), CONTINUED, float(next(times))))
+
+        before = signal.signal(signal.SIGCONT, continued)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGCONT, before)
 
     def _sample(self, opened: "Sequence[_Open]") -> None:
         """Sample until stopped; periods of all runs begin at once. The thread closes its sources."""

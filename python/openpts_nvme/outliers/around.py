@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from openpts.record.health import HealthRecord, TelemetrySeries
+from openpts.record.health import CONTINUED, HealthRecord, TelemetrySeries
 from openpts.record.reader import Run, StepRecord
 from openpts.units import NS_PER_S
 from openpts.vocabulary.sample import SlowIo
@@ -23,7 +23,8 @@ class Around(Struct, frozen=True, kw_only=True):
     ``link_errors`` is what the link's counters grew by in the period of the I/O, ``link_errors_usual`` in a
     usual one of the run. ``foreign_share`` is what others moved on the drive in that period, of all bytes.
     ``stolen_ns`` is the processors' time that the hypervisor gave to others. ``throttled``: the drive was
-    held back by heat. ``temperature_c`` and ``hottest_c`` are the drive's own, then and at most.
+    held back by heat. ``continued``: openpts itself
+    went on after it was stopped. ``temperature_c`` and ``hottest_c`` are the drive's own, then and at most.
     """
 
     link_errors: float | None = None
@@ -33,6 +34,7 @@ class Around(Struct, frozen=True, kw_only=True):
     throttled: bool | None = None
     temperature_c: float | None = None
     hottest_c: float | None = None
+    continued: bool = False
 
 
 class Surroundings:
@@ -66,6 +68,7 @@ class Surroundings:
             stolen_ns=self._stolen_ns(slow),
             throttled=self._throttled(slow, step),
             temperature_c=temperature,
+            continued=self._continued(slow),
             hottest_c=max(series.values) if series else None,
         )
 
@@ -124,6 +127,14 @@ class Surroundings:
         then, now = before[-1].reading.values, after[0].reading.values
         told = [now[name] > then[name] for name in _THROTTLING if name in now and name in then]
         return any(told) if told else None
+
+    def _continued(self, slow: SlowIo) -> bool:
+        """Python takes note of a signal when its main thread comes to it: a period later at most."""
+        series = self._series.get(CONTINUED)
+        if series is None:
+            return False
+        place = bisect_left(series.t_ns, slow.submitted_ns)
+        return place < len(series.t_ns) and series.t_ns[place] <= slow.answered_ns + self._period_ns
 
     def _highest(self, name: str, slow: SlowIo) -> float | None:
         """The highest value from the I/O's start to the first sample after it."""

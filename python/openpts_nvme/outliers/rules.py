@@ -81,9 +81,10 @@ def _waited(told: Witnessed) -> str:
 
 def _interrupted(told: Witnessed) -> str:
     slow = told.slow
-    if told.thread_was_there or not slow.interruptions:
+    if told.thread_was_there or not (slow.interruptions or told.around.continued):
         return ""
-    return f"a signal ended the wait, and the thread came back {_ns(slow.absent_ns + slow.own_ns)} late"
+    how = "openpts went on after it was stopped" if told.around.continued else "a signal ended the wait"
+    return f"{how}, and the thread came back {_ns(slow.absent_ns + slow.own_ns)} late"
 
 
 def _in_own_code(told: Witnessed) -> bool:
@@ -205,8 +206,8 @@ RULES: Final = (
     ),
     Rule(
         Cause.ENGINE,
-        f"back late by {HALF}, after a signal",
-        "a process that is stopped is woken first, which ends its wait",
+        f"back late by {HALF}, after a signal or when openpts had been stopped",
+        "what stops a process wakes it first, which may end its wait; the signal that lets it go on is seen",
         _interrupted,
     ),
     Rule(
@@ -301,7 +302,7 @@ def _missing(told: Witnessed) -> Iterator[str]:
     elif not told.driver_had_it:
         yield "the thread did not look while it was outstanding"
     if told.around.link_errors is None:
-        yield "the link counts no errors: drive or link"
+        yield "the link has no counter of errors: drive or link"
 
 
 def _ns(duration_ns: float) -> str:

@@ -3,7 +3,7 @@
 import struct
 from typing import Self
 
-from openpts_nvme.ocp.door import Order, Reply
+from openpts_nvme.drivers.dssd.door import Order, Reply
 from openpts_serve.served_drive import ServedDrive
 from tests.support.nvme_tcp_host import Host
 

@@ -52,7 +52,7 @@ WRITES_TO_DESCRIPTORS = {
     "openpts_line/selfcheck/real_path.py": "a pipe that the engine reads",
     "openpts_traces/capture/tracefs.py": "files of a trace instance of its own",
     "device/mounted/prepared_drive.py": "a file that fills the file system that it has made",
-    "openpts_nvme/ocp/kernel_door.py": "a target, which is to be trimmed, formatted and sanitized",
+    "openpts_nvme/drivers/dssd/kernel_door.py": "a target, which is to be trimmed, formatted and sanitized",
     "cli/broken_pipe.py": "standard output and the error channel",
     "cli/folder_events.py": "the events of a run, in its folder",
     "device/targets/allocation.py": "the size of a scratch file",
@@ -126,7 +126,7 @@ OPENS_DATABASES = {
     "openpts_web/index.py": "the index of a library, among what is kept",
 }
 MAPS_FOR_READING = {
-    "openpts_nvme/ocp/kernel_door.py": "a controller's registers, which sysfs lets no program read otherwise",
+    "openpts_nvme/drivers/dssd/kernel_door.py": "a controller's registers, which sysfs lets no program read otherwise",
 }
 SENDS_IOCTLS = {
     "openpts_traces/capture/blktrace.py": "tracing of a device on and off, by a descriptor for reading",

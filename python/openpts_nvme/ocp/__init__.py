@@ -40,7 +40,7 @@ PROCEDURE: Final = Procedure(
     quick={"read_only": True},
     purges=False,
     has_limits=True,
-    driver="openpts_nvme.ocp.driver:OcpDriver",
+    driver="openpts_nvme.drivers.dssd.driver:OcpDriver",
     on_model=False,
     target_help="""
     TARGET is an NVMe drive such as /dev/nvme0n1: all on it is lost, except with --read-only.

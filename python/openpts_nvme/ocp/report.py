@@ -16,10 +16,10 @@ from openpts.procedures.shared.methodology import methodology
 from openpts.record.reader import Run
 from openpts.vocabulary.better import Better
 from openpts.vocabulary.limit import JudgedLimit, Judgement
+from openpts_nvme.dssd.judge import Judged, Verdict, counts, judge
+from openpts_nvme.dssd.kept import kept
+from openpts_nvme.dssd.placement import SPECIFICATION, reasons
 from openpts_nvme.ocp import OcpConditions
-from openpts_nvme.ocp.judge import Judged, Verdict, counts, judge
-from openpts_nvme.ocp.kept import kept
-from openpts_nvme.ocp.placement import SPECIFICATION, reasons
 from openpts_nvme.ocp.targets import targets_table
 
 _TITLE: Final = "OCP Datacenter NVMe SSD 2.7"

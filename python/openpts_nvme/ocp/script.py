@@ -18,24 +18,11 @@ Reported
 from typing import Final
 
 from openpts.procedures.kit.standard import Standard
-from openpts.vocabulary.requests import CycleFinished, DriverRequest, Outcome, Script
+from openpts.vocabulary.requests import CycleFinished, Outcome, Script
+from openpts_nvme.dssd.plan import ACTS, ASK, ASK_AGAIN, Look
 from openpts_nvme.ocp import OcpConditions
-from openpts_nvme.ocp.acts import ACTS
 
 standard_conditions: Final = Standard(OcpConditions, write_cache_enabled=True, read_only=False)
-
-ASK, ASK_AGAIN = "ask", "ask again"
-
-
-class Look(DriverRequest, frozen=True):
-    """Ask the drive, ask it again, or carry out the act of this name."""
-
-    what: str
-
-    @property
-    def text(self) -> str:
-        """See the base class."""
-        return self.what
 
 
 def script(conditions: OcpConditions, user_capacity_bytes: int) -> Script:

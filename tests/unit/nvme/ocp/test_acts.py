@@ -2,12 +2,12 @@
 
 import pytest
 
-from openpts_nvme.ocp.acts import ACTS
-from openpts_nvme.ocp.answers import Answers
-from openpts_nvme.ocp.ask import Asker
-from openpts_nvme.ocp.driver import look
-from openpts_nvme.ocp.judge import Verdict, judge
-from openpts_nvme.ocp.script import ASK
+from openpts_nvme.drivers.dssd.acts import RUN
+from openpts_nvme.drivers.dssd.ask import Asker
+from openpts_nvme.drivers.dssd.driver import look
+from openpts_nvme.dssd.answers import Answers
+from openpts_nvme.dssd.judge import Verdict, judge
+from openpts_nvme.dssd.plan import ACTS, ASK
 from openpts_serve.overrides import Override
 from openpts_serve.served_drive import Faults
 from tests.support.nvme_tcp_door import TcpDoor
@@ -55,6 +55,10 @@ def test_a_drive_that_behaves_has_no_violation(act: str) -> None:
     found = verdicts(act)
     assert [identifier for identifier, verdict in found.items() if verdict is Verdict.NOT_MET] == []
     assert sum(verdict is Verdict.MET for verdict in found.values()) >= 3
+
+
+def test_each_act_of_the_plan_can_be_carried_out() -> None:
+    assert [act.name for act in ACTS] == list(RUN)
 
 
 def test_the_whole_pass_of_a_4_tb_drive_takes_less_than_8_hours_at_the_limits() -> None:

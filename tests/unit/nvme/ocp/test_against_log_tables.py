@@ -2,9 +2,9 @@
 
 import re
 
+from openpts_nvme.dssd.judge import lines
+from openpts_nvme.dssd.rules import unrolled
 from openpts_nvme.logs.declaration import Log, declared_logs
-from openpts_nvme.ocp.judge import lines
-from openpts_nvme.ocp.rules import unrolled
 
 FIRST = re.compile(r"L(?P<log>[0-9A-F]{2})'?\[(?P<first>\d+)(?::(?P<last>\d+))?\]")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from openpts_nvme.ocp.placement import Kind, identifiers, read_all, reasons, requirements
+from openpts_nvme.dssd.placement import Kind, identifiers, read_all, reasons, requirements
 
 IDENTIFIERS = Path(__file__).parents[3] / "data/ocp/identifiers.toml"
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from openpts_nvme.ocp.answers import Answers
-from openpts_nvme.ocp.ask import Asker
-from openpts_nvme.ocp.judge import Judged, Verdict, asked_sources, judge
+from openpts_nvme.drivers.dssd.ask import Asker
+from openpts_nvme.dssd.answers import Answers
+from openpts_nvme.dssd.judge import Judged, Verdict, asked_sources, judge
 from openpts_serve.overrides import Override
 from openpts_serve.served_drive import Faults
 from tests.support.nvme_tcp_door import TcpDoor

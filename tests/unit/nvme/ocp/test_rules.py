@@ -2,10 +2,10 @@
 
 import pytest
 
-from openpts_nvme.ocp.answers import Answer, Answers
-from openpts_nvme.ocp.judge import Verdict, asked_sources, judge, lines, number_of_checks
-from openpts_nvme.ocp.placement import Kind, requirements
-from openpts_nvme.ocp.rules import State, check, sources, unrolled
+from openpts_nvme.dssd.answers import Answer, Answers
+from openpts_nvme.dssd.judge import Verdict, asked_sources, judge, lines, number_of_checks
+from openpts_nvme.dssd.placement import Kind, requirements
+from openpts_nvme.dssd.rules import State, check, sources, unrolled
 
 PAGE = bytes(range(256)) * 2
 ANSWERS: Answers = {
@@ -83,6 +83,6 @@ def test_what_the_drive_lists_is_shown_as_that_and_held_against_what_it_does() -
 
 
 def test_all_sources_have_names() -> None:
-    from openpts_nvme.ocp.answers import title  # noqa: PLC0415
+    from openpts_nvme.dssd.answers import title  # noqa: PLC0415
 
     assert all(title(source) for source in asked_sources())

@@ -13,7 +13,7 @@ from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import TargetError
 from openpts.host.setting_file import write_request
 from openpts.system_files import SystemRoots
-from openpts_nvme.ocp.door import Order, Reply
+from openpts_nvme.drivers.dssd.door import Order, Reply
 
 _FABRICS, _PROPERTY_GET = 0x7F, 0x04
 _MS: Final = 1000

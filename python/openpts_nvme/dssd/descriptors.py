@@ -7,8 +7,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Final
 
-from openpts_nvme.ocp.answers import NOT_ASKED, Answers
-from openpts_nvme.ocp.structures import Found, outcome
+from openpts_nvme.dssd.answers import NOT_ASKED, Answers
+from openpts_nvme.dssd.structures import Found, outcome
 
 _VENDOR: Final = 0x8000
 _LAST_DEFINED: Final = 0x6F

@@ -4,9 +4,9 @@ import struct
 from collections.abc import Iterable
 from typing import Final
 
+from openpts_nvme.drivers.dssd.door import Door, Order, Reply, timed
+from openpts_nvme.dssd.answers import LATER, REGISTERS, SELECTIONS, Answer, Answers, Family, family
 from openpts_nvme.logs.declaration import OCP_UUID
-from openpts_nvme.ocp.answers import LATER, REGISTERS, SELECTIONS, Answer, Answers, Family, family
-from openpts_nvme.ocp.door import Door, Order, Reply, timed
 
 IDENTIFY, GET_LOG_PAGE, GET_FEATURES, SECURITY_RECEIVE = 0x06, 0x02, 0x0A, 0x82
 ALL: Final = 0xFFFFFFFF

@@ -12,13 +12,13 @@ from openpts.runner.physical_device import PhysicalDevice
 from openpts.runner.script_runner import ScriptRunner
 from openpts.system_files import printable
 from openpts.vocabulary.requests import DriverRequest, Script
-from openpts_nvme.ocp.acts import ACTS, measured
-from openpts_nvme.ocp.answers import Answers
-from openpts_nvme.ocp.ask import Asker
-from openpts_nvme.ocp.judge import asked_sources
-from openpts_nvme.ocp.kept import keep
-from openpts_nvme.ocp.kernel_door import KernelDoor
-from openpts_nvme.ocp.script import ASK, ASK_AGAIN, Look
+from openpts_nvme.drivers.dssd.acts import RUN, measured
+from openpts_nvme.drivers.dssd.ask import Asker
+from openpts_nvme.drivers.dssd.kernel_door import KernelDoor
+from openpts_nvme.dssd.answers import Answers
+from openpts_nvme.dssd.judge import asked_sources
+from openpts_nvme.dssd.kept import keep
+from openpts_nvme.dssd.plan import ASK, ASK_AGAIN, Look
 
 
 class OcpDriver(Driver):
@@ -79,5 +79,5 @@ def look(asker: Asker, answers: Answers, what: str) -> None:
     elif what == ASK_AGAIN:
         asker.again(asked_sources(), answers)
     else:
-        next(act for act in ACTS if act.name == what).run(asker, answers)
+        RUN[what](asker, answers)
     measured(answers, "slowest_admin_command_s", asker.slowest_s)

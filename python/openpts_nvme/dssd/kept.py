@@ -7,7 +7,7 @@ import msgspec
 
 from openpts.errors import RecordError, failing_as
 from openpts.run_folder_files import read_file, write_files
-from openpts_nvme.ocp.answers import Answer, Answers
+from openpts_nvme.dssd.answers import Answer, Answers
 
 NAME: Final = "ocp-answers.json"
 """Each answer by its name: data in Base64, or the status or reason why there are none."""

@@ -14,7 +14,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from openpts_nvme.ocp.answers import NOT_ASKED, Answer, Answers, title
+from openpts_nvme.dssd.answers import NOT_ASKED, Answer, Answers, title
 
 _ATOM: Final = re.compile(
     r"(?P<source>[MP]\.\w+|[A-Z][A-Za-z]*[0-9A-F]*[dsc]?'?)"

@@ -9,11 +9,9 @@ from functools import partial
 from statistics import median
 from typing import Final
 
-from msgspec import Struct
-
-from openpts_nvme.ocp.answers import Answer, Answers
-from openpts_nvme.ocp.ask import ALL, GET_FEATURES, GET_LOG_PAGE, Asker
-from openpts_nvme.ocp.door import Door, Order
+from openpts_nvme.drivers.dssd.ask import ALL, GET_FEATURES, GET_LOG_PAGE, Asker
+from openpts_nvme.drivers.dssd.door import Door, Order
+from openpts_nvme.dssd.answers import Answer, Answers
 
 ABORT, SET_FEATURES, SELF_TEST, FORMAT, SANITIZE = 0x08, 0x09, 0x14, 0x80, 0x84
 _READ_BYTES: Final = 4096
@@ -25,19 +23,6 @@ _IN_PROGRESS: Final = 2
 _BLOCK_ERASE, _CRYPTO_ERASE = 2, 4
 _TB: Final = 10**12
 _MW: Final = 0.001
-
-
-class Act(Struct, frozen=True):
-    """``run`` fills in what was measured. ``writes``: contents are lost, or settings are changed.
-
-    ``seconds`` is what it takes of a drive with so many TB, at the limits of the specification.
-    """
-
-    name: str
-    run: Callable[[Asker, Answers], None]
-    writes: bool = True
-    seconds: float = 1.0
-    seconds_per_tb: float = 0.0
 
 
 def measured(answers: Answers, name: str, value: float) -> None:
@@ -383,15 +368,15 @@ def sanitizes(asker: Asker, answers: Answers) -> None:
         measured(answers, f"blocks_left_by_{name}", any(door.read(0, _FILL_BYTES)))
 
 
-ACTS: Final = (
-    Act("questions", questions, writes=False),
-    Act("reads beside logs", beside_reads, writes=False, seconds=60),
-    Act("power", power, writes=False, seconds=5),
-    Act("settings", settings, seconds=10),
-    Act("reset", reset, seconds=20),
-    Act("self-test", self_test, seconds=120),
-    Act("deallocation", deallocation, seconds=60),
-    Act("formats", formats, seconds=30, seconds_per_tb=10),
-    Act("sanitize", sanitizes, seconds=30, seconds_per_tb=20),
-)
-"""All acts in their order, the destructive ones last."""
+RUN: Final[dict[str, Callable[[Asker, Answers], None]]] = {
+    "questions": questions,
+    "reads beside logs": beside_reads,
+    "power": power,
+    "settings": settings,
+    "reset": reset,
+    "self-test": self_test,
+    "deallocation": deallocation,
+    "formats": formats,
+    "sanitize": sanitizes,
+}
+"""The acts of ``openpts_nvme.dssd.plan`` by their names: each fills in what it has measured."""

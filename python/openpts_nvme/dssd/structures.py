@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Final
 
-from openpts_nvme.ocp.answers import NOT_ASKED, Answers
-from openpts_nvme.ocp.placement import natural, requirements
-from openpts_nvme.ocp.rules import Outcome, State
+from openpts_nvme.dssd.answers import NOT_ASKED, Answers
+from openpts_nvme.dssd.placement import natural, requirements
+from openpts_nvme.dssd.rules import Outcome, State
 
 Found = tuple[str, Outcome]
 """A requirement, and how one check of it ended."""

@@ -11,10 +11,10 @@ from typing import Final
 
 from msgspec import Struct
 
-from openpts_nvme.ocp import descriptors, structures
-from openpts_nvme.ocp.answers import NOT_ASKED, Answers
-from openpts_nvme.ocp.placement import Kind, Requirement, identifiers, requirements
-from openpts_nvme.ocp.rules import Outcome, State, check, sources, unrolled
+from openpts_nvme.dssd import descriptors, structures
+from openpts_nvme.dssd.answers import NOT_ASKED, Answers
+from openpts_nvme.dssd.placement import Kind, Requirement, identifiers, requirements
+from openpts_nvme.dssd.rules import Outcome, State, check, sources, unrolled
 
 _PLACE: Final = re.compile(r"\{#(\d+)\+(\d+)\}")
 
@@ -63,7 +63,7 @@ class Judged(Struct, frozen=True):
 def lines() -> dict[str, tuple[str, ...]]:
     """Checks of one line each, by requirement."""
     found: dict[str, tuple[str, ...]] = {}
-    folder = files(__package__).joinpath("checks")
+    folder = files(__package__).joinpath("lines")
     for file in folder.iterdir():
         if not file.name.endswith(".toml"):
             continue

@@ -1,0 +1,1 @@
+"""What carries out the tests of this package on a drive: the tests themselves know none."""

@@ -1,0 +1,1 @@
+"""The test of OCP's specification on a drive: a door to it, what is asked, and acts that measure."""

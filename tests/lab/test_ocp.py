@@ -1,0 +1,83 @@
+"""OCP's specification held against a served drive behind the kernel's own nvme-tcp, in the device lab.
+
+The drive conforms in what it answers; a second one is served with violations. OPENPTS_LAB names the lab's
+program.
+"""
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from openpts.record.manifest import RunState
+from openpts.record.reader import read_run
+from openpts_nvme.dssd.judge import Judged, Verdict, judge
+from openpts_nvme.dssd.kept import kept
+from tests.lab.machine import OPENPTS, in_lab, needs_lab
+from tests.support.ocp_drive import OcpDrive
+
+pytestmark = [needs_lab, pytest.mark.slow]
+
+SERIAL = "OCPDRIVE0001"
+PLANTED = {"SMART-27": ("log", 0xC0, 494, "0500"), "GETF-5": ("feature", 0xC6, 0, "04000000")}
+
+
+def answers(*planted: tuple[str, int, int, str]) -> str:
+    """A file for ``sim serve --answers``, without another size of the namespace than the drive has."""
+    drive = OcpDrive(7)
+    tables = [f'{_named(*key)}\npage = "{page.hex()}"' for key, page in drive.pages.items()]
+    for key, at, data in drive.patches:
+        if key != ("identify", 0) or at not in {0, 8, 128}:
+            tables.append(f'{_named(*key)}\nat = {at}\nbytes = "{data.hex()}"')
+    tables += [
+        f'{_named(kind, number, 3 if kind == "feature" else 0)}\nat = {at}\nbytes = "{text}"'
+        for kind, number, at, text in planted
+    ]
+    tables.append("command = 8\nstatus = 2")
+    return "".join(f"[[override]]\n{table}\n" for table in tables)
+
+
+def _named(kind: str, number: int, select: int = 0) -> str:
+    if kind == "feature":
+        return f"feature = {number & 0xFF}\nselect = {number >> 8 or select}"
+    return f"{kind} = {number}"
+
+
+def _failed(judged: Sequence[Judged]) -> set[str]:
+    return {each.requirement.identifier for each in judged if each.verdict is Verdict.NOT_MET}
+
+
+def test_violations_are_found_through_the_kernel_and_told_to_other_programs(tmp_path: Path) -> None:
+    (tmp_path / "answers.toml").write_text(answers(*PLANTED.values()))
+    ended = in_lab(
+        tmp_path,
+        timeout_s=900,
+        script=f"""
+        export PYTHONPATH={os.environ.get("PYTHONPATH", "")}
+        modprobe nvme-tcp || exit 10
+        {OPENPTS} sim serve --json --nvme-tcp 127.0.0.1:4420 --serial {SERIAL} \\
+          --answers {tmp_path}/answers.toml 'client-qlc?capacity=1GB' > /tmp/served.json &
+        until [ -s /tmp/served.json ]; do sleep 0.2; done
+        $(sed -n 's/.*"connect": "\\([^"]*\\)".*/\\1/p' /tmp/served.json) || exit 11
+        until [ -b /dev/nvme0n1 ]; do sleep 0.2; done
+        {OPENPTS} run ocp /dev/nvme0n1 --confirm-serial {SERIAL} --read-only --no-report \\
+          --ocp-diag {tmp_path}/diag.jsonl --out {tmp_path}/run
+        echo $? > {tmp_path}/status
+        nvme disconnect-all
+        kill $!
+        """,
+    )
+    assert (tmp_path / "status").exists(), ended.stdout[-3000:] + ended.stderr[-5000:]
+    assert (tmp_path / "status").read_text().strip() == "10"
+    assert read_run(tmp_path / "run").manifest.state is RunState.COMPLETE
+    judged = judge(kept(tmp_path / "run"))
+    assert set(PLANTED) <= _failed(judged)
+    # telemetry has a copy of the version; times of an emulated machine, and a small capacity, may fail
+    assert _failed(judged) <= {*PLANTED, "SPLPI-10", "TELDF-68", "SECTOR-5", "SLOG-6", "LMLOG-4", "TEL-5"}
+    assert sum(each.verdict is Verdict.MET for each in judged) > 500
+    told = [json.loads(line) for line in (tmp_path / "diag.jsonl").read_text().splitlines()]
+    diagnoses = [each["testStepArtifact"].get("diagnosis") for each in told if "testStepArtifact" in each]
+    fails = {each["message"].split()[0] for each in diagnoses if each and each["type"] == "FAIL"}
+    assert {f"ocp.{identifier}" for identifier in PLANTED} <= fails

@@ -33,6 +33,13 @@ from openpts.vocabulary.facts import (
 from openpts.vocabulary.people import People
 from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.power_cut import Cut, CutPower, DataLoss
+from openpts.vocabulary.power_states import (
+    PowerSetting,
+    PowerState,
+    PowerStatesSet,
+    SetPowerStates,
+    Transition,
+)
 from openpts.vocabulary.requests import (
     Answer,
     Apply,
@@ -124,6 +131,9 @@ def made_up_run(
             ),
             command_runs=tuple(_command(one) for one in requests if isinstance(one, CommandOrder)),
             cuts=tuple(_cut(request) for request in requests if isinstance(request, CutPower)),
+            power_states=tuple(
+                dict.fromkeys(_power_states(one) for one in requests if isinstance(one, SetPowerStates))
+            ),
         ),
         steps=tuple(steps),
         ledger=(),
@@ -281,6 +291,16 @@ def _cut(request: CutPower) -> Cut:
     )
 
 
+def _power_states(request: SetPowerStates) -> PowerStatesSet:
+    """Two states, the second of which is entered after 100 ms."""
+    states = (
+        PowerState(0, operational=True, most_w=8.0, idle_w=2.0),
+        PowerState(1, operational=False, idle_w=0.005, entry_ns=10**6, exit_ns=10**7),
+    )
+    setting = PowerSetting(0, autonomous=True, table=(Transition(0, 1, 10**8),))
+    return PowerStatesSet(request.mode, request.state, "made up", states, setting, processors="made up")
+
+
 def _cache(enabled: bool) -> str:
     return "WCE" if enabled else "WCD"
 
@@ -326,6 +346,8 @@ def _play(script: Script, drive: Drive) -> tuple[list[Request], list[StepRecord]
             answer = _cut(request)
         if isinstance(request, CommandOrder):
             answer = _command(request)
+        if isinstance(request, SetPowerStates):
+            answer = _power_states(request)
         if not isinstance(request, Apply):
             continue
         samples: list[Sample] = []

@@ -11,6 +11,7 @@ from openpts_nvme.power.source import MeterError
 
 _MICRO: Final = 1_000_000
 _MILLI: Final = 1_000
+_POWERS: Final = ("power1_average", "power1_input")
 _SENSOR_PERIOD_NS: Final = 100 * NS_PER_MS
 
 
@@ -39,9 +40,10 @@ def sensor(folder: Path) -> Polled:
     period_ns = max(_SENSOR_PERIOD_NS, (interval_ms or 0) * NS_PER_MS)
     accuracy = read_text(folder / "power1_accuracy")
     exact = f"accuracy {accuracy}" if accuracy else "no accuracy told"
-    for kind in ("average", "input"):
-        if (path := folder / f"power1_{kind}").exists():
-            return Polled(f"{name}: {path.name}, {exact}", period_ns, lambda path=path: _whole(path) / _MICRO)
+    found = next((path for path in map(folder.joinpath, _POWERS) if path.exists()), None)
+    if found is not None:
+        power = found
+        return Polled(f"{name}: {power.name}, {exact}", period_ns, lambda: _whole(power) / _MICRO)
     if (path := folder / "energy1_input").exists():
         return Polled(f"{name}: growth of {path.name}, {exact}", period_ns, _growth(path))
     volts, amperes = folder / "in1_input", folder / "curr1_input"

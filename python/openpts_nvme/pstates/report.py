@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
+from openpts.analysis.change_points import RULE
 from openpts.pages import cells, ticks
 from openpts.pages.kit import Col, Plot, PlotName, page, page_of, table, values_of
 from openpts.pages.measure import Measure, Measured, Subject
@@ -15,7 +16,6 @@ from openpts.record.reader import Run
 from openpts.units import NS_PER_MS, NS_PER_S, format_block_size, format_duration, format_latency_ms
 from openpts.vocabulary.power_states import PowerMode
 from openpts_nvme.pstates.results import LEAST_CHANGE, FoundState, Level, Point, StatesRun, states_run
-from openpts_practice.fill.change_points import RULE
 
 _TITLE: Final = "Power States"
 _UNSEEN: Final = "no step seen"

@@ -9,6 +9,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from openpts.analysis.change_points import segments_of
 from openpts.procedures.kit.drive_work.work import DriveWork
 from openpts.record.reader import Run, StepRecord
 from openpts.vocabulary.phase import Phase
@@ -16,7 +17,6 @@ from openpts.vocabulary.power_states import PowerMode, PowerState, PowerStatesSe
 from openpts.vocabulary.sample import StepState
 from openpts.vocabulary.stop import planned_length_ns
 from openpts_nvme.pstates import ALWAYS_ON, AUTONOMOUS, COMMANDED, PowerStateConditions
-from openpts_practice.fill.change_points import segments_of
 
 _RESAMPLES: Final = 100
 LEAST_CHANGE: Final = 0.1

@@ -6,6 +6,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from openpts.analysis.change_points import RULE
 from openpts.pages import cells, ticks
 from openpts.pages.kit import Col, Plot, PlotName, column_series, grid, page, rows_table, table
 from openpts.pages.model import Cell, Column, Mark, Page, Series, Table, Verdict
@@ -15,7 +16,6 @@ from openpts.record.reader import Run
 from openpts.units import GB, MB
 from openpts.vocabulary.sample import Sample
 from openpts_practice.fill import FillConditions, IdleTime
-from openpts_practice.fill.change_points import RULE
 from openpts_practice.fill.results import (
     LEAST_GAIN,
     READING,

@@ -49,8 +49,8 @@ def test_descriptors_are_read_in_their_scales() -> None:
     assert asleep == PowerState(
         1,
         operational=False,
-        most_w=pytest.approx(0.05),
-        idle_w=pytest.approx(0.0051),
+        most_w=500 * 0.0001,
+        idle_w=51 * 0.0001,
         entry_ns=1500 * NS_PER_US,
         exit_ns=9 * NS_PER_MS,
     )

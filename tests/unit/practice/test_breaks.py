@@ -9,7 +9,7 @@ from statistics import median
 
 import pytest
 
-from openpts_practice.fill.change_points import LEAST_NOISE, SHORTEST, segments_of
+from openpts.analysis.change_points import LEAST_NOISE, SHORTEST, segments_of
 
 CACHED_THEN_DIRECT = [2000.0] * 30 + [500.0] * 40 + [250.0] * 30
 

@@ -103,7 +103,7 @@ class NvmePowerStates(Struct):
 
     @classmethod
     def of(cls, target: OpenTarget, journal: Journal) -> "NvmePowerStates":
-        """Those of an open target, as they are set now."""
+        """States of an open target, as they are set now."""
         try:
             return cls(target, journal, setting_of(target.fd))
         except NvmeCommandError:

@@ -30,7 +30,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     served = "\n".join(
         f"""
         {OPENPTS} sim serve --json --nvme-tcp 127.0.0.1:{4420 + number} --serial {serial} \\
-          --ready-after {ready_ms / 1000} --media-after {media_ms / 1000} 'client-qlc?capacity=200MB' \\
+          --ready-after {ready_ms / 1000} --media-after {media_ms / 1000} \\
+          'client-qlc?capacity=200MB&seed={number + 1}' \\
           --nqn nqn.2026-11.org.example:{serial} > {folder}/{serial}.log &
         until [ -s {folder}/{serial}.log ]; do sleep 0.5; done
         nvme connect -t tcp -a 127.0.0.1 -s {4420 + number} -n nqn.2026-11.org.example:{serial} || exit 20
@@ -59,8 +60,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
           echo $? > {folder}/$name.code
         }}
         modprobe nvme-tcp || exit 10
+        # not power: QEMU ejects a drive whose slot is switched off
         for way in reset flr removal; do measure $way {SERIAL} --after $way; done
-        measure power {SERIAL} --after power
         measure command {SERIAL} --command {folder}/unplug
         ls /tmp/state/journal > {folder}/journal
         {served}

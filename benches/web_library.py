@@ -1,5 +1,4 @@
-"""What pages of `openpts serve` take with a library of 10,000 runs, how soon a changed run is in it,
-and what 50 viewers of a live page take.
+"""What pages of `openpts serve` take with a library of 10,000 runs, and how soon a changed run is in it.
 
 One short run on a simulated drive is copied, each copy with a test ID, a serial number, a firmware, a lot and
 a time of its own. The server is a process of its own, asked over HTTP by one client.
@@ -13,7 +12,6 @@ With ``--keep`` the library stays in a folder, and is made and read once.
 
 import argparse
 import json
-import os
 import random
 import re
 import subprocess
@@ -22,7 +20,6 @@ import time
 import urllib.parse
 import urllib.request
 from collections.abc import Callable
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,8 +27,6 @@ from tests.support.library_runs import change_record, copied_run, made_run
 from tests.support.openpts_command import COMMAND
 
 _FIRMWARE: Final = ("1.0", "1.1", "1.2", "2.0")
-_VIEWERS: Final = 50
-_VIEWED_S: Final = 20
 _PAUSE_S: Final = 0.03  # below the rate that the server allows a client
 
 
@@ -110,33 +105,8 @@ def _ask(server: "subprocess.Popen[str]", place: Path, requests: int) -> None:
         both = [_timed(ask, server.pid) for _ in range(requests)]
         clock, processor = (_quantiles(sorted(one)) for one in zip(*both, strict=True))
         print(f"{kind}: clock {clock}; processors {processor}", flush=True)
-    share = _share_of_a_processor(base, ids, get, server.pid)
-    print(f"{_VIEWERS} viewers of a live page: {share:.1%} of a processor")
     taken = [_seen_after_ms(place, number, get) for number in range(10)]
     print(f"a changed run is seen after {max(taken):.0f} ms at most, asked each 50 ms")
-
-
-def _share_of_a_processor(base: str, ids: list[str], get: Callable[..., bytes], pid: int) -> float:
-    """What the server takes for viewers of a run that writes a line of progress each second."""
-    run_id = ids[-1]
-    events = Path(json.loads(get(f"/api/runs/{run_id}"))["summary"]["place"]) / "events.jsonl"
-    line = b'{"kind":"progress","at":"2026-11-27T00:00:00Z","step_elapsed_ns":1,"ios":1,"bytes":4096}\n'
-    events.write_bytes(line)
-    with ExitStack() as stack:
-        for _ in range(_VIEWERS):
-            stack.enter_context(urllib.request.urlopen(f"{base}/api/runs/{run_id}/events"))
-        begun, used = time.perf_counter(), _ticks(pid)
-        for _ in range(_VIEWED_S):
-            with events.open("ab") as file:
-                file.write(line)
-            time.sleep(1)
-        return (_ticks(pid) - used) / os.sysconf("SC_CLK_TCK") / (time.perf_counter() - begun)
-
-
-def _ticks(pid: int) -> int:
-    """What a process has run, threads that have ended included."""
-    words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return int(words[11]) + int(words[12])
 
 
 def _timed(ask: Callable[[], object], pid: int) -> tuple[float, float]:

@@ -6,15 +6,16 @@ import msgspec
 
 import openpts_line.selfcheck
 from openpts.temporary_folder import temporary_folder
-from openpts_line.selfcheck.known_answers import ANSWERS, all_answers
+from openpts_line.selfcheck import known_answers, loads
 
-PATH = Path(openpts_line.selfcheck.__path__[0]) / ANSWERS
+PATH = Path(openpts_line.selfcheck.__path__[0]) / known_answers.ANSWERS
 
 
 def main() -> None:
     """Write them beside the module that reads them."""
     with temporary_folder("known-answers") as folder:
-        PATH.write_bytes(msgspec.json.format(msgspec.json.encode(all_answers(folder)), indent=1) + b"\n")
+        found = {"tests": known_answers.all_answers(folder), "loads": loads.all_answers(folder)}
+    PATH.write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
 
 
 if __name__ == "__main__":

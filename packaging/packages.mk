@@ -50,7 +50,7 @@ build/debian/%.tar:
 	packaging/debian-tree $(subst -, ,$*)
 
 build/debian/trixie-systemd.tar:
-	packaging/debian-tree trixie "" systemd
+	packaging/debian-tree trixie "" systemd,dbus,libpam-systemd
 
 install-bookworm install-trixie: install-%: $(call HOUSE,x86_64) build/pypi/.made build/debian/%.tar
 	packaging/in-debian $* check-paths wheelhouse/x86_64

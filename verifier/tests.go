@@ -125,7 +125,8 @@ func (r *run) judgedRounds(l *Look, cycle, points int) [][]*step {
 		case "throughput":
 			unit, figure = "MB/s", counts.mbPerS
 		case "mean_latency":
-			unit, figure = "ms", counts.artMs
+			// 0 where no I/O was answered, so that no window with that round is steady.
+			unit, figure = "ms", func(c counts) float64 { return map[bool]float64{true: c.artMs()}[c.ios > 0] }
 		}
 		name := fmt.Sprintf("%s KiB, %s %% reads", text(float64(one.BlockSize)/1024), text(one.ReadPct))
 		tracked = append(tracked, series{name, unit, figures(steps, figure)})
@@ -153,13 +154,14 @@ func (r *run) matrix(l *Look) [][]*step {
 }
 
 // fiveNines is the mean of the rounds' 99.999 % response times in ms (9.3.6.1). If a round timed too few I/Os for
-// one, the longest response time of all stands in, and the note says so.
+// one, the longest response time of all stands in, and the note says so; if a round timed none, nothing does.
 func fiveNines(steps []*step) (float64, string) {
 	var values []float64
 	for _, s := range steps {
 		value, enough := s.histogram.withNines(5, s.longestNs)
 		if !enough {
-			return longest(steps), fmt.Sprintf("the longest, as %d timed I/Os are too few", s.histogram.total())
+			timed := slices.MinFunc(steps, func(a, b *step) int { return cmp.Compare(a.histogram.total(), b.histogram.total()) })
+			return longest(steps[:len(steps)*int(min(1, timed.histogram.total()))]), fmt.Sprintf("the longest, as %d timed I/Os are too few", s.histogram.total())
 		}
 		values = append(values, float64(value)/1e6)
 	}

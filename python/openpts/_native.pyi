@@ -319,9 +319,31 @@ class StepResult:
     standstills: list[tuple[int, int]]
     carried: str
     played: list[Played]
+    slow_ios: list[SlowIo]
     energy_j: float | None
     media_write_bytes: int | None
     host_write_bytes: int | None
+
+@final
+class SlowIo:
+    """An I/O that took long, and what its thread knew of that time; see vocabulary.sample.SlowIo."""
+
+    operation: str
+    offset_bytes: int
+    length_bytes: int
+    submitted_ns: int
+    latency_ns: int
+    silence_ns: int
+    idle_ns: int | None
+    absent_ns: int
+    own_ns: int
+    waited_ns: int | None
+    ran_ns: int | None
+    interruptions: int
+    looks: int
+    least_at_driver: int | None
+    missing_at_driver: int | None
+    foreign_at_driver: int | None
 
 @final
 class CaptureSummary:
@@ -339,8 +361,8 @@ class Engine:
     """Warm threads with a queue each on one open target.
 
     Takes its own duplicate of the descriptor. ``capture`` is a folder for every single I/O of the steps that
-    ask for it, made with the first of them, and what all offsets are multiples of. The limits are those of
-    the largest stimulus to come.
+    ask for it, made with the first of them, and what all offsets are multiples of. I/Os that take ``slow_io_ns``
+    or more are noted by themselves. The limits are those of the largest stimulus to come.
     Raises UnavailableError if the path to the target can't be made or the kernel does not allow so much,
     OSError if the descriptor is not open, ValueError if there is no path of that name.
     """
@@ -359,6 +381,7 @@ class Engine:
         interval_histograms: bool,
         io_path: str,
         batched_wait: bool,
+        slow_io_ns: int | None,
         cpus: list[int],
         most_errors: int,
         over_read_errors: bool,
@@ -560,6 +583,21 @@ class SimulatedDrive:
     def set_write_cache(self, enabled: bool) -> None:
         """Switch the volatile write cache. Raises UnavailableError if there is none."""
 
+    def power_states(self) -> list[tuple[float, float, bool, float, float]]:
+        """Of each power state most W, idle W, whether I/O is done in it, declared entry and exit in us."""
+
+    def power_setting(self) -> tuple[int, bool, list[tuple[int, int]]] | None:
+        """State commanded, whether transitions are autonomous, and 32 of them: into which, after how many ms.
+
+        None of a drive with one state.
+        """
+
+    def command_power_state(self, state: int) -> None:
+        """Enter a power state. Raises UnavailableError if there is none of that number."""
+
+    def set_autonomous(self, autonomous: bool, table: list[tuple[int, int]]) -> None:
+        """Set the autonomous transitions. Raises UnavailableError if the drive has one state."""
+
     def flush_caches(self) -> int:
         """Fold or flush all caches into native cells; the time in ns that it took.
 
@@ -611,7 +649,8 @@ class ServedDrive:
     ``vanishes_after_ios`` I/Os nobody reaches the drive any more. With ``power_faults``, even none of them,
     it has a volatile write cache that is lost if the process is killed, see ``PowerCut``. ``secrets`` are
     keys by host NQN, of the host and of the drive, transformed with the owner's name; with any, hosts must
-    authenticate.
+    authenticate. ``overrides`` change answers: opcode, number of what is asked or None for any, how many
+    answers stay as they are, ``page``, ``bytes``, ``status`` or ``delay``, its number, and bytes.
     Raises ValueError if an option makes no sense, OSError if the address, the file or a thread
     can't be had.
     """
@@ -633,6 +672,7 @@ class ServedDrive:
         firmware: str,
         guid: bytes,
         data: int | None,
+        access: tuple[str, float, float],
         sanitize_takes_s: float,
         sanitize_fails: bool,
         format_fails: bool,
@@ -641,6 +681,7 @@ class ServedDrive:
         vanishes_after_ios: int | None,
         power_faults: list[tuple[str, float]] | None,
         secrets: Mapping[str, tuple[bytes, bytes | None]],
+        overrides: list[tuple[int, int | None, int, str, int, bytes]],
     ) -> ServedDrive: ...
     address: Final[str]
     """Where it listens; the port is a number also where 0 was asked for."""

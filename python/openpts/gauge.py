@@ -32,7 +32,8 @@ class Gauge(Struct, frozen=True):
     reading the kernel sends a command to the drive. ``of_period``: a value is of the time since the reading
     before, of which that time is stored as well when it changes: then each value reaches back to the point
     before it. ``of_host``: all runs on this host have these files, so that one may read them for all;
-    ``for_all``: what it understands is that of any run, too.
+    ``for_all``: what it understands is that of any run, too. ``ask``: the one content comes of a call, and no
+    file is read.
     """
 
     name: str
@@ -48,6 +49,12 @@ class Gauge(Struct, frozen=True):
     of_period: bool = False
     of_host: bool = False
     for_all: bool = False
+    ask: Callable[[], bytes] | None = None
+
+    @property
+    def is_read(self) -> bool:
+        """Whether there is anything to read."""
+        return bool(self.paths) or self.ask is not None
 
 
 class Growth(Struct):

@@ -46,6 +46,9 @@ class Kind(StrEnum):
     HOST_SETTING = "host setting"
     BLOCK_TRACE = "block trace"
     MOUNT = "mount"
+    LATENCY_MONITOR = "latency monitor"
+    REMOVED_DRIVE = "removed drive"
+    POWER_STATES = "power states"
 
 
 class Owner(Struct, frozen=True):

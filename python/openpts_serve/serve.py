@@ -24,7 +24,7 @@ from openpts.simulation.presets import load_preset
 from openpts.system_files import SystemRoots
 from openpts.units import GB
 from openpts.vocabulary.consent import Consent
-from openpts_serve.served_drive import SOUND, DriveNames, Faults, ServedDrive
+from openpts_serve.served_drive import OPEN, SOUND, Access, DriveNames, Faults, ServedDrive
 
 HostKeys = tuple[bytes, bytes | None]
 """A host's key, and the one by which the drive proves itself to it; both bound to the name of their owner."""
@@ -137,6 +137,7 @@ class ServeOrder(Struct, frozen=True):
     ambient_c: float | None = None
     initial_wear_pct: float = 0.0
     sanitize_takes_s: float = 0.0
+    access: Access = OPEN
     faults: Faults = SOUND
 
 
@@ -180,6 +181,7 @@ def serve_drive(order: ServeOrder) -> Iterator[ServedDrive]:
             initial_wear_pct=order.initial_wear_pct,
             sanitize_takes_s=order.sanitize_takes_s,
             data=contents,
+            access=order.access,
             faults=order.faults,
             host_keys=host_keys,
         )

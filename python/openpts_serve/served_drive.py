@@ -9,6 +9,7 @@ from msgspec import Struct
 from openpts import _native
 from openpts.errors import TargetError, UsageError
 from openpts.simulation.presets import Preset
+from openpts_serve.overrides import Ordered
 
 TOO_LATE_SHARE: Final = 0.1
 """Answers that are late by more than this share of the drive's own time make another drive of it."""
@@ -18,7 +19,8 @@ class Faults(Struct, frozen=True):
     """What goes wrong on purpose; ``unreadable_lbas`` are those of the LBA format that it begins with.
 
     ``power`` are faults of a volatile write cache when the process is killed, each with the share of writes
-    that it begins in; None: there is nothing that a kill could take.
+    that it begins in; None: there is nothing that a kill could take. ``overrides`` are what the drive answers
+    otherwise than it would.
     """
 
     sanitize_fails: bool = False
@@ -27,10 +29,28 @@ class Faults(Struct, frozen=True):
     unreadable_lbas: tuple[int, ...] = ()
     vanishes_after_ios: int | None = None
     power: tuple[tuple[str, float], ...] | None = None
+    overrides: tuple[Ordered, ...] = ()
 
 
 SOUND: Final = Faults()
 """Nothing goes wrong but by itself."""
+
+
+class Access(Struct, frozen=True):
+    """Whether and when hosts get at the drive.
+
+    ``security`` is the state of its locking: one of those in rust/nvme-target/src/access.rs.
+    ``ready_after_s`` is the time from the enabling of a controller to the one at which it is ready,
+    ``media_after_s`` to the one from which its namespace is.
+    """
+
+    security: str = "none"
+    ready_after_s: float = 0.0
+    media_after_s: float = 0.0
+
+
+OPEN: Final = Access()
+"""Not locked, and ready at once."""
 
 
 class DriveNames(Struct, frozen=True):
@@ -39,6 +59,11 @@ class DriveNames(Struct, frozen=True):
     nqn: str
     serial: str
     guid: UUID
+
+    @property
+    def psid(self) -> str:
+        """The number on its label, by which it is reverted."""
+        return self.guid.bytes.hex().upper()
 
 
 class Served(Struct, frozen=True):
@@ -81,6 +106,7 @@ class ServedDrive:
         initial_wear_pct: float,
         sanitize_takes_s: float,
         data: int | None,
+        access: Access,
         faults: Faults,
         host_keys: Mapping[str, tuple[bytes, bytes | None]],
     ) -> None:
@@ -115,6 +141,7 @@ class ServedDrive:
                 firmware=version("openpts"),
                 guid=names.guid.bytes,
                 data=data,
+                access=(access.security, access.ready_after_s, access.media_after_s),
                 sanitize_takes_s=sanitize_takes_s,
                 sanitize_fails=faults.sanitize_fails,
                 format_fails=faults.format_fails,
@@ -123,6 +150,7 @@ class ServedDrive:
                 vanishes_after_ios=faults.vanishes_after_ios,
                 power_faults=None if faults.power is None else list(faults.power),
                 secrets=host_keys,
+                overrides=list(faults.overrides),
             )
         except ValueError as error:
             raise UsageError(str(error)) from error

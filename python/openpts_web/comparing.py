@@ -42,22 +42,27 @@ class Runs(Struct, frozen=True):
         """Records of different runs. Raises UsageError for one that is named twice, for too many, and for one
         without a record here, RecordError for one that can't be read.
         """
-        if len(set(run_ids)) < len(run_ids):
-            raise UsageError("a run is named twice: name each run once")
         if len(run_ids) > MOST_RUNS:
             raise UsageError(f"cannot take {len(run_ids)} runs at once: choose {MOST_RUNS} at most")
-        return [self._read(run_id) for run_id in run_ids]
+        folders = [self._folder(run_id) for run_id in run_ids]
+        if len(set(folders)) < len(folders):
+            raise UsageError("a run is named twice: name each run once")
+        return [_read(folder) for folder in folders]
 
-    def _read(self, run_id: str) -> Run:
-        folder = self.index.folder(run_id)
+    def _folder(self, run_id: str) -> Path:
+        folder = self.index.record(run_id)
         if folder is None:
             raise UsageError(
                 f"run {run_id} has no record here: it is gone, or in an archive, which keeps figures alone; "
-                "serve its folder to compare it"
+                "serve its folder as well to compare it, or see its figures by `openpts publish`"
             )
-        with failing_as(RecordError, f"can't read {folder}"):
-            found = (folder / DATABASE_NAME).stat()
-        return _record(folder, found.st_ino, found.st_mtime_ns)
+        return folder
+
+
+def _read(folder: Path) -> Run:
+    with failing_as(RecordError, f"can't read {folder}"):
+        found = (folder / DATABASE_NAME).stat()
+    return _record(folder, found.st_ino, found.st_mtime_ns)
 
 
 @lru_cache(MOST_RUNS)

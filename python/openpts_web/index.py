@@ -135,6 +135,15 @@ class Index:
         found = self.rows("SELECT source FROM run WHERE id = ?", [run_id])
         return Path(found[0][0]) if found and found[0][0] not in self._archives else None
 
+    def record(self, run_id: str) -> Path | None:
+        """The folder with a run's record; of one in an archive, that of the same run if it is here too."""
+        found = self.rows(
+            """SELECT other.source FROM run JOIN run AS other USING (run, test, started_at)
+            WHERE run.id = ? ORDER BY other.id != run.id, other.number""",
+            [run_id],
+        )
+        return next((Path(source) for (source,) in found if source not in self._archives), None)
+
     def refresh(self) -> None:
         """Look for what has changed, unless that was done a moment ago; a few such runs are read at once."""
         with self._lock:

@@ -2,17 +2,20 @@
 
 A reader that comes again with the last id that it has goes on with the next line, so that it misses none and
 gets none twice, also after the run was killed and resumed: the file is appended to. The run itself is not
-asked for anything, and does not know of its viewers.
+asked for anything, and does not know of its viewers. As they may share a machine with it, one look at the
+file is for all of them, and what it finds is made into messages once.
 """
 
+import asyncio
+import math
 import os
-from collections.abc import AsyncIterator, Callable
-from contextlib import suppress
+import time
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from anyio import sleep
-from msgspec import Struct
+from msgspec import Struct, field
 from starlette.concurrency import run_in_threadpool
 
 from openpts.record.writer import EVENTS_NAME
@@ -20,6 +23,10 @@ from openpts.run_folder_files import open_file
 from openpts_web.documents import is_in_progress
 
 _LOOK_S: Final = 0.5
+_VIEWERS_OF_A_LOOK: Final = 5
+"""Of more viewers than that looks are as much rarer: all of them together cost the machine no more."""
+_ASK_S: Final = 2.0
+"""Whether a process works on the run is asked less often than the file is looked at: it changes rarely."""
 _ALIVE_S: Final = 15.0
 _PIECE_BYTES: Final = 256 * 1024
 _RECENT_BYTES: Final = 128 * 1024
@@ -28,11 +35,11 @@ _OFTEN: Final = (b'{"kind":"progress"', b'{"kind":"sample"')
 
 
 class Piece(Struct, frozen=True):
-    """Whole lines of the file, each with the offset of its end; ``again`` where the file is another one."""
+    """Whole lines of the file behind ``after``, as messages with the offset of each line's end as its id."""
 
-    lines: tuple[tuple[int, bytes], ...]
+    after: int
     end: int
-    again: bool = False
+    messages: bytes = b""
 
 
 def has_events(folder: Path) -> bool:
@@ -43,60 +50,128 @@ def has_events(folder: Path) -> bool:
 def next_piece(folder: Path, after: int, *, only_recent: bool = False) -> Piece:
     """The lines behind an offset, at most so many bytes of them; half a line waits for its end.
 
-    An offset that is not behind a line, or beyond the end, is of another file: it is read from its beginning.
-    With ``only_recent`` what comes each second is left out where it is old. Raises OSError.
+    An offset that is not behind a line, or beyond the end, is of another file: ``again`` tells a reader to
+    forget what it has, and the file follows from its beginning. With ``only_recent`` what comes each second
+    is left out where it is old. Raises OSError.
     """
     with open_file(folder, EVENTS_NAME) as file:
         size = os.fstat(file.fileno()).st_size
+        if after == size:
+            return Piece(after, after)
         again = after > size
         if after and not again:
             file.seek(after - 1)
             again = file.read(1) != b"\n"
-        begin = 0 if again else after
-        file.seek(begin)
+        end = 0 if again else after
+        file.seek(end)
         content = file.read(_PIECE_BYTES)
         while b"\n" not in content and (more := file.read(_PIECE_BYTES)):
             content += more
-    lines: list[tuple[int, bytes]] = []
-    end = begin
+    messages = [b"event: again\ndata: {}\n\n"] if again else []
     for line in content.splitlines(keepends=True):
         if not line.endswith(b"\n"):
             break
         end += len(line)
         is_old = only_recent and end < size - _RECENT_BYTES and line.startswith(_OFTEN)
         if not is_old:
-            lines.append((end, line.rstrip(b"\r\n")))
-    return Piece(tuple(lines), end, again)
+            messages.append(b"id: %d\ndata: %s\n\n" % (end, line.rstrip(b"\r\n")))
+    return Piece(after, end, b"".join(messages))
 
 
-async def event_stream(
-    folder: Path, after: int, *, only_recent: bool = False, is_over: Callable[[], bool] = lambda: False
-) -> AsyncIterator[bytes]:
-    """The stream: lines as messages, ``state`` when a process begins or ceases to work on the run.
+class _Watched(Struct):
+    """A run that has viewers, as it was when it was last looked at; ``turn`` comes when there is news."""
 
-    ``again`` tells a reader to forget what it has. Only the server's end is one: a run can be resumed.
-    """
-    was_in_progress: bool | None = None
-    silent_s = 0.0
-    yield b"retry: 1000\n\n"
-    while not is_over():
-        with suppress(OSError):  # not there yet, or no more
-            piece = await run_in_threadpool(next_piece, folder, after, only_recent=only_recent)
-            if piece.again:
-                yield b"event: again\ndata: {}\n\n"
-            if piece.lines:
-                yield b"".join(b"id: %d\ndata: %s\n\n" % line for line in piece.lines)
-                silent_s = 0.0
-            if piece.end > after or piece.again:
+    folder: Path
+    viewers: int = 0
+    piece: Piece = Piece(-1, -1)
+    in_progress: bool | None = None
+    turn: asyncio.Event = field(default_factory=asyncio.Event)
+    task: asyncio.Task[None] | None = None
+
+    def read(self, after: int, *, only_recent: bool = False) -> Piece:
+        """What is behind an offset; nothing while there is no file."""
+        with suppress(OSError):
+            return next_piece(self.folder, after, only_recent=only_recent)
+        return Piece(after, after)
+
+    def look(self, *, asks: bool) -> tuple[Piece, bool | None]:
+        """What has come since the last look, and whether the run goes on."""
+        piece = self.read(self.piece.end)
+        return piece, is_in_progress(self.folder) if asks else self.in_progress
+
+    def give_turn(self) -> None:
+        """Wake all viewers."""
+        turn, self.turn = self.turn, asyncio.Event()
+        turn.set()
+
+
+class Viewers(Struct):
+    """All viewers of live pages. Once it ``is_ending`` their streams end."""
+
+    is_ending: bool = False
+    _watched: dict[Path, _Watched] = field(default_factory=dict)
+
+    async def stream(
+        self, folder: Path, after: int, *, only_recent: bool = False
+    ) -> AsyncGenerator[bytes, None]:
+        """The lines behind an offset as they come; ``state`` when a process begins or ceases to work on it.
+
+        Only the server's end is one: a run can be resumed. A viewer that is not where the last look began, or
+        ended, reads by itself until it is.
+        """
+        told: bool | None = None
+        yield b"retry: 1000\n\n"
+        with self._one_more(folder) as watched:
+            while not self.is_ending:
+                turn, piece = watched.turn, watched.piece
+                if is_apart := after not in {piece.after, piece.end}:
+                    piece = await run_in_threadpool(watched.read, after, only_recent=only_recent)
+                words = piece.messages if after == piece.after else b""
+                is_behind = is_apart and (words or piece.end != after)
                 after = piece.end
-                continue
-        in_progress = await run_in_threadpool(is_in_progress, folder)
-        if in_progress is not was_in_progress:
-            was_in_progress = in_progress
-            words = b"true" if in_progress else b"false"
-            yield b'event: state\ndata: {"in_progress":%s}\n\n' % words
-        await sleep(_LOOK_S)
-        silent_s += _LOOK_S
-        if silent_s >= _ALIVE_S:
-            silent_s = 0.0
-            yield b": alive\n\n"
+                if is_apart and not is_behind:
+                    self._watch_from(watched, after)
+                if not is_behind and told is not watched.in_progress:
+                    told = watched.in_progress
+                    words += b'event: state\ndata: {"in_progress":%s}\n\n' % (b"true" if told else b"false")
+                if words:
+                    yield words
+                if not is_behind:
+                    await turn.wait()
+
+    @contextmanager
+    def _one_more(self, folder: Path) -> Iterator[_Watched]:
+        watched = self._watched.setdefault(folder, _Watched(folder))
+        watched.viewers += 1
+        try:
+            yield watched
+        finally:
+            watched.viewers -= 1
+            if not watched.viewers:
+                del self._watched[folder]
+                if watched.task is not None:
+                    watched.task.cancel()
+
+    def _watch_from(self, watched: _Watched, end: int) -> None:
+        """The first viewer that has come up with the file says where looking begins."""
+        if watched.task is None:
+            watched.piece = Piece(end, end)
+            watched.task = asyncio.create_task(self._watch(watched))
+
+    async def _watch(self, watched: _Watched) -> None:
+        asked_s = told_s = -math.inf
+        while not self.is_ending:
+            now_s = time.monotonic()
+            asks = now_s - asked_s >= _ASK_S
+            piece, in_progress = await run_in_threadpool(watched.look, asks=asks)
+            if asks:
+                asked_s = now_s
+            if now_s - told_s >= _ALIVE_S:  # what is between must not take it for dead
+                piece = Piece(piece.after, piece.end, piece.messages or b": alive\n\n")
+            is_news = piece.messages or in_progress is not watched.in_progress
+            watched.piece, watched.in_progress = piece, in_progress
+            if is_news:
+                told_s = now_s
+                watched.give_turn()
+            await asyncio.sleep(_LOOK_S * max(1.0, watched.viewers / _VIEWERS_OF_A_LOOK))
+        watched.give_turn()

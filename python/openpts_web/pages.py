@@ -1,4 +1,4 @@
-"""Makes the pages: templates that escape whatever they show, one style, small scripts of our own."""
+"""What all pages are made with: templates that escape what they show, one style, small scripts of our own."""
 
 import gzip
 from functools import cache
@@ -22,6 +22,17 @@ STATIC: Final = frozenset({"style.css", "plots.js", "live.js", "library.js", "ve
 _LONGEST_TABLE: Final = 200
 
 
+def templates(folder: Path) -> jinja2.Environment:
+    """Templates of a folder, which escape all that they are given."""
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(folder),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
 def page_text(name: str, **values: Any) -> str:
     """A page by the name of its template."""
     return _environment().get_template(f"{name}.html.j2").render(**values)
@@ -29,13 +40,7 @@ def page_text(name: str, **values: Any) -> str:
 
 @cache
 def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_HERE / "templates"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = templates(_HERE / "templates")
     environment.filters |= {
         "moment": lambda at: (at or "")[:16].replace("T", " "),
         "capacity": format_capacity,
@@ -70,17 +75,19 @@ def static_file(name: str) -> tuple[bytes, str, str]:
     if name == "vega.js":  # kept as browsers take it
         return VEGA.read_bytes(), _KINDS[".js"], "deflate"
     if name == "themes.json":
-        themes = {
-            name: vega_config(one) | {"font": WEB_FONTS} for name, one in (("light", LIGHT), ("dark", DARK))
-        }
-        return gzip.compress(msgspec.json.encode(themes), mtime=0), "application/json", "gzip"
-    content = (_HERE / "static" / name).read_bytes()
-    if name == "style.css":  # the colors of reports, in both themes
-        light, dark = (
-            "".join(f"--{n}:{color};" for n, color in one.tokens().items()) for one in (LIGHT, DARK)
-        )
-        dark_rule = f"@media (prefers-color-scheme:dark){{:root{{{dark}}}}}"
-        content = (
-            f":root{{color-scheme:light dark;--font:{WEB_FONTS};{light}}}\n{dark_rule}\n".encode() + content
-        )
+        return gzip.compress(msgspec.json.encode(themes()), mtime=0), "application/json", "gzip"
+    content = style() if name == "style.css" else (_HERE / "static" / name).read_bytes()
     return gzip.compress(content, mtime=0), _KINDS[Path(name).suffix], "gzip"
+
+
+def themes() -> dict[str, dict[str, Any]]:
+    """How Vega draws, in both themes."""
+    return {name: vega_config(one) | {"font": WEB_FONTS} for name, one in (("light", LIGHT), ("dark", DARK))}
+
+
+def style() -> bytes:
+    """The style sheet behind the colors of reports, in both themes."""
+    light, dark = ("".join(f"--{n}:{color};" for n, color in one.tokens().items()) for one in (LIGHT, DARK))
+    root = f":root{{color-scheme:light dark;--font:{WEB_FONTS};{light}}}\n"
+    dark_rule = f"@media (prefers-color-scheme:dark){{:root{{{dark}}}}}\n"
+    return f"{root}{dark_rule}".encode() + (_HERE / "static" / "style.css").read_bytes()

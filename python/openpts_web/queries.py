@@ -120,7 +120,7 @@ def measures(index: Index) -> dict[str, list[tuple[str, str, str]]]:
 def trend(index: Index, wanted: Filter, key: str, by: str) -> Trend:
     """A measure of the selected runs that are complete, from the earliest on; each group has its own limits.
 
-    Raises UsageError for a measure that none of them has.
+    A run that is in a folder and in an archive counts once. Raises UsageError for a measure that none has.
     """
     where, values = wanted.where()
     sql = f"""SELECT summary, measure.value, measure.state, measure.label, measure.unit
@@ -132,12 +132,12 @@ def trend(index: Index, wanted: Filter, key: str, by: str) -> Trend:
         raise UsageError(
             f"no complete run of this choice has the measure {key}: choose another, or filter less"
         )
-    runs = list(_summaries(rows))
+    runs = {(one.run, one.started_at): (one, row) for one, row in zip(_summaries(rows), rows, strict=True)}
     points = [
         Point(one.id, one.run, one.started_at, value, _group(one, by), state)
-        for one, (_, value, state, *_) in zip(runs, rows, strict=True)
+        for one, (_, value, state, *_) in runs.values()
     ]
-    conditions = len({one.conditions_sha256 for one in runs if one.conditions_sha256})
+    conditions = len({one.conditions_sha256 for one, _ in runs.values() if one.conditions_sha256})
     named = {"test": wanted.test, "key": key, "label": rows[0][3], "unit": rows[0][4], "by": by}
     return Trend(**named, conditions=conditions, **control_chart(points))
 

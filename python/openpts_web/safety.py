@@ -33,7 +33,6 @@ _MOST_CLIENTS: Final = 4096
 MOST_STREAMS: Final = 100
 _LOCAL_NAMES: Final = ("localhost", "127.0.0.1", "::1")
 _OPEN_PATHS: Final = ("/login", "/static/")
-_GUEST, _ADMITTED, _FORM = "guest", "admitted", "form"
 REPORT_POLICY: Final = (
     "sandbox allow-scripts allow-downloads allow-modals; default-src 'none'; script-src 'unsafe-inline' "
     "'unsafe-eval'; style-src 'unsafe-inline'; img-src data: blob:; font-src data:; base-uri 'none'; "
@@ -91,31 +90,23 @@ class Rules(Struct):
         """Whether a token is the right one."""
         return self.token is not None and _same(given, self.token)
 
-    def new_session(self, *, admitted: bool = False) -> str:
-        """A session, which shows by itself whether its holder had the token."""
+    def new_session(self) -> str:
+        """The session of one who had the token; it shows that by itself."""
         name = secrets.token_urlsafe(24)
-        return f"{name}.{self._sealed(_ADMITTED if admitted else _GUEST, name)}"
-
-    def is_session(self, session: str, *kinds: str) -> bool:
-        """Whether this server made a session, of one of these kinds."""
-        name, _, seal = session.partition(".")
-        return any(_same(seal, self._sealed(kind, name)) for kind in kinds or (_GUEST, _ADMITTED))
+        return f"{name}.{self._sealed(name)}"
 
     def admits_session(self, session: str) -> bool:
         """Whether the holder of a session had the token, or needs none."""
-        return self.token is None or self.is_session(session, _ADMITTED)
+        name, _, seal = session.partition(".")
+        return self.token is None or _same(seal, self._sealed(name))
 
-    def form_token(self, session: str) -> str:
-        """What forms of a session carry, and pages of others can't know."""
-        return self._sealed(_FORM, session)
+    def _sealed(self, name: str) -> str:
+        return hmac.new(self.secret, name.encode(), hashlib.sha256).hexdigest()
 
-    def is_own_form(self, session: str, given: str, origin: str | None, host: str) -> bool:
-        """Whether a form was sent from a page of this server, in this session."""
-        is_same = origin is not None and _host_of(origin) == _host_of(f"//{host}")
-        return is_same and self.is_session(session) and _same(given, self.form_token(session))
 
-    def _sealed(self, what: str, session: str) -> str:
-        return hmac.new(self.secret, f"{what} {session}".encode(), hashlib.sha256).hexdigest()
+def is_own_form(origin: str | None, host: str) -> bool:
+    """Whether a page of the server that a browser calls ``host`` sent a form: browsers name where it was."""
+    return origin is not None and _host_of(origin) is not None and _host_of(origin) == _host_of(f"//{host}")
 
 
 class Shield:
@@ -129,20 +120,14 @@ class Shield:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-        session = _session_of(headers.get("cookie", ""))
-        is_new = not self._rules.is_session(session)
-        session = self._rules.new_session() if is_new else session
-        scope.update(session=session, form_token=self._rules.form_token(session))
 
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                own = {b"set-cookie": cookie(session).encode()} if is_new else {}
-                given = dict(message["headers"])
-                message["headers"] = list((_HEADERS | own | given).items())
+                message["headers"] = list((_HEADERS | dict(message["headers"])).items())
             await send(message)
 
         is_stream = scope["path"].endswith("/events")
-        if refusal := self._refusal(scope, headers, session, is_stream=is_stream):
+        if refusal := self._refusal(scope, headers, is_stream=is_stream):
             await _refuse(with_headers, *refusal, wants_json=scope["path"].startswith("/api/"))
             return
         self._streams += is_stream
@@ -151,9 +136,7 @@ class Shield:
         finally:
             self._streams -= is_stream
 
-    def _refusal(
-        self, scope: Scope, headers: dict[str, str], session: str, *, is_stream: bool
-    ) -> tuple[int, str] | None:
+    def _refusal(self, scope: Scope, headers: dict[str, str], *, is_stream: bool) -> tuple[int, str] | None:
         """Status and reason of what is not answered."""
         length = headers.get("content-length", "0")
         if not self._rules.knows_name((_host_of(f"//{headers.get('host', '')}") or ("",))[0]):
@@ -169,6 +152,7 @@ class Shield:
             return 429, "too many requests: wait some seconds"
         if is_stream and self._streams >= MOST_STREAMS:
             return 503, f"{MOST_STREAMS} viewers look on already: try again later"
+        session = _session_of(headers.get("cookie", ""))
         is_open = scope["path"].startswith(_OPEN_PATHS) or self._rules.admits_session(session)
         bearer = headers.get("authorization", "").removeprefix("Bearer ")
         if is_open or self._rules.admits_token(bearer):
@@ -186,7 +170,7 @@ class Shield:
         return left >= 1
 
 
-def cookie(session: str, *, is_secure: bool = False) -> str:
+def cookie(session: str, *, is_secure: bool) -> str:
     """The header that gives a browser its session; scripts and other sites never get it."""
     return f"{COOKIE}={session}; Path=/; HttpOnly; SameSite=Strict{'; Secure' if is_secure else ''}"
 

@@ -1,5 +1,6 @@
 """Serves the application, with limits on what a client can hold."""
 
+import asyncio
 import socket
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -10,6 +11,7 @@ from openpts.errors import UsageError
 _MOST_CONNECTIONS: Final = 256
 _KEEP_ALIVE_S: Final = 20
 _LONGEST_HEAD: Final = 32 * 1024
+_TICK_S: Final = 0.5
 
 
 def run_server(
@@ -47,11 +49,16 @@ def run_server(
     )  # fmt: skip
 
     class Server(uvicorn.Server):
-        """One that ends the streams of those who look on."""
+        """One that ends the streams of those who look on, and wakes as rarely as Ctrl-C may wait."""
+
+        async def main_loop(self) -> None:
+            """Wait for the end: uvicorn's own loop wakes ten times a second."""
+            while not await self.on_tick(0):
+                await asyncio.sleep(_TICK_S)
 
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
             """Let nothing go on."""
-            site.is_ending = True
+            site.viewers.is_ending = True
             await super().shutdown(sockets)
 
     try:

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 from urllib.parse import parse_qs, quote
 
 import msgspec
-from msgspec import Struct, structs
+from msgspec import Struct, field, structs
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
@@ -26,11 +26,11 @@ from openpts_web.comparing import Runs, Shown, compared, gated
 from openpts_web.control import Plans
 from openpts_web.documents import RunFile, RunList, RunPage, RunSummary, is_in_progress
 from openpts_web.index import Index
-from openpts_web.live import event_stream, has_events
+from openpts_web.live import Viewers, has_events
 from openpts_web.openapi import openapi
 from openpts_web.pages import STATIC, page_text, static_file
 from openpts_web.queries import Filter, choices, measures, run_list, trend
-from openpts_web.safety import REPORT_POLICY, Rules, Shield, cookie
+from openpts_web.safety import REPORT_POLICY, Rules, Shield, cookie, is_own_form
 from openpts_web.trends import Trend, trend_report
 
 _STATUS: Final = {UsageError: 400, RefusedError: 403, RecordError: 422}
@@ -43,15 +43,13 @@ _D = TypeVar("_D")
 
 
 class Site(Struct):
-    """What a server has; ``plans`` is None where nothing may be started or stopped.
-
-    ``is_ending``: streams are to end."""
+    """What a server has; ``plans`` is None where nothing may be started or stopped."""
 
     index: Index
     runs: Runs
     rules: Rules
     plans: Plans | None = None
-    is_ending: bool = False
+    viewers: Viewers = field(default_factory=Viewers)
 
     def application(self) -> Shield:
         """The application behind its shield."""
@@ -166,7 +164,7 @@ class Site(Struct):
             given = await self._own_form(request)
             if self.rules.admits_token(given.get("token", "")):
                 is_secure = request.headers.get("x-forwarded-proto") == "https"
-                header = cookie(self.rules.new_session(admitted=True), is_secure=is_secure)
+                header = cookie(self.rules.new_session(), is_secure=is_secure)
                 return RedirectResponse("/", 303, headers={"set-cookie": header})
             refusal = "That is not the token."
         return self._page(request, "login", 403 if refusal else 200, refusal=refusal)
@@ -213,7 +211,7 @@ class Site(Struct):
         if not last.isdecimal() or len(last) > 18:
             raise UsageError(f"can't go on behind event {last!r}: its id is a number of bytes")
         recent = request.query_params.get("progress") == "recent"
-        stream = event_stream(folder, int(last), only_recent=recent, is_over=lambda: self.is_ending)
+        stream = self.viewers.stream(folder, int(last), only_recent=recent)
         return StreamingResponse(stream, media_type="text/event-stream", headers={"x-accel-buffering": "no"})
 
     def _static(self, request: Request) -> Response:
@@ -235,19 +233,15 @@ class Site(Struct):
     # ---- helpers
 
     def _page(self, request: Request, name: str, status: int = 200, **values: Any) -> Response:
-        own = {"path": request.url.path, "form_token": request.scope["form_token"]}
-        text = page_text(name, may_control=self.plans is not None, **own, **values)
+        text = page_text(name, may_control=self.plans is not None, path=request.url.path, **values)
         return Response(text, status, media_type="text/html")
 
     async def _own_form(self, request: Request) -> dict[str, str]:
         """The fields of a form that a page of this server sent. Raises RefusedError for any other."""
-        given = {
-            name: values[-1] for name, values in parse_qs((await request.body()).decode("latin-1")).items()
-        }
-        origin, host = request.headers.get("origin"), request.headers.get("host", "")
-        if not self.rules.is_own_form(request.scope["session"], given.get("form_token", ""), origin, host):
-            raise RefusedError("refused: the form was not sent from a page of this server; open it again")
-        return given
+        if not is_own_form(request.headers.get("origin"), request.headers.get("host", "")):
+            raise RefusedError("refused: the form was not sent from a page of this server")
+        given = parse_qs((await request.body()).decode("latin-1"))
+        return {name: values[-1] for name, values in given.items()}
 
     def _allowed_plans(self) -> Plans:
         if self.plans is None:

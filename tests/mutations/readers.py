@@ -17,6 +17,7 @@ from openpts._native import Histogram
 from openpts.analysis.latency import encode_counts
 from openpts.batch.named_drives import read_drives
 from openpts.cli.main import cli
+from openpts.device.security.level0 import Level0
 from openpts.device.targets.simulated_target import parse_simulated_target
 from openpts.engine.simulated import SimulatedDrive
 from openpts.limits.baseline import kept_baseline, stored_baseline
@@ -70,6 +71,7 @@ from openpts_traces.treatment import Input, check, write
 from tests.mutations.damaged_records import LooseRecord
 from tests.mutations.mutator import damaged
 from tests.mutations.seeds import Seeds
+from tests.support.level0_answers import LEVEL0_ANSWERS
 from tests.support.made_traces import reads_and_writes
 from tests.unit.fio.engine.steps import SECOND, stimulus
 
@@ -336,6 +338,10 @@ def histograms() -> tuple[bytes, ...]:
     )
 
 
+def of_level0(path: Path) -> object:
+    return str(Level0.parse(path.read_bytes()))
+
+
 def of_words(path: Path) -> object:
     return parse_simulated_target(path.read_bytes().decode("utf-8", "surrogateescape"))
 
@@ -564,6 +570,7 @@ def readers(seeds: Seeds, presets: tuple[bytes, ...]) -> Mapping[str, Reader]:
         "limits": Reader("limits.toml", from_texts(*LIMITS), limits(gated)),
         "baseline": Reader(BASELINE_NAME, from_texts(baselines(gated)), baseline(gated)),
         "simulated drive's name": Reader("name", from_texts(*URLS), of_words),
+        "level 0 discovery": Reader("level0", from_texts(*LEVEL0_ANSWERS), of_level0, refuses=(ValueError,)),
         # 3: a drive that is too small for the test
         "preset": Reader("drive.toml", from_texts(*presets), preset, exit_codes=frozenset({2, 3, 8})),
     }

@@ -63,7 +63,7 @@ for finding in prove(0.2):
     if finding.faults:
         sys.exit(f"{finding.check}: {finding.faults[0]}")
 """
-_REFERENCE: Final = "tests.mutations.reference_report"
+REFERENCE: Final = "tests.mutations.reference_report"
 _TIMEOUT_S: Final = 400
 
 
@@ -165,8 +165,8 @@ def drawn(seed: int) -> list[Fault]:
 
 def _executed_lines() -> set[tuple[str, int]]:
     found = subprocess.run(
-        [sys.executable, "-m", _REFERENCE, "--lines", str(PACKAGES)],
-        env=_environment(PACKAGES),
+        [sys.executable, "-m", REFERENCE, "--lines", str(PACKAGES)],
+        env=environment(PACKAGES),
         capture_output=True,
         text=True,
         check=True,
@@ -174,7 +174,8 @@ def _executed_lines() -> set[tuple[str, int]]:
     return {(file, line) for file, line in msgspec.json.decode(found.stdout)}
 
 
-def _environment(packages: Path) -> dict[str, str]:
+def environment(packages: Path) -> dict[str, str]:
+    """That of a program that has these packages."""
     paths = (str(packages), os.environ.get("PYTHONPATH", ""), str(PACKAGES.parent))
     return {
         **os.environ,
@@ -206,19 +207,24 @@ class Copies:
         lines[fault.line - 1] = line[: fault.column] + fault.new + line[fault.column + len(fault.old) :]
         path.write_text("".join(lines))
         try:
-            stopped = _answer([sys.executable, "-c", _SELF_CHECK], copy)
-            shown = stopped or _answer([sys.executable, "-m", _REFERENCE], copy, wanted=reference)
+            stopped = answer(self_check(), environment(copy))
+            shown = stopped or answer([sys.executable, "-m", REFERENCE], environment(copy), wanted=reference)
         finally:
             path.write_text(whole)
             self._free.put(copy)
         return None if shown is None else msgspec.structs.replace(fault, stopped_by=stopped)
 
 
-def _answer(command: list[str], copy: Path, wanted: str = "") -> str | None:
+def self_check() -> list[str]:
+    """A program that ends with an error at the first finding."""
+    return [sys.executable, "-c", _SELF_CHECK]
+
+
+def answer(command: list[str], variables: dict[str, str], wanted: str = "") -> str | None:
     """None if the program ends well and prints what is wanted, else what it says."""
     try:
         ended = subprocess.run(
-            command, env=_environment(copy), capture_output=True, text=True, check=False, timeout=_TIMEOUT_S
+            command, env=variables, capture_output=True, text=True, check=False, timeout=_TIMEOUT_S
         )
     except subprocess.TimeoutExpired:
         return "no answer"
@@ -235,8 +241,8 @@ def main() -> None:
     words.add_argument("--out", type=Path, default=LIST)
     given = words.parse_args()
     reference = subprocess.run(
-        [sys.executable, "-m", _REFERENCE],
-        env=_environment(PACKAGES),
+        [sys.executable, "-m", REFERENCE],
+        env=environment(PACKAGES),
         capture_output=True,
         text=True,
         check=True,

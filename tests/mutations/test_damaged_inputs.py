@@ -70,6 +70,7 @@ SAMPLES = {
     "limits": 300,
     "baseline": 300,
     "simulated drive's name": 3000,
+    "level 0 discovery": 3000,
     "preset": 60,
 }
 

@@ -24,7 +24,7 @@ from openpts.record.writer import RunWriter
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.sample import NOTHING, Interval, OperationSample, Sample
+from openpts.vocabulary.sample import NOTHING, Interval, OperationSample, Sample, StepState
 from openpts.vocabulary.stimulus import Step, Stimulus
 from openpts.vocabulary.stop import Duration
 from tests.support.made_up_run import CAPACITY_BYTES, ended_after, made_up_run, with_samples
@@ -33,6 +33,7 @@ from tests.unit.procedures.pts.trace.player import Drive
 TESTS: Final = ("iops", "tp", "lat", "wsat", "hir", "xsr", "cbw", "dirth")
 _LOOPS: Final = (Phase.ROUND, Phase.WDPC)
 _IDLE_GAIN: Final = 0.3
+_FEW: Final = 1000
 
 
 class DrawnDrive(Drive, frozen=True, kw_only=True):
@@ -44,6 +45,7 @@ class DrawnDrive(Drive, frozen=True, kw_only=True):
     drift: float  # share of a round
     noise: float
     late: float  # share by which a step may take longer than it should
+    silent: float  # share of the steps with a length in which nothing is answered
     interval_ns: int = 0
 
     def rate_of(self, stimulus: Stimulus, phase: Phase, number: int) -> float:
@@ -56,9 +58,15 @@ class DrawnDrive(Drive, frozen=True, kw_only=True):
         return max(2.0, level * gain * max(0.05, trend) * (1 + self.draw.gauss(0, self.noise)))
 
     def sample(self, phase: Phase, number: int, step: Step) -> Sample:
-        """What a step gives, of its own length, with a tail."""
+        """What a step gives, of its own length, with a tail; now and then nothing."""
         if step.stimulus is None:
             return super().sample(phase, number, step)
+        found = self._active(phase, number, step)
+        is_silent = isinstance(step.stop, Duration) and self.draw.random() < self.silent
+        return _silent(found) if is_silent else found
+
+    def _active(self, phase: Phase, number: int, step: Step) -> Sample:
+        assert step.stimulus is not None
         stimulus = step.stimulus
         rate = Fraction(round(self.rate_of(stimulus, phase, number)))
         plain = replace(self, iops=lambda *_: rate)
@@ -145,17 +153,56 @@ def generated_run(seed: int, test: str = "") -> Run:
         drift=draw.choice((0.0, 0.0, 0.024, 0.025, 0.026, -0.02, 0.05)),
         noise=draw.choice((0.0, 0.01, 0.04, 0.06, 0.1)),
         late=draw.choice((0.0, 0.001, 0.03, 0.5)),
+        silent=draw.choice((0.0, 0.0, 0.01, 0.1)),
         interval_ns=draw.choice((minute_ns, minute_ns // 2, minute_ns // 3))
         if test in ("wsat", "xsr")
         else 0,
     )
     run = made_up_run(test, drive_class, drive=drive, adjust=lambda conditions: _shorter(conditions, draw))
+    run = with_samples(run, lambda step: _counted(step.sample))
     begins_ns = starts_ns([step.sample for step in run.steps])
-    run = with_samples(run, lambda step: replace(_counted(step.sample), started_ns=begins_ns[step.behind]))
-    run = replace(run, steps=tuple(_placed(run.steps)))
+    placed = zip(_placed(run.steps), begins_ns, strict=True)
+    run = replace(
+        run,
+        steps=tuple(
+            replace(step, sample=replace(step.sample, started_ns=begin_ns)) for step, begin_ns in placed
+        ),
+    )
     if draw.random() < 0.25:
-        run = ended_after(run, draw.randrange(1, len(run.steps)), None)
+        last = run.steps[draw.randrange(1, len(run.steps))]
+        run = ended_after(run, last.behind, None)
+        if draw.random() < 0.5 and last.sample.ios > _FEW and last.place.cycle <= run.steps[-1].place.cycle:
+            run = replace(run, steps=(*run.steps, replace(last, sample=_begun(last.sample))))
     return replace(run, manifest=replace(run.manifest, test_id=f"generated-{seed}"))
+
+
+def _silent(sample: Sample) -> Sample:
+    intervals = tuple(replace(one, read=NOTHING, write=NOTHING) for one in sample.intervals)
+    counts = {name: tuple(0 for _ in getattr(sample, name)) for name in ("ios_by_block_size", "ios_by_zone")}
+    return replace(sample, read=NOTHING, write=NOTHING, intervals=intervals, **counts)
+
+
+def _begun(sample: Sample) -> Sample:
+    """What is there of a step that was interrupted in its first interval: the quicker ones of its I/Os."""
+    elapsed_ns = min(sample.elapsed_ns // 3, sample.interval_ns)
+    parts = {
+        name: _operation(
+            [(of.latency_min_ns or 1, some)] if (some := of.ios * elapsed_ns // sample.elapsed_ns) else [],
+            of.bytes // max(1, of.ios),
+        )
+        for name, of in (("read", sample.read), ("write", sample.write))
+    }
+    intervals = [replace(one, elapsed_ns=elapsed_ns, **parts) for one in sample.intervals[:1]]
+    return _counted(
+        replace(
+            sample,
+            state=StepState.INTERRUPTED,
+            ended_by=None,
+            elapsed_ns=elapsed_ns,
+            intervals=tuple(intervals),
+            **parts,
+        )
+    )
 
 
 def _placed(steps: Sequence[StepRecord]) -> Iterator[StepRecord]:
@@ -197,6 +244,8 @@ def _counted(sample: Sample) -> Sample:
     if not sample.ios_by_block_size:
         return sample
     ios = sample.read.ios + sample.write.ios
+    if not ios:
+        return sample
     by_size = _dealt(sample.ios_by_block_size, ios)
     assert sample.step.stimulus is not None
     sizes = [one.block_size_bytes for one in sample.step.stimulus.block_sizes]
@@ -218,9 +267,16 @@ def _dealt(weights: Sequence[float], ios: int) -> tuple[int, ...]:
 
 
 def write_run(run: Run, folder: Path) -> Path:
-    """The run as a folder with its record."""
-    writer = RunWriter.create(folder, run.manifest)
-    for step in run.steps:
+    """The run as a folder with its record: of some, as if they had been interrupted and resumed."""
+    writer, draw = RunWriter.create(folder, run.manifest), random.Random(run.manifest.test_id)
+    cut = draw.randrange(len(run.steps)) if draw.random() < 0.3 else 0
+    for step in run.steps[:cut]:
+        writer.add_step(step.place, step.sample)
+    if cut and run.steps[cut].sample.ios > _FEW:
+        writer.add_step(run.steps[cut].place, _begun(run.steps[cut].sample))
+    kept = draw.randrange(cut + 1)
+    writer.set_aside_after(kept, ())
+    for step in run.steps[kept:]:
         writer.add_step(step.place, step.sample)
     writer.close()
     return folder

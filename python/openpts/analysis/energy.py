@@ -1,6 +1,6 @@
 """Energy drawn between two moments, from a counter of joules or from samples of watts."""
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from statistics import median
@@ -60,6 +60,10 @@ class WattMeter:
         """The integral over the parts in which a sample holds."""
         before, after = self._until(begin_ns), self._until(end_ns)
         return Drawn(after.joules - before.joules, after.covered_ns - before.covered_ns)
+
+    def moments(self, begin_ns: int, end_ns: int) -> Sequence[int]:
+        """When samples began, from one moment to another."""
+        return self._t_ns[bisect_left(self._t_ns, begin_ns) : bisect_right(self._t_ns, end_ns)]
 
     def _until(self, t_ns: int) -> Drawn:
         place = bisect_right(self._t_ns, t_ns) - 1

@@ -16,6 +16,7 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from openpts.analysis.latency import BUCKET_WIDTH, LatencyDistribution
 from openpts.analysis.student_t import critical_value
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.uncertainty import CONFIDENCE, Component, Uncertainty
@@ -23,6 +24,8 @@ from openpts.vocabulary.uncertainty import CONFIDENCE, Component, Uncertainty
 SCATTER: Final = "scatter"
 AUTOCORRELATION: Final = "autocorrelation"
 DRIFT: Final = "drift"
+ORDER: Final = "order statistics"
+WIDTH: Final = "histogram width"
 _NORMAL: Final = NormalDist()
 _LIKE_NORMAL: Final = 1000
 """From so many degrees of freedom on, t is 1.96 as far as two digits go."""
@@ -148,6 +151,35 @@ def _batch(rates: Sequence[tuple[int, int, float]], length_ns: int, step_ns: int
 def of_rates(rates: Iterable[tuple[int, int, float]]) -> Uncertainty:
     """Uncertainty of a mean over time of consecutive rates, each with its start and its length in ns."""
     return of_mean(batches(list(rates)), "batches of intervals")
+
+
+def of_percentile(
+    intervals: Iterable[tuple[int, int, LatencyDistribution]], percentile: float
+) -> Uncertainty:
+    """Uncertainty of a percentile of all I/Os of a stretch of time, in ns, from those of its intervals.
+
+    The true one lies between two order statistics: how many I/Os exceed the percentile in one batch of
+    intervals and in another tells between which, at least as far apart as if each I/O were on its own.
+    """
+    known = [one for one in intervals if one[2].count]
+    whole = LatencyDistribution.merged(())
+    for _, _, distribution in known:
+        whole.add(distribution)
+    value_ns, ios, share = whole.percentile_ns(percentile) or 0, whole.count, 1 - percentile / 100
+    found = of_rates(
+        (start_ns, length_ns, 1 - one.counts_up_to([value_ns])[0] / one.count)
+        for start_ns, length_ns, one in known
+    )
+    if found.reason:
+        return found
+    alone = math.sqrt(share * (1 - share) / ios)
+    standard, degrees = max((found.standard, found.degrees_of_freedom), (alone, math.inf))
+    factor = coverage_factor(degrees)
+    if share - factor * standard < 1 / ios:
+        return Uncertainty(reason=f"{ios:,} I/Os are too few for an upper bound of {percentile:g} %")
+    sides_ns = (whole.percentile_ns(100 * (1 - share - side * factor * standard)) for side in (1, -1))
+    reach_ns = max(abs((side_ns or 0) - value_ns) for side_ns in sides_ns)
+    return budget([Component(ORDER, reach_ns / factor, degrees), rectangular(WIDTH, value_ns * BUCKET_WIDTH)])
 
 
 def places_alike(values: Sequence[float]) -> list[int]:

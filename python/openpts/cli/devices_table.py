@@ -149,6 +149,7 @@ _NAMES: Final = {
     "nand_type": "NAND type",
     "sector": "Sector",
     "write_cache": "Volatile write cache",
+    "security": "Locking",
     "features": "Features",
     "hba": "Adapter",
 }

@@ -107,7 +107,7 @@ def _measuring_lines(event: Event, progress: RunProgress) -> list[str]:
             lines = [f"deviation {deviation.rule_id}: required {deviation.required}; used {deviation.used}"]
         case IoHangs() | HostStalled() | HostLimited():
             lines = _disturbance_lines(event)
-        case StepsStarted(_, apply) if apply.phase in _ANNOUNCED:
+        case StepsStarted(_, apply) if apply.phase in _ANNOUNCED and not progress.phase_ns:
             lines = [f"{progress.phase}: {_stimuli_text(apply)}"]
         case StepFinished() if progress.step is None and progress.apply is not None:
             lines = phase_lines(progress)

@@ -154,6 +154,7 @@ _LOOK: dict[str, Place | str] = {
     "trace": "Check, convert and filter traces of block I/O.",
     "logs": "List and read the log pages of an NVMe drive.",
     "self-check": "Prove the instrument against what is known beforehand.",
+    "ready": "Measure how soon an NVMe drive works again.",
     "wear": "Show how long a drive lasts under a load of yours.",
 }
 _JUDGE: dict[str, Place | str] = {
@@ -164,6 +165,7 @@ _JUDGE: dict[str, Place | str] = {
         "Check a run against every requirement of the specification.",
     ),
     "compare": "Compare runs of one or several drives.",
+    "outliers": "Name what made I/Os of a run slow.",
     "gate": "Hold runs against limits, and end with a verdict.",
 }
 _KEEP: dict[str, Place | str] = {

@@ -22,7 +22,10 @@ def phase_lines(progress: RunProgress) -> list[str]:
     assert apply is not None  # noqa: S101 a part that ends was begun
     if apply.phase in _TRACKED and not _ends_with_tracked_minute(progress):
         return []
-    text = _own_line(progress) or _LINES[apply.phase](progress, progress.finished)
+    text = _own_line(progress)
+    if text == "":
+        return []
+    text = text or _LINES[apply.phase](progress, progress.finished)
     name = phase_text(apply.phase, apply.number)
     if apply.phase in _IN_PIECES or apply.until_alike:
         # the test decides whether another piece follows, so only the progress of the phase is known

@@ -20,6 +20,7 @@ from openpts.cli.terminal import can_be_drawn_over, draw_over
 from openpts.device.listing.drive_listing import PurgeAbility
 from openpts.device.purge.choose import purge_choice
 from openpts.device.purge.method import Capability, PurgeMethod
+from openpts.device.purge.psid_revert import MOST_PSID_BYTES, PSID_REVERT
 from openpts.errors import UsageError
 from openpts.runner.purge_alone import PurgeOrder, methods_of, purge_alone
 from openpts.system_files import printable
@@ -64,6 +65,8 @@ def purge(
 
     Before the purge, random marks are written all over the drive and older data is sampled; all of it must
     read back changed afterwards, whatever the drive reports. The drive's own logs are printed beside that.
+    The method psid-revert also frees a drive that is locked; it asks for the PSID on the drive's label, or
+    reads it from standard input, and nothing records it.
     """
     choice = purge_choice(method)
     if choice.left_out:
@@ -74,8 +77,9 @@ def purge(
         _print_methods(methods)
     report: PurgeReport | None = None
     if not only_list:
+        psid = _asked_psid() if PSID_REVERT in choice.methods else None
         display = _Display(log)
-        order = PurgeOrder(target, consent, choice)
+        order = PurgeOrder(target, consent, choice, None if psid is None else lambda: psid)
         report = purge_alone(
             order, display.hear, lambda healing: click.echo(printable(healing.text), file=log)
         )
@@ -85,6 +89,18 @@ def purge(
     if as_json:
         abilities = tuple(PurgeAbility.of(*each) for each in methods)
         print_document(Purged(target=target, methods=abilities, purge=report))
+
+
+def _asked_psid() -> bytes:
+    """The number on the drive's label, not shown; a line of standard input where that is no terminal."""
+    if sys.stdin.isatty():
+        text = click.prompt("PSID on the drive's label", hide_input=True, err=True)
+    else:
+        text = sys.stdin.readline()
+    psid = "".join(text.split()).encode()
+    if not 0 < len(psid) <= MOST_PSID_BYTES:
+        raise UsageError("no PSID was given: type the 32 characters from the drive's label")
+    return psid
 
 
 def _print_methods(methods: _Methods) -> None:

@@ -35,6 +35,7 @@ from openpts.runner.order import Order
 from openpts.runner.power_command import PowerCommand
 from openpts.runner.run import run_test
 from openpts.runner.telemetry import TelemetryChoice
+from openpts.units import NS_PER_MS
 from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.people import People
 
@@ -86,7 +87,12 @@ def order_of(
         folder=words.out,
         run_id=None if run_id is None else str(run_id),
         seed=choices.seed,
-        options=native_options(words.io_path, words.cpus),
+        options=native_options(
+            words.io_path,
+            words.cpus,
+            slow_io_ns=None if words.outliers_ms is None else round(words.outliers_ms * NS_PER_MS),
+        ),
+        latency_monitor=words.latency_monitor,
         pin_to_node=words.cpus == NUMA,
         telemetry=telemetry_of(words.telemetry_period, words.power_command),
         scenario=choices.scenario(words.scenario),

@@ -86,6 +86,15 @@ class RunArgs:
         "0.1s to 3600s, or off.",
         default="1s",
     )
+    outliers_ms: float | None = option(
+        "--outliers MS",
+        "Note each I/O that takes so many milliseconds or more, and what made it slow; see `openpts "
+        "outliers`.",
+        FiniteRange(0.05, 60_000),
+    )
+    latency_monitor: bool = flag(
+        "Set the drive's own latency monitor (OCP) from 5 ms on during the run: its counts begin anew."
+    )
     power_command: str | None = option(
         "COMMAND",
         "Run this program during the test and read a power meter from its output, one number of "

@@ -89,6 +89,7 @@ def drive_gauges(device: BlockDevice) -> tuple[Gauge, ...]:
         temperature_gauge(device),
         _link(functions),
         _bus_errors(functions),
+        *_lost_segments(device),
         _interrupts(functions, device.roots),
     )
 
@@ -160,6 +161,25 @@ def _bus_errors(functions: Sequence[Path]) -> Gauge:
             for name, content, total in zip(names, contents, totals, strict=True)
         ),
     )
+
+
+def _lost_segments(device: BlockDevice) -> tuple[Gauge, ...]:
+    """Of a drive behind TCP: segments that this host sent again, on any connection, as the kernel tells."""
+    controller = nvme_controller_folder(device)
+    if controller is None or read_text(controller / "transport") != "tcp":
+        return ()
+    path = device.roots.proc / "net/snmp"
+    if not path.exists():
+        return (Gauge("segments sent again", None, f"{path} is missing"),)
+    what = "link_errors_tcp: TCP segments that this host sent again"
+    return (Gauge("segments sent again", what, str(path), (path,), _sent_again, of_host=True),)
+
+
+def _sent_again(contents: Sequence[bytes], _at_ns: int) -> Values:
+    """``link_errors_tcp``, from a line of names and one of numbers, both behind ``Tcp:``."""
+    lines = [line.split() for line in contents[0].split(b"\n") if line.startswith(b"Tcp:")]
+    counts = dict(zip(*lines, strict=False)) if len(lines) == 2 else {}
+    return known([("link_errors_tcp", whole_number(counts.get(b"RetransSegs", b"")))])
 
 
 def _total(content: bytes, name: bytes) -> int | None:

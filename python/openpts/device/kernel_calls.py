@@ -22,8 +22,13 @@ from openpts.device.block_device import BlockDevice, number_text
 _BLKROGET: Final = 0x125E
 _BLKSSZGET: Final = 0x1268
 _BLKDISCARD: Final = 0x1277
+_BLKZEROOUT: Final = 0x127F
 _BLKGETSIZE64: Final = 0x80081272
 
+# <linux/sed-opal.h>: _IOR('p', 236, struct opal_status), _IOW('p', 232, struct opal_key)
+_IOC_OPAL_GET_STATUS: Final = 0x800870EC
+_IOC_OPAL_PSID_REVERT_TPR: Final = 0x410870E8
+_OPAL_KEY: Final = struct.Struct("=BB6x256s")
 # <linux/blkzoned.h>
 _BLKREPORTZONE: Final = 0xC0101282
 _ZONE_REPORT: Final = struct.Struct("=QII")
@@ -75,6 +80,33 @@ def device_is_read_only(fd: int) -> bool:
 def discard(fd: int, offset_bytes: int, length_bytes: int) -> None:
     """Tell a block device that a range holds no data any more (BLKDISCARD). Raises OSError."""
     fcntl.ioctl(fd, _BLKDISCARD, struct.pack("=QQ", offset_bytes, length_bytes))
+
+
+def zero_out(fd: int, offset_bytes: int, length_bytes: int) -> None:
+    """Write zeros to a range of a block device, by a command without data if it has one. Raises OSError."""
+    fcntl.ioctl(fd, _BLKZEROOUT, struct.pack("=QQ", offset_bytes, length_bytes))
+
+
+def opal_flags(fd: int) -> int:
+    """What the kernel's driver for self-encrypting drives knows of one (IOC_OPAL_GET_STATUS, Linux 6.1).
+
+    Raises OSError: ENOTTY and EOPNOTSUPP where it has found no such drive.
+    """
+    return int.from_bytes(fcntl.ioctl(fd, _IOC_OPAL_GET_STATUS, bytes(8))[:4], "little")
+
+
+def opal_psid_revert(fd: int, psid: bytes) -> int:
+    """Have the kernel revert a drive by its PSID, which ERASES it; the drive's method status, 0: done.
+
+    ``fd`` is a target that the guard has opened. Raises OSError.
+    """
+    # what can't be changed would come back as the result, PSID and all
+    key = bytearray(_OPAL_KEY.pack(0, len(psid), psid))
+    try:
+        status: int = fcntl.ioctl(fd, _IOC_OPAL_PSID_REVERT_TPR, key, True)
+        return status
+    finally:
+        key[:] = bytes(len(key))
 
 
 class ZoneOrder(IntEnum):

@@ -47,6 +47,7 @@ class NativeEngine(ProgramQueue):
                 interval_histograms=self._options.interval_histograms,
                 io_path=self._path,
                 batched_wait=self._options.completion_wait is CompletionWait.BATCHED,
+                slow_io_ns=self._options.slow_io_ns,
                 cpus=list(self._options.cpus),
                 most_errors=self._options.most_errors,
                 over_read_errors=self._options.over_read_errors,

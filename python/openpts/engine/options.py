@@ -72,7 +72,8 @@ class NativeOptions(Struct, frozen=True):
 
     ``io_path`` None: what the probe finds to suit the target. ``cpus``: processors that the threads are
     pinned to, in turn; empty: wherever the scheduler puts them. ``most_errors`` I/Os may fail before the
-    run does; with ``over_read_errors`` no read is one of them.
+    run does; with ``over_read_errors`` no read is one of them. An I/O that takes ``slow_io_ns`` or longer is
+    noted by itself; None: none is.
     """
 
     io_path: IoPath | None = None
@@ -80,6 +81,7 @@ class NativeOptions(Struct, frozen=True):
     cpus: tuple[int, ...] = ()
     most_errors: int = 0
     over_read_errors: bool = False
+    slow_io_ns: int | None = None
     interval_ns: int = NS_PER_S
     interval_histograms: bool = True
     capture: CaptureOrder | None = None

@@ -28,6 +28,7 @@ from openpts.vocabulary.sample import (
     Measured,
     OperationSample,
     Sample,
+    SlowIo,
     StepState,
     StreamSample,
 )
@@ -68,6 +69,7 @@ def _sample_of(
         carried=result.carried,
         played=_taken(result.played, tuple[Played, ...]),
         counted=counted,
+        slow_ios=_taken(result.slow_ios, tuple[SlowIo, ...]),
         **_operations(result.operations),
     )
 

@@ -9,8 +9,9 @@ from openpts.engine.options import CompletionWait, Demand, NativeOptions
 from openpts.engine.program_queue import ProgramQueue
 from openpts.errors import EngineUnavailableError, PurgeError, PurgeImpossibleError, UsageError
 from openpts.simulation.presets import Preset
-from openpts.units import KIB
+from openpts.units import KIB, NS_PER_MS, NS_PER_US
 from openpts.vocabulary.facts import Fact, Facts, SimulationFacts, TargetFacts, TargetKind
+from openpts.vocabulary.power_states import MOST_STATES, PowerSetting, PowerState, Transition
 from openpts.vocabulary.sample import StepState
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import IoCount
@@ -88,6 +89,8 @@ def _refuse_what_only_real_hosts_have(options: NativeOptions) -> None:
         raise UsageError(f"--io-path {options.io_path}: a simulated drive has no kernel I/O path")
     if options.cpus:
         raise UsageError("--cpus: a simulated host has no processors to pin to")
+    if options.slow_io_ns is not None:
+        raise UsageError("--outliers: a simulated host has no threads that could be late")
     if options.completion_wait is not CompletionWait.EACH:
         raise UsageError("--wait: a simulated host sees each completion when it happens")
 
@@ -188,6 +191,44 @@ class SimulatedDrive:
     def pages_with_data(self) -> int:
         """Pages that hold data, nominal."""
         return self._drive.holds_data()
+
+    def power_states(self) -> tuple[PowerState, ...]:
+        """What it declares; nothing of a drive with one state."""
+        return tuple(
+            PowerState(
+                number,
+                operational=operational,
+                most_w=most_w,
+                idle_w=idle_w,
+                entry_ns=round(entry_us * NS_PER_US) or None,
+                exit_ns=round(exit_us * NS_PER_US) or None,
+            )
+            for number, (most_w, idle_w, operational, entry_us, exit_us) in enumerate(
+                self._drive.power_states()
+            )
+        )
+
+    def power_setting(self) -> PowerSetting | None:
+        """How its states are set; None of a drive with one state."""
+        if (setting := self._drive.power_setting()) is None:
+            return None
+        state, autonomous, table = setting
+        entries = enumerate(table)
+        transitions = (Transition(origin, to, ms * NS_PER_MS) for origin, (to, ms) in entries if ms)
+        return PowerSetting(state, autonomous, tuple(transitions))
+
+    def set_power(self, setting: PowerSetting, *, command: bool) -> None:
+        """Set the transitions, or with ``command`` enter the state. Raises UsageError if it has none such."""
+        try:
+            if command:
+                self._drive.command_power_state(setting.state)
+                return
+            table = [(0, 0)] * MOST_STATES
+            for one in setting.table:
+                table[one.origin] = (one.to, one.after_ns // NS_PER_MS)
+            self._drive.set_autonomous(setting.autonomous, table)
+        except _native.UnavailableError as error:
+            raise UsageError(f"{self.facts.name}: {error}") from error
 
     def write_cache(self) -> bool | None:
         """Whether the volatile write cache is on; None if there is none."""

@@ -74,6 +74,14 @@ MAX_ROUNDS: Final = Field(
     ROUNDS,
     text=lambda rounds: f"up to {format_count(rounds, 'round')}",
 )
+WITHIN: Final = Field(
+    "Short form: tracked figures known within (%)",
+    "Short form, and rounds until each tracked figure is known within PCT per cent, at 95 % confidence.",
+    percent(gt=0, le=100),
+    name="within",
+    examples=(5,),
+    text=lambda within: "as long as specified" if within is None else f"until known within {within:g} %",
+)
 TRACKING_PERIOD: Final = Field(
     "From one tracked minute to the next",
     "Time from the start of one tracked minute to that of the next.",

@@ -18,7 +18,7 @@ PTS: Final[Mapping[str, Procedure]] = {
 
 _LISTED: Final = (
     *("fill", "sustained", "entropy", "benchmarks", "precon", "thermal", "lifetime", "hdd", "powercut"),
-    *("trim", "qos", "workload", "replay", "score", "fiosynth", "rws", "rwsdirth", "app", "check"),
+    *("trim", "qos", "workload", "replay", "score", "fiosynth", "rws", "rwsdirth", "app", "check", "ocp"),
 )
 """The order of openpts' own plug-ins in help and reports: metadata have none."""
 

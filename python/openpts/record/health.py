@@ -12,6 +12,8 @@ from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.phase import Phase
 
 EXTERNAL_POWER: Final = "power_external_w"
+EXTERNAL_PEAK: Final = "power_external_peak_w"
+DRIVE_POWER: Final = "drive_power_w"
 """What a power meter of the operator's reports, among what was sampled."""
 
 

@@ -15,6 +15,7 @@ from openpts.vocabulary.hook import HOOK_LIMIT_S, HookRun
 from openpts.vocabulary.imported import Imported
 from openpts.vocabulary.people import People
 from openpts.vocabulary.power_cut import Cut
+from openpts.vocabulary.power_states import PowerStatesSet
 from openpts.vocabulary.purpose import Purpose
 from openpts.vocabulary.requests import CycleFinished
 from openpts.vocabulary.trimmed_reads import TrimmedReads
@@ -54,7 +55,8 @@ class Ordered(Struct, frozen=True):
     ``target`` and ``purge`` are in the operator's words; ``telemetry_period_s`` None: nothing was sampled.
     ``short_report``: the report is wanted in its short form, too. ``hooks`` are in the operator's words.
     ``stop_on_fail``: the run ends where a limit of its file can't be kept, ``require_steady``: with an error
-    where steady state was not reached.
+    where steady state was not reached. I/Os of ``slow_io_ms`` or more were noted by themselves; None: none
+    were. ``latency_monitor``: the drive's own was set for that.
     """
 
     target: str
@@ -73,6 +75,8 @@ class Ordered(Struct, frozen=True):
     stop_on_fail: bool = False
     require_steady: bool = False
     exclusive_host: bool = False
+    slow_io_ms: float | None = None
+    latency_monitor: bool = False
 
 
 class Attempt(Struct, frozen=True):
@@ -113,6 +117,7 @@ class Manifest(Struct, frozen=True):  # noqa: PLW1641 a struct that is frozen ha
     left behind on the device. ``scenario`` is what the run was declared to show, None in older records;
     ``tuning`` is what was set on the host for it. ``ordered`` and ``attempts`` are None and empty in records
     that were made before runs could be resumed. ``cuts`` are power cuts, in their order.
+    ``power_states`` are the settings of these that a test has asked for, each once.
     ``trimmed`` is what trimmed LBAs read as, and ``zones`` what zones cost, of a test that looks for it.
     ``file_systems`` are where a program of the operator's ran, one for each attempt, and ``command_runs`` its
     runs, in their order.
@@ -149,6 +154,7 @@ class Manifest(Struct, frozen=True):  # noqa: PLW1641 a struct that is frozen ha
     ordered: Ordered | None = None
     attempts: tuple[Attempt, ...] = ()
     cuts: tuple[Cut, ...] = ()
+    power_states: tuple[PowerStatesSet, ...] = ()
     zones: ZonesMeasured | None = None
     trimmed: TrimmedReads | None = None
     file_systems: tuple[FileSystemReport, ...] = ()

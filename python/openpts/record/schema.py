@@ -13,14 +13,15 @@ Version 7: steps of several streams, with what each did, replays of traces, and 
 submitted; carried for the streams at the end of a step. A folder of an earlier version has single stimuli,
 and is read as it is.
 Version 8: of which step a deviation is, and its extent. In a folder of an earlier version each is an entry.
+Version 9: slow_io. A folder of an earlier version has none, and is read as it is.
 """
 
 from typing import Final
 
 from openpts.units import KIB
 
-SCHEMA_VERSION: Final = 8
-READABLE_VERSIONS: Final = frozenset({4, 5, 6, 7, SCHEMA_VERSION})
+SCHEMA_VERSION: Final = 9
+READABLE_VERSIONS: Final = frozenset({4, 5, 6, 7, 8, SCHEMA_VERSION})
 WITH_TIMES_OF_DAY: Final = 6
 """The first version that has when each step was stored."""
 
@@ -189,6 +190,28 @@ CREATE TABLE standstill (                   -- openpts itself did not run, in a 
     PRIMARY KEY (step_id, position)
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE slow_io (                      -- a single I/O that took longer than the run's limit
+    step_id             INTEGER NOT NULL REFERENCES step,
+    position            INTEGER NOT NULL,   -- from 0 within its step, by time
+    operation           TEXT NOT NULL,      -- and the columns below: vocabulary.sample.SlowIo
+    offset_bytes        INTEGER NOT NULL,
+    length_bytes        INTEGER NOT NULL,
+    submitted_ns        INTEGER NOT NULL,
+    latency_ns          INTEGER NOT NULL,
+    silence_ns          INTEGER NOT NULL,
+    idle_ns             INTEGER,
+    absent_ns           INTEGER NOT NULL,
+    own_ns              INTEGER NOT NULL,
+    waited_ns           INTEGER,
+    ran_ns              INTEGER,
+    interruptions       INTEGER NOT NULL,
+    looks               INTEGER NOT NULL,
+    least_at_driver     INTEGER,
+    missing_at_driver   INTEGER,
+    foreign_at_driver   INTEGER,
+    PRIMARY KEY (step_id, position)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE health_reading (               -- what the device's own log said at one moment
     position            INTEGER PRIMARY KEY,
     occasion            TEXT NOT NULL,      -- record.health.Occasion
@@ -244,6 +267,15 @@ _ADDED: Final = (
         ),
     ),
     (8, ("CREATE TEMP VIEW deviation AS SELECT *, NULL step_id, NULL extent FROM main.deviation",)),
+    (
+        9,
+        (
+            "CREATE TEMP VIEW slow_io AS SELECT 0 step_id, 0 position, 0 operation, 0 offset_bytes,"
+            " 0 length_bytes, 0 submitted_ns, 0 latency_ns, 0 silence_ns, 0 idle_ns, 0 absent_ns, 0 own_ns,"
+            " 0 waited_ns, 0 ran_ns, 0 interruptions, 0 looks, 0 least_at_driver, 0 missing_at_driver,"
+            " 0 foreign_at_driver WHERE 0",
+        ),
+    ),
 )
 
 

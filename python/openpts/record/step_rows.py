@@ -42,6 +42,9 @@ def rows_beside(sample: Sample) -> Mapping[str, Sequence[Row]]:
         "replay": _replay_rows(sample),
         "io_error": _error_rows(sample),
         "standstill": _standstill_rows(sample),
+        "slow_io": [
+            (position, *msgspec.structs.astuple(slow)) for position, slow in enumerate(sample.slow_ios)
+        ],
     }
 
 

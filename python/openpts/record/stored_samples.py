@@ -22,6 +22,7 @@ from openpts.vocabulary.sample import (
     IoErrors,
     IoFailure,
     Sample,
+    SlowIo,
     StepState,
 )
 from openpts.vocabulary.stimulus import Step, Stream
@@ -37,6 +38,11 @@ SELECT step_id, operation, reason, count, first_offsets_bytes FROM io_error ORDE
 
 _STANDSTILLS: Final = "SELECT step_id, started_ns, lasted_ns FROM standstill ORDER BY step_id, position"
 
+_SLOW_IOS: Final = (
+    f"SELECT step_id, {', '.join(SlowIo.__struct_fields__)} FROM slow_io "  # noqa: S608 our names
+    "ORDER BY step_id, position"
+)
+
 _OPERATION_NAMES: Final = ("read", "write", "trim", "flush", "fsync")
 _Flag = Literal[0, 1]
 
@@ -46,6 +52,26 @@ _IntervalRow = tuple[
 ]
 _ErrorRow = tuple[int, str, str, Count, str]
 _StandstillRow = tuple[int, Moment, Count]
+_Told = Count | None
+_SlowIoRow = tuple[
+    int,
+    str,
+    Count,
+    Count,
+    Moment,
+    Count,
+    Count,
+    _Told,
+    Count,
+    Count,
+    _Told,
+    _Told,
+    Count,
+    Count,
+    _Told,
+    _Told,
+    _Told,
+]
 
 
 class _StepRow(Struct, frozen=True, array_like=True, rename={"phase": "part"}):
@@ -98,6 +124,7 @@ def stored_samples(
     streams = StoredStreams(connection, interval_histograms=interval_histograms)
     intervals = _intervals_by_step(connection, streams, histograms=interval_histograms)
     errors, standstills = _errors_by_step(connection), _standstills_by_step(connection)
+    slow_ios = _slow_ios_by_step(connection)
     steps: list[_StepRow] = list(rows_of(connection.execute(_STEPS, (REPEATED,)), "step", _StepRow))
     known = {step_id for (step_id,) in connection.execute("SELECT step_id FROM step")}
     for table, owners in (
@@ -106,6 +133,7 @@ def stored_samples(
         ("stream", streams.steps),
         ("io_error", errors.keys()),
         ("standstill", standstills.keys()),
+        ("slow_io", slow_ios.keys()),
     ):
         if strays := owners - known:
             raise ValidationError(f"table {table} has rows of step_id {min(strays)}, which is no step")
@@ -133,6 +161,7 @@ def stored_samples(
                 ios_by_zone=counts_of(row.ios_by_zone),
                 slips=row.slips,
                 standstills=tuple(standstills[step_id]),
+                slow_ios=tuple(slow_ios[step_id]),
                 streams=streams.results(step_id),
                 played=streams.played(step_id),
                 **all_operations(operations[step_id]),
@@ -194,6 +223,14 @@ def _standstills_by_step(connection: sqlite3.Connection) -> Mapping[int, list[Ho
     row: _StandstillRow
     for row in rows_of(connection.execute(_STANDSTILLS), "standstill", _StandstillRow):
         found[row[0]].append(HostStall(*row[1:]))
+    return found
+
+
+def _slow_ios_by_step(connection: sqlite3.Connection) -> Mapping[int, list[SlowIo]]:
+    found: dict[int, list[SlowIo]] = defaultdict(list)
+    row: _SlowIoRow
+    for row in rows_of(connection.execute(_SLOW_IOS), "slow_io", _SlowIoRow):
+        found[row[0]].append(SlowIo(**dict(zip(SlowIo.__struct_fields__, row[1:], strict=True))))
     return found
 
 

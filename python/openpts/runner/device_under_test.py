@@ -101,6 +101,12 @@ class DeviceUnderTest(Protocol):
     def write_cache_now(self, required_enabled: bool) -> WriteCacheReport:
         """The volatile write cache as it is, left as it is."""
 
+    def latency_monitor_set(self) -> AbstractContextManager[None]:
+        """Its own latency monitor set for the block, and as it was found at the end.
+
+        Raises TargetError where it has none, PluginError where no plug-in knows its log.
+        """
+
     def health(self) -> HealthReading:
         """What its own log says now, under the names of vocabulary.health; never raises."""
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Final, Protocol
 
 from msgspec import Struct
@@ -10,11 +11,13 @@ from openpts.device.block_device import BlockDevice
 from openpts.device.guard.drive_claim import drive_claimed
 from openpts.device.journalled_drive import drive_text, is_drive
 from openpts.device.mounted.prepared_drive import is_mount_of_file, put_back_mount
+from openpts.device.nvme.power_states import put_back_power_states
 from openpts.device.purge.ata_password import take_password_off
 from openpts.device.targets.target import BlockTarget, FileTarget, Target
 from openpts.device.write_cache_control import cache_still_needed, put_back_write_cache
 from openpts.errors import OpenptsError, PluginError, RefusedError
 from openpts.host.changes import put_back_setting
+from openpts.host.setting_file import write_request
 from openpts.host.shared_settings import is_of_a_run, still_needed
 from openpts.journal import Entry, Journal, JournalError, Kind
 from openpts.journal_lock import JournalSnapshot, claimed, journal_lock
@@ -38,12 +41,29 @@ def _take_down_block_trace(entry: Entry, roots: SystemRoots, run: Run) -> str:
     return done
 
 
+def _put_back_latency_monitor(entry: Entry, roots: SystemRoots, run: Run) -> str:
+    """Log pages are a plug-in's. Raises PluginError where it is not there."""
+    if (monitor := service("latency-monitor")) is None:
+        raise PluginError("can't set a latency monitor: no plug-in that knows its log is installed")
+    done: str = monitor.put_back(entry, roots, run)
+    return done
+
+
+def _bring_back(entry: Entry, roots: SystemRoots, run: Run) -> str:  # noqa: ARG001 as others
+    """The kernel looks for it again, or its slot is switched on; whether it is there its owner sees."""
+    write_request(Path(entry.found["request"]), entry.found["value"], roots)
+    return f"{drive_text(entry.subject)}: told to come back by {entry.found['request']}"
+
+
 HEALERS: Final[Mapping[Kind, Healer]] = {
     Kind.WRITE_CACHE: put_back_write_cache,
     Kind.HOST_SETTING: put_back_setting,
     Kind.DRIVE_PASSWORD: take_password_off,
     Kind.BLOCK_TRACE: _take_down_block_trace,
     Kind.MOUNT: put_back_mount,
+    Kind.LATENCY_MONITOR: _put_back_latency_monitor,
+    Kind.REMOVED_DRIVE: _bring_back,
+    Kind.POWER_STATES: put_back_power_states,
 }
 """Who can put back what."""
 
@@ -55,8 +75,9 @@ _NEEDS: Final[Mapping[Kind, Callable[[Entry, JournalSnapshot, SystemRoots], str 
 
 # A password is for its owner to take off, with `openpts unlock`: a run that did so by itself would hide that
 # a drive was locked.
-BEFORE_A_RUN: Final = frozenset({Kind.WRITE_CACHE, Kind.HOST_SETTING, Kind.MOUNT, Kind.BLOCK_TRACE})
+BEFORE_A_RUN: Final = frozenset(set(Kind) - {Kind.DRIVE_PASSWORD})
 """What the next run puts back by itself."""
+_ON_DRIVE: Final = frozenset({Kind.WRITE_CACHE, Kind.MOUNT, Kind.POWER_STATES})
 
 
 class Healing(Struct, frozen=True):
@@ -113,7 +134,7 @@ def heal_before_run(
     def is_on_it(entry: Entry) -> bool:
         if entry.kind is Kind.HOST_SETTING:
             return is_of_a_run(entry)  # what `openpts doctor --apply` has set is to last
-        if entry.kind is Kind.BLOCK_TRACE:
+        if entry.kind in {Kind.BLOCK_TRACE, Kind.REMOVED_DRIVE}:
             return True
         if entry.kind is Kind.MOUNT and isinstance(target, FileTarget):
             return is_mount_of_file(entry, target.path)
@@ -132,7 +153,7 @@ def heal_before_run(
             f"another openpts is using the password of {drive_text(entry.subject)}, which was set "
             f"{entry.made_at} by process {entry.owner.pid}: wait until it has ended"
         )
-    changes_it = any(entry.kind in {Kind.WRITE_CACHE, Kind.MOUNT} for entry in left_behind)
+    changes_it = any(entry.kind in _ON_DRIVE for entry in left_behind)
     with drive_claimed(device, run_id, roots) if device is not None and changes_it else nullcontext():
         return heal(journal, roots, BEFORE_A_RUN, concerns=is_on_it)
 

@@ -17,6 +17,7 @@ from openpts.runner.continued_run import Continuation
 from openpts.runner.driver import driver_of
 from openpts.runner.resumed_run import Resumption
 from openpts.runner.telemetry import TelemetryChoice
+from openpts.units import NS_PER_MS
 from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import DescribedDrive, Facts, TargetFacts, fact_of
@@ -58,6 +59,7 @@ class Order(Struct, frozen=True):
     pin_to_node: bool = True
     scenario: Scenario = Scenario.SYNTHETIC
     tune: bool = False
+    latency_monitor: bool = False
     description: DescribedDrive = field(default_factory=DescribedDrive)
     purpose: Purpose = field(default_factory=Purpose)
     inputs: Mapping[str, bytes] = field(default_factory=dict)
@@ -81,6 +83,8 @@ class Order(Struct, frozen=True):
             purge=str(self.purge_choice),
             io_path=options.io_path,
             completion_wait=options.completion_wait,
+            slow_io_ms=None if options.slow_io_ns is None else options.slow_io_ns / NS_PER_MS,
+            latency_monitor=self.latency_monitor,
             cpus=options.cpus,
             pin_to_node=self.pin_to_node,
             most_errors=options.most_errors,
@@ -142,11 +146,13 @@ class Order(Struct, frozen=True):
             options=NativeOptions(
                 io_path=None if path is None else IoPath(path),
                 completion_wait=CompletionWait(ordered.completion_wait),
+                slow_io_ns=None if ordered.slow_io_ms is None else round(ordered.slow_io_ms * NS_PER_MS),
                 cpus=ordered.cpus,
                 most_errors=ordered.most_errors,
             ),
             pin_to_node=ordered.pin_to_node,
             tune=ordered.tune,
+            latency_monitor=ordered.latency_monitor,
             telemetry=TelemetryChoice(ordered.telemetry_period_s, ordered.power_command),
             short_report=ordered.short_report,
             hooks=ordered.hooks,

@@ -2,14 +2,14 @@
 
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from openpts.device.block_device import BlockDevice
+from openpts.device.block_device import BlockDevice, DeviceKind
 from openpts.device.file_system import device_below
 from openpts.device.gauges import disks_below, drive_gauges, foreign_gauge, others_gauge
 from openpts.device.guard.drive_claim import owner_note
@@ -33,7 +33,7 @@ from openpts.device.write_cache_control import WriteCacheControl
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.native import NativeEngine
 from openpts.engine.options import Demand, IoPath, NativeOptions
-from openpts.errors import OpenptsError
+from openpts.errors import OpenptsError, PluginError
 from openpts.gauge import Gauge
 from openpts.host.gauges import power_gauges, pressure_gauge, processor_gauges
 from openpts.host.saturation_gauges import saturation_gauges
@@ -41,6 +41,7 @@ from openpts.host.settings import host_settings
 from openpts.host.tuning import host_changes
 from openpts.journal import Journal
 from openpts.ownership import RunOwner
+from openpts.plugins import service
 from openpts.runner.healing import Healing
 from openpts.runner.host_capacity import DrivenDrive
 from openpts.runner.tuning import tuned_host
@@ -195,8 +196,18 @@ class PhysicalDevice(Struct):
     def write_cache_now(self, required_enabled: bool) -> WriteCacheReport:
         return read_write_cache(self.target, required_enabled, self.roots)
 
+    def latency_monitor_set(self) -> AbstractContextManager[None]:
+        if (monitor := service("latency-monitor")) is None:
+            raise PluginError("cannot set a latency monitor: no plug-in that knows its log is installed")
+        watched: AbstractContextManager[None] = monitor.set(self.target, self.cache.journal)
+        return watched
+
     def health(self) -> HealthReading:
-        return read_health(self.target)
+        reading = read_health(self.target)
+        device, monitor = self.target.device, service("latency-monitor")
+        if monitor is None or device is None or device.whole.kind is not DeviceKind.NVME:
+            return reading
+        return replace(reading, values={**reading.values, **monitor.values(self.target.fd)})
 
     def fault(self) -> str | None:
         return self.target.fault
@@ -243,6 +254,8 @@ class PhysicalDevice(Struct):
         self, engine: CapturingEngine, demand: Demand, memory: MemoryBandwidth | None
     ) -> tuple[Gauge, ...]:
         of_target = target_gauges(self.target, engine, demand, self.roots)
+        if (power := service("drive-power")) and (gauge := power(self.target)):
+            of_target = (*of_target, gauge)
         return of_target + host_gauges(self.roots, engine.cpus, memory)
 
     @property

@@ -1,4 +1,7 @@
-"""Power from a meter of the operator's: a program of theirs that goes on printing watts, a number a line."""
+"""Power from a meter of the operator's: a program of theirs that goes on printing watts, a number a line.
+
+A line may have the peak in it, too: ``4.5 W peak 7.2 W``. One that begins with ``#`` says what is metered.
+"""
 
 import os
 import shlex
@@ -12,11 +15,11 @@ from typing import Final
 
 from openpts.errors import UsageError, failing_as
 from openpts.programs import refuse_missing
-from openpts.record.health import EXTERNAL_POWER
+from openpts.record.health import EXTERNAL_PEAK, EXTERNAL_POWER
 from openpts.system_files import printable
 from openpts.vocabulary.facts import Fact, Facts
 
-_LONGEST_LINE: Final = 200
+_LONGEST_LINE: Final = 1000
 _TIMEOUT_S: Final = 2.0
 
 Sink = Callable[[tuple[int, str, float]], object]
@@ -40,6 +43,7 @@ class PowerCommand:
             )
         refuse_missing(self._words[0], "--power-command")
         self._text = printable(command)
+        self._says = ""
         self._numbers = 0
         self._others = 0
         self._ended_with: int | None = None
@@ -50,7 +54,10 @@ class PowerCommand:
         went = f"{self._numbers} values" + (f", {self._others} lines without" if self._others else "")
         if self._ended_with is not None:
             went += f"; the command ended by itself with {self._ended_with}"
-        return {"external power": Fact(f"{EXTERNAL_POWER}; as the command reports it: {went}", self._text)}
+        says = f"; {self._says}" if self._says else ""
+        return {
+            "external power": Fact(f"{EXTERNAL_POWER}; as the command reports it: {went}{says}", self._text)
+        }
 
     @contextmanager
     def running(self, sink: Sink) -> Iterator[None]:
@@ -85,12 +92,18 @@ class PowerCommand:
                 at_ns = time.monotonic_ns()
                 if stopping.is_set():
                     continue
-                watts = _watts(line)
+                if line.startswith(b"#"):
+                    self._says = printable(line[1:].decode("utf-8", errors="replace").strip())
+                    continue
+                mean, _, peak = line.partition(b" peak ")
+                watts = _watts(mean)
                 if watts is None:
                     self._others += 1
-                else:
-                    self._numbers += 1
-                    sink((at_ns, EXTERNAL_POWER, watts))
+                    continue
+                self._numbers += 1
+                sink((at_ns, EXTERNAL_POWER, watts))
+                if (peak_w := _watts(peak)) is not None:
+                    sink((at_ns, EXTERNAL_PEAK, peak_w))
         if not stopping.is_set():
             self._ended_with = process.returncode
 

@@ -24,11 +24,12 @@ from openpts.vocabulary.purge import PurgeChoice
 
 
 class PurgeOrder(Struct, frozen=True):
-    """What the operator asked for."""
+    """What the operator asked for; ``psid`` gives the number of the drive's label, which nothing records."""
 
     target: str
     consent: Consent
     choice: PurgeChoice
+    psid: Callable[[], bytes] | None = None
 
 
 def methods_of(
@@ -59,5 +60,5 @@ def purge_alone(order: PurgeOrder, progress: Progress, tell: Callable[[Healing],
     with terminate_as_interrupt():
         for healing in heal_before_run(target, Journal.of_machine(), roots):
             tell(healing)
-        with open_target(target, order.consent, roots) as opened:
-            return purge(opened, order.choice, progress)
+        with open_target(target, order.consent, roots, to_revert=order.psid is not None) as opened:
+            return purge(opened, order.choice, progress, psid=order.psid)

@@ -233,10 +233,15 @@ def _measure(run: _PreparedRun) -> None:
     begun.bring_back(device, run.engine, checked.preparation, runner)
     with (
         put_back_on_failure(device),
+        device.latency_monitor_set() if _sets_monitor(begun.manifest) else nullcontext(),
         environment_kept(runner, runner.writer, device.host_settings, begun.begins),
         kept_capture(run.engine, checked.options.capture, runner.writer, begun.capture),
     ):
         runner.drive(begun.rest_of(checked.script()))
+
+
+def _sets_monitor(manifest: Manifest) -> bool:
+    return manifest.ordered is not None and manifest.ordered.latency_monitor
 
 
 def _close(run: _PreparedRun) -> None:

@@ -347,7 +347,9 @@ class ScriptRunner:
             replace(standstill, started_ns=standstill.started_ns + shift_ns)
             for standstill in sample.standstills
         )
-        return replace(sample, started_ns=sample.started_ns + shift_ns, standstills=standstills)
+        slow = tuple(replace(io, submitted_ns=io.submitted_ns + shift_ns) for io in sample.slow_ios)
+        started_ns = sample.started_ns + shift_ns
+        return replace(sample, started_ns=started_ns, standstills=standstills, slow_ios=slow)
 
     def _note_end(self, sample: Sample) -> None:
         """A step is handed over just after its end: that is where the engine's clock and the host's meet."""

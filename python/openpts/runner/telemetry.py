@@ -73,7 +73,7 @@ class Sampler:
         return facts if self._power is None else facts | self._power.facts
 
     def _text(self, gauge: Gauge) -> str | None:
-        if not gauge.paths:
+        if not gauge.is_read:
             return gauge.what
         by_one = ", by one run for all on this host" if gauge.of_host and self._shared else ""
         return f"{gauge.what}; each {self.period_s * gauge.each:g} s{by_one}"
@@ -96,7 +96,7 @@ class Sampler:
         with ExitStack() as stack:
             if self._power is not None:
                 stack.enter_context(self._power.running(self._sampled.append))
-            opened = [_Open.of(gauge, self.period_s) for gauge in self._gauges if gauge.paths]
+            opened = [_Open.of(gauge, self.period_s) for gauge in self._gauges if gauge.is_read]
             if not opened:
                 yield
                 return
@@ -176,7 +176,9 @@ class _Open(Struct):
     def read(self) -> Reading:
         """Read the files; what any run would understand of them is understood."""
         before_ns = time.monotonic_ns()
-        contents = tuple(self._content(descriptor) for descriptor in self.descriptors)
+        ask = self.gauge.ask
+        read = tuple(self._content(descriptor) for descriptor in self.descriptors)
+        contents = read if ask is None else (ask(),)
         at_ns = (before_ns + time.monotonic_ns()) // 2
         if not self.gauge.for_all:
             return Reading(at_ns, contents)

@@ -83,6 +83,44 @@ class HostStall(msgspec.Struct, frozen=True, gc=False):
     lasted_ns: int
 
 
+class SlowIo(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """An I/O that took longer than a limit, and what the thread that issued it knew of itself meanwhile.
+
+    ``submitted_ns`` is on the engine's clock. In ``silence_ns``, the last part of its time, the thread had no
+    other answer either; ``idle_ns`` is how long it had nothing outstanding before, None if it had.
+    Of its time the thread had been due back from a wait and was not for ``absent_ns``, was in long stretches
+    of its own code for ``own_ns``; it was ready to run and had no processor for ``waited_ns``, and ran for
+    ``ran_ns``.
+    ``interruptions`` are waits that a signal ended, as one does that stops the process. ``looks`` is how
+    often the thread was there and the I/O was not answered.
+    At looks the driver had at least ``least_at_driver`` I/Os of the device by the kernel's count, up to
+    ``missing_at_driver`` fewer and ``foreign_at_driver`` more than the engine had outstanding. None: the
+    kernel does not tell.
+    """
+
+    operation: str
+    offset_bytes: int
+    length_bytes: int
+    submitted_ns: int
+    latency_ns: int
+    silence_ns: int
+    idle_ns: int | None
+    absent_ns: int
+    own_ns: int
+    waited_ns: int | None
+    ran_ns: int | None
+    interruptions: int
+    looks: int
+    least_at_driver: int | None
+    missing_at_driver: int | None
+    foreign_at_driver: int | None
+
+    @property
+    def answered_ns(self) -> int:
+        """When it was seen to be answered, on the engine's clock."""
+        return self.submitted_ns + self.latency_ns
+
+
 DRIVE_ENERGY: Final = "drive_energy_j"
 DRIVE_MEDIA_WRITES: Final = "drive_media_write_bytes"
 DRIVE_HOST_WRITES: Final = "drive_host_write_bytes"
@@ -226,7 +264,7 @@ class Sample(Measured, frozen=True, kw_only=True):
     where there is only one. ``carried`` is where each thread's offsets ended, in the engine's own
     form, for an engine that goes on there; empty where none can. ``counted`` is what a device reports to the
     engine itself, as simulated drives do. A record gives both out apart from its steps. ``played`` is how
-    true each replay was.
+    true each replay was. ``slow_ios`` are those that took longer than the limit that the run has, by time.
     """
 
     step: Step
@@ -247,6 +285,7 @@ class Sample(Measured, frozen=True, kw_only=True):
     carried: str = ""
     played: tuple[Played, ...] = ()
     counted: tuple[Counted, ...] = ()
+    slow_ios: tuple[SlowIo, ...] = ()
 
     @property
     def standstill_ns(self) -> int:

@@ -32,6 +32,11 @@ class Expectations:
     def __init__(self) -> None:
         self._faults: list[str] = []
 
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """All so far."""
+        return tuple(self._faults)
+
     def equal(self, what: str, found: object, wanted: object) -> None:
         """Found and wanted are the same."""
         self.holds(f"{what}: {found!r}, and not {wanted!r}", found == wanted)

@@ -20,7 +20,7 @@ from openpts.report.build import build_report
 from openpts.report.summary import summarize
 from openpts.runner.record_check import check_record
 from openpts_line.selfcheck.finding import Expectations, Finding
-from openpts_line.selfcheck.virtual_drive import carried_out, scripted
+from openpts_line.selfcheck.steady_round import carried_out, scripted
 
 ANSWERS: Final = "known_answers.json"
 _TIME_SCALE: Final = 0.0005
@@ -37,18 +37,17 @@ _OF_THIS_RUN: Final = frozenset(
 )
 
 
-def check_known_answers(folder: Path) -> Finding:
+def check(folder: Path) -> Finding:
     """All eight tests, up to the first that differs; the runs are below ``folder``."""
-    known = msgspec.json.decode((files(__package__) / ANSWERS).read_bytes(), type=dict[str, dict[str, str]])
-    found, count = Expectations(), 0
-    for test, wanted in known.items():
+    found, count, tests = Expectations(), 0, known("tests")
+    for test, wanted in tests.items():
         answers = answers_of(test, folder)
         count += len(wanted)
         differing = [name for name in (wanted | answers) if wanted.get(name) != answers.get(name)]
         found.equal(f"figures of {test} that are not as known", differing, [])
         if differing:
             break
-    return found.finding("known answers", f"{count} tables of {len(known)} tests", {"tables": float(count)})
+    return found.finding("known answers", f"{count} tables of {len(tests)} tests", {"tables": float(count)})
 
 
 def answers_of(test: str, folder: Path) -> dict[str, str]:
@@ -66,9 +65,9 @@ def digests(run: Run) -> dict[str, str]:
     plain = {name: value for name, value in summarize(run).items() if name not in _OF_THIS_RUN}
     plots = [[axis.domain, axis.ticks] for figure in report.figures() for axis in (figure.x, figure.y)]
     return {
-        "figures": _digest(plain),
-        "plots": _digest(msgspec.to_builtins(plots)),
-        **{table.id: _digest(list(_numbers(table))) for table in _tables(report)},
+        "figures": digest(plain),
+        "plots": digest(msgspec.to_builtins(plots)),
+        **{table.id: digest(list(_numbers(table))) for table in _tables(report)},
     }
 
 
@@ -84,7 +83,14 @@ def _numbers(table: Table) -> Iterator[list[Any]]:
                 yield [place, cell.value, cell.text if cell.value is not None else "", cell.tone]
 
 
-def _digest(content: Any) -> str:
+def known(kind: str) -> dict[str, dict[str, str]]:
+    """Known digests of tests or loads, by the name of one and of what it is of."""
+    content = (files(__package__) / ANSWERS).read_bytes()
+    return msgspec.json.decode(content, type=dict[str, dict[str, dict[str, str]]])[kind]
+
+
+def digest(content: Any) -> str:
+    """Short, of numbers to ten digits."""
     return hashlib.sha256(msgspec.json.encode(_rounded(content), order="sorted")).hexdigest()[:12]
 
 

@@ -7,7 +7,8 @@ of published tables.
 import math
 import random
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
+from pathlib import Path
 from statistics import fmean
 from typing import Final
 
@@ -35,7 +36,7 @@ _STUDENT: Final = ((0.95, 5, 2.571), (0.95, 1, 12.706), (0.99, 10, 3.169), (0.9,
 _CHI_SQUARE: Final = ((3.841, 1, 0.05), (11.070, 5, 0.05), (23.209, 10, 0.01))
 
 
-def check_laws() -> Finding:
+def check(_folder: Path) -> Finding:
     """All laws, on series that a seed makes."""
     found, chance = Expectations(), random.Random(_SEED)  # noqa: S311 the same each time
     for _ in range(_SERIES):
@@ -46,6 +47,7 @@ def check_laws() -> Finding:
         _window(found, values)
         _sets(found, values[:6], values[6:])
         _distribution(found, [round(chance.lognormvariate(11, 1.5)) + 1 for _ in range(300)])
+    _exact_buckets(found)
     _published(found)
     return found.finding("analysis", f"{_SERIES} series scaled, shifted, permuted and merged")
 
@@ -143,6 +145,21 @@ def _distribution(found: Expectations, values_ns: Sequence[int]) -> None:
     found.equal("I/Os of the bins", sum(one.ios for one in bins), len(values_ns))
     found.holds("bins have a break", all(one.high_ns == other.low_ns for one, other in pairwise(bins)))
     found.equal("level of the last bin", bins[-1].level_pct, 100)
+
+
+def _exact_buckets(found: Expectations) -> None:
+    """Below 2048 ns each value has a bucket of its own: what is counted comes back exactly."""
+    counts = {value + value * value // 16: value for value in range(1, 130)}  # at distances from 1 on
+    encoded = encode_counts(counts.items())
+    whole = LatencyDistribution.merged([encoded, encoded])
+    buckets = [(value, value, 2 * count) for value, count in counts.items()]
+    found.equal("exact buckets", whole.buckets(), buckets)
+    sum_ns, ends = 2 * sum(value * count for value, count in counts.items()), (min(counts), max(counts))
+    found.equal("exact bounds", whole.bounds(), (ends[0], ends[0], ends[1], ends[1], sum_ns, sum_ns))
+    seen = list(accumulate(2 * count for count in counts.values()))
+    found.equal("counts up to each value", whole.counts_up_to(list(counts)), seen)
+    thousand = LatencyDistribution.merged([encode_counts([(10, 999), (20, 1)])])
+    found.equal("99.9 % of 1,000", (thousand.percentile_ns(99.9), thousand.percentile_ns(99.91)), (10, 20))
 
 
 def _published(found: Expectations) -> None:

@@ -2,12 +2,22 @@
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from importlib import import_module
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from openpts.errors import EngineUnavailableError
 from openpts.temporary_folder import temporary_folder
 from openpts_line.selfcheck.finding import Finding, Verdict
 
+_IN_VIRTUAL_TIME: Final = {
+    "virtual drive": "virtual_drive",
+    "analysis": "laws",
+    "steady state": "steady_round",
+    "known answers": "known_answers",
+}
+"""Modules with a check each, which takes a folder; a module that can't be loaded is a finding, too."""
+_NEEDS_IO_URING: Final = ("known delays", "histogram", "batches", "loads")
 _ATTEMPTS: Final = 3
 """Other work on the host can spoil a check in real time; a fault is in each attempt."""
 
@@ -15,10 +25,8 @@ _ATTEMPTS: Final = 3
 def prove(seconds: float) -> Iterator[Finding]:
     """Each check as it ends: those in virtual time, then ``seconds`` of I/Os in real time."""
     with temporary_folder("self-check") as folder:
-        yield from _guarded("virtual drive", _virtual_drive)
-        yield from _guarded("analysis", _analysis)
-        yield from _guarded("steady state", lambda: _steady_state(folder))
-        yield from _guarded("known answers", lambda: _known_answers(folder))
+        for check, name in _IN_VIRTUAL_TIME.items():
+            yield from _guarded(check, partial(_in_virtual_time, name, folder))
         for attempt in range(1, _ATTEMPTS + 1):
             place = folder / f"attempt-{attempt}"
             place.mkdir()
@@ -26,6 +34,10 @@ def prove(seconds: float) -> Iterator[Finding]:
             if attempt == _ATTEMPTS or all(one.verdict is not Verdict.FAILED for one in findings):
                 yield from findings
                 return
+
+
+def _module(name: str) -> Any:
+    return import_module(f"{__package__}.{name}")
 
 
 def _guarded(check: str, found: Callable[[], tuple[Finding, ...]]) -> tuple[Finding, ...]:
@@ -38,35 +50,24 @@ def _guarded(check: str, found: Callable[[], tuple[Finding, ...]]) -> tuple[Find
         return (Finding(check=check, verdict=Verdict.FAILED, text=text, faults=(fault,)),)
 
 
-# What is checked is imported within: a module that can't be loaded is a finding, too.
-def _virtual_drive() -> tuple[Finding, ...]:
-    from openpts_line.selfcheck.virtual_drive import check_law  # noqa: PLC0415
-
-    return (check_law(),)
-
-
-def _steady_state(folder: Path) -> tuple[Finding, ...]:
-    from openpts_line.selfcheck.virtual_drive import check_steady_state  # noqa: PLC0415
-
-    return (check_steady_state(folder),)
-
-
-def _known_answers(folder: Path) -> tuple[Finding, ...]:
-    from openpts_line.selfcheck.known_answers import check_known_answers  # noqa: PLC0415
-
-    return (check_known_answers(folder),)
-
-
-def _analysis() -> tuple[Finding, ...]:
-    from openpts_line.selfcheck.laws import check_laws  # noqa: PLC0415
-
-    return (check_laws(),)
+def _in_virtual_time(name: str, folder: Path) -> tuple[Finding, ...]:
+    return (_module(name).check(folder),)
 
 
 def _in_real_time(seconds: float, folder: Path) -> tuple[Finding, ...]:
-    from openpts_line.selfcheck.clocks import ClockReading, judge_clocks  # noqa: PLC0415
-    from openpts_line.selfcheck.real_path import check_path  # noqa: PLC0415
+    from openpts.engine.native_build import FEATURES  # noqa: PLC0415 as above
 
-    first = ClockReading.now()
-    path, histogram = check_path(seconds, folder)
-    return path, histogram, judge_clocks(first, ClockReading.now())
+    why = "" if FEATURES["traces"] else "the native module was built without traces, and reads no capture"
+    clocks = _module("clocks")
+    first = clocks.ClockReading.now()
+    findings: tuple[Finding, ...] = ()
+    if not why:
+        try:
+            findings = (*_module("real_path").check(seconds, folder), _module("loads").check(folder))
+        except EngineUnavailableError as error:
+            why = str(error)
+    if why:
+        findings = tuple(
+            Finding(check=check, verdict=Verdict.NOT_POSSIBLE, text=why) for check in _NEEDS_IO_URING
+        )
+    return *findings, clocks.judge_clocks(first, clocks.ClockReading.now())

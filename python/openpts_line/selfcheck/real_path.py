@@ -7,25 +7,24 @@ When it did so is known by a clock that the engine does not read; each I/O is ca
 import os
 import threading
 import time
-from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from statistics import fmean, median
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from openpts.analysis.figures import Figures
 from openpts.engine.native import NativeEngine
-from openpts.engine.native_build import FEATURES
 from openpts.engine.options import CaptureOrder, Demand, IoPath, NativeOptions
-from openpts.errors import EngineUnavailableError, RunFailedError
+from openpts.errors import RunFailedError
 from openpts.units import GIB, KIB, NS_PER_MS, NS_PER_S
 from openpts.vocabulary.facts import TargetFacts, TargetKind
 from openpts.vocabulary.sample import Sample, StepState
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Batches, ClosedLoop, Step, Stimulus
 from openpts.vocabulary.stop import IoCount
-from openpts_line.selfcheck.finding import Expectations, Finding, Verdict
+from openpts_line.selfcheck.captured import TICK_NS, CapturedIo, captured_in, judge_length, judge_sample
+from openpts_line.selfcheck.finding import Expectations, Finding
 
 _BYTES: Final = 4 * KIB  # what a pipe takes or gives at once
 _LAW_NS: Final = (*(NS_PER_MS,) * 9, 5 * NS_PER_MS)
@@ -35,20 +34,12 @@ _LEAST_PCT: Final = 5.0
 _PATH_NS: Final = 50_000
 _FEWEST: Final = 100
 _PATIENCE_S: Final = 30.0
-_CAPTURE: Final = "capture"
-_TICK_NS: Final = 100  # of the file that the captured I/Os are read from
-_PERCENTILES: Final = (1.0, 50.0, 80.0, 90.0, 95.0, 99.0)
-
-
-class CapturedIo(Struct, frozen=True):
-    """One I/O as the capture has it, on the engine's clock."""
-
-    submitted_ns: int
-    latency_ns: int
+_BATCHES: Final = Batches(ios=2, rest_ns=NS_PER_MS // 2)
+_MOST_PPM: Final = 200
 
 
 class Measurement(Struct, frozen=True):
-    """The same I/Os as a sample, one by one, and by when each was answered (CLOCK_MONOTONIC, ns)."""
+    """The same I/Os as a sample, one by one, and by when each was answered (CLOCK_MONOTONIC_RAW, ns)."""
 
     sample: Sample
     captured: tuple[CapturedIo, ...]
@@ -60,8 +51,8 @@ def ios_within(seconds: float) -> int:
     return max(_FEWEST, round(seconds * NS_PER_S / fmean(_LAW_NS)))
 
 
-def measure_planted(ios: int, folder: Path) -> Measurement:
-    """Measure so many delays of the law; the capture is below ``folder``.
+def measure_planted(ios: int, folder: Path, batches: Batches | None = None) -> Measurement:
+    """Measure so many delays of the law; the capture is ``folder``, which is made.
 
     Raises EngineUnavailableError where there is no io_uring, RunFailedError if the engine gives no sample.
     """
@@ -70,9 +61,11 @@ def measure_planted(ios: int, folder: Path) -> Measurement:
         target = TargetFacts(
             kind=TargetKind.FILE, name="pipe", path="pipe", user_capacity_bytes=GIB, sector_bytes=512
         )
-        options = NativeOptions(io_path=IoPath.IO_URING, capture=CaptureOrder(folder / _CAPTURE, 512))
-        engine = NativeEngine(reader, target, Demand(1, 1, _BYTES), 1, options)
-        stimulus = Stimulus.of(AccessPattern.RANDOM, _BYTES, 100, 1, 1, ActiveRange())
+        options = NativeOptions(io_path=IoPath.IO_URING, capture=CaptureOrder(folder, 512))
+        depth = 1 if batches is None else batches.ios
+        engine = NativeEngine(reader, target, Demand(1, depth, _BYTES), 1, options)
+        plain = Stimulus.of(AccessPattern.RANDOM, _BYTES, 100, 1, depth, ActiveRange())
+        stimulus = replace(plain, pacing=batches or ClosedLoop())
         answers: list[tuple[int, ...]] = []
         thread = threading.Thread(target=lambda: answers.append(_answer(writer, ios)), daemon=True)
         engine.submit([Step.of(stimulus, IoCount(ios), capture=True)])
@@ -85,7 +78,7 @@ def measure_planted(ios: int, folder: Path) -> Measurement:
         os.close(reader)
     if sample is None or not answers:
         raise RunFailedError("the engine gave no sample of a pipe that answers")
-    return Measurement(sample, _captured(folder), answers[0])
+    return Measurement(sample, captured_in(folder), answers[0])
 
 
 def _answer(writer: int, ios: int) -> tuple[int, ...]:
@@ -97,21 +90,9 @@ def _answer(writer: int, ios: int) -> tuple[int, ...]:
         due_ns = max(due_ns, time.monotonic_ns() - NS_PER_MS) + _LAW_NS[number % len(_LAW_NS)]
         while (left_ns := due_ns - time.monotonic_ns()) > 0:
             time.sleep(left_ns / NS_PER_S)
-        answers.append(time.monotonic_ns())
+        answers.append(time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW))
         os.write(writer, content)
     return tuple(answers)
-
-
-def _captured(folder: Path) -> tuple[CapturedIo, ...]:
-    """All I/Os of the capture, in order."""
-    from openpts_traces.treatment import Input, write  # noqa: PLC0415 refuses a build without traces
-
-    out = folder / "captured.csv"
-    paths = tuple(str(path) for path in sorted((folder / _CAPTURE).glob("*.parquet")))
-    write([Input(paths)], "msr", out, lambda _ios: None)
-    rows = [line.split(",") for line in out.read_text().splitlines()]
-    found = (CapturedIo(int(row[0]) * _TICK_NS, int(row[6]) * _TICK_NS) for row in rows)
-    return tuple(sorted(found, key=lambda io: io.submitted_ns))
 
 
 def judge_path(measured: Measurement) -> Finding:
@@ -141,7 +122,7 @@ def judge_path(measured: Measurement) -> Finding:
     quarter = len(seen) // 4
     drift_ns = min(seen[-quarter:]) - min(seen[:quarter])
     lasted_ns = before_ns[-1] - before_ns[0]
-    found.near("drift of the engine's clock (ns)", drift_ns, 0, NS_PER_MS + 1e-3 * lasted_ns)
+    found.near("drift of the engine's clock (ns)", drift_ns, 0, NS_PER_MS + _MOST_PPM * 1e-6 * lasted_ns)
     figures = {
         "median_error_us": median(latency_ns - gap_ns for gap_ns, latency_ns in pairs) / 1000,
         "late_median_us": (median(seen) - min(seen)) / 1000,
@@ -153,55 +134,35 @@ def judge_path(measured: Measurement) -> Finding:
 
 
 def judge_histogram(measured: Measurement) -> Finding:
-    """Counts, sums, extremes and percentiles of the sample against those of every captured I/O."""
-    read = measured.sample.read
-    raw_ns = sorted(io.latency_ns for io in measured.captured)
-    figures = Figures.of([read], measured.sample.elapsed_ns)
+    """The figures of the sample against those of every captured I/O."""
     found = Expectations()
     found.equal("state", measured.sample.state, StepState.COMPLETE)
-    found.equal("bytes", read.bytes, len(raw_ns) * _BYTES)
-    first_ns = min(io.submitted_ns for io in measured.captured)
-    elapsed_ns = max(io.submitted_ns + io.latency_ns for io in measured.captured) - first_ns
-    found.near("time of the step (ns)", measured.sample.elapsed_ns, elapsed_ns, 2 * _TICK_NS)
-    found.equal("I/Os in histogram and capture", figures.distribution.count, len(raw_ns))
-    found.equal("I/Os in sample and capture", read.ios, len(raw_ns))
-    sum_ns = sum(raw_ns)
-    found.near(
-        "sum (ns)", read.latency_sum_ns, sum_ns + len(raw_ns) * _TICK_NS / 2, len(raw_ns) * _TICK_NS / 2
+    worst_pct = judge_sample(found, measured.sample, measured.captured)
+    judge_length(found, measured.sample, measured.captured)
+    shown = {"ios": float(len(measured.captured)), "largest_difference_pct": worst_pct}
+    return found.finding(
+        "histogram", f"against {len(measured.captured):,} I/Os that were captured one by one", shown
     )
-    for what, value_ns, wanted_ns in (
-        ("minimum (ns)", read.latency_min_ns, raw_ns[0]),
-        ("maximum (ns)", read.latency_max_ns, raw_ns[-1]),
-    ):
-        found.near(what, value_ns, wanted_ns + _TICK_NS / 2, _TICK_NS / 2)
-    worst_pct = 0.0
-    for percentile in _PERCENTILES:
-        wanted_ns = _rank(raw_ns, percentile)
-        value_ns = figures.distribution.percentile_ns(percentile)
-        found.near(f"{percentile:g} % (ns)", value_ns, wanted_ns, 0.001 * wanted_ns + _TICK_NS)
-        worst_pct = max(worst_pct, 100 * abs((value_ns or 0) / wanted_ns - 1))
-    in_intervals = sum(interval.read.latency_sum_ns for interval in measured.sample.intervals)
-    found.equal("sum of the intervals (ns)", in_intervals, read.latency_sum_ns)
-    shown = {"ios": float(len(raw_ns)), "largest_difference_pct": worst_pct}
-    return found.finding("histogram", f"against {len(raw_ns):,} I/Os that were captured one by one", shown)
 
 
-def _rank(in_order: Sequence[int], percentile: float) -> int:
-    """The least value that so many per cent do not exceed."""
-    return in_order[max(0, -int(-percentile * len(in_order) // 100) - 1)]
-
-
-def check_path(seconds: float, folder: Path) -> tuple[Finding, Finding]:
-    """Known delays, and the histogram of the same I/Os."""
-    why = "" if FEATURES["traces"] else "the native module was built without traces, and reads no capture"
-    if not why:
-        try:
-            measured = measure_planted(ios_within(seconds), folder)
-            return judge_path(measured), judge_histogram(measured)
-        except EngineUnavailableError as error:
-            why = str(error)
-    known, histogram = (
-        Finding(check=check, verdict=Verdict.NOT_POSSIBLE, text=why)
-        for check in ("known delays", "histogram")
+def judge_batches(measured: Measurement) -> Finding:
+    """A batch begins when all of the one before are answered, and it has rested."""
+    found, ios, each = Expectations(), measured.captured, _BATCHES.ios
+    batches = [ios[first : first + each] for first in range(0, len(ios), each)]
+    rests_ns = [
+        later[0].submitted_ns - max(io.completed_ns for io in batch) for batch, later in pairwise(batches)
+    ]
+    found.holds(f"a rest of {min(rests_ns)} ns", min(rests_ns) >= _BATCHES.rest_ns - 2 * TICK_NS)
+    return found.finding(
+        "batches", f"{len(batches)} batches of reads of that pipe, each with a rest before it"
     )
-    return known, histogram
+
+
+def check(seconds: float, folder: Path) -> tuple[Finding, ...]:
+    """Known delays, the histogram of the same I/Os, and batches.
+
+    Raises EngineUnavailableError without io_uring.
+    """
+    measured = measure_planted(ios_within(seconds), folder / "delays")
+    batches = measure_planted(_FEWEST // 2, folder / "batches", _BATCHES)
+    return judge_path(measured), judge_histogram(measured), judge_batches(batches)

@@ -18,10 +18,12 @@ from openpts.errors import UsageError
 from openpts.runner.stop_signals import terminate_as_interrupt
 from openpts.units import NS_PER_US, format_capacity
 from openpts.vocabulary.document import Document
+from openpts_serve.overrides import read_overrides
 from openpts_serve.serve import ServeOrder, checked_address, host_and_port, serve_drive
-from openpts_serve.served_drive import TOO_LATE_SHARE, Faults, Served, ServedDrive
+from openpts_serve.served_drive import OPEN, TOO_LATE_SHARE, Access, Faults, Served, ServedDrive
 
 _LOOK_S: Final = 0.1
+_DELAY: Final = FiniteRange(0, 120)
 _READ_FAULT: Final = re.compile(r"read@([0-9]{1,18})")
 
 _HOW_TO_CONNECT: Final = """\b
@@ -72,11 +74,35 @@ def serve(
         default=0,
         show_default=False,
     ),
+    security: str = option(
+        "STATE",
+        "Locking (TCG) that it reports and keeps to: opal-1, opal-2, enabled, locked, shadow-mbr, "
+        "sid-blocked, enterprise, pyrite, ruby, or in broken answers, too-long or cut-off.",
+        default="none",
+        show_default=False,
+    ),
+    ready_after_s: float = option(
+        "--ready-after SECONDS",
+        "Time until a controller that was enabled is ready.",
+        _DELAY,
+        default=0,
+        show_default=False,
+    ),
+    media_after_s: float = option(
+        "--media-after SECONDS",
+        "Time until its namespace is: before, it is not ready (82h).",
+        _DELAY,
+        default=0,
+        show_default=False,
+    ),
     volatile_cache: bool = flag(
         "Keep what is in the write cache in memory, so that kill -9 is a power cut. With `faults=` in the "
         "preset's name, it is anyway."
     ),
     vanish_after: int | None = option("IOS", "Disappear after this many I/Os.", click.IntRange(0)),
+    overrides: Path | None = option(
+        "--answers FILE", "Answer otherwise than the drive would: a TOML file of [[override]] tables.", PATH
+    ),
     as_json: bool = flag("Print an object at the beginning and one at the end.", name="--json"),
 ) -> None:
     """Serve a simulated drive by NVMe over TCP, in wall-clock time, until Ctrl-C.
@@ -86,6 +112,8 @@ def serve(
     """
     target = parse_simulated_target(preset)
     faults = _faults(fails, format_lies=format_lies, vanishes_after_ios=vanish_after)
+    if overrides is not None:
+        faults = replace(faults, overrides=read_overrides(overrides))
     if volatile_cache or target.faults:
         faults = replace(faults, power=target.faults)
     order = ServeOrder(
@@ -99,6 +127,7 @@ def serve(
         ambient_c=ambient_c,
         initial_wear_pct=initial_wear_pct,
         sanitize_takes_s=sanitize_takes_s,
+        access=Access(security, ready_after_s, media_after_s),
         faults=faults,
     )
     with terminate_as_interrupt(signal.SIGINT), serve_drive(order) as drive:
@@ -129,7 +158,10 @@ def _faults(fails: tuple[str, ...], *, format_lies: bool, vanishes_after_ios: in
 
 
 class ServingBegun(Document, frozen=True, kw_only=True, tag="openpts.serving/1"):
-    """The drive listens; ``data`` is the file of its contents, None if they are in memory."""
+    """The drive listens; ``data`` is the file of its contents, None if they are in memory.
+
+    ``psid`` is the number on its label, by which it is reverted if it is locked.
+    """
 
     serving: str
     address: str
@@ -139,6 +171,7 @@ class ServingBegun(Document, frozen=True, kw_only=True, tag="openpts.serving/1")
     scale: int
     seed: int
     data: str | None
+    psid: str
     connect: str
 
 
@@ -169,6 +202,7 @@ def _tell_begin(drive: ServedDrive, order: ServeOrder, *, as_json: bool) -> None
             serving=drive.preset.label,
             nqn=drive.names.nqn,
             serial=drive.names.serial,
+            psid=drive.names.psid,
             data=None if order.data is None else str(order.data),
             connect=connect,
         )
@@ -179,6 +213,8 @@ def _tell_begin(drive: ServedDrive, order: ServeOrder, *, as_json: bool) -> None
         f"serving {drive.preset.label}, {format_capacity(drive.capacity_bytes)}{scale}, on {drive.address}"
     )
     click.echo(f"  serial    {drive.names.serial}")
+    if order.access.security != OPEN.security:
+        click.echo(f"  PSID      {drive.names.psid}")
     click.echo(f"  contents  {'in memory' if order.data is None else order.data}")
     click.echo(f"  connect   {connect}")
     click.echo("Ctrl-C ends it.")

@@ -5,12 +5,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import jinja2
-import msgspec
-
-from openpts.plots.theme import DARK, LIGHT, WEB_FONTS, Scheme, vega_config
 from openpts.report.html import VEGA
 from openpts_many.archive.tables import columns_of_archive
+from openpts_web.pages import as_json, templates, themes
 
 if TYPE_CHECKING:
     import pyarrow
@@ -42,24 +39,15 @@ def index_page(runs: "pyarrow.Table", measures: Sequence[str], block: int, hashe
         "measures": measures,
         "files": hashes,
         "tables": {name: tables[name] for name in ("runs", "measures", "deviations")},
-        "config": {
-            name: {**vega_config(scheme), "font": WEB_FONTS}
-            for name, scheme in (("light", LIGHT), ("dark", DARK))
-        },
+        "config": themes(),
     }
-    template = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_PAGES),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    ).get_template("index.html.j2")
+    template = templates(_PAGES).get_template("index.html.j2")
     return template.render(
         columns=_COLUMNS,
         rows=[[cell_text(name, row[name]) for name in _COLUMNS] + [row["mark"] or ""] for row in newest],
         count=runs.num_rows,
         hashes=hashes,
-        told=msgspec.json.encode(told).decode().replace("<", "\\u003c"),
+        told=as_json(told),
     )
 
 
@@ -67,18 +55,6 @@ def cell_text(name: str, value: Any) -> str:
     """What the list shows of a run; `cellText` in library.js says the same."""
     text = "" if value is None else str(value)
     return text[:16].replace("T", " ") if name == "started_at" else text
-
-
-def style() -> bytes:
-    """The style sheet behind the colors of both themes."""
-    return (
-        f":root{{color-scheme:light dark;--font:{WEB_FONTS};{_properties(LIGHT)}}}\n"
-        f"@media (prefers-color-scheme:dark){{:root{{{_properties(DARK)}}}}}\n"
-    ).encode() + own_file("style.css")
-
-
-def _properties(scheme: Scheme) -> str:
-    return "".join(f"--{name}:{color};" for name, color in scheme.tokens().items())
 
 
 def vega_script() -> bytes:
@@ -92,5 +68,5 @@ def script() -> bytes:
 
 
 def own_file(name: str) -> bytes:
-    """A script or style sheet of the pages."""
+    """A script of the pages."""
     return (_PAGES / name).read_bytes()

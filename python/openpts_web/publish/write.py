@@ -17,7 +17,8 @@ import msgspec
 
 from openpts.errors import RecordError, UsageError, failing_as
 from openpts.run_folder_files import remove_file, write_files
-from openpts_web.publish.page import index_page, own_file, script, style, vega_script
+from openpts_web.pages import style
+from openpts_web.publish.page import index_page, own_file, script, vega_script
 from openpts_web.publish.sources import ABOUT, DEVIATIONS, FORMAT, RUNS, VERSION, About, Library, about
 
 if TYPE_CHECKING:

@@ -40,6 +40,7 @@ fn replayed(io_path: IoPath, schedule: &Path, mode: Mode) -> StepResult {
         interval_histograms: true,
         path: io_path,
         completion_wait: CompletionWait::Each,
+        slow_io_ns: None,
         cpus: Vec::new(),
         most_errors: 0,
         over_read_errors: false,

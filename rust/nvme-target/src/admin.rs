@@ -5,12 +5,14 @@ use std::time::Instant;
 
 use super::command::{Answered, Command, Done, Status};
 use super::controller::Controller;
+use super::lock::lock;
 use super::opcodes::{
     ABORT, ASYNCHRONOUS_EVENT_REQUEST, DEVICE_SELF_TEST, FORMAT, GET_FEATURES, GET_LOG_PAGE, IDENTIFY,
-    KEEP_ALIVE, NAMESPACE_ATTACHMENT, NAMESPACE_MANAGEMENT, SANITIZE, SET_FEATURES,
+    KEEP_ALIVE, NAMESPACE_ATTACHMENT, NAMESPACE_MANAGEMENT, SANITIZE, SECURITY_RECEIVE, SECURITY_SEND,
+    SET_FEATURES,
 };
 use super::subsystem::Subsystem;
-use super::{features, format, identify, logs, namespaces, sanitize, self_test};
+use super::{features, format, identify, logs, namespaces, sanitize, security, self_test};
 
 /// When a command's answer goes out.
 pub(super) enum Answer {
@@ -55,6 +57,10 @@ pub(super) fn execute(
         NAMESPACE_MANAGEMENT => namespaces::manage(subsystem, command, data),
         DEVICE_SELF_TEST => self_test::self_test(subsystem, command),
         NAMESPACE_ATTACHMENT => namespaces::attach(subsystem, controller, command, data),
+        SECURITY_RECEIVE => security::receive(subsystem, command),
+        SECURITY_SEND => security::send(subsystem, command, data),
+        // Keys that are locked away can't be made anew.
+        FORMAT | SANITIZE if lock(&subsystem.locking).is_locked() => Err(Status::ACCESS_DENIED),
         FORMAT => match format::format(subsystem, command) {
             Ok(until) => return Answer::At(until),
             Err(status) => Err(status),

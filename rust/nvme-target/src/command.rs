@@ -113,6 +113,7 @@ impl Status {
     pub(super) const WRITE_PROTECTED: Self = Self(0x20);
     pub(super) const TRANSIENT_TRANSPORT_ERROR: Self = Self(0x22);
     pub(super) const LBA_OUT_OF_RANGE: Self = Self(0x80);
+    pub(super) const NAMESPACE_NOT_READY: Self = Self(0x82);
     pub(super) const FORMAT_IN_PROGRESS: Self = Self(0x84);
     pub(super) const TOO_MANY_EVENT_REQUESTS: Self = Self(0x105);
     pub(super) const INVALID_LOG_PAGE: Self = Self(0x109);
@@ -134,6 +135,11 @@ impl Status {
     pub(super) const WRITE_FAULT: Self = Self(0x280);
     pub(super) const UNRECOVERED_READ: Self = Self(0x281);
     pub(super) const COMPARE_FAILURE: Self = Self(0x285);
+    pub(super) const ACCESS_DENIED: Self = Self(0x286);
+
+    pub(super) const fn new(type_and_code: u16) -> Self {
+        Self(type_and_code)
+    }
 
     /// The status field of a completion. What another try may cure leaves the bit "do not retry" unset.
     pub(super) const fn field(self) -> u16 {
@@ -142,6 +148,7 @@ impl Status {
             Self::SUCCESS
                 | Self::SANITIZE_IN_PROGRESS
                 | Self::FORMAT_IN_PROGRESS
+                | Self::NAMESPACE_NOT_READY
                 | Self::TRANSIENT_TRANSPORT_ERROR
                 | Self::CONNECT_BUSY
                 | Self::UNRECOVERED_READ

@@ -247,9 +247,13 @@ impl Connection {
                 self.refuse(command, Status::AUTHENTICATION_REQUIRED);
             }
             Role::New => self.refuse(command, Status::COMMAND_SEQUENCE),
-            Role::Io(controller) => io::execute(&self.subsystem, controller, &self.queue, command, data),
+            Role::Io(controller) => match self.subsystem.faults.overrides.io(command) {
+                Ok(()) => io::execute(&self.subsystem, controller, &self.queue, command, data),
+                Err(status) => self.refuse(command, status),
+            },
             Role::Admin(controller) => {
-                match admin::execute(&self.subsystem, controller, command, data, &self.port) {
+                let execute = || admin::execute(&self.subsystem, controller, command, data, &self.port);
+                match self.subsystem.faults.overrides.admin(command, execute) {
                     Answer::Now(done) => self.answer(command, done.map_err(|status| (status, 0))),
                     Answer::At(until) => self.answer_later(command, until),
                     Answer::Held => {}

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::{Duration, Instant};
 
+use super::access::Access;
 use super::command::{Command, Response, Status};
 use super::events::{Event, Events};
 use super::lock::lock;
@@ -48,15 +49,28 @@ pub(super) struct Controller {
     pub(super) is_discovery: bool,
     pub(super) host: Host,
     state: Mutex<State>,
+    access: Access,
     began: Instant,
     /// When a command came last on any of its queues, since it began.
     heard_ms: AtomicU64,
+}
+
+/// What a controller does after it was enabled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Readiness {
+    NotEnabled,
+    /// Admin commands, and no namespace is ready.
+    Controller,
+    /// I/O too.
+    Media,
 }
 
 #[derive(Debug)]
 pub(super) struct State {
     configuration: u32,
     status: u32,
+    /// When it was enabled.
+    enabled: Instant,
     pub(super) features: Settings,
     pub(super) events: Events,
     /// Whether the temperature was at one of its thresholds or beyond.
@@ -73,10 +87,12 @@ impl Controller {
         host: Host,
         features: Settings,
         admin: &Arc<Queue>,
+        access: Access,
     ) -> Self {
         let state = State {
             configuration: 0,
             status: 0,
+            enabled: Instant::now(),
             features,
             events: Events::default(),
             was_outside: false,
@@ -84,23 +100,47 @@ impl Controller {
             io: BTreeMap::new(),
         };
         let (began, heard_ms) = (Instant::now(), AtomicU64::new(0));
-        Self { id, is_discovery, host, state: Mutex::new(state), began, heard_ms }
+        Self { id, is_discovery, host, state: Mutex::new(state), began, heard_ms, access }
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         lock(&self.state)
     }
 
-    /// Whether the host has enabled it.
+    /// Whether the host has enabled it, and it has become ready.
     pub(super) fn is_ready(&self) -> bool {
-        self.lock().status & READY != 0
+        self.readiness(Instant::now()) != Readiness::NotEnabled
+    }
+
+    /// How far it has come.
+    pub(super) fn readiness(&self, now: Instant) -> Readiness {
+        let state = self.lock();
+        let since = now.saturating_duration_since(state.enabled);
+        if state.status & READY == 0 || since < self.ready_after() {
+            Readiness::NotEnabled
+        } else if since < self.access.media_after {
+            Readiness::Controller
+        } else {
+            Readiness::Media
+        }
+    }
+
+    /// One that only tells where drives are has nothing to prepare.
+    fn ready_after(&self) -> Duration {
+        if self.is_discovery { Duration::ZERO } else { self.access.ready_after }
+    }
+
+    /// How long a host shall wait for it, in units of 500 ms (CAP.TO): 10 s, or more if it needs that.
+    fn patience_units(&self) -> u64 {
+        let units = self.access.ready_after.as_millis() / 500 + 10;
+        u64::try_from(units).unwrap_or(u64::MAX).clamp(20, 255)
     }
 
     /// Add an I/O queue, which ends when the controller does.
     pub(super) fn add_io_queue(&self, number: u16, queue: &Arc<Queue>) -> Result<(), Status> {
         let mut state = self.lock();
         let is_taken = state.io.get(&number).and_then(Weak::upgrade).is_some_and(|queue| !queue.is_closed());
-        if state.status & READY == 0 || is_taken {
+        if state.status & READY == 0 || state.enabled.elapsed() < self.ready_after() || is_taken {
             return Err(Status::COMMAND_SEQUENCE);
         }
         state.io.insert(number, Arc::downgrade(queue));
@@ -141,11 +181,14 @@ impl Controller {
     pub(super) fn property(&self, offset: u32) -> Result<u64, Status> {
         let state = self.lock();
         match offset {
-            // Entries, contiguous queues, 10 s to get ready, the NVM command set.
-            CAPABILITIES => Ok(u64::from(MOST_ENTRIES - 1) | 1 << 16 | 20 << 24 | 1 << 37),
+            // Entries, contiguous queues, how long it may take to be ready, the NVM command set.
+            CAPABILITIES => Ok(u64::from(MOST_ENTRIES - 1) | 1 << 16 | self.patience_units() << 24 | 1 << 37),
             VERSION_PROPERTY => Ok(VERSION.into()),
             CONFIGURATION => Ok(state.configuration.into()),
-            STATUS => Ok(state.status.into()),
+            STATUS => {
+                let is_early = state.enabled.elapsed() < self.ready_after();
+                Ok((if is_early { state.status & !READY } else { state.status }).into())
+            }
             _ => Err(Status::INVALID_FIELD),
         }
     }
@@ -159,6 +202,7 @@ impl Controller {
         state.configuration = now;
         if now & ENABLE != 0 && was & ENABLE == 0 {
             state.status = READY;
+            state.enabled = Instant::now();
         }
         if now & ENABLE == 0 && was & ENABLE != 0 {
             state.disable();

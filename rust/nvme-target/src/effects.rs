@@ -1,6 +1,7 @@
 //! The command effects log: which commands there are, and what each of them changes.
 
 use super::bytes::Page;
+use super::lock::lock;
 use super::subsystem::Subsystem;
 use super::{io, opcodes, sanitize};
 
@@ -31,6 +32,9 @@ const PURGES: [(u8, u32); 2] = [
     (opcodes::FORMAT, CHANGES_CONTENTS | CHANGES_NAMESPACE | ALONE),
     (opcodes::SANITIZE, CHANGES_CONTENTS | ALONE),
 ];
+/// Where the drive can be locked.
+const SECURITY: [(u8, u32); 2] =
+    [(opcodes::SECURITY_SEND, CHANGES_CONTENTS), (opcodes::SECURITY_RECEIVE, SUPPORTED)];
 /// Where hosts may place data.
 const PLACEMENT: [(u8, u32); 2] = [(io::MANAGEMENT_RECEIVE, SUPPORTED), (io::MANAGEMENT_SEND, SUPPORTED)];
 const IO_COMMANDS: [(u8, u32); 6] = [
@@ -50,6 +54,9 @@ pub(super) fn log(subsystem: &Subsystem) -> Page {
         }
     };
     put(0, &ADMIN_COMMANDS);
+    if lock(&subsystem.locking).is_there() {
+        put(0, &SECURITY);
+    }
     if sanitize::capabilities(subsystem) != 0 {
         put(0, &PURGES);
     }

@@ -80,7 +80,9 @@ pub(super) fn execute(
         (PROPERTY_GET | PROPERTY_SET, Role::Admin(_)) if is_stranger => {
             Err(plain(Status::AUTHENTICATION_REQUIRED))
         }
-        (PROPERTY_GET, Role::Admin(controller)) => property_get(controller, command).map_err(plain),
+        (PROPERTY_GET, Role::Admin(controller)) => {
+            property_get(subsystem, controller, command).map_err(plain)
+        }
         (PROPERTY_SET, Role::Admin(controller)) => {
             let was_ready = controller.is_ready();
             let set = controller.set_property(command.dword(11), command.qword(12));
@@ -172,8 +174,9 @@ fn invalid(in_data: bool, at: usize) -> (Status, u64) {
     (Status::CONNECT_INVALID, u64::from(in_data) << 16 | at as u64)
 }
 
-fn property_get(controller: &Controller, command: &Command) -> Answered {
-    let value = controller.property(command.dword(11))?;
+fn property_get(subsystem: &Subsystem, controller: &Controller, command: &Command) -> Answered {
+    let offset = command.dword(11);
+    let value = subsystem.faults.overrides.property(offset, controller.property(offset))?;
     // Properties of four bytes have nothing above them.
     Ok(Done::result(if command.dword(10) & 7 == 1 { value } else { value & u64::from(u32::MAX) }))
 }
@@ -213,7 +216,9 @@ fn connect(
             return Err(invalid(true, CONTROLLER_ID_AT));
         }
         let features = Settings::new(command.dword(12), subsystem.warning_k());
-        let made = subsystem.add_controller(|id| Controller::new(id, is_discovery, host, features, queue));
+        let access = subsystem.character.access;
+        let made =
+            subsystem.add_controller(|id| Controller::new(id, is_discovery, host, features, queue, access));
         let controller = made.ok_or(plain(Status::CONNECT_BUSY))?;
         let id = controller.id;
         return Ok((Role::Admin(controller), id));

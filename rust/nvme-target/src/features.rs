@@ -8,6 +8,7 @@ use super::controller::{Controller, MOST_IO_QUEUES};
 use super::identify;
 use super::lock::lock;
 use super::placement;
+use super::power;
 use super::settings::Settings;
 use super::subsystem::Subsystem;
 
@@ -19,6 +20,7 @@ const VOLATILE_WRITE_CACHE: u8 = 0x06;
 const NUMBER_OF_QUEUES: u8 = 0x07;
 const WRITE_ATOMICITY: u8 = 0x0A;
 const ASYNCHRONOUS_EVENTS: u8 = 0x0B;
+const AUTONOMOUS_TRANSITIONS: u8 = 0x0C;
 const TIMESTAMP: u8 = 0x0E;
 const KEEP_ALIVE: u8 = 0x0F;
 const HOST_IDENTIFIER: u8 = 0x81;
@@ -69,7 +71,13 @@ pub(super) fn get(subsystem: &Subsystem, controller: &Controller, command: &Comm
     let is_current = command.dword(10) >> 8 & 7 == CURRENT;
     Ok(Done::result(match feature {
         ARBITRATION => features.arbitration.into(),
-        POWER_MANAGEMENT => 0,
+        POWER_MANAGEMENT => {
+            power::setting(&subsystem.drive, is_current).map_or(0, |setting| setting.state.into())
+        }
+        AUTONOMOUS_TRANSITIONS => {
+            let setting = power::setting(&subsystem.drive, is_current);
+            return setting.map(|setting| power::table(&setting)).ok_or(Status::INVALID_FIELD);
+        }
         TEMPERATURE_THRESHOLD => (*features.threshold(command.dword(11))?).into(),
         ERROR_RECOVERY => features.error_recovery.into(),
         VOLATILE_WRITE_CACHE => {
@@ -105,6 +113,7 @@ fn supported(subsystem: &Subsystem, feature: u8) -> Result<u64, Status> {
         VOLATILE_WRITE_CACHE => {
             subsystem.drive.write_cache().map(|_| CHANGEABLE).ok_or(Status::INVALID_FIELD)
         }
+        POWER_MANAGEMENT | AUTONOMOUS_TRANSITIONS if subsystem.drive.power().is_some() => Ok(CHANGEABLE),
         POWER_MANAGEMENT | NUMBER_OF_QUEUES => Ok(0),
         _ => Err(Status::INVALID_FIELD),
     }
@@ -142,11 +151,17 @@ pub(super) fn set(
         let refused = subsystem.drive.set_write_cache(value & 1 != 0);
         return refused.map(|()| Done::default()).map_err(|_| Status::NOT_CHANGEABLE);
     }
+    match feature {
+        POWER_MANAGEMENT if subsystem.drive.power().is_some() => {
+            return power::command(&subsystem.drive, value);
+        }
+        AUTONOMOUS_TRANSITIONS => return power::set_table(&subsystem.drive, value, data),
+        _ => {}
+    }
     let mut state = controller.lock();
     let features = &mut state.features;
     match feature {
         ARBITRATION => features.arbitration = value,
-        // There is one power state.
         POWER_MANAGEMENT if value & 31 == 0 => {}
         #[expect(clippy::cast_possible_truncation, reason = "the threshold has 16 bits")]
         TEMPERATURE_THRESHOLD => *features.threshold(value)? = value as u16,

@@ -6,9 +6,10 @@ use super::controller::{Controller, MOST_ENTRIES, VERSION};
 use super::discovery::DISCOVERY_NQN;
 use super::error_log;
 use super::events;
+use super::lock::lock;
 use super::media::{ALL, LBA_SHIFTS, MOST_NAMESPACES, Media, Namespace};
 use super::subsystem::{Subsystem, kelvin};
-use super::{placement, sanitize, self_test_log};
+use super::{placement, power, sanitize, self_test_log};
 
 const PAGE_BYTES: usize = 4096;
 /// Attributes of the controller.
@@ -83,9 +84,10 @@ fn discovery_controller(subsystem: &Subsystem, controller: &Controller) -> Page 
 fn io_controller(subsystem: &Subsystem, controller: &Controller, media: &Media) -> Page {
     let character = &subsystem.character;
     let mut page = names(subsystem, controller);
-    // Optional admin commands: namespace management, self-test, and format.
+    // Optional admin commands: security, namespace management, self-test, and format.
     let can_purge = sanitize::capabilities(subsystem) != 0;
-    let admin = 1 << 3 | 1 << 4 | if can_purge { 1 << 1 } else { 0 };
+    let security = u16::from(lock(&subsystem.locking).is_there());
+    let admin = security | 1 << 3 | 1 << 4 | if can_purge { 1 << 1 } else { 0 };
     let threshold = |celsius: Option<f64>| celsius.map_or(0, kelvin);
     placement::describe_controller(subsystem, &mut page);
     page.put_u8(77, MOST_TRANSFER_EXPONENT)
@@ -123,6 +125,7 @@ fn io_controller(subsystem: &Subsystem, controller: &Controller, media: &Media) 
         .put_u32(1792, (64 + IN_CAPSULE_BYTES) / 16)
         .put_u32(1796, 1)
         .put_u8(1803, 1);
+    power::describe(&subsystem.drive, &mut page);
     page
 }
 

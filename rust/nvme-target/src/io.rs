@@ -7,13 +7,14 @@ use openpts_core::workload::Operation;
 
 use super::bytes::{u32_at, u64_at};
 use super::command::{Command, MOST_TRANSFER_BYTES, Response, Status};
-use super::controller::Controller;
+use super::controller::{Controller, Readiness};
 use super::latency_monitor::Counted;
 use super::lock::lock;
 use super::media::{ALL, Media, Namespace};
 use super::paced_drive::{Access, Ticket, pieces};
 use super::placement;
 use super::queue::Queue;
+use super::security::SHADOW_BYTES;
 use super::subsystem::{Subsystem, Traffic};
 
 pub(super) const FLUSH: u8 = 0x00;
@@ -63,10 +64,10 @@ pub(super) fn execute(
     let first_lba = if command.opcode() == FLUSH { 0 } else { command.qword(10) };
     // Held until the drive has it, so that no format or sanitize comes between contents and times.
     let media = subsystem.media();
-    let planned = if controller.is_ready() {
-        plan(subsystem, &media, command, data)
-    } else {
-        Err(Status::COMMAND_SEQUENCE)
+    let planned = match controller.readiness(come) {
+        Readiness::NotEnabled => Err(Status::COMMAND_SEQUENCE),
+        Readiness::Controller => Err(Status::NAMESPACE_NOT_READY),
+        Readiness::Media => plan(subsystem, &media, command, data),
     };
     match planned {
         Ok(Plan { accesses, data }) => {
@@ -96,6 +97,13 @@ pub(super) fn execute(
 
 fn plan(subsystem: &Subsystem, media: &Media, command: &Command, data: &[u8]) -> Result<Plan, Status> {
     media.admit()?;
+    let (is_locked, is_shadowed) = {
+        let locking = lock(&subsystem.locking);
+        (locking.is_locked(), locking.is_shadowed())
+    };
+    if is_locked && command.opcode() != FLUSH {
+        return Err(Status::ACCESS_DENIED);
+    }
     if command.opcode() == FLUSH && command.namespace() == ALL {
         return Ok(Plan::one(Operation::Flush, 0, 0));
     }
@@ -104,10 +112,22 @@ fn plan(subsystem: &Subsystem, media: &Media, command: &Command, data: &[u8]) ->
     if changes_contents(command) && subsystem.drive.is_read_only() {
         return Err(Status::WRITE_PROTECTED);
     }
+    if is_shadowed && matches!(command.opcode(), WRITE | WRITE_ZEROES) {
+        let (offset, _) = range(namespace, command)?;
+        if offset < SHADOW_BYTES {
+            return Err(Status::ACCESS_DENIED);
+        }
+    }
     match command.opcode() {
         FLUSH => Ok(Plan::one(Operation::Flush, 0, 0)),
         WRITE => write(subsystem, namespace, command, data),
-        READ => read(subsystem, namespace, command),
+        READ => {
+            let mut plan = read(subsystem, namespace, command)?;
+            if is_shadowed {
+                hide(&mut plan);
+            }
+            Ok(plan)
+        }
         COMPARE => compare(subsystem, namespace, command, data),
         WRITE_ZEROES => {
             let (offset, length) = range(namespace, command)?;
@@ -196,6 +216,13 @@ fn read(subsystem: &Subsystem, namespace: &Namespace, command: &Command) -> Resu
         return Err(Status::DATA_SGL_LENGTH);
     }
     contents(subsystem, namespace, command)
+}
+
+/// Show the drive's own MBR, which is empty, where blocks are behind it.
+fn hide(plan: &mut Plan) {
+    let begin = plan.accesses.first().map_or(SHADOW_BYTES, |access| access.offset);
+    let hidden = usize::try_from(SHADOW_BYTES.saturating_sub(begin)).unwrap_or(usize::MAX);
+    plan.data.iter_mut().take(hidden).for_each(|byte| *byte = 0);
 }
 
 /// A range as it is read from the media.

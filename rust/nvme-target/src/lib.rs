@@ -12,6 +12,7 @@
 
 #![forbid(unsafe_code)]
 
+mod access;
 mod admin;
 mod authentication;
 mod bytes;
@@ -40,23 +41,29 @@ mod media;
 mod namespaces;
 mod ocp_logs;
 mod opcodes;
+mod overrides;
 mod paced_drive;
 mod pdu;
 mod placement;
+mod power;
 mod power_log;
 mod queue;
 mod room;
 mod sanitize;
 mod sanitize_log;
+mod security;
 mod self_test;
 mod self_test_log;
 mod server;
 mod settings;
 mod store;
 mod subsystem;
+mod tcg_tokens;
 mod telemetry;
 
+pub use access::{Access, Security};
 pub use authentication::{Secret, Secrets};
 pub use figures::Served;
+pub use overrides::{Change, IO, Override, Overrides};
 pub use server::{Order, Target, TargetError};
 pub use subsystem::{Faults, Identity};

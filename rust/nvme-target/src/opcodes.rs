@@ -11,4 +11,6 @@ pub(super) const DEVICE_SELF_TEST: u8 = 0x14;
 pub(super) const NAMESPACE_ATTACHMENT: u8 = 0x15;
 pub(super) const KEEP_ALIVE: u8 = 0x18;
 pub(super) const FORMAT: u8 = 0x80;
+pub(super) const SECURITY_SEND: u8 = 0x81;
+pub(super) const SECURITY_RECEIVE: u8 = 0x82;
 pub(super) const SANITIZE: u8 = 0x84;

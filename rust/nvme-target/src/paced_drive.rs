@@ -4,7 +4,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use openpts_core::workload::{Io, Operation};
-use openpts_sim::{Answer, Completion, Drive, NEVER, PS_PER_NS, Placed, Ps, Refusal, Scale, Sensed, Smart};
+use openpts_sim::{
+    Answer, Completion, Drive, MOST_POWER_STATES, NEVER, PS_PER_NS, Placed, PowerSetting, PowerState, Ps,
+    Refusal, Scale, Sensed, Smart, Transition,
+};
 
 use super::command::{Response, Status};
 use super::error_log::ErrorLog;
@@ -299,6 +302,27 @@ impl PacedDrive {
         let mut state = self.lock();
         let now_ps = self.drain(&mut state);
         state.drive.set_write_cache(enabled, now_ps)
+    }
+
+    /// Its power states, and what is set of them; `None` where there is one.
+    pub(super) fn power(&self) -> Option<(Vec<PowerState>, PowerSetting)> {
+        self.lock().drive.power().map(|(states, setting)| (states.to_vec(), *setting))
+    }
+
+    pub(super) fn command_power_state(&self, power_state: u8) -> Result<(), Refusal> {
+        let mut state = self.lock();
+        let now_ps = self.now_ps(&mut state);
+        state.drive.command_power_state(power_state, now_ps)
+    }
+
+    pub(super) fn set_autonomous(
+        &self,
+        autonomous: bool,
+        table: &[Transition; MOST_POWER_STATES],
+    ) -> Result<(), Refusal> {
+        let mut state = self.lock();
+        let now_ps = self.now_ps(&mut state);
+        state.drive.set_autonomous(autonomous, table, now_ps)
     }
 
     pub(super) fn jump_start(&self) -> Result<(), Refusal> {

@@ -11,6 +11,7 @@ use std::time::Duration;
 use openpts_sim::{Preset, PresetError, Scale};
 use rustix::event::{PollFd, PollFlags, poll};
 
+use super::access::Access;
 use super::authentication::Secrets;
 use super::connection::Connection;
 use super::connections::MOST_READERS;
@@ -50,6 +51,8 @@ pub struct Order {
     pub data: Option<File>,
     /// How long block and crypto erase take at least.
     pub sanitize_takes: Duration,
+    /// Its locking, and how long it takes to become ready.
+    pub access: Access,
     /// What goes wrong.
     pub faults: Faults,
     /// The hosts that may connect once they have proven who they are; none: all may.
@@ -193,6 +196,7 @@ fn subsystem_of(mut order: Order) -> Result<Subsystem, TargetError> {
         initial_wear_pct: order.initial_wear_pct,
         endurance_bytes: wear.map_or(0, |wear| power_log::whole(wear.rated_erases * capacity_bytes as f64)),
         sanitize_takes: order.sanitize_takes,
+        access: order.access,
     };
     let format = usize::from(preset.sector_bytes >= SECTOR_OF_4096);
     let media = Media::new(capacity_bytes, format);

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use openpts_sim::{PowerFaults, Purge, Sensed};
 
+use super::access::Access;
 use super::authentication::Secrets;
 use super::connections::Connections;
 use super::controller::Controller;
@@ -14,11 +15,13 @@ use super::events::Event;
 use super::figures::Figures;
 use super::lock::lock;
 use super::media::Media;
+use super::overrides::Overrides;
 use super::paced_drive::PacedDrive;
 use super::placement::HostEvents;
 use super::power_log::PowerMeter;
 use super::room::Room;
 use super::sanitize_log::SanitizeState;
+use super::security::Locking;
 use super::self_test_log::{Ending, SelfTests};
 use super::store::Store;
 
@@ -55,6 +58,8 @@ pub struct Faults {
     pub vanishes_after_ios: Option<u64>,
     /// What shows when the power goes, that is, when the process is killed: None leaves it nothing to lose.
     pub power: Option<PowerFaults>,
+    /// What it answers otherwise than it would.
+    pub overrides: Overrides,
 }
 
 /// What a preset says of the drive beside its model.
@@ -69,6 +74,7 @@ pub(super) struct Character {
     pub(super) endurance_bytes: u64,
     /// How long block and crypto erase take at least.
     pub(super) sanitize_takes: Duration,
+    pub(super) access: Access,
 }
 
 /// What the host has asked for.
@@ -111,6 +117,7 @@ pub(super) struct Subsystem {
     /// What the hosts were warned of, as bits of the SMART log's first byte.
     pub(super) warned: AtomicU8,
     pub(super) sanitize: Mutex<SanitizeState>,
+    pub(super) locking: Mutex<Locking>,
     pub(super) heat: Mutex<Heat>,
     pub(super) hottest_c: AtomicU8,
     pub(super) telemetry_generation: AtomicU8,
@@ -150,6 +157,7 @@ impl Subsystem {
             unreadable_reads: AtomicU64::default(),
             warned: AtomicU8::default(),
             sanitize: Mutex::new(sanitize),
+            locking: Mutex::new(Locking::new(character.access.security)),
             heat: Mutex::default(),
             hottest_c: AtomicU8::default(),
             telemetry_generation: AtomicU8::default(),
@@ -258,6 +266,11 @@ impl Subsystem {
     /// The preset's warning threshold in kelvin.
     pub(super) fn warning_k(&self) -> Option<u16> {
         self.character.warning_c.map(kelvin)
+    }
+
+    /// The number on the drive's label.
+    pub(super) fn psid(&self) -> String {
+        self.identity.guid.iter().map(|byte| format!("{byte:02X}")).collect()
     }
 
     /// Whether a format reports a failure.

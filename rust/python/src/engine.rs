@@ -21,7 +21,8 @@ impl PyEngine {
     #[new]
     #[pyo3(signature = (
         descriptor, *, capacity_bytes, sector_bytes, tc, qd, block_size_bytes, seed, interval_ns,
-        interval_histograms, io_path, batched_wait, cpus, most_errors, over_read_errors, capture, resumed,
+        interval_histograms, io_path, batched_wait, slow_io_ns, cpus, most_errors, over_read_errors, capture,
+        resumed,
     ))]
     #[expect(clippy::too_many_arguments, reason = "named ones, in Python")]
     fn new(
@@ -37,6 +38,7 @@ impl PyEngine {
         interval_histograms: bool,
         io_path: &str,
         batched_wait: bool,
+        slow_io_ns: Option<u64>,
         cpus: Vec<usize>,
         most_errors: u64,
         over_read_errors: bool,
@@ -56,6 +58,7 @@ impl PyEngine {
             interval_histograms,
             path: io_path.parse().map_err(value_error::<UnknownPath>)?,
             completion_wait: if batched_wait { CompletionWait::Batched } else { CompletionWait::Each },
+            slow_io_ns,
             cpus,
             most_errors,
             over_read_errors,

@@ -108,7 +108,7 @@ mod native {
     use super::preset::{PyPreset, PyShape};
     #[pymodule_export]
     use super::results::{
-        PyCaptureSummary, PyIntervalResult, PyOperationResult, PyStepResult, PyStreamResult,
+        PyCaptureSummary, PyIntervalResult, PyOperationResult, PySlowIo, PyStepResult, PyStreamResult,
     };
     #[cfg(feature = "traces")]
     #[pymodule_export]

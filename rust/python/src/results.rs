@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use openpts_core::capture::CaptureSummary;
 use openpts_core::engine::{
-    CpuShares, EndedBy, OperationResult, Progress, Report, Standstill, StreamResult, carried_json,
+    CpuShares, EndedBy, OperationResult, Progress, Report, SlowIo, Standstill, StreamResult, carried_json,
 };
 use openpts_core::workload::{ByOperation, Io};
 use pyo3::prelude::*;
@@ -97,9 +97,54 @@ pub(super) struct PyStepResult {
     standstills: Vec<PyStandstill>,
     carried: String,
     played: Vec<Py<PyPlayed>>,
+    slow_ios: Vec<Py<PySlowIo>>,
     energy_j: Option<f64>,
     media_write_bytes: Option<u64>,
     host_write_bytes: Option<u64>,
+}
+
+#[pyclass(name = "SlowIo", module = "openpts._native", get_all, frozen)]
+pub(super) struct PySlowIo {
+    operation: &'static str,
+    offset_bytes: u64,
+    length_bytes: u32,
+    submitted_ns: u64,
+    latency_ns: u64,
+    silence_ns: u64,
+    idle_ns: Option<u64>,
+    absent_ns: u64,
+    own_ns: u64,
+    waited_ns: Option<u64>,
+    ran_ns: Option<u64>,
+    interruptions: u32,
+    looks: u32,
+    least_at_driver: Option<u64>,
+    missing_at_driver: Option<u64>,
+    foreign_at_driver: Option<u64>,
+}
+
+impl From<&SlowIo> for PySlowIo {
+    fn from(slow: &SlowIo) -> Self {
+        let (operation, offset_bytes, length_bytes) = place(&slow.what.io);
+        Self {
+            operation,
+            offset_bytes,
+            length_bytes,
+            submitted_ns: slow.what.submitted_ns,
+            latency_ns: slow.latency_ns,
+            silence_ns: slow.silence_ns,
+            idle_ns: slow.idle_ns,
+            absent_ns: slow.absent_ns,
+            own_ns: slow.own_ns,
+            waited_ns: slow.waited_ns,
+            ran_ns: slow.ran_ns,
+            interruptions: slow.interruptions,
+            looks: slow.looks,
+            least_at_driver: slow.at_driver.map(|counts| counts.least),
+            missing_at_driver: slow.at_driver.map(|counts| counts.missing),
+            foreign_at_driver: slow.at_driver.map(|counts| counts.foreign),
+        }
+    }
 }
 
 #[pyclass(name = "CaptureSummary", module = "openpts._native", get_all, frozen)]
@@ -174,6 +219,11 @@ impl PyReport {
                         .played
                         .iter()
                         .map(|played| PyPlayed::new(py, played))
+                        .collect::<PyResult<_>>()?,
+                    slow_ios: step
+                        .slow_ios
+                        .iter()
+                        .map(|slow| Py::new(py, PySlowIo::from(slow)))
                         .collect::<PyResult<_>>()?,
                     energy_j: step.spent.energy_j,
                     media_write_bytes: step.spent.media_write_bytes,

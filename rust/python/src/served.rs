@@ -4,9 +4,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::net::SocketAddr;
 use std::os::fd::RawFd;
+use std::time::Duration;
 
 use openpts_core::machine;
-use openpts_nvme_target::{Faults, Identity, Order, Secret, Served, Target, TargetError};
+use openpts_nvme_target::{
+    Access, Change, Faults, Identity, Order, Override, Overrides, Secret, Served, Target, TargetError,
+};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 
@@ -27,6 +30,22 @@ fn with_secret((nqn, (host_key, controller_key)): (String, (Vec<u8>, Option<Vec<
     (nqn, Secret { host_key, controller_key })
 }
 
+/// Opcode, number, answers left alone, kind of change, its number, and its bytes.
+type Ordered = (u8, Option<u32>, u64, String, u64, Vec<u8>);
+
+fn ordered((opcode, number, after, kind, value, bytes): Ordered) -> PyResult<Override> {
+    let change = match kind.as_str() {
+        "page" => Change::Page(bytes),
+        "bytes" => {
+            Change::Bytes(usize::try_from(value).map_err(value_error::<std::num::TryFromIntError>)?, bytes)
+        }
+        "status" => Change::Refuse(u16::try_from(value).map_err(value_error::<std::num::TryFromIntError>)?),
+        "delay" => Change::Delay(Duration::from_micros(value)),
+        _ => return Err(PyValueError::new_err(format!("no change is called {kind}"))),
+    };
+    Ok(Override::new(opcode, number, after, change))
+}
+
 #[pyclass(name = "ServedDrive", module = "openpts._native", frozen)]
 pub(super) struct PyServedDrive(Target);
 
@@ -35,8 +54,8 @@ impl PyServedDrive {
     #[new]
     #[pyo3(signature = (
         preset, *, address, capacity_bytes, scale, seed, worn_in, ambient_c, initial_wear_pct, nqn, serial,
-        model, firmware, guid, data, sanitize_takes_s, sanitize_fails, format_fails, purge_lies, unreadable_bytes,
-        vanishes_after_ios, power_faults, secrets,
+        model, firmware, guid, data, access, sanitize_takes_s, sanitize_fails, format_fails, purge_lies, unreadable_bytes,
+        vanishes_after_ios, power_faults, secrets, overrides,
     ))]
     #[expect(clippy::too_many_arguments, reason = "named ones, in Python")]
     fn new(
@@ -55,6 +74,7 @@ impl PyServedDrive {
         firmware: String,
         guid: [u8; 16],
         data: Option<RawFd>,
+        access: (String, f64, f64),
         sanitize_takes_s: f64,
         sanitize_fails: bool,
         format_fails: bool,
@@ -63,6 +83,7 @@ impl PyServedDrive {
         vanishes_after_ios: Option<u64>,
         power_faults: Option<Vec<(String, f64)>>,
         secrets: BTreeMap<String, (Vec<u8>, Option<Vec<u8>>)>,
+        overrides: Vec<Ordered>,
     ) -> PyResult<Self> {
         let address: SocketAddr = address.parse().map_err(value_error::<std::net::AddrParseError>)?;
         let order = Order {
@@ -75,6 +96,11 @@ impl PyServedDrive {
             initial_wear_pct,
             identity: Identity { nqn, serial, model, firmware, guid },
             data: data.map(duplicated).transpose()?,
+            access: Access {
+                security: access.0.parse().map_err(PyValueError::new_err::<String>)?,
+                ready_after: patience(access.1)?,
+                media_after: patience(access.2)?,
+            },
             sanitize_takes: patience(sanitize_takes_s)?,
             faults: Faults {
                 sanitize_fails,
@@ -83,6 +109,7 @@ impl PyServedDrive {
                 unreadable_bytes,
                 vanishes_after_ios,
                 power: power_faults.map(named_faults).transpose()?,
+                overrides: Overrides(overrides.into_iter().map(ordered).collect::<PyResult<_>>()?),
             },
             secrets: secrets.into_iter().map(with_secret).collect(),
         };

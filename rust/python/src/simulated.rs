@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use openpts_core::workload::{StimulusError, parse_program};
 use openpts_sim::{
-    EraseCounts, NandPages, PresetError, SharedDrive, Smart, VirtualConfiguration, VirtualSession,
+    EraseCounts, MOST_POWER_STATES, NandPages, PresetError, SharedDrive, Smart, Transition,
+    VirtualConfiguration, VirtualSession,
 };
 use pyo3::prelude::*;
 
@@ -89,6 +90,34 @@ impl PySimulatedDrive {
 
     fn set_write_cache(&self, py: Python<'_>, enabled: bool) -> PyResult<()> {
         py.detach(|| self.drive.set_write_cache(enabled)).map_err(refused)
+    }
+
+    fn power_states(&self, py: Python<'_>) -> Vec<(f64, f64, bool, f64, f64)> {
+        let states = py.detach(|| self.drive.power()).map_or_else(Vec::new, |(states, _)| states);
+        let described = states.iter().map(|state| {
+            let entry_us = state.declared_entry_us.unwrap_or(state.entry_us);
+            let exit_us = state.declared_exit_us.unwrap_or(state.exit_us);
+            (state.most_w, state.idle_w, state.operational, entry_us, exit_us)
+        });
+        described.collect()
+    }
+
+    fn power_setting(&self, py: Python<'_>) -> Option<(u8, bool, Vec<(u8, u32)>)> {
+        let (_, setting) = py.detach(|| self.drive.power())?;
+        let table = setting.table.iter().map(|transition| (transition.to, transition.after_ms));
+        Some((setting.state, setting.autonomous, table.collect()))
+    }
+
+    fn command_power_state(&self, py: Python<'_>, state: u8) -> PyResult<()> {
+        py.detach(|| self.drive.command_power_state(state)).map_err(refused)
+    }
+
+    fn set_autonomous(&self, py: Python<'_>, autonomous: bool, table: Vec<(u8, u32)>) -> PyResult<()> {
+        let mut transitions = [Transition::default(); MOST_POWER_STATES];
+        for (transition, (to, after_ms)) in transitions.iter_mut().zip(table) {
+            *transition = Transition { to, after_ms };
+        }
+        py.detach(|| self.drive.set_autonomous(autonomous, &transitions)).map_err(refused)
     }
 
     fn flush_caches(&self, py: Python<'_>) -> PyResult<u64> {

@@ -4,6 +4,8 @@ use openpts_core::engine::Spent;
 use openpts_core::workload::Io;
 
 use super::placement::Placed;
+use super::power_states::{MOST_POWER_STATES, PowerSetting, Transition};
+use super::preset::PowerState;
 use super::smart::{Sensed, Smart};
 use super::time::Ps;
 
@@ -126,5 +128,31 @@ pub trait Drive: Send {
     /// What it has used up since it was made; nothing where it has no model of that. Reading changes nothing.
     fn spent(&self, _now_ps: Ps) -> Spent {
         Spent::default()
+    }
+
+    /// Its power states, and what the host has set of them; `None` of a drive that has one.
+    fn power(&self) -> Option<(&[PowerState], &PowerSetting)> {
+        None
+    }
+
+    /// Enter a power state, which lasts until the next I/O if none is done in it.
+    ///
+    /// # Errors
+    /// If there is no such state.
+    fn command_power_state(&mut self, _state: u8, _now_ps: Ps) -> Result<(), Refusal> {
+        Err(Refusal("the drive has one power state".into()))
+    }
+
+    /// Set which states the drive enters by itself, and whether it does.
+    ///
+    /// # Errors
+    /// If it has none.
+    fn set_autonomous(
+        &mut self,
+        _autonomous: bool,
+        _table: &[Transition; MOST_POWER_STATES],
+        _now_ps: Ps,
+    ) -> Result<(), Refusal> {
+        Err(Refusal("the drive has one power state".into()))
     }
 }

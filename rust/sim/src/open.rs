@@ -4,6 +4,7 @@ use super::drive::{Drive, PAGE_BYTES};
 use super::log_block::LogBlockDrive;
 use super::oracle::OracleDrive;
 use super::page_mapped::PageMappedDrive;
+use super::power_states::PowerSaving;
 use super::preset::{Preset, PresetError};
 use super::scale::Scale;
 
@@ -30,7 +31,7 @@ pub fn open(
     if scale.factor() > MOST_SCALE {
         return Err(PresetError(format!("a scale of {} is more than {MOST_SCALE}", scale.factor())));
     }
-    Ok(if let Some(script) = &preset.oracle {
+    let drive: Box<dyn Drive> = if let Some(script) = &preset.oracle {
         Box::new(OracleDrive::new(preset, script, capacity_bytes, scale)?)
     } else if let Some(parts) = &preset.log_block {
         Box::new(LogBlockDrive::new(preset, parts, capacity_bytes, seed)?)
@@ -38,7 +39,11 @@ pub fn open(
         Box::new(PageMappedDrive::new(preset, model, capacity_bytes, scale, seed)?)
     } else {
         return Err(PresetError("a preset of no model".into()));
-    })
+    };
+    if preset.power_states.is_empty() {
+        return Ok(drive);
+    }
+    Ok(Box::new(PowerSaving::new(drive, &preset.power_states, scale)))
 }
 
 #[cfg(test)]

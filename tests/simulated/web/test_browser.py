@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.support.browser import CHROMIUM
+from tests.support.library_runs import TLC
 from tests.support.openpts_command import COMMAND
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright")
@@ -292,6 +293,44 @@ def test_a_live_page_goes_on_through_a_kill_and_a_resumption(
         assert "resumed" in page.text_content("#notes")
         assert page.evaluate("violations") == []
         context.close()
+
+
+@pytest.mark.slow
+def test_a_plan_is_started_from_its_page_and_runs_to_its_end(chromium: Any, tmp_path: Path) -> None:
+    """By openpts itself, away from the server. Of a simulated drive nothing is destroyed, or confirmed."""
+    place, plans = tmp_path / "runs", tmp_path / "plans"
+    place.mkdir()
+    plans.mkdir()
+    (plans / "lab.toml").write_text('tests = ["lat"]\nquick = true\nseed = 1\n')
+    (plans / "wrong.toml").write_text('tests = ["nothing"]\n')
+    with served(place, "--allow-control", "--plans", plans) as address:
+        context = chromium.new_context(base_url=address)
+        page = context.new_page()
+        page.goto("/")
+        page.get_by_role("link", name="Plans").click()
+        for plan, role in (("wrong.toml", "alert"), ("lab.toml", "status")):
+            page.locator("select[name=plan]").select_option(plan)
+            page.locator("input[name=target]").fill(TLC)
+            page.locator("input[name=serial]").fill("SIM0001")
+            page.get_by_role("button", name="Start").click()
+            said = page.get_by_role(role).inner_text(timeout=120_000)
+            assert ("nothing" in said) == (plan == "wrong.toml"), said
+        assert "openpts attach" in said
+        _until(lambda: [one["state"] for one in _runs(page) if not one["in_progress"]] == ["complete"], 120)
+        [run] = _runs(page)
+        assert Path(run["place"]).is_relative_to(place)
+        assert (run["test"], run["model"]) == ("lat", "enterprise-tlc")
+        page.goto(f"/runs/{run['id']}")
+        assert page.locator(".state").inner_text() == "complete"
+        assert page.locator("[aria-label='Key values'] tbody tr").count() > 3
+        page.get_by_role("link", name="Its course").click()
+        until(page, "document.getElementById('state').textContent == 'complete'")
+        context.close()
+
+
+def _runs(page: Any) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = page.request.get("/api/runs").json()["runs"]
+    return found
 
 
 @pytest.fixture

@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
+from openpts.errors import UsageError
 from openpts.ownership import CLAIM_NAME, RunOwner, folder_claimed, new_run_id
 from openpts.system_files import SystemRoots
 from openpts_many.archive.add import add_runs
 from openpts_many.archive.store import Store
 from openpts_web import documents
 from openpts_web import index as index_module
+from openpts_web.comparing import Runs, compared
 from openpts_web.documents import RunSummary
 from openpts_web.index import Index
 from openpts_web.queries import Filter, run_list, trend
@@ -138,6 +140,21 @@ def test_an_archive_is_a_library(runs: Path, tmp_path: Path) -> None:
         [one.value for one in trend(i, Filter(test="lat"), key, "").points] for i in (folders, archived)
     ]
     assert values[0] == values[1]
+    whole = Index([str(runs), str(archive)], tmp_path / "whole.db")
+    whole.wait()
+    every = run_list(whole, Filter(sort="run", order="up")).runs
+    assert len(every) == 4
+    assert [one.value for one in trend(whole, Filter(test="lat"), key, "").points] == values[0]
+    of_archive, of_folders = ([one.id for one in every if one.is_archived is it] for it in (True, False))
+    records = Runs(whole)
+    assert [run.folder for run in records.several(of_archive)] == [
+        run.folder for run in records.several(of_folders)
+    ]
+    assert len(compared(records, [of_archive[0], of_folders[1]], ("old", "new")).report.front) > 1
+    with pytest.raises(UsageError, match="named twice"):
+        records.several([of_archive[0], of_folders[0]])
+    with pytest.raises(UsageError, match="keeps figures alone"):
+        Runs(archived).several([one.id for one in both[1]])
 
 
 def test_one_run_that_is_nonsense_leaves_the_others_readable(

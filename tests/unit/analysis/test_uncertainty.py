@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from openpts.analysis.latency import LatencyDistribution, encode_counts
 from openpts.analysis.uncertainty import (
     Block,
     batches,
@@ -14,6 +15,7 @@ from openpts.analysis.uncertainty import (
     correlation_time_ns,
     coverage_factor,
     of_mean,
+    of_percentile,
     of_rates,
     of_ratio,
     places_alike,
@@ -176,6 +178,44 @@ def test_batches_are_of_ten_minutes_and_of_equal_length() -> None:
     assert found[1].value == pytest.approx(np.mean(range(600, 1200)))
     assert len(batches(rates[:60])) == 5
     assert len(batches([(10 * start_ns, 10 * NS_PER_S, value) for start_ns, _, value in rates])) == 20
+
+
+SLOW_NS, SCALE_NS = 500_000, 100_000
+
+
+def tails(rng: np.random.Generator, ios: int, noise: float) -> list[tuple[int, int, LatencyDistribution]]:
+    """Sixty intervals, with I/Os beyond a response time whose excess is exponential, in restless numbers."""
+    found = []
+    for place in range(60):
+        some = rng.poisson(ios * 1e-3 * max(0.0, 1 + noise * rng.standard_normal()))
+        slow = SLOW_NS + SCALE_NS * rng.exponential(1, some)
+        counts = [(1000, ios - int(some)), *((round(one), 1) for one in slow)]
+        found.append(
+            (place * 10 * NS_PER_S, 10 * NS_PER_S, LatencyDistribution.merged([encode_counts(counts)]))
+        )
+    return found
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.3])
+@pytest.mark.parametrize("percentile", [99.99, 99.999])
+def test_a_percentile_lies_between_its_order_statistics(noise: float, percentile: float) -> None:
+    """Beyond 0.1 % of the I/Os the tail is exponential, so that each percentile is known exactly."""
+    rng = np.random.default_rng(round(percentile * 1000) + round(10 * noise))
+    true_ns = SLOW_NS + SCALE_NS * math.log(1e-3 / (1 - percentile / 100))
+    held = []
+    for _ in range(100):
+        intervals = tails(rng, 50_000, noise)
+        whole = LatencyDistribution.merged(one.encode() for _, _, one in intervals)
+        expanded = of_percentile(intervals, percentile).expanded
+        if expanded is not None:
+            held.append(abs((whole.percentile_ns(percentile) or 0) - true_ns) <= expanded)
+    assert len(held) >= 80
+    assert stats.binom.ppf(0.001, len(held), 0.93) <= sum(held)
+
+
+def test_too_few_beyond_a_percentile_have_no_upper_bound() -> None:
+    found = of_percentile(tails(np.random.default_rng(1), 2500, 0.0), 99.999)
+    assert (found.expanded, "too few" in found.reason) == (None, True)
 
 
 def test_what_is_not_stated_says_why() -> None:

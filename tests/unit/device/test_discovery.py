@@ -1,6 +1,11 @@
+import pytest
+
 from openpts.device.block_device import BlockDevice
+from openpts.device.listing import inspect
 from openpts.device.listing.discovery import list_devices
 from openpts.device.listing.drive_listing import DeviceListing, Safety
+from openpts.device.security.level0 import Level0
+from openpts.device.security.security import Security
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import fact_of
 from tests.support.transcript import Golden
@@ -58,7 +63,10 @@ def test_a_machine_without_drives(server: SystemRoots) -> None:
     assert list_devices(SystemRoots(server.sys / "nothing", server.proc, server.dev)) == []
 
 
-def test_what_udev_saw_on_a_drive_speaks_against_it(server: SystemRoots, golden: Golden) -> None:
+def test_what_udev_saw_on_a_drive_speaks_against_it(
+    server: SystemRoots, golden: Golden, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inspect, "read_security", lambda _device: Security(Level0(), "OACS"))
     record = server.run / "udev/data/b259:0"
     record.parent.mkdir(parents=True)
     record.write_text("S:disk/by-id/x\nI:7686393\nE:ID_FS_TYPE=LVM2_member\nG:systemd\n")

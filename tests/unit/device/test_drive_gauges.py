@@ -7,7 +7,7 @@ import pytest
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.gauges import drive_gauges
-from openpts.device.identity.interface import hardware_folder
+from openpts.device.identity.interface import hardware_folder, nvme_controller_folder
 from openpts.device.link.pcie import pci_functions
 from openpts.gauge import Gauge, Values
 from openpts.system_files import SystemRoots
@@ -121,3 +121,20 @@ def test_a_drive_on_another_bus_is_not_asked_for_its_temperature(server: SystemR
     gauges = {gauge.name: gauge for gauge in drive_gauges(BlockDevice.of_name("sda", server))}
     assert gauges["temperature"].paths == ()
     assert gauges["temperature"].source == golden
+
+
+def test_segments_sent_again_are_of_a_drive_behind_tcp(
+    server: SystemRoots, gauges: Callable[[], Gauges]
+) -> None:
+    assert "segments sent again" not in gauges()
+    controller = nvme_controller_folder(BlockDevice.of_name("nvme0n1", server))
+    assert controller is not None
+    (controller / "transport").write_text("tcp\n")
+    snmp = server.proc / "net/snmp"
+    snmp.parent.mkdir(parents=True, exist_ok=True)
+    snmp.write_text(
+        "Ip: Forwarding\nIp: 1\nTcp: RtoAlgorithm RetransSegs InErrs\nTcp: 1 2955 0\nUdp: In\nUdp: 9\n"
+    )
+    assert read(gauges()["segments sent again"]) == {"link_errors_tcp": 2955}
+    snmp.write_text("Tcp: RtoAlgorithm\n")
+    assert read(gauges()["segments sent again"]) == {}

@@ -19,9 +19,10 @@ from tests.support.held_drive import give_node
 
 @pytest.fixture
 def device(server: SystemRoots, monkeypatch: pytest.MonkeyPatch) -> BlockDevice:
-    """A drive with nothing on it."""
-    blank = replace(guard.SIGNATURE_RULE, evidence=lambda _device, _usage: None)
-    monkeypatch.setattr(guard, "SIGNATURE_RULE", blank)
+    """A drive with nothing on it, which has no TCG."""
+    for name in ("SECURITY_RULE", "SIGNATURE_RULE"):
+        blank = replace(getattr(guard, name), evidence=lambda _device, _usage: None)
+        monkeypatch.setattr(guard, name, blank)
     return give_node(BlockDevice.of_name("nvme0n1", server))
 
 

@@ -11,6 +11,8 @@ from openpts.device.listing import inspect as inspect_module
 from openpts.device.listing.drive_listing import Safety
 from openpts.device.listing.inspect import look
 from openpts.device.purge.method import Capability
+from openpts.device.security.level0 import Level0
+from openpts.device.security.security import Security
 from openpts.device.targets.target import BlockTarget
 from openpts.errors import RefusedError
 from openpts.runner import purge_alone as purge_alone_module
@@ -42,6 +44,7 @@ def test_first_the_kernel_then_the_drive_then_the_purge_methods(
     monkeypatch.setattr(inspect_module, "capabilities", lambda _device: methods)
     log = HealthReading("log", {"temperature_c": 71.0, "warning_limit_c": 70.0, "critical_warning": 2.0})
     monkeypatch.setattr(inspect_module, "read_health_of", lambda _device: log)
+    monkeypatch.setattr(inspect_module, "read_security", lambda _device: Security(Level0(), "OACS"))
     first, second, third = look(BlockDevice.of_name("nvme0n1", server), read_usage(server))
     assert (first.facts["serial"].value, first.safety, first.health.values) == (
         "S795NC0T100001",

@@ -5,7 +5,14 @@ import pytest
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.guard import rules
-from openpts.device.guard.rules import QUIET_RULES, RULES_AT_THE_DOOR, SIGNATURE_RULE, quiet_refusals, refuse
+from openpts.device.guard.rules import (
+    QUIET_RULES,
+    RULES_AT_THE_DOOR,
+    SECURITY_RULE,
+    SIGNATURE_RULE,
+    quiet_refusals,
+    refuse,
+)
 from openpts.device.guard.usage import Usage, read_usage
 from openpts.errors import RefusedError
 from openpts.system_files import SystemRoots
@@ -95,21 +102,23 @@ def test_in_a_container_the_remedy_says_how_its_processes_can_be_seen(
 
 
 def test_every_rule_has_a_name_of_its_own_and_says_what_to_do() -> None:
-    rules = (*QUIET_RULES, SIGNATURE_RULE)
+    rules = (*QUIET_RULES, SECURITY_RULE, SIGNATURE_RULE)
     assert len({*(rule.rule_id for rule in rules), *RULES_AT_THE_DOOR}) == len(rules) + len(RULES_AT_THE_DOOR)
     assert all("see " in rule.remedy for rule in rules)
     assert all(rule.remedy.format(node="/dev/sda", name="sda") for rule in rules)
 
 
 def test_the_manual_has_the_table() -> None:
-    rows = {rule.rule_id: rule.says for rule in (*QUIET_RULES, SIGNATURE_RULE)} | RULES_AT_THE_DOOR
+    rows = {
+        rule.rule_id: rule.says for rule in (*QUIET_RULES, SECURITY_RULE, SIGNATURE_RULE)
+    } | RULES_AT_THE_DOOR
     manual = Path(__file__).parents[3] / "docs/safety.md"
     table = [line for line in manual.read_text().splitlines() if line.startswith("| `")]
     assert table == [f"| `{rule_id}` | {says} |" for rule_id, says in rows.items()]
 
 
 def test_no_refusal_has_an_id_that_the_table_lacks() -> None:
-    known = {rule.rule_id for rule in (*QUIET_RULES, SIGNATURE_RULE)} | set(RULES_AT_THE_DOOR)
+    known = {rule.rule_id for rule in (*QUIET_RULES, SECURITY_RULE, SIGNATURE_RULE)} | set(RULES_AT_THE_DOOR)
     used = set()
     for path in Path(rules.__file__).parents[1].rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):

@@ -155,6 +155,12 @@ CHANGED: Final[dict[str, Any]] = {
     "idle": ["25ms"],
     "background": "recipe:backup",
     "purpose": "record",
+    "shortest_seconds": 0.002,
+    "longest_seconds": 300,
+    "per_decade": 4,
+    "least_repeats": 2,
+    "point_seconds": 90,
+    "settle_seconds": 2,
     "size": "300MiB",
     "heat_seconds": 20,
 }

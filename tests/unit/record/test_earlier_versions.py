@@ -25,7 +25,7 @@ from openpts.runner.resumed_run import Resumption
 from openpts.vocabulary.consent import Consent
 
 RECORDS = Path(__file__).parents[2] / "data" / "records"
-VERSIONS = (4, 5, 6, 7)
+VERSIONS = (4, 5, 6, 7, 8)
 
 
 @pytest.fixture(params=VERSIONS)

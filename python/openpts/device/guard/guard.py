@@ -25,6 +25,7 @@ from openpts.device.guard.file_use import named_file
 from openpts.device.guard.overlay import with_twins
 from openpts.device.guard.rules import (
     OPEN_RULE_ID,
+    SECURITY_RULE,
     SIGNATURE_RULE,
     Refusal,
     other_paths,
@@ -32,6 +33,7 @@ from openpts.device.guard.rules import (
     refuse,
 )
 from openpts.device.guard.usage import Usage, read_usage
+from openpts.device.security.security import read_security
 from openpts.device.targets.file_mark import FileUse, mark_left, mark_taken
 from openpts.device.targets.open_target import OpenTarget, block_facts
 from openpts.device.targets.scratch_file import (
@@ -67,7 +69,13 @@ _HINTS: Final = {
 
 @contextmanager
 def open_target(
-    target: Target, consent: Consent, roots: SystemRoots, run_id: str | None = None, *, lent: bool = False
+    target: Target,
+    consent: Consent,
+    roots: SystemRoots,
+    run_id: str | None = None,
+    *,
+    lent: bool = False,
+    to_revert: bool = False,
 ) -> Iterator[OpenTarget]:
     """Hand out a target for writing, and close it at the end.
 
@@ -75,8 +83,8 @@ def open_target(
     file is allocated in full, locked, and open with O_RDWR and O_DIRECT. A file that was made here is removed
     again if the block fails before anything is written to it. ``lent``: a drive is for programs that claim it
     with O_EXCL themselves, such as those that format and mount it; it stays the run's own, and is open for
-    reading. Raises RefusedError where a rule is against it, and TargetError where the target is missing or
-    can't serve.
+    reading. ``to_revert``: it may be locked, as it is to be reverted by its PSID. Raises RefusedError where
+    a rule is against it, and TargetError where the target is missing or can't serve.
     """
     with ExitStack() as held:
         if isinstance(target, FileTarget):
@@ -84,9 +92,12 @@ def open_target(
             held.callback(leave_scratch_file, opened)
             owner = held.enter_context(file_claimed(named_file(opened.fd, target.path), run_id, roots))
         else:
-            device = _free_drive(target, consent, roots)
+            waived = _waived_rules(consent, to_revert=to_revert)
+            device = _free_drive(target, consent, waived, roots)
             owner = held.enter_context(drive_claimed(device, run_id, roots))
-            opened = _claim(device, partial(unconfirmed, target, device, consent), consent, held, roots)
+            opened = _claim(device, partial(unconfirmed, target, device, consent), waived, held, roots)
+            if to_revert:
+                opened = replace(opened, is_locked=read_security(device).against is not None)
             if lent:
                 _give_way(opened.fd, device)
         try:
@@ -141,10 +152,15 @@ def check_drive(device: BlockDevice, usage: Usage) -> tuple[Refusal, ...]:
     if fd is None:
         return (_busy(device),)
     try:
-        signature = SIGNATURE_RULE.judge(device, usage)
+        return tuple(_found_on_it(device, usage))
     finally:
         os.close(fd)
-    return () if signature is None else (signature,)
+
+
+def _found_on_it(device: BlockDevice, usage: Usage) -> Iterator[Refusal]:
+    """What the drive itself has against it; asked while it is held."""
+    verdicts = (rule.judge(device, usage) for rule in (SECURITY_RULE, SIGNATURE_RULE))
+    return (refusal for refusal in verdicts if refusal is not None)
 
 
 def settled(usage: Usage, devices: Sequence[BlockDevice]) -> Usage:
@@ -166,9 +182,11 @@ def _is_only_open(device: BlockDevice, usage: Usage) -> bool:
     return {refusal.rule_id for refusal in quiet_refusals(device, usage)} == {OPEN_RULE_ID}
 
 
-def _free_drive(target: BlockTarget, consent: Consent, roots: SystemRoots) -> BlockDevice:
+def _free_drive(
+    target: BlockTarget, consent: Consent, waived: frozenset[str], roots: SystemRoots
+) -> BlockDevice:
     device = BlockDevice.of_node(target.path, roots)
-    _check_free(device, consent, roots)
+    _check_free(device, waived, roots)
     refuse([unconfirmed(target, device, consent)])
     return device
 
@@ -177,29 +195,29 @@ def _open_siblings(
     opened: OpenTarget, run_id: str, consent: Consent, held: ExitStack, roots: SystemRoots
 ) -> Iterator[OpenTarget]:
     """The namespaces that may be erased with a drive, each by the same rules as the drive itself."""
+    waived = _waived_rules(consent)
     for path in dict.fromkeys(consent.confirm_namespaces):
         device = BlockDevice.of_node(path, roots)
         word = partial(not_a_sibling, opened, device)
         refuse([word()])
-        _check_free(device, consent, roots)
+        _check_free(device, waived, roots)
         held.enter_context(drive_claimed(device, run_id, roots))
-        yield _claim(device, word, consent, held, roots)
+        yield _claim(device, word, waived, held, roots)
 
 
-def _check_free(device: BlockDevice, consent: Consent, roots: SystemRoots) -> None:
-    found = check_drive(device, read_usage(roots))
-    refuse(refusal for refusal in found if not _waived(refusal, consent))
+def _check_free(device: BlockDevice, waived: frozenset[str], roots: SystemRoots) -> None:
+    refuse(found for found in check_drive(device, read_usage(roots)) if found.rule_id not in waived)
 
 
 def _claim(
-    device: BlockDevice, word: _Word, consent: Consent, held: ExitStack, roots: SystemRoots
+    device: BlockDevice, word: _Word, waived: frozenset[str], held: ExitStack, roots: SystemRoots
 ) -> OpenTarget:
     """Open a drive, claimed on all of its paths, for as long as ``held`` holds it."""
     fd = _held_exclusively(device, os.O_RDWR | os.O_DIRECT, held)
     for other in other_paths(device):
         with suppress(TargetError):  # a path that is down is none for others either
             _held_exclusively(other, os.O_RDONLY | os.O_NONBLOCK, held)
-    _check_held(fd, device, consent, roots)
+    _check_held(fd, device, waived, roots)
     refuse([word()])
     return OpenTarget(fd, block_facts(fd, device), device)
 
@@ -224,8 +242,14 @@ def _held_exclusively(device: BlockDevice, flags: int, held: ExitStack) -> int:
     return fd
 
 
-def _waived(refusal: Refusal, consent: Consent) -> bool:
-    return consent.erase_signatures and refusal.rule_id == SIGNATURE_RULE.rule_id
+def _waived_rules(consent: Consent, *, to_revert: bool = False) -> frozenset[str]:
+    """The rules that the operator has waived by consent, by their IDs.
+
+    What a locked drive holds can't be looked at: it is reverted only where that doesn't matter.
+    """
+    erases = consent.erase_signatures
+    waived = {SIGNATURE_RULE.rule_id: erases, SECURITY_RULE.rule_id: erases and to_revert}
+    return frozenset(rule_id for rule_id, is_waived in waived.items() if is_waived)
 
 
 def _open_exclusively(device: BlockDevice, flags: int) -> int | None:
@@ -256,11 +280,10 @@ def _busy(device: BlockDevice) -> Refusal:
     )
 
 
-def _check_held(fd: int, device: BlockDevice, consent: Consent, roots: SystemRoots) -> None:
+def _check_held(fd: int, device: BlockDevice, waived: frozenset[str], roots: SystemRoots) -> None:
     """The rules once more, now that the drive is claimed."""
     if number_text(os.fstat(fd).st_rdev) != device.number:
         raise TargetError(f"{device.node} became another device while it was opened: try again")
     usage = settled(read_usage(roots), [device])
     refuse(quiet_refusals(device, usage))
-    if not consent.erase_signatures:
-        refuse([SIGNATURE_RULE.judge(device, usage)])
+    refuse(found for found in _found_on_it(device, usage) if found.rule_id not in waived)

@@ -15,6 +15,7 @@ from openpts.device.guard.claims import Claim, ClaimKind, NamedFile
 from openpts.device.guard.drive_claim import OWNED_REMEDY, owner_of_drive
 from openpts.device.guard.signatures import SignatureSearchError, find_signatures
 from openpts.device.guard.usage import Usage
+from openpts.device.security.security import read_security
 from openpts.errors import RefusedError
 
 _Evidence = Callable[[BlockDevice, Usage], str | None]
@@ -137,6 +138,12 @@ def _signed(device: BlockDevice, _usage: Usage) -> str | None:
     return f"{device.node} holds {', '.join(found)}" if found else None
 
 
+def _self_locked(device: BlockDevice, _usage: Usage) -> str | None:
+    """What the drive itself keeps away from its readers."""
+    against = read_security(device).against
+    return None if against is None else f"{device.node}: {against}"
+
+
 class Refusal(Struct, frozen=True):
     """Why a target is not handed out: the rule, what was found, and what the operator can do."""
 
@@ -253,6 +260,16 @@ QUIET_RULES: Final = (
     ),
 )
 """Asked of the kernel alone: these don't open the drive."""
+
+SECURITY_RULE: Final = GuardRule(
+    "security",
+    "the drive has not locked itself, and no MBR of its own (TCG) hides its first blocks: what is read of it "
+    "is its contents",
+    "unlock it with the program that locked it, or erase it by the PSID on its label, see openpts purge "
+    "--method psid-revert --erase-signatures {node}",
+    _self_locked,
+)
+"""Asked of the drive itself, before its contents are looked at: a shadow MBR looks like an empty drive."""
 
 SIGNATURE_RULE: Final = GuardRule(
     "signature",

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from openpts.device.block_device import BlockDevice
 from openpts.device.guard.erase_in_progress import at_work
 from openpts.device.guard.guard import check, check_drive
-from openpts.device.guard.rules import SIGNATURE_RULE, quiet_refusals
+from openpts.device.guard.rules import SECURITY_RULE, SIGNATURE_RULE, quiet_refusals
 from openpts.device.guard.signatures import recorded_signatures
 from openpts.device.guard.usage import Usage
 from openpts.device.health.health import read_health_of
@@ -22,6 +22,7 @@ from openpts.device.link.link import negotiated_link
 from openpts.device.listing.drive_listing import DeviceListing, PurgeAbility, Verdict
 from openpts.device.nvme.nvme_subsystem import NvmeSubsystem
 from openpts.device.purge.methods import capabilities
+from openpts.device.security.security import Security, read_security
 from openpts.device.targets.open_target import OpenTarget
 from openpts.device.targets.reading import open_for_reading
 from openpts.device.targets.target import BlockTarget, Target
@@ -49,7 +50,7 @@ def look(
         return
     if not may_wake and _sleeps(device):
         silent = f"asleep and left alone: openpts devices {device.node} wakes it"
-        yield replace(known, verdict=_verdict(device, usage, known, may_wake=False), silent=silent)
+        yield replace(known, verdict=_verdict(device, usage, known, None, may_wake=False), silent=silent)
         return
     reported = _as_it_answers(device, usage, known, may_wake=may_wake)
     yield reported
@@ -111,12 +112,13 @@ def _as_it_answers(
         facts |= {"write_cache": Fact(None, str(error))}
     # also of a drive that can't be read: its log may say why
     health = read_health_of(device)
+    security = read_security(device)
     return replace(
         known,
-        facts=facts,
+        facts=facts | {"security": security.fact},
         health=health,
-        verdict=_verdict(device, usage, known, may_wake=may_wake),
-        warnings=(*known.warnings, *_health_warnings(health)),
+        verdict=_verdict(device, usage, known, security, may_wake=may_wake),
+        warnings=(*known.warnings, *_security_warnings(security), *_health_warnings(health)),
     )
 
 
@@ -139,13 +141,24 @@ def _purge(device: BlockDevice) -> tuple[PurgeAbility, ...]:
 
 
 def _verdict(
-    device: BlockDevice, usage: Usage | RefusedError, known: DeviceListing, *, may_wake: bool
+    device: BlockDevice,
+    usage: Usage | RefusedError,
+    known: DeviceListing,
+    security: Security | None,
+    *,
+    may_wake: bool,
 ) -> Verdict:
+    """``security`` is None of a drive that was left alone."""
     if isinstance(usage, RefusedError) or known.verdict.refusals or device.capacity_bytes == 0:
         return known.verdict
+    against = None if security is None or security.against is None else f"{device.node}: {security.against}"
+    if against is not None and security is not None and security.state is not None:
+        return Verdict((SECURITY_RULE.refusal(device, against),))
     if not may_wake and (recorded := recorded_signatures(device)) is not None:
         evidence = f"{device.node} holds {', '.join(recorded)}, according to udev"
-        return Verdict((SIGNATURE_RULE.refusal(device, evidence),)) if recorded else Verdict()
+        if recorded:
+            return Verdict((SIGNATURE_RULE.refusal(device, evidence),))
+        return Verdict(unknown=against or "")
     if not may_wake and (known.media.is_rotational or _sleeps(device)):
         return Verdict(
             unknown="its contents were not checked, since that might wake it: run "
@@ -155,6 +168,12 @@ def _verdict(
         return Verdict(check_drive(device, usage))
     except TargetError as error:
         return Verdict(unknown=str(error))
+
+
+def _security_warnings(security: Security) -> Iterator[str]:
+    state = security.state
+    if state is not None and state.enabled and not state.keeps_data_away:
+        yield f"{state}: its owner can lock it again, and it may refuse to be formatted or sanitized"
 
 
 def _health_warnings(health: HealthReading) -> tuple[str, ...]:

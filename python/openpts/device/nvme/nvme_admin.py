@@ -1,8 +1,9 @@
-"""NVMe commands that touch no data: Identify, log pages, features, status of placement handles."""
+"""NVMe commands: Identify, log pages, features, security, status of placement handles, any admin command."""
 
 import ctypes
 import fcntl
 import struct
+from collections.abc import Sequence
 from typing import Final
 
 from openpts.device.health.nvme_health import SMART_LOG_BYTES
@@ -15,6 +16,9 @@ _NVME_IOCTL_IO_CMD: Final = 0xC0484E43
 _NVME_IOCTL_ID: Final = 0x4E40
 # opcode flags rsvd1 nsid cdw2 cdw3 metadata addr metadata_len data_len cdw10..15 timeout_ms result
 _COMMAND: Final = struct.Struct("=BBHIIIQQII6III")
+# the same with a result of 64 bits: _IOWR('N', 0x47, struct nvme_passthru_cmd64), 80 bytes
+_NVME_IOCTL_ADMIN64_CMD: Final = 0xC0504E47
+_COMMAND64: Final = struct.Struct("=BBHIIIQQII6IIIQ")
 _TIMEOUT_MS: Final = 5000
 
 # NVM Express Base Specification: opcodes, log pages and features
@@ -30,6 +34,7 @@ _ALL_NAMESPACES: Final = 0xFFFFFFFF
 _SET_FEATURES: Final = 0x09
 _GET_FEATURES: Final = 0x0A
 _VOLATILE_WRITE_CACHE: Final = 0x06
+_SECURITY_RECEIVE: Final = 0x82
 _IO_MANAGEMENT_RECEIVE: Final = 0x12
 _ZONE_APPEND: Final = 0x7D
 _HANDLE_STATUS: Final = 0x01
@@ -40,11 +45,20 @@ class NvmeCommandError(Exception):
     """The controller refused a command, or the kernel didn't let it through; the text says why."""
 
 
+class NvmeStatusError(NvmeCommandError):
+    """The controller itself answered a command with a status that is no success."""
+
+
 def identify_controller(fd: int) -> NvmeController:
     """Identify the controller of an open NVMe block device. Raises NvmeCommandError."""
+    return parse_identify_controller(identify_controller_data(fd))
+
+
+def identify_controller_data(fd: int) -> bytes:
+    """The Identify Controller data structure, as it is. Raises NvmeCommandError."""
     buffer = ctypes.create_string_buffer(IDENTIFY_BYTES)
     _command(fd, _IDENTIFY, _IDENTIFY_CONTROLLER, buffer)
-    return parse_identify_controller(buffer.raw)
+    return buffer.raw
 
 
 def identify_namespace(fd: int, nsid: int) -> bytes:
@@ -183,6 +197,13 @@ def set_feature(fd: int, feature: int, value: int, *, data: bytes = b"", uuid_in
     return _command(fd, _SET_FEATURES, feature, buffer, cdw11=value, cdw14=uuid_index)
 
 
+def security_receive(fd: int, protocol: int, specific: int, length: int) -> bytes:
+    """What the controller has to say by a security protocol (SECP, SPSP). Raises NvmeCommandError."""
+    buffer = ctypes.create_string_buffer(length)
+    _command(fd, _SECURITY_RECEIVE, protocol << 24 | specific << 8, buffer, cdw11=length)
+    return buffer.raw
+
+
 def volatile_write_cache_enabled(fd: int) -> bool:
     """Current value of feature 06h of an open NVMe block device. Raises NvmeCommandError."""
     return bool(get_feature(fd, _VOLATILE_WRITE_CACHE)[0] & 1)
@@ -195,6 +216,32 @@ def set_volatile_write_cache(fd: int, *, enabled: bool) -> None:
     has changed: no block is written.
     """
     set_feature(fd, _VOLATILE_WRITE_CACHE, int(enabled))
+
+
+def send_admin(
+    fd: int,
+    opcode: int,
+    words: Sequence[int],
+    *,
+    nsid: int = 0,
+    data: bytes = b"",
+    read_bytes: int = 0,
+    timeout_ms: int = _TIMEOUT_MS,
+) -> tuple[int, int, bytes]:
+    """Send any admin command: its status, type and code in one number, dwords 0 and 1, and its data.
+
+    ``words`` are dwords 10 on, ``data`` is for the drive. What changes a drive needs an ``fd`` that the guard
+    has opened. Raises OSError if the kernel doesn't let it through or the drive is gone.
+    """
+    buffer = ctypes.create_string_buffer(data, len(data)) if data else ctypes.create_string_buffer(read_bytes)
+    address, length = (ctypes.addressof(buffer), len(buffer)) if len(buffer) else (0, 0)
+    words = (*words, *(0,) * (6 - len(words)))
+    command = bytearray(
+        _COMMAND64.pack(opcode, 0, 0, nsid, 0, 0, 0, address, 0, length, *words, timeout_ms, 0, 0)
+    )
+    status = fcntl.ioctl(fd, _NVME_IOCTL_ADMIN64_CMD, command, True) & 0x7FF
+    result: int = struct.unpack_from("<Q", command, _COMMAND64.size - 8)[0]
+    return status, result, buffer.raw[:read_bytes] if read_bytes else b""
 
 
 def _command(
@@ -240,6 +287,6 @@ def _command(
     except OSError as error:
         raise NvmeCommandError(error.strerror) from error
     if status != 0:
-        raise NvmeCommandError(f"NVMe status {status:#x}")
+        raise NvmeStatusError(f"NVMe status {status:#x}")
     result: int = struct.unpack_from("<I", command, _COMMAND.size - 4)[0]
     return result

@@ -71,6 +71,11 @@ class NvmeController(Struct, frozen=True):
         return bool(self.oacs & 1 << 4)
 
     @property
+    def has_security(self) -> bool:
+        """Bit 0 of OACS: the Security Send and Receive commands."""
+        return bool(self.oacs & 1 << 0)
+
+    @property
     def has_uuid_list(self) -> bool:
         """Bit 9 of CTRATT: pages of several vendors under one number are distinguished by UUIDs."""
         return bool(self.ctratt & 1 << 9)

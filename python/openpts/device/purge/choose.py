@@ -56,6 +56,8 @@ def _against(
         return capability.reason
     if not (asked_for or method.is_purge):
         return "does not count as a purge: used only if asked for"
+    if capability.needs and not asked_for:
+        return f"needs {capability.needs}: used only if asked for"
     strangers = [name for name in capability.reaches if name not in confirmed]
     if not strangers:
         return None

@@ -19,7 +19,8 @@ class Capability(Struct, frozen=True):
 
     ``duration_s`` is the drive's own estimate, None where it gives none. ``reaches`` are the nodes of other
     drives that it erases as well: the other namespaces of an NVMe subsystem. ``foreign``: the method is of
-    another kind of drive, so its reason is not shown for this one.
+    another kind of drive, so its reason is not shown for this one. ``needs`` is what only the operator has,
+    without which it is never taken unasked.
     """
 
     supported: bool
@@ -27,6 +28,7 @@ class Capability(Struct, frozen=True):
     duration_s: float | None = None
     reaches: tuple[str, ...] = ()
     foreign: bool = False
+    needs: str = ""
 
     @classmethod
     def of_writing(cls, device: BlockDevice) -> Self:

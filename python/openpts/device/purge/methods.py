@@ -4,7 +4,8 @@ What erases the user's data in all its copies comes first, and of those what tou
 is over when its command is, and reaches one namespace where the drive can do that; a sanitize reaches the
 whole drive and can't be broken off, and there are drives on which it never ends. An erasure of the key comes
 behind one of the blocks, since it may leave them programmed. A discard only tells the drive what it may
-forget. What takes hours and wears the drive comes last, and what is no purge is never taken unasked.
+forget. What takes hours and wears the drive comes last; what is no purge, or needs a number from the drive's
+label, is never taken unasked. A drive that is locked obeys no method but the one by that number.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,8 +23,10 @@ from openpts.device.purge.nvme_format import NvmeFormat
 from openpts.device.purge.nvme_sanitize import NvmeSanitize
 from openpts.device.purge.nvme_sanitize_log import SanitizeAction
 from openpts.device.purge.overwrite import Overwrite
+from openpts.device.purge.psid_revert import PSID_REVERT, PsidRevert
 from openpts.device.purge.scsi_format import ScsiFormat
 from openpts.device.purge.scsi_sanitize import ScsiSanitize
+from openpts.device.security.security import read_security
 from openpts.did_you_mean import did_you_mean
 from openpts.errors import PluginError, UsageError
 from openpts.plugins import Kind, Offer, calling, load, offers
@@ -41,6 +44,7 @@ METHODS: Final[tuple[PurgeMethod, ...]] = (
     ScsiSanitize(SanitizeKind.BLOCK),
     ScsiFormat(),
     ScsiSanitize(SanitizeKind.CRYPTO),
+    PsidRevert(),
     Discard(),
     NvmeSanitize(SanitizeAction.OVERWRITE),
     AtaSanitize(SanitizeKind.OVERWRITE),
@@ -55,8 +59,16 @@ def capabilities(device: BlockDevice, run: Run = run_program) -> tuple[tuple[Pur
     Those of plug-ins come last; a broken one is left out here, and named by ``method_named`` and doctor.
     """
     once = _each_question_once(run)
-    own = tuple((method, _asking_by(once, method).capability(device)) for method in METHODS)
-    return (*own, *_of_plugins(device))
+    own = ((method, _asking_by(once, method).capability(device)) for method in METHODS)
+    found = (*own, *_of_plugins(device))
+    state = read_security(device).state
+    if state is None or not state.keeps_data_away:
+        return found
+    locked = Capability(False, f"{state}: unlock it, or use {PSID_REVERT}")
+    return tuple(
+        (method, capability if capability.foreign or method.name == PSID_REVERT else locked)
+        for method, capability in found
+    )
 
 
 def _offered() -> dict[str, Offer]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from openpts.device.block_device import BlockDevice, DeviceKind
 from openpts.device.kernel_calls import open_to_ask
@@ -216,7 +217,7 @@ def of_all(
         if hidden is not None:
             return Capability(False, hidden)
     others = tuple(str(other.node) for other in subsystem.besides(device))
-    return Capability(capability.supported, capability.reason, capability.duration_s, others)
+    return replace(capability, reaches=others)
 
 
 def check_held(target: OpenTarget, capability: Capability) -> None:

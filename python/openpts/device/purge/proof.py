@@ -113,10 +113,14 @@ class Proof(Struct, frozen=True):
 
 
 class Evidence(Struct, frozen=True):
-    """Places all over a target with what they held before its purge."""
+    """Places all over a target with what they held before its purge.
+
+    ``unreadable`` are places of a locked drive that could not be read then: they must be afterwards.
+    """
 
     marks: tuple[Mark, ...]
     others: tuple[Mark, ...]
+    unreadable: tuple[int, ...] = ()
 
     @classmethod
     def gather(cls, target: OpenTarget) -> Self:
@@ -136,15 +140,32 @@ class Evidence(Struct, frozen=True):
             marks = write_marks(target.fd, places, facts.sector_bytes)
         return cls(marks, tuple(place for place in others if not place.is_blank))
 
+    @classmethod
+    def of_locked(cls, target: OpenTarget) -> Self:
+        """The same of a drive that keeps its data away: it may take marks nowhere, or behind a shadow MBR."""
+        facts = target.facts
+        places = choose_places(facts.user_capacity_bytes, facts.sector_bytes)
+        others = read_marks(target.fd, places, facts.sector_bytes)
+        readable = {mark.offset_bytes for mark in others}
+        unreadable = tuple(place for place in places if place not in readable)
+        marks: list[Mark] = []
+        for place in sorted(readable):
+            with suppress(OSError):
+                marks += write_marks(target.fd, (place,), facts.sector_bytes)
+        written = {mark.offset_bytes for mark in marks}
+        data = (mark for mark in others if not mark.is_blank and mark.offset_bytes not in written)
+        return cls(tuple(marks), tuple(data), unreadable)
+
     def compare(self, target: OpenTarget) -> Proof:
         """What is left of it on a target after its purge. Raises PurgeError if it can't be read."""
+        opened = tuple(Mark(place, bytes(target.facts.sector_bytes)) for place in self.unreadable)
         try:
             return Proof(
-                marks=len(self.marks),
-                marks_changed=count_changed(target.fd, self.marks),
+                marks=len(self.marks) + len(opened),
+                marks_changed=count_changed(target.fd, self.marks) + len(opened),
                 others=len(self.others),
                 others_changed=count_changed(target.fd, self.others),
-                blank=_count_blank(target.fd, (*self.marks, *self.others)),
+                blank=_count_blank(target.fd, (*self.marks, *self.others, *opened)),
             )
         except OSError as error:
             raise PurgeError(

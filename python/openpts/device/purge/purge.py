@@ -12,6 +12,7 @@ from openpts.device.purge.choose import ChosenMethods, choose
 from openpts.device.purge.file_blocks import FileBlocks
 from openpts.device.purge.method import Progress, PurgeMethod
 from openpts.device.purge.proof import Evidence, Proof
+from openpts.device.purge.psid_revert import PsidRevert
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError, PurgeImpossibleError
 from openpts.vocabulary.facts import PurgeAttempt, PurgeReport
@@ -50,17 +51,20 @@ def purge(
     choice: PurgeChoice = PurgeChoice.AUTO,
     progress: Progress = _unshown,
     clock: PurgeClock = _WALL_CLOCK,
+    psid: Callable[[], bytes] | None = None,
 ) -> PurgeReport:
     """Purge a target and prove it: random marks all over it, read back before, must be gone afterwards.
 
     Where the operator named several methods, one that fails is entered in the report and the next is
     tried. Raises PurgeError if the target has no purge, if all that was to be tried fails, and if a single
     mark is still there after a method that reported success. The report's duration is that of its own
-    method alone.
+    method alone. ``psid`` gives the number on the drive's label to a method that needs it.
     """
     chosen = chosen_methods(target, choice)
     attempts = list(chosen.left_out)
     for method in chosen.methods:
+        if psid is not None and isinstance(method, PsidRevert):
+            method = replace(method, psid=psid)  # noqa: PLW2901 the same method, with what it needs
         try:
             report = _purge_by(method, target, progress, clock)
         except PurgeError as error:
@@ -89,7 +93,7 @@ def no_purge(reason: str, clock: PurgeClock = _WALL_CLOCK) -> PurgeReport:
 def _purge_by(method: PurgeMethod, target: OpenTarget, progress: Progress, clock: PurgeClock) -> PurgeReport:
     """One method and its proof. Raises PurgeError."""
     status_before = method.status(target)  # of the drive as it came: marks take space too
-    evidence = Evidence.gather(target)
+    evidence = Evidence.of_locked(target) if target.is_locked else Evidence.gather(target)
     started_at, started_ns = clock.now(), clock.monotonic_ns()
     detail = method.carry_out(target, progress)
     duration_ns = clock.monotonic_ns() - started_ns

@@ -17,7 +17,8 @@ class OpenTarget(Struct, frozen=True):
     One that was opened for reading isn't ours alone. ``device`` is the drive as sysfs shows it; None for a
     file. ``made_here`` is a file that was not there before. ``siblings`` are the other namespaces that the
     operator gave up too, each open in the same way as long as this one. ``owner`` is the run that it is open
-    for; None of one that was opened for reading.
+    for; None of one that was opened for reading. ``is_locked``: it was opened to be reverted, and keeps its
+    data away.
     """
 
     fd: int
@@ -26,6 +27,7 @@ class OpenTarget(Struct, frozen=True):
     made_here: bool = False
     siblings: tuple["OpenTarget", ...] = ()
     owner: RunOwner | None = None
+    is_locked: bool = False
 
     @property
     def fault(self) -> str | None:

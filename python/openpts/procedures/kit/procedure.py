@@ -54,7 +54,8 @@ class Procedure(Struct, frozen=True, dict=True):
     ``log_around``: phases with breaks before and after each program, in which the drive's log may be read,
     so that it is known what the drive wrote to its media in them.
     ``phase_line`` is the function that says what a phase measured, as ``module:function``, where the log
-    can't know it; it takes the progress of the run, and gives None for a phase like those of other tests.
+    can't know it; it takes the progress of the run, and gives None for a phase like those of other tests,
+    an empty text for steps after which nothing is to be said.
     ``trends`` are plots of its report for the summary at its front, by their rank among those of all tests.
     """
 

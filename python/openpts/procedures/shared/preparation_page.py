@@ -1,7 +1,9 @@
 """The purge and preconditioning report, and the gaps without I/O (PTS 7.3.1, 7.3.2)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from openpts.analysis.one_pass import amplification, at_rest
+from openpts.analysis.steady_state import judge
 from openpts.pages import cells
 from openpts.pages.facts_table import items_table
 from openpts.pages.model import Block, Cell, Page, Table, Verdict
@@ -15,9 +17,10 @@ from openpts.procedures.kit.header import (
     write_cache,
 )
 from openpts.procedures.shared.demand.conditions import DemandConditions
+from openpts.procedures.shared.one_pass import AFTERWARDS, IN_SEQUENCE, PASS, UNTIL_COLLECTION, flash_found
 from openpts.procedures.shared.rounds.conditions import RoundConditions
 from openpts.procedures.shared.rounds.results import RoundTestResults
-from openpts.record.reader import Run
+from openpts.record.reader import Run, StepRecord
 from openpts.units import MB, format_capacity, format_duration, format_gap
 from openpts.vocabulary.condition_text import data_text
 from openpts.vocabulary.facts import Fact, PurgeReport
@@ -40,9 +43,11 @@ def loop_preparation_page(
     run: Run, results: RoundTestResults, page_id: str, title: str, *, loop_name: str, cycle: int = 1
 ) -> Page:
     """What was done to the device before the rounds, and how long it was left alone in between."""
-    wipc = wipc_table(run, page_id, cycle)
+    pass_steps = run.phase(Phase.CONDITIONING, cycle=cycle)
+    short = [short_form_table(run, page_id, pass_steps)] if pass_steps else []
+    wipc = [wipc_table(run, page_id, cycle)] if not short or precondition_samples(run, cycle) else []
     loop = _loop_table(run, results, page_id, loop_name, cycle)
-    return preparation_page(run, page_id, title, wipc, loop, cycle=cycle)
+    return preparation_page(run, page_id, title, *short, *wipc, loop, cycle=cycle)
 
 
 def purge_verdict(run: Run, cycle: int = 1) -> Verdict:
@@ -137,6 +142,51 @@ def wipc_table(run: Run, page_id: str, cycle: int = 1) -> Table:
             ("Time", format_duration(elapsed_ns)),
             ("Average throughput", cells.words(cells.fixed(rate, 1, "MB/s"))),
             ("State", cells.words(", ".join(states), tone="pass" if passed else "fail")),
+        ],
+    )
+
+
+def short_form_table(run: Run, page_id: str, steps: Sequence[StepRecord]) -> Table:
+    """The one pass of the short form: what the flash holds, what was written, and the rate afterwards."""
+    part = run.manifest.conditions.active_range
+    range_bytes = (part.end_pct - part.start_pct) / 100 * run.manifest.target.user_capacity_bytes
+
+    def written(number: int) -> str:
+        amount = sum(step.sample.write.bytes for step in steps if step.place.number == number)
+        return f"{format_capacity(amount)} = {amount / range_bytes:.3f} x active range"
+
+    def rates(number: int) -> list[float]:
+        return [step.sample.iops for step in steps if step.place.number == number]
+
+    flash = flash_found(rates(UNTIL_COLLECTION))
+    after = rates(AFTERWARDS)
+    rests = at_rest(after)
+    last = judge(range(len(after)), after) if len(after) > 1 else None
+    return items_table(
+        f"{page_id}-short",
+        "Short form: one pass instead of preconditioning",
+        [
+            ("Written in sequence", written(IN_SEQUENCE)),
+            ("Random writes until collection began", written(UNTIL_COLLECTION)),
+            (
+                "The flash holds",
+                "not found: the rate never fell for good" if flash is None else f"{flash:.3f} x active range",
+            ),
+            ("Write amplification to expect", "-" if flash is None else f"{amplification(flash):.2f}"),
+            ("Pass", written(PASS)),
+            ("Random writes afterwards", written(AFTERWARDS)),
+            (
+                "Rate afterwards",
+                "-"
+                if last is None
+                else f"{last.average:,.0f} IOPS, {last.minimum:,.0f} to {last.maximum:,.0f}",
+            ),
+            (
+                "State",
+                cells.words("at rest: the short form holds", tone="pass")
+                if rests
+                else cells.words("not at rest: the test went on at full length", tone="fail"),
+            ),
         ],
     )
 

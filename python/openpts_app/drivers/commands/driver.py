@@ -3,6 +3,7 @@
 from contextlib import AbstractContextManager, nullcontext
 
 from openpts.device.mounted.directory import DirectoryTarget, refuse_simulated
+from openpts.engine.no_steps import NoSteps
 from openpts.errors import RunFailedError
 from openpts.procedures.kit.procedure import Procedure
 from openpts.record.manifest import Manifest
@@ -24,7 +25,6 @@ from openpts.vocabulary.command_run import (
 from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.requests import DriverAnswer, DriverRequest, Script
 from openpts_app.drivers.commands.mounted_device import MountedDevice, mounted_device
-from openpts_app.no_steps import NoSteps
 
 
 class CommandDriver(Driver):

@@ -6,10 +6,10 @@ from typing import Final
 from msgspec import Struct
 
 from openpts import _native
+from openpts.engine.no_steps import NoSteps
 from openpts.errors import RunFailedError, UsageError, failing_as
 from openpts.vocabulary.facts import Fact, Facts
 from openpts.vocabulary.power_cut import Cut, CutLoad, DataLoss
-from openpts_app.no_steps import NoSteps
 
 _SOURCE: Final = "openpts._native"
 

@@ -28,19 +28,19 @@ const comparePage = async (names) => {
     const value = one.of[place];
     const both = place > 0 && value && one.of[0] && !value.stands_in && !one.of[0].stands_in;
     const note = value?.stands_in ? "a maximum in place of a percentile" : both ? differenceText(value.value, one.of[0].value) : "";
-    return element("td", { class: "number" }, numberText(value?.value), note ? element("small", {}, note) : null);
+    return element("td", { class: "right" }, numberText(value?.value), note ? element("small", {}, note) : null);
   });
   const same = labels.filter((label) => !differs(label) && facts[0].get(label));
   const tests = new Set(runs.map((run) => run.test));
   return [
     element("h1", {}, `${runs.length} runs beside each other`),
-    element("p", { class: "fields" }, element("a", { class: "button", href: `#/compare/${runs.map((run) => encodeURIComponent(run.run)).join("/")}` }, "Address of this comparison"),
+    element("p", { class: "line" }, element("a", { class: "button", href: `#/compare/${runs.map((run) => encodeURIComponent(run.run)).join("/")}` }, "Address of this comparison"),
       element("button", { onclick: () => { chosen.clear(); showChosen(); location.hash = "#/"; } }, "Choose others")),
     element("h2", {}, "What differs in the conditions"),
     conditions(labels.filter(differs)),
     element("details", {}, element("summary", {}, `${same.length} conditions are the same`), conditions(same)),
     element("h2", {}, "Measures"),
-    element("p", { class: "note" }, "Differences are to the first run. Whether one is more than chance is a question for openpts compare, which knows each round."),
+    element("p", { class: "faint" }, "Differences are to the first run. Whether one is more than chance is a question for openpts compare, which knows each round."),
     tableOf("Measures", [column("Measure"), column("Unit"), column("Better"), ...heads],
       [...byKey.values()].map((one) => element("tr", {}, element("th", { scope: "row" }, tests.size > 1 ? `${one.test}: ${one.label}` : one.label, element("small", {}, one.key)),
         element("td", {}, one.unit ?? ""), element("td", {}, one.better ?? ""), cells(one)))),

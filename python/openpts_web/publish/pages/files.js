@@ -43,11 +43,10 @@ const fileOf = async (name) => unpacked(await (inFile ? fromTwin(name) : fromHos
 
 const once = (make) => {
   const made = new Map();
-  const get = (name, ...more) => {
+  return (name, ...more) => {
     if (!made.has(name)) made.set(name, make(name, ...more).catch((error) => { made.delete(name); throw error; }));
     return made.get(name);
   };
-  return Object.assign(get, { forget: () => made.clear() });
 };
 
 // Elements: all text is text, whatever it holds.
@@ -63,8 +62,8 @@ const element = (name, attributes = {}, ...children) => {
 };
 
 const tableOf = (label, head, rows, more = {}) =>
-  element("div", { class: "wide", role: "region", "aria-label": label, tabindex: "0" },
-    element("table", more, element("thead", {}, element("tr", {}, head)), element("tbody", {}, rows)));
+  element("div", { class: "scroll", role: "region", "aria-label": label, tabindex: "0" },
+    element("table", { class: "plain", ...more }, element("thead", {}, element("tr", {}, head)), element("tbody", {}, rows)));
 
 const column = (text, attributes = {}) => element("th", { scope: "col", ...attributes }, text);
 

@@ -1,6 +1,6 @@
-// The runs of this library and of files that were opened beside it, their measures, and DuckDB when it is asked for.
+// The runs of this library, their measures, and DuckDB when it is asked for.
 
-const library = { runs: [], byName: new Map(), opened: { runs: [], measures: [], deviations: [] } };
+const library = { runs: [], byName: new Map() };
 const chosen = new Set();
 
 const cellText = (name, value) => {
@@ -30,35 +30,9 @@ const openLibrary = async () => {
 
 const byBegin = (one, other) => (one.started_at === other.started_at ? (one.run < other.run ? 1 : -1) : one.started_at < other.started_at ? 1 : -1);
 
-const measuresOf = async (run) => {
-  const rows = run.block ? await blockOf(run.block) : library.opened.measures;
-  return rows.filter((row) => row.run === run.run);
-};
-
-const deviationsOf = async (run) => {
-  const rows = run.block ? await blockOf("data/deviations.parquet") : library.opened.deviations;
-  return rows.filter((row) => row.run === run.run);
-};
-
-// Parquet files of another library, by their names; runs that are here already are left alone.
-const openBeside = async (files) => {
-  const found = { runs: [], measures: [], deviations: [] };
-  for (const file of files) {
-    const table = /^(runs|measures|deviations)(-\d+)?\.parquet$/.exec(file.name)?.[1];
-    if (table) found[table].push(...(await rowsOf(await file.arrayBuffer())));
-  }
-  const strange = found.runs.find((run) => library.byName.has(run.run) && library.byName.get(run.run).origin !== run.origin);
-  if (strange) throw new Error(`two runs have the ID ${strange.run}: IDs must be unique, see openpts run --run-id`);
-  const added = found.runs.filter((run) => !library.byName.has(run.run));
-  if (!found.runs.length) throw new Error("no runs.parquet among these files: choose all files of a library's folder data");
-  const names = new Set(added.map((run) => run.run));
-  for (const run of added) known({ ...run, report: null });
-  for (const table of Object.keys(found)) library.opened[table].push(...found[table].filter((row) => names.has(row.run)));
-  library.runs.sort(byBegin);
-  database.restart();
-  valuesOf.forget();
-  return `${counted(added.length, "run")} of these files beside those of this library; ${found.runs.length - added.length} were here already`;
-};
+const rowsOfRun = async (file, run) => (await blockOf(file)).filter((row) => row.run === run.run);
+const measuresOf = (run) => rowsOfRun(run.block, run);
+const deviationsOf = (run) => rowsOfRun("data/deviations.parquet", run);
 
 // DuckDB in a worker of its own. Tables are handed to it as files, and it says what became of them.
 const database = (() => {
@@ -90,19 +64,14 @@ const database = (() => {
       await ask({ table: /^data\/([a-z]+)/.exec(name)[1], file }, [file]);
       said(`Loading tables: ${++loaded} of ${names.length} files`);
     });
-    for (const [table, rows] of Object.entries(library.opened)) if (rows.length) await ask({ table, rows });
     await ask({ finished: true });
     said("");
-    return { ask, worker };
+    return ask;
   };
   return {
     query: async (sql, said = () => {}) => {
       ready ??= start(said).catch((error) => { ready = null; throw error; });
-      return (await ready).ask({ sql });
-    },
-    restart: () => {
-      ready?.then(({ worker }) => worker.terminate());
-      ready = null;
+      return (await ready)({ sql });
     },
   };
 })();

@@ -48,10 +48,10 @@ const row = (run, measure) => {
     showChosen();
   } });
   box.checked = chosen.has(run.run);
-  const cells = Object.keys(index.columns).slice(1).map((name) => element("td", {}, cellText(name, run[name])));
+  const cells = Object.entries(index.columns).slice(1).map(([name, label]) => element("td", { "data-name": label }, cellText(name, run[name])));
   return element("tr", {}, element("td", {}, box),
     element("th", { scope: "row" }, runLink(run), run.mark ? element("small", {}, run.mark) : null),
-    cells, measure ? element("td", { class: "number" }, numberText(run.chosenValue)) : null);
+    cells, measure ? element("td", { class: "right", "data-name": measure }, numberText(run.chosenValue)) : null);
 };
 
 const runLink = (run) => element("a", { href: `#/run/${encodeURIComponent(run.run)}` }, run.run);
@@ -98,28 +98,21 @@ const listPage = async (state) => {
     const names = await measureWords(said.say);
     measures.replaceWith(chooser("measure", "Measure", [["", "none"], ...names.map((name) => [name, name])], measure, (value) => changed(state, { measure: value, order: value ? "-measure" : "" }, "measure")));
     document.getElementById("measure").focus();
-  } }, "Add a measure ...");
-  const files = element("input", { type: "file", multiple: true, accept: ".parquet", onchange: () => attempt(said, async () => {
-    const told = await openBeside(files.files);
-    await show();
-    document.querySelector(".status").textContent = told;
-  }) });
+  } }, "Measure ...");
   const all = found.length === library.runs.length;
   return [
     element("h1", {}, `${all ? "" : `${found.length.toLocaleString("en")} of `}${counted(library.runs.length, "run")}`),
-    element("form", { class: "fields", role: "search", onsubmit: (event) => event.preventDefault() },
+    element("form", { class: "filters", role: "search", onsubmit: (event) => event.preventDefault() },
       element("label", {}, element("span", {}, "Words"), words),
       FILTERS.map((name) => chooser(name, name[0].toUpperCase() + name.slice(1), countsOf(name), state.get(name), (value) => changed(state, { [name]: value }, name))),
       measure ? chooser("measure", "Measure", [["", "none"], [measure, measure]], measure, (value) => changed(state, { measure: value, order: "" }, "words")) : measures,
       element("button", { onclick: () => download("runs.csv", csvOf(Object.keys(index.columns), found.map((run) => Object.keys(index.columns).map((name) => run[name])))) }, "CSV")),
     said.line,
-    element("div", { class: "wide", role: "region", "aria-label": "Runs", tabindex: "0" },
-      element("table", {}, element("thead", {}, element("tr", {}, column(element("span", { class: "unseen" }, "Compare")),
+    element("div", { class: "scroll", role: "region", "aria-label": "Runs", tabindex: "0" },
+      element("table", { class: "runs" }, element("thead", {}, element("tr", {}, column(element("span", { class: "unseen" }, "Compare")),
         Object.entries(index.columns).map(([name, label]) => heading(name, label, state)),
-        measure ? heading("measure", measure, state, { class: "number" }) : null)), body)),
+        measure ? heading("measure", measure, state, { class: "right" }) : null)), body)),
     found.length ? null : element("p", {}, "No run has all of that."),
     more,
-    element("details", { class: "note" }, element("summary", {}, "Open a second library beside this one"),
-      element("label", {}, element("span", {}, "All files of its folder data that end in .parquet"), files)),
   ];
 };

@@ -1,7 +1,7 @@
 // Which page is shown: what stands behind # in the address.
 
 const status = () => {
-  const line = element("p", { class: "status", role: "status" });
+  const line = element("p", { class: "status faint", role: "status" });
   const place = element("div");
   const say = (text) => { (line.isConnected ? line : document.querySelector(".status") ?? line).textContent = text; };
   const later = (make) => attempt({ say }, async () => place.replaceChildren(...(await make()).filter(Boolean)));

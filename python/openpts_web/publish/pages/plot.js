@@ -36,7 +36,7 @@ const plotPage = async (state) => {
       ast: true, actions: false, renderer: "canvas", defaultStyle: false, tooltip: { disableDefaultStyle: true }, config,
     }).catch((error) => said.say(error.message)));
     return [
-      element("form", { class: "fields", onsubmit: (event) => event.preventDefault() },
+      element("form", { class: "filters", onsubmit: (event) => event.preventDefault() },
         pick("measure", "Measure", names.map((name) => [name, name]), measure),
         pick("over", "Over", Object.entries(OVER), over),
         pick("by", "Color", [["", "one"], ...Object.entries(OVER).slice(1)], by)),

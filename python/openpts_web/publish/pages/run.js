@@ -15,13 +15,13 @@ const runPage = async ([name]) => {
   return [
     element("h1", {}, run.run),
     run.mark ? element("p", { class: "mark" }, run.mark) : null,
-    element("p", { class: "fields" }, run.report ? element("a", { class: "button", href: run.report }, "Report") : null, choose),
+    element("p", { class: "line" }, run.report ? element("a", { class: "button", href: run.report }, "Report") : null, choose),
     element("h2", {}, "Conditions"),
-    element("dl", {}, factsOf(run).filter(([, text]) => text !== "").map(([label, text]) => element("div", {}, element("dt", {}, label), element("dd", {}, text)))),
+    element("dl", { class: "facts" }, factsOf(run).filter(([, text]) => text !== "").map(([label, text]) => element("div", {}, element("dt", {}, label), element("dd", {}, text)))),
     element("h2", {}, "Measures"),
-    tableOf("Measures", [column("Measure"), column("Value", { class: "number" }), column("Unit"), column("Better"), column("Note")],
+    tableOf("Measures", [column("Measure"), column("Value", { class: "right" }), column("Unit"), column("Better"), column("Note")],
       measures.map((one) => element("tr", {}, element("th", { scope: "row" }, one.label, element("small", {}, one.key)),
-        element("td", { class: "number" }, numberText(one.value)), element("td", {}, one.unit ?? ""), element("td", {}, one.better ?? ""),
+        element("td", { class: "right" }, numberText(one.value)), element("td", {}, one.unit ?? ""), element("td", {}, one.better ?? ""),
         element("td", {}, [one.stands_in ? "a maximum in place of a percentile" : "", one.note ?? ""].filter(Boolean).join("; "))))),
     element("h2", {}, "Deviations"),
     deviations.length

@@ -13,9 +13,9 @@ const EXAMPLES = {
 const resultTable = (columns, rows) => {
   const numbers = columns.map((_, place) => rows.some((row) => typeof row[place] === "number"));
   return [
-    tableOf("Answer", columns.map((name, place) => column(name, numbers[place] ? { class: "number" } : {})),
-      rows.slice(0, MOST_ROWS).map((row) => element("tr", {}, row.map((value, place) => element("td", numbers[place] ? { class: "number" } : {}, value === null ? "" : String(value))))), { class: "answer" }),
-    rows.length > MOST_ROWS ? element("p", { class: "note" }, `The first ${MOST_ROWS} of ${rows.length.toLocaleString("en")} rows; CSV has all.`) : null,
+    tableOf("Answer", columns.map((name, place) => column(name, numbers[place] ? { class: "right" } : {})),
+      rows.slice(0, MOST_ROWS).map((row) => element("tr", {}, row.map((value, place) => element("td", numbers[place] ? { class: "right" } : {}, value === null ? "" : String(value))))), { class: "plain answer" }),
+    rows.length > MOST_ROWS ? element("p", { class: "faint" }, `The first ${MOST_ROWS} of ${rows.length.toLocaleString("en")} rows; CSV has all.`) : null,
   ];
 };
 
@@ -46,11 +46,11 @@ const sqlPage = async (state) => {
     element("option", { value: "" }, "choose"), Object.keys(EXAMPLES).map((name) => element("option", { value: name }, name)));
   return [
     element("h1", {}, "SQL"),
-    element("p", { class: "note" }, "The tables runs, measures and deviations, as in the archive. DuckDB runs in this browser; nothing is sent anywhere."),
+    element("p", { class: "faint" }, "The tables runs, measures and deviations, as in the archive. DuckDB runs in this browser; nothing is sent anywhere."),
     element("form", { onsubmit: (event) => { event.preventDefault(); ask(); } },
-      element("div", { class: "fields" }, element("label", {}, element("span", {}, "Example"), examples)),
+      element("div", { class: "line" }, element("label", {}, element("span", {}, "Example"), examples)),
       text,
-      element("div", { class: "fields" }, element("button", { type: "submit", class: "first" }, "Ask (Ctrl+Enter)"), csv)),
+      element("div", { class: "line" }, element("button", { type: "submit", class: "button" }, "Ask (Ctrl+Enter)"), csv)),
     said.line,
     place,
   ];

@@ -1,4 +1,4 @@
-// DuckDB in a thread of its own: takes tables as Parquet or as rows, answers SQL. It reads nothing by itself.
+// DuckDB in a thread of its own: takes tables as Parquet, answers SQL. It reads nothing by itself.
 "use strict";
 
 const { BROWSER_RUNTIME, VoidLogger, arrow, createDuckDB, parquetRead } = libraries;
@@ -105,8 +105,6 @@ const take = (table, columns) => {
   insert("all_labels", { run: "string", label: "string", text: "string" }, labels);
 };
 
-const byColumns = (table, rows) => Object.fromEntries(Object.keys(tables[table]).map((name) => [name, rows.map((row) => row[name])]));
-
 const plain = (value, type) => {
   if (value === null || value === undefined) return null;
   const kind = String(type);
@@ -131,7 +129,6 @@ const done = async (message) => {
     tables = message.tables;
     await start(message.wasm);
   } else if (message.file) take(message.table, await read(message.file));
-  else if (message.rows) take(message.table, byColumns(message.table, message.rows));
   else if (message.finished) finish();
   else return answer(message.sql);
   return null;

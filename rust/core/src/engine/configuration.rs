@@ -30,6 +30,8 @@ pub struct Configuration {
     pub most_errors: u64,
     /// Whether reads that fail, or bring other data than were written, are counted without end.
     pub over_read_errors: bool,
+    /// The latency from which an I/O is noted by itself, if any is.
+    pub slow_io_ns: Option<u64>,
     /// Where every single I/O is written, if anywhere.
     pub capture: Option<CaptureOrder>,
     /// Where an earlier session under the same seed stopped, to go on there.

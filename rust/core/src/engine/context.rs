@@ -11,6 +11,7 @@ use super::outcome::{Outcome, StepState};
 use super::progress::ThreadProgress;
 use super::signals::Signals;
 use super::slots::Slots;
+use super::slow::SlowWatch;
 use crate::capture::Tap;
 use crate::clock::Clock;
 use crate::data::DataSource;
@@ -28,6 +29,7 @@ pub(super) struct Context<Q> {
     pub(super) signals: Arc<Signals>,
     pub(super) progress: Arc<ThreadProgress>,
     pub(super) tap: Option<Tap>,
+    pub(super) slow: Option<Box<SlowWatch>>,
     /// That of the thread's I/Os.
     pub(super) priority: u16,
     /// The processors' counters when the step, or its measured part, began.

@@ -29,6 +29,7 @@ mod session;
 mod shared;
 mod signals;
 mod slots;
+mod slow;
 mod standstill;
 mod steady;
 mod step_pass;
@@ -46,6 +47,7 @@ pub use progress::Progress;
 pub use result::{IntervalResult, OperationResult, Report, Spent, StepResult, StreamResult};
 pub use session::Session;
 pub use slots::Outstanding;
+pub use slow::{AtDriver, SlowIo};
 pub use standstill::{Standstill, WatchedTime};
 pub use tally::ChoiceCounts;
 

@@ -1,6 +1,7 @@
 //! How a step ended, for one thread or for all of them, and what went wrong in it.
 
 use super::slots::Outstanding;
+use super::slow::SlowIo;
 use crate::workload::{Carried, Io, Played};
 
 /// How a step ended.
@@ -102,6 +103,8 @@ pub struct Outcome {
     pub errors: Vec<ErrorTally>,
     /// How true each replay was.
     pub played: Vec<Played>,
+    /// I/Os that took long, where that was asked for.
+    pub slow_ios: Vec<SlowIo>,
     /// Where the streams of the threads that took part stand at the end.
     pub(super) carried: Vec<(u32, Carried)>,
 }
@@ -169,6 +172,7 @@ impl Outcome {
             [self.failure.take(), other.failure].into_iter().flatten().min_by_key(|failure| failure.at_ns);
         self.carried.extend(other.carried);
         self.played.extend(other.played);
+        self.slow_ios.extend(other.slow_ios);
         for error in other.errors {
             match self.errors.iter_mut().find(|mine| mine.is(error.operation, &error.reason)) {
                 Some(mine) => mine.add(error.count, &error.first_offsets_bytes),

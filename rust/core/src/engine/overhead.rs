@@ -74,6 +74,7 @@ fn run(path: IoPath, qd: u32, steps: usize, cpus: &[usize]) -> Result<Vec<StepRe
             interval_histograms: false,
             path,
             completion_wait: CompletionWait::Each,
+            slow_io_ns: None,
             cpus: cpus.to_vec(),
             most_errors: 0,
             over_read_errors: false,

@@ -2,6 +2,7 @@
 
 use super::cpu::CpuShares;
 use super::outcome::{EndedBy, ErrorTally, Failure, Outcome, StepState};
+use super::slow::SlowIo;
 use super::standstill::Standstill;
 use super::tally::{ChoiceCounts, OperationTally, Tally};
 use crate::histogram;
@@ -196,6 +197,8 @@ pub struct StepResult {
     pub carried: Vec<Carried>,
     /// How true each of its replays was.
     pub played: Box<[Played]>,
+    /// I/Os that took long, where that was asked for, in the order of their submission; never in virtual time.
+    pub slow_ios: Vec<SlowIo>,
     /// What the drive has used up in it, answers after its time included.
     pub spent: Spent,
 }
@@ -213,7 +216,8 @@ impl StepResult {
         cpu: Option<CpuShares>,
     ) -> Self {
         let (started_ns, elapsed_ns) = outcome.started_and_elapsed_ns(start_ns);
-        let Outcome { state, ended_by, unissued, failure, errors, played, .. } = outcome;
+        let Outcome { state, ended_by, unissued, failure, errors, played, mut slow_ios, .. } = outcome;
+        slow_ios.sort_by_key(|slow| slow.what.submitted_ns);
         let gap_ns = match (before_ns, outcome.first_submission_ns) {
             (Some(before), Some(first)) => Some(first.saturating_sub(before)),
             _ => None,
@@ -236,6 +240,7 @@ impl StepResult {
             standstills: Vec::new(),
             carried: Vec::new(),
             played: played.into(),
+            slow_ios,
             spent: Spent::default(),
         }
     }

@@ -131,10 +131,16 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
                 Err(error) => self.fail(step.start_ns, error.to_string()),
             }
         }
+        if let Some(slow) = &mut self.context.slow {
+            slow.begin(self.context.clock.now_ns());
+        }
         let mut issuing = true;
         let mut halted_ns = None;
         loop {
             let now_ns = self.context.clock.now_ns();
+            if let Some(slow) = &mut self.context.slow {
+                slow.returned(now_ns, self.context.queue.interruptions());
+            }
             self.begin_measuring(now_ns);
             // First the interval that is over: what is found now is found in the next one.
             self.output.roll_over(self.step, now_ns, self.context.queue.in_flight());
@@ -151,15 +157,13 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
                 issuing = self.goes_on(stop, now_ns);
             }
             if !issuing && self.context.queue.in_flight() == 0 {
-                self.count_unissued();
-                return self.answers.end();
+                return self.end();
             }
             let wait = match halted_ns {
                 // The device does not answer; the queue keeps the buffers for whenever it does.
                 Some(since_ns) if now_ns - since_ns >= GRACE_NS => {
                     self.leave_behind(now_ns);
-                    self.count_unissued();
-                    return self.answers.end();
+                    return self.end();
                 }
                 Some(_) => Wait::AtMost(Duration::from_nanos(GRACE_NS)),
                 None if issuing => self.wait(stop, now_ns),
@@ -167,6 +171,14 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
             };
             self.submit(wait);
         }
+    }
+
+    fn end(mut self) -> Outcome {
+        self.count_unissued();
+        if let Some(slow) = &mut self.context.slow {
+            self.answers.outcome.slow_ios = slow.take();
+        }
+        self.answers.end()
     }
 
     fn begin_measuring(&mut self, now_ns: u64) {
@@ -301,7 +313,7 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
     fn reap(&mut self, now_ns: u64) {
         let mut reaped = 0;
         let Self { context, output, pace, playback, answers, unverified, .. } = self;
-        let Context { queue, slots, signals, progress, tap, .. } = &mut *context;
+        let Context { queue, slots, signals, progress, tap, slow, .. } = &mut *context;
         let since_start_ns = now_ns.saturating_sub(self.origin_ns);
         let step = self.step.index as u32;
         queue.reap(|completion| {
@@ -326,11 +338,20 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
                 answers.failed(&mut output.tally, now_ns, &io, reason);
                 return;
             }
+            if let Some(slow) = slow
+                && slow.is_slow(latency_ns)
+                && answers.measuring
+            {
+                slow.note(answered, latency_ns);
+            }
             if self.verifies && io.operation == Operation::Read {
                 unverified.push((completion.slot, io));
             }
             answers.done(&mut output.tally, &io, latency_ns, true);
         });
+        if let Some(slow) = slow {
+            slow.reaped(now_ns, reaped, queue.in_flight());
+        }
         let (ios, bytes) = answers.take_progress();
         if ios > 0 {
             progress.advance(ios, bytes);
@@ -421,15 +442,31 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
                 playback.player.submitted(now_ns.saturating_sub(self.origin_ns), slipped);
             }
         }
+        let (in_flight, batched) = (self.context.queue.in_flight(), self.batched);
+        let look = self.context.slow.as_mut().filter(|_| self.context.queue.keeps_time()).map(|slow| {
+            slow.leaves(now_ns, batched > 0 && in_flight == batched);
+            let look = slow.patience(now_ns);
+            let at_most = match wait {
+                Wait::Not => Duration::ZERO,
+                Wait::Completions => look,
+                Wait::AtMost(patience) if in_flight > 0 => patience.min(look),
+                Wait::AtMost(patience) => patience,
+            };
+            slow.waits(now_ns, at_most);
+            at_most
+        });
         self.waited = !matches!(wait, Wait::Not);
         self.submitted = std::mem::take(&mut self.batched);
         let queue = &mut self.context.queue;
         let entered = match (wait, self.context.completion_wait) {
             (Wait::Not, _) => queue.enter(0),
-            (Wait::AtMost(patience), _) => queue.enter_for(1, patience),
-            (Wait::Completions, CompletionWait::Each) => queue.enter(1),
+            (Wait::AtMost(patience), _) => queue.enter_for(1, look.unwrap_or(patience)),
+            (Wait::Completions, CompletionWait::Each) => match look {
+                Some(look) => queue.enter_for(1, look),
+                None => queue.enter(1),
+            },
             (Wait::Completions, CompletionWait::Batched) => {
-                queue.enter_batched(queue.in_flight().clamp(1, BATCH_COMPLETIONS), BATCH_PATIENCE)
+                queue.enter_batched(queue.in_flight().clamp(1, BATCH_COMPLETIONS), BATCH_PATIENCE, look)
             }
         };
         if is_played {

@@ -16,6 +16,7 @@ use super::output::{Output, Part};
 use super::shared::Shared;
 use super::signals::Signals;
 use super::slots::Slots;
+use super::slow::SlowWatch;
 use super::tally::Tally;
 use super::worker::Worker;
 use crate::capture::Tap;
@@ -111,6 +112,7 @@ struct Plan {
     shape: Shape,
     seed: u64,
     completion_wait: CompletionWait,
+    slow_io_ns: Option<u64>,
     tap: Option<Tap>,
     carried: Carried,
     interruptions: u32,
@@ -118,7 +120,8 @@ struct Plan {
 
 impl Plan {
     fn new(configuration: &Configuration, thread: u32, carried: Carried, tap: Option<Tap>) -> Self {
-        let Configuration { limits, path, cpus, seed, completion_wait, resumed, .. } = configuration;
+        let Configuration { limits, path, cpus, seed, completion_wait, slow_io_ns, resumed, .. } =
+            configuration;
         let shape = Shape {
             slots: slots_of(limits, *path),
             block_bytes: limits.block_size_bytes as usize,
@@ -132,6 +135,7 @@ impl Plan {
             shape,
             seed: *seed,
             completion_wait: *completion_wait,
+            slow_io_ns: *slow_io_ns,
             tap,
             carried,
             interruptions: resumed.as_ref().map_or(0, |resumed| resumed.interruptions),
@@ -155,10 +159,10 @@ impl Plan {
         let supported = Operation::ALL.into_iter().filter(|operation| queue.supports(*operation)).collect();
         let _ = ready.send(Ok(Equipment { features: queue.features(), supported }));
         match queue {
-            TargetQueue::File(queue) => self.work(queue, shared, output),
-            TargetQueue::Nvme(queue) => self.work(queue, shared, output),
-            TargetQueue::Positional(queue) => self.work(queue, shared, output),
-            TargetQueue::NoOp(queue) => self.work(queue, shared, output),
+            TargetQueue::File(queue) => self.work(queue, target, shared, output),
+            TargetQueue::Nvme(queue) => self.work(queue, target, shared, output),
+            TargetQueue::Positional(queue) => self.work(queue, target, shared, output),
+            TargetQueue::NoOp(queue) => self.work(queue, target, shared, output),
         }
     }
 
@@ -171,8 +175,9 @@ impl Plan {
         Ok(TargetQueue::open(self.path, target, &shared.signals.waker, &self.shape)?)
     }
 
-    fn work<Q: Queue>(self, queue: Q, shared: Shared, output: Output) {
+    fn work<Q: Queue>(self, queue: Q, target: &Target, shared: Shared, output: Output) {
         let thread = self.thread as usize;
+        let watch = |limit_ns| SlowWatch::new(limit_ns, target.driver_counts(), shared.flights.clone());
         let context = Context {
             thread: self.thread,
             sector_bytes: self.shape.sector_bytes,
@@ -184,6 +189,7 @@ impl Plan {
             signals: Arc::clone(&shared.signals),
             progress: Arc::clone(&shared.progress[thread]),
             tap: self.tap,
+            slow: self.slow_io_ns.map(watch),
             priority: 0,
             step_began: Arc::clone(&shared.step_began),
         };

@@ -1,6 +1,7 @@
 //! What sysfs tells of a device. Its root is passed in, so that devices which are not here can be read too.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -50,6 +51,11 @@ impl DeviceFiles {
 
     pub(super) fn queue_attribute(&self, name: &str) -> Option<u64> {
         read_number(&self.disk.join("queue").join(name))
+    }
+
+    /// A file of the disk, for reading.
+    pub(super) fn open(&self, name: &str) -> io::Result<File> {
+        File::open(self.disk.join(name))
     }
 }
 

@@ -137,8 +137,17 @@ impl Queue for Positional {
         Ok(())
     }
 
-    fn enter_batched(&mut self, completions: usize, _patience: Duration) -> Result<(), QueueError> {
+    fn enter_batched(
+        &mut self,
+        completions: usize,
+        _patience: Duration,
+        _timeout: Option<Duration>,
+    ) -> Result<(), QueueError> {
         self.enter(completions)
+    }
+
+    fn keeps_time(&self) -> bool {
+        false
     }
 
     #[inline]

@@ -101,17 +101,33 @@ pub trait Queue {
     fn enter_for(&mut self, completions: usize, timeout: Duration) -> Result<(), QueueError>;
 
     /// Submit and wait for `completions`, but from `patience` after the call on be content with one. Where
-    /// the kernel has no such wait (before Linux 6.12) one completion is enough at once.
+    /// the kernel has no such wait (before Linux 6.12) one completion is enough at once. Wait no longer than
+    /// `timeout` in any case, if there is one.
     ///
     /// # Errors
     /// If the kernel refuses.
-    fn enter_batched(&mut self, completions: usize, patience: Duration) -> Result<(), QueueError>;
+    fn enter_batched(
+        &mut self,
+        completions: usize,
+        patience: Duration,
+        timeout: Option<Duration>,
+    ) -> Result<(), QueueError>;
 
     /// Take the finished I/Os, as many as there are now.
     fn reap(&mut self, each: impl FnMut(Completion));
 
     /// I/Os pushed and not yet reaped.
     fn in_flight(&self) -> usize;
+
+    /// How many waits signals have ended so far.
+    fn interruptions(&self) -> u64 {
+        0
+    }
+
+    /// Whether a wait ends with its time, also while I/Os are in flight.
+    fn keeps_time(&self) -> bool {
+        true
+    }
 
     /// Whether this operation can be pushed. What can't must be refused before a measurement begins.
     fn supports(&self, _operation: Operation) -> bool {

@@ -1,5 +1,6 @@
 //! The open target.
 
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::path::Path;
@@ -89,6 +90,17 @@ impl Target {
     /// A number among the attributes of the device's queue: `io_poll`, `discard_max_bytes` ...
     pub(super) fn queue_attribute(&self, name: &str) -> Option<u64> {
         self.files.as_ref()?.queue_attribute(name)
+    }
+
+    /// The kernel's numbers of reads and writes that the driver has, where it counts what goes this way.
+    #[must_use]
+    pub fn driver_counts(&self) -> Option<File> {
+        let counts = match self.kind {
+            TargetKind::BlockDevice => "iostats",
+            _ => "iostats_passthrough",
+        };
+        let files = self.files.as_ref().filter(|files| files.queue_attribute(counts) == Some(1))?;
+        files.open("inflight").ok()
     }
 
     /// The descriptor itself.

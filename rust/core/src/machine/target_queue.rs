@@ -82,8 +82,21 @@ impl Queue for TargetQueue {
         inside!(self, queue => queue.enter_for(completions, timeout))
     }
 
-    fn enter_batched(&mut self, completions: usize, patience: Duration) -> Result<(), QueueError> {
-        inside!(self, queue => queue.enter_batched(completions, patience))
+    fn enter_batched(
+        &mut self,
+        completions: usize,
+        patience: Duration,
+        timeout: Option<Duration>,
+    ) -> Result<(), QueueError> {
+        inside!(self, queue => queue.enter_batched(completions, patience, timeout))
+    }
+
+    fn interruptions(&self) -> u64 {
+        inside!(self, queue => queue.interruptions())
+    }
+
+    fn keeps_time(&self) -> bool {
+        inside!(self, queue => queue.keeps_time())
     }
 
     #[inline]

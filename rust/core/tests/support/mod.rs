@@ -27,6 +27,7 @@ pub fn configuration(path: IoPath, tc: u32, qd: u32) -> Configuration {
         interval_histograms: true,
         path,
         completion_wait: CompletionWait::Each,
+        slow_io_ns: None,
         cpus: Vec::new(),
         most_errors: 0,
         over_read_errors: false,

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use openpts_nvme_target::{Faults, Identity, Order, Secrets, Target};
+use openpts_nvme_target::{Access, Faults, Identity, Order, Secrets, Target};
 use openpts_sim::{Preset, Scale};
 
 pub const NQN: &str = "nqn.2014-08.org.nvmexpress:uuid:00000000-0000-0000-0000-000000000000";
@@ -27,6 +27,7 @@ pub fn target(secrets: Secrets) -> Target {
         },
         data: None,
         sanitize_takes: Duration::ZERO,
+        access: Access::default(),
         faults: Faults::default(),
         secrets,
     };

@@ -7,6 +7,8 @@ use std::time::Duration;
 use super::scaled_results::scaled_smart;
 use crate::drive::{Drive, Refusal};
 use crate::placement::Placed;
+use crate::power_states::{MOST_POWER_STATES, PowerSetting, Transition};
+use crate::preset::PowerState;
 use crate::scale::Scale;
 use crate::smart::Smart;
 use crate::time::Ps;
@@ -120,6 +122,32 @@ impl SharedDrive {
     /// If the drive has none to switch.
     pub fn set_write_cache(&self, enabled: bool) -> Result<(), Refusal> {
         self.with_idle(|timed| timed.drive.set_write_cache(enabled, timed.now_ps))
+    }
+
+    /// Its power states, and what is set of them; `None` where there is one.
+    #[must_use]
+    pub fn power(&self) -> Option<(Vec<PowerState>, PowerSetting)> {
+        self.with_idle(|timed| timed.drive.power().map(|(states, setting)| (states.to_vec(), *setting)))
+    }
+
+    /// Enter a power state.
+    ///
+    /// # Errors
+    /// If the drive has no such state.
+    pub fn command_power_state(&self, state: u8) -> Result<(), Refusal> {
+        self.with_idle(|timed| timed.drive.command_power_state(state, timed.now_ps))
+    }
+
+    /// Set which power states the drive enters by itself, and whether it does.
+    ///
+    /// # Errors
+    /// If it has none.
+    pub fn set_autonomous(
+        &self,
+        autonomous: bool,
+        table: &[Transition; MOST_POWER_STATES],
+    ) -> Result<(), Refusal> {
+        self.with_idle(|timed| timed.drive.set_autonomous(autonomous, table, timed.now_ps))
     }
 
     /// Fold or flush all caches into native cells; the time in ns that it took.

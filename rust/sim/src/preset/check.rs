@@ -5,8 +5,9 @@ mod log_block;
 mod oracle;
 mod page_mapped;
 
-use super::{Preset, PresetError, Rated};
-use bounds::within;
+pub(super) use bounds::within;
+
+use super::{Preset, PresetError, Rated, power_state};
 
 /// The largest capacity, and the largest promise of a data sheet.
 const MOST: f64 = 1e18;
@@ -27,6 +28,7 @@ pub(super) fn check(preset: &Preset) -> Result<(), PresetError> {
     }
     within("capacity_bytes", preset.capacity_bytes as f64, 1.0, MOST)?;
     rated(&preset.rated)?;
+    power_state::check(&preset.power_states)?;
     preset.page_mapped.as_ref().map_or(Ok(()), page_mapped::check)?;
     preset.log_block.as_ref().map_or(Ok(()), log_block::check)?;
     preset.oracle.as_ref().map_or(Ok(()), oracle::check)

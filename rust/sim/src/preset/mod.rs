@@ -4,6 +4,7 @@ mod check;
 mod log_block;
 mod oracle;
 mod page_mapped;
+mod power_state;
 
 pub use log_block::LogBlock;
 pub use oracle::{
@@ -15,6 +16,7 @@ pub use page_mapped::{
     Link, Mapping, MediaErrors, Nand, Pace, PageMapped, Power, Reduction, SlcCache, Thermal, Throttle,
     Victim, Wear, WriteBuffer, WriteCache,
 };
+pub use power_state::PowerState;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -53,6 +55,9 @@ pub struct Preset {
     pub log_block: Option<LogBlock>,
     /// A drive that follows a script.
     pub oracle: Option<Oracle>,
+    /// States of less power; without, there is one.
+    #[serde(default)]
+    pub power_states: Vec<PowerState>,
     /// Published figures that the model is held against; what they say is for `openpts sim check` to read.
     #[serde(default)]
     pub figures: Vec<Table>,

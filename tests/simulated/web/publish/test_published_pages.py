@@ -15,8 +15,8 @@ from playwright.sync_api import Browser, Page
 from openpts_many.archive.engine import Engine
 from openpts_many.archive.store import Store
 from openpts_web.publish.page import cell_text
-from tests.simulated.web.publish.conftest import HOSTILE_RUN, enter, entries_of
-from tests.simulated.web.publish.publishing import CHROMIUM, Tab, chromium, published, tab
+from tests.simulated.web.publish.conftest import HOSTILE_RUN
+from tests.simulated.web.publish.publishing import CHROMIUM, Tab, chromium, tab
 from tests.support.synthetic_run import HOSTILE
 
 pytestmark = [pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium"), pytest.mark.slow]
@@ -150,7 +150,7 @@ def test_a_measure_is_a_column_to_sort_by(opened: Tab, engine: Engine) -> None:
     [key] = names(
         engine, f"SELECT min(key) FROM {MEASURED} WHERE test = 'lat' AND value > 0 AND NOT stands_in"
     )
-    page = opened.show(f"#/?test=lat&measure=lat.{key}&order=-measure", "th.number")
+    page = opened.show(f"#/?test=lat&measure=lat.{key}&order=-measure", "th.right")
     found = engine.answer(
         f"SELECT run, value FROM {MEASURED} WHERE key = '{key}' AND test = 'lat' "
         "ORDER BY value DESC, started_at DESC, run DESC"
@@ -294,36 +294,6 @@ def test_without_scripts_the_newest_runs_are_there(browser: Browser, library: Pa
         shown = [text.split("\n")[0] for text in one.page.locator("tbody th").all_inner_texts()]
         assert shown[1:] == [cell_text("run", row[0]) for row in wanted][1:]  # the first is hostile, of lines
         assert len(shown) == 100
-
-
-def test_a_second_library_is_opened_beside(
-    browser: Browser, library: Path, archive: Path, tmp_path: Path
-) -> None:
-    [row, *_] = entries_of(archive)
-    plain = {"file_table": [], "file_bytes": [], "file_sha256": [], "labels": [("lot", "7")]}
-    (tmp_path / "other").mkdir()
-    (tmp_path / "other/archive.json").write_bytes((archive / "archive.json").read_bytes())
-    shared = next(one for one in entries_of(archive) if one["run"] == "0007-made-up")
-    enter(tmp_path / "other", [row | plain | {"run": "theirs", "origin": "theirs", "model": "X9"}, shared])
-    published(tmp_path / "other", tmp_path / "site")
-    with tab(browser, library, as_file=True) as one:
-        page = one.show()
-        page.click("summary")
-        page.set_input_files("input[type=file]", sorted((tmp_path / "site/data").glob("*.parquet")))
-        page.wait_for_selector("h1:has-text('302 runs')")
-        assert "1 were here already" in page.inner_text(".status")
-        page.select_option("#model", "X9")
-        page.click("tbody th a")
-        page.wait_for_selector("[aria-label=Measures] td")
-        assert len(cells(page, "[aria-label=Measures]")) == len(row["measure_key"])
-        counts = one.query(
-            "SELECT count(*), count(DISTINCT run), max(labels['lot']) FILTER (run = 'theirs') FROM runs"
-        )[1]
-        assert counts == [[302, 302, "7"]]
-        [[of_theirs, every]] = one.query(
-            "SELECT count(*) FILTER (run = 'theirs'), count(DISTINCT run) FROM measures"
-        )[1]
-        assert (of_theirs, every) == (len(row["measure_key"]), 302)
 
 
 def test_a_folder_that_is_not_whole_says_so(browser: Browser, library: Path, tmp_path: Path) -> None:

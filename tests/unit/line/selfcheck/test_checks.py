@@ -1,6 +1,6 @@
 """Each check passes on this openpts, and fails where what it looks at is wrong."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,37 +9,48 @@ from msgspec.structs import replace
 
 from openpts.analysis import steady_state
 from openpts.engine import native_build
-from openpts_line.selfcheck import laws, virtual_drive
+from openpts.engine.contract import CapturingEngine
+from openpts.vocabulary.stimulus import ClosedLoop, FixedRate, Step
+from openpts_line.selfcheck import known_answers, laws, loads, real_path, steady_round, virtual_drive
 from openpts_line.selfcheck.clocks import ClockReading, judge_clocks
-from openpts_line.selfcheck.finding import Verdict
-from openpts_line.selfcheck.known_answers import check_known_answers
-from openpts_line.selfcheck.real_path import Measurement, judge_histogram, judge_path, measure_planted
-from openpts_line.selfcheck.virtual_drive import check_law, check_steady_state
+from openpts_line.selfcheck.finding import Expectations, Verdict
+from openpts_line.selfcheck.real_path import (
+    Measurement,
+    judge_batches,
+    judge_histogram,
+    judge_path,
+    measure_planted,
+)
 
 
 def test_a_law_and_a_steady_round_are_found(tmp_path: Path) -> None:
-    assert check_law().faults == ()
-    found = check_steady_state(tmp_path)
+    assert virtual_drive.check(tmp_path).faults == ()
+    found = steady_round.check(tmp_path)
     assert found.faults == ()
     # 100 + 200 / 2^(k - 1) over rounds 6 to 10
     assert found.figures["average_iops"] == pytest.approx(100 + 200 * (2**-5 - 2**-10) * 2 / 5, rel=1e-7)
 
 
 def test_every_answer_is_known(tmp_path: Path) -> None:
-    assert check_known_answers(tmp_path).faults == ()
+    assert known_answers.check(tmp_path).faults == ()
 
 
-def test_the_analysis_obeys_its_laws(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert laws.check_laws().faults == ()
+def test_the_analysis_obeys_its_laws(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert laws.check(tmp_path).faults == ()
     monkeypatch.setattr(steady_state, "RANGE_LIMIT", 0.21)
-    assert laws.check_laws().faults
+    assert laws.check(tmp_path).faults
 
 
-def test_a_law_that_is_not_the_scripts_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_law_that_is_not_the_scripts_is_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         virtual_drive, "_LAW", ((700, 100_000), (200, 400_000), (90, 1_000_000), (10, 2_000_001))
     )
-    assert {fault.partition(" ")[0] for fault in check_law().faults} >= {"sum", "time", "mean", "maximum"}
+    assert {fault.partition(" ")[0] for fault in virtual_drive.check(tmp_path).faults} >= {
+        "sum",
+        "time",
+        "mean",
+        "maximum",
+    }
 
 
 def test_clocks_that_run_apart_are_a_fault() -> None:
@@ -54,11 +65,19 @@ def test_clocks_that_run_apart_are_a_fault() -> None:
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Measurement:
     if native_build.io_uring() != native_build.AVAILABLE:
         pytest.skip("there is no io_uring")
-    return measure_planted(100, tmp_path_factory.mktemp("pipe"))
+    return measure_planted(100, tmp_path_factory.mktemp("pipe") / "delays")
 
 
 def test_the_same_ios_have_the_same_figures(measured: Measurement) -> None:
     assert judge_histogram(measured).faults == ()
+
+
+def test_batches_rest_and_a_rest_that_is_cut_is_a_fault(tmp_path: Path, measured: Measurement) -> None:
+    batches = measure_planted(20, tmp_path / "batches", real_path._BATCHES)
+    assert judge_batches(batches).faults == ()
+    ios = batches.captured
+    early = replace(ios[4], submitted_ns=ios[3].completed_ns)
+    assert judge_batches(replace(batches, captured=(*ios[:4], early, *ios[5:]))).faults
 
 
 def slower(measured: Measurement, factor: float) -> Measurement:
@@ -99,9 +118,47 @@ def test_delays_that_are_not_the_planted_ones_fail(
 
 def test_known_delays_are_measured(tmp_path: Path, measured: Measurement) -> None:
     """One of three attempts, as other tests have the processors, too."""
-    findings: list[Any] = [judge_path(measured)]
-    for attempt in range(2):
-        place = tmp_path / str(attempt)
-        place.mkdir()
-        findings.append(judge_path(measure_planted(100, place)))
+    more = (measure_planted(100, tmp_path / name) for name in ("second", "third"))
+    findings = [judge_path(attempt) for attempt in (measured, *more)]
     assert [finding.faults for finding in findings if not finding.faults]
+
+
+def test_each_load_is_as_known(tmp_path: Path) -> None:
+    if native_build.io_uring() != native_build.AVAILABLE:
+        pytest.skip("there is no io_uring")
+    assert loads.check(tmp_path).faults == ()
+
+
+class OtherEngine:
+    """An engine that carries out another stimulus than it is told."""
+
+    def __init__(self, engine: CapturingEngine, change: dict[str, Any]) -> None:
+        self._engine, self._change = engine, change
+        self.poll, self.finish = engine.poll, engine.finish
+
+    def submit(self, steps: Sequence[Step]) -> None:
+        ((stream,),) = (step.streams for step in steps)
+        wrong = replace(stream.stimulus, **self._change)
+        self._engine.submit([replace(step, streams=(replace(stream, stimulus=wrong),)) for step in steps])
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("think", {"pacing": ClosedLoop()}),
+        ("capped", {"pacing": ClosedLoop()}),
+        ("deep", {"qd": 5}),
+        ("fixed", {"pacing": FixedRate(2100)}),
+        ("zones", {"random_pct": 79}),
+    ],
+)
+def test_a_load_that_is_issued_otherwise_is_a_fault(
+    name: str, change: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if native_build.io_uring() != native_build.AVAILABLE:
+        pytest.skip("there is no io_uring")
+    engine = loads._engine
+    monkeypatch.setattr(loads, "_engine", lambda *words: OtherEngine(engine(*words), change))
+    found = Expectations()
+    loads.answers_of(name, loads.loads()[name], tmp_path, found)
+    assert found.faults

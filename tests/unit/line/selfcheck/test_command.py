@@ -21,7 +21,7 @@ def test_a_sound_instrument_passes_and_is_kept(state: Path) -> None:
     found = json.loads(CliRunner().invoke(self_check, ["--seconds", "0.1", "--json"]).stdout)
     assert (found["schema"], found["verdict"]) == ("openpts.self-check/1", "passed")
     assert [check["verdict"] for check in found["checks"] if check["verdict"] == "failed"] == []
-    assert len(found["checks"]) == 7
+    assert len(found["checks"]) == 9
     assert found["kept"] == str(state / "self-checks.jsonl")
     charts = json.loads(CliRunner().invoke(self_check, ["--history", "--json"]).stdout)["charts"]
     assert {chart["checks"] for chart in charts} == {1}

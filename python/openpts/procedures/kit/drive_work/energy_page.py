@@ -50,6 +50,10 @@ class _Figure(Struct, frozen=True):
         return cells.none() if part.mean_w is not None else cells.missing(_ABSENT)
 
 
+def _milli(value: float | None) -> float | None:
+    return None if value is None else 1000 * value
+
+
 _MEAN_W: Final = _Figure("mean_w", "Mean (W)", "mean power", "W", Better.LOWER, 3, lambda part: part.mean_w)
 _READ: Final = _Figure(
     "j_per_gb_read", "J/GB read", "energy", "J/GB", Better.LOWER, 2, lambda part: part.j_per_gb_read
@@ -63,10 +67,33 @@ _FIGURES: Final = (
     _READ,
     _WRITTEN,
     _Figure(
+        "mj_per_io", "mJ/I/O", "energy of an I/O", "mJ", Better.LOWER, 4, lambda part: _milli(part.j_per_io)
+    ),
+    _Figure(
         "iops_per_w", "IOPS/W", "IOPS per watt", "IOPS/W", Better.HIGHER, 0, lambda part: part.iops_per_w
     ),
     _Figure("gb_per_kwh", "GB/kWh", "GB per kWh", "GB/kWh", Better.HIGHER, 0, lambda part: part.gb_per_kwh),
 )
+
+
+_WINDOWS: Final = (
+    _Figure(
+        "largest_second_w",
+        "Most in 1 s (W)",
+        "largest mean of a second",
+        "W",
+        Better.LOWER,
+        3,
+        lambda part: part.largest_mean_w,
+    ),
+    _Figure("peak_w", "Peak, 100 us (W)", "peak of 100 us", "W", Better.LOWER, 3, lambda part: part.peak_w),
+)
+"""The windows of OCP (PCM-1, PCM-2), of meters that are fast enough."""
+
+
+def _windows(work: DriveWork) -> tuple[_Figure, ...]:
+    """Those that the meter tells of any part."""
+    return tuple(figure for figure in _WINDOWS if any(figure.value(part) is not None for part in work.parts))
 
 
 def _of_whole(
@@ -112,7 +139,8 @@ def energy_measures(work: DriveWork) -> Iterator[Measured]:
     for part in work.parts:
         subject = Subject(part.name, f"energy.{key_of(part.name)}")
         found = (
-            replace(figure.measure(), is_key=False).of(part, subject) for figure in (*_FIGURES, *battery)
+            replace(figure.measure(), is_key=False).of(part, subject)
+            for figure in (*_FIGURES, *_windows(work), *battery)
         )
         yield from (one for one in found if one.value is not None)
 
@@ -137,7 +165,7 @@ def energy_page(work: DriveWork, prefix: str) -> Page | None:
     if work.meter is None or not work.parts:
         return None
     page_id = f"{prefix}-energy"
-    figures = (*_FIGURES, *_battery(work.run.manifest.conditions.battery_wh))
+    figures = (*_FIGURES, *_windows(work), *_battery(work.run.manifest.conditions.battery_wh))
     shown = table(
         page_id,
         "Energy of each part",

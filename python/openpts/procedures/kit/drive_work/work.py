@@ -8,13 +8,22 @@ from typing import Final
 
 from msgspec import Struct
 
+from openpts.analysis.clock_offset import clock_offset
 from openpts.analysis.energy import CounterMeter, Drawn, Meter, WattMeter, counter_change
 from openpts.analysis.health_change import fine_change
 from openpts.fields.readers import data_word
 from openpts.pages.texts import capitalised
-from openpts.record.health import EXTERNAL_POWER, HealthRecord, ReadingPoint, TelemetrySeries, around
+from openpts.record.health import (
+    DRIVE_POWER,
+    EXTERNAL_PEAK,
+    EXTERNAL_POWER,
+    HealthRecord,
+    ReadingPoint,
+    TelemetrySeries,
+    around,
+)
 from openpts.record.reader import Run, StepRecord
-from openpts.units import GB, NS_PER_S
+from openpts.units import GB, NS_PER_MS, NS_PER_S
 from openpts.vocabulary.phase import Phase, StepPlace, phase_text
 from openpts.vocabulary.sample import DRIVE_ENERGY, DRIVE_HOST_WRITES, DRIVE_MEDIA_WRITES, Sample, StepState
 
@@ -75,11 +84,17 @@ class Span(Struct, frozen=True):
 
 
 class PhaseWork(Struct, frozen=True, dict=True):
-    """All steps of a part with one stimulus: what they did, and the energy that it took."""
+    """All steps of a part with one stimulus: what they did, and the energy that it took.
+
+    ``largest_mean_w`` is the largest mean of any second in them (PCM-1 of OCP), ``peak_w`` the largest of any
+    100 us (PCM-2); None where no meter told that.
+    """
 
     name: str
     steps: tuple[StepRecord, ...]
     drawn: Drawn
+    largest_mean_w: float | None = None
+    peak_w: float | None = None
 
     @cached_property
     def is_idle(self) -> bool:
@@ -133,6 +148,12 @@ class PhaseWork(Struct, frozen=True, dict=True):
         return ios / self.joules if self.joules and ios else None
 
     @property
+    def j_per_io(self) -> float | None:
+        """Energy of an I/O, all of the part's power counted."""
+        ios = sum(step.sample.ios for step in self.steps)
+        return self.joules / ios if self.joules is not None and ios else None
+
+    @property
     def gb_per_kwh(self) -> float | None:
         """All that was read and written, by energy."""
         moved_gb = (self.read_bytes + self.written_bytes) / GB
@@ -163,8 +184,35 @@ class DriveWork(Struct, frozen=True, dict=True):
         if found := series.get(DRIVE_ENERGY):
             return CounterMeter(found.t_ns, found.values), "the simulated drive's own counter"
         if found := series.get(EXTERNAL_POWER):
-            return WattMeter(found.t_ns, found.values), "samples of the power command"
+            return self._external(found)
+        if found := series.get(DRIVE_POWER):
+            told = self.run.manifest.telemetry.get("drive power")
+            return WattMeter(
+                found.t_ns, found.values
+            ), f"the drive's own report: {told.value if told else ''}"
         return None
+
+    def _external(self, found: TelemetrySeries) -> tuple[Meter, str]:
+        """The operator's meter, on the host's clock where the load shows how far its own is from it."""
+        fact = self.run.manifest.telemetry.get("external power")
+        says = (fact.value or "") if fact else ""
+        source = f"samples of the power command{f' ({says})' if says else ''}"
+        steps = [step.sample for step in self.steps]
+        bursts = [(one.started_ns, one.started_ns + one.elapsed_ns) for one in steps if not one.step.is_idle]
+        apart = any(one.step.is_idle for one in steps)
+        offset = clock_offset(found.t_ns, found.values, bursts) if apart else None
+        if offset is None:
+            return WattMeter(found.t_ns, found.values), source
+        t_ns = [at_ns - offset.offset_ns for at_ns in found.t_ns]
+        moved = f"{offset.offset_ns / NS_PER_MS:+.1f} ms"
+        return WattMeter(
+            t_ns, found.values
+        ), f"{source}, {moved} from the load (correlation {offset.correlation:.2f}), on its clock"
+
+    @cached_property
+    def peak_series(self) -> TelemetrySeries | None:
+        """Peaks that the operator's meter has told; None where it tells none."""
+        return self.run.telemetry_series.get(EXTERNAL_PEAK)
 
     @cached_property
     def parts(self) -> tuple[PhaseWork, ...]:
@@ -188,7 +236,27 @@ class DriveWork(Struct, frozen=True, dict=True):
         if self.meter is not None:
             for sample in (step.sample for step in steps):
                 drawn += self.meter[0].drawn(sample.started_ns, sample.started_ns + sample.elapsed_ns)
-        return PhaseWork(name, tuple(steps), drawn)
+        return PhaseWork(name, tuple(steps), drawn, self._largest_mean_w(steps), self._peak_w(steps))
+
+    def _largest_mean_w(self, steps: Sequence[StepRecord]) -> float | None:
+        """Of seconds that begin with a sample and lie in one step."""
+        if self.meter is None or not isinstance(self.meter[0], WattMeter):
+            return None
+        meter = self.meter[0]
+        means = [
+            one.mean_w
+            for begin_ns, end_ns in _times(steps)
+            for at_ns in meter.moments(begin_ns, end_ns - NS_PER_S)
+            if (one := meter.drawn(at_ns, at_ns + NS_PER_S)).mean_w is not None
+        ]
+        return max((mean_w for mean_w in means if mean_w is not None), default=None)
+
+    def _peak_w(self, steps: Sequence[StepRecord]) -> float | None:
+        if self.peak_series is None:
+            return None
+        t_ns, watts = self.peak_series.t_ns, self.peak_series.values
+        spans = [(bisect_left(t_ns, begin), bisect_left(t_ns, end)) for begin, end in _times(steps)]
+        return max((watt for first, last in spans for watt in watts[first:last]), default=None)
 
     def name_of(self, steps: Iterable[StepRecord]) -> str:
         """The parts that steps belong to, with what was done in each."""
@@ -254,6 +322,11 @@ class DriveWork(Struct, frozen=True, dict=True):
             if first < end and media is not None:
                 steps = self.steps[first:end]
                 yield Span(steps, media, _written_bytes(steps) if host is None else host)
+
+
+def _times(steps: Iterable[StepRecord]) -> Iterator[tuple[int, int]]:
+    for sample in (step.sample for step in steps):
+        yield sample.started_ns, sample.started_ns + sample.elapsed_ns
 
 
 def _counted(series: TelemetrySeries, sample: Sample) -> float | None:

@@ -22,7 +22,7 @@ from openpts.procedures.kit.ledger import Rule
 from openpts.procedures.kit.standard import RANGE_BY_CLASS, RECOMMENDED_QD, RECOMMENDED_TC, Standard
 from openpts.procedures.pts.iops import IopsConditions
 from openpts.procedures.shared.rounds.script import (
-    preconditioning,
+    conditioned,
     random_round,
     until_steady,
     without_impossible_sizes,
@@ -53,6 +53,9 @@ RULES: Final = (
     Rule("precondition_tc", "PTS-IOPS-09", "7.2 (3.1.3)", "preconditioning has another demand than the test"),
     Rule("precondition_qd", "PTS-IOPS-09", "7.2 (3.1.2)", "preconditioning has another demand than the test"),
     Rule("minute_ns", "PTS-IOPS-14", "7.2 (3.2.1.2)", "caches weigh more, and rare events are missed"),
+    Rule(
+        "within_pct", "PTS-IOPS-07", "7.2 (2.2)", "one pass instead of preconditioning, and shorter elements"
+    ),
     Rule(
         "max_rounds",
         "PTS-IOPS-11",
@@ -91,7 +94,7 @@ def script(conditions: IopsConditions, user_capacity_bytes: int) -> Script:
 
     # 2.2  Workload independent preconditioning
     size_bytes = conditions.precondition_block_size_bytes
-    yield from preconditioning(conditions, size_bytes, user_capacity_bytes)
+    conditions = yield from conditioned(conditions, size_bytes, user_capacity_bytes)
 
     # 3.2  Test loop until steady state or the last round
     outcome, _ = yield from until_steady(conditions, random_round(conditions), conditions.tracking)

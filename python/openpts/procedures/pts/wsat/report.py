@@ -5,10 +5,11 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from openpts.analysis.minutes import Piece
+from openpts.analysis.latency import LatencyDistribution
+from openpts.analysis.minutes import Piece, pieces_of
 from openpts.analysis.response_times import ResponseTimes, nines_percentile
 from openpts.analysis.saturation import SaturationResults, Zones, whole_pieces
-from openpts.analysis.uncertainty import Block, of_mean, of_rates, of_ratio
+from openpts.analysis.uncertainty import Block, of_mean, of_percentile, of_rates, of_ratio, scaled
 from openpts.pages import cells
 from openpts.pages.kit import PlotName, Required
 from openpts.pages.measure import Measure, Measured, Subject, measured
@@ -37,7 +38,8 @@ from openpts.procedures.shared.tracking.other_minutes import other_minutes_figur
 from openpts.procedures.shared.transfer_size import with_transfer_size
 from openpts.procedures.shared.window_page import Window, window_page
 from openpts.record.reader import Run
-from openpts.units import KIB, NS_PER_S, block_size_kib, format_duration
+from openpts.units import KIB, NS_PER_MS, NS_PER_S, block_size_kib, format_duration
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.uncertainty import Uncertainty
 from openpts.vocabulary.workload import Workload, simple_workload
@@ -169,8 +171,36 @@ def _measures(cycle: SaturationCycle, steady: str) -> tuple[Measured, ...]:
     return (
         _STEADY.of(cycle, subject),
         *measured(_ZONES, results.zones, subject),
-        *measured(_HISTOGRAM_MEASURES, results.histogram, subject),
+        *_of_histogram(cycle, measured(_HISTOGRAM_MEASURES, results.histogram, subject)),
     )
+
+
+def _of_histogram(cycle: SaturationCycle, stated: Sequence[Measured]) -> tuple[Measured, ...]:
+    """IOPS, average and 99.999 % response time with their uncertainties, from the intervals of its steps."""
+    times, samples = cycle.results.histogram, cycle.run.phase(Phase.HISTOGRAM, cycle=cycle.number)
+    if times is None:
+        return tuple(stated)
+    percentile = nines_percentile(5)
+    pieces = [
+        (one.start_ns, one.measured.elapsed_ns, one.measured)
+        for one in pieces_of([step.sample for step in samples])
+        if not one.rest and one.measured.ios
+    ]
+    tails = (
+        (start_ns, length_ns, LatencyDistribution.merged(o.histogram for o in of.transfers if o.histogram))
+        for start_ns, length_ns, of in pieces
+    )
+    found = (
+        of_rates((start_ns, length_ns, of.iops) for start_ns, length_ns, of in pieces),
+        scaled(
+            of_rates((start_ns, length_ns, of.mean_latency_ns or 0) for start_ns, length_ns, of in pieces),
+            1 / NS_PER_MS,
+        ),
+        Uncertainty(reason="the maximum stands in for the percentile")
+        if times.percentile_ns(percentile) is None
+        else scaled(of_percentile(tails, percentile), 1 / NS_PER_MS),
+    )
+    return tuple(replace(one, uncertainty=each) for one, each in zip(stated, found, strict=True))
 
 
 def _steady_average(cycle: SaturationCycle) -> float | Cell:

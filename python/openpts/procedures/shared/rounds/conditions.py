@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from openpts.fields import readers, usual
 from openpts.fields.conditions import Conditions, Contradictions, Listed, StepCounts
 from openpts.fields.field import Field, Parameter
-from openpts.fields.kinds import ELEMENT, SECONDS, SIZE, WHOLE_PERCENT, listed
+from openpts.fields.kinds import ELEMENT, SECONDS, SIZE, SWITCH, WHOLE_PERCENT, listed
 from openpts.vocabulary.condition_text import condition_text
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.verdict import SteadyState, TrackingVariable
@@ -44,12 +44,37 @@ ROUND_SECONDS: Final = Parameter(
 )
 
 
+def _with_short_form(_name: str, short: bool, conditions: Any) -> Any:
+    if not short:
+        return replace(conditions, within_pct=None)
+    return replace(
+        conditions,
+        within_pct=conditions.within_pct or _USUALLY_WITHIN_PCT,
+        minute_ns=conditions.minute_ns // SHORTER,
+    )
+
+
+SHORTER: Final = 12
+"""Elements of the short form are so many times as short: 5 s."""
+_USUALLY_WITHIN_PCT: Final = 5
+SHORT: Final = Parameter(
+    "short",
+    "within_pct",
+    "Short form: one pass leaves the state of long writing, elements take 5 s, and rounds go on until each "
+    "tracked figure is known within 5 per cent. At full length where the drive doesn't behave as assumed.",
+    SWITCH,
+    change=_with_short_form,
+    show=lambda conditions: "yes" if conditions.within_pct else "",
+)
+
+
 class RoundConditions(Conditions, frozen=True, kw_only=True):
     """A test of rounds over R/W mixes and block sizes: IOPS, throughput, latency (PTS 7, 8, 9).
 
     Sizes in bytes, mixes as per cent of reads, in the order of the loops. ``skipped_block_sizes_bytes`` are
     those that the device's sector size makes impossible. ``precondition_passes`` counts in user capacities
-    written; ``precondition_tc`` and ``precondition_qd`` None are those of the test.
+    written; ``precondition_tc`` and ``precondition_qd`` None are those of the test. With ``within_pct`` the
+    test has its short form.
     """
 
     steady_state: ClassVar[SteadyState] = SteadyState.ROUNDS
@@ -62,6 +87,8 @@ class RoundConditions(Conditions, frozen=True, kw_only=True):
         "read_pcts",
         "block_sizes_bytes",
         "max_rounds",
+        SHORT,
+        "within_pct",
         ROUND_SECONDS,
     )
 
@@ -98,6 +125,7 @@ class RoundConditions(Conditions, frozen=True, kw_only=True):
     ]
     skipped_block_sizes_bytes: Annotated[tuple[int, ...], usual.SKIPPED_BLOCK_SIZES] = ()
     max_rounds: Annotated[int, usual.MAX_ROUNDS]
+    within_pct: Annotated[float | None, usual.WITHIN] = None
     tracking: Annotated[
         tuple[TrackingVariable, ...],
         Field(

@@ -18,7 +18,7 @@ from openpts.analysis.rounds import (
     judge_window,
     measurement_window,
 )
-from openpts.analysis.uncertainty import Block, of_mean, rectangular, with_components
+from openpts.analysis.uncertainty import WIDTH, Block, of_mean, rectangular, with_components
 from openpts.procedures.kit.header import of_cycle
 from openpts.procedures.kit.steps import ART, IOPS, MRT, Metric, values_json
 from openpts.procedures.shared.rounds.conditions import RoundConditions
@@ -56,7 +56,7 @@ class Tail(Struct, frozen=True):
     def uncertainty(self) -> Uncertainty:
         """Uncertainty of the mean, in ns: the scatter of the percentiles has that within each Round."""
         found = of_mean([Block(place, 1, value) for place, value in enumerate(self.by_round_ns)])
-        width = rectangular("histogram width", (self.mean_of_rounds_ns or 0) * BUCKET_WIDTH)
+        width = rectangular(WIDTH, (self.mean_of_rounds_ns or 0) * BUCKET_WIDTH)
         return with_components(found, width)
 
 

@@ -3,12 +3,15 @@
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
+from statistics import fmean
 
 from msgspec.structs import replace
 
 from openpts.analysis.steady_state import WINDOW_ROUNDS
+from openpts.analysis.uncertainty import blocks_of, of_mean
 from openpts.procedures.shared.judged_rounds import JudgedRounds
-from openpts.procedures.shared.rounds.conditions import RoundConditions
+from openpts.procedures.shared.one_pass import condition_in_one_pass
+from openpts.procedures.shared.rounds.conditions import SHORTER, RoundConditions
 from openpts.procedures.shared.sequential_writes import written_in_sequence
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, Outcome, Script, ScriptPart, samples_in
@@ -20,15 +23,33 @@ from openpts.vocabulary.workload import simple_workload
 
 
 def preconditioning(conditions: RoundConditions, block_size_bytes: int, user_capacity_bytes: int) -> Script:
-    """WIPC at the demand of the test, unless it has one of its own; none for 0 passes (PTS 3.3)."""
+    """WIPC at the demand of the test, unless it has one of its own; none for 0 passes (PTS 3.3).
+
+    The short form writes in sequence once at most.
+    """
+    passes = conditions.precondition_passes if conditions.within_pct is None else 1
     return written_in_sequence(
         conditions,
         block_size_bytes,
-        conditions.precondition_passes * user_capacity_bytes,
+        min(passes, conditions.precondition_passes) * user_capacity_bytes,
         tc=conditions.precondition_tc or conditions.tc,
         qd=conditions.precondition_qd or conditions.qd,
         phase=Phase.WIPC,
     )
+
+
+def conditioned(
+    conditions: RoundConditions, block_size_bytes: int, user_capacity_bytes: int
+) -> ScriptPart[RoundConditions]:
+    """WIPC, or in the short form one pass; the conditions that follow: full length where it doesn't hold."""
+    if conditions.within_pct is None:
+        yield from preconditioning(conditions, block_size_bytes, user_capacity_bytes)
+        return conditions
+    if (yield from condition_in_one_pass(conditions, user_capacity_bytes)):
+        return conditions
+    conditions = replace(conditions, within_pct=None, minute_ns=conditions.minute_ns * SHORTER)
+    yield from preconditioning(conditions, block_size_bytes, user_capacity_bytes)
+    return conditions
 
 
 def point_stimulus(conditions: RoundConditions, point: RoundPoint) -> Stimulus:
@@ -59,7 +80,9 @@ def until_steady(
     Returns the outcome and the samples of the window's rounds.
     """
     names = tuple(str(variable) for variable in tracking)
-    return (yield from rounds_until_steady(conditions.max_rounds, steps, names, partial(_tracked, tracking)))
+    enough = partial(_known_within, conditions.within_pct, tracking)
+    figures = partial(_tracked, tracking)
+    return (yield from rounds_until_steady(conditions.max_rounds, steps, names, figures, enough))
 
 
 def rounds_until_steady(
@@ -67,16 +90,36 @@ def rounds_until_steady(
     steps: tuple[Step, ...],
     names: tuple[str, ...],
     figures: Callable[[tuple[Sample, ...]], tuple[float, ...]],
+    enough: Callable[[Sequence[tuple[Sample, ...]]], bool] = lambda _window: True,
 ) -> ScriptPart[tuple[Outcome, tuple[tuple[Sample, ...], ...]]]:
-    """As ``until_steady``, for any ``figures`` of a round; ``names`` are theirs."""
+    """As ``until_steady``, for any ``figures`` of a round; ``names`` are theirs.
+
+    A steady window has to be ``enough`` as well.
+    """
     judged = JudgedRounds(Phase.ROUND, names)
     window: deque[tuple[Sample, ...]] = deque(maxlen=WINDOW_ROUNDS)
     for number in range(1, max_rounds + 1):
         samples = samples_in((yield Apply(Phase.ROUND, number, steps, max_rounds, repeatable=True)))
         window.append(samples)
-        if (yield from judged.steady_with(samples, *figures(samples))):
+        if (yield from judged.steady_with(samples, *figures(samples))) and enough(window):
             return Outcome(number, number), tuple(window)
     return Outcome(None, max_rounds), tuple(window)
+
+
+def _known_within(
+    within_pct: float | None, tracking: Sequence[TrackingVariable], window: Sequence[tuple[Sample, ...]]
+) -> bool:
+    """Whether the mean of each variable over the window is known that well; None asks for nothing."""
+    if within_pct is None:
+        return True
+    for variable in tracking:
+        samples = [one for samples in window for one in samples if variable.matches(one.step.stimulus)]
+        blocks = blocks_of(samples, variable.of)
+        expanded = of_mean(blocks).expanded
+        mean = fmean(block.value for block in blocks)
+        if expanded is None or expanded > within_pct / 100 * mean:
+            return False
+    return True
 
 
 def _tracked(tracking: Sequence[TrackingVariable], samples: tuple[Sample, ...]) -> tuple[float, ...]:

@@ -157,7 +157,7 @@ fn the_ring_keeps_several_in_flight_and_takes_them_in_any_order() {
         while slots.len() < 8 {
             let missing = 8 - slots.len();
             if batched {
-                queue.enter_batched(missing, Duration::from_millis(5)).unwrap();
+                queue.enter_batched(missing, Duration::from_millis(5), None).unwrap();
             } else {
                 queue.enter(missing).unwrap();
             }
@@ -181,7 +181,7 @@ fn a_batched_wait_is_content_with_one_when_its_patience_ends() {
     writer.write_all(&[7; 512]).unwrap();
     queue.push(0, &io(Operation::Read, 0, 512));
     queue.push(1, &io(Operation::Read, 0, 512));
-    queue.enter_batched(2, Duration::from_millis(20)).unwrap();
+    queue.enter_batched(2, Duration::from_millis(20), None).unwrap();
     let mut results = Vec::new();
     queue.reap(|completion| results.push(completion.result));
     assert_eq!(results, [512]);

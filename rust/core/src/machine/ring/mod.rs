@@ -50,6 +50,8 @@ pub struct Ring<C: Commands> {
     /// `IORING_FEAT_MIN_TIMEOUT`, Linux 6.12.
     minimum_wait: bool,
     features: Features,
+    /// Waits that a signal ended.
+    interruptions: u64,
 }
 
 impl<C: Commands> Ring<C> {
@@ -81,7 +83,17 @@ impl<C: Commands> Ring<C> {
             ("minimum_wait", minimum_wait),
             ("polled", reaping == Reaping::Polls),
         ]);
-        Ok(Self { ring, slots, commands, watch, reaping, registered_buffers, minimum_wait, features })
+        Ok(Self {
+            ring,
+            slots,
+            commands,
+            watch,
+            reaping,
+            registered_buffers,
+            minimum_wait,
+            features,
+            interruptions: 0,
+        })
     }
 
     /// Where the buffers begin.
@@ -104,13 +116,28 @@ impl<C: Commands> Ring<C> {
     /// two wake-ups between processors for each I/O from then on. For a device that interrupts, the second call
     /// lies within the time of the I/O.
     fn submit_then_wait(&mut self) -> Result<(), QueueError> {
-        if !self.ring.submission().is_empty() {
-            entered(self.ring.submit())?;
-        }
+        self.submit_alone()?;
         if self.ring.completion().is_empty() {
-            entered(self.ring.submit_and_wait(1))?;
+            let answer = self.ring.submit_and_wait(1);
+            self.entered(answer)?;
         }
         Ok(())
+    }
+
+    fn submit_alone(&mut self) -> Result<(), QueueError> {
+        if !self.ring.submission().is_empty() {
+            let answer = self.ring.submit();
+            self.entered(answer)?;
+        }
+        Ok(())
+    }
+
+    /// What the kernel says of a wait, and whether a signal has ended it.
+    #[inline]
+    fn entered(&mut self, answer: io::Result<usize>) -> Result<Entered, QueueError> {
+        let entered = entered(answer)?;
+        self.interruptions += u64::from(entered == Entered::Interrupted);
+        Ok(entered)
     }
 
     /// Wait in the kernel until the deadline.
@@ -121,8 +148,8 @@ impl<C: Commands> Ring<C> {
             let nap = if completions > 1 { left.min(LOOK_AROUND) } else { left };
             let timespec = types::Timespec::from(nap);
             let args = types::SubmitArgs::new().timespec(&timespec);
-            let slept = entered(self.ring.submitter().submit_with_args(completions, &args))?;
-            if slept == Entered::Disturbed
+            let answer = self.ring.submitter().submit_with_args(completions, &args);
+            if self.entered(answer)? != Entered::Waited
                 || nap == left
                 || self.ring.completion().len() >= completions
                 || self.watch.strikes()
@@ -144,7 +171,8 @@ impl<C: Commands> Ring<C> {
             return Ok(());
         }
         for look in 1_u32.. {
-            entered(self.ring.submit_and_wait(0))?;
+            let answer = self.ring.submit_and_wait(0);
+            self.entered(answer)?;
             if completions == 0 || !self.ring.completion().is_empty() {
                 break;
             }
@@ -185,7 +213,10 @@ impl<C: Commands> Queue for Ring<C> {
         let completions = self.attainable(completions);
         match (self.reaping, completions) {
             (Reaping::Interrupts, 1) if self.slots.in_flight() <= FEW_IN_FLIGHT => self.submit_then_wait(),
-            (Reaping::Interrupts, 0 | 1) => entered(self.ring.submit_and_wait(completions)).map(drop),
+            (Reaping::Interrupts, 0 | 1) => {
+                let answer = self.ring.submit_and_wait(completions);
+                self.entered(answer).map(drop)
+            }
             (Reaping::Interrupts, _) => self.sleep(completions, None),
             (Reaping::Polls, _) => self.poll(completions, None),
         }
@@ -195,20 +226,38 @@ impl<C: Commands> Queue for Ring<C> {
         let completions = self.attainable(completions);
         let deadline = Instant::now().checked_add(timeout);
         match self.reaping {
-            Reaping::Interrupts => self.sleep(completions, deadline),
+            Reaping::Interrupts => {
+                if completions == 1 && self.slots.in_flight() <= FEW_IN_FLIGHT {
+                    self.submit_alone()?;
+                    if !self.ring.completion().is_empty() {
+                        return Ok(());
+                    }
+                }
+                self.sleep(completions, deadline)
+            }
             Reaping::Polls => self.poll(completions, deadline),
         }
     }
 
-    fn enter_batched(&mut self, completions: usize, patience: Duration) -> Result<(), QueueError> {
+    fn enter_batched(
+        &mut self,
+        completions: usize,
+        patience: Duration,
+        timeout: Option<Duration>,
+    ) -> Result<(), QueueError> {
         let completions = self.attainable(completions);
         let patience_us = u32::try_from(patience.as_micros()).unwrap_or(u32::MAX);
         if !self.minimum_wait || completions <= 1 || patience_us == 0 {
-            return self.enter(completions.min(1));
+            let completions = completions.min(1);
+            return match timeout {
+                Some(timeout) => self.enter_for(completions, timeout),
+                None => self.enter(completions),
+            };
         }
-        let timespec = types::Timespec::from(FOR_EVER);
+        let timespec = types::Timespec::from(timeout.unwrap_or(FOR_EVER));
         let args = types::SubmitArgs::new().timespec(&timespec).min_wait_usec(patience_us);
-        entered(self.ring.submitter().submit_with_args(completions, &args)).map(drop)
+        let answer = self.ring.submitter().submit_with_args(completions, &args);
+        self.entered(answer).map(drop)
     }
 
     #[inline]
@@ -229,6 +278,10 @@ impl<C: Commands> Queue for Ring<C> {
     #[inline]
     fn in_flight(&self) -> usize {
         self.slots.in_flight()
+    }
+
+    fn interruptions(&self) -> u64 {
+        self.interruptions
     }
 
     fn supports(&self, operation: Operation) -> bool {
@@ -257,6 +310,8 @@ enum Entered {
     Waited,
     /// The caller has to look first.
     Disturbed,
+    /// So has it, after a signal.
+    Interrupted,
 }
 
 /// What counts as an error of `io_uring_enter`.
@@ -267,7 +322,8 @@ fn entered(answer: io::Result<usize>) -> Result<Entered, QueueError> {
             Some(libc::ETIME) => Ok(Entered::Waited),
             // EAGAIN and EBUSY: the kernel is short of memory or our completions wait to be reaped; both
             // pass when the caller reaps and comes again.
-            Some(libc::EINTR | libc::EAGAIN | libc::EBUSY) => Ok(Entered::Disturbed),
+            Some(libc::EAGAIN | libc::EBUSY) => Ok(Entered::Disturbed),
+            Some(libc::EINTR) => Ok(Entered::Interrupted),
             _ => Err(QueueError::Enter(error)),
         },
     }
@@ -307,9 +363,10 @@ mod tests {
     #[test]
     fn what_passes_by_itself_is_no_error_of_a_wait() {
         let answer = |errno| entered(Err(io::Error::from_raw_os_error(errno)));
-        for errno in [libc::EINTR, libc::EAGAIN, libc::EBUSY] {
+        for errno in [libc::EAGAIN, libc::EBUSY] {
             assert_eq!(answer(errno).unwrap(), Entered::Disturbed);
         }
+        assert_eq!(answer(libc::EINTR).unwrap(), Entered::Interrupted);
         assert_eq!(answer(libc::ETIME).unwrap(), Entered::Waited);
         assert!(matches!(answer(libc::EBADF), Err(QueueError::Enter(_))));
     }

@@ -3,7 +3,7 @@
 use crate::preset::{PresetError, Wear};
 
 /// A value must lie in a range, ends included; what is not a number never does.
-pub(super) fn within(name: &str, value: f64, least: f64, most: f64) -> Result<(), PresetError> {
+pub(in crate::preset) fn within(name: &str, value: f64, least: f64, most: f64) -> Result<(), PresetError> {
     if value >= least && value <= most {
         return Ok(());
     }

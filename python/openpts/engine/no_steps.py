@@ -1,4 +1,4 @@
-"""An engine of tests without steps, whose I/O others do: a run asks it for nothing but its facts."""
+"""An engine of tests without steps: a run asks it for nothing but its facts."""
 
 from collections.abc import Sequence
 from typing import NoReturn
@@ -11,12 +11,15 @@ from openpts.vocabulary.stimulus import Step
 
 
 class NoSteps:
-    """Implements openpts.engine.contract.CapturingEngine, but runs no steps."""
+    """Implements openpts.engine.contract.CapturingEngine without steps; ``why`` says what does the I/O."""
+
+    def __init__(self, why: str = "a program of the operator's does the I/O") -> None:
+        self._why = why
 
     @property
     def facts(self) -> Facts:
         """See the contract."""
-        return {"engine": Fact("none: a program of the operator's does the I/O", "openpts")}
+        return {"engine": Fact(f"none: {self._why}", "openpts")}
 
     def check(self, steps: Sequence[Step]) -> None:
         """See the contract: steps are only for the plan."""

@@ -1,0 +1,73 @@
+"""One pass over a drive for the state of long random writing: what to write where, and whether it holds.
+
+In the steady state of uniform random writes a block of age ``t`` (in user capacities written to the flash)
+still has a share ``exp(-t / WA)`` of valid pages, down to ``1 - 1 / WA`` in the oldest, which is collected
+next (Desnoyers 2014). Writing new LBAs in sequence, and among them random ones of those written already, at
+a share of ``1 - exp(-u / WA)`` after ``u`` user capacities, leaves exactly that: each page is as likely to
+have been overwritten since as in the steady state. It takes as much as the flash holds; how much that is
+shows in the rate of random writes, which falls where free blocks run out and collection begins.
+"""
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from statistics import median
+from typing import Final
+
+from msgspec import Struct
+
+from openpts.analysis.steady_state import judge
+
+_FALL: Final = 0.75
+"""Collection has begun where the rate stays below so much of what it was."""
+_STAYS: Final = 3
+WINDOWS: Final = 10
+"""Windows after a pass, of a hundredth of the range each, in which the rate has to be at rest."""
+_MOST_DRIFT: Final = 0.03
+_BISECTIONS: Final = 100
+_MOST_AMPLIFICATION: Final = 1e4
+
+
+class Piece(Struct, frozen=True):
+    """A part of the pass, in shares of the range: LBAs up to ``end``, then overwrites of those before it."""
+
+    start: float
+    end: float
+    overwritten: float
+
+
+def collection_began(rates: Sequence[float]) -> int | None:
+    """The first of equally large windows of random writes in which collection was at work; None if not yet.
+
+    The rate has to stay low over some windows: a flush or a hiccup of a cache ends by itself.
+    """
+    for place in range(_STAYS, len(rates) - _STAYS + 1):
+        usual = median(rates[:place])
+        if all(rate < _FALL * usual for rate in rates[place : place + _STAYS]):
+            return place
+    return None
+
+
+def amplification(flash: float) -> float:
+    """Write amplification of uniform random writes, oldest block first, on ``flash`` user capacities."""
+    low, high = 1.0, _MOST_AMPLIFICATION
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if -middle * math.expm1(-flash / middle) < 1 else (low, middle)
+    return high
+
+
+def pieces(flash: float, count: int) -> tuple[Piece, ...]:
+    """The pass over a drive whose flash holds ``flash`` user capacities, more than 1, in equal parts."""
+    factor = amplification(flash)
+    ends = [-factor * math.expm1(-flash * number / count / factor) for number in range(count)] + [1.0]
+    return tuple(Piece(start, end, max(0.0, flash / count - (end - start))) for start, end in pairwise(ends))
+
+
+def at_rest(rates: Sequence[float]) -> bool:
+    """Whether the last windows after a pass go neither up nor down: the pass has left a steady state."""
+    last = rates[-WINDOWS:]
+    if len(last) < WINDOWS:
+        return False
+    report = judge(range(WINDOWS), last)
+    return report.range_ok and report.slope_excursion <= _MOST_DRIFT * report.average

@@ -1,0 +1,49 @@
+"""OCP Datacenter NVMe SSD 2.7: practice beyond the PTS."""
+
+from typing import Annotated, ClassVar, Final
+
+from openpts.fields.conditions import ExtendedConditions
+from openpts.fields.field import Field
+from openpts.fields.kinds import SWITCH
+from openpts.procedures.kit.procedure import Procedure
+
+
+class OcpConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="test", tag="ocp"):
+    """``read_only``: neither contents nor settings of the drive are changed."""
+
+    parameters = ("read_only",)
+    unused: ClassVar[frozenset[str]] = frozenset(map(str, ExtendedConditions.parameters))
+
+    read_only: Annotated[
+        bool,
+        Field(
+            "Nothing written",
+            "Change neither contents nor settings: what needs that is not checked.",
+            SWITCH,
+            free="how much is checked",
+        ),
+    ] = False
+
+
+PROCEDURE: Final = Procedure(
+    package=__name__,
+    conditions=OcpConditions,
+    title="OCP Datacenter NVMe SSD 2.7",
+    short_title="OCP 2.7",
+    question="Does the drive meet the OCP Datacenter NVMe SSD Specification, as far as its host can see?",
+    purpose="""Each requirement of OCP's Datacenter NVMe SSD Specification 2.7, with verdict and evidence.
+
+    The drive is asked for its structures, logs, features, registers and capabilities; features are set and
+    set back, the controller is reset, deallocation, formats and sanitizes are timed. What only the vendor, a
+    switch of the power or an analyzer can show is listed with the reason.
+    """,
+    quick={"read_only": True},
+    purges=False,
+    has_limits=True,
+    driver="openpts_nvme.ocp.driver:OcpDriver",
+    on_model=False,
+    target_help="""
+    TARGET is an NVMe drive such as /dev/nvme0n1: all on it is lost, except with --read-only.
+""",
+)
+"""The conditions of the test of OCP's specification."""

@@ -1,0 +1,94 @@
+"""What a drive answered when it was asked, by names as the checks use them."""
+
+from enum import StrEnum
+from typing import Final
+
+from msgspec import Struct
+
+STATUS_WORDS: Final = {0x01: "Invalid Command Opcode", 0x02: "Invalid Field", 0x109: "Invalid Log Page"}
+
+
+class Answer(Struct, frozen=True, omit_defaults=True):
+    """``data`` of a command that succeeded; ``status`` of a refusal, type and code; ``why`` it was not asked.
+
+    Values that are no data of a command are little-endian: registers, dword 0 of a feature, measured figures.
+    """
+
+    data: bytes = b""
+    status: int = 0
+    why: str = ""
+
+    @property
+    def words(self) -> str:
+        """What there is instead of data; empty for data."""
+        if self.why:
+            return self.why
+        if not self.status:
+            return ""
+        return f"refused with status {self.status:#x}, {STATUS_WORDS.get(self.status, 'see NVMe Base')}"
+
+
+class Family(StrEnum):
+    """Kinds of what can be asked, by the first letters of a name: ``LC0`` is log C0h, ``FC2d`` a default."""
+
+    IDENTIFY = "I"
+    LOG = "L"
+    FEATURE = "F"
+    MEASURED = "M."
+    PROBE = "P."
+    REGISTER = "register"
+    LINK = "link"
+    SECURITY = "TCG"
+    TELEMETRY = "A"
+
+
+REGISTERS: Final = {
+    "CAP": (0x00, 8),
+    "VS": (0x08, 4),
+    "CC": (0x14, 4),
+    "CSTS": (0x1C, 4),
+    "CMBMSC": (0x50, 8),
+    "CRTO": (0x68, 4),
+}
+"""Registers that are read: their offset, and bytes."""
+
+SELECTIONS: Final = {"": 0, "d": 1, "s": 2, "c": 3}
+"""What of a feature is asked, by the last letter of its name: current, default, saved, capabilities."""
+
+LATER: Final = "'"
+"""Behind the name of a log: the second reading, at the end of the run."""
+
+
+def family(source: str) -> Family:
+    """Of which kind a source is."""
+    if source in REGISTERS:
+        return Family.REGISTER
+    for each in (Family.MEASURED, Family.PROBE, Family.SECURITY):
+        if source.startswith(each):
+            return each
+    if source.startswith(("PCI", "PM", "MSI", "AER", "DSN", "ATS")):
+        return Family.LINK
+    return Family(source[0])
+
+
+def title(source: str) -> str:
+    """A source in words: ``log C0h``."""
+    kind = family(source)
+    if kind is Family.LOG:
+        return f"log {source[1:3]}h{', read again' if source.endswith(LATER) else ''}"
+    if kind is Family.IDENTIFY:
+        return f"Identify CNS {source[1:3]}h"
+    if kind is Family.FEATURE:
+        words = {"": "", "d": " default", "s": " saved", "c": " capabilities"}[source[3:]]
+        return f"feature {source[1:3]}h{words}"
+    if kind in {Family.MEASURED, Family.PROBE}:
+        return source[2:].replace("_", " ")
+    if kind is Family.TELEMETRY:
+        return f"telemetry area {source[1:]}"
+    return f"{source} {'register' if kind is Family.REGISTER else 'structure'}"
+
+
+Answers = dict[str, Answer]
+"""All answers by their names; a name that is missing was not asked for."""
+
+NOT_ASKED: Final = Answer(why="not asked")

@@ -1,0 +1,205 @@
+"""Ask a drive all that the checks look at: structures, logs, features, registers, configuration space."""
+
+import struct
+from collections.abc import Iterable
+from typing import Final
+
+from openpts_nvme.logs.declaration import OCP_UUID
+from openpts_nvme.ocp.answers import LATER, REGISTERS, SELECTIONS, Answer, Answers, Family, family
+from openpts_nvme.ocp.door import Door, Order, Reply, timed
+
+IDENTIFY, GET_LOG_PAGE, GET_FEATURES, SECURITY_RECEIVE = 0x06, 0x02, 0x0A, 0x82
+ALL: Final = 0xFFFFFFFF
+_PAGE: Final = 4096
+_MOST_BYTES: Final = 1 << 20
+_BLOCK: Final = 512
+_LOG_BYTES: Final = {
+    0x01: 64, 0x04: _PAGE, 0x05: _PAGE, 0x06: 564, 0x0E: 16, 0x12: 1024, 0x13: _PAGE, 0x20: 1024, 0xC4: _PAGE,
+    0xC5: _PAGE, 0xC6: 64, 0xC9: 432,
+}  # fmt: skip
+_BY_GROUP: Final = {0x09, 0x20}
+_LSP: Final = {0x07: 1, 0x0D: 1}
+_RELEASE: Final = 2
+_FEATURE_BYTES: Final = {0x0E: 8, 0xC0: _PAGE}
+_CAPABILITIES: Final = {0x01: "PM", 0x05: "MSI", 0x10: "PCIE", 0x11: "MSIX"}
+_EXTENDED: Final = {0x0001: "AER", 0x0003: "DSN", 0x000F: "ATS"}
+_LEVEL_0_BYTES: Final = 2048
+_NO_LINK: Final = Answer(
+    why="no PCI configuration space: the drive is behind a network, or it may not be read"
+)
+_NO_REGISTERS: Final = Answer(why="no way to the controller's registers")
+_NOT_THERE: Final = Answer(status=0x02)
+
+
+class Asker:
+    """Asks, keeps the slowest command, and the UUID index by which OCP's pages are asked for."""
+
+    def __init__(self, door: Door) -> None:
+        self.door = door
+        self.slowest_s = 0.0
+        self.slowest = ""
+        self.uuid_index = 0
+
+    def send(self, order: Order, name: str) -> Reply:
+        """Send a command; its time counts."""
+        reply = timed(self.door, order)
+        if reply.seconds > self.slowest_s:
+            self.slowest_s, self.slowest = reply.seconds, name
+        return reply
+
+    def all_of(self, sources: Iterable[str]) -> Answers:
+        """Answers to all sources but measured ones, and probes."""
+        wanted = sorted(each for each in sources if LATER not in each)
+        answers: Answers = {}
+        self.uuid_index = self._find_uuid(answers)
+        for source in wanted:
+            if source not in answers and (asked := self._one(source)) is not None:
+                answers[source] = asked
+        if {"A1", "A2"} & set(wanted):
+            self._telemetry(answers)
+        self._link(answers, wanted)
+        if any(family(each) is Family.SECURITY for each in wanted):
+            self._level_0(answers, wanted)
+        return answers
+
+    def again(self, sources: Iterable[str], answers: Answers) -> None:
+        """The second reading of what is looked at twice."""
+        for source in sources:
+            if source.endswith(LATER):
+                answers[source] = self.log(int(source[1:3], 16))
+
+    def _find_uuid(self, answers: Answers) -> int:
+        answers["I17"] = self._identify(0x17)
+        data = answers["I17"].data
+        entries = [data[at + 16 : at + 32] for at in range(32, len(data), 32)]
+        return entries.index(OCP_UUID) + 1 if OCP_UUID in entries else 0
+
+    def _one(self, source: str) -> Answer | None:
+        match family(source):
+            case Family.IDENTIFY:
+                return self._identify(int(source[1:3], 16))
+            case Family.LOG:
+                return self.log(int(source[1:3], 16))
+            case Family.FEATURE:
+                return self.feature(int(source[1:3], 16), SELECTIONS[source[3:]])
+            case Family.REGISTER:
+                offset, size = REGISTERS[source]
+                value = self.door.register(offset, size)
+                return _NO_REGISTERS if value is None else Answer(value.to_bytes(size, "little"))
+        return None
+
+    def _identify(self, structure: int) -> Answer:
+        namespace = self.door.namespace if structure == 0 else 0
+        return _answer(
+            self.send(Order(IDENTIFY, (structure,), namespace, reads=_PAGE), f"Identify {structure:02X}h")
+        )
+
+    def log(self, number: int, *, index: int | None = None) -> Answer:
+        """A log, all of it if it says how long it is; OCP's by the UUID index unless another is given."""
+        size = _LOG_BYTES.get(number, _BLOCK)
+        answer = self._part(number, 0, size, index)
+        if answer.status or answer.why:
+            return answer
+        whole = size
+        if number == 0x07:
+            whole = _BLOCK * (1 + max(struct.unpack_from("<HH", answer.data, 8)))
+        elif number == 0xC6:
+            whole = int.from_bytes(answer.data[32:48], "little")
+        elif number == 0xC9:
+            whole = 4 * int.from_bytes(answer.data[32:40], "little")
+        whole = min(whole, _MOST_BYTES) // 4 * 4
+        data = answer.data
+        while len(data) < whole:
+            more = self._part(number, len(data), min(_PAGE, whole - len(data)), index, is_more=True)
+            if more.status or not more.data:
+                return more
+            data += more.data
+        if number == 0x0D:
+            self._part(number, 0, size, index, is_more=True)
+        return Answer(data)
+
+    def _part(
+        self, number: int, offset: int, size: int, index: int | None, *, is_more: bool = False
+    ) -> Answer:
+        specific = (_RELEASE if number == 0x0D else 0) if is_more else _LSP.get(number, 0)
+        dwords = size // 4 - 1
+        group = 1 if number in _BY_GROUP else 0
+        uuid = self.uuid_index if index is None and number >= 0xC0 else index or 0
+        words = (
+            number | specific << 8 | (dwords & 0xFFFF) << 16,
+            dwords >> 16 | group << 16,
+            offset & 0xFFFFFFFF,
+            offset >> 32,
+            uuid,
+        )
+        return _answer(self.send(Order(GET_LOG_PAGE, words, ALL, reads=size), f"log {number:02X}h"))
+
+    def feature(self, number: int, select: int, *, index: int | None = None) -> Answer:
+        """Dword 0 of a feature, and its data behind it."""
+        uuid = self.uuid_index if index is None and number >= 0xC0 else index or 0
+        room = 0 if select == SELECTIONS["c"] else _FEATURE_BYTES.get(number, 0)
+        order = Order(GET_FEATURES, (number | select << 8, 0, 0, 0, uuid), reads=room)
+        reply = self.send(order, f"feature {number:02X}h")
+        if reply.status:
+            return Answer(status=reply.status)
+        data = reply.data if number == 0x0E and room else (reply.result & ALL).to_bytes(4, "little")
+        return Answer(data)
+
+    def _telemetry(self, answers: Answers) -> None:
+        log = answers.setdefault("L07", self.log(0x07))
+        if log.words:
+            answers["A1"] = answers["A2"] = log
+            return
+        first, second = struct.unpack_from("<HH", log.data, 8)
+        answers["A1"] = Answer(log.data[_BLOCK : _BLOCK * (first + 1)])
+        answers["A2"] = Answer(log.data[_BLOCK * (first + 1) : _BLOCK * (second + 1)])
+
+    def _link(self, answers: Answers, wanted: list[str]) -> None:
+        names = [each for each in wanted if family(each) is Family.LINK]
+        space = self.door.config_space() if names else b""
+        found = capabilities(space)
+        for name in names:
+            answers[name] = (
+                _NO_LINK if len(space) < 64 else Answer(found[name]) if name in found else _NOT_THERE
+            )
+
+    def _level_0(self, answers: Answers, wanted: list[str]) -> None:
+        order = Order(SECURITY_RECEIVE, (0x01 << 24 | 0x0001 << 8, _LEVEL_0_BYTES), reads=_LEVEL_0_BYTES)
+        reply = self.send(order, "level 0 discovery")
+        found = {} if reply.status else level_0(reply.data)
+        for name in wanted:
+            if family(name) is Family.SECURITY:
+                answers[name] = Answer(found[name]) if name in found else Answer(status=reply.status or 0x02)
+
+
+def _answer(reply: Reply) -> Answer:
+    return Answer(status=reply.status) if reply.status else Answer(reply.data)
+
+
+def capabilities(space: bytes) -> dict[str, bytes]:
+    """Configuration space as a whole, and the capabilities in it by name, each to the end of the space."""
+    found = {"PCI": space}
+    at, steps = (space[0x34] if len(space) >= 64 else 0), 0
+    while 64 <= at < min(len(space), 255) and steps < 48:
+        if name := _CAPABILITIES.get(space[at]):
+            found.setdefault(name, space[at:256])
+        at, steps = space[at + 1] & 0xFC, steps + 1
+    at, steps = 256, 0
+    while at >= 256 and at + 4 <= len(space) and steps < 128:
+        word = int.from_bytes(space[at : at + 4], "little")
+        if name := _EXTENDED.get(word & 0xFFFF):
+            found.setdefault(name, space[at:])
+        at, steps = word >> 20 & 0xFFC, steps + 1
+    return found
+
+
+def level_0(data: bytes) -> dict[str, bytes]:
+    """Descriptors of a level 0 discovery by their codes: ``TCG0203`` is Opal 2."""
+    found: dict[str, bytes] = {}
+    end = min(int.from_bytes(data[:4], "big") + 4, len(data))
+    at = 48
+    while at + 4 <= end:
+        size = 4 + data[at + 3]
+        found.setdefault(f"TCG{int.from_bytes(data[at : at + 2], 'big'):04X}", data[at : at + size])
+        at += size
+    return found

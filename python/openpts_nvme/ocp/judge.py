@@ -1,0 +1,143 @@
+"""Verdicts: each requirement with its checks, from the answers and measured figures alone."""
+
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from functools import cache
+from importlib.resources import files
+from typing import Final
+
+from msgspec import Struct
+
+from openpts_nvme.ocp import descriptors, structures
+from openpts_nvme.ocp.answers import NOT_ASKED, Answers
+from openpts_nvme.ocp.placement import Kind, Requirement, identifiers, requirements
+from openpts_nvme.ocp.rules import Outcome, State, check, sources, unrolled
+
+_PLACE: Final = re.compile(r"\{#(\d+)\+(\d+)\}")
+
+
+class Verdict(StrEnum):
+    """What is known of a requirement. DECLARED: log C5h lists it as unsupported."""
+
+    MET = "met"
+    NOT_MET = "not met"
+    DECLARED = "said unsupported"
+    NOT_APPLICABLE = "not applicable"
+    NOT_CHECKED = "not checked"
+    NOT_CHECKABLE = "not checkable"
+
+
+class Judged(Struct, frozen=True):
+    """A requirement with its verdict, and the outcomes that it rests on.
+
+    ``contradicts``: the drive says that it does not support what was found to hold.
+    """
+
+    requirement: Requirement
+    verdict: Verdict
+    outcomes: tuple[Outcome, ...]
+    contradicts: bool = False
+
+    @property
+    def why(self) -> str:
+        """The finding first, then its reason."""
+        failed = [each for each in self.outcomes if each.state is State.NOT_MET]
+        if failed:
+            more = f"; {len(failed) - 1} more" if len(failed) > 1 else ""
+            return f"{failed[0].seen}; asked: {failed[0].asked}{more}"
+        if self.requirement.kind is Kind.OUT:
+            return self.requirement.why_not
+        lacking = [each.seen for each in self.outcomes if each.state is State.NOT_CHECKED and each.seen]
+        if self.verdict is Verdict.NOT_CHECKED:
+            return lacking[0] if lacking else "nothing that it concerns was found"
+        if self.requirement.kind is Kind.DECLARED:
+            return "left to the drive: log C5h does not list it"
+        met = [each for each in self.outcomes if each.state is State.MET]
+        return met[0].seen if met else "its condition does not hold"
+
+
+@cache
+def lines() -> dict[str, tuple[str, ...]]:
+    """Checks of one line each, by requirement."""
+    found: dict[str, tuple[str, ...]] = {}
+    folder = files(__package__).joinpath("checks")
+    for file in folder.iterdir():
+        if not file.name.endswith(".toml"):
+            continue
+        for key, value in tomllib.loads(file.read_text()).items():
+            texts = [value] if isinstance(value, str) else value
+            for index, identifier in enumerate(identifiers(key)):
+                found[identifier] = found.get(identifier, ()) + tuple(_at(text, index) for text in texts)
+    return found
+
+
+def _at(text: str, index: int) -> str:
+    """A line of the requirement at this place of a range."""
+    return _PLACE.sub(lambda place: str(int(place[1]) + int(place[2]) * index), text)
+
+
+@cache
+def asked_sources() -> frozenset[str]:
+    """All that some check looks at."""
+    of_lines = (sources(line) for texts in lines().values() for line in texts)
+    return frozenset[str]().union(*of_lines) | structures.SOURCES | descriptors.SOURCES
+
+
+def number_of_checks() -> int:
+    """Checks of one line, loops unrolled."""
+    return sum(len(unrolled(line)) for texts in lines().values() for line in texts)
+
+
+def judge(answers: Answers) -> tuple[Judged, ...]:
+    """All requirements in the specification's order."""
+    outcomes: dict[str, list[Outcome]] = {}
+    for identifier, texts in lines().items():
+        outcomes[identifier] = [outcome for line in texts for outcome in check(line, answers)]
+    for found in _structures(answers):
+        outcomes.setdefault(found[0], []).append(found[1])
+    was_searched = not answers.get("A1", NOT_ASKED).words
+    listed = frozenset(structures.unsupported(answers))
+    return tuple(
+        _judged(
+            requirement,
+            tuple(outcomes.get(identifier, ())),
+            is_listed=identifier in listed,
+            is_absent=was_searched and identifier.startswith(descriptors.CONCERNS),
+        )
+        for identifier, requirement in requirements().items()
+    )
+
+
+def _structures(answers: Answers) -> Iterator[structures.Found]:
+    for each in structures.CHECKS:
+        yield from each(answers)
+    yield from descriptors.telemetry(answers)
+
+
+def _judged(
+    requirement: Requirement, outcomes: tuple[Outcome, ...], *, is_listed: bool, is_absent: bool
+) -> Judged:
+    """``is_absent``: the checks of its kind looked for it, and there was nothing that it concerns."""
+    states = {each.state for each in outcomes}
+    if State.NOT_MET in states:
+        verdict = Verdict.DECLARED if is_listed else Verdict.NOT_MET
+        return Judged(requirement, verdict, outcomes)
+    if is_listed:
+        return Judged(requirement, Verdict.DECLARED, outcomes, contradicts=State.MET in states)
+    if requirement.kind is not Kind.HOST:
+        return Judged(requirement, Verdict.NOT_CHECKABLE, outcomes)
+    if not outcomes and is_absent:
+        return Judged(requirement, Verdict.NOT_APPLICABLE, outcomes)
+    if State.NOT_CHECKED in states or not outcomes:
+        return Judged(requirement, Verdict.NOT_CHECKED, outcomes)
+    verdict = Verdict.MET if State.MET in states else Verdict.NOT_APPLICABLE
+    return Judged(requirement, verdict, outcomes)
+
+
+def counts(judged: tuple[Judged, ...]) -> Mapping[Verdict, int]:
+    """How many requirements have each verdict."""
+    found = Counter(each.verdict for each in judged)
+    return {verdict: found[verdict] for verdict in Verdict}

@@ -1,0 +1,220 @@
+"""Checks of what a single line can't say: lists, tables, and descriptors that follow each other."""
+
+import re
+import struct
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from typing import Final
+
+from openpts_nvme.ocp.answers import NOT_ASKED, Answers
+from openpts_nvme.ocp.placement import natural, requirements
+from openpts_nvme.ocp.rules import Outcome, State
+
+Found = tuple[str, Outcome]
+"""A requirement, and how one check of it ended."""
+
+_UUID: Final = bytes.fromhex("C194D55BE0944794A21D29998F56BE6F")
+_WATTS: Final = (0.01, 0.0001)
+_COMPONENT: Final = struct.Struct("<QQI24s")
+_WANTED_COMPONENTS: Final = {"controller": 1, "NAND": 2, "DRAM": 3, "power management": 4, "board": 5}
+_ALONE: Final = {9: "CITYPE-10", 10: "CITYPE-11", 11: "CITYPE-12", 12: "CITYPE-15"}
+_RESERVED_COMPONENTS: Final = range(0x0D, 0x8000)
+
+
+def outcome(holds: bool, seen: str, asked: str) -> Outcome:
+    """Met or not met."""
+    return Outcome(State.MET if holds else State.NOT_MET, seen, asked)
+
+
+def _data(answers: Answers, source: str) -> bytes | None:
+    answer = answers.get(source, NOT_ASKED)
+    return None if answer.words else answer.data
+
+
+def uuid_list(answers: Answers) -> Iterator[Found]:
+    """The specification's UUID in the list of UUIDs, without an association."""
+    data = _data(answers, "I17")
+    if data is None:
+        return
+    entries = [data[at : at + 32] for at in range(32, len(data), 32)]
+    mine = [number for number, entry in enumerate(entries, 1) if entry[16:] == _UUID and entry[0] & 3 == 0]
+    yield (
+        "UUID-1",
+        outcome(bool(mine), f"entry {mine[0]}" if mine else "no such entry", "C194D55B-... listed"),
+    )
+
+
+def power_states(answers: Answers) -> Iterator[Found]:
+    """Maxima of the NVMe states, and the DSSD states that lead to them."""
+    data = _data(answers, "I01")
+    if data is None:
+        return
+    watts = []
+    for number in range(min(data[263], 31) + 1):
+        value, _, flags = struct.unpack_from("<HBB", data, 2048 + 32 * number)
+        watts.append(value * _WATTS[flags & 1])
+    text = ", ".join(f"{each:g}" for each in watts)
+    yield "PWR-8", outcome(len(set(watts)) == len(watts), f"{text} W", "maxima differ")
+    log = _data(answers, "LC4")
+    if log is None:
+        return
+    for number in range(max(int.from_bytes(log[14:16], "little"), 1), 128):
+        within = [(each, -state) for state, each in enumerate(watts) if each <= number]
+        told = log[16 + number] & 31
+        best = -max(within)[1] if within else None
+        yield "DSSDPSD-3", outcome(told == best, f"{number} W: state {told}", f"state {best}, of {text} W")
+
+
+def sectors(answers: Answers) -> Iterator[Found]:
+    """Sector sizes, and the number of sectors by SFF-8447."""
+    data = _data(answers, "I00")
+    if data is None:
+        return
+    found = struct.unpack_from("<16I", data, 128)[: data[25] + 1]
+    shifts = sorted({each >> 16 & 255 for each in found if each & 0xFFFF == 0})
+    sizes = ", ".join(f"{1 << shift:,}" for shift in shifts if shift)
+    yield "SECTOR-4", outcome({9, 12} <= set(shifts), f"{sizes} bytes", "512 and 4,096 bytes")
+    if not any(_data(answers, "I02") or b"") or any((_data(answers, "I02") or bytes(8))[4:8]):
+        return
+    blocks = int.from_bytes(data[0:8], "little")
+    # SFF-8447 above 50 GB; the whole drive is one namespace
+    base, step = (97_696_368, 1_953_504) if found[data[26] & 15] >> 16 & 255 == 9 else (12_212_046, 244_188)
+    yield (
+        "SECTOR-5",
+        outcome((blocks - base) % step == 0, f"{blocks:,} blocks", f"{base:,} and multiples of {step:,}"),
+    )
+
+
+def unsupported(answers: Answers) -> tuple[str, ...]:
+    """Identifiers in log C5h, as far as they can be read."""
+    data = _data(answers, "LC5") or b""
+    count = min(int.from_bytes(data[:2], "little"), 253)
+    names = [data[16 + 16 * n : 32 + 16 * n].rstrip(b"\0").decode("ascii", "replace") for n in range(count)]
+    return tuple(name for name in names if name)
+
+
+def unsupported_list(answers: Answers) -> Iterator[Found]:
+    """The list of log C5h: known, in order, counted, zeros behind it."""
+    data = _data(answers, "LC5")
+    if data is None:
+        return
+    count = min(int.from_bytes(data[:2], "little"), 253)
+    names = unsupported(answers)
+    unknown = [name for name in names if name not in requirements()]
+    yield "URLP-1", outcome(len(names) == count, f"{len(names)} of {count} entries", "as many as counted")
+    yield "URLP-3", outcome(not unknown, ", ".join(unknown) or "all known", "requirements of 2.7")
+    # alphabetical, or by the numbers in them: the specification does not say which
+    is_ordered = (
+        list(names) == sorted(names) or list(names) == sorted(names, key=natural) if not unknown else True
+    )
+    yield "URLP-3", outcome(is_ordered, ", ".join(names[:4]) or "empty", "in alphabetical order")
+    rest = data[16 + 16 * count : 4064]
+    yield "URLP-3", outcome(not any(rest), "zeros" if not any(rest) else "not zero", "zeros behind the list")
+
+
+def components(answers: Answers) -> Iterator[Found]:
+    """The hardware components of log C6h, one behind the other."""
+    data = _data(answers, "LC6")
+    if data is None:
+        return
+    end = min(int.from_bytes(data[32:48], "little"), len(data))
+    at, found = 64, []
+    while at + 44 <= end:
+        lot, more, kind, fields = _COMPONENT.unpack_from(data, at)
+        size = 44 + 4 * (lot + more)
+        fits = at + size <= end
+        yield (
+            "COMPD-1",
+            outcome(at + 44 + 4 * lot <= end, f"{lot:,} dwords at byte {at}", f"inside {end:,} bytes"),
+        )
+        yield "COMPD-2", outcome(fits, f"{more:,} dwords at byte {at}", f"inside {end:,} bytes")
+        known = kind not in _RESERVED_COMPONENTS and 0 < kind <= 0xFFFF
+        yield "COMPD-3", outcome(known, f"component {kind:04X}h at byte {at}", "a defined component")
+        yield "CITYPE-1", outcome(kind != 0, f"component {kind:04X}h at byte {at}", "not 0000h")
+        yield "CITYPE-13", outcome(kind not in _RESERVED_COMPONENTS, f"component {kind:04X}h", "not reserved")
+        if not fits:
+            break
+        if kind in _ALONE:
+            text = data[at + 44 : at + size].rstrip(b"\0 ").decode("ascii", "replace")
+            yield from _alone(answers, kind, text, is_alone=not lot and not any(fields))
+        found.append(kind)
+        at += size
+    yield "HWCLOG-6", outcome(bool(found), f"{len(found)} components", "one at least")
+    yield "HWCOMP-7", outcome(bool(found), "at byte 64" if found else "none", "the first at byte 64")
+    yield "HWCOMP-8", outcome(at == end, f"end at byte {at:,}", f"end at byte {end:,}")
+    yield "HWCOMP-9", outcome(at == end, f"{end - at:,} bytes between or behind", "none")
+    lacking = [name for name, kind in _WANTED_COMPONENTS.items() if kind not in found]
+    yield "HWCOMP-3", outcome(not lacking, f"lacking: {', '.join(lacking) or 'nothing'}", "all of them")
+    for kind, identifier in ((9, "HWCOMP-4"), (10, "HWCOMP-5"), (11, "HWCOMP-6")):
+        yield identifier, outcome(kind in found, "listed" if kind in found else "not listed", "listed")
+
+
+def _alone(answers: Answers, kind: int, text: str, *, is_alone: bool) -> Iterator[Found]:
+    identifier = _ALONE[kind]
+    yield (
+        identifier,
+        outcome(is_alone, "other fields are used" if not is_alone else "alone", "no other field"),
+    )
+    serial = (_data(answers, "I01") or bytes(24))[4:24].decode("ascii", "replace").strip()
+    if identifier == "CITYPE-10" and serial:
+        yield (
+            identifier,
+            outcome(text.strip() == serial, f"serial number {text!r}", f"{serial!r}, of Identify"),
+        )
+    if identifier == "CITYPE-15":
+        is_date = re.fullmatch(r"(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(19|20)\d\d", text) is not None
+        yield identifier, outcome(is_date, f"date {text!r}", "MMDDYYYY")
+
+
+def strings(answers: Answers) -> Iterator[Found]:
+    """The tables of strings of log C9h."""
+    data = _data(answers, "LC9")
+    if data is None:
+        return
+    word = struct.unpack_from("<8Q", data, 64)
+    at = 4 * word[6]
+    table = data[at : at + 4 * word[7]]
+    for place, (start, size) in enumerate(((word[0], word[1]), (word[2], word[3]), (word[4], word[5]))):
+        name, order = (("STR-ID", "TELSLG-2"), ("STR-EV", "TELSLG-5"), ("STR-VUEV", "TELSLG-6"))[place]
+        entries = [data[4 * start + at : 4 * start + at + 16] for at in range(0, min(4 * size, 1 << 16), 16)]
+        entries = [entry for entry in entries if len(entry) == 16]
+        keys = []
+        for entry in entries:
+            yield from _entry(name, entry, table, place)
+            keys.append((entry[0], entry[1] | entry[2] << 8) if place else (0, entry[0] | entry[1] << 8))
+        classes = [key[0] for key in keys] if place else [key[1] for key in keys]
+        yield order, outcome(classes == sorted(classes), f"{len(keys)} entries", "ascending")
+        if place:
+            within = "TELSLG-7" if place == 1 else "TELSLG-8"
+            is_ordered = all(a < b for a, b in pairwise(keys) if a[0] == b[0])
+            yield within, outcome(is_ordered, f"{len(keys)} entries", "ascending within a class")
+
+
+def _entry(name: str, entry: bytes, table: bytes, place: int) -> Iterator[Found]:
+    length, offset = entry[3] + 1, 4 * int.from_bytes(entry[4:12], "little")
+    if place == 0:
+        number = int.from_bytes(entry[:2], "little")
+        yield "STR-ID-1", outcome(number >= 0x8000, f"statistic {number:04X}h", "8000h or above")
+        yield "STR-ID-2", outcome(entry[2] == 0, f"byte 2 is {entry[2]}", "0")
+    yield (
+        f"{name}-3",
+        outcome(offset + length <= len(table), f"{length} letters at {offset}", "inside the strings"),
+    )
+    yield f"{name}-4", outcome(offset < len(table), f"byte {offset:,}", f"below {len(table):,}")
+    yield f"{name}-5", outcome(not any(entry[12:]), entry[12:].hex(), "zeros")
+    padding = table[offset + length : (offset + length + 3) // 4 * 4]
+    yield "TELSLG-9", outcome(not padding.strip(b" "), padding.hex() or "none", "spaces")
+
+
+CHECKS: Final[tuple[Callable[[Answers], Iterator[Found]], ...]] = (
+    uuid_list,
+    power_states,
+    sectors,
+    unsupported_list,
+    components,
+    strings,
+)
+"""All checks of this module; each looks at what was answered, and says nothing of what was not."""
+
+SOURCES: Final = frozenset({"I00", "I01", "I02", "I17", "LC4", "LC5", "LC6", "LC9"})
+"""What they look at."""

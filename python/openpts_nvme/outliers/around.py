@@ -1,0 +1,132 @@
+"""What the record has of the time of one slow I/O, beside what its own thread knew."""
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Final
+
+from msgspec import Struct
+
+from openpts.record.health import HealthRecord, TelemetrySeries
+from openpts.record.reader import Run, StepRecord
+from openpts.units import NS_PER_S
+from openpts.vocabulary.sample import SlowIo
+
+_LINK_COUNTERS: Final = ("aer_", "link_errors")
+_THROTTLING: Final = ("throttle_events", "drive_throttle_events", "throttled_s")
+_STEAL: Final = ("cpu_engine_steal_pct", "cpu_all_steal_pct")
+
+
+class Around(Struct, frozen=True, kw_only=True):
+    """What was sampled around an I/O; None where the record does not tell.
+
+    ``link_errors`` is what the link's counters grew by in the period of the I/O, ``link_errors_usual`` in a
+    usual one of the run. ``foreign_share`` is what others moved on the drive in that period, of all bytes.
+    ``stolen_ns`` is the processors' time that the hypervisor gave to others. ``throttled``: the drive was
+    held back by heat. ``temperature_c`` and ``hottest_c`` are the drive's own, then and at most.
+    """
+
+    link_errors: float | None = None
+    link_errors_usual: float = 0.0
+    foreign_share: float | None = None
+    stolen_ns: float | None = None
+    throttled: bool | None = None
+    temperature_c: float | None = None
+    hottest_c: float | None = None
+
+
+class Surroundings:
+    """What was sampled in a run, by time."""
+
+    def __init__(
+        self, series: Mapping[str, TelemetrySeries], health: Sequence[HealthRecord], period_s: float | None
+    ) -> None:
+        self._series = series
+        self._period_ns = round((period_s or 1.0) * NS_PER_S)
+        self._health = [record for record in health if record.t_ns is not None]
+        self._instants = sorted({t_ns for one in series.values() for t_ns in one.t_ns})
+        self._link = [name for name in series if name.startswith(_LINK_COUNTERS)]
+        self._usual = self._usual_errors()
+
+    @classmethod
+    def of(cls, run: Run) -> "Surroundings":
+        """Those of a recorded run."""
+        ordered = run.manifest.ordered
+        period_s = None if ordered is None else ordered.telemetry_period_s
+        return cls(run.telemetry_series, run.health, period_s)
+
+    def around(self, slow: SlowIo, step: StepRecord) -> Around:
+        """Of an I/O of this step."""
+        temperature = self._highest("temperature_c", slow)
+        series = self._series.get("temperature_c")
+        return Around(
+            link_errors=self._growths(self._link, slow),
+            link_errors_usual=self._usual,
+            foreign_share=self._foreign_share(slow, step),
+            stolen_ns=self._stolen_ns(slow),
+            throttled=self._throttled(slow, step),
+            temperature_c=temperature,
+            hottest_c=max(series.values) if series else None,
+        )
+
+    def _growths(self, names: Sequence[str], slow: SlowIo) -> float | None:
+        """What counters grew by from the last sample before the I/O to the first one after it."""
+        return sum(self._growth(name, slow) for name in names) if names else None
+
+    def _growth(self, name: str, slow: SlowIo) -> float:
+        held = self._series[name].held(slow.submitted_ns, self._next_sample_ns(slow.answered_ns))
+        return max(0.0, held[-1] - held[0]) if held else 0.0
+
+    def _next_sample_ns(self, at_ns: int) -> int:
+        """When gauges were read next; that a value is not stored means only that it has not changed."""
+        place = bisect_left(self._instants, at_ns)
+        least_ns = self._instants[place] if place < len(self._instants) else at_ns
+        # gauges are read one after the other
+        return min(least_ns + self._period_ns // 20, at_ns + self._period_ns)
+
+    def _usual_errors(self) -> float:
+        """Errors per period of a run that has some in most of its periods; 0 of all others."""
+        usual = 0.0
+        for name in self._link:
+            series = self._series[name]
+            periods = (series.t_ns[-1] - series.t_ns[0]) / self._period_ns
+            grown = sum(after > before for before, after in pairwise(series.values))
+            if 2 * grown > periods:
+                usual += (series.values[-1] - series.values[0]) / periods
+        return usual
+
+    def _foreign_share(self, slow: SlowIo, step: StepRecord) -> float | None:
+        if "foreign_bytes" not in self._series:
+            return None
+        foreign = self._growth("foreign_bytes", slow)
+        own = step.sample.bandwidth_bytes_per_s * self._period_ns / NS_PER_S
+        return foreign / (foreign + own) if foreign + own else 0.0
+
+    def _stolen_ns(self, slow: SlowIo) -> float | None:
+        """The value of a share is of the time before its point."""
+        for name in _STEAL:
+            if (series := self._series.get(name)) is not None:
+                place = min(bisect_left(series.t_ns, slow.answered_ns), len(series.t_ns) - 1)
+                return series.values[place] / 100 * self._period_ns
+        return None
+
+    def _throttled(self, slow: SlowIo, step: StepRecord) -> bool | None:
+        """Told by the interval, else by the drive's own counts between the readings around the I/O."""
+        sample = step.sample
+        index = (slow.answered_ns - sample.started_ns) // sample.interval_ns
+        for interval in sample.intervals:
+            if interval.index == index and interval.throttled is not None:
+                return interval.throttled
+        before = [one for one in self._health if one.t_ns is not None and one.t_ns <= slow.submitted_ns]
+        after = [one for one in self._health if one.t_ns is not None and one.t_ns >= slow.answered_ns]
+        if not before or not after:
+            return None
+        then, now = before[-1].reading.values, after[0].reading.values
+        told = [now[name] > then[name] for name in _THROTTLING if name in now and name in then]
+        return any(told) if told else None
+
+    def _highest(self, name: str, slow: SlowIo) -> float | None:
+        """The highest value from the I/O's start to the first sample after it."""
+        series = self._series.get(name)
+        held = series.held(slow.submitted_ns, self._next_sample_ns(slow.answered_ns)) if series else ()
+        return max(held, default=None)

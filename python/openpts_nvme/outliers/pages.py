@@ -1,0 +1,123 @@
+"""The page of slow I/Os: how many of each cause, the slowest of them with their evidence, and the rules."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from openpts.pages import cells
+from openpts.pages.kit import Cells, rows_table
+from openpts.pages.model import Block, Page, Table, Verdict
+from openpts.record.reader import Run
+from openpts.units import NS_PER_MS, NS_PER_S
+from openpts_nvme.outliers.causes import Cause
+from openpts_nvme.outliers.judge import Judged, Judgement, judged
+from openpts_nvme.outliers.monitor import Comparison
+from openpts_nvme.outliers.rules import HIDES, RULES
+
+_PRINTED: Final = 40
+
+
+def outliers_page(run: Run) -> Page | None:
+    """None for a run that noted no slow I/Os, and whose drive's monitor was not read."""
+    found = judged(run)
+    ordered = run.manifest.ordered
+    limit_ms = ordered.slow_io_ms if ordered is not None else None
+    if limit_ms is None and not found.outliers and not found.comparisons:
+        return None
+    return Page("outliers", "Outliers", tuple(_blocks(run, found, limit_ms)))
+
+
+def _blocks(run: Run, found: Judgement, limit_ms: float | None) -> Iterator[Block]:
+    limit = "" if limit_ms is None else f" of {limit_ms:g} ms or more"
+    if not found.outliers:
+        yield Verdict(f"Outliers: no I/O{limit} was noted.", "pass")
+    else:
+        parts = ", ".join(f"{cause} {len(some):,}" for cause, some in found.by_cause.items())
+        yield Verdict(f"Outliers: {len(found.outliers):,} I/Os{limit}: {parts}.")
+    if hidden := sum(one.evidence == HIDES for one in found.outliers):
+        yield Verdict(
+            f"The drive hides outliers: its latency monitor lacks {hidden:,} that it had alone.", "fail"
+        )
+    if found.comparisons:
+        yield _monitor(found.comparisons)
+    if found.outliers:
+        yield _causes(found)
+        yield _slowest(run, found)
+    yield _rules()
+
+
+def _causes(found: Judgement) -> Table:
+    return rows_table(
+        "outliers-causes",
+        "Slow I/Os by cause",
+        "Cause:<1.2 | I/Os | Slowest (ms) | Together (ms) | Evidence of the slowest:<4",
+        (_cause_row(cause, some) for cause, some in found.by_cause.items()),
+    )
+
+
+def _cause_row(cause: Cause, some: list[Judged]) -> Cells:
+    slowest = max(some, key=lambda one: one.slow.latency_ns)
+    together_ns = sum(one.slow.latency_ns for one in some)
+    return (
+        str(cause),
+        cells.count(len(some)),
+        cells.number(slowest.slow.latency_ns / NS_PER_MS, 3),
+        cells.number(together_ns / NS_PER_MS, 1),
+        slowest.evidence,
+    )
+
+
+def _slowest(run: Run, found: Judgement) -> Table:
+    some = sorted(found.outliers, key=lambda one: -one.slow.latency_ns)[:_PRINTED]
+    start_ns = run.steps[0].sample.started_ns
+    return rows_table(
+        "outliers-slowest",
+        "The slowest I/Os",
+        "Step:<1.4 | At (s) | Operation:<0.8 | Offset (bytes) | Latency (ms) | Cause:<1 | Evidence:<3.6",
+        (
+            (
+                str(one.step.place),
+                cells.number((one.slow.submitted_ns - start_ns) / NS_PER_S, 3),
+                one.slow.operation,
+                cells.count(one.slow.offset_bytes),
+                cells.number(one.slow.latency_ns / NS_PER_MS, 3),
+                str(one.cause),
+                one.evidence,
+            )
+            for one in some
+        ),
+        note=f"Up to {_PRINTED}; `openpts outliers` prints all. At: since the first step.",
+    )
+
+
+def _monitor(comparisons: tuple[Comparison, ...]) -> Table:
+    return rows_table(
+        "outliers-monitor",
+        "The drive's latency monitor beside the host",
+        "From (s) | To (s) | Operation:<1 | At or above (ms) | Drive | Host",
+        (row for one in comparisons for row in _monitor_rows(one)),
+        note="Commands between two readings of the log. The host's time is never the shorter one: where the "
+        "drive counts more, it has commands of others.",
+    )
+
+
+def _monitor_rows(one: Comparison) -> Iterator[Cells]:
+    for operation, counts in one.drive.items():
+        for threshold_ns, its, ours in zip(one.thresholds_ns, counts, one.host[operation], strict=True):
+            if its or ours:
+                yield (
+                    cells.number(one.from_ns / NS_PER_S, 1),
+                    cells.number(one.until_ns / NS_PER_S, 1),
+                    operation,
+                    cells.number(threshold_ns / NS_PER_MS, 0),
+                    cells.count(its),
+                    cells.count(ours),
+                )
+
+
+def _rules() -> Table:
+    return rows_table(
+        "outliers-rules",
+        "Rules, in the order in which they are asked",
+        "Cause:<1 | Holds if:<3 | Because:<3",
+        ((str(rule.cause), rule.threshold, rule.why) for rule in RULES),
+    )

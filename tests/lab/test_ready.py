@@ -1,0 +1,97 @@
+"""Time to ready under the kernel's own drivers: QEMU's drive reset and removed, a served one with delays.
+
+An emulated processor adds tens of milliseconds to each step of the driver: a delay is found from below, and
+no further above than what the same drive takes without one.
+"""
+
+import json
+import os
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.lab.machine import FORKED, OPENPTS, in_lab, needs_lab
+
+pytestmark = [needs_lab, pytest.mark.slow]
+
+SERIAL: Final = "LABNVME0000"
+PLANTED_MS: Final = {"S0": (0, 0), "S137": (137, 137), "S2000": (2000, 0), "S400": (0, 400)}
+WAYS: Final = ("reset", "flr", "removal", "command")
+NS_PER_MS: Final = 10**6
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the machine left."""
+    folder = tmp_path_factory.mktemp("ready")
+    (folder / "unplug").write_text("#!/bin/sh\nlab-ctl unplug nvme0 && sleep 1 && lab-ctl plug nvme0\n")
+    (folder / "unplug").chmod(0o755)
+    served = "\n".join(
+        f"""
+        {OPENPTS} sim serve --json --nvme-tcp 127.0.0.1:{4420 + number} --serial {serial} \\
+          --ready-after {ready_ms / 1000} --media-after {media_ms / 1000} 'client-qlc?capacity=200MB' \\
+          --nqn nqn.2026-11.org.example:{serial} > {folder}/{serial}.log &
+        until [ -s {folder}/{serial}.log ]; do sleep 0.5; done
+        nvme connect -t tcp -a 127.0.0.1 -s {4420 + number} -n nqn.2026-11.org.example:{serial} || exit 20
+        until [ -b $(node {serial}) ]; do sleep 0.2; done
+        measure {serial} {serial} --after reset"""
+        for number, (serial, (ready_ms, media_ms)) in enumerate(PLANTED_MS.items())
+    )
+    ended = in_lab(
+        folder,
+        "--nvme",
+        "256M",
+        timeout_s=900,
+        script=f"""
+        exec 2> {folder}/errors.log
+        export PYTHONPATH={os.environ.get("PYTHONPATH", "")} OPENPTS_STATE=/tmp/state
+        {FORKED}
+        # a drive that comes back while its old name is held gets the name nvme0n2
+        node() {{
+          controller=$(dirname $(grep -lx "$1 *" /sys/class/nvme/nvme*/serial))
+          echo /dev/$(ls $controller | grep -x 'nvme[0-9]*n[0-9]*')
+        }}
+        measure() {{
+          name=$1; serial=$2; shift 2
+          openpts ready $(node $serial) --confirm-serial $serial --times 3 --json "$@" \\
+            > {folder}/$name.json 2> {folder}/$name.err
+          echo $? > {folder}/$name.code
+        }}
+        modprobe nvme-tcp || exit 10
+        for way in reset flr removal; do measure $way {SERIAL} --after $way; done
+        measure power {SERIAL} --after power
+        measure command {SERIAL} --command {folder}/unplug
+        ls /tmp/state/journal > {folder}/journal
+        {served}
+        """,
+    )
+    assert ended.returncode == 0, ended.stderr + (folder / "errors.log").read_text()[-5000:]
+    return folder
+
+
+def figures(folder: Path, name: str) -> dict[str, Any]:
+    assert (folder / f"{name}.code").read_text().strip() == "0", (folder / f"{name}.err").read_text()
+    return {one["name"]: one for one in json.loads((folder / f"{name}.json").read_text())["figures"]}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_drive_works_again_after_each_way(folder: Path, way: str) -> None:
+    found = figures(folder, way)
+    for name in ("first_identify", "first_read", "read_gap"):
+        assert len(found[name]["times_ns"]) == 3
+        assert min(found[name]["times_ns"]) > 0
+    assert ("shutdown" in found) == (way == "removal")
+    # QEMU's drive is ready at once: what is left is the driver on an emulated processor
+    assert max(found["first_read"]["times_ns"]) < 20_000 * NS_PER_MS
+    assert (folder / "journal").read_text() == ""
+
+
+@pytest.mark.parametrize("serial", PLANTED_MS)
+def test_a_planted_delay_is_found_beside_what_the_driver_takes(folder: Path, serial: str) -> None:
+    ready_ms, media_ms = PLANTED_MS[serial]
+    found, without = figures(folder, serial), figures(folder, "S0")
+    for name, planted_ms in (("first_identify", ready_ms), ("first_read", max(ready_ms, media_ms))):
+        least_ns = min(found[name]["times_ns"])
+        assert least_ns >= planted_ms * NS_PER_MS
+        assert least_ns <= planted_ms * NS_PER_MS + 2 * max(without[name]["times_ns"])

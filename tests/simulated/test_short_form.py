@@ -1,0 +1,93 @@
+"""The one pass of the short form on simulated drives, against the state after a jump start."""
+
+from statistics import fmean
+
+import pytest
+from msgspec.structs import replace
+
+from openpts.engine.next_sample import next_sample
+from openpts.engine.options import Demand, NativeOptions
+from openpts.engine.simulated import SimulatedDrive
+from openpts.procedures.pts.iops.script import standard_conditions
+from openpts.procedures.shared.one_pass import (
+    AFTERWARDS,
+    PASS,
+    UNTIL_COLLECTION,
+    condition_in_one_pass,
+    flash_found,
+)
+from openpts.simulation.presets import load_preset
+from openpts.units import KIB, MB
+from openpts.vocabulary.drive_class import DriveClass
+from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.requests import Apply
+from openpts.vocabulary.sample import Sample
+from openpts.vocabulary.stimulus import ActiveRange
+
+_WHOLE = ActiveRange()
+
+
+class Drive:
+    """A simulated drive, and all windows that were written to it, by the number of their part."""
+
+    def __init__(self, preset: str, capacity_bytes: int) -> None:
+        self.capacity_bytes = capacity_bytes
+        self.drive = SimulatedDrive(
+            load_preset(preset), path=f"sim:{preset}", capacity_bytes=capacity_bytes, scale=1, seed=1
+        )
+        self.engine = self.drive.engine(Demand(4, 32, 128 * KIB), 1, NativeOptions())
+        self.windows: dict[int, list[Sample]] = {}
+
+    def condition(self, part: ActiveRange = _WHOLE) -> bool:
+        """Carry the script out; whether the drive was at rest afterwards."""
+        conditions = replace(standard_conditions(DriveClass.ENTERPRISE, seed=1), active_range=part)
+        script = condition_in_one_pass(conditions, self.capacity_bytes)
+        answer = None
+        while True:
+            try:
+                request = script.send(answer)
+            except StopIteration as ended:
+                return bool(ended.value)
+            assert isinstance(request, Apply)
+            answer = self.apply(request)
+
+    def apply(self, request: Apply) -> tuple[Sample, ...]:
+        self.engine.submit(list(request.steps))
+        samples = tuple(next_sample(self.engine, "") for _ in request.steps)
+        self.windows.setdefault(request.number, []).extend(samples)
+        return samples
+
+
+@pytest.mark.parametrize(
+    ("preset", "capacity_bytes"),
+    [("enterprise-tlc", 4_000 * MB), ("mlc", 2_000 * MB), ("sata-reduction", 4_000 * MB)],
+)
+def test_it_leaves_the_state_of_long_writing(preset: str, capacity_bytes: int) -> None:
+    shortly, long = Drive(preset, capacity_bytes), Drive(preset, capacity_bytes)
+    assert shortly.condition()
+    long.drive.jump_start()
+    again = Apply(Phase.CONDITIONING, AFTERWARDS, tuple(one.step for one in shortly.windows[AFTERWARDS][:10]))
+    # the first windows of either fill the write buffer, or find it filled
+    found, steady = (
+        fmean(one.iops for one in samples[-7:]) for samples in (shortly.apply(again), long.apply(again))
+    )
+    assert found == pytest.approx(steady, rel=0.03)
+
+
+def test_it_finds_what_the_flash_holds_for_a_part_of_the_lbas() -> None:
+    whole, part = (Drive("enterprise-tlc", 4_000 * MB) for _ in range(2))
+    assert whole.condition()
+    assert part.condition(ActiveRange(0, 80))
+    found, larger = (
+        flash_found([one.iops for one in drive.windows[UNTIL_COLLECTION]]) for drive in (whole, part)
+    )
+    # 28 % over-provisioning, of which some is kept free
+    assert found is not None
+    assert 1.25 < found < 1.28
+    assert larger == pytest.approx(found / 0.8, abs=0.01)
+
+
+def test_where_collection_never_shows_it_does_not_hold() -> None:
+    drive = Drive("pslc", 1_000 * MB)
+    assert not drive.condition()
+    assert PASS not in drive.windows

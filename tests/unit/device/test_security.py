@@ -1,0 +1,102 @@
+"""Whether a drive is locked, as it is asked: by NVMe's own command, or by way of the kernel's driver."""
+
+import errno
+import os
+from collections.abc import Callable
+
+import pytest
+
+from openpts.device.block_device import BlockDevice
+from openpts.device.nvme.nvme_admin import NvmeCommandError, NvmeStatusError
+from openpts.device.security import security
+from openpts.device.security.security import read_security
+from openpts.system_files import SystemRoots
+from tests.support.held_drive import give_node
+from tests.support.level0_answers import BROKEN, WORDS_OF
+from tests.support.nvme_machine import controller
+from tests.support.transcript import Golden
+
+Answer = Callable[..., object]
+
+
+def raising(error: Exception) -> Answer:
+    def fail(*_: object) -> object:
+        raise error
+
+    return fail
+
+
+@pytest.fixture
+def nvme(server: SystemRoots, monkeypatch: pytest.MonkeyPatch) -> Callable[[Answer], BlockDevice]:
+    """A drive with security commands, which answers a level 0 discovery like this."""
+
+    def make(answer: Answer) -> BlockDevice:
+        monkeypatch.setattr(security, "identify_controller", lambda _fd: controller(oacs=1))
+        monkeypatch.setattr(security, "security_receive", answer)
+        return give_node(BlockDevice.of_name("nvme0n1", server))
+
+    return make
+
+
+@pytest.fixture
+def sata(server: SystemRoots, monkeypatch: pytest.MonkeyPatch) -> Callable[[Answer], BlockDevice]:
+    """A SATA drive of which the kernel's driver says this."""
+
+    def make(answer: Answer) -> BlockDevice:
+        monkeypatch.setattr(security, "opal_flags", answer)
+        return give_node(BlockDevice.of_name("sda", server))
+
+    return make
+
+
+@pytest.mark.parametrize("state", WORDS_OF)
+def test_a_drive_is_called_by_its_state(nvme: Callable[[Answer], BlockDevice], state: str) -> None:
+    data, words = WORDS_OF[state]
+    found = read_security(nvme(lambda *_: data))
+    assert found.fact.value == words
+    assert found.against == (words if state in {"locked", "shadow-mbr", "enterprise", "pyrite"} else None)
+
+
+def test_what_the_drive_refuses_is_no_tcg(nvme: Callable[[Answer], BlockDevice]) -> None:
+    found = read_security(nvme(raising(NvmeStatusError("NVMe status 0x4002"))))
+    assert (found.fact.value, found.against) == ("no TCG", None)
+    assert "0x4002" in found.source
+
+
+@pytest.mark.parametrize("answer", [lambda *_: BROKEN[0], raising(NvmeCommandError("Permission denied"))])
+def test_what_is_not_found_out_counts_against_it(
+    nvme: Callable[[Answer], BlockDevice], answer: Answer, golden: Golden
+) -> None:
+    found = read_security(nvme(answer))
+    assert found.state is None
+    assert found.against == golden
+
+
+def test_a_drive_whose_node_is_missing_is_unknown(server: SystemRoots) -> None:
+    found = read_security(BlockDevice.of_name("nvme0n1", server))
+    assert found.state is None
+    assert os.strerror(errno.ENOENT) in found.source
+
+
+@pytest.mark.parametrize(
+    ("flags", "words", "keeps_away"),
+    [
+        (0x3, "TCG Opal: not locking", False),
+        (0x7, "TCG Opal: locking enabled, unlocked", False),
+        (0xF, "TCG Opal: locked", True),
+        (0x17, "TCG Opal: locking enabled, unlocked, a shadow MBR hides the first blocks", True),
+        (0x37, "TCG Opal: locking enabled, unlocked", False),
+    ],
+)
+def test_of_other_drives_the_kernel_knows(
+    sata: Callable[[Answer], BlockDevice], flags: int, words: str, *, keeps_away: bool
+) -> None:
+    """The numbers are OPAL_FL_SUPPORTED to OPAL_FL_MBR_DONE of linux/sed-opal.h."""
+    found = read_security(sata(lambda _fd: flags))
+    assert found.fact.value == words
+    assert (found.against is not None) == keeps_away
+
+
+def test_a_drive_that_the_kernel_has_no_driver_for_has_none(sata: Callable[[Answer], BlockDevice]) -> None:
+    found = read_security(sata(raising(OSError(errno.ENOTTY, "Inappropriate ioctl for device"))))
+    assert found.fact.value == "no TCG"

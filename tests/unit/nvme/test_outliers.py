@@ -1,0 +1,113 @@
+"""Causes of slow I/Os, held against stalls that were planted, and against the drive's own counts."""
+
+import pytest
+from msgspec.structs import replace
+
+from openpts.record.health import HealthRecord, ReadingPoint
+from openpts.record.reader import StepRecord
+from openpts.units import NS_PER_MS, NS_PER_S
+from openpts.vocabulary.health import HealthReading
+from openpts.vocabulary.phase import Phase, StepPlace
+from openpts.vocabulary.sample import SlowIo
+from openpts_nvme.outliers.around import Around
+from openpts_nvme.outliers.causes import Cause
+from openpts_nvme.outliers.monitor import BUCKETS, OPERATIONS, PREFIX, Comparison, comparisons_of
+from openpts_nvme.outliers.rules import HIDES, Witnessed, cause_of
+from tests.support.interval_samples import step_of
+from tests.support.judged_stalls import judged_stalls
+
+# Of a drive that had it alone while its thread looked four times; nothing else is known.
+AT_DRIVE = SlowIo(
+    operation="write",
+    offset_bytes=8192,
+    length_bytes=4096,
+    submitted_ns=NS_PER_S,
+    latency_ns=20 * NS_PER_MS,
+    silence_ns=20 * NS_PER_MS,
+    idle_ns=5_000,
+    absent_ns=0,
+    own_ns=0,
+    waited_ns=10_000,
+    ran_ns=30_000,
+    interruptions=0,
+    looks=4,
+    least_at_driver=1,
+    missing_at_driver=0,
+    foreign_at_driver=0,
+)
+CLEAN = Around(link_errors=0.0)
+
+
+@pytest.mark.parametrize(
+    ("limit_ms", "lengths_ms", "least"), [(0.2, (0.2, 5.0), 0.95), (5.0, (5.0, 50.0), 0.99)]
+)
+def test_planted_stalls_are_put_down_to_what_was_planted(
+    limit_ms: float, lengths_ms: tuple[float, float], least: float
+) -> None:
+    found = judged_stalls(1200, 7, limit_ms, lengths_ms)
+    assert found.recall >= least, found.table()
+    assert found.precision >= least, found.table()
+
+
+def test_what_the_record_does_not_tell_is_not_known() -> None:
+    told = Witnessed(AT_DRIVE, CLEAN)
+    assert cause_of(told)[0] is Cause.DRIVE
+    for less in (
+        replace(told, around=Around()),
+        replace(told, slow=replace(AT_DRIVE, least_at_driver=None, missing_at_driver=None)),
+        replace(told, slow=replace(AT_DRIVE, looks=0)),
+    ):
+        assert cause_of(less)[0] is Cause.NOT_KNOWN
+
+
+def test_the_drives_own_count_confirms_or_denies() -> None:
+    blind = Witnessed(AT_DRIVE, Around())
+    assert cause_of(replace(blind, drive_denies=False))[0] is Cause.DRIVE
+    assert cause_of(replace(blind, drive_denies=True))[0] is Cause.LINK
+    stopped = replace(AT_DRIVE, absent_ns=15 * NS_PER_MS, interruptions=1)
+    assert cause_of(Witnessed(stopped, CLEAN, drive_denies=True))[0] is Cause.ENGINE
+
+
+def test_a_drive_that_had_it_alone_and_denies_it_hides_it() -> None:
+    assert cause_of(Witnessed(AT_DRIVE, CLEAN, drive_denies=True)) == (Cause.DRIVE, HIDES)
+    deep = replace(AT_DRIVE, least_at_driver=32)
+    assert cause_of(Witnessed(deep, CLEAN, drive_denies=True))[0] is Cause.LINK
+
+
+def _reading(t_s: int, writes: tuple[int, ...]) -> HealthRecord:
+    values = {f"{PREFIX}{words}_{bucket}": 0.0 for words in OPERATIONS.values() for bucket in range(BUCKETS)}
+    values |= {f"{PREFIX}writes_{bucket}": float(count) for bucket, count in enumerate(writes)}
+    values |= {f"{PREFIX}threshold_{bucket}_ms": ms for bucket, ms in enumerate((5.0, 10.0, 50.0, 250.0))}
+    reading = HealthReading("log", values)
+    return HealthRecord(ReadingPoint.DURING, 1, None, None, "", t_s * NS_PER_S, reading)
+
+
+def _compared(*writes: tuple[int, ...]) -> Comparison:
+    """Between the readings of one step with writes of 1, 6, 7, 20 and 300 ms."""
+    latencies_ns = [ms * NS_PER_MS for ms in (1, 6, 7, 20, 300)]
+    step = StepRecord(StepPlace(1, Phase.ROUND, 1, 0), step_of([latencies_ns]))
+    (found,) = comparisons_of([_reading(2 * at, counts) for at, counts in enumerate(writes)], [step])
+    return found
+
+
+def test_both_witnesses_count_in_the_same_buckets() -> None:
+    found = _compared((4, 4, 4, 4), (6, 5, 4, 5))
+    assert found.thresholds_ns == tuple(ms * NS_PER_MS for ms in (5, 10, 50, 250))
+    assert found.host["write"] == (4, 2, 1, 1)
+    assert found.drive["write"] == (4, 2, 1, 1)
+    assert found.drive["read"] == (0, 0, 0, 0)
+    assert not found.claims_more
+
+
+@pytest.mark.parametrize(
+    ("after", "denies"), [((0, 0, 0, 0), True), ((2, 1, 0, 1), False), ((0, 0, 0, 1), None)]
+)
+def test_a_drive_that_counts_fewer_says_not_which(after: tuple[int, ...], denies: bool | None) -> None:
+    found = _compared((0, 0, 0, 0), after)
+    assert found.denies(replace(AT_DRIVE, submitted_ns=0)) is denies
+    assert found.denies(replace(AT_DRIVE, submitted_ns=0, latency_ns=4 * NS_PER_MS)) is None
+    assert found.denies(replace(AT_DRIVE, submitted_ns=9 * NS_PER_S)) is None
+
+
+def test_a_drive_with_more_has_commands_of_others() -> None:
+    assert _compared((0, 0, 0, 0), (9, 0, 0, 0)).claims_more

@@ -1,0 +1,158 @@
+"""Time to ready: gaps by exact arithmetic, and planted delays of a served drive, found by a host of ours."""
+
+import struct
+import time
+from collections.abc import Sequence
+from contextlib import closing
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from openpts.errors import TargetError
+from openpts.units import NS_PER_MS, NS_PER_S
+from openpts_nvme.ready.measure import Interruption, Order, interrupted
+from openpts_nvme.ready.streams import Gap, goes_on_at, longest_gap
+from openpts_serve.served_drive import Access, ServedDrive
+from tests.support.nvme_tcp_host import Host, TerminatedError
+from tests.support.served_drive import served
+
+NOT_READY = 0x82
+
+
+@given(
+    st.lists(st.integers(1, 1000), min_size=1, max_size=50), st.integers(0, 20_000), st.integers(0, 20_000)
+)
+def test_the_longest_gap_is_the_longest_of_all_that_touch_the_window(
+    steps: list[int], low: int, high: int
+) -> None:
+    ends = [sum(steps[:count]) for count in range(1, len(steps) + 1)]
+    inside = [
+        (ends[at] - ends[at - 1], -at) for at in range(1, len(ends)) if ends[at] > low and ends[at - 1] < high
+    ]
+    found = longest_gap(ends, low, high)
+    if not inside:
+        assert found is None
+        return
+    length, at = max(inside)
+    assert found == Gap(ends[-at - 1], ends[-at])
+    assert found.length_ns == length
+
+
+@pytest.mark.parametrize(
+    ("ends", "told", "expected"),
+    [
+        ([0, 10, 20, 30, 40], 21, 30),  # never interrupted: the next success
+        ([0, 10, 20, 30, 120, 130], 12, 120),  # it answered for a while after it was told
+        ([0, 10, 20, 100, 110, 140], 21, 100),
+        ([0, 10], 11, None),
+    ],
+)
+def test_a_stream_goes_on_where_its_longest_gap_ends(
+    ends: Sequence[int], told: int, expected: int | None
+) -> None:
+    assert goes_on_at(ends, told, 1000, 10) == expected
+
+
+class Asked:
+    """A served drive by NVMe over TCP, whose controller is enabled anew by an order."""
+
+    def __init__(self, drive: ServedDrive) -> None:
+        self.drive = drive
+        self.hosts: list[Host] = []
+        self.order()
+
+    def host(self, queue: int = 0, controller: int = 0xFFFF) -> Host:
+        """One more queue."""
+        return Host(self.drive.address, self.drive.names.nqn, queue=queue, controller=controller).__enter__()
+
+    def close(self) -> None:
+        """Leave its controller."""
+        for host in self.hosts:
+            host.stream.close()
+
+    def order(self) -> Order:
+        """Leave the controller, and enable another one."""
+        self.close()
+        admin = self.host()
+        told_ns = time.monotonic_ns()
+        assert admin.fabrics(0, struct.pack("<IIQ", 0, 0x14, 0x00460001)).status == 0
+        self.hosts = [admin]
+        return Order(told_ns)
+
+    def identify(self) -> bool:
+        """When the controller says that it is ready, it has to answer."""
+        try:
+            admin = self.hosts[0]
+            return bool(admin.property(0x1C, 4) & 1) and len(admin.identify(1)) == 4096
+        except (OSError, TerminatedError):
+            return False
+
+    def read(self) -> bool:
+        """On a connection of its own."""
+        hosts = self.hosts
+        try:
+            if len(hosts) < 2:
+                hosts.append(self.host(queue=1, controller=hosts[0].controller))
+            done = hosts[1].read(0, 4096)
+        except (OSError, TerminatedError):
+            return False
+        assert done.status in {0, NOT_READY}
+        assert not (done.status and done.do_not_retry)
+        return done.status == 0
+
+
+def measured(access: Access, times: int) -> list[Interruption]:
+    with served(access=access) as drive, closing(Asked(drive)) as asked:
+        return [interrupted(asked, asked.order, calm_s=0.3) for _ in range(times)]
+
+
+@pytest.mark.parametrize(
+    ("ready_ms", "media_ms"),
+    [
+        (0, 0),
+        (137, 137),
+        (137, 400),
+        pytest.param(2000, 2000, marks=pytest.mark.slow),
+        pytest.param(19_000, 19_000, marks=pytest.mark.slow),
+        pytest.param(137, 19_000, marks=pytest.mark.slow),
+    ],
+)
+def test_planted_delays_are_found_within_5_ms(ready_ms: int, media_ms: int) -> None:
+    """The best of some: what a loaded machine adds is no fault of the measurement."""
+    found = measured(Access("none", ready_ms / 1000, media_ms / 1000), 1 if media_ms > 5000 else 4)
+    for planted_ms, times_ns in (
+        (ready_ms, [one.identify_ns for one in found]),
+        (media_ms, [one.read_ns for one in found]),
+    ):
+        assert min(times_ns) >= planted_ms * NS_PER_MS
+        assert min(times_ns) <= (planted_ms + 5) * NS_PER_MS, times_ns
+    assert min(one.gap_ns for one in found) >= media_ms * NS_PER_MS
+
+
+def test_a_drive_that_does_not_come_back_is_an_error() -> None:
+    class Gone(Asked):
+        gone = False
+
+        def read(self) -> bool:
+            return not self.gone and super().read()
+
+    with served() as drive, closing(Gone(drive)) as asked:
+
+        def order() -> Order:
+            asked.gone = True
+            return Order(time.monotonic_ns())
+
+        begun_ns = time.monotonic_ns()
+        with pytest.raises(TargetError, match="has not worked again for 1 s"):
+            interrupted(asked, order, calm_s=0.2, patience_s=1)
+        assert time.monotonic_ns() - begun_ns < 30 * NS_PER_S
+
+
+def test_what_breaks_an_attempt_is_not_taken_for_a_drive_that_is_away() -> None:
+    class Broken(Asked):
+        def identify(self) -> bool:
+            raise ZeroDivisionError
+
+    with served() as drive, closing(Broken(drive)) as asked, pytest.raises(ZeroDivisionError):
+        interrupted(asked, asked.order)

@@ -62,6 +62,7 @@ from openpts.vocabulary.sample import (
 )
 from openpts.vocabulary.stimulus import Stimulus
 from openpts.vocabulary.trimmed_reads import Promise, TrimLimits, TrimmedReads
+from openpts.vocabulary.zones import KilledWriter, MeasureZones, ZonesMeasured, ZoneTimes, ZoneWrites
 from tests.support.subject_files import with_subject
 from tests.unit.procedures.pts.trace.player import Drive, Health, Rate
 
@@ -134,6 +135,7 @@ def made_up_run(
             power_states=tuple(
                 dict.fromkeys(_power_states(one) for one in requests if isinstance(one, SetPowerStates))
             ),
+            zones=_ZONES if any(isinstance(request, MeasureZones) for request in requests) else None,
         ),
         steps=tuple(steps),
         ledger=(),
@@ -244,6 +246,26 @@ _FILE_SYSTEM = FileSystemReport(
 )
 
 
+_ZONES = ZonesMeasured(
+    "host-managed",
+    zones=512,
+    zone_bytes=2**31,
+    zone_capacity_bytes=2**30,
+    open_limit=14,
+    active_limit=14,
+    append_limit_bytes=2**19,
+    tried=15,
+    opened=14,
+    activated=13,
+    times=(ZoneTimes("reset, full", (3 * 10**6, 4 * 10**6)), ZoneTimes("finish, empty", (10**7, 10**7))),
+    writes=(
+        ZoneWrites("write", 2**16, 1, 2**30, 10**9, in_order=True),
+        ZoneWrites("append", 2**16, 4, 2**30, 5 * 10**8, in_order=False),
+    ),
+    killed=KilledWriter(2**16, 500 * 2**16, 501 * 2**16),
+)
+
+
 def _command(order: CommandOrder) -> CommandRun:
     """Twice as long with a cold cache; a little longer with each warm run."""
     is_cold = order.kind is RunKind.COLD
@@ -348,6 +370,8 @@ def _play(script: Script, drive: Drive) -> tuple[list[Request], list[StepRecord]
             answer = _command(request)
         if isinstance(request, SetPowerStates):
             answer = _power_states(request)
+        if isinstance(request, MeasureZones):
+            answer = _ZONES
         if not isinstance(request, Apply):
             continue
         samples: list[Sample] = []

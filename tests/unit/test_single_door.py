@@ -126,7 +126,7 @@ OPENS_DATABASES = {
     "openpts_web/index.py": "the index of a library, among what is kept",
 }
 MAPS_FOR_READING = {
-    "openpts_nvme/drivers/dssd/kernel_door.py": "a controller's registers, which sysfs lets no program read otherwise",
+    "openpts_nvme/drivers/dssd/kernel_door.py": "a controller's registers, which sysfs has no file for"
 }
 SENDS_IOCTLS = {
     "openpts_traces/capture/blktrace.py": "tracing of a device on and off, by a descriptor for reading",

@@ -75,6 +75,7 @@ PROCEDURE: Final = Procedure(
     Drives that exist are written by --io-path nvme-passthrough.
     """,
     quick={"aging_passes": 0.75, "passes": 0.25},
+    on_model=False,
     driver="openpts_nvme.fdp.driver:PlacementDriver",
     log_around=frozenset({Phase.LOAD}),
 )

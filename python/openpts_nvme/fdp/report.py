@@ -25,8 +25,8 @@ from openpts_nvme.fdp.results import (
 _TITLE: Final = "Flexible Data Placement"
 _AMPLIFICATION: Final = Measure[Written](
     "write_amplification",
-    "Write amplification, {name}",
-    "x",
+    "{name}, write amplification",
+    "",
     lambda load: load.amplification,
     decimals=3,
     better=Better.LOWER,
@@ -56,7 +56,7 @@ def _loads(found: FdpRun) -> tuple[tuple[str, Written | None], ...]:
 
 
 def _measures(found: FdpRun) -> tuple[Measured, ...]:
-    return tuple(_AMPLIFICATION.of(load, Subject(name)) for name, load in _loads(found))
+    return tuple(_AMPLIFICATION.of(load, Subject(name.capitalize())) for name, load in _loads(found))
 
 
 def placement_verdict(found: FdpRun) -> Verdict:

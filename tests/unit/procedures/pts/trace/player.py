@@ -28,7 +28,7 @@ from openpts.vocabulary.requests import (
     SteadyStateChecked,
 )
 from openpts.vocabulary.sample import NOTHING, OperationSample, Sample, StepState
-from openpts.vocabulary.stimulus import Capped, ClosedLoop, Step, Stimulus
+from openpts.vocabulary.stimulus import Capped, ClosedLoop, OperationWeights, Step, Stimulus
 from openpts.vocabulary.stop import STREAMS_END, ByteAmount, DriveFills, Duration, FirstOf, IoCount, StopRule
 from tests.unit.procedures.pts.trace.table import duration_text, stimulus_text
 
@@ -142,6 +142,8 @@ class Drive(Struct, frozen=True):
 
     def _of_streams(self, phase: Phase, number: int, step: Step) -> Sample:
         """Streams of one operation each, at the rates at which they are planned, or in their shares."""
+        if step.stop == STREAMS_END:
+            return self._of_amounts(phase, number, step)
         assert isinstance(step.stop, Duration)
         found = {}
         shares = sum(stream.share for stream in step.streams)
@@ -161,6 +163,19 @@ class Drive(Struct, frozen=True):
             "duration",
             *(found.get(name, NOTHING) for name in ("read", "write", "trim")),
         )
+
+    def _of_amounts(self, phase: Phase, number: int, step: Step) -> Sample:
+        """Streams of writes in turns, each with an amount of its own, one after the other."""
+        blocks = {mean_block_bytes(stream.stimulus) for stream in step.streams}
+        (block_bytes,) = blocks
+        stimulus, ios = step.streams[0].stimulus, 0
+        for stream in step.streams:
+            assert isinstance(stream.stop, ByteAmount)
+            assert stream.stimulus.operations == OperationWeights(write=100)
+            ios += math.ceil(stream.stop.amount_bytes / block_bytes)
+        iops = Fraction(self.iops(stimulus, phase, number))
+        writes = _operation(ios, block_bytes, stimulus.toio * NS_PER_S / iops)
+        return _made(step, round(ios / iops * NS_PER_S), "amount", NOTHING, writes)
 
     @staticmethod
     def _paced(stimulus: Stimulus) -> float | None:

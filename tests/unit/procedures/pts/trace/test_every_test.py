@@ -108,6 +108,7 @@ def test_steps_that_follow_one_another_begin_where_the_last_one_stopped(name: st
         "stride_bytes",
         "pacing",
         "data",
+        "placement_handle",
     }
     ranges = {s.stimulus.active_range for a in applies(name, drive_class) for s in a.steps if s.stimulus}
     assert len(ranges) == 1

@@ -138,7 +138,7 @@ _IGNORED: Final[Mapping[str, str]] = {
 }
 
 _NO_METADATA: Final = "openpts moves no metadata or protection information with blocks"
-_NO_PLACEMENT: Final = "openpts doesn't tell the drive where to put data"
+_NO_PLACEMENT: Final = "openpts takes no placement handles from job files: `openpts run fdp` has them"
 _OFF: Final = frozenset({"0"})
 _NEVER: Final[frozenset[str]] = frozenset()
 

@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 from statistics import fmean
+from typing import TypeVar
 
 from msgspec.structs import replace
 
@@ -22,6 +23,9 @@ from openpts.vocabulary.verdict import RoundPoint, TrackingVariable
 from openpts.vocabulary.workload import simple_workload
 
 
+C = TypeVar("C", bound=RoundConditions)
+
+
 def preconditioning(conditions: RoundConditions, block_size_bytes: int, user_capacity_bytes: int) -> Script:
     """WIPC at the demand of the test, unless it has one of its own; none for 0 passes (PTS 3.3).
 
@@ -38,9 +42,7 @@ def preconditioning(conditions: RoundConditions, block_size_bytes: int, user_cap
     )
 
 
-def conditioned(
-    conditions: RoundConditions, block_size_bytes: int, user_capacity_bytes: int
-) -> ScriptPart[RoundConditions]:
+def conditioned(conditions: C, block_size_bytes: int, user_capacity_bytes: int) -> ScriptPart[C]:
     """WIPC, or in the short form one pass; the conditions that follow: full length where it doesn't hold."""
     if conditions.within_pct is None:
         yield from preconditioning(conditions, block_size_bytes, user_capacity_bytes)

@@ -245,7 +245,7 @@ def _counted(sample: Sample) -> Sample:
         return sample
     ios = sample.read.ios + sample.write.ios
     if not ios:
-        return sample
+        return _silent(sample)
     by_size = _dealt(sample.ios_by_block_size, ios)
     assert sample.step.stimulus is not None
     sizes = [one.block_size_bytes for one in sample.step.stimulus.block_sizes]

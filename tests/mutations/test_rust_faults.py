@@ -1,8 +1,9 @@
 """The list of Rust faults is one of places that are there, and each makes another program."""
 
+import msgspec
 import pytest
 
-from tests.mutations.rust_faults import ROOT, RustFault, faults, seeded
+from tests.mutations.rust_faults import FOUND, ROOT, Found, RustFault, faults, seeded
 
 
 @pytest.mark.parametrize("fault", faults(), ids=lambda fault: fault.says)
@@ -27,3 +28,9 @@ def test_several_faults_of_a_place_are_one_chain() -> None:
 def test_a_place_that_is_there_twice_is_refused() -> None:
     with pytest.raises(ValueError, match="2 times"):
         seeded("a + a + ", [(1, RustFault("", "core/src/a.rs", "a + ", "b + "))])
+
+
+def test_what_was_found_is_of_these_faults() -> None:
+    found = msgspec.json.decode(FOUND.read_bytes(), type=tuple[Found, ...])
+    assert [one.says for one in found] == [fault.says for fault in faults()]
+    assert sum(one.stopped_by is not None for one in found) >= 0.95 * len(found)

@@ -45,6 +45,7 @@ class DrawnDrive(Drive, frozen=True, kw_only=True):
     drift: float  # share of a round
     noise: float
     late: float  # share by which a step may take longer than it should
+    troubles: random.Random  # apart, so that a run without them is the same
     silent: float  # share of the steps with a length in which nothing is answered
     interval_ns: int = 0
 
@@ -62,7 +63,7 @@ class DrawnDrive(Drive, frozen=True, kw_only=True):
         if step.stimulus is None:
             return super().sample(phase, number, step)
         found = self._active(phase, number, step)
-        is_silent = isinstance(step.stop, Duration) and self.draw.random() < self.silent
+        is_silent = isinstance(step.stop, Duration) and self.troubles.random() < self.silent
         return _silent(found) if is_silent else found
 
     def _active(self, phase: Phase, number: int, step: Step) -> Sample:
@@ -139,8 +140,8 @@ def _operation(counts: Sequence[tuple[int, int]], block_bytes: int) -> Operation
 
 
 def generated_run(seed: int, test: str = "") -> Run:
-    """A run of a test, of the seed's own choice unless named."""
-    draw = random.Random(seed)
+    """A run of a test, of the seed's own choice unless named; then it has steps without an answer, too."""
+    draw, troubles, is_drawn = random.Random(seed), random.Random(f"troubles-{seed}"), not test
     test = test or draw.choice(TESTS)
     drive_class = draw.choice(list(DriveClass))
     minute_ns = 60 * NS_PER_S
@@ -153,7 +154,8 @@ def generated_run(seed: int, test: str = "") -> Run:
         drift=draw.choice((0.0, 0.0, 0.024, 0.025, 0.026, -0.02, 0.05)),
         noise=draw.choice((0.0, 0.01, 0.04, 0.06, 0.1)),
         late=draw.choice((0.0, 0.001, 0.03, 0.5)),
-        silent=draw.choice((0.0, 0.0, 0.01, 0.1)),
+        troubles=troubles,
+        silent=troubles.choice((0.0, 0.0, 0.01, 0.1)) if is_drawn else 0.0,
         interval_ns=draw.choice((minute_ns, minute_ns // 2, minute_ns // 3))
         if test in ("wsat", "xsr")
         else 0,
@@ -171,7 +173,12 @@ def generated_run(seed: int, test: str = "") -> Run:
     if draw.random() < 0.25:
         last = run.steps[draw.randrange(1, len(run.steps))]
         run = ended_after(run, last.behind, None)
-        if draw.random() < 0.5 and last.sample.ios > _FEW and last.place.cycle <= run.steps[-1].place.cycle:
+        if (
+            is_drawn
+            and troubles.random() < 0.5
+            and last.sample.ios > _FEW
+            and last.place.cycle <= run.steps[-1].place.cycle
+        ):
             run = replace(run, steps=(*run.steps, replace(last, sample=_begun(last.sample))))
     return replace(run, manifest=replace(run.manifest, test_id=f"generated-{seed}"))
 
@@ -245,7 +252,7 @@ def _counted(sample: Sample) -> Sample:
         return sample
     ios = sample.read.ios + sample.write.ios
     if not ios:
-        return sample
+        return _silent(sample)
     by_size = _dealt(sample.ios_by_block_size, ios)
     assert sample.step.stimulus is not None
     sizes = [one.block_size_bytes for one in sample.step.stimulus.block_sizes]

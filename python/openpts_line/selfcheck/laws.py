@@ -158,6 +158,9 @@ def _exact_buckets(found: Expectations) -> None:
     found.equal("exact bounds", whole.bounds(), (ends[0], ends[0], ends[1], ends[1], sum_ns, sum_ns))
     seen = list(accumulate(2 * count for count in counts.values()))
     found.equal("counts up to each value", whole.counts_up_to(list(counts)), seen)
+    wide = LatencyDistribution.merged([encode_counts([(1_000_000, 3)])])
+    ((low, high, _),) = wide.buckets()
+    found.equal("a bucket in part", wide.counts_up_to([low, high - 1, high]), [0, 0, 3])
     thousand = LatencyDistribution.merged([encode_counts([(10, 999), (20, 1)])])
     found.equal("99.9 % of 1,000", (thousand.percentile_ns(99.9), thousand.percentile_ns(99.91)), (10, 20))
 

@@ -42,6 +42,7 @@ from openpts_many.cli.fleet import FleetHosts, FleetRuns
 from openpts_many.cli.fleet_fetch import FleetFetched
 from openpts_many.fleet.configuration import FleetFile
 from openpts_many.population.figures import PopulationFigures
+from openpts_nvme.logs.command import LogDocument, LogsDocument
 from openpts_practice.cli.benchmarks import BenchmarkList
 from openpts_serve.cli.rehearsal_text import RehearsalDocument
 from openpts_serve.cli.sim_check import PresetCheck, TheoryCheck
@@ -88,6 +89,7 @@ OF_COMMANDS: Final[dict[str, tuple[str | type[Any], ...]]] = {
     "gate": (GateDocument, PowerDocument),
     "idle-flush": (IdleFlushDocument,),
     "io": (IoDocument, IoSteps, IoTargets),
+    "logs": (LogsDocument, LogDocument),
     "plan TEST": (PlanDocument,),
     "plan all": (SuitePlanDocument,),
     "plans": (PlanList,),

@@ -131,6 +131,7 @@ _ARGUMENTS: Final = {
     "openpts import fio": "before.json --capacity 1.92TB --model X100 --serial S3R1AL",
     "openpts import tkperf": "p4610.xml --capacity 1.6TB",
     "openpts io": "sim:enterprise-tlc --seconds 10",
+    "openpts logs": "/dev/nvme0n1 C0h",
     "openpts plan": _A_TEST,
     "openpts plans": "tkperf",
     "openpts population": "openpts-runs/batch-20261123T044313Z-iops",

@@ -152,6 +152,7 @@ _LOOK: dict[str, Place | str] = {
     "benchmarks": "List and show the benchmarks whose rows tests measure.",
     "capture": "Record the I/O of devices while programs use them.",
     "trace": "Check, convert and filter traces of block I/O.",
+    "logs": "List and read the log pages of an NVMe drive.",
     "self-check": "Prove the instrument against what is known beforehand.",
     "wear": "Show how long a drive lasts under a load of yours.",
 }

@@ -19,10 +19,10 @@ class Source(Protocol):
     """Where pages come from."""
 
     def all(self) -> Sequence[DriveLog]:
-        """All pages that it should have."""
+        """All pages that the drive should have."""
 
     def one(self, log: Log) -> DriveLog:
-        """This page."""
+        """The page of a declaration."""
 
 
 class _Drive:

@@ -160,7 +160,7 @@ def _decode_one(field: Field, raw: int, scales: Mapping[str, int]) -> Value:
         return None
     match field.kind:
         case "text":
-            return _text(raw.to_bytes(field.width, "little"))
+            return _ascii(raw.to_bytes(field.width, "little"))
         case "hex":
             return raw.to_bytes(field.width, "little").hex().upper()
         case "uuid":
@@ -191,7 +191,7 @@ def _check_bounds(field: Field, value: int) -> None:
         raise LogError(f"{value} can't be: at least {field.least}")
 
 
-def _text(data: bytes) -> str:
+def _ascii(data: bytes) -> str:
     """ASCII without what fills it up. Raises LogError for anything that is not text."""
     if len(data) == 1 and data[0] == 0:
         return ""

@@ -7,8 +7,10 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Final, get_args, get_type_hints, is_typeddict
 
 import click
@@ -28,6 +30,9 @@ from openpts.record.manifest import RunState
 from openpts.runner.events import StepFinished
 from openpts.runner.run import run_test
 from openpts_fio.engine.process import find_fio
+from openpts_nvme.logs import asked
+from openpts_nvme.logs.declaration import declared_logs
+from openpts_nvme.logs.encode import encode
 from openpts_traces.cli import trace_characterize
 from openpts_traces.recipes import recipes
 from tests.device.openpts_process import openpts
@@ -236,6 +241,18 @@ def _characterize(at: Place) -> Iterator[_Document]:
     yield at.printed("trace", "characterize", "one.parquet", "--nearest")
 
 
+def _logs(at: Place) -> Iterator[_Document]:
+    """A page of a file; and the list of a drive that has this page."""
+    log = declared_logs()["smart-extended"]
+    (at.folder / "c0.bin").write_bytes(encode(log, {"free_blocks_pct": 7}))
+    yield at.printed("logs", "c0.bin", "C0h")
+    with asked.source_of("c0.bin") as source:
+        found = source.one(log)
+    patch: pytest.MonkeyPatch = at.request.getfixturevalue("monkeypatch")
+    patch.setattr(asked, "source_of", lambda _: nullcontext(SimpleNamespace(all=lambda: [found])))
+    yield at.printed("logs", "/dev/nvme0n1")
+
+
 _REHEARSED: Final = "rehearse tp --like drive.toml --time-scale 1/500 --no-report --out rehearsed"
 _CASES: Final = {
     "archive check": _archive,
@@ -254,6 +271,7 @@ _CASES: Final = {
     "gate": _gate,
     "idle-flush": _words("idle-flush DRIVE --look 0.1 --least 0.5 --longest 2"),
     "io": _io,
+    "logs": _logs,
     "plan all": _words("plan all --capacity 1TB --tests lat,hir"),
     "plan TEST": _words(*(f"plan {test} --capacity 1TB" for test in ("iops", "wsat", "precon", "qos"))),
     "plans": _words("plans"),

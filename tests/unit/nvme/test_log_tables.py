@@ -3,19 +3,19 @@
 import random
 from collections.abc import Iterator, Sequence
 from typing import Any
-from uuid import UUID
 
 import pytest
+from docs.log_tables import PAGE, with_tables
 
 from openpts.device.health.nvme_health import SMART_LOG_FIELDS
 from openpts_nvme.logs.declaration import EntryList, Field, Log, declared_logs
 from openpts_nvme.logs.encode import encode
 from openpts_nvme.logs.page import LogError, decode, whole_bytes
+from tests.support.drawn_pages import drawn_page, has_values
 from tests.support.smart_log import SmartLog
 
 _LOGS = list(declared_logs().values())
 _PAGES = 10_000
-_MOST_ENTRIES = 5
 
 each_log = pytest.mark.parametrize("log", _LOGS, ids=lambda log: log.name)
 
@@ -56,80 +56,22 @@ def test_what_a_table_names_is_among_its_fields(log: Log) -> None:
     assert set(log.ascending) | ({log.length_in} - {None}) <= {one.name for one in log.fields}
 
 
-def _drawn(fields: Sequence[Field], lists: Sequence[EntryList], draw: random.Random) -> dict[str, Any]:
-    """Values that fields can have, and some entries of each list."""
-    sizes = {"descriptor_bytes", "histogram_descriptor_bytes", "log_bytes"}
-    counts = {one.count_in for one in lists} | sizes
-    values: dict[str, Any] = {
-        one.name: _drawn_value(one, draw)
-        if one.count is None
-        else [_drawn_value(one, draw) for _ in range(one.count)]
-        for one in fields
-        if one.scale_in is None and one.name not in counts
-    }
-    for one in fields:
-        if one.scale_in is not None:
-            per = one.per_by.get(values[one.scale_in])
-            values[one.name] = None if per is None else draw.randrange(1 << 16) / per
-    for entries in lists:
-        values[entries.name] = [
-            _drawn(entries.fields, entries.lists, draw)
-            for _ in range(draw.randint(1, min(entries.most, _MOST_ENTRIES)))
-        ]
-    return values
-
-
-def _drawn_value(field: Field, draw: random.Random) -> Any:
-    if field.none is not None and draw.random() < 0.1:
-        return None
-    _, _, width = field.place(0)
-    match field.kind:
-        case "text":
-            return "".join(chr(draw.randint(0x21, 0x7E)) for _ in range(draw.randint(0, field.width)))
-        case "hex":
-            return draw.randbytes(field.width).hex().upper()
-        case "uuid":
-            return str(UUID(int=draw.getrandbits(128)))
-        case "stamp":
-            return {
-                "ms": draw.getrandbits(48),
-                "may_have_stopped": draw.random() < 0.5,
-                "origin": draw.randrange(8),
-            }
-        case "number":
-            if field.is_flag:
-                return draw.random() < 0.5
-            top = len(field.codes) if field.codes else 1 << width
-            while True:
-                raw = draw.randrange(top) if field.most is None else draw.randrange(min(top, 1 << 9))
-                value = raw * field.times + field.plus
-                low = field.least is None or value >= field.least
-                if raw != field.none and low and (field.most is None or value <= field.most):
-                    return value
-
-
-def _has(decoded: Any, drawn: Any) -> bool:
-    """Whether a page has the values that were put in, beside those that follow from them."""
-    if isinstance(drawn, dict):
-        return all(_has(decoded[name], value) for name, value in drawn.items())
-    if isinstance(drawn, list) and drawn and isinstance(drawn[0], dict):
-        return len(decoded) == len(drawn) and all(map(_has, decoded, drawn))
-    return bool(decoded == drawn)
-
-
 def test_ten_thousand_random_pages_come_back_as_they_were() -> None:
     draw = random.Random(37)
     for number in range(_PAGES):
         log = _LOGS[number % len(_LOGS)]
-        values = _drawn(log.fields, log.lists, draw)
-        for name, raw in zip(log.ascending, sorted(draw.sample(range(256), 4)), strict=False):
-            values[name] = 5 * raw + 5
+        values = drawn_page(log, draw)
         data = encode(log, values)
         page = decode(log, data)
         assert page.impossible == {}
-        assert _has(page.values, values)
+        assert has_values(page.values, values)
         assert whole_bytes(log, data[: log.length]) <= len(data)
         assert encode(log, page.values, page.version) == data
+
+
+def test_the_manual_has_the_tables() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    assert with_tables(text) == text, "run python -m docs.log_tables"
 
 
 def test_log_02h_is_what_health_reads_and_what_its_structure_has() -> None:

@@ -98,16 +98,18 @@ def _vendor_log(
     fd: int, controller: NvmeController, log: Mapping[str, float]
 ) -> tuple[dict[str, float], str]:
     """What the vendor's page says, and how the source goes on: its name, or why it says nothing."""
-    page = vendor_log_page(controller)
-    if page is None:
-        return {}, ""
+    page, index = vendor_log_page(controller), 0
     try:
-        whose = page == OCP_PAGE and controller.has_uuid_list
-        index = ocp_uuid_index(identify_uuid_list(fd)) if whose else 0
+        if controller.has_uuid_list and page in {None, OCP_PAGE}:
+            index = ocp_uuid_index(identify_uuid_list(fd))
+        # of a vendor that is not known for it, too
+        page = OCP_PAGE if index else page
+        if page is None:
+            return {}, ""
         data = read_log(fd, page, VENDOR_LOG_BYTES, uuid_index=index)
         return parse_vendor_log(page, data, log), f" and {page:02X}h"
     except (NvmeCommandError, ValueError) as error:
-        return {}, f"; log page {page:02X}h can't be used: {error}"
+        return {}, "" if page is None else f"; log page {page:02X}h can't be used: {error}"
 
 
 def _health_by_smartctl(

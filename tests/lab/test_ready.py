@@ -62,7 +62,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         until [ $(wc -l < {folder}/served) = {len(PLANTED_MS)} ]; do sleep 0.5; done
         port=4420
         for serial in {" ".join(PLANTED_MS)}; do
-          nqn=$(sed -n "s/.*\"nqn\": \"\([^\"]*\)\".*\"$serial\".*/\1/p" {folder}/served)
+          nqn=$(grep '"'$serial'"' {folder}/served | cut -d'"' -f4)
           nvme connect -t tcp -a 127.0.0.1 -s $port -n $nqn || exit 20
           until [ -b $(node $serial) ]; do sleep 0.2; done
           measure $serial $serial --after reset

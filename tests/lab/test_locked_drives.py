@@ -35,6 +35,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         done"""
         for state in ("locked", "shadow-mbr")
     )
+    orders = " ".join(f"{state},{state},0,0" for state in STATES)
     ended = in_lab(
         folder,
         timeout_s=900,
@@ -46,7 +47,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         node() {{ echo /dev/$(basename $(dirname $(grep -lx "$1 *" /sys/class/nvme/nvme*/serial)))n1; }}
         modprobe nvme-tcp || exit 10
         mkfifo /tmp/end; exec 7<>/tmp/end
-        python3 {ROOT}/tests/lab/guest/locked_drives.py {" ".join(STATES)} < /tmp/end > {folder}/served &
+        python3 {ROOT}/tests/lab/guest/served_drives.py {orders} < /tmp/end > {folder}/served &
         until [ $(wc -l < {folder}/served) = {len(STATES)} ]; do sleep 0.5; done
         port=4420
         for nqn in $(sed 's/.*"nqn": "\\([^"]*\\)".*/\\1/' {folder}/served); do

@@ -6,12 +6,13 @@ no further above than what the same drive takes without one.
 
 import json
 import os
+import sys
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
-from tests.lab.machine import FORKED, OPENPTS, in_lab, needs_lab
+from tests.lab.machine import FORKED, ROOT, in_lab, needs_lab
 
 pytestmark = [needs_lab, pytest.mark.slow]
 
@@ -27,17 +28,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("ready")
     (folder / "unplug").write_text("#!/bin/sh\nlab-ctl unplug nvme0 && sleep 1 && lab-ctl plug nvme0\n")
     (folder / "unplug").chmod(0o755)
-    served = "\n".join(
-        f"""
-        {OPENPTS} sim serve --json --nvme-tcp 127.0.0.1:{4420 + number} --serial {serial} \\
-          --ready-after {ready_ms / 1000} --media-after {media_ms / 1000} \\
-          'client-qlc?capacity=200MB&seed={number + 1}' \\
-          --nqn nqn.2026-11.org.example:{serial} > {folder}/{serial}.log &
-        until [ -s {folder}/{serial}.log ]; do sleep 0.5; done
-        nvme connect -t tcp -a 127.0.0.1 -s {4420 + number} -n nqn.2026-11.org.example:{serial} || exit 20
-        until [ -b $(node {serial}) ]; do sleep 0.2; done
-        measure {serial} {serial} --after reset"""
-        for number, (serial, (ready_ms, media_ms)) in enumerate(PLANTED_MS.items())
+    orders = " ".join(
+        f"{name},none,{ready / 1000},{media / 1000}" for name, (ready, media) in PLANTED_MS.items()
     )
     ended = in_lab(
         folder,
@@ -46,7 +38,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         timeout_s=900,
         script=f"""
         exec 2> {folder}/errors.log
-        export PYTHONPATH={os.environ.get("PYTHONPATH", "")} OPENPTS_STATE=/tmp/state
+        export PYTHONPATH={ROOT}:{os.environ.get("PYTHONPATH", "")} OPENPTS_STATE=/tmp/state
+        export PATH={Path(sys.executable).parent}:$PATH
         {FORKED}
         # a drive that comes back while its old name is held gets the name nvme0n2
         node() {{
@@ -64,7 +57,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for way in reset flr removal; do measure $way {SERIAL} --after $way; done
         measure command {SERIAL} --command {folder}/unplug
         ls /tmp/state/journal > {folder}/journal
-        {served}
+        mkfifo /tmp/end; exec 7<>/tmp/end
+        python3 {ROOT}/tests/lab/guest/served_drives.py {orders} < /tmp/end > {folder}/served &
+        until [ $(wc -l < {folder}/served) = {len(PLANTED_MS)} ]; do sleep 0.5; done
+        port=4420
+        for serial in {" ".join(PLANTED_MS)}; do
+          nqn=$(grep '"'$serial'"' {folder}/served | cut -d'"' -f4)
+          nvme connect -t tcp -a 127.0.0.1 -s $port -n $nqn || exit 20
+          until [ -b $(node $serial) ]; do sleep 0.2; done
+          measure $serial $serial --after reset
+          port=$((port + 1))
+        done
         """,
     )
     assert ended.returncode == 0, ended.stderr + (folder / "errors.log").read_text()[-5000:]

@@ -1,4 +1,4 @@
-"""Serves a drive in each state of its locking, on ports from 4420, until its standard input ends."""
+"""Serves drives on ports from 4420, until its input ends: SERIAL,SECURITY,READY-AFTER,MEDIA-AFTER each."""
 
 import json
 import sys
@@ -9,15 +9,16 @@ from openpts_serve.serve import ServeOrder, serve_drive
 from openpts_serve.served_drive import Access
 
 with ExitStack() as held:
-    for number, state in enumerate(sys.argv[1:]):
+    for number, words in enumerate(sys.argv[1:]):
+        serial, security, ready_after_s, media_after_s = words.split(",")
         order = ServeOrder(
             parse_simulated_target(f"client-qlc?capacity=200MB&seed={number + 1}"),
             f"127.0.0.1:{4420 + number}",
-            serial=state,
-            access=Access(state),
+            serial=serial,
+            access=Access(security, float(ready_after_s), float(media_after_s)),
         )
         drive = held.enter_context(serve_drive(order))
-        names = {"nqn": drive.names.nqn, "port": 4420 + number, "psid": drive.names.psid, "state": state}
+        names = {"nqn": drive.names.nqn, "port": 4420 + number, "psid": drive.names.psid, "serial": serial}
         sys.stdout.write(json.dumps(names) + "\n")
         sys.stdout.flush()
     sys.stdin.read()

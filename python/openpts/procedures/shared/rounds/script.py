@@ -22,7 +22,6 @@ from openpts.vocabulary.stop import Duration
 from openpts.vocabulary.verdict import RoundPoint, TrackingVariable
 from openpts.vocabulary.workload import simple_workload
 
-
 C = TypeVar("C", bound=RoundConditions)
 
 

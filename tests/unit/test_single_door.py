@@ -424,6 +424,8 @@ RUST_OPENS_BY_NAME = {
     "trace/src/capture/destination.rs": "Parquet files in the run folder",
     "trace/src/steps/capture.rs": "captures that an operator names, to read them",
     "core/src/workload/schedule/format.rs": "schedules, for reading",
+    "core/src/engine/slow.rs": "the scheduler's counts of the thread itself, in procfs, for reading",
+    "core/src/machine/device_files.rs": "the kernel's count of what the driver has, in sysfs, for reading",
     "python/src/schedule.rs": "new schedules, in a folder of the process",
     "trace/src/canonical/parquet_file.rs": "a trace, to read; a nameless copy of what comes from a pipe",
     "trace/src/open/files.rs": "a trace, to read",

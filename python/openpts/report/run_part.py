@@ -96,7 +96,7 @@ class RunPart(msgspec.Struct, frozen=True):
 
 
 def _outliers(run: Run) -> Page | None:
-    """That of a plug-in which names what made single I/Os slow."""
+    """The page of a plug-in which names what made single I/Os slow."""
     page_of = service("outliers")
     page: Page | None = None if page_of is None else page_of(run)
     return page

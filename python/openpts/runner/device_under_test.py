@@ -102,7 +102,7 @@ class DeviceUnderTest(Protocol):
         """The volatile write cache as it is, left as it is."""
 
     def latency_monitor_set(self) -> AbstractContextManager[None]:
-        """Its own latency monitor set for the block, and as it was found at the end.
+        """The latency monitor of the drive set for the block, and as it was found at the end.
 
         Raises TargetError where it has none, PluginError where no plug-in knows its log.
         """

@@ -52,7 +52,7 @@ class Surroundings:
 
     @classmethod
     def of(cls, run: Run) -> "Surroundings":
-        """Those of a recorded run."""
+        """Surroundings of a recorded run."""
         ordered = run.manifest.ordered
         period_s = None if ordered is None else ordered.telemetry_period_s
         return cls(run.telemetry_series, run.health, period_s)

@@ -29,7 +29,7 @@ class Judgement(Struct, frozen=True):
 
     @property
     def by_cause(self) -> Mapping[Cause, list[Judged]]:
-        """Those of each cause that there is, in the order of ``Cause``."""
+        """Outliers of each cause that there is, in the order of ``Cause``."""
         found: dict[Cause, list[Judged]] = {}
         for cause in Cause:
             if of_cause := [one for one in self.outliers if one.cause is cause]:

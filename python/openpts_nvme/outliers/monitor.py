@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from openpts import _native
+from openpts.analysis.latency import LatencyDistribution
 from openpts.record.health import HealthRecord
 from openpts.record.reader import Run, StepRecord
 from openpts.units import NS_PER_MS
@@ -73,7 +73,7 @@ def compared(run: Run) -> tuple[Comparison, ...]:
 
 
 def comparisons_of(health: Sequence[HealthRecord], steps: Sequence[StepRecord]) -> Iterator[Comparison]:
-    """The same of these readings and steps."""
+    """A comparison for each two of these readings, over the steps between them."""
     readings = [one for one in health if f"{PREFIX}threshold_0_ms" in one.reading.values]
     for before, after in pairwise(readings):
         then, now = before.reading.values, after.reading.values
@@ -114,7 +114,7 @@ def _above(steps: Sequence[StepRecord], name: str, thresholds_ns: Sequence[int])
         measured = getattr(step.sample, name)
         if not measured.ios or (measured.latency_max_ns or 0) < thresholds_ns[0]:
             continue
-        for _, value_ns, count in _native.Histogram.decode(measured.histogram).buckets():
+        for _, value_ns, count in LatencyDistribution.merged([measured.histogram]).buckets():
             for place, threshold_ns in enumerate(thresholds_ns):
                 if value_ns * _MARGIN >= threshold_ns:
                     counts[place] += count

@@ -154,6 +154,7 @@ _LOOK: dict[str, Place | str] = {
     "trace": "Check, convert and filter traces of block I/O.",
     "logs": "List and read the log pages of an NVMe drive.",
     "self-check": "Prove the instrument against what is known beforehand.",
+    "power": "Print the watts of a meter, a line each 0.1 s.",
     "ready": "Measure how soon an NVMe drive works again.",
     "wear": "Show how long a drive lasts under a load of yours.",
 }

@@ -6,7 +6,7 @@ from enum import Enum
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from hypothesis import strategies as st
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 # What SQLite's INTEGER holds; all that is counted or timed in ns stays below.
 INTEGERS = st.integers(0, 2**63 - 1)
@@ -19,6 +19,7 @@ SCALARS = {
     str: TEXTS,
     bytes: st.binary(max_size=40),
     type(None): st.none(),
+    UnsetType: st.just(UNSET),
 }
 
 

@@ -370,9 +370,8 @@ def test_processes_are_started_by_those_who_may() -> None:
         return (
             _is_of(node, "subprocess", lambda name: name in starting)
             or _is_of(node, "os", lambda name: name.startswith(by_os))
-            or any(
-                _is_of(node, module, lambda _name: True) for module in ("multiprocessing", "asyncio", "pty")
-            )
+            or any(_is_of(node, module, lambda _name: True) for module in ("multiprocessing", "pty"))
+            or _is_of(node, "asyncio", lambda name: "subprocess" in name)
             or "ProcessPoolExecutor" in {getattr(node, "attr", ""), getattr(node, "name", "")}
         )
 

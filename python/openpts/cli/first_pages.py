@@ -134,6 +134,7 @@ _ARGUMENTS: Final = {
     "openpts io": "sim:enterprise-tlc --seconds 10",
     "openpts logs": "/dev/nvme0n1 C0h",
     "openpts outliers": "openpts-runs/R1AL-20261120T220000Z-iops",
+    "openpts power": "drive:/dev/nvme0n1 --for 10",
     "openpts plan": _A_TEST,
     "openpts plans": "tkperf",
     "openpts population": "openpts-runs/batch-20261123T044313Z-iops",

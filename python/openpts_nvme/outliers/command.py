@@ -52,7 +52,8 @@ def outliers(
 ) -> None:
     """Name what made I/Os of a run slow: drive, link, kernel, processor, others, heat.
 
-    The run must have noted them: `openpts run TEST TARGET --outliers 5` notes all of 5 ms and more.
+    The run of RUN_FOLDER must have noted them: `openpts run TEST TARGET --outliers 5` notes all of 5 ms and
+    more.
     """
     from openpts.record.reader import read_run  # noqa: PLC0415 help needs nothing that runs
     from openpts_nvme.outliers.judge import judged  # noqa: PLC0415 likewise

@@ -1,9 +1,8 @@
 //! Admin commands.
 
 use std::sync::Arc;
-use std::time::Instant;
 
-use super::command::{Answered, Command, Done, Status};
+use super::command::{Answer, Command, Done, Status};
 use super::controller::Controller;
 use super::lock::lock;
 use super::opcodes::{
@@ -13,15 +12,6 @@ use super::opcodes::{
 };
 use super::subsystem::Subsystem;
 use super::{features, format, identify, logs, namespaces, sanitize, security, self_test};
-
-/// When a command's answer goes out.
-pub(super) enum Answer {
-    Now(Answered),
-    /// Success, then.
-    At(Instant),
-    /// When something happens.
-    Held,
-}
 
 /// Carry out an admin command; `port` is the address by which the host has come.
 pub(super) fn execute(

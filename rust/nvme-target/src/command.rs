@@ -1,5 +1,7 @@
 //! Submission queue entries, and what is answered to them.
 
+use std::time::Instant;
+
 use super::bytes::{u16_at, u32_at, u64_at};
 use super::room::Held;
 
@@ -184,6 +186,15 @@ impl Response {
 
 /// Success with a result and data, or a status that is none.
 pub(super) type Answered = Result<Done, Status>;
+
+/// When a command's answer goes out.
+pub(super) enum Answer {
+    Now(Answered),
+    /// Success, then.
+    At(Instant),
+    /// When something happens.
+    Held,
+}
 
 /// What a command that succeeded gives.
 #[derive(Clone, Debug, Default)]

@@ -6,8 +6,8 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::admin::{self, Answer};
-use super::command::{Command, DataPlace, Done, FABRICS, MOST_TRANSFER_BYTES, Response, Status};
+use super::admin;
+use super::command::{Answer, Command, DataPlace, Done, FABRICS, MOST_TRANSFER_BYTES, Response, Status};
 use super::fabrics::{self, Role, Seat, Standing};
 use super::incoming::Incoming;
 use super::io;

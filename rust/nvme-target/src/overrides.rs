@@ -4,8 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
 
-use super::admin::Answer;
-use super::command::{Answered, Command, Done, FABRICS, Status};
+use super::command::{Answer, Answered, Command, Done, FABRICS, Status};
 use super::opcodes::{GET_FEATURES, GET_LOG_PAGE, IDENTIFY};
 
 /// What is changed of an answer.

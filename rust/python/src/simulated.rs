@@ -16,6 +16,9 @@ use super::errors::{engine_error, refused, value_error};
 use super::preset::PyPreset;
 use super::results::{PyCaptureSummary, PyReport, progress_of};
 
+/// From each state the one that it goes on to, and after how many milliseconds.
+type Transitions = Vec<(u8, u32)>;
+
 #[pyclass(name = "SimulatedDrive", module = "openpts._native", frozen)]
 pub(super) struct PySimulatedDrive {
     drive: Arc<SharedDrive>,
@@ -102,7 +105,7 @@ impl PySimulatedDrive {
         described.collect()
     }
 
-    fn power_setting(&self, py: Python<'_>) -> Option<(u8, bool, Vec<(u8, u32)>)> {
+    fn power_setting(&self, py: Python<'_>) -> Option<(u8, bool, Transitions)> {
         let (_, setting) = py.detach(|| self.drive.power())?;
         let table = setting.table.iter().map(|transition| (transition.to, transition.after_ms));
         Some((setting.state, setting.autonomous, table.collect()))
@@ -112,7 +115,7 @@ impl PySimulatedDrive {
         py.detach(|| self.drive.command_power_state(state)).map_err(refused)
     }
 
-    fn set_autonomous(&self, py: Python<'_>, autonomous: bool, table: Vec<(u8, u32)>) -> PyResult<()> {
+    fn set_autonomous(&self, py: Python<'_>, autonomous: bool, table: Transitions) -> PyResult<()> {
         let mut transitions = [Transition::default(); MOST_POWER_STATES];
         for (transition, (to, after_ms)) in transitions.iter_mut().zip(table) {
             *transition = Transition { to, after_ms };

@@ -4,7 +4,7 @@ use openpts_core::engine::Spent;
 use openpts_core::workload::Io;
 
 use super::placement::Placed;
-use super::power_states::{MOST_POWER_STATES, PowerSetting, Transition};
+use super::power_setting::{MOST_POWER_STATES, PowerSetting, Transition};
 use super::preset::PowerState;
 use super::smart::{Sensed, Smart};
 use super::time::Ps;

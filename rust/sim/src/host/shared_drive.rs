@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::scaled_results::scaled_smart;
 use crate::drive::{Drive, Refusal};
 use crate::placement::Placed;
-use crate::power_states::{MOST_POWER_STATES, PowerSetting, Transition};
+use crate::power_setting::{MOST_POWER_STATES, PowerSetting, Transition};
 use crate::preset::PowerState;
 use crate::scale::Scale;
 use crate::smart::Smart;

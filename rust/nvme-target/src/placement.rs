@@ -10,6 +10,7 @@ use openpts_sim::{Placed, UnitEvent};
 
 use super::bytes::{Page, u16_at};
 use super::command::{Answered, Command, Done, Status};
+use super::declared::{Filled, declared};
 use super::lock::lock;
 use super::media::MOST_NAMESPACES;
 use super::subsystem::Subsystem;
@@ -36,7 +37,6 @@ const UNIT_CHANGED: u8 = 0x81;
 /// Types of events, and whether they are the host's.
 const EVENT_TYPES: [(u8, bool); 3] =
     [(NOT_FULLY_WRITTEN, true), (INVALID_IDENTIFIER, true), (UNIT_CHANGED, false)];
-const EVENT_BYTES: usize = 64;
 /// Events of a log, and of those that are kept.
 const MOST_EVENTS: usize = 63;
 
@@ -53,7 +53,7 @@ fn placed(subsystem: &Subsystem) -> Result<Placed, Status> {
     subsystem.drive.placed().ok_or(Status::INVALID_FIELD)
 }
 
-/// Attributes of a controller: endurance groups and flexible data placement.
+/// Attributes of the controller: endurance groups and flexible data placement.
 pub(super) fn attributes(subsystem: &Subsystem) -> u32 {
     if subsystem.drive.placed().is_some() { 1 << 4 | 1 << 19 } else { 0 }
 }
@@ -141,7 +141,7 @@ pub(super) fn update_handles(subsystem: &Subsystem, command: &Command, data: &[u
 }
 
 /// A log of the endurance group that the command names.
-pub(super) fn log(subsystem: &Subsystem, command: &Command) -> Result<Page, Status> {
+pub(super) fn log(subsystem: &Subsystem, command: &Command) -> Result<Filled, Status> {
     let placed = subsystem.drive.placed().ok_or(Status::INVALID_LOG_PAGE)?;
     if command.dword(11) >> 16 != u32::from(ENDURANCE_GROUP) {
         return Err(Status::INVALID_FIELD);
@@ -149,46 +149,51 @@ pub(super) fn log(subsystem: &Subsystem, command: &Command) -> Result<Page, Stat
     Ok(match command.dword(10) as u8 {
         CONFIGURATIONS => configurations(&placed),
         HANDLE_USAGE => {
-            let mut page = Page::new(8 + 8 * usize::from(placed.handles));
-            page.put_u16(0, placed.handles);
+            let mut page = declared("fdp-handle-usage").page();
+            page.put("reclaim_unit_handles", placed.handles);
             // The host may name all of them.
             for handle in 0..usize::from(placed.handles) {
-                page.put_u8(8 + 8 * handle, 1);
+                page.put_entry("handles", 0, handle, &[("use", 1)]);
             }
             page
         }
         STATISTICS => {
-            let mut page = Page::new(64);
-            page.put_u64(0, placed.host_bytes)
-                .put_u64(16, placed.media_bytes)
-                .put_u64(32, placed.erased_bytes);
+            let mut page = declared("fdp-statistics").page();
+            page.put("host_write_bytes", placed.host_bytes)
+                .put("media_write_bytes", placed.media_bytes)
+                .put("media_erased_bytes", placed.erased_bytes);
             page
         }
         _ => events(subsystem, &placed, command.dword(10) >> 8 & 1 == 1),
     })
 }
 
-fn configurations(placed: &Placed) -> Page {
-    let descriptor_bytes = 64 + 4 * usize::from(placed.handles);
-    let mut page = Page::new(16 + descriptor_bytes);
-    page.put_u32(4, 16 + descriptor_bytes as u32)
-        .put_u16(16, descriptor_bytes as u16)
-        // Valid; no bits of an identifier are a reclaim group.
-        .put_u8(18, 1 << 7)
-        .put_u32(20, 1)
-        .put_u16(24, placed.handles)
-        .put_u16(26, placed.handles - 1)
-        .put_u32(28, MOST_NAMESPACES)
-        .put_u64(32, placed.unit_bytes);
+fn configurations(placed: &Placed) -> Filled {
+    let handles = placed.handles.into();
+    let mut page = declared("fdp-configurations").page();
+    page.put("configuration_count", 1);
+    // No bits of an identifier are a reclaim group.
+    let values = [
+        ("descriptor_bytes", 64 + 4 * handles),
+        ("is_valid", 1),
+        ("reclaim_groups", 1),
+        ("reclaim_unit_handles", handles),
+        ("most_placement_identifiers", handles),
+        ("most_namespaces", MOST_NAMESPACES.into()),
+        ("reclaim_unit_bytes", placed.unit_bytes.into()),
+    ];
+    let base = page.put_entry("configurations", 0, 0, &values);
     let kind = if placed.persistently { 2 } else { 1 };
     for handle in 0..usize::from(placed.handles) {
-        page.put_u8(80 + 4 * handle, kind);
+        page.put_entry("configurations.handles", base, handle, &[("type", kind)]);
     }
+    let length = i128::try_from(page.len()).unwrap_or(0);
+    page.put("log_bytes", length);
     page
 }
 
 /// The host's events or the drive's own, the latest of them. The drive's model keeps no times of its events.
-fn events(subsystem: &Subsystem, placed: &Placed, of_host: bool) -> Page {
+fn events(subsystem: &Subsystem, placed: &Placed, of_host: bool) -> Filled {
     let kept = lock(&subsystem.placement_events);
     let is_told = |wanted: u8| {
         let known = EVENT_TYPES.iter().position(|(kind, _)| *kind == wanted);
@@ -202,15 +207,20 @@ fn events(subsystem: &Subsystem, placed: &Placed, of_host: bool) -> Page {
         kept.invalid.iter().map(|(namespace, named)| (INVALID_IDENTIFIER, *named, Some(*namespace)));
     let told: Vec<_> = of_units.chain(invalid).filter(|(kind, ..)| is_told(*kind)).collect();
     let told = &told[told.len().saturating_sub(MOST_EVENTS)..];
-    let mut page = Page::new(64 + EVENT_BYTES * told.len());
-    page.put_u32(0, told.len() as u32);
+    let mut page = declared("fdp-events").page();
+    page.put("event_count", i128::try_from(told.len()).unwrap_or(0));
     for (place, &(kind, handle, namespace)) in told.iter().enumerate() {
-        let at = 64 + EVENT_BYTES * place;
-        // The identifier is valid; of an invalid one the namespace is, and of the others the location.
-        let flags = 1 | if namespace.is_some() { 1 << 1 } else { 1 << 2 };
-        page.put_u8(at, kind).put_u8(at + 1, flags).put_u16(at + 2, handle);
-        page.put_u32(at + 12, namespace.unwrap_or(0));
-        page.put_u16(at + 34, if namespace.is_some() { 0 } else { handle });
+        // Of an invalid identifier the namespace is valid, and of the others the location.
+        let values = [
+            ("type", kind.into()),
+            ("placement_identifier_is_valid", 1),
+            ("namespace_is_valid", i128::from(namespace.is_some())),
+            ("location_is_valid", i128::from(namespace.is_none())),
+            ("placement_identifier", handle.into()),
+            ("namespace", namespace.unwrap_or(0).into()),
+            ("reclaim_unit_handle", if namespace.is_some() { 0 } else { handle.into() }),
+        ];
+        page.put_entry("events", 0, place, &values);
     }
     page
 }

@@ -20,6 +20,14 @@ class FiniteRange(click.FloatRange):
         return number
 
 
+class Percent(FiniteRange):
+    """A range of finite numbers in per cent; the sign may be there or not."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number."""
+        return super().convert(value.removesuffix("%") if isinstance(value, str) else value, param, ctx)
+
+
 class Endurance(click.ParamType[int]):
     """Bytes from ``1.2PB``; a number alone counts terabytes."""
 

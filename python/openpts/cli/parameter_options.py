@@ -10,7 +10,7 @@ import msgspec
 from msgspec import inspect
 
 from openpts.cli.baseline_option import WithBaseline
-from openpts.cli.number_types import FiniteRange
+from openpts.cli.number_types import FiniteRange, Percent
 from openpts.errors import UsageError
 from openpts.fields.conditions import Conditions
 from openpts.fields.field import Parameter, parameters_of
@@ -195,7 +195,8 @@ def _option(test: Procedure, parameter: Parameter) -> Callable[[Any], Any]:
         case inspect.IntType(ge=least, le=most):
             type_: click.ParamType[Any] = click.IntRange(least, most)
         case inspect.FloatType(gt=above, ge=least, le=most):
-            type_ = FiniteRange(above if least is None else least, most, min_open=least is None)
+            kind_of_number = Percent if parameter.kind.metavar == "PCT" else FiniteRange
+            type_ = kind_of_number(above if least is None else least, most, min_open=least is None)
         case inspect.LiteralType(values=words):
             type_ = click.Choice(sorted(str(word) for word in words))
         case _:

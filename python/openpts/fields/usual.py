@@ -80,7 +80,7 @@ WITHIN: Final = Field(
     percent(gt=0, le=100),
     name="within",
     examples=(5,),
-    text=lambda within: "as long as specified" if within is None else f"until known within {within:g} %",
+    text=lambda within: "at full length" if within is None else f"short form, known within {within:g} %",
 )
 TRACKING_PERIOD: Final = Field(
     "From one tracked minute to the next",

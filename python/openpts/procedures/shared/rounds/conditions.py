@@ -54,6 +54,11 @@ def _with_short_form(_name: str, short: bool, conditions: Any) -> Any:
     )
 
 
+def _with_within(_name: str, within_pct: float, conditions: Any) -> Any:
+    short = conditions if conditions.within_pct else _with_short_form("", short=True, conditions=conditions)
+    return replace(short, within_pct=within_pct)
+
+
 SHORTER: Final = 12
 """Elements of the short form are so many times as short: 5 s."""
 _USUALLY_WITHIN_PCT: Final = 5
@@ -125,7 +130,7 @@ class RoundConditions(Conditions, frozen=True, kw_only=True):
     ]
     skipped_block_sizes_bytes: Annotated[tuple[int, ...], usual.SKIPPED_BLOCK_SIZES] = ()
     max_rounds: Annotated[int, usual.MAX_ROUNDS]
-    within_pct: Annotated[float | None, usual.WITHIN] = None
+    within_pct: Annotated[float | None, usual.WITHIN.but(change=_with_within)] = None
     tracking: Annotated[
         tuple[TrackingVariable, ...],
         Field(

@@ -12,8 +12,9 @@ from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.analysis.uncertainty import blocks_of, of_mean
 from openpts.procedures.shared.judged_rounds import JudgedRounds
 from openpts.procedures.shared.one_pass import condition_in_one_pass
-from openpts.procedures.shared.rounds.conditions import SHORTER, RoundConditions
+from openpts.procedures.shared.rounds.conditions import RoundConditions
 from openpts.procedures.shared.sequential_writes import written_in_sequence
+from openpts.units import NS_PER_S
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, Outcome, Script, ScriptPart, samples_in
 from openpts.vocabulary.sample import Sample
@@ -48,7 +49,8 @@ def conditioned(conditions: C, block_size_bytes: int, user_capacity_bytes: int) 
         return conditions
     if (yield from condition_in_one_pass(conditions, user_capacity_bytes)):
         return conditions
-    conditions = replace(conditions, within_pct=None, minute_ns=conditions.minute_ns * SHORTER)
+    minute_ns = round(60 * NS_PER_S * conditions.time_scale)
+    conditions = replace(conditions, within_pct=None, minute_ns=minute_ns)
     yield from preconditioning(conditions, block_size_bytes, user_capacity_bytes)
     return conditions
 

@@ -1,6 +1,7 @@
 """The one pass of the short form on simulated drives, against the state after a jump start."""
 
 from statistics import fmean
+from typing import TypeVar, cast
 
 import pytest
 from msgspec.structs import replace
@@ -16,14 +17,16 @@ from openpts.procedures.shared.one_pass import (
     condition_in_one_pass,
     flash_found,
 )
+from openpts.procedures.shared.rounds.script import conditioned
 from openpts.simulation.presets import load_preset
-from openpts.units import KIB, MB
+from openpts.units import KIB, MB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.requests import Apply
+from openpts.vocabulary.requests import Apply, ScriptPart
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import ActiveRange
 
+T = TypeVar("T")
 _WHOLE = ActiveRange()
 
 
@@ -41,13 +44,16 @@ class Drive:
     def condition(self, part: ActiveRange = _WHOLE) -> bool:
         """Carry the script out; whether the drive was at rest afterwards."""
         conditions = replace(standard_conditions(DriveClass.ENTERPRISE, seed=1), active_range=part)
-        script = condition_in_one_pass(conditions, self.capacity_bytes)
+        return self.carry_out(condition_in_one_pass(conditions, self.capacity_bytes))
+
+    def carry_out(self, script: ScriptPart[T]) -> T:
+        """The script's own answer."""
         answer = None
         while True:
             try:
                 request = script.send(answer)
             except StopIteration as ended:
-                return bool(ended.value)
+                return cast("T", ended.value)
             assert isinstance(request, Apply)
             answer = self.apply(request)
 
@@ -87,7 +93,9 @@ def test_it_finds_what_the_flash_holds_for_a_part_of_the_lbas() -> None:
     assert larger == pytest.approx(found / 0.8, abs=0.01)
 
 
-def test_where_collection_never_shows_it_does_not_hold() -> None:
+def test_where_collection_never_shows_the_test_goes_on_at_full_length() -> None:
     drive = Drive("pslc", 1_000 * MB)
-    assert not drive.condition()
+    short = replace(standard_conditions(DriveClass.ENTERPRISE, seed=1), within_pct=5, minute_ns=5 * NS_PER_S)
+    goes_on_with = drive.carry_out(conditioned(short, 128 * KIB, drive.capacity_bytes))
     assert PASS not in drive.windows
+    assert goes_on_with == standard_conditions(DriveClass.ENTERPRISE, seed=1)

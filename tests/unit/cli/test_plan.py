@@ -178,6 +178,12 @@ def test_an_endurance_without_a_unit_is_in_terabytes(text: str, terabytes: float
     assert found["tbw_share"] == pytest.approx(found["written_bytes"] / (terabytes * TERABYTE))
 
 
+def test_a_share_may_have_its_sign_and_asks_for_the_short_form() -> None:
+    plans = [plan_of("iops", "--capacity", "1TB", *words) for words in (("--within", "5%"), ("--short",))]
+    assert plans[0] == plans[1]
+    assert plans[0] != plan_of("iops", "--capacity", "1TB")
+
+
 @pytest.mark.parametrize("text", ["0", "-1", "many", "nan"])
 def test_an_endurance_that_makes_no_sense_is_refused(text: str) -> None:
     result = CliRunner().invoke(plan_command, ["xsr", "--capacity", "1TB", "--tbw", text])

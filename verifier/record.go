@@ -112,8 +112,8 @@ func readRun(folder string) (*run, error) {
 	r := &run{folder: folder}
 	var version int
 	var manifest []byte
-	if err = db.QueryRow("PRAGMA user_version").Scan(&version); err == nil && (version < 7 || version > 8) {
-		err = fmt.Errorf("it is of version %d, and only 7 and 8 are known", version)
+	if err = db.QueryRow("PRAGMA user_version").Scan(&version); err == nil && (version < 7 || version > 9) {
+		err = fmt.Errorf("it is of version %d, and only 7 to 9 are known", version)
 	}
 	if err == nil {
 		err = db.QueryRow("SELECT json_group_object(section, json(json)) FROM manifest").Scan(&manifest)

@@ -11,7 +11,7 @@ use super::opcodes::{
     SET_FEATURES,
 };
 use super::subsystem::Subsystem;
-use super::{features, format, identify, logs, namespaces, sanitize, security, self_test};
+use super::{features, format, identify, logs, namespaces, sanitize, security_commands, self_test};
 
 /// Carry out an admin command; `port` is the address by which the host has come.
 pub(super) fn execute(
@@ -47,8 +47,8 @@ pub(super) fn execute(
         NAMESPACE_MANAGEMENT => namespaces::manage(subsystem, command, data),
         DEVICE_SELF_TEST => self_test::self_test(subsystem, command),
         NAMESPACE_ATTACHMENT => namespaces::attach(subsystem, controller, command, data),
-        SECURITY_RECEIVE => security::receive(subsystem, command),
-        SECURITY_SEND => security::send(subsystem, command, data),
+        SECURITY_RECEIVE => security_commands::receive(subsystem, command),
+        SECURITY_SEND => security_commands::send(subsystem, command, data),
         // Keys that are locked away can't be made anew.
         FORMAT | SANITIZE if lock(&subsystem.locking).is_locked() => Err(Status::ACCESS_DENIED),
         FORMAT => match format::format(subsystem, command) {

@@ -9,6 +9,7 @@ use super::declared::{Filled, declared};
 use super::events::Event;
 use super::lock::lock;
 use super::power_log;
+use super::power_meter;
 use super::subsystem::{Subsystem, Traffic, kelvin};
 
 /// Spare below this is a warning.
@@ -65,7 +66,7 @@ pub(super) fn page(subsystem: &Subsystem, controller: &Controller) -> Filled {
     let errors = lock(&subsystem.drive.errors).errors();
     let heat = *lock(&subsystem.heat);
     let unreadable = Traffic::of(&subsystem.unreadable_reads);
-    let minutes_s = |seconds: f64| power_log::whole(seconds / 60.0) * 60;
+    let minutes_s = |seconds: f64| power_meter::whole(seconds / 60.0) * 60;
     let mut page = declared("smart").page();
     for (name, bit) in WARNINGS {
         page.put(name, u8::from(warnings & bit != 0));
@@ -91,7 +92,7 @@ pub(super) fn page(subsystem: &Subsystem, controller: &Controller) -> Filled {
         page.put("temperature_c", celsius).put_at("temperature_sensor_c", 0, celsius);
     }
     if let Some(energy_j) = smart.energy_j {
-        page.put("lifetime_energy_wh", power_log::whole(energy_j / J_PER_WH));
+        page.put("lifetime_energy_wh", power_meter::whole(energy_j / J_PER_WH));
     }
     if let Some(watts) = subsystem.power().last_w() {
         power_log::put_power(&mut page, "interval_power", watts);

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use super::declared::{Filled, declared};
 use super::identify;
-use super::power_log;
+use super::power_meter;
 use super::subsystem::{Subsystem, Traffic};
 
 const NAND_PAGE_BYTES: u64 = 4096;
@@ -17,7 +17,7 @@ const OCP_MINOR: u8 = 7;
 pub(super) fn smart_extended(subsystem: &Subsystem) -> Filled {
     let smart = subsystem.drive.smart();
     let unreadable = Traffic::of(&subsystem.unreadable_reads);
-    let spare_pct = power_log::whole(smart.available_spare_pct);
+    let spare_pct = power_meter::whole(smart.available_spare_pct);
     let mut page = declared("smart-extended").page();
     page.put("physical_media_written_bytes", smart.nand_pages.total() * NAND_PAGE_BYTES)
         .put("bad_user_blocks", smart.bad_superblocks)
@@ -26,7 +26,7 @@ pub(super) fn smart_extended(subsystem: &Subsystem) -> Filled {
         .put("uncorrectable_read_errors", smart.media_errors + unreadable)
         .put("user_data_erase_count_max", smart.erase_counts.max)
         .put("user_data_erase_count_min", smart.erase_counts.min)
-        .put("erase_count_mean", power_log::whole(smart.erase_counts.mean))
+        .put("erase_count_mean", power_meter::whole(smart.erase_counts.mean))
         .put("thermal_throttling_events", smart.throttle_events)
         .put("thermal_throttling_status", u8::from(subsystem.drive.sensed().is_some_and(|now| now.throttles)))
         .put("dssd_major_version", OCP_MAJOR)
@@ -39,8 +39,8 @@ pub(super) fn smart_extended(subsystem: &Subsystem) -> Filled {
         .put("system_area_program_failures_left_pct", 100)
         .put("system_area_uncorrectable_reads_left_pct", 100)
         .put("system_area_erase_failures_left_pct", 100)
-        .put("average_power_w", power_log::whole(subsystem.power().last_w().unwrap_or(0.0).round()))
-        .put("lifetime_energy_kwh", power_log::whole(smart.energy_j.unwrap_or(0.0) / J_PER_KWH))
+        .put("average_power_w", power_meter::whole(subsystem.power().last_w().unwrap_or(0.0).round()))
+        .put("lifetime_energy_kwh", power_meter::whole(smart.energy_j.unwrap_or(0.0) / J_PER_KWH))
         .put_bytes("dssd_firmware_revision", format!("{:8}", env!("CARGO_PKG_VERSION")).as_bytes())
         .put_bytes("dssd_firmware_build_uuid", &subsystem.identity.guid)
         .put("bad_blocks_of_dies_in_use", smart.bad_superblocks)

@@ -4,8 +4,6 @@
 //! There is one endurance group with one configuration, one reclaim group, and as many placement handles for
 //! each namespace as the drive has reclaim unit handles: a placement identifier is the number of its handle.
 
-use std::collections::VecDeque;
-
 use openpts_sim::{Placed, UnitEvent};
 
 use super::bytes::{Page, u16_at};
@@ -13,6 +11,7 @@ use super::command::{Answered, Command, Done, Status};
 use super::declared::{Filled, declared};
 use super::lock::lock;
 use super::media::MOST_NAMESPACES;
+use super::placement_events::MOST_EVENTS;
 use super::subsystem::Subsystem;
 
 pub(super) const FIRST_LOG: u8 = CONFIGURATIONS;
@@ -37,18 +36,6 @@ const UNIT_CHANGED: u8 = 0x81;
 /// Types of events, and whether they are the host's.
 const EVENT_TYPES: [(u8, bool); 3] =
     [(NOT_FULLY_WRITTEN, true), (INVALID_IDENTIFIER, true), (UNIT_CHANGED, false)];
-/// Events of a log, and of those that are kept.
-const MOST_EVENTS: usize = 63;
-
-/// Events that the drive's model does not know of, and which types are left out.
-#[derive(Debug, Default)]
-pub(super) struct HostEvents {
-    /// Namespaces and identifiers of writes that named no handle there is.
-    invalid: VecDeque<(u32, u16)>,
-    /// Bits by position in [`EVENT_TYPES`].
-    disabled: u8,
-}
-
 fn placed(subsystem: &Subsystem) -> Result<Placed, Status> {
     subsystem.drive.placed().ok_or(Status::INVALID_FIELD)
 }
@@ -84,10 +71,7 @@ pub(super) fn handle_of(subsystem: &Subsystem, command: &Command) -> Result<Opti
         return Ok(Some(identifier));
     }
     let mut events = lock(&subsystem.placement_events);
-    if events.invalid.len() == MOST_EVENTS {
-        events.invalid.pop_front();
-    }
-    events.invalid.push_back((command.namespace(), identifier));
+    events.keep(command.namespace(), identifier);
     Ok(None)
 }
 

@@ -1,26 +1,23 @@
-//! Security Receive and Send: level 0 discovery of the Trusted Computing Group, and the session of a PSID revert.
+//! A drive's locking: level 0 discovery of the Trusted Computing Group, and the session of a PSID revert.
 //!
 //! TCG Storage Architecture Core Specification; all numbers are big-endian.
 
 use super::access::Security;
-use super::command::{Answered, Command, Done, Status};
-use super::lock::lock;
-use super::subsystem::Subsystem;
 use super::tcg_tokens::{Token, tokens};
 
-const TCG: u32 = 0x01;
-const LEVEL0: u16 = 0x0001;
+pub(super) const TCG: u32 = 0x01;
+pub(super) const LEVEL0: u16 = 0x0001;
 /// The communication identifier on which sessions are held.
-const COM_ID: u16 = 0x0800;
-const MOST_BYTES: u32 = 1 << 16;
+pub(super) const COM_ID: u16 = 0x0800;
+pub(super) const MOST_BYTES: u32 = 1 << 16;
 
 /// The blocks that a shadow MBR takes the place of.
 pub(super) const SHADOW_BYTES: u64 = 128 << 20;
 
 /// Headers in front of a session's payload: ComPacket, packet, subpacket.
-const HEADERS_BYTES: usize = 20 + 24 + 12;
+pub(super) const HEADERS_BYTES: usize = 20 + 24 + 12;
 const PACKET_AT: usize = 20;
-const PAYLOAD_LENGTH_AT: usize = HEADERS_BYTES - 4;
+pub(super) const PAYLOAD_LENGTH_AT: usize = HEADERS_BYTES - 4;
 
 const START_SESSION: [u8; 8] = [0, 0, 0, 0, 0, 0, 0xFF, 0x02];
 const SYNC_SESSION: [u8; 8] = [0, 0, 0, 0, 0, 0, 0xFF, 0x03];
@@ -47,7 +44,7 @@ pub(super) struct Locking {
     /// The session's number of the host, while one is open.
     session: Option<u32>,
     /// What the host will receive.
-    answer: Vec<u8>,
+    pub(super) answer: Vec<u8>,
 }
 
 impl Locking {
@@ -70,7 +67,7 @@ impl Locking {
         self.state == Security::ShadowMbr
     }
 
-    fn discovery(&self) -> Vec<u8> {
+    pub(super) fn discovery(&self) -> Vec<u8> {
         let mut features = Vec::new();
         let mut add = |code: u16, version: u8, data: &[u8]| {
             features.extend(code.to_be_bytes());
@@ -116,7 +113,7 @@ impl Locking {
     }
 
     /// Take what a host sends in its session; whether the drive is to be reverted.
-    fn hear(&mut self, payload: &[u8], psid: &[u8]) -> bool {
+    pub(super) fn hear(&mut self, payload: &[u8], psid: &[u8]) -> bool {
         let heard = tokens(payload);
         let mut reverts = false;
         self.answer = match heard.as_slice() {
@@ -197,52 +194,6 @@ fn padded(bytes: &[u8], length: usize) -> Vec<u8> {
 /// What a method gives, and how it ended.
 fn status(result: &[u8], code: u8) -> Vec<u8> {
     [result, &[END_OF_DATA, START_LIST, code, 0, 0, END_LIST]].concat()
-}
-
-/// Protocol specific field and length of a command that the drive has.
-fn asked(locking: &Locking, command: &Command) -> Result<(u16, usize), Status> {
-    if !locking.is_there() {
-        return Err(Status::INVALID_OPCODE);
-    }
-    let (word, length) = (command.dword(10), command.dword(11));
-    if word >> 24 != TCG || length > MOST_BYTES {
-        return Err(Status::INVALID_FIELD);
-    }
-    #[expect(clippy::cast_possible_truncation, reason = "the field has 16 bits")]
-    Ok(((word >> 8) as u16, length as usize))
-}
-
-/// Security Receive.
-pub(super) fn receive(subsystem: &Subsystem, command: &Command) -> Answered {
-    let mut locking = lock(&subsystem.locking);
-    let (specific, length) = asked(&locking, command)?;
-    let mut answer = match specific {
-        LEVEL0 => locking.discovery(),
-        COM_ID if locking.answer.is_empty() => vec![0; HEADERS_BYTES],
-        COM_ID => std::mem::take(&mut locking.answer),
-        _ => return Err(Status::INVALID_FIELD),
-    };
-    // As much as the host asks for: what lies behind the end is zeros.
-    answer.resize(length, 0);
-    Ok(Done::data(answer))
-}
-
-/// Security Send.
-pub(super) fn send(subsystem: &Subsystem, command: &Command, data: &[u8]) -> Answered {
-    let mut locking = lock(&subsystem.locking);
-    let (specific, _) = asked(&locking, command)?;
-    let payload = data.get(HEADERS_BYTES..).filter(|_| specific == COM_ID).ok_or(Status::INVALID_FIELD)?;
-    let stated =
-        data[PAYLOAD_LENGTH_AT..HEADERS_BYTES].iter().fold(0, |sum, byte| sum << 8 | usize::from(*byte));
-    let payload = payload.get(..stated).ok_or(Status::INVALID_FIELD)?;
-    if locking.hear(payload, subsystem.psid().as_bytes()) {
-        drop(locking);
-        // The keys are new: what was written is lost.
-        let whole = subsystem.drive.capacity_bytes();
-        subsystem.store.discard(0, whole).map_err(|_| Status::INTERNAL_ERROR)?;
-        subsystem.drive.purge().map_err(|_| Status::INTERNAL_ERROR)?;
-    }
-    Ok(Done::default())
 }
 
 #[cfg(test)]

@@ -21,6 +21,7 @@ use super::lock::lock;
 use super::media::Media;
 use super::paced_drive::PacedDrive;
 use super::power_log;
+use super::power_meter;
 use super::store::Store;
 use super::subsystem::{Character, Faults, Identity, Subsystem, Traffic};
 
@@ -194,7 +195,7 @@ fn subsystem_of(mut order: Order) -> Result<Subsystem, TargetError> {
         warning_c: thermal.and_then(|thermal| thermal.warning_c),
         critical_c: thermal.and_then(|thermal| thermal.critical_c),
         initial_wear_pct: order.initial_wear_pct,
-        endurance_bytes: wear.map_or(0, |wear| power_log::whole(wear.rated_erases * capacity_bytes as f64)),
+        endurance_bytes: wear.map_or(0, |wear| power_meter::whole(wear.rated_erases * capacity_bytes as f64)),
         sanitize_takes: order.sanitize_takes,
         access: order.access,
     };

@@ -5,29 +5,14 @@
 
 use super::frontier::Frontier;
 use super::nand::{Cells, Nand};
+use super::space::frontiers_beside;
 use super::{Ftl, MOVED, NATIVE, ReadOnly};
 use crate::drive::PAGE_BYTES;
 use crate::placement::{HandleStatus, UnitEvent, UnitEvents};
-use crate::preset::{Isolation, PageMapped};
+use crate::preset::PageMapped;
 
 /// The first frontier of a handle of its own.
 const FIRST: usize = 3;
-
-/// Placement handles that have a frontier of their own.
-pub(super) fn handles(model: &PageMapped) -> u16 {
-    model.placement.filter(|placement| !placement.ignored).map_or(1, |placement| placement.handles)
-}
-
-pub(super) fn isolates_moved(model: &PageMapped) -> bool {
-    handles(model) > 1
-        && model.placement.is_some_and(|placement| placement.isolation == Isolation::Persistently)
-}
-
-/// Frontiers beside the three that every drive has.
-pub(super) fn frontiers_beside(model: &PageMapped) -> u32 {
-    let others = u32::from(handles(model) - 1);
-    if isolates_moved(model) { 2 * others } else { others }
-}
 
 pub(super) fn frontiers(model: &PageMapped) -> Vec<Frontier> {
     let beside = frontiers_beside(model) as usize;

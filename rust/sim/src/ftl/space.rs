@@ -1,7 +1,23 @@
 //! How much space is empty, and how much must be.
 
 use super::layout::Layout;
-use crate::preset::{Frontiers, PageMapped, PresetError};
+use crate::preset::{Frontiers, Isolation, PageMapped, PresetError};
+
+/// Placement handles that have a frontier of their own.
+pub(super) fn handles(model: &PageMapped) -> u16 {
+    model.placement.filter(|placement| !placement.ignored).map_or(1, |placement| placement.handles)
+}
+
+pub(super) fn isolates_moved(model: &PageMapped) -> bool {
+    handles(model) > 1
+        && model.placement.is_some_and(|placement| placement.isolation == Isolation::Persistently)
+}
+
+/// Frontiers beside the three that every drive has.
+pub(super) fn frontiers_beside(model: &PageMapped) -> u32 {
+    let others = u32::from(handles(model) - 1);
+    if isolates_moved(model) { 2 * others } else { others }
+}
 
 /// Empty slots: of free superblocks, left in open ones in native cells, and in victims up to where they
 /// have been collected. A superblock in single-bit cells has none until it is folded.
@@ -30,7 +46,7 @@ impl Space {
         // When the host's frontier is full, the free superblocks are the empty slots less those that the other
         // open ones have left and those behind the cursors of victims: less than a superblock for each.
         // A frontier more is one open superblock more.
-        let slc = u32::from(model.slc.is_some()) + super::placement::frontiers_beside(model);
+        let slc = u32::from(model.slc.is_some()) + frontiers_beside(model);
         let reserve = match model.collection.frontiers {
             Frontiers::Separate => of(2 + slc),
             Frontiers::Mixed => of(1 + slc) + group_slots,

@@ -169,8 +169,6 @@ _ARGUMENTS: Final = {
             # that need more of a drive than the common example has
             "benchmarks": '"sim:client-qlc?capacity=256GB"',
             "fdp": '"sim:theory?capacity=1GB&page_mapped.placement.handles=8"',
-            "ocp": "/dev/nvme0n1 --confirm-serial S3R1AL",
-            "zns": "/dev/nvme0n2 --confirm-serial S3R1AL",
             # and that are about a file
             "workload": "mine.fio sim:enterprise-tlc",
             "replay": 'recipe:like:office "sim:enterprise-tlc?capacity=8GB"',

@@ -125,7 +125,8 @@ def points_of(steps: Sequence[StepRecord], per_decade: int) -> tuple[Point, ...]
 
 def levels_of(points: Sequence[Point], awake_ns: float | None, seed: int) -> tuple[Level, ...]:
     """The levels of a staircase; without ``awake_ns``, the drive is awake in the first."""
-    spans = _spans([point.median_ns for point in points])
+    medians_ns = [point.median_ns for point in points]
+    spans = _spans(medians_ns) if all(medians_ns) else []
     if not spans:
         return ()
     latencies_ns = [_pooled(points, *span) for span in spans]

@@ -254,6 +254,18 @@ def _logs(at: Place) -> Iterator[_Document]:
 
 
 _REHEARSED: Final = "rehearse tp --like drive.toml --time-scale 1/500 --no-report --out rehearsed"
+
+
+def _outliers(at: Place) -> Iterator[_Document]:
+    """Of a run that notes all that takes a tenth of a millisecond."""
+    noting = ("--time-scale", "1/1000", "--max-rounds", "1", "--outliers", "0.1", "--no-report")
+    at.printed("run", "lat", "file:slow.bin?size=16MiB", *noting, "--out", "slow")
+    yield at.printed("outliers", "slow")
+
+
+_ON_DRIVES: Final = {"ready"}
+"""What they print is held beside their words: tests/unit/nvme/test_ready_words.py."""
+
 _CASES: Final = {
     "archive check": _archive,
     "archive query": _archive,
@@ -272,6 +284,7 @@ _CASES: Final = {
     "idle-flush": _words("idle-flush DRIVE --look 0.1 --least 0.5 --longest 2"),
     "io": _io,
     "logs": _logs,
+    "outliers": _outliers,
     "plan all": _words("plan all --capacity 1TB --tests lat,hir"),
     "plan TEST": _words(*(f"plan {test} --capacity 1TB" for test in ("iops", "wsat", "precon", "qos"))),
     "plans": _words("plans"),
@@ -332,7 +345,7 @@ def test_no_command_with_json_lacks_a_schema() -> None:
     fleet = {
         words for words in having if words.startswith("fleet ")
     }  # tests/fleet/test_commands.py, on hosts
-    assert having == set(_CASES) | fleet
+    assert having == set(_CASES) | fleet | _ON_DRIVES
 
 
 @pytest.mark.parametrize("command", _CASES)

@@ -49,7 +49,9 @@ FEWEST = 500
 MEASURED = {"cbw", "check", "thermal", "trim", "qos", "precon", "rws"}
 """Tests of which a made-up run has no streams, or no choices: they are measured on a simulated drive."""
 LONG = {"cbw", "precon", "qos", "rws", "rwsdirth", "thermal", "trim"}
-WITHOUT_STEPS = {"powercut", "app"}
+WITHOUT_STEPS = {"powercut", "app", "ocp", "zns"}
+OF_ONE_LENGTH = {"fdp", "pstates"}
+"""Four loads, and a grid of idle times: there are no longer ones."""
 SHORTEST = {"precon": 4, "iops": 1, "dirth": 1, "fill": 1, "cbw": 1}
 """How often the same stands at least: sets of few passes have figures of other kinds; some tests are long."""
 WITH_NAMED_CYCLES = {"precon", "rws"}
@@ -155,7 +157,7 @@ def is_in_proportion(lines: list[int]) -> bool:
     [
         pytest.param(name, marks=[pytest.mark.slow] if name in LONG else [])
         for name in PROCEDURES
-        if name not in WITHOUT_STEPS
+        if name not in WITHOUT_STEPS | OF_ONE_LENGTH
     ],
 )
 def test_twice_the_steps_are_twice_the_work(test: str, tmp_path: Path) -> None:

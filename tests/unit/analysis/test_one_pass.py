@@ -32,7 +32,7 @@ def test_pages_of_each_age_are_overwritten_as_often_as_in_the_steady_state(flash
     for number in reversed(range(len(found))):
         later += found[number].overwritten / found[number].end
         age = flash * (len(found) - number) / len(found)
-        assert math.exp(-later) == pytest.approx(math.exp(-age / factor), rel=5e-3)
+        assert math.exp(-later) == pytest.approx(math.exp(-age / factor), rel=1e-2)
 
 
 def test_collection_begins_where_the_rate_stays_low() -> None:

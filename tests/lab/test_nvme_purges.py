@@ -168,7 +168,8 @@ def test_what_was_passed_over_is_told(found: dict[str, Any]) -> None:
     assert "SANICAP 0x0" in attempt["outcome"]
     attempts = _report(found["no nvme-cli"]["said"])["attempts"]
     assert {attempt["outcome"] for attempt in attempts} == {
-        "the program nvme is missing: install the package nvme-cli"
+        "the program nvme is missing: install the package nvme-cli",
+        "has no TCG (Identify Controller: OACS has no Security Receive)",
     }
     assert _report(found["sata"]["said"])["attempts"][0]["method"] == "ata-sanitize-block"
 

@@ -90,7 +90,7 @@ def zero_out(fd: int, offset_bytes: int, length_bytes: int) -> None:
 def opal_flags(fd: int) -> int:
     """What the kernel's driver for self-encrypting drives knows of one (IOC_OPAL_GET_STATUS, Linux 6.1).
 
-    Raises OSError: ENOTTY and EOPNOTSUPP where it has found no such drive.
+    Raises OSError: ENOTTY, EOPNOTSUPP, and 524 of the kernel's own where it has found no such drive.
     """
     return int.from_bytes(fcntl.ioctl(fd, _IOC_OPAL_GET_STATUS, bytes(8))[:4], "little")
 

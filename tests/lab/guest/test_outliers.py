@@ -4,12 +4,16 @@ import os
 import time
 from pathlib import Path
 
+import pytest
+
 from openpts_nvme.outliers.causes import Cause
 from tests.support.noted_ios import causes_of, noted_ios
 
 DRIVE = Path("/dev/nvme0n1")
 GROUP = Path("/sys/fs/cgroup/stalled")
 STALLS = 4
+
+pytestmark = pytest.mark.skipif(os.environ.get("LAB") != "1", reason="needs a virtual machine (LAB=1)")
 
 
 def _limit() -> None:

@@ -25,6 +25,9 @@ _THRESHOLDS = {
 }
 
 
+pytestmark = pytest.mark.skipif(os.environ.get("LAB") != "1", reason="needs a virtual machine (LAB=1)")
+
+
 @pytest.fixture(scope="module")
 def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The drive's node."""

@@ -21,6 +21,7 @@ __all__ = [
     "Shape",
     "SimulatedDrive",
     "SimulatedEngine",
+    "SlowIo",
     "StepResult",
     "StoppedError",
     "StreamResult",

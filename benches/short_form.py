@@ -24,7 +24,7 @@ from openpts.record.reader import read_run
 from openpts.report.summary import summarize
 
 PRESET = files("openpts.simulation") / "presets" / "enterprise-tlc.toml"
-SHORT_SCALE, FULL_SCALE = 48, 290
+SHORT_SCALE, FULL_SCALE = 48, 145
 
 
 class Pair(NamedTuple):

@@ -77,7 +77,7 @@ _NEEDS: Final[Mapping[Kind, Callable[[Entry, JournalSnapshot, SystemRoots], str 
 # a drive was locked.
 BEFORE_A_RUN: Final = frozenset(set(Kind) - {Kind.DRIVE_PASSWORD})
 """What the next run puts back by itself."""
-_ON_DRIVE: Final = frozenset({Kind.WRITE_CACHE, Kind.MOUNT, Kind.POWER_STATES})
+_ON_DRIVE: Final = frozenset({Kind.WRITE_CACHE, Kind.MOUNT, Kind.POWER_STATES, Kind.LATENCY_MONITOR})
 
 
 class Healing(Struct, frozen=True):

@@ -37,15 +37,16 @@ class Piece(Struct, frozen=True):
 
 
 def collection_began(rates: Sequence[float]) -> int | None:
-    """The first of equally large windows of random writes in which collection was at work; None if not yet.
+    """The window in which collection was first at work, if the last of equally large ones show it; else None.
 
-    The rate has to stay low over some windows: a flush or a hiccup of a cache ends by itself.
+    Asked after each window of random writes. The rate has to stay low over some: a flush or a hiccup of a
+    cache ends by itself.
     """
-    for place in range(_STAYS, len(rates) - _STAYS + 1):
-        usual = median(rates[:place])
-        if all(rate < _FALL * usual for rate in rates[place : place + _STAYS]):
-            return place
-    return None
+    place = len(rates) - _STAYS
+    if place < _STAYS:
+        return None
+    usual = median(rates[:place])
+    return place if all(rate < _FALL * usual for rate in rates[place:]) else None
 
 
 def amplification(flash: float) -> float:

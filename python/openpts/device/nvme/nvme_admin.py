@@ -260,27 +260,9 @@ def _command(
 ) -> int:
     """Send a command that returns data or has none, and return dword 0 of its completion."""
     address, length = (ctypes.addressof(buffer), len(buffer)) if buffer is not None else (0, 0)
+    dwords = (cdw10, cdw11, cdw12, cdw13, cdw14, 0)
     command = bytearray(
-        _COMMAND.pack(
-            opcode,
-            0,
-            0,
-            nsid,
-            0,
-            0,
-            0,
-            address,
-            0,
-            length,
-            cdw10,
-            cdw11,
-            cdw12,
-            cdw13,
-            cdw14,
-            0,
-            timeout_ms,
-            0,
-        )
+        _COMMAND.pack(opcode, 0, 0, nsid, 0, 0, 0, address, 0, length, *dwords, timeout_ms, 0)
     )
     try:
         status = fcntl.ioctl(fd, request, command, True)

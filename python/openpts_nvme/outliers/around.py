@@ -1,6 +1,6 @@
 """What the record has of the time of one slow I/O, beside what its own thread knew."""
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Final
@@ -23,8 +23,8 @@ class Around(Struct, frozen=True, kw_only=True):
     ``link_errors`` is what the link's counters grew by in the period of the I/O, ``link_errors_usual`` in a
     usual one of the run. ``foreign_share`` is what others moved on the drive in that period, of all bytes.
     ``stolen_ns`` is the processors' time that the hypervisor gave to others. ``throttled``: the drive was
-    held back by heat. ``continued``: openpts itself
-    went on after it was stopped. ``temperature_c`` and ``hottest_c`` are the drive's own, then and at most.
+    held back by heat. ``continued``: openpts itself went on after it was stopped. ``temperature_c`` and
+    ``hottest_c`` are the drive's own, then and at most.
     """
 
     link_errors: float | None = None
@@ -46,6 +46,9 @@ class Surroundings:
         self._series = series
         self._period_ns = round((period_s or 1.0) * NS_PER_S)
         self._health = [record for record in health if record.t_ns is not None]
+        self._health_t_ns = [record.t_ns for record in health if record.t_ns is not None]
+        temperature = series.get("temperature_c")
+        self._hottest_c = max(temperature.values) if temperature else None
         self._instants = sorted({t_ns for one in series.values() for t_ns in one.t_ns})
         self._link = [name for name in series if name.startswith(_LINK_COUNTERS)]
         self._usual = self._usual_errors()
@@ -59,17 +62,15 @@ class Surroundings:
 
     def around(self, slow: SlowIo, step: StepRecord) -> Around:
         """Of an I/O of this step."""
-        temperature = self._highest("temperature_c", slow)
-        series = self._series.get("temperature_c")
         return Around(
             link_errors=self._growths(self._link, slow),
             link_errors_usual=self._usual,
             foreign_share=self._foreign_share(slow, step),
             stolen_ns=self._stolen_ns(slow),
             throttled=self._throttled(slow, step),
-            temperature_c=temperature,
+            temperature_c=self._highest("temperature_c", slow),
             continued=self._continued(slow),
-            hottest_c=max(series.values) if series else None,
+            hottest_c=self._hottest_c,
         )
 
     def _growths(self, names: Sequence[str], slow: SlowIo) -> float | None:
@@ -117,14 +118,15 @@ class Surroundings:
         """Told by the interval, else by the drive's own counts between the readings around the I/O."""
         sample = step.sample
         index = (slow.answered_ns - sample.started_ns) // sample.interval_ns
-        for interval in sample.intervals:
+        place = bisect_left(sample.intervals, index, key=lambda interval: interval.index)
+        for interval in sample.intervals[place : place + 1]:
             if interval.index == index and interval.throttled is not None:
                 return interval.throttled
-        before = [one for one in self._health if one.t_ns is not None and one.t_ns <= slow.submitted_ns]
-        after = [one for one in self._health if one.t_ns is not None and one.t_ns >= slow.answered_ns]
-        if not before or not after:
+        before = bisect_right(self._health_t_ns, slow.submitted_ns)
+        after = bisect_left(self._health_t_ns, slow.answered_ns)
+        if not before or after == len(self._health):
             return None
-        then, now = before[-1].reading.values, after[0].reading.values
+        then, now = (self._health[place].reading.values for place in (before - 1, after))
         told = [now[name] > then[name] for name in _THROTTLING if name in now and name in then]
         return any(told) if told else None
 

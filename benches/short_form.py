@@ -9,21 +9,19 @@ beside one.
 """
 
 import argparse
-import random
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from importlib.resources import files
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
+from benches.drawn_drives import draw
+
 from openpts.record.reader import read_run
 from openpts.report.summary import summarize
 
-PRESET = files("openpts.simulation") / "presets" / "enterprise-tlc.toml"
 SHORT_SCALE, FULL_SCALE = 48, 145
 
 
@@ -42,26 +40,6 @@ class Pair(NamedTuple):
     @property
     def is_within(self) -> bool:
         return abs(self.short - self.full) <= self.expanded
-
-
-def drawn(seed: int, folder: Path) -> Path:
-    """A drive of the kind that the short form assumes."""
-    chance = random.Random(seed)
-    text = PRESET.read_text(encoding="utf-8").split("[[figures]]")[0]
-    changes = {
-        "name": f'"drawn-{seed}"',
-        "physical_per_user": round(chance.uniform(1.06, 1.45), 3),
-        "victim": chance.choice(['"greedy"', '"fifo"', "{ choices = 8 }"]),
-        "dies": chance.choice([32, 64]),
-        "read_us": round(62 * chance.uniform(0.7, 1.5), 1),
-        "program_us": round(2880 * chance.uniform(0.6, 1.6), 1),
-        "program_units_per_die": chance.choice([1, 2]),
-    }
-    for key, value in changes.items():
-        text = re.sub(rf"^{key} = .*?$", f"{key} = {value}", text, count=1, flags=re.MULTILINE)
-    path = folder / f"drawn-{seed}.toml"
-    path.write_text(text, encoding="utf-8")
-    return path
 
 
 def run(test: str, target: str, folder: Path, seed: int, *words: str) -> Path:
@@ -88,9 +66,9 @@ def pairs(short: Path, full: Path) -> Iterator[Pair]:
 
 def compared(test: str, seed: int, folder: Path) -> list[Pair]:
     """Both forms on one drive, printed."""
-    drive = drawn(seed, folder)
-    short = run(test, f"sim:{drive}?scale={SHORT_SCALE}", folder / f"{test}-{seed}-short", seed, "--short")
-    full = run(test, f"sim:{drive}?scale={FULL_SCALE}", folder / f"{test}-{seed}-full", seed)
+    drive = draw("enterprise", seed, folder)
+    short = run(test, drive.target(scale=SHORT_SCALE), folder / f"{test}-{seed}-short", seed, "--short")
+    full = run(test, drive.target(scale=FULL_SCALE), folder / f"{test}-{seed}-full", seed)
     found = list(pairs(short, full))
     words = (f"{one.name} {100 * one.error:+.1f} % (± {100 * one.expanded / one.short:.1f})" for one in found)
     print(f"{test} {seed}: wrote {written(short):.2f} and {written(full):.2f}", *words, sep="; ", flush=True)

@@ -90,9 +90,17 @@ def page(chromium: Any, address: str, request: pytest.FixtureRequest) -> Iterato
 def until(page: Any, expression: str, at_most_s: float = 60.0) -> None:
     """Wait for the page to make an expression true; its policy lets Playwright's own way not in."""
     end = time.monotonic() + at_most_s
-    while not page.evaluate(expression):
+    while not holds(page, expression):
         assert time.monotonic() < end, f"never true: {expression}"
         page.wait_for_timeout(50)
+
+
+def holds(page: Any, expression: str) -> bool:
+    """Whether an expression is true; between two pages there is no element yet that it could ask."""
+    try:
+        return bool(page.evaluate(expression))
+    except sync_api.Error:
+        return False
 
 
 def all_read(page: Any) -> None:

@@ -33,7 +33,7 @@ from openpts.temporary_folder import in_memory, temporary_folder
 class Case(NamedTuple):
     """A test as it is started: the rate of its drive when it has settled, and how long it lasts at the most.
 
-    ``plateau`` is how many times as fast the drive is for 40 minutes, before a slope of ten.
+    ``plateau`` is how many times as fast the drive is for 40 minutes, before a slope of ten with jumps.
     """
 
     words: str
@@ -45,7 +45,9 @@ class Case(NamedTuple):
     def profile(self) -> NDArray[np.float64]:
         """The true rate of each second."""
         moments_s = np.arange(self.seconds) + 0.5
-        return self.iops * np.interp(moments_s, (2400, 3000), (self.plateau, 1.0))
+        high, low = 1 + 0.8 * (self.plateau - 1), 1 + 0.2 * (self.plateau - 1)
+        levels = (self.plateau, high, low, 1.0)
+        return self.iops * np.interp(moments_s, (2400, 2400.001, 3000, 3000.001), levels)
 
 
 CASES: Final = {

@@ -47,7 +47,8 @@ class Case(NamedTuple):
         moments_s = np.arange(self.seconds) + 0.5
         high, low = 1 + 0.8 * (self.plateau - 1), 1 + 0.2 * (self.plateau - 1)
         levels = (self.plateau, high, low, 1.0)
-        return self.iops * np.interp(moments_s, (2400, 2400.001, 3000, 3000.001), levels)
+        factors = np.interp(moments_s, (2400, 2400.001, 3000, 3000.001), levels)
+        return np.asarray(self.iops * factors, np.float64)
 
 
 CASES: Final = {

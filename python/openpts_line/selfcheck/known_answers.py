@@ -106,7 +106,9 @@ def _shortened(conditions: Conditions) -> Conditions:
     """With less time, and every other one of many operating points."""
     scaled: Any = at_time_scale(conditions, _TIME_SCALE)
     lists = {name: getattr(scaled, name, ()) for name in _POINTS}
-    return replace(scaled, **{name: some[::2] for name, some in lists.items() if len(some) > _FEW})
+    fewer = {name: some[::2] for name, some in lists.items() if len(some) > _FEW}
+    shortened: Conditions = replace(scaled, **fewer)
+    return shortened
 
 
 def all_answers(folder: Path) -> dict[str, dict[str, str]]:

@@ -10,7 +10,7 @@ JOBS   ?= 3
 # Tests start openpts hundreds of times: compiled once, each start takes two thirds of the time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo samples test test-full test-rust test-python test-python-full test-build lab lab-sample loom miri fuzz uncertainty \
+.PHONY: setup demo samples test test-full test-rust test-python test-python-full test-build lab lab-sample loom miri fuzz uncertainty uncertainty-runs \
   fuzz-python fuzz-logs clean-starts seal-changes crash crash-sample fleet-faults lint lint-rust lint-python format ratios performance soak nines docs \
   pictures clean help second-verifier second-verifier-runs second-verifier-faults
 
@@ -156,6 +156,10 @@ crash-sample: setup  ## 20 of these kills (a minute)
 
 uncertainty: setup  ## how often intervals hold the true value, in 1,000 noisy runs of each test (some minutes)
 	$(BIN)/python -m tests.support.noisy_runs 1000
+
+RUNS ?= 100
+uncertainty-runs: setup  ## the same in whole runs of three tests, on drives with drawn noise: 100 of each (half an hour)
+	$(BIN)/python -m benches.whole_run_coverage $(RUNS)
 
 FLEET_FAULTS ?= 1000
 fleet-faults: setup  ## a cluster of Slurm in namespaces under 1,000 random faults (an hour)

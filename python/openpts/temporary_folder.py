@@ -16,6 +16,12 @@ from typing import Final
 
 _MARK: Final = ".openpts-temporary"
 _PREFIX: Final = "openpts-temporary-"
+_IN_MEMORY: Final = Path("/dev/shm")  # noqa: S108 a new folder of our own below it
+
+
+def in_memory() -> Path | None:
+    """A place for what is small, synced often, and need not last; None where the system has none."""
+    return _IN_MEMORY if os.access(_IN_MEMORY, os.W_OK) else None
 
 
 @contextmanager

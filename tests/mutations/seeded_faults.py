@@ -163,6 +163,30 @@ def drawn(seed: int) -> list[Fault]:
     return [one for several in zip(*pools, strict=False) for one in several]
 
 
+def listed() -> list[Fault]:
+    """Faults of the list whose lines are still there, where they are now."""
+    found = []
+    for fault in msgspec.json.decode(LIST.read_bytes(), type=list[Fault]):
+        lines = (PACKAGES / fault.file).read_text().splitlines()
+        places = [number for number, line in enumerate(lines, start=1) if line.strip() == fault.before]
+        if places:
+            place = min(places, key=lambda number: abs(number - fault.line))
+            line = lines[place - 1]
+            column = len(line) - len(line.lstrip()) + _column_within(fault)
+            found.append(msgspec.structs.replace(fault, line=place, column=column, stopped_by=None))
+    return found
+
+
+def _column_within(fault: Fault) -> int:
+    """Where a fault begins in its line without indentation."""
+    return next(
+        place
+        for place in range(len(fault.before))
+        if fault.before[:place] + fault.new + fault.before[place + len(fault.old) :] == fault.after
+        and fault.before[place:].startswith(fault.old)
+    )
+
+
 def _executed_lines() -> set[tuple[str, int]]:
     found = subprocess.run(
         [sys.executable, "-m", REFERENCE, "--lines", str(PACKAGES)],
@@ -239,6 +263,7 @@ def main() -> None:
     words.add_argument("--seed", type=int, default=36)
     words.add_argument("--at-once", type=int, default=2)
     words.add_argument("--out", type=Path, default=LIST)
+    words.add_argument("--again", action="store_true", help="those of the list, as far as they are there")
     given = words.parse_args()
     reference = subprocess.run(
         [sys.executable, "-m", REFERENCE],
@@ -250,7 +275,7 @@ def main() -> None:
     found: list[Fault] = []
     tried = 0
     with temporary_folder("faults") as folder, ThreadPoolExecutor(given.at_once) as threads:
-        copies, faults = Copies(folder, given.at_once), iter(drawn(given.seed))
+        copies, faults = Copies(folder, given.at_once), iter(listed() if given.again else drawn(given.seed))
         while len(found) < given.count and (
             some := list(islice(faults, min(4 * given.at_once, given.count - len(found))))
         ):

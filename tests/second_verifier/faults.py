@@ -119,9 +119,7 @@ OF_OPENPTS: Final = (
         "value_at_percentile(percentile - 0.01)",
         ("lat", "wsat"),
     ),
-    Fault(
-        _CELLS, "fmean(_percentile_ns([sample]) for sample in samples)", "_percentile_ns(samples)", _MATRIX
-    ),
+    Fault(_CELLS, "tuple(_percentile_ns([one]) for one in samples)", "(_percentile_ns(samples),)", _MATRIX),
     Fault(_CELLS, "TAIL_PERCENTILE: Final = 99.999", "TAIL_PERCENTILE: Final = 99.99", _MATRIX),
     Fault(_CELLS, "if min(counts) >= needed", "if max(counts) >= needed", _MATRIX),
     Fault(

@@ -53,6 +53,16 @@ def test_it_is_small_and_static(program: Path) -> None:
     assert b"ld-linux" not in image
 
 
+def test_each_fault_has_its_place(tmp_path: Path) -> None:
+    for fault in (*OF_OPENPTS, *OF_THE_VERIFIER):
+        original = (ROOT / "python" if fault.is_ours else ROOT / "verifier") / fault.file
+        copy = tmp_path / fault.file
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_bytes(original.read_bytes())
+        fault.plant(tmp_path)
+        assert copy.read_bytes() != original.read_bytes()
+
+
 @pytest.mark.full_matrix
 @pytest.mark.parametrize("drive_class", list(DriveClass))
 @pytest.mark.parametrize("seed", [1, 2])

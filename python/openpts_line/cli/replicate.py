@@ -1,6 +1,7 @@
 """`openpts replicate`: the test of a passport once more elsewhere, and whether the figures agree."""
 
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -16,7 +17,7 @@ from openpts.cli.procedure_options import Choices
 from openpts.cli.run_words import RUN_OPTIONS
 from openpts.errors import LimitError, NoVerdictError, RecordError, UsageError
 from openpts.fields.conditions import Conditions
-from openpts.pages.kit import rows_table
+from openpts.pages.kit import Cells, rows_table
 from openpts.parameters.overrides import Given
 from openpts.procedures.registry import procedure_of
 from openpts.record.batch import batch_file
@@ -25,8 +26,7 @@ from openpts.vocabulary.facts import TargetKind
 from openpts.vocabulary.purge import AUTO, NONE
 from openpts_line.cli.compare_text import print_table
 from openpts_line.replicate.passport import Passport
-from openpts_line.replicate.replication import Agreement, Replication, replicated
-from openpts_line.replicate.words import difference_rows, value_rows
+from openpts_line.replicate.replication import Agreement, Difference, Replicated, Replication, replicated
 
 _PIPE_COLUMNS: Final = 150
 _PURGE: Final = option("--purge METHOD", "Purge by this method, not by the passport's; see `openpts run`.")
@@ -130,12 +130,30 @@ def _print(found: Replication) -> None:
         console.print("No condition on record differs.")
     else:
         heads = "Condition:<1 | Passport:<1 | Run:<1 | What it does:<1"
-        print_table(
-            console,
-            rows_table(
-                "differences", "What differs in conditions", heads, difference_rows(found.differences)
-            ),
-        )
+        rows = _difference_rows(found.differences)
+        print_table(console, rows_table("differences", "What differs in conditions", heads, rows))
     heads = "Key value:<1 | Unit:<1 | Passport | Run | E_n | :<1"
-    print_table(console, rows_table("values", "Key values, ± U at 95 %", heads, value_rows(found.key_values)))
+    rows = _value_rows(found.key_values)
+    print_table(console, rows_table("values", "Key values, ± U at 95 %", heads, rows))
     console.print(f"\n{found.verdict.value.upper()}: {found.statement}", style="bold")
+
+
+def _difference_rows(differences: Sequence[Difference]) -> Iterator[Cells]:
+    """A row for each that is known to bear on figures; the others are named in a last one."""
+    for one in differences:
+        if one.effect:
+            yield one.condition, one.passport, one.run, one.effect
+    if others := [one.condition for one in differences if not one.effect]:
+        yield "also", "", "", ", ".join(others)
+
+
+def _value_rows(values: Sequence[Replicated]) -> Iterator[Cells]:
+    """A row for each key value with an uncertainty; how many have none in a last one."""
+    judged = [
+        one for one in values if None not in {one.passport.expanded_uncertainty, one.run.expanded_uncertainty}
+    ]
+    for one in judged:
+        texts = (one.passport.text, one.run.text, "-" if one.e_n is None else f"{one.e_n:+z.2f}")
+        yield one.key, one.run.unit or "-", *texts, one.reason or one.agreement
+    if others := len(values) - len(judged):
+        yield f"{others} without U", "-", "", "", "-", "not judged"

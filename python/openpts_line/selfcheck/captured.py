@@ -1,4 +1,4 @@
-"""I/Os that an engine captured one by one, and the figures of its samples against them."""
+"""I/Os that an engine issues for the self-check, captured one by one, and its figures against them."""
 
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -7,13 +7,22 @@ from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from openpts.analysis.figures import Figures
+from openpts.engine.contract import CapturingEngine
+from openpts.engine.native import NativeEngine
+from openpts.engine.options import Demand, IoPath, NativeOptions
+from openpts.errors import RunFailedError
+from openpts.vocabulary.facts import TargetFacts, TargetKind
 from openpts.vocabulary.sample import Sample
+from openpts.vocabulary.stimulus import Step
 from openpts_line.selfcheck.finding import Expectations
 
 TICK_NS: Final = 100
 """Times are read from a file that has them in whole ticks."""
+SEED: Final = 5
+PATIENCE_S: Final = 30.0
 _PERCENTILES: Final = (1.0, 50.0, 80.0, 90.0, 95.0, 99.0, 100.0)
 
 
@@ -30,6 +39,30 @@ class CapturedIo(Struct, frozen=True, order=True):
     def completed_ns(self) -> int:
         """When it was answered."""
         return self.submitted_ns + self.latency_ns
+
+
+def engine_on(
+    fd: int, size_bytes: int, demand: Demand, options: NativeOptions, sector_bytes: int = 512
+) -> NativeEngine:
+    """The engine on a file that is no drive. Raises EngineUnavailableError where there is no io_uring."""
+    target = TargetFacts(
+        kind=TargetKind.FILE,
+        name="self-check",
+        path="self-check",
+        user_capacity_bytes=size_bytes,
+        sector_bytes=sector_bytes,
+    )
+    return NativeEngine(fd, target, demand, SEED, replace(options, io_path=IoPath.IO_URING))
+
+
+def samples_of(engine: CapturingEngine, steps: Sequence[Step]) -> list[Sample]:
+    """A sample of each step. Raises RunFailedError if the engine gives none."""
+    engine.submit(steps)
+    samples = [sample for _ in steps if (sample := engine.poll(PATIENCE_S)) is not None]
+    engine.finish()
+    if len(samples) < len(steps):
+        raise RunFailedError("the engine gave no sample")
+    return samples
 
 
 def captured_in(folder: Path) -> tuple[CapturedIo, ...]:

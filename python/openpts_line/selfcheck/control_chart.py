@@ -29,17 +29,10 @@ class Chart(Struct, frozen=True, kw_only=True):
 def chart_of(name: str, dated: Sequence[tuple[str, float]]) -> Chart:
     """The chart of at least one value, each with its moment."""
     values = [value for _, value in dated]
-    mean, low, high = fmean(values), None, None
-    if len(values) > 1:
-        reach = _REACH * fmean(abs(later - earlier) for earlier, later in pairwise(values))
-        low, high = mean - reach, mean + reach
-    outside = (at for at, value in dated if low is not None and high is not None and not low <= value <= high)
-    return Chart(
-        figure=name,
-        checks=len(values),
-        mean=mean,
-        low=low,
-        high=high,
-        last=values[-1],
-        outside=tuple(outside),
-    )
+    mean, checks, last = fmean(values), len(values), values[-1]
+    if checks == 1:
+        return Chart(figure=name, checks=1, mean=mean, low=None, high=None, last=last, outside=())
+    reach = _REACH * fmean(abs(later - earlier) for earlier, later in pairwise(values))
+    low, high = mean - reach, mean + reach
+    outside = tuple(at for at, value in dated if not low <= value <= high)
+    return Chart(figure=name, checks=checks, mean=mean, low=low, high=high, last=last, outside=outside)

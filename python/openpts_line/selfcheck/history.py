@@ -82,10 +82,8 @@ def charts(checks: Sequence[SelfCheck]) -> Iterator[Chart]:
     """Control charts of what this host is measured by: individual values with their moving range."""
     own = [check for check in checks if check.host == platform.node()]
     for name in dict.fromkeys(name for check in own for name in check.figures):
-        if name.rpartition(": ")[2] not in _CHARTED:
-            continue
-        values = [(check.at, check.figures[name]) for check in own if name in check.figures]
-        yield chart_of(name, values)
+        if name.rpartition(": ")[2] in _CHARTED:
+            yield chart_of(name, [(check.at, check.figures[name]) for check in own if name in check.figures])
 
 
 def last_self_check() -> Facts:

@@ -16,13 +16,10 @@ from typing import Any, Final
 import msgspec
 
 from openpts.analysis.latency import LatencyDistribution
-from openpts.engine.contract import CapturingEngine
 from openpts.engine.native import NativeEngine
-from openpts.engine.options import CaptureOrder, Demand, IoPath, NativeOptions
-from openpts.errors import RunFailedError
+from openpts.engine.options import CaptureOrder, Demand, NativeOptions
 from openpts.units import GIB, KIB, NS_PER_MS, NS_PER_S
 from openpts.vocabulary.data import VerifiedData
-from openpts.vocabulary.facts import TargetFacts, TargetKind
 from openpts.vocabulary.sample import Sample, StreamSample
 from openpts.vocabulary.stimulus import (
     AccessPattern,
@@ -39,17 +36,24 @@ from openpts.vocabulary.stimulus import (
     ThinkTime,
 )
 from openpts.vocabulary.stop import Duration, IoCount, Steady
-from openpts_line.selfcheck.captured import TICK_NS, CapturedIo, captured_in, judge_length, judge_sample
+from openpts_line.selfcheck.captured import (
+    SEED,
+    TICK_NS,
+    CapturedIo,
+    captured_in,
+    engine_on,
+    judge_length,
+    judge_sample,
+    samples_of,
+)
 from openpts_line.selfcheck.finding import Expectations, Finding
 from openpts_line.selfcheck.known_answers import digest, known
 from openpts_line.selfcheck.virtual_drive import drive_of_the_law
 
 _BYTES: Final = 8 * GIB
 _SECTOR: Final = 512
-_SEED: Final = 5
 _DEMAND: Final = Demand(tc=4, qd=8, block_size_bytes=16 * KIB)
 _INTERVAL_NS: Final = 10 * NS_PER_MS
-_PATIENCE_S: Final = 30.0
 _STIMULUS: Final = {
     "random_pct": 100,
     "block_sizes": [{"block_size_bytes": 4096}],
@@ -64,14 +68,23 @@ _FEW: Final = 1000
 
 def loads() -> dict[str, tuple[Step, ...]]:
     """Steps of each load, all captured."""
-    found = {}
-    for name, steps in tomllib.loads((files(__package__) / "loads.toml").read_text()).items():
-        for step in steps:
-            step["capture"] = True
-            for stream in step["streams"]:
-                stream["stimulus"] = _STIMULUS | stream["stimulus"]
-        found[name] = msgspec.convert(steps, tuple[Step, ...])
-    return found
+    listed = tomllib.loads((files(__package__) / "loads.toml").read_text())
+    return {
+        name: msgspec.convert([_step(**step) for step in steps], tuple[Step, ...])
+        for name, steps in listed.items()
+    }
+
+
+def _step(
+    *, ios: int = 0, stop: Any = None, ramp_ns: int = 0, streams: Any = None, **stimulus: Any
+) -> dict[str, Any]:
+    """What the list says of a step, as a step: it has one stream, unless it lists some."""
+    streams = [
+        {**stream, "stimulus": _STIMULUS | stream["stimulus"]}
+        for stream in streams or [{"stimulus": stimulus}]
+    ]
+    stop = stop or {"type": "io_count", "ios": ios}
+    return {"streams": streams, "stop": stop, "ramp_ns": ramp_ns, "capture": True}
 
 
 def check(folder: Path) -> Finding:
@@ -105,7 +118,7 @@ def answers_of(name: str, steps: Sequence[Step], folder: Path, found: Expectatio
     it has to be goes into ``found``.
     """
     place = folder / f"{name}-virtual"
-    samples = _carried_out(drive_of_the_law(_BYTES).engine(_DEMAND, _SEED, _options(place)), steps)
+    samples = samples_of(drive_of_the_law(_BYTES).engine(_DEMAND, SEED, _options(place)), steps)
     ios = captured_in(place)
     issued = sorted((io.operation, io.offset_bytes, io.length_bytes) for io in ios)
     figures = [{**msgspec.to_builtins(sample), "step": "", "carried": ""} for sample in samples]
@@ -113,7 +126,7 @@ def answers_of(name: str, steps: Sequence[Step], folder: Path, found: Expectatio
     if not any(isinstance(step.stop, Steady) for step in steps):
         with _memory(_BYTES) as memory:
             place = folder / f"{name}-engine"
-            measured = _carried_out(_engine(memory, _SECTOR, _options(place)), steps)
+            measured = samples_of(_engine(memory, _SECTOR, _options(place)), steps)
             own = captured_in(place)
             if all(stimulus.random_pct == 0 for step in steps for stimulus in step.stimuli):
                 written = sorted({io for io in issued if io[0] == "write"})
@@ -136,16 +149,7 @@ def _options(place: Path) -> NativeOptions:
 
 
 def _engine(memory: int, sector_bytes: int, options: NativeOptions) -> NativeEngine:
-    target = TargetFacts(
-        kind=TargetKind.FILE,
-        name="memory",
-        path="memory",
-        user_capacity_bytes=os.fstat(memory).st_size,
-        sector_bytes=sector_bytes,
-    )
-    return NativeEngine(
-        memory, target, _DEMAND, _SEED, msgspec.structs.replace(options, io_path=IoPath.IO_URING)
-    )
+    return engine_on(memory, os.fstat(memory).st_size, _DEMAND, options, sector_bytes)
 
 
 @contextmanager
@@ -157,15 +161,6 @@ def _memory(size_bytes: int) -> Iterator[int]:
         yield memory
     finally:
         os.close(memory)
-
-
-def _carried_out(engine: CapturingEngine, steps: Sequence[Step]) -> list[Sample]:
-    engine.submit(steps)
-    samples = [engine.poll(_PATIENCE_S) for _ in steps]
-    engine.finish()
-    if None in samples:
-        raise RunFailedError("the engine gave no sample of a load")
-    return [sample for sample in samples if sample is not None]
 
 
 def _counts(samples: Sequence[Sample]) -> list[Any]:
@@ -277,7 +272,7 @@ def damage() -> dict[str, str]:
     stop = IoCount(_DAMAGED_SECTORS // 4)
     with _memory(_DAMAGED_SECTORS * sector_bytes) as memory:
         engine = _engine(memory, sector_bytes, options)
-        sound = _carried_out(engine, [Step.of(write, stop), Step.of(read, stop)])
+        sound = samples_of(engine, [Step.of(write, stop), Step.of(read, stop)])
         content = os.pread(memory, _DAMAGED_SECTORS * sector_bytes, 0)
         sectors = [content[at : at + sector_bytes] for at in range(0, len(content), sector_bytes)]
         os.pwrite(memory, bytes([sectors[1][2000] ^ 1]), sector_bytes + 2000)
@@ -285,6 +280,6 @@ def damage() -> dict[str, str]:
         os.pwrite(memory, bytes(sector_bytes), 9 * sector_bytes)
         engine = _engine(memory, sector_bytes, options)
         os.ftruncate(memory, (_DAMAGED_SECTORS - 2) * sector_bytes)
-        damaged = _carried_out(engine, [Step.of(read, stop), Step.of(other, stop)])
+        damaged = samples_of(engine, [Step.of(read, stop), Step.of(other, stop)])
     found = [[sample.state, sample.ios, sample.errors, sample.failure] for sample in (*sound, *damaged)]
     return {"content": digest(content), "found": digest(msgspec.to_builtins(found))}

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from openpts.errors import EngineUnavailableError
-from openpts.temporary_folder import temporary_folder
+from openpts.temporary_folder import in_memory, temporary_folder
 from openpts_line.selfcheck.finding import Finding, Verdict
 
 _IN_VIRTUAL_TIME: Final = {
@@ -24,9 +24,10 @@ _ATTEMPTS: Final = 3
 
 def prove(seconds: float) -> Iterator[Finding]:
     """Each check as it ends: those in virtual time, then ``seconds`` of I/Os in real time."""
-    with temporary_folder("self-check") as folder:
+    with temporary_folder("self-check", in_memory()) as folder:
         for check, name in _IN_VIRTUAL_TIME.items():
             yield from _guarded(check, partial(_in_virtual_time, name, folder))
+    with temporary_folder("self-check") as folder:
         for attempt in range(1, _ATTEMPTS + 1):
             place = folder / f"attempt-{attempt}"
             place.mkdir()

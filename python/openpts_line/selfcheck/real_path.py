@@ -15,15 +15,21 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from openpts.engine.native import NativeEngine
-from openpts.engine.options import CaptureOrder, Demand, IoPath, NativeOptions
+from openpts.engine.options import CaptureOrder, Demand, NativeOptions
 from openpts.errors import RunFailedError
 from openpts.units import GIB, KIB, NS_PER_MS, NS_PER_S
-from openpts.vocabulary.facts import TargetFacts, TargetKind
 from openpts.vocabulary.sample import Sample, StepState
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Batches, ClosedLoop, Step, Stimulus
 from openpts.vocabulary.stop import IoCount
-from openpts_line.selfcheck.captured import TICK_NS, CapturedIo, captured_in, judge_length, judge_sample
+from openpts_line.selfcheck.captured import (
+    PATIENCE_S,
+    TICK_NS,
+    CapturedIo,
+    captured_in,
+    engine_on,
+    judge_length,
+    judge_sample,
+)
 from openpts_line.selfcheck.finding import Expectations, Finding
 
 _BYTES: Final = 4 * KIB  # what a pipe takes or gives at once
@@ -33,7 +39,6 @@ _WITHIN: Final = 0.01
 _LEAST_PCT: Final = 5.0
 _PATH_NS: Final = 50_000
 _FEWEST: Final = 100
-_PATIENCE_S: Final = 30.0
 _INTERVAL_NS: Final = 2 * NS_PER_MS
 """Shorter than the longest delay, so that nothing is answered in some."""
 _BATCHES: Final = Batches(ios=2, rest_ns=NS_PER_MS // 2)
@@ -60,23 +65,18 @@ def measure_planted(ios: int, folder: Path, batches: Batches | None = None) -> M
     """
     reader, writer = os.pipe2(os.O_CLOEXEC)
     try:
-        target = TargetFacts(
-            kind=TargetKind.FILE, name="pipe", path="pipe", user_capacity_bytes=GIB, sector_bytes=512
-        )
-        options = NativeOptions(
-            io_path=IoPath.IO_URING, interval_ns=_INTERVAL_NS, capture=CaptureOrder(folder, 512)
-        )
+        options = NativeOptions(interval_ns=_INTERVAL_NS, capture=CaptureOrder(folder, 512))
         depth = 1 if batches is None else batches.ios
-        engine = NativeEngine(reader, target, Demand(1, depth, _BYTES), 1, options)
+        engine = engine_on(reader, GIB, Demand(1, depth, _BYTES), options)
         plain = Stimulus.of(AccessPattern.RANDOM, _BYTES, 100, 1, depth, ActiveRange())
         stimulus = replace(plain, pacing=batches or ClosedLoop())
         answers: list[tuple[int, ...]] = []
         thread = threading.Thread(target=lambda: answers.append(_answer(writer, ios)), daemon=True)
         engine.submit([Step.of(stimulus, IoCount(ios), capture=True)])
         thread.start()
-        sample = engine.poll(_PATIENCE_S + ios * fmean(_LAW_NS) / NS_PER_S)
+        sample = engine.poll(PATIENCE_S + ios * fmean(_LAW_NS) / NS_PER_S)
         engine.finish()
-        thread.join(_PATIENCE_S)
+        thread.join(PATIENCE_S)
     finally:
         os.close(writer)
         os.close(reader)

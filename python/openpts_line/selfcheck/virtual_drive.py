@@ -12,9 +12,9 @@ from openpts.units import KIB, MIB, NS_PER_S
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import IoCount
+from openpts_line.selfcheck.captured import SEED, samples_of
 from openpts_line.selfcheck.finding import Expectations, Finding
 
-_SEED: Final = 5
 _LAW: Final = ((700, 100_000), (200, 400_000), (90, 1_000_000), (10, 2_000_000))
 """Of 1,000 I/Os in a row so many take so long (ns)."""
 _PERIODS: Final = 3
@@ -57,14 +57,10 @@ def check(_folder: Path) -> Finding:
 def drive_of_the_law(capacity_bytes: int) -> SimulatedDrive:
     """New from its maker."""
     preset = Preset((files(__package__) / "law.toml").read_text())
-    return SimulatedDrive(preset, path="sim:law", capacity_bytes=capacity_bytes, scale=1, seed=_SEED)
+    return SimulatedDrive(preset, path="sim:law", capacity_bytes=capacity_bytes, scale=1, seed=SEED)
 
 
 def _measured_law() -> Sample:
-    engine = drive_of_the_law(16 * MIB).engine(Demand(1, 1, _BYTES), _SEED, NativeOptions())
+    engine = drive_of_the_law(16 * MIB).engine(Demand(1, 1, _BYTES), SEED, NativeOptions())
     stimulus = Stimulus.of(AccessPattern.RANDOM, _BYTES, 50, 1, 1, ActiveRange())
-    engine.submit([Step.of(stimulus, IoCount(1000 * _PERIODS))])
-    while (sample := engine.poll(1.0)) is None:
-        pass
-    engine.stop()
-    return sample
+    return samples_of(engine, [Step.of(stimulus, IoCount(1000 * _PERIODS))])[0]

@@ -23,7 +23,7 @@ from openpts.runner.simulated_device import size_and_scale
 from openpts.runner.telemetry import TelemetryChoice
 from openpts.runs.flat_rows import flat_row
 from openpts.simulation.presets import load_preset
-from openpts.temporary_folder import temporary_folder
+from openpts.temporary_folder import in_memory, temporary_folder
 from openpts.units import NS_PER_S
 from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.people import People
@@ -32,7 +32,6 @@ from openpts.vocabulary.run_request import RunRequest
 from openpts_many.sweep.axes import Combination
 
 VERSION: Final = "1.0"
-_IN_MEMORY: Final = Path("/dev/shm")  # noqa: S108 a new folder of our own below it
 _BUILT_OF: Final = (".py", ".toml", ".so")
 
 
@@ -92,7 +91,7 @@ def compute(entry: BatchEntry) -> PointResult:
     """
     began_s = time.process_time()
     result = PointResult(key=entry.folder, build=build(), target=str(entry.request.target))
-    with temporary_folder("point", _IN_MEMORY if _IN_MEMORY.is_dir() else None) as folder:
+    with temporary_folder("point", in_memory()) as folder:
         try:
             order = _order(result.target, conditions_of(entry), folder / "run")
             run = read_for_report(run_test(procedure_of(entry.test), order, []).folder)

@@ -89,9 +89,10 @@ def _row(one: Measured, found: Uncertainty, names: list[str]) -> Cells:
     degrees = found.degrees_of_freedom
     variance = {component.name: component.standard**2 for component in found.components}
     total = found.standard**2
+    choice = f"one of {found.alike} points that can't be told apart" if found.alike > 1 else ""
     return (
         *head,
-        Cell(found.text, found.expanded, _choice(found)),
+        Cell(found.text, found.expanded, choice),
         cells.number(found.coverage_factor, 2),
         cells.number(degrees, 1)
         if degrees < _MANY
@@ -104,10 +105,6 @@ def _row(one: Measured, found: Uncertainty, names: list[str]) -> Cells:
             for name in names
         ),
     )
-
-
-def _choice(found: Uncertainty) -> str:
-    return f"one of {found.alike} points that can't be told apart" if found.alike > 1 else ""
 
 
 def _not_in_it(page_id: str, run: Run, measures: list[Measured]) -> Table:

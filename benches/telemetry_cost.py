@@ -65,6 +65,10 @@ def opened(path: Path, roots: SystemRoots) -> Iterator[OpenTarget]:
     """For reading: this bench writes to nothing but its own file."""
     fd = os.open(path, os.O_RDONLY | os.O_DIRECT)
     try:
+        if path.is_file():
+            facts = TargetFacts(TargetKind.FILE, path.name, str(path), path.stat().st_size, 512)
+            yield OpenTarget(fd, facts, None)
+            return
         facts = TargetFacts(
             TargetKind.BLOCK, path.name, str(path), device_capacity_bytes(fd), logical_sector_bytes(fd)
         )
@@ -76,10 +80,17 @@ def opened(path: Path, roots: SystemRoots) -> Iterator[OpenTarget]:
 class Bench:
     """One engine for all runs, so that nothing but the sampler differs between them."""
 
-    def __init__(self, target: OpenTarget, qd: int, seconds: float, period_s: float) -> None:
+    def __init__(
+        self,
+        target: OpenTarget,
+        qd: int,
+        seconds: float,
+        period_s: float,
+        options: NativeOptions = NativeOptions(cpus=(0,)),  # noqa: B008 a value
+    ) -> None:
         self.target, self.seconds, self.period_s = target, seconds, period_s
         self.demand = Demand(1, qd, 4 * KIB)
-        self.engine = NativeEngine(target.fd, target.facts, self.demand, 1, NativeOptions(cpus=(0,)))
+        self.engine = NativeEngine(target.fd, target.facts, self.demand, 1, options)
         self.stimulus = Stimulus.of(AccessPattern.RANDOM, 4 * KIB, 100, 1, qd, ActiveRange())
 
     def measure(self, *, sampled: bool) -> Figures:

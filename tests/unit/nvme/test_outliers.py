@@ -10,8 +10,8 @@ from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.sample import SlowIo
 from openpts_nvme.outliers.around import Around
-from openpts_nvme.outliers.causes import Cause
-from openpts_nvme.outliers.monitor import BUCKETS, OPERATIONS, PREFIX, Comparison, comparisons_of
+from openpts_nvme.outliers.causes import Cause, Comparison
+from openpts_nvme.outliers.monitor import BUCKETS, OPERATIONS, PREFIX, comparisons_of
 from openpts_nvme.outliers.rules import HIDES, Witnessed, cause_of
 from tests.support.interval_samples import step_of
 from tests.support.judged_stalls import judged_stalls

@@ -80,12 +80,3 @@ class Comparison(Struct, frozen=True, kw_only=True):
                 ours = sum(silence_ns >= threshold_ns * _SURE for silence_ns in silences_ns)
                 found[name] = max(found[name], ours - its)
         return sum(found.values())
-
-    @property
-    def claims_more(self) -> bool:
-        """Whether the drive has I/Os that this host has not: others', or the two clocks differ."""
-        return any(
-            ours < its
-            for name in self.drive
-            for its, ours in zip(self.drive[name], self.host[name], strict=True)
-        )

@@ -9,7 +9,7 @@ from openpts.record.reader import Run, StepRecord
 from openpts.vocabulary.sample import SlowIo
 from openpts_nvme.outliers.around import Surroundings
 from openpts_nvme.outliers.causes import Cause, Comparison, Outlier
-from openpts_nvme.outliers.monitor import LEAST_NS, comparisons_of
+from openpts_nvme.outliers.monitor import comparisons_of
 from openpts_nvme.outliers.rules import Witnessed, cause_of
 
 
@@ -57,6 +57,4 @@ def _outliers(
 
 
 def _denies(comparisons: Sequence[Comparison], slow: SlowIo) -> bool | None:
-    """What the drive's monitor says of it, where it looks at I/Os of this length."""
-    found = (one.denies(slow) for one in comparisons if slow.latency_ns >= LEAST_NS)
-    return next((denies for denies in found if denies is not None), None)
+    return next((denies for one in comparisons if (denies := one.denies(slow)) is not None), None)

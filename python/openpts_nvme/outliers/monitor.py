@@ -15,9 +15,6 @@ from openpts.record.reader import StepRecord
 from openpts.units import NS_PER_MS
 from openpts_nvme.outliers.causes import MARGIN, Comparison
 
-LEAST_NS: Final = 5 * NS_PER_MS
-"""The lowest threshold that a monitor can have: what is shorter, the host alone has seen."""
-
 PREFIX: Final = "latency_monitor_"
 OPERATIONS: Final = {"read": "reads", "write": "writes", "trim": "deallocates"}
 BUCKETS: Final = 4

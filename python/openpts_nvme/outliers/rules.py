@@ -18,8 +18,7 @@ class Witnessed(Struct, frozen=True):
     """All that is known of one slow I/O.
 
     ``drive_denies``: the drive's latency monitor was armed, and has nothing of this length in the phase;
-    None where it was not armed, or does not look at I/Os of this length. ``reaches_driver``: the kernel
-    counts what goes this way.
+    None where it was not armed, or does not look at I/Os of this length.
     """
 
     slow: SlowIo

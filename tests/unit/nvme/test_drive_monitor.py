@@ -108,7 +108,6 @@ def test_it_is_set_for_the_block_and_put_back(
             raise KeyboardInterrupt
         # 4.9 ms in the drive are 5.1 at the host
         assert (found.drive["write"], found.host["write"]) == ((4, 3, 1, 0), (5, 3, 1, 0))
-        assert not found.claims_more
         assert holds(host, FOUND)
         assert journal.entries() == ()
 

@@ -18,8 +18,8 @@ from functools import partial
 from pathlib import Path
 
 from benches.engine_against_fio import fill
-from benches.targets import machine, memory_drive
-from benches.telemetry_cost import CAPACITY, Bench, compare, opened
+from benches.targets import machine, memory_drive, opened
+from benches.telemetry_cost import CAPACITY, Bench, compare
 
 from openpts.engine.options import NativeOptions
 from openpts.system_files import SystemRoots

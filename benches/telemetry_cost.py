@@ -21,21 +21,19 @@ import random
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
 from benches.engine_against_fio import fill
-from benches.targets import machine, memory_drive
+from benches.targets import machine, memory_drive, opened
 from msgspec.structs import replace
 from tests.unit.record.test_run_folder import manifest
 
 from openpts.analysis.latency import LatencyDistribution
 from openpts.cli.background_listener import background_listener
 from openpts.cli.folder_events import folder_events
-from openpts.device.block_device import BlockDevice
-from openpts.device.kernel_calls import device_capacity_bytes, logical_sector_bytes
 from openpts.device.targets.open_target import OpenTarget
 from openpts.engine.native import NativeEngine
 from openpts.engine.options import Demand, NativeOptions
@@ -44,7 +42,6 @@ from openpts.runner.physical_device import host_gauges, target_gauges
 from openpts.runner.telemetry import Sampler
 from openpts.system_files import SystemRoots
 from openpts.units import KIB, MIB
-from openpts.vocabulary.facts import TargetFacts, TargetKind
 from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.requests import Apply
 from openpts.vocabulary.sample import Sample
@@ -59,23 +56,6 @@ PERCENTILES = (50, 99, 99.9)
 ON, OFF, OFF_AGAIN = "on", "off", "off again"
 
 Figures = dict[str, float]
-
-
-@contextmanager
-def opened(path: Path, roots: SystemRoots) -> Iterator[OpenTarget]:
-    """For reading: this bench writes to nothing but its own file."""
-    fd = os.open(path, os.O_RDONLY | os.O_DIRECT)
-    try:
-        if path.is_file():
-            facts = TargetFacts(TargetKind.FILE, path.name, str(path), path.stat().st_size, 512)
-            yield OpenTarget(fd, facts, None)
-            return
-        facts = TargetFacts(
-            TargetKind.BLOCK, path.name, str(path), device_capacity_bytes(fd), logical_sector_bytes(fd)
-        )
-        yield OpenTarget(fd, facts, BlockDevice.of_node(path, roots))
-    finally:
-        os.close(fd)
 
 
 class Bench:

@@ -55,8 +55,8 @@ class Ordered(Struct, frozen=True):
     ``target`` and ``purge`` are in the operator's words; ``telemetry_period_s`` None: nothing was sampled.
     ``short_report``: the report is wanted in its short form, too. ``hooks`` are in the operator's words.
     ``stop_on_fail``: the run ends where a limit of its file can't be kept, ``require_steady``: with an error
-    where steady state was not reached. I/Os of ``slow_io_ms`` or more were noted by themselves; None: none
-    were. ``latency_monitor``: the drive's own was set for that.
+    where steady state was not reached. I/Os of ``slow_io_ms`` or more were noted by themselves, and by the
+    drive's latency monitor where it has one; None: none were.
     """
 
     target: str
@@ -76,7 +76,6 @@ class Ordered(Struct, frozen=True):
     require_steady: bool = False
     exclusive_host: bool = False
     slow_io_ms: float | None = None
-    latency_monitor: bool = False
 
 
 class Attempt(Struct, frozen=True):

@@ -233,15 +233,16 @@ def _measure(run: _PreparedRun) -> None:
     begun.bring_back(device, run.engine, checked.preparation, runner)
     with (
         put_back_on_failure(device),
-        device.latency_monitor_set() if _sets_monitor(begun.manifest) else nullcontext(),
+        device.latency_monitor_set() if _notes_slow_ios(begun.manifest) else nullcontext(False) as monitored,
         environment_kept(runner, runner.writer, device.host_settings, begun.begins),
         kept_capture(run.engine, checked.options.capture, runner.writer, begun.capture),
     ):
+        runner.reads_each_phase = monitored
         runner.drive(begun.rest_of(checked.script()))
 
 
-def _sets_monitor(manifest: Manifest) -> bool:
-    return manifest.ordered is not None and manifest.ordered.latency_monitor
+def _notes_slow_ios(manifest: Manifest) -> bool:
+    return manifest.ordered is not None and manifest.ordered.slow_io_ms is not None
 
 
 def _close(run: _PreparedRun) -> None:

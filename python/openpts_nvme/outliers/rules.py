@@ -18,8 +18,7 @@ class Witnessed(Struct, frozen=True):
     """All that is known of one slow I/O.
 
     ``drive_denies``: the drive's latency monitor was armed, and has nothing of this length in the phase;
-    None where it was not armed, or does not look at I/Os of this length. ``reaches_driver``: the kernel
-    counts what goes this way.
+    None where it was not armed, or does not look at I/Os of this length.
     """
 
     slow: SlowIo
@@ -46,6 +45,15 @@ class Witnessed(Struct, frozen=True):
         if 2 * slow.silence_ns < slow.latency_ns:
             return slow.missing_at_driver <= max(BATCH_IOS, slow.least_at_driver)
         return slow.least_at_driver > 0 and slow.looks > 0
+
+    @property
+    def drive_had_it_alone(self) -> bool:
+        """Whether the drive had this command and no other, which it fetches at once; no link errors."""
+        slow = self.slow
+        alone = slow.least_at_driver == 1 and not slow.foreign_at_driver and not slow.missing_at_driver
+        if not alone or not self.thread_was_there or not self.driver_had_it:
+            return False
+        return self.around.link_errors is not None and not _link_errors(self)
 
 
 class Rule(Struct, frozen=True):
@@ -172,13 +180,7 @@ def _hot(told: Witnessed) -> str:
 
 
 def _hidden(told: Witnessed) -> str:
-    slow = told.slow
-    alone = slow.least_at_driver == 1 and not slow.foreign_at_driver and not slow.missing_at_driver
-    if not told.drive_denies or not told.thread_was_there or not told.driver_had_it or not alone:
-        return ""
-    if told.around.link_errors is None:
-        return ""
-    return HIDES
+    return HIDES if told.drive_denies and told.drive_had_it_alone else ""
 
 
 def _denied(told: Witnessed) -> str:

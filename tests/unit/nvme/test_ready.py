@@ -1,9 +1,10 @@
 """Time to ready: gaps by exact arithmetic, and planted delays of a served drive, found by a host of ours."""
 
+import socket
 import struct
 import time
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from operator import ge, sub
 
 import pytest
@@ -70,6 +71,8 @@ class Asked:
     def close(self) -> None:
         """Leave its controller."""
         for host in self.hosts:
+            with suppress(OSError):  # else a thread that waits for an answer would go on waiting
+                host.stream.shutdown(socket.SHUT_RDWR)
             host.stream.close()
 
     def order(self) -> Order:

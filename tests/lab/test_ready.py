@@ -60,7 +60,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         }}
         modprobe nvme-tcp || exit 10
         for way in reset flr rescan removal; do measure $way {SERIAL} --after $way; done
-        measure command {SERIAL} --command {folder}/unplug
+        measure command {SERIAL} --interrupt-command {folder}/unplug
         for way in subsystem-reset firmware; do measure $way {SERIAL} --after $way; done
         # QEMU ejects a drive whose slot is switched off: it is put in again when the slot has power again
         function=$(readlink -f $(dirname $(grep -lx "{SERIAL} *" /sys/class/nvme/nvme*/serial))/device)

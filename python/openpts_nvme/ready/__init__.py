@@ -22,9 +22,9 @@ TITLES: Final = {
 
 
 class ReadyConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="test", tag="ready"):
-    """``repeats`` interruptions: ``after`` this way, or by ``command`` where there is one."""
+    """``repeats`` interruptions: ``after`` this way, or by ``interrupt_command`` where there is one."""
 
-    parameters = ("after", "command", "repeats")
+    parameters = ("after", "interrupt_command", "repeats")
     unused: ClassVar[frozenset[str]] = frozenset(map(str, ExtendedConditions.parameters))
 
     after: Annotated[
@@ -38,7 +38,7 @@ class ReadyConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="
             free="what is asked",
         ),
     ]
-    command: Annotated[
+    interrupt_command: Annotated[
         str | None,
         Field(
             "Interrupting command",
@@ -55,12 +55,15 @@ class ReadyConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="
     @property
     def title(self) -> str:
         """What ends the words "after ..."."""
-        return TITLES[self.after] if self.command is None else f"`{self.command}`"
+        return TITLES[self.after] if self.interrupt_command is None else f"`{self.interrupt_command}`"
 
     def contradictions(self, given: Collection[str]) -> Contradictions:
         """A drive is interrupted in one way."""
-        if self.command is not None and "after" in given:
-            yield ("after", "command"), "--after and --command are two ways to interrupt the drive: name one"
+        if self.interrupt_command is not None and "after" in given:
+            yield (
+                ("after", "interrupt_command"),
+                "--after and --interrupt-command are two ways to interrupt the drive: name one",
+            )
 
 
 PROCEDURE: Final = Procedure(

@@ -30,5 +30,5 @@ def script(conditions: ReadyConditions, user_capacity_bytes: int) -> Script:
     """Interruption after interruption."""
     del user_capacity_bytes
     for number in range(1, conditions.repeats + 1):
-        yield Interrupt(number, conditions.after, conditions.command)
+        yield Interrupt(number, conditions.after, conditions.interrupt_command)
     yield CycleFinished(Outcome(None, 0))

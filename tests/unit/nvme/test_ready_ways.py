@@ -140,10 +140,10 @@ def test_what_the_drive_has_not_is_said(drive: MadeUpDrive) -> None:
 
 def test_the_operators_own_program(drive: MadeUpDrive) -> None:
     assert ordered(drive, command="true").shutdown_ns is None
-    with pytest.raises(TargetError, match="--command ended with 1"):
+    with pytest.raises(TargetError, match="--interrupt-command ended with 1"):
         ordered(drive, command="false")
     for command in ("", "'open"):
-        with pytest.raises(UsageError, match="--command"):
+        with pytest.raises(UsageError, match="--interrupt-command"):
             ordered(drive, command=command)
     with pytest.raises(OpenptsError, match="no-such-program"):
         ordered(drive, command="no-such-program")

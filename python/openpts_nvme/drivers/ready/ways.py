@@ -77,7 +77,9 @@ def _firmware(drive: KernelDrive, roots: SystemRoots) -> Order:
         slots = identify_controller_data(drive.fd)[_FRMW]
         active = read_log(drive.fd, _FIRMWARE_LOG, 512)[0] & 7
     if not slots & _ACTIVATES_AT_ONCE:
-        raise TargetError(f"{name} activates firmware by a reset only (FRMW {slots:#04x}): use --command")
+        raise TargetError(
+            f"{name} activates firmware by a reset only (FRMW {slots:#04x}): use --interrupt-command"
+        )
     told_ns = time.monotonic_ns()
     status, _, _ = send_admin(drive.fd, _FIRMWARE_COMMIT, (active | _ACTIVATE << 3,), timeout_ms=120_000)
     if status:
@@ -159,17 +161,17 @@ def _commanded(command: str) -> Orderer:
     try:
         words = shlex.split(command)
     except ValueError as error:
-        raise UsageError(f"invalid --command {command!r}: {error}") from error
+        raise UsageError(f"invalid --interrupt-command {command!r}: {error}") from error
     if not words:
-        raise UsageError("--command is empty: name a program that interrupts the drive")
-    refuse_missing(words[0], "--command")
+        raise UsageError("--interrupt-command is empty: name a program that interrupts the drive")
+    refuse_missing(words[0], "--interrupt-command")
 
     def order(_drive: KernelDrive, _roots: SystemRoots) -> Order:
         told_ns = time.monotonic_ns()
-        with failing_as(TargetError, f"--command: {words[0]}", of=ProgramError):
+        with failing_as(TargetError, f"--interrupt-command: {words[0]}", of=ProgramError):
             answer = run_program(words, _COMMAND_TIMEOUT_S, to_the_end=True)
         if answer.returncode != 0:
-            raise TargetError(f"--command ended with {answer.returncode}: {answer.complaint}")
+            raise TargetError(f"--interrupt-command ended with {answer.returncode}: {answer.complaint}")
         return Order(told_ns)
 
     return order

@@ -10,7 +10,7 @@ import pytest
 from openpts.record.manifest import RunState
 from openpts.units import NS_PER_S
 from tests.lab.drive_faults import Left, left_by
-from tests.lab.machine import OPENPTS, needs_lab
+from tests.lab.machine import FORKED, needs_lab
 
 pytestmark = [needs_lab, pytest.mark.slow]
 
@@ -38,16 +38,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     left_by(
         folder,
         *("--qemu-opts", devices),
-        timeout_s=550,
         script=f"""
+        {FORKED}
         modprobe nvme
         live() {{ cat /sys/class/nvme-subsystem/nvme-subsys*/nvme?/state | grep -c live; }}
         # the drive is called after whichever controller comes first
         until [ $(live) = 2 ] && ls /dev/nvme?n1 > node; do sleep 0.2; done
         echo round-robin > $(echo /sys/class/nvme-subsystem/nvme-subsys*)/iopolicy
         ls /dev > nodes
-        {OPENPTS} devices --json --patience 60 > devices.json || exit 10
-        {OPENPTS} devices $(cat node) --patience 60 > details || exit 11
+        openpts devices --json --patience 60 > devices.json || exit 10
 
         begin lost {DRIVE} --step-seconds 5
         until_log lost WIPC; sleep 3
@@ -56,7 +55,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         echo 1 > /sys/bus/pci/rescan
         until [ $(live) = 2 ]; do sleep 0.2; done
 
-        {OPENPTS} run ready {DRIVE} --after removal --repeats 2 --no-report --out ready > ready.log \\
+        openpts run ready {DRIVE} --after removal --repeats 2 --no-report --out ready > ready.log \\
           2> ready.complaint
         echo $? > ready.status
         until [ $(live) = 2 ]; do sleep 0.2; done
@@ -84,8 +83,6 @@ def test_the_list_has_one_drive_with_its_paths(folder: Path) -> None:
     assert drive["other_namespaces"] == []
     assert drive["facts"]["paths"]["value"].count("live") == 2
     assert "round-robin" in drive["facts"]["paths"]["value"]
-    (line,) = [line for line in (folder / "details").read_text().splitlines() if line.startswith("Paths")]
-    assert "nvme0" in line
 
 
 def test_no_path_has_a_block_device_of_its_own(folder: Path) -> None:

@@ -40,7 +40,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     )
     ended = in_lab(
         folder,
-        timeout_s=550,
+        timeout_s=1500,
         script=f"""
         exec 2> {folder}/errors.log
         export PYTHONPATH={os.environ.get("PYTHONPATH", "")}

@@ -41,7 +41,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         folder,
         "--nvme",
         "256M",
-        timeout_s=900,
+        timeout_s=1500,
         script=f"""
         exec 2> {folder}/errors.log
         export PYTHONPATH={ROOT}:{os.environ.get("PYTHONPATH", "")} OPENPTS_STATE=/tmp/state

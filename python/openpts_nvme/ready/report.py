@@ -41,6 +41,10 @@ class Figure(Struct, frozen=True):
         """``20 s (TTR-2)``."""
         return f"{self.limit_ns // NS_PER_S} s ({self.requirement})" if self.limit_ns else "-"
 
+    def cell(self, numbered: tuple[int, Interruption]) -> Cell:
+        """The time of an interruption, in ms."""
+        return _cell(self.pick(numbered[1]))
+
 
 _FIGURES: Final = (
     Figure("first_identify", "First Identify", lambda one: one.identify_ns, "TTR-1", NS_PER_S),
@@ -163,7 +167,7 @@ def ready_page(found: Sequence[Interruption], verdicts: tuple[Verdict, ...]) -> 
         "Each interruption (ms)",
         Col[tuple[int, Interruption]]("Interruption", lambda row: cells.count(row[0])),
         [
-            *(Col(figure.name, lambda row, pick=figure.pick: _cell(pick(row[1]))) for figure in _FIGURES),
+            *(Col(figure.name, figure.cell) for figure in _FIGURES),
             Col("Gap from", lambda row: _cell(row[1].gap_from_ns)),
             Col("Longest before", lambda row: _cell(row[1].calm_gap_ns)),
             Col("Node", lambda row: Cell(row[1].path), align="left", width=1.4),

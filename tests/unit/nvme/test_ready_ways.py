@@ -12,7 +12,8 @@ from openpts.runner.healing import heal
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.readiness import Interrupt, Way
 from openpts_nvme.drivers.ready import ways
-from openpts_nvme.drivers.ready.ways import Order, order_of
+from openpts_nvme.drivers.ready.measure import Order
+from openpts_nvme.drivers.ready.ways import order_of
 from tests.support.nvme_machine import device, roots
 from tests.support.processes import die, dies
 
@@ -41,7 +42,7 @@ class MadeUpDrive:
 
 def ordered(drive: MadeUpDrive, way: Way = Way.RESET, command: str | None = None) -> Order:
     order = order_of(Interrupt(1, way, command))
-    return order(drive, drive.device.roots)  # type: ignore[arg-type] it has what a way asks for
+    return order(drive, drive.device.roots)  # type: ignore[arg-type] # has what a way asks for
 
 
 @pytest.fixture

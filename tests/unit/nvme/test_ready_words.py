@@ -1,10 +1,15 @@
 """What the report of time to ready says of known times; how sure a median is, by SciPy's binomial."""
 
+import json
 from collections.abc import Callable
 
 import pytest
 from scipy.stats import binom
 
+from openpts.cli.log_lines import event_lines
+from openpts.runner.event_stream import EventStream
+from openpts.runner.events import DriveInterrupted
+from openpts.runner.progress import RunProgress
 from openpts.units import NS_PER_MS, NS_PER_S
 from openpts.vocabulary.readiness import Interruption
 from openpts_nvme.ready.order_statistics import median_interval
@@ -68,3 +73,14 @@ def test_a_limit_is_kept_by_the_longest_of_the_times(beyond_ns: int, keeps: bool
         ("TTR-2", True),
         ("", None),
     ]
+
+
+def test_an_interruption_is_a_line_of_the_log_and_a_note_among_the_events() -> None:
+    found = Interruption(read_ns=137 * NS_PER_MS, gap_ns=139 * NS_PER_MS, path="/dev/nvme0n2")
+    event = DriveInterrupted(2, found)
+    text = "interruption 2: first read after 137 ms, longest gap 139 ms; /dev/nvme0n2"
+    assert event_lines(event, RunProgress()) == [text]
+    written: list[bytes] = []
+    EventStream(written.append).on_event(event)
+    (note,) = map(json.loads, written)
+    assert (note["kind"], note["topic"], note["text"]) == ("note", "interrupted", text)

@@ -50,10 +50,9 @@ def _reset(drive: KernelDrive, roots: SystemRoots) -> Order:
 
 def _subsystem_reset(drive: KernelDrive, roots: SystemRoots) -> Order:
     """NVM Subsystem Reset, of all controllers, where the drive has it."""
-    with failing_as(
-        TargetError, f"can't reset the subsystem of {drive.controller.name}", of=NvmeCommandError
-    ):
-        fd = os.open(roots.dev / drive.controller.name, os.O_RDONLY | os.O_CLOEXEC)
+    name = drive.controller.name
+    with failing_as(TargetError, f"can't reset the subsystem of {name}", of=(OSError, NvmeCommandError)):
+        fd = os.open(roots.dev / name, os.O_RDONLY | os.O_CLOEXEC)
         try:
             told_ns = time.monotonic_ns()
             reset_subsystem(fd)

@@ -44,7 +44,6 @@ from openpts_many.fleet.configuration import FleetFile
 from openpts_many.population.figures import PopulationFigures
 from openpts_nvme.logs.command import LogDocument, LogsDocument
 from openpts_nvme.outliers.command import OutliersDocument
-from openpts_nvme.ready.command import ReadyDocument
 from openpts_practice.cli.benchmarks import BenchmarkList
 from openpts_serve.cli.rehearsal_text import RehearsalDocument
 from openpts_serve.cli.sim_check import PresetCheck, TheoryCheck
@@ -98,7 +97,6 @@ OF_COMMANDS: Final[dict[str, tuple[str | type[Any], ...]]] = {
     "plans": (PlanList,),
     "population": (PopulationFigures,),
     "purge": (Purged,),
-    "ready": (ReadyDocument,),
     "rehearse TEST": (RehearsalDocument,),
     "replicate": (Replication,),
     "report": (RunFigures, RunsFigures),

@@ -38,7 +38,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     orders = " ".join(f"{state},{state},0,0" for state in STATES)
     ended = in_lab(
         folder,
-        timeout_s=900,
+        timeout_s=1500,
         script=f"""
         exec 2> {folder}/errors.log
         export PYTHONPATH={ROOT}:{os.environ.get("PYTHONPATH", "")}

@@ -127,7 +127,6 @@ _ARGUMENTS: Final = {
     "openpts help": "run iops",
     "openpts capture": "/dev/nvme0n1 --seconds 60 --out load.parquet",
     "openpts idle-flush": "/dev/nvme0n1",
-    "openpts ready": "/dev/nvme0n1 --after reset --confirm-serial S3R1AL",
     "openpts import": "fio before.json --capacity 1.92TB",
     "openpts import fio": "before.json --capacity 1.92TB --model X100 --serial S3R1AL",
     "openpts import tkperf": "p4610.xml --capacity 1.6TB",

@@ -155,7 +155,6 @@ _LOOK: dict[str, Place | str] = {
     "logs": "List and read the log pages of an NVMe drive.",
     "self-check": "Prove the instrument against what is known beforehand.",
     "power": "Print the watts of a meter, a line each 0.1 s.",
-    "ready": "Measure how soon an NVMe drive works again.",
     "wear": "Show how long a drive lasts under a load of yours.",
 }
 _JUDGE: dict[str, Place | str] = {

@@ -25,6 +25,7 @@ from openpts.planning.dry_run import Ending, PlannedApply, dry_run, largest_prog
 from openpts.plugins import plugin_facts, service
 from openpts.procedures.kit.host_limits import host_limit_deviations
 from openpts.procedures.kit.ledger import deviations, shortened
+from openpts.procedures.kit.path_loss import path_loss_deviations
 from openpts.procedures.kit.procedure import Procedure
 from openpts.record.manifest import Manifest
 from openpts.record.reader import stored_run
@@ -252,7 +253,7 @@ def _close(run: _PreparedRun) -> None:
     if test.part("findings") or ENGINE_THREADS in run.runner.sampler.facts:
         stored = stored_run(run.checked.folder)
         findings = test.findings(stored) if test.part("findings") else ()
-        run.runner.add_deviations((*findings, *host_limit_deviations(stored)))
+        run.runner.add_deviations((*findings, *host_limit_deviations(stored), *path_loss_deviations(stored)))
 
 
 def _manifest(order: Order, device: DeviceUnderTest, conditions: Conditions, run_id: str) -> Manifest:

@@ -99,6 +99,8 @@ CHANGED: Final[dict[str, Any]] = {
     "rest_seconds": 17,
     "busy_seconds": 4,
     "duty_seconds": 40,
+    "after": "flr",
+    "interrupt_command": "relay --off-seconds 5",
     "cut_command": "relay --off-seconds 5",
     "range": "64MiB",
     "write_sizes": ["4KiB", "8KiB"],

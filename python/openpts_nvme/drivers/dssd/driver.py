@@ -1,6 +1,7 @@
 """The driver of the test of OCP's specification: it asks the drive, and keeps each answer."""
 
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 
 from openpts.device.targets.simulated_target import names_simulated
 from openpts.engine.no_steps import NoSteps
@@ -12,9 +13,11 @@ from openpts.runner.physical_device import PhysicalDevice
 from openpts.runner.script_runner import ScriptRunner
 from openpts.system_files import printable
 from openpts.vocabulary.requests import DriverRequest, Script
-from openpts_nvme.drivers.dssd.acts import RUN, measured
+from openpts_nvme.drivers.dssd.acts import RUN
 from openpts_nvme.drivers.dssd.ask import Asker
 from openpts_nvme.drivers.dssd.kernel_door import KernelDoor
+from openpts_nvme.drivers.dssd.measure import measured
+from openpts_nvme.drivers.dssd.resets import firmware
 from openpts_nvme.dssd.answers import Answers
 from openpts_nvme.dssd.judge import asked_sources
 from openpts_nvme.dssd.kept import keep
@@ -55,7 +58,7 @@ class OcpDriver(Driver):
         runner.begin_clock()  # which no step does
         runner.check_device()
         try:
-            look(self._asker, self._answers, request.what)
+            look(self._asker, self._answers, request.what, request.image)
         except OSError as error:
             raise RunFailedError(f"can't go on with {request.what}: {error}") from error
         finally:
@@ -72,12 +75,14 @@ class OcpDriver(Driver):
         return "asking again takes minutes, and counters have gone on"
 
 
-def look(asker: Asker, answers: Answers, what: str) -> None:
+def look(asker: Asker, answers: Answers, what: str, image: str = "") -> None:
     """One part of the script on a drive, its answers added to those before."""
     if what == ASK:
         answers.update(asker.all_of(asked_sources()))
     elif what == ASK_AGAIN:
         asker.again(asked_sources(), answers)
+    elif image:
+        firmware(asker, answers, Path(image).read_bytes())
     else:
         RUN[what](asker, answers)
     measured(answers, "slowest_admin_command_s", asker.slowest_s)

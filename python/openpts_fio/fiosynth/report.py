@@ -21,8 +21,8 @@ from openpts_fio.fio_job.limits import judge_limit, worst
 from openpts_fio.fio_job.pages import job_page, stream_blocks
 from openpts_fio.fio_job.times import STREAM_MEASURES, StreamTimes, stream_times, times_of_stream, whole_of
 from openpts_fio.fiosynth import FiosynthConditions
-from openpts_fio.fiosynth.ocp import ocp_asks
 from openpts_fio.fiosynth.suite import SuiteWorkload
+from openpts_fio.trim_targets import ocp_asks
 
 _TITLE: Final = "FioSynth Suite"
 _TONES: Final = {Judgement.PASS: "pass", Judgement.FAIL: "fail", Judgement.NO_VERDICT: "missing"}

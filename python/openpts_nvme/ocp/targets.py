@@ -9,7 +9,7 @@ from msgspec import Struct
 from openpts.pages import cells
 from openpts.pages.kit import Col, table
 from openpts.pages.model import Cell, Table
-from openpts_fio.fiosynth.ocp import TRIMS, TrimTarget
+from openpts_fio.trim_targets import TRIMS, TrimTarget
 from openpts_nvme.dssd.answers import NOT_ASKED, Answers
 
 _TRIM_TESTS = "openpts run trim; a suite of FioSynth by its own targets, which its report shows beside these"

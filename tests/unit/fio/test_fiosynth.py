@@ -18,10 +18,10 @@ from openpts.vocabulary.limit import Limit, LimitedFigure, LimitedOperation
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.stimulus import OperationWeights
 from openpts_fio.fio_job.conditions import by_name
-from openpts_fio.fiosynth.ocp import ocp_asks
 from openpts_fio.fiosynth.script import script, standard_conditions
 from openpts_fio.fiosynth.suite import Suite
 from openpts_fio.fiosynth.suite_file import read_suite
+from openpts_fio.trim_targets import ocp_asks
 from tests.support.subject_files import CLONE
 
 PEERS = Path(os.environ.get("OPENPTS_PEERS", "none")) / "fiosynth"

@@ -7,7 +7,7 @@ from statistics import median
 from typing import Final
 
 from openpts.units import GIB
-from openpts_fio.fiosynth.ocp import TRIMS
+from openpts_fio.trim_targets import TRIMS
 from openpts_nvme.drivers.dssd.ask import IDENTIFY, Asker
 from openpts_nvme.drivers.dssd.door import Door, Order
 from openpts_nvme.drivers.dssd.measure import FILL_BYTES, READ_BYTES, measured, number_at, reads

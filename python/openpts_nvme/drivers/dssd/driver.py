@@ -5,7 +5,7 @@ from pathlib import Path
 
 from openpts.device.targets.simulated_target import names_simulated
 from openpts.engine.no_steps import NoSteps
-from openpts.errors import RunFailedError, TargetError, UsageError
+from openpts.errors import RunFailedError, TargetError, UsageError, failing_as
 from openpts.record.manifest import Manifest
 from openpts.runner.device_under_test import DeviceUnderTest
 from openpts.runner.driver import Driver, Engine
@@ -21,7 +21,7 @@ from openpts_nvme.drivers.dssd.resets import firmware
 from openpts_nvme.dssd.answers import Answers
 from openpts_nvme.dssd.judge import asked_sources
 from openpts_nvme.dssd.kept import keep
-from openpts_nvme.dssd.plan import ASK, ASK_AGAIN, Look
+from openpts_nvme.dssd.plan import ASK, ASK_AGAIN, FIRMWARE, Look
 
 
 class OcpDriver(Driver):
@@ -40,11 +40,13 @@ class OcpDriver(Driver):
 
     def check(self, script: Script, device: DeviceUnderTest) -> None:
         """See the base."""
-        del script
         if not isinstance(device, PhysicalDevice):
             raise TargetError("a simulated drive has no admin commands: serve it with `openpts sim serve`")
         self._asker = Asker(KernelDoor(device.target))
         self._answers: Answers = {}
+        paths = [request.image for request in script if isinstance(request, Look) and request.image]
+        with failing_as(UsageError, f"can't read the image {' '.join(paths)}"):
+            self._image = Path(paths[0]).read_bytes() if paths else b""
 
     def engine(self, of_device: Engine) -> Engine:
         """See the base: there are no steps."""
@@ -58,7 +60,7 @@ class OcpDriver(Driver):
         runner.begin_clock()  # which no step does
         runner.check_device()
         try:
-            look(self._asker, self._answers, request.what, request.image)
+            look(self._asker, self._answers, request.what, self._image)
         except OSError as error:
             raise RunFailedError(f"can't go on with {request.what}: {error}") from error
         finally:
@@ -75,14 +77,14 @@ class OcpDriver(Driver):
         return "asking again takes minutes, and counters have gone on"
 
 
-def look(asker: Asker, answers: Answers, what: str, image: str = "") -> None:
+def look(asker: Asker, answers: Answers, what: str, image: bytes = b"") -> None:
     """One part of the script on a drive, its answers added to those before."""
     if what == ASK:
         answers.update(asker.all_of(asked_sources()))
     elif what == ASK_AGAIN:
         asker.again(asked_sources(), answers)
-    elif image:
-        firmware(asker, answers, Path(image).read_bytes())
+    elif what == FIRMWARE.name:
+        firmware(asker, answers, image)
     else:
         RUN[what](asker, answers)
     measured(answers, "slowest_admin_command_s", asker.slowest_s)

@@ -1,7 +1,6 @@
 """What openpts does to a drive shows how it behaves: delays and refusals that are planted are found."""
 
 from hashlib import sha256
-from pathlib import Path
 from typing import Final
 
 import pytest
@@ -40,7 +39,7 @@ def signed(revision: bytes) -> bytes:
 
 
 def verdicts(
-    act: str, *changes: Override, image: str = "", drive: tuple[object, ...] = ()
+    act: str, *changes: Override, image: bytes = b"", drive: tuple[object, ...] = ()
 ) -> dict[str, Verdict]:
     overrides = (*(drive or ocp_drive()), *(each.ordered() for each in changes))
     with served(SMALL, faults=Faults(overrides=overrides)) as served_drive:
@@ -99,17 +98,15 @@ def test_a_planted_behavior_is_found(act: str, requirement: str, change: Overrid
         ("FWUP-11", Override(feature=0xC6, at=0, bytes="63", after=2)),
     ],
 )
-def test_planted_behavior_of_firmware_is_found(tmp_path: Path, requirement: str, change: Override) -> None:
-    (tmp_path / "image").write_bytes(signed(b"2.0"))
-    assert verdicts("firmware", change, image=str(tmp_path / "image"))[requirement] is Verdict.NOT_MET
+def test_planted_behavior_of_firmware_is_found(requirement: str, change: Override) -> None:
+    assert verdicts("firmware", change, image=signed(b"2.0"))[requirement] is Verdict.NOT_MET
 
 
 FIRMWARE_CHECKED: Final = {f"FWUP-{number}" for number in (3, 10, 11, 21, 24, 26, 30, 31, 32)}
 
 
-def test_firmware_that_is_as_asked_for_meets_all_and_none_is_checked_without_an_image(tmp_path: Path) -> None:
-    (tmp_path / "image").write_bytes(signed(b"2.0"))
-    found = verdicts("firmware", image=str(tmp_path / "image"))
+def test_firmware_that_is_as_asked_for_meets_all_and_none_is_checked_without_an_image() -> None:
+    found = verdicts("firmware", image=signed(b"2.0"))
     assert {each for each in FIRMWARE_CHECKED if found[each] is not Verdict.MET} == set()
     without = verdicts("questions")
     assert {without[each] for each in FIRMWARE_CHECKED} == {Verdict.NOT_CHECKED}

@@ -20,7 +20,7 @@ class TrimTarget(Struct, frozen=True):
 
 
 TRIMS: Final = (TrimTarget("64 MiB", 64 * MIB, 50), TrimTarget("3 GB", 3 * GB, 500))
-"""Those of OCP Datacenter NVMe SSD 2.7."""
+"""Sizes that OCP Datacenter NVMe SSD 2.7 has targets for."""
 
 
 def ocp_asks(limit: Limit) -> str:

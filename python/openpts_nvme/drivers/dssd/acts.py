@@ -21,16 +21,15 @@ def beside_reads(asker: Asker, answers: Answers) -> None:
     """Reads of 4 KiB alone, then beside the reading of each log that must not hold them up."""
     door = asker.door.beside()
     span = max(min(door.capacity_bytes, 1 << 30) // READ_BYTES, 1)
-    alone, _ = reads(door, span, lambda: time.sleep(1.0))
+    alone = reads(door, span, lambda: time.sleep(1.0))
     base, worst = median(alone), max(alone)
     slowest = worst
     for name, number in (("health", 0xC0), ("latency", 0xC3), ("telemetry", 0x07)):
-        beside, took = reads(door, span, partial(_read_often, asker, number))
+        beside = reads(door, span, partial(_read_often, asker, number))
         if len(beside) < 2:
             continue
         measured(answers, f"reads_beside_{name}_log_later_ms", max(median(beside) - base, 0) * 1e3)
         measured(answers, f"reads_beside_{name}_log_most_later_ms", max(max(beside) - worst, 0) * 1e3)
-        measured(answers, f"{name}_log_read_s", took)
         slowest = max(slowest, *beside)
     measured(answers, "slowest_io_s", slowest)
 

@@ -48,7 +48,7 @@ def deallocation(asker: Asker, answers: Answers) -> None:
     measured(answers, "used_blocks_off_after_writes_pct", abs(filled - before - span) / span * 100)
     other = door.beside()
     places = span // 2 // READ_BYTES
-    alone, _ = reads(other, places, lambda: time.sleep(1.0))
+    alone = reads(other, places, lambda: time.sleep(1.0))
 
     def trims() -> None:
         end = time.monotonic() + 1.0
@@ -58,9 +58,9 @@ def deallocation(asker: Asker, answers: Answers) -> None:
             at = span // 2 + (at + FILL_BYTES - span // 2) % (span // 2 // FILL_BYTES * FILL_BYTES)
             time.sleep(0.005)
 
-    beside, _ = reads(other, places, trims)
+    beside = reads(other, places, trims)
     measured(answers, "reads_beside_trims_slower_pct", max(median(beside) / median(alone) - 1, 0) * 100)
-    idle, _ = reads(other, places, lambda: time.sleep(1.0))
+    idle = reads(other, places, lambda: time.sleep(1.0))
     measured(answers, "reads_after_trims_slower_pct", max(median(idle) / median(alone) - 1, 0) * 100)
     door.trim(span // 2, span // 2 // FILL_BYTES * FILL_BYTES)
     trimmed = _used_bytes(asker)
@@ -124,7 +124,6 @@ def formats(asker: Asker, answers: Answers) -> None:
     """Formats with and without erase: their times, what is left, what the logs keep."""
     door = asker.door
     used = answers.get("I00", Answer(bytes(4096))).data[26] & 15
-    per_tb = max(door.capacity_bytes / _TB, 1)
     health = asker.log(0x02)
     for name, erase in (("format", 0), ("user_data_format", 1), ("crypto_format", 2)):
         door.write(0, b"\xa5" * FILL_BYTES)
@@ -132,12 +131,8 @@ def formats(asker: Asker, answers: Answers) -> None:
         begin = time.monotonic()
         if asker.door.admin(order).status:
             continue
-        took = time.monotonic() - begin
-        # below 1 TB the limit of 1 TB holds
-        measured(answers, f"{name}_s", took)
-        measured(answers, f"{name}_s_per_tb", took / per_tb)
+        _erased(door, answers, name, time.monotonic() - begin)
         if erase:
-            measured(answers, f"blocks_left_by_{name}", any(door.read(0, FILL_BYTES)))
             measured(answers, f"used_blocks_after_{name}", _used_bytes(asker) / door.sector_bytes)
     after = asker.log(0x02)
     if not health.words and not after.words:
@@ -148,7 +143,6 @@ def formats(asker: Asker, answers: Answers) -> None:
 def sanitizes(asker: Asker, answers: Answers) -> None:
     """Block and crypto erase: their times, the logs beside them, what is left."""
     door = asker.door
-    per_tb = max(door.capacity_bytes / _TB, 1)
     for name, action in (("block_erase", _BLOCK_ERASE), ("crypto_erase", _CRYPTO_ERASE)):
         door.write(0, b"\x5a" * FILL_BYTES)
         begin = time.monotonic()
@@ -162,7 +156,11 @@ def sanitizes(asker: Asker, answers: Answers) -> None:
             if log.words or int.from_bytes(log.data[2:4], "little") & 7 != _IN_PROGRESS:
                 break
             time.sleep(0.01)
-        took = time.monotonic() - begin
-        measured(answers, f"{name}_s", took)
-        measured(answers, f"{name}_s_per_tb", took / per_tb)
-        measured(answers, f"blocks_left_by_{name}", any(door.read(0, FILL_BYTES)))
+        _erased(door, answers, name, time.monotonic() - begin)
+
+
+def _erased(door: Door, answers: Answers, name: str, took_s: float) -> None:
+    measured(answers, f"{name}_s", took_s)
+    # below 1 TB the limit of 1 TB holds
+    measured(answers, f"{name}_s_per_tb", took_s / max(door.capacity_bytes / _TB, 1))
+    measured(answers, f"blocks_left_by_{name}", any(door.read(0, FILL_BYTES)))

@@ -35,25 +35,16 @@ def number_at(answer: Answer, at: int, size: int) -> int:
     return int.from_bytes(answer.data[at : at + size], "little")
 
 
-def reads(door: Door, span: int, work: Callable[[], object]) -> tuple[list[float], float]:
-    """Times of reads, in s, while work is done in another thread, and how long that took."""
-    done = threading.Event()
-    took = [0.0]
-
-    def working() -> None:
-        begin = time.monotonic()
-        work()
-        took[0] = time.monotonic() - begin
-        done.set()
-
-    thread = threading.Thread(target=working)
+def reads(door: Door, span: int, work: Callable[[], object]) -> list[float]:
+    """Times of reads among ``span`` places, in s, while work is done in another thread."""
+    thread = threading.Thread(target=work)
     times: list[float] = []
     thread.start()
     place = 1
-    while not done.is_set():
+    while thread.is_alive():
         place = place * 1_103_515_245 + 12_345 & 0x7FFFFFFF
         begin = time.monotonic()
         door.read(place % span * READ_BYTES, READ_BYTES)
         times.append(time.monotonic() - begin)
     thread.join()
-    return times, took[0]
+    return times

@@ -91,9 +91,9 @@ def firmware(asker: Asker, answers: Answers, image: bytes) -> None:
     for name, slot in (("commit_to_slot_0", 0), ("commit_to_slot", other)):
         status = _commit(asker, answers, name, slot, image)
         if not slot:
-            now = asker.log(0x03).data
-            is_other = now[0] & 7 != ran or now[8 * ran : 8 * ran + 8] != slots.data[8 * ran : 8 * ran + 8]
-            measured(answers, "running_slot_changed_by_slot_0", is_other)
+            now, place = asker.log(0x03), slice(8 * ran, 8 * ran + 8)
+            is_same = number_at(now, 0, 1) & 7 == ran and now.data[place] == slots.data[place]
+            measured(answers, "running_slot_changed_by_slot_0", not is_same)
     if status:
         return
     block = b"\x3c" * READ_BYTES

@@ -107,6 +107,7 @@ CHANGED: Final[dict[str, Any]] = {
     "writes_per_flush": 7,
     "fua_pct": 25,
     "back_seconds": 33,
+    "firmware": "/vendor/image.bin",
     "sizes": ["8KiB", "4MiB"],
     "trims": 500,
     "beside_size": "2MiB",

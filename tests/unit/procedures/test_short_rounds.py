@@ -61,6 +61,14 @@ def test_scatter_makes_no_element_longer_but_the_window_not_enough() -> None:
     assert following((more,), (less,), (more,), (less,)) == ((4,), False)
 
 
+def test_a_variable_that_a_window_does_not_know_well_enough_has_longer_elements() -> None:
+    level, stalled = element(0, *LEVEL), element(0, 1000.0, 100.0, 1000.0, 1000.0)
+    assert following((level,), (stalled,), (level,), (level,)) == ((4,), False)
+    assert following((level,), (stalled,), (level,), (level,), (level,)) == ((16,), False)
+    mixed = [(level, element(65, *(rate * (1 + place) for rate in LEVEL))) for place in range(5)]
+    assert following(*mixed) == ((4, 4), True)
+
+
 def test_none_is_longer_than_a_minute() -> None:
     assert following(*[(element(0, *(1000.0 + 100 * place for place in range(20))),)] * 3) == ((60,), False)
     minute = element(0, *(1000.0 + 100 * place for place in range(60)))

@@ -26,15 +26,11 @@ C = TypeVar("C", bound=RoundConditions)
 
 
 def preconditioning(conditions: RoundConditions, block_size_bytes: int, user_capacity_bytes: int) -> Script:
-    """WIPC at the demand of the test, unless it has one of its own; none for 0 passes (PTS 3.3).
-
-    The short form writes in sequence once at most.
-    """
-    passes = conditions.precondition_passes if conditions.within_pct is None else 1
+    """WIPC at the demand of the test, unless it has one of its own; none for 0 passes (PTS 3.3)."""
     return written_in_sequence(
         conditions,
         block_size_bytes,
-        min(passes, conditions.precondition_passes) * user_capacity_bytes,
+        conditions.precondition_passes * user_capacity_bytes,
         tc=conditions.precondition_tc or conditions.tc,
         qd=conditions.precondition_qd or conditions.qd,
         phase=Phase.WIPC,

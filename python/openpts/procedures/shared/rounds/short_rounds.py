@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from statistics import fmean
 from typing import Final, TypeAlias
 
+from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.analysis.uncertainty import blocks_of, late_excess, of_short_elements
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import Step
@@ -29,22 +30,31 @@ def following_round(
     """The steps of the next round, and whether each variable is known ``within`` such a share of its mean.
 
     An element that is still on its way when it ends, in three rounds alike, is made four times as long, up to
-    a minute: write buffers and collection take their time to get used to another load. The elements of the
-    variables have to be as long in all rounds of the window.
+    a minute: write buffers and collection take their time to get used to another load. So is one of a
+    variable that a window of five doesn't know well enough: a stall in one round of five is rare, and not to
+    be waited out. The elements of the variables have to be as long in all rounds of the window.
     """
     alike = [
         [samples[place] for samples in window if samples[place].step == step]
         for place, step in enumerate(steps)
     ]
-    following = tuple(
-        _lengthened(step, minute_ns) if _is_on_its_way(within, samples) else step
+    unknown = [
+        any(
+            variable.matches(step.stimulus) and not _is_known(within, variable, samples)
+            for variable in tracking
+        )
         for step, samples in zip(steps, alike, strict=True)
+    ]
+    following = tuple(
+        _lengthened(step, minute_ns)
+        if _is_on_its_way(within, samples) or (is_unknown and len(samples) == WINDOW_ROUNDS)
+        else step
+        for step, samples, is_unknown in zip(steps, alike, unknown, strict=True)
     )
     tracked = (
-        step == before and len(samples) == len(window) and _is_known(within, variable, samples)
-        for step, before, samples in zip(following, steps, alike, strict=True)
-        for variable in tracking
-        if variable.matches(step.stimulus)
+        step == before and len(samples) == len(window) and not is_unknown
+        for step, before, samples, is_unknown in zip(following, steps, alike, unknown, strict=True)
+        if any(variable.matches(step.stimulus) for variable in tracking)
     )
     return following, all(tracked)
 

@@ -22,7 +22,7 @@ from benches.drawn_drives import draw
 from openpts.record.reader import read_run
 from openpts.report.summary import summarize
 
-SHORT_SCALE, FULL_SCALE = 48, 145
+SHORT_SCALE, FULL_SCALE = 24, 96
 
 
 class Pair(NamedTuple):

@@ -1,4 +1,4 @@
-"""What is found of a drive's inside: values under the names that a preset has for them, each with its evidence.
+"""What is found of a drive's inside: values under the names that a preset has for them, with their evidence.
 
 The report of an x-ray has them in its JSON as ``findings``; ``findings_in`` reads them from there.
 """

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Final
 
+import msgspec
 from msgspec import Struct
 
 from openpts.analysis.latency import LatencyDistribution, ios_needed
@@ -16,6 +17,7 @@ from openpts.record.reader import Run, StepRecord
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample, StepState
 from openpts.vocabulary.stimulus import Step
+from openpts.vocabulary.stop import DriveFills
 
 Figures = Mapping[str, float]
 """Of a step, by name: ``rate``, of an operation such as ``read p99``, of a part of the step ``rate 3``."""
@@ -24,15 +26,20 @@ PERCENTILES: Final = {"p50": 50.0, "p99": 99.0, "p99.9": 99.9}
 # so many times the I/Os without which a percentile can't be stated: below, its own scatter is what is seen
 _TAILS: Final = 10
 _ROUNDS: Final = 1
+_OFF: Final = "WCD"
 # a step that writes a good part of the drive shows the end of caches, and the beginning of collection
 _LONG_FILLS: Final = 0.5
 PARTS: Final = 12
 
 
 class Part(Struct, frozen=True):
-    """Steps between two purges, or the last of them and the end, with what was measured in each."""
+    """Steps between two purges, or the last of them and the end, with what was measured in each.
+
+    ``cached``: its volatile write cache was not switched off.
+    """
 
     test: str
+    cached: bool
     steps: tuple[Step, ...]
     measured: tuple[Figures, ...]
 
@@ -47,10 +54,11 @@ class Evidence(Struct, frozen=True):
     runs: tuple[str, ...]
     parts: tuple[Part, ...]
 
-    def steps(self) -> Iterator[tuple[Step, Figures]]:
-        """Every step with its figures."""
+    def steps(self, *, cached: bool = False) -> Iterator[tuple[Step, Figures]]:
+        """Every step with its figures, or only those with the write cache on."""
         for part in self.parts:
-            yield from zip(part.steps, part.measured, strict=True)
+            if part.cached or not cached:
+                yield from zip(part.steps, part.measured, strict=True)
 
 
 def evidence_of(runs: Sequence[Run]) -> Evidence:
@@ -62,7 +70,7 @@ def evidence_of(runs: Sequence[Run]) -> Evidence:
                 f"{run.folder} is of another drive than {runs[0].folder} ({found}, {_drive(first)}): "
                 "fit each drive by itself"
             )
-    parts = tuple(part for run in runs for part in _parts(run))
+    parts = tuple(_without_repeats([part for run in runs for part in _parts(run)]))
     if not any(figures for part in parts for figures in part.measured):
         raise UsageError(f"no step with figures in {', '.join(str(run.folder) for run in runs)}")
     target = first.target
@@ -93,7 +101,33 @@ def _parts(run: Run) -> Iterator[Part]:
         steps = [step for step in cycle if step.sample.state is StepState.COMPLETE and _counts(step)]
         if steps:
             measured = tuple(figures_of(step.sample, capacity) for step in steps)
-            yield Part(test, tuple(step.sample.step for step in steps), measured)
+            number = steps[0].place.cycle
+            caches = [cache.actual for cache in run.manifest.write_caches]
+            cached = _OFF not in caches[number - 1 : number]
+            yield Part(test, cached, tuple(step.sample.step for step in steps), measured)
+
+
+def _without_repeats(parts: Sequence[Part]) -> Iterator[Part]:
+    """The parts, of which only the first fills the drive as it was filled: what follows needs data there."""
+    seen: set[Step] = set()
+    for part in parts:
+        first, *others = part.steps
+        if first in seen and isinstance(first.stop, DriveFills) and not _writes_at_random(others):
+            once = msgspec.structs.replace(first, stop=DriveFills(min(1.0, first.stop.fills)))
+            yield Part(part.test, part.cached, (once, *others), ({}, *part.measured[1:]))
+        else:
+            yield part
+        if isinstance(first.stop, DriveFills) and first.stimulus is not None:
+            seen.add(first)
+
+
+def _writes_at_random(steps: Sequence[Step]) -> bool:
+    """Whether steps write at random with more than one I/O at a time: then it matters how full a drive is."""
+    return any(
+        stimulus.changes_target and stimulus.random_pct > 0 and stimulus.tc * stimulus.qd > 1
+        for step in steps
+        for stimulus in step.stimuli
+    )
 
 
 def _counts(step: StepRecord) -> bool:

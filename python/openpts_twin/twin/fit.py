@@ -13,6 +13,7 @@ from openpts.simulation.scale import SIMULATED_BYTES_AT_MOST
 from openpts_twin.twin.evidence import Evidence, evidence_of
 from openpts_twin.twin.parameters import value_of
 from openpts_twin.twin.search import Found, Search
+from openpts_twin.twin.start import distance
 from openpts_twin.twin.twin_file import texts_of
 
 # a fit replays the runs some fifty times: with half of what other runs simulate
@@ -40,7 +41,7 @@ def fit(
     evidence = evidence_of(runs)
     if scale is None:
         scale = evidence.scale if evidence.scale > 1 else max(1, -(-evidence.capacity_bytes // _BYTES))
-    preset = load_preset(like) if like else _nearest(evidence, scale, tell)
+    preset = load_preset(like) if like else _nearest(evidence)
     content = _content(preset)
     tell(f"like {preset.name}")
     found = Search(content, evidence, scale, tell).find()
@@ -54,25 +55,14 @@ def _content(preset: Preset) -> Mapping[str, Any]:
     return tomllib.loads(preset.text)
 
 
-def _nearest(evidence: Evidence, scale: int, tell: Callable[[str], None]) -> Preset:
-    """The shipped preset with which the computed beginning is nearest."""
-    found: list[tuple[float, Preset]] = []
-    for preset in shipped_presets():
-        # those without times, and those that reduce data, which no such run shows
-        if preset.model != "page-mapped" or not preset.figures() or "reduction" in _page_mapped(preset):
-            continue
-        try:
-            trial, _ = Search(_content(preset), evidence, scale, lambda _: None).begin()
-        except UsageError:
-            continue
-        tell(f"a drive like {preset.name}: {trial.cost:.1f}")
-        found.append((trial.cost, preset))
-    if not found:
-        raise UsageError(
-            f"no shipped preset can be simulated at scale {scale}: name one by --like, or a scale"
-        )
-    return min(found, key=lambda one: one[0])[1]
-
-
-def _page_mapped(preset: Preset) -> Mapping[str, Any]:
-    return value_of(_content(preset), "page_mapped", {})
+def _nearest(evidence: Evidence) -> Preset:
+    """The shipped preset of which least has to be changed, by what can be computed from the runs."""
+    # not those without times, nor those that reduce data, which no such run shows
+    fitting = [
+        preset
+        for preset in shipped_presets()
+        if preset.model == "page-mapped"
+        and preset.figures()
+        and value_of(_content(preset), "page_mapped.reduction") is None
+    ]
+    return min(fitting, key=lambda preset: distance(_content(preset), evidence))

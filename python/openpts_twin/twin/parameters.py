@@ -67,8 +67,6 @@ CONTINUOUS: Final = (
     Continuous(FRONT_READ, 0.4),
     Continuous(FRONT_WRITE, 0.4),
     Continuous(LINK_READ, 0.1),
-    Continuous(FIXED_READ, 0.1),
-    Continuous(FIXED_WRITE, 0.1),
     Continuous(SLC_PROGRAM, 0.2),
     Continuous(STATIC, 0.5),
     Continuous(DYNAMIC, 0.5),

@@ -42,6 +42,7 @@ class Replay(Struct, frozen=True):
         drive = SimulatedDrive(
             preset, path=f"sim:{preset.name}", capacity_bytes=capacity_bytes, scale=self.scale, seed=_SEED
         )
+        drive.set_write_cache(part.cached)
         *before, last = part.steps
         steps = [self._shortened(step) for step in before] + [self._shortened(last, last=True)]
         engine = drive.engine(_demand(steps), _SEED, NativeOptions())

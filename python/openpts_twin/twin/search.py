@@ -18,7 +18,7 @@ from openpts_twin.twin.evidence import Evidence, Figures
 from openpts_twin.twin.least_squares import Problem, covariance, solve
 from openpts_twin.twin.parameters import CHOICES, CONTINUOUS, Continuous, Values, preset_of, value_of
 from openpts_twin.twin.replay import Replay
-from openpts_twin.twin.start import start_of
+from openpts_twin.twin.start import dies_of, start_of
 
 # residuals beyond count with their size, not with its square
 _FAR: Final = 2.5
@@ -75,18 +75,17 @@ class Search:
         """The candidate that comes nearest. Raises UsageError where none can be simulated at all."""
         best, assumed = self.begin()
         self._free = tuple(each for each in CONTINUOUS if value_of(self._content, each.name, 0) > each.least)
-        best = self._approach(best, steps=2)
-        best = self._choose(best)
-        best = self._approach(best, steps=3)
         matrix = self._jacobian(best)
-        best = self._approach(best, steps=2, matrix=matrix)
+        best = self._approach(best, matrix, steps=2)
+        best = self._choose(best)
+        best = self._approach(best, matrix, steps=4)
         return Found(
             best.values, assumed, tuple(self._alternatives(best, matrix)), self._errors(best), self._trials
         )
 
     def begin(self) -> tuple[Trial, tuple[str, ...]]:
         """The best of the computed candidates, and what no step shows. Raises as ``find`` does."""
-        shipped = self._dies()
+        shipped = dies_of(self._content, self._evidence)
         found: list[tuple[float, Trial, tuple[str, ...]]] = []
         for dies in (shipped, shipped * 2, shipped // 2):
             if dies < 1:
@@ -99,14 +98,6 @@ class Search:
             raise UsageError(f"no drive like {self._content['name']} can be simulated at scale {self._scale}")
         _, trial, assumed = min(found, key=lambda one: one[0])
         return trial, assumed
-
-    def _dies(self) -> int:
-        per_die = value_of(self._content, names.BYTES_PER_DIE)
-        dies = int(value_of(self._content, names.DIES))
-        if per_die is None:
-            return dies
-        wanted = self._evidence.capacity_bytes / per_die
-        return min(dies, max(int(value_of(self._content, names.GROUP)), 2 ** round(math.log2(wanted))))
 
     def _try(self, values: Values) -> Trial | None:
         """A trial; None where the preset can't have such values."""
@@ -127,9 +118,8 @@ class Search:
                 # a step too short for a percentile on the candidate says nothing
                 yield math.log(other / value) / self._scatter[kind_of(name)] if other else 0.0
 
-    def _approach(self, best: Trial, steps: int, matrix: list[list[float]] | None = None) -> Trial:
-        """Steps towards less; each that does not lead there is halved once."""
-        matrix = self._jacobian(best) if matrix is None else matrix
+    def _approach(self, best: Trial, matrix: list[list[float]], steps: int) -> Trial:
+        """Steps towards less, from which the matrix learns; one that does not lead there is tried shorter."""
         for _ in range(steps):
             move = self._move(best, matrix)
             for share in (1.0, 0.4):

@@ -4,6 +4,7 @@ Each value is computed from the step that shows it most directly. What no step s
 that the search begins from, and is named.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from statistics import median
 from typing import Any, Final
@@ -18,6 +19,9 @@ from openpts_twin.twin.parameters import PAGE_BYTES, Values, preset_of, value_of
 
 _LARGE_BYTES: Final = 128 * 1024
 _NEAR_LINK: Final = 0.95
+# what a cache does to a long sequential write, and what it counts if there is one on one side alone
+_FALL: Final = 1.5
+_OTHER_KIND: Final = 5.0
 _US: Final = 1e6
 
 
@@ -32,9 +36,11 @@ class _Seen(Struct, frozen=True):
     content: Mapping[str, Any]
     evidence: Evidence
 
-    def of(self, wanted: Callable[[Stimulus], bool]) -> Iterator[tuple[Stimulus, Figures]]:
-        """Steps of one stimulus that is wanted, with what was measured."""
-        for step, figures in self.evidence.steps():
+    def of(
+        self, wanted: Callable[[Stimulus], bool], *, cached: bool = False
+    ) -> Iterator[tuple[Stimulus, Figures]]:
+        """Steps of one stimulus that is wanted, with what was measured; ``cached``: with the cache on."""
+        for step, figures in self.evidence.steps(cached=cached):
             if step.stimulus is not None and figures and wanted(step.stimulus):
                 yield step.stimulus, figures
 
@@ -62,6 +68,27 @@ def start_of(content: Mapping[str, Any], evidence: Evidence, dies: int) -> Start
         values[names.SPACE] = space
     sought = {each.name for each in names.CONTINUOUS if value_of(content, each.name) is not None}
     return Start(values, tuple(sorted(sought - values.keys())))
+
+
+def dies_of(content: Mapping[str, Any], evidence: Evidence) -> int:
+    """Dies that a drive of the preset would have."""
+    per_die = value_of(content, names.BYTES_PER_DIE)
+    dies = int(value_of(content, names.DIES))
+    if per_die is None:
+        return dies
+    wanted = evidence.capacity_bytes / per_die
+    return min(dies, max(int(value_of(content, names.GROUP)), 2 ** round(math.log2(wanted))))
+
+
+def distance(content: Mapping[str, Any], evidence: Evidence) -> float:
+    """How far what can be computed is from the values of a preset: the sum of squared logarithms."""
+    seen = _Seen(content, evidence)
+    start = start_of(content, evidence, dies_of(content, evidence)).values
+    compared = (names.READ, names.PROGRAM, names.FRONT_READ, names.LINK_READ, names.SLC_PROGRAM)
+    found = sum(math.log(start[name] / seen.known(name)) ** 2 for name in compared if name in start)
+    course = _sequential_course(seen)
+    falls = course is not None and course[0][0] > _FALL * course[0][-1]
+    return found + (_OTHER_KIND if falls != (names.SLC_PROGRAM in start) else 0.0)
 
 
 def _group(seen: _Seen, dies: int) -> int:
@@ -116,11 +143,13 @@ def _program_us(seen: _Seen, dies: int) -> float | None:
     return program_us
 
 
-def _alone_us(seen: _Seen, wanted: Callable[[Stimulus], bool], figure: str) -> float | None:
+def _alone_us(
+    seen: _Seen, wanted: Callable[[Stimulus], bool], figure: str, *, cached: bool = False
+) -> float | None:
     """Median response time of 4 KiB one at a time, in us."""
     found = [
         figures[figure] / NS_PER_US
-        for stimulus, figures in seen.of(lambda one: wanted(one) and one.tc * one.qd == 1)
+        for stimulus, figures in seen.of(lambda one: wanted(one) and one.tc * one.qd == 1, cached=cached)
         if figure in figures and _first_size(stimulus) == PAGE_BYTES
     ]
     return median(found) if found else None
@@ -137,7 +166,7 @@ def _read_us(seen: _Seen) -> float | None:
 
 def _front_write_us(seen: _Seen) -> float | None:
     """From the response time of a write alone, which waits for no cells behind a buffer."""
-    alone_us = _alone_us(seen, _writes, "write p50")
+    alone_us = _alone_us(seen, _writes, "write p50", cached=True)
     if alone_us is None:
         return None
     wire_us = PAGE_BYTES / seen.known(names.LINK_WRITE) * _US

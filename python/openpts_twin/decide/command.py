@@ -18,7 +18,7 @@ from openpts_twin.decide.question import read_question
 _SPREAD_PCT: Final = 5.0
 
 
-@click.command("decide", short_help="Answer a question on one drive or two, in as few rounds as it takes.")
+@click.command("decide", short_help="Answer a question on drives in as few rounds as it takes.")
 @with_options
 @together(PURGE_OPTION, *CONSENT_OPTIONS_OF_SEVERAL, CONFIRM_NAMESPACE)
 @RUN_OPTIONS

@@ -30,8 +30,8 @@ _ALPHA, _BETA = _NORMAL.inv_cdf(1 - FALSE_YES), _NORMAL.inv_cdf(POWER)
 # and the score that the last round asks for: of lines that keep both error rates, by recursive integration
 # of the normal density, those with the fewest rounds on average over both hypotheses.
 _YES: Final = (1.5, 1.87)
-_NO: Final = (1.04, 1.75)
-_LAST: Final = 2.645
+_NO: Final = (1.15, 1.7)
+_LAST: Final = 2.6
 _LAST_NO: Final = math.sqrt(_LONGEST) * (_ALPHA + _BETA) - _LAST
 _SMALLEST: Final = 1e-15
 

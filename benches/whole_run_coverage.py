@@ -28,6 +28,7 @@ from tests.support.noisy_runs import AMPLITUDE, LAWS
 
 from openpts.cli.main import cli
 from openpts.temporary_folder import in_memory, temporary_folder
+from openpts.units import KIB, MB
 
 
 class Case(NamedTuple):
@@ -55,6 +56,7 @@ CASES: Final = {
     "iops": Case("--read-pcts 0,65 --block-sizes 4KiB --tracking RND_4KiB_RW0 --tc 1 --qd 4", 200, 900),
     "lat": Case("--block-sizes 4KiB --histogram-seconds 60", 100, 1500),
     "wsat": Case("--tc 1 --qd 1", 20, 24_000, 2**30, 4.0),
+    "tp": Case("--block-sizes 128KiB --qd 1", 50, 900),
 }
 
 
@@ -63,7 +65,7 @@ def truth(case: Case, name: str, unit: str) -> float:
     if name.endswith("plateau_to_end_zone_ratio"):
         return case.plateau
     iops = case.iops * (case.plateau if name.endswith("plateau_iops") else 1)
-    return iops if unit == "IOPS" else 1000 / iops
+    return {"IOPS": iops, "MB/s": iops * 128 * KIB / MB}.get(unit, 1000 / iops)
 
 
 def outcomes(test: str, law: str, seed: int) -> dict[str, str]:

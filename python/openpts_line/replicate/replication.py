@@ -170,14 +170,9 @@ def _replicated(key: str, reference: KeyValue, own: KeyValue, causes: tuple[str,
     agreement = Agreement.NO_VERDICT
     if found is not None:
         agreement = Agreement.DIFFERS if abs(found) > 1 else Agreement.AGREES
+    causes = causes if agreement is Agreement.DIFFERS else ()
     return Replicated(
-        key=key,
-        passport=reference,
-        run=own,
-        e_n=found,
-        agreement=agreement,
-        reason=reason,
-        causes=causes if agreement is Agreement.DIFFERS else (),
+        key=key, passport=reference, run=own, e_n=found, agreement=agreement, reason=reason, causes=causes
     )
 
 

@@ -17,24 +17,11 @@ from openpts.report.record_files import record_file
 from openpts.report.sources import read_for_report, run_folders_of
 from openpts_line.replicate.measured_conditions import measured_conditions
 
-FACTS: Final = {
-    "drive": "dut",
-    "host": "host",
-    "host_before": "host_before",
-    "engine": "engine",
-    "software": "software",
-}
+FACTS: Final = {"drive": "dut", **{name: name for name in ("host", "host_before", "engine", "software")}}
 """Facts of a manifest, of which a seal has the values, by their names there."""
 STATED: Final = (
-    "state",
-    "started_at",
-    "ended_at",
-    "shortened",
-    "scenario",
-    "conditions",
-    "target",
-    "purges",
-    "write_caches",
+    *("state", "started_at", "ended_at", "shortened", "scenario"),
+    *("conditions", "target", "purges", "write_caches"),
 )
 """What a seal has of a manifest as it is."""
 _OF_A_KEY_VALUE: Final = ("unit", "value", "steady", "expanded_uncertainty")

@@ -103,18 +103,13 @@ def _sets(found: Expectations, base: Sequence[float], other: Sequence[float]) ->
         found.holds("two sets have no ratio", holds=False)
         return
     _same(found, "ratio of scaled sets", astuple(scaled), astuple(one))
-    _same(
-        found,
-        "ratio of exchanged sets",
-        [1 / swapped.value, 1 / swapped.high(0.025)],
-        [one.value, one.low(0.025)],
-    )
+    exchanged = [1 / swapped.value, 1 / swapped.high(0.025)]
+    _same(found, "ratio of exchanged sets", exchanged, [one.value, one.low(0.025)])
     found.holds("a ratio lies outside its interval", one.low(0.025) < one.value < one.high(0.025))
     chances = [chance_of(base, other) or 0, chance_of(other, base) or 0, chance_of(base, base) or 0]
     _same(found, "chances of two sets", chances[1:], [chances[0], 1.0])
-    errors = [
-        relative_standard_error_pct(values) or 0 for values in (base, [5 * value for value in base[::-1]])
-    ]
+    sets = (base, [5 * value for value in base[::-1]])
+    errors = [relative_standard_error_pct(values) or 0 for values in sets]
     _same(found, "standard error of a scaled set", errors[1:], errors[:1])
     _same(found, "chances of three lines", holm([0.2, 0.01, 0.04]), [0.2, 0.03, 0.08])
     drifts = [drift_chance(values) for values in (base, base[::-1], [9 * value for value in base])]
@@ -167,9 +162,8 @@ def _exact_buckets(found: Expectations) -> None:
 
 def _published(found: Expectations) -> None:
     for confidence, degrees, wanted in _STUDENT:
-        found.near(
-            f"Student's t of {confidence:g}, {degrees}", critical_value(confidence, degrees), wanted, 5e-4
-        )
+        t = critical_value(confidence, degrees)
+        found.near(f"Student's t of {confidence:g}, {degrees}", t, wanted, 5e-4)
     for value, degrees, wanted in _CHI_SQUARE:
         found.near(f"chi square of {value:g}, {degrees}", chi_square_survival(value, degrees), wanted, 5e-5)
     shares = compare_shares([30.0, 70.0], [1, 1])

@@ -53,11 +53,6 @@ class Measurement(Struct, frozen=True):
     answers: tuple[int, ...]
 
 
-def ios_within(seconds: float) -> int:
-    """How many I/Os of the law fit into so many seconds; not fewer than can be judged."""
-    return max(_FEWEST, round(seconds * NS_PER_S / fmean(_LAW_NS)))
-
-
 def measure_planted(ios: int, folder: Path, batches: Batches | None = None) -> Measurement:
     """Measure so many delays of the law; the capture is ``folder``, which is made.
 
@@ -119,10 +114,7 @@ def judge_path(measured: Measurement) -> Finding:
         found.holds(
             f"{agree} of {len(some)} {name} delays agree", agree > 0 and agreeing_pct[name] >= _LEAST_PCT
         )
-    seen = [
-        io.submitted_ns + io.latency_ns - at_ns
-        for io, at_ns in zip(measured.captured, before_ns, strict=False)
-    ]
+    seen = [io.completed_ns - at_ns for io, at_ns in zip(measured.captured, before_ns, strict=False)]
     quarter = len(seen) // 4
     drift_ns = min(seen[-quarter:]) - min(seen[:quarter])
     lasted_ns = before_ns[-1] - before_ns[0]
@@ -144,9 +136,8 @@ def judge_histogram(measured: Measurement) -> Finding:
     worst_pct = judge_sample(found, measured.sample, measured.captured)
     judge_length(found, measured.sample, measured.captured)
     shown = {"ios": float(len(measured.captured)), "largest_difference_pct": worst_pct}
-    return found.finding(
-        "histogram", f"against {len(measured.captured):,} I/Os that were captured one by one", shown
-    )
+    text = f"against {len(measured.captured):,} I/Os that were captured one by one"
+    return found.finding("histogram", text, shown)
 
 
 def judge_batches(measured: Measurement) -> Finding:
@@ -157,9 +148,8 @@ def judge_batches(measured: Measurement) -> Finding:
         later[0].submitted_ns - max(io.completed_ns for io in batch) for batch, later in pairwise(batches)
     ]
     found.holds(f"a rest of {min(rests_ns)} ns", min(rests_ns) >= _BATCHES.rest_ns - 2 * TICK_NS)
-    return found.finding(
-        "batches", f"{len(batches)} batches of reads of that pipe, each with a rest before it"
-    )
+    text = f"{len(batches)} batches of reads of that pipe, each with a rest before it"
+    return found.finding("batches", text)
 
 
 def check(seconds: float, folder: Path) -> tuple[Finding, ...]:
@@ -167,6 +157,7 @@ def check(seconds: float, folder: Path) -> tuple[Finding, ...]:
 
     Raises EngineUnavailableError without io_uring.
     """
-    measured = measure_planted(ios_within(seconds), folder / "delays")
+    ios = max(_FEWEST, round(seconds * NS_PER_S / fmean(_LAW_NS)))
+    measured = measure_planted(ios, folder / "delays")
     batches = measure_planted(_FEWEST // 2, folder / "batches", _BATCHES)
     return judge_path(measured), judge_histogram(measured), judge_batches(batches)

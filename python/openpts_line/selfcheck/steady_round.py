@@ -26,10 +26,10 @@ from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.verdict import RoundPoint, TrackingVariable
+from openpts_line.selfcheck.captured import SEED
 from openpts_line.selfcheck.finding import Expectations, Finding
 
 _HERE: Final = Path(__file__).parent
-_SEED: Final = 5
 _BYTES: Final = 4 * KIB
 _POINT: Final = RoundPoint(AccessPattern.RANDOM, _BYTES, 0)
 _STEADY_ROUND: Final = 10
@@ -52,7 +52,7 @@ def carried_out(test: str, target: str, folder: Path, adjust: Adjust) -> Run:
         people=People(),
         command_line=("self-check",),
         folder=folder,
-        seed=_SEED,
+        seed=SEED,
     )
     return read_for_report(run_test(PTS[test], order, []).folder)
 

@@ -17,6 +17,7 @@ from openpts_line.selfcheck.finding import Expectations, Finding
 
 _LAW: Final = ((700, 100_000), (200, 400_000), (90, 1_000_000), (10, 2_000_000))
 """Of 1,000 I/Os in a row so many take so long (ns)."""
+_LEVELS: Final = ((1, 100_000), (70, 100_000), (70.1, 400_000), (90, 400_000), (99, 1_000_000))
 _PERIODS: Final = 3
 _BYTES: Final = 4 * KIB
 
@@ -40,13 +41,7 @@ def check(_folder: Path) -> Finding:
         found.near("IOPS", rate, ios * NS_PER_S / sum_ns, 1e-6)
     bandwidth = ios * _BYTES * NS_PER_S / sum_ns
     found.near("bandwidth (bytes/s)", sample.bandwidth_bytes_per_s, bandwidth, 1e-3)
-    for percentile, wanted_ns in (
-        (1, 100_000),
-        (70, 100_000),
-        (70.1, 400_000),
-        (90, 400_000),
-        (99, 1_000_000),
-    ):
+    for percentile, wanted_ns in _LEVELS:
         value_ns = figures.percentile_ns(percentile)
         found.near(f"{percentile:g} % (ns)", value_ns, wanted_ns, 0.001 * wanted_ns)
     found.equal("I/Os of the intervals", sum(interval.ios for interval in sample.intervals), ios)

@@ -43,7 +43,7 @@ def test_no_entry_where_all_paths_stayed_or_none_were_sampled(run: Run) -> None:
 def test_the_longest_wait_is_that_of_the_time_with_fewer_paths(
     run: Run, back: tuple[float, int] | None, until: str
 ) -> None:
-    points = [(0.0, 2), (40.5, 1), *([back] if back else [])]
+    points = [(0.0, 2), (40.5, 1), (42.5, 1), *([back] if back else [])]
     (entry,) = path_loss_deviations(with_paths(run, *points))
     place = run.steps[0].place
     assert entry.used == (

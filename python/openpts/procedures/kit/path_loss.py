@@ -2,6 +2,8 @@
 
 import math
 from collections.abc import Iterator
+from itertools import groupby
+from operator import itemgetter
 from typing import Final
 
 from openpts.record.reader import Run
@@ -20,10 +22,12 @@ def path_loss_deviations(run: Run) -> tuple[Deviation, ...]:
         return ()
     most, ordered = max(series.values), run.manifest.ordered
     period_ns = round(NS_PER_S * ((ordered and ordered.telemetry_period_s) or 1))
-    ends_ns = [*series.t_ns[1:], None]
+    sampled = zip(series.t_ns, series.values, strict=True)
+    spans = [(live, next(alike)[0]) for live, alike in groupby(sampled, key=itemgetter(1))]
+    ends_ns = [*(at_ns for _, at_ns in spans[1:]), None]
     return tuple(
         _entry(run, int(live), int(most), at_ns - period_ns, end_ns)
-        for at_ns, live, end_ns in zip(series.t_ns, series.values, ends_ns, strict=True)
+        for (live, at_ns), end_ns in zip(spans, ends_ns, strict=True)
         if live < most
     )
 

@@ -28,7 +28,7 @@ ACTS: Final = (
     Act("shutdowns", seconds=60),
     Act("self-test", seconds=120),
     Act("deallocation", seconds=90),
-    Act("deallocated space", seconds=30, seconds_per_tb=3500),
+    Act("deallocated space", seconds=30, seconds_per_tb=6500),
     Act("formats", seconds=30, seconds_per_tb=10),
     Act("sanitize", seconds=30, seconds_per_tb=20),
 )

@@ -63,7 +63,7 @@ impl Firmware {
         if at == 0 {
             self.downloaded.clear();
         }
-        if at % UNIT_BYTES != 0 || at + data.len() > MOST_BYTES || at > self.downloaded.len() {
+        if !at.is_multiple_of(UNIT_BYTES) || at + data.len() > MOST_BYTES || at > self.downloaded.len() {
             return Err(Status::INVALID_FIELD);
         }
         if at < self.downloaded.len() {

@@ -74,13 +74,13 @@ def _window(number: int, step: Step) -> Apply:
 
 def why_not(until_collection: Sequence[Sample], afterwards: Sequence[Sample]) -> str:
     """Why the short form doesn't hold, by the windows before and after the pass; empty if it does."""
+    windows = (*until_collection, *afterwards)
+    if any(interval.throttled for one in windows for interval in one.intervals):
+        return "heat slowed the drive down, and may do so at other times than at full length"
     fresh = [one.iops for one in until_collection]
     flash = flash_found(fresh)
     if flash is None:
         return "the rate never fell for good, as it does where collection of full flash begins"
-    windows = (*until_collection, *afterwards)
-    if any(interval.throttled for one in windows for interval in one.intervals):
-        return "heat slowed the drive down, and may do so at other times than at full length"
     rates = [one.iops for one in afterwards]
     if not at_rest(rates):
         return (

@@ -56,8 +56,8 @@ class Pair(NamedTuple):
 
 def run(test: str, target: str, folder: Path, seed: int, *words: str) -> Path:
     """A run of the test, as its user starts it."""
-    command = [sys.executable, "-m", "openpts", "run", test, target, "--out", str(folder), "--seed", str(seed)]
-    subprocess.run([*command, "--no-report", *words], check=False, capture_output=True)
+    command = [sys.executable, "-m", "openpts", "run", test, target, "--out", str(folder)]
+    subprocess.run([*command, "--seed", str(seed), "--no-report", *words], check=False, capture_output=True)
     return folder
 
 

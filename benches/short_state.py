@@ -121,7 +121,7 @@ def state(kind: Kind, seed: int, folder: Path) -> State:
         pass
     written = sum(one.write.bytes for part in drive.samples.values() for one in part) / drive.capacity_bytes
     before, after = drive.rates(UNTIL_COLLECTION), drive.rates(AFTERWARDS)
-    if reason := why_not(before, drive.samples.get(AFTERWARDS, [])):
+    if reason := why_not(*(drive.samples.get(number, []) for number in (UNTIL_COLLECTION, AFTERWARDS))):
         return State(seed, reason, written=written)
     last = after[-JUDGED:]
     found = fmean(last)

@@ -161,7 +161,7 @@ class Metric(Struct, Generic[M_contra], frozen=True):
         return of_mean(blocks_of(rounds, self.value))
 
     def mean_uncertainty(self, results: object) -> Uncertainty | None:
-        """That of rounds, in the short form with what is known of its elements and state; else None."""
+        """Uncertainty of a mean of rounds, with elements and state of the short form; None for others."""
         if not isinstance(results, RoundsMean):
             return None
         if results.state is None:

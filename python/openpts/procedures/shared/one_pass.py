@@ -44,10 +44,10 @@ def condition_in_one_pass(conditions: Conditions, user_capacity_bytes: int) -> S
     yield Apply(Phase.CONDITIONING, IN_SEQUENCE, (whole.sequential(0, 1),))
 
     # Random writes until free blocks run out: that is what the flash holds beyond the range
-    rates: list[float] = []
-    while (flash := flash_found(rates)) is None and len(rates) < _MOST_WINDOWS:
-        window = Apply(Phase.CONDITIONING, UNTIL_COLLECTION, (whole.random(1, _WINDOW),))
-        rates.append(samples_in((yield window))[-1].iops)
+    first: list[Sample] = []
+    while (flash := flash_found([one.iops for one in first])) is None and len(first) < _MOST_WINDOWS:
+        window = _window(UNTIL_COLLECTION, whole.random(1, _WINDOW))
+        first.append(samples_in((yield window))[-1])
 
     # Empty flash, so that the pass makes no collection: what it moves would have another age than the rest
     yield Apply(Phase.CONDITIONING, EMPTIED, (whole.trimmed(),))
@@ -63,28 +63,31 @@ def condition_in_one_pass(conditions: Conditions, user_capacity_bytes: int) -> S
 
     later: list[Sample] = []
     while len(later) < _MOST_LATER_WINDOWS and not at_rest([one.iops for one in later]):
-        window = Apply(Phase.CONDITIONING, AFTERWARDS, (whole.random(1, _LATER_WINDOW),), with_intervals=True)
+        window = _window(AFTERWARDS, whole.random(1, _LATER_WINDOW))
         later.append(samples_in((yield window))[-1])
-    return not why_not(rates, later)
+    return not why_not(first, later)
 
 
-def why_not(until_collection: Sequence[float], afterwards: Sequence[Sample]) -> str:
-    """Why the short form doesn't hold, by the IOPS of the windows before the pass and those after it.
+def _window(number: int, step: Step) -> Apply:
+    return Apply(Phase.CONDITIONING, number, (step,), with_intervals=True)
 
-    Empty where it does.
-    """
-    flash = flash_found(until_collection)
+
+def why_not(until_collection: Sequence[Sample], afterwards: Sequence[Sample]) -> str:
+    """Why the short form doesn't hold, by the windows before and after the pass; empty if it does."""
+    windows = (*until_collection, *afterwards)
+    if any(interval.throttled for one in windows for interval in one.intervals):
+        return "heat slowed the drive down, and may do so at other times than at full length"
+    fresh = [one.iops for one in until_collection]
+    flash = flash_found(fresh)
     if flash is None:
         return "the rate never fell for good, as it does where collection of full flash begins"
-    if any(interval.throttled for one in afterwards for interval in one.intervals):
-        return "heat slowed the drive down after the pass"
     rates = [one.iops for one in afterwards]
     if not at_rest(rates):
         return (
             "the rate after the pass does not come to rest, as with a cache that is folded, a map of blocks, "
             f"compression or heat: it still moves by {100 * drift(rates):.0f} % over {JUDGED} windows"
         )
-    fell, explained = median(until_collection) / fmean(rates[-WINDOWS:]), amplification(flash)
+    fell, explained = median(fresh) / fmean(rates[-WINDOWS:]), amplification(flash)
     if fell > _MOST_UNEXPLAINED * explained:
         return (
             f"the rate fell to 1/{fell:.1f} and collection explains 1/{explained:.1f}: a cache takes writes, "

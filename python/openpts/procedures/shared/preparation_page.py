@@ -168,7 +168,11 @@ def short_form_table(run: Run, page_id: str, steps: Sequence[StepRecord]) -> Tab
 
     before, after = rates(UNTIL_COLLECTION), rates(AFTERWARDS)
     flash = flash_found(before)
-    reason = why_not(before, [step.sample for step in steps if step.place.number == AFTERWARDS])
+    windows = (
+        [step.sample for step in steps if step.place.number == number]
+        for number in (UNTIL_COLLECTION, AFTERWARDS)
+    )
+    reason = why_not(*windows)
     last = judge(range(len(after)), after) if len(after) > 1 else None
     return items_table(
         f"{page_id}-short",

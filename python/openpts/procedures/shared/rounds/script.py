@@ -87,7 +87,7 @@ def until_steady(
 
 
 def _as_before(_window: Window, steps: tuple[Step, ...]) -> tuple[tuple[Step, ...], bool]:
-    """Each round like the one before it, and any steady window is enough."""
+    """The steps unchanged; any steady window is enough."""
     return steps, True
 
 

@@ -38,6 +38,8 @@ _FOLDED: Final = 0.2
 """A cache that takes in so much of what it took in before was folded."""
 _ALIKE: Final = 0.05
 _CLEAR_GAIN: Final = 2.5
+_LIMIT: Final = 0.97
+"""Of the rate of a burst from rest: what is as fast is limited by the interface."""
 _READ_AHEAD: Final = 0.7
 _LEAST_GAIN: Final = 0.1
 """Of a burst, at the rate of a drive that has nothing to collect."""
@@ -48,6 +50,7 @@ class XrayRun(Struct, frozen=True, dict=True):
 
     run: Run
     asked: XrayConditions
+    burst: Window | None
     fill: list[Window]
     cache: Fall | None
     after_rest: list[Window]
@@ -100,8 +103,10 @@ class XrayRun(Struct, frozen=True, dict=True):
     def unit(self) -> Unit:
         """Unit of the map by alignments: of both sweeps the one that tells, if only one does."""
         first, later = unit_of(self.aligned), unit_of(self.aligned_later)
+        if self.burst is None or max(self.aligned.values(), default=0) > _LIMIT * self.burst.bytes_per_s:
+            first = Unit(None, why="the interface, not the flash, limits the rate")
         if first.unit_bytes is None or later.unit_bytes is None:
-            return later if first.unit_bytes is None else first
+            return first if first.unit_bytes or not later.unit_bytes else later
         if first.unit_bytes != later.unit_bytes:
             return Unit(None, why="it looks like another while the drive collects")
         return max(first, later, key=lambda one: one.gain)
@@ -121,7 +126,8 @@ class XrayRun(Struct, frozen=True, dict=True):
 def xray_run(run: Run) -> XrayRun:
     """The measurements, from the samples in the record."""
     fill = [*_samples(run, Phase.FILL, REGION), *_samples(run, Phase.FILL, TO_HALF)]
-    windows = windows_of(fill)[2:]
+    windows = windows_of(fill)
+    burst, windows = next(iter(windows[1:2]), None), windows[3:]
     rests = _samples(run, Phase.REST, CACHE_REST)
     first, later = (_by_alignment(run, number) for number in (ALIGNED, ALIGNED_LATER))
     pairs = [
@@ -137,6 +143,7 @@ def xray_run(run: Run) -> XrayRun:
     return XrayRun(
         run=run,
         asked=run.conditions(XrayConditions),
+        burst=burst,
         fill=windows,
         cache=first_fall(windows),
         after_rest=windows_of(_samples(run, Phase.BURST, CACHE_REST)),

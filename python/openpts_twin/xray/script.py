@@ -64,6 +64,8 @@ _PAGE_BYTES: Final = 4 * KIB
 _SEQUENTIAL_BYTES: Final = 128 * KIB
 _QD: Final = 32
 _REGION_BYTES: Final = 64 * MIB
+_BURST_BYTES: Final = 2 * MIB
+"""What an empty write buffer takes in at the rate of the interface, at least a part of it."""
 _PRIMED_BYTES: Final = 32 * MIB
 """What fills a write buffer, so that the windows after it show what is behind it."""
 _SINGLES: Final = 1000
@@ -144,8 +146,10 @@ def _pairs(drive: "_Drive") -> Script:
 
 def _until_half(drive: "_Drive") -> ScriptPart[Fall | None]:
     """Fill up to half, in windows that grow with what is written; where the rate fell, if it did."""
-    yield Apply(Phase.FILL, TO_HALF, (drive.sequential(drive.first_share, 0.5, _PRIMED_BYTES * drive.scale),))
-    done = first = (_REGION_BYTES + _PRIMED_BYTES) * drive.scale
+    amounts = (_BURST_BYTES * drive.scale, _PRIMED_BYTES * drive.scale)
+    first = tuple(drive.sequential(drive.first_share, 0.5, amount) for amount in amounts)
+    yield Apply(Phase.FILL, TO_HALF, first)
+    done = before = _REGION_BYTES * drive.scale + sum(amounts)
     steps = []
     while done < drive.bytes / 2:
         amount = max(_LEAST_WINDOW_BYTES * drive.scale, _WINDOW_GROWTH * done)
@@ -153,7 +157,7 @@ def _until_half(drive: "_Drive") -> ScriptPart[Fall | None]:
         steps.append(drive.sequential(drive.first_share, 0.5, amount))
         done += amount
     samples = samples_in((yield Apply(Phase.FILL, TO_HALF, tuple(steps))))
-    return first_fall(windows_of(samples, first))
+    return first_fall(windows_of(samples, before))
 
 
 def _cache_after_rest(drive: "_Drive", fall: Fall) -> Script:

@@ -13,7 +13,7 @@ from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows, stimulus_rows
 from openpts.procedures.shared.methodology import methodology, state_page
 from openpts.record.reader import Run
-from openpts.units import MB, format_capacity, format_duration
+from openpts.units import GB, MB, format_capacity, format_duration
 from openpts.vocabulary.better import Better
 from openpts_twin.findings import FINDINGS, Finding
 from openpts_twin.xray.pages import SUMMARY, evidence_pages
@@ -34,7 +34,12 @@ LABELS: Final = {
     "collects_in_idle": "Collection in idle time",
     "read_ahead": "Read-ahead",
 }
-_KEYS: Final = ("cache_bytes", "page_mapped.mapping.physical_per_user", "page_mapped.geometry.dies")
+_DECIMALS: Final = {
+    "cache_bytes": 2,
+    "page_mapped.mapping.physical_per_user": 3,
+    "page_mapped.geometry.dies": 0,
+}
+"""Properties that are compared, and how exact they are shown."""
 
 
 def report(run: Run) -> ReportContent:
@@ -74,10 +79,12 @@ def _verdicts(findings: tuple[Finding, ...]) -> Iterator[Verdict]:
 
 def _measures(findings: tuple[Finding, ...]) -> Iterator[Measured]:
     for one in findings:
-        if one.name in _KEYS:
+        if one.name in _DECIMALS:
             number = one.value if isinstance(one.value, int | float) else None
-            cell = cells.missing("can't tell") if number is None else Cell(_text(one), float(number))
-            yield Measured(one.name, _label(one), one.unit, cell, Better.UNJUDGED)
+            per, unit, decimals = (GB, "GB", 2) if one.unit == "bytes" else (1, one.unit, _DECIMALS[one.name])
+            cell = cells.missing("can't tell") if number is None else cells.number(number / per, decimals)
+            label = _label(one)
+            yield Measured(one.name, label, unit, cell, Better.UNJUDGED, cover_label=label)
 
 
 def _pages(found: XrayRun, findings: tuple[Finding, ...]) -> tuple[Page, ...]:

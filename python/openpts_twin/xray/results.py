@@ -18,7 +18,9 @@ from openpts_twin.xray import (
     ALIGNED_LATER,
     CACHE_REST,
     HOT,
+    HOT_WINDOW,
     PAIRS,
+    RANDOM_WINDOW,
     REGION,
     RESTS_S,
     SINGLE,
@@ -28,8 +30,7 @@ from openpts_twin.xray import (
 )
 from openpts_twin.xray.collection import Found, victims_of
 from openpts_twin.xray.geometry import Geometry, replay
-from openpts_twin.xray.rates import Fall, Window, at_higher_rate, first_fall
-from openpts_twin.xray.script import HOT_WINDOW, RANDOM_WINDOW, windows_of
+from openpts_twin.xray.rates import Fall, Window, at_higher_rate, first_fall, windows_of
 from openpts_twin.xray.unit import Unit, beyond, unit_of
 
 _PAGE_BYTES: Final = 4 * KIB

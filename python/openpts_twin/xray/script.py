@@ -18,7 +18,6 @@ Reported
 """
 
 import math
-from collections.abc import Iterable
 from statistics import median
 from typing import Final
 
@@ -38,7 +37,6 @@ from openpts.vocabulary.requests import (
     SetWriteCache,
     samples_in,
 )
-from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Batches, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf, IoCount
 from openpts_twin.xray import (
@@ -47,7 +45,9 @@ from openpts_twin.xray import (
     ALIGNED_LATER,
     CACHE_REST,
     HOT,
+    HOT_WINDOW,
     PAIRS,
+    RANDOM_WINDOW,
     REGION,
     RESTS_S,
     SINGLE,
@@ -57,7 +57,7 @@ from openpts_twin.xray import (
     XrayConditions,
 )
 from openpts_twin.xray.geometry import search
-from openpts_twin.xray.rates import Fall, Window, first_fall
+from openpts_twin.xray.rates import Fall, first_fall, windows_of
 from openpts_twin.xray.unit import ALIGNMENTS, BLOCK_BYTES
 
 _PAGE_BYTES: Final = 4 * KIB
@@ -74,14 +74,11 @@ _LEAST_WINDOW_BYTES: Final = 16 * MIB
 _WINDOW_GROWTH: Final = 0.04
 """Of what is written before: a fall is placed to a small part of that."""
 _REST_WINDOWS: Final = 20
-RANDOM_WINDOW: Final = 0.0025
-"""Of the drive."""
 _MOST_RANDOM_WINDOWS: Final = 400
 _BURST_SHARE: Final = 0.004
 _PASSES: Final = 4
 _ALIGNMENT_SHARE: Final = 0.001
-AGAIN_WINDOWS: Final = 20
-HOT_WINDOW: Final = 0.01
+_AGAIN_WINDOWS: Final = 20
 _HOT_AFTER: Final = 12
 _HOT_SHARE, _HOT_SHARE_CACHED = 0.02, 0.05
 """The small part, and where a cache would take in all of it."""
@@ -209,8 +206,8 @@ def _hot(drive: "_Drive", flash: float, share: float) -> Script:
 
     Once the rate has broken down, more would show no more.
     """
-    again = drive.sequential(0, 1, drive.bytes / AGAIN_WINDOWS)
-    yield Apply(Phase.FILL, AGAIN, (again,) * AGAIN_WINDOWS)
+    again = drive.sequential(0, 1, drive.bytes / _AGAIN_WINDOWS)
+    yield Apply(Phase.FILL, AGAIN, (again,) * _AGAIN_WINDOWS)
     times: list[float] = []
     for number in range(math.ceil((flash - 1) / HOT_WINDOW) + _HOT_AFTER):
         step = drive.random(HOT_WINDOW, share)
@@ -226,16 +223,6 @@ def _hot(drive: "_Drive", flash: float, share: float) -> Script:
 
 def _rate_of(times_ns: list[float]) -> float:
     return 0.0 if not times_ns else 1 / median(times_ns)
-
-
-def windows_of(samples: Iterable[Sample], start_bytes: float = 0) -> list[Window]:
-    """Writes of steps as windows of one course, before which so much was written."""
-    done, windows = start_bytes, []
-    for sample in samples:
-        if sample.write.bytes and sample.elapsed_ns:
-            windows.append(Window(done, sample.write.bytes, sample.elapsed_ns))
-        done += sample.write.bytes
-    return windows
 
 
 class _Drive:

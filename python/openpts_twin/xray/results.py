@@ -39,6 +39,7 @@ _FOLDED: Final = 0.2
 """A cache that takes in so much of what it took in before was folded."""
 _ALIKE: Final = 0.05
 _CLEAR_GAIN: Final = 2.5
+_LEAST_COST_LATER: Final = 0.15
 _LIMIT: Final = 0.97
 """Of the rate of a burst from rest: what is as fast is limited by the interface."""
 _READ_AHEAD: Final = 0.7
@@ -106,6 +107,8 @@ class XrayRun(Struct, frozen=True, dict=True):
         first, later = unit_of(self.aligned), unit_of(self.aligned_later)
         if self.burst is None or max(self.aligned.values(), default=0) > _LIMIT * self.burst.bytes_per_s:
             first = Unit(None, why="the interface, not the flash, limits the rate")
+        if later.cost < _LEAST_COST_LATER:
+            later = Unit(None, why="the rate varies as much while the drive collects")
         if first.unit_bytes is None or later.unit_bytes is None:
             return first if first.unit_bytes or not later.unit_bytes else later
         if first.unit_bytes != later.unit_bytes:
@@ -153,7 +156,7 @@ def xray_run(run: Run) -> XrayRun:
         pairs_ns=pairs,
         random=windows_of(_samples(run, Phase.CONDITIONING, UNTIL_COLLECTION)),
         bursts=bursts,
-        aligned=_rates_of(first),
+        aligned=_rates_of({size: _fastest_half(parts) for size, parts in first.items()}),
         aligned_later=_rates_of(later),
         aligned_bytes=sum(window.bytes for windows in first.values() for window in windows)
         / max(1, len(first)),
@@ -174,6 +177,11 @@ def _by_alignment(run: Run, number: int) -> dict[int, list[Window]]:
         if stimulus is not None and stimulus.alignment_bytes is not None:
             found.setdefault(stimulus.alignment_bytes, []).extend(windows_of([sample]))
     return dict(sorted(found.items()))
+
+
+def _fastest_half(windows: list[Window]) -> list[Window]:
+    """Nothing drifts before collection begins: what is slower met an erase."""
+    return sorted(windows, key=lambda one: -one.bytes_per_s)[: (len(windows) + 1) // 2]
 
 
 def _rates_of(windows: dict[int, list[Window]]) -> dict[int, float]:

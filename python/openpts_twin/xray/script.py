@@ -56,14 +56,14 @@ from openpts_twin.xray import (
     UNTIL_COLLECTION,
     XrayConditions,
 )
-from openpts_twin.xray.geometry import search
+from openpts_twin.xray.geometry import MOST_PAGES, search
 from openpts_twin.xray.rates import Fall, first_fall, windows_of
 from openpts_twin.xray.unit import ALIGNMENTS, BLOCK_BYTES
 
 _PAGE_BYTES: Final = 4 * KIB
 _SEQUENTIAL_BYTES: Final = 128 * KIB
 _QD: Final = 32
-_REGION_BYTES: Final = 64 * MIB
+_REGION_BYTES: Final = 2 * MOST_PAGES * _PAGE_BYTES
 _BURST_BYTES: Final = 2 * MIB
 """What an empty write buffer takes in at the rate of the interface, at least a part of it."""
 _PRIMED_BYTES: Final = 32 * MIB

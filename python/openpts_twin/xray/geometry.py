@@ -100,7 +100,9 @@ def _groups(waits: _Waits, found: Geometry) -> Pairs:
             units = group * rows // rows_of_group
             return Geometry(chunk, group, units, rows_of_group * chunk, contrast)
         if rows_of_group is None and rows >= _MOST_ROWS_OF_GROUP:
-            return Geometry(chunk, group, group, None, contrast)
+            break
+    if rows_of_group is None:
+        return Geometry(chunk, group, group, None, contrast)
     return Geometry(chunk, group, contrast=contrast, why="no group came again")
 
 

@@ -65,6 +65,8 @@ def search() -> Pairs:
     for distance in CHUNKS:
         latencies_ns[distance] = yield distance
     shortest_ns, longest_ns = min(latencies_ns.values()), max(latencies_ns.values())
+    if not shortest_ns:
+        return Geometry(why="the latencies of pairs were not measured")
     contrast = longest_ns / shortest_ns
     if contrast < _LEAST_CONTRAST:
         return Geometry(contrast=contrast, why="no pair of reads takes longer than any other")

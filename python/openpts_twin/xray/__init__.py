@@ -18,6 +18,8 @@ HOT: Final = 1
 """Number of Phase.LOAD: writes to a small part."""
 CACHE_REST: Final = 1
 """Number of the rest in which a cache may be folded, and of the burst after it; those from 2 on are short."""
+RANDOM_WINDOW, HOT_WINDOW = 0.0025, 0.01
+"""Windows of random writes, in user capacities."""
 RESTS_S: Final = (0.1, 1.0, 2.0, 4.0, 8.0)
 """Short rests, after which collection in idle time would show. The first is too short for any."""
 
@@ -81,4 +83,5 @@ PROCEDURE: Final = Procedure(
     can be relied on; what can't be told is left open.
     """,
     quick={"longest_idle_seconds": 60},
+    phase_line="openpts_twin.xray.phase_line:phase_line",
 )

@@ -63,7 +63,7 @@ def victims_of(before: Sequence[float], after: Sequence[float], refill: Sequence
         if rising and lowest > _BETWEEN:
             return Found(Victims.CHOICES, lowest)
         return Found(None, lowest, why="the rate varies as much before free blocks run out")
-    if lowest >= _STEADY and not rising:
+    if lowest >= _STEADY:
         return Found(Victims.GREEDY, lowest, agrees=rising is False)
     if _BETWEEN < lowest <= _UNEVEN:
         return Found(Victims.CHOICES, lowest, agrees=bool(rising))

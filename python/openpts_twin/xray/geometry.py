@@ -14,7 +14,9 @@ CHUNKS: Final = (*range(1, 17), 24, 32, 48, 64, 96, 128)
 """Distances within which the chunk is looked for."""
 _MOST_CHUNKS: Final = 264
 """Chunks in a row on different units, at most."""
-_MOST_ROWS: Final = 320
+_MOST_ROWS: Final = 520
+MOST_PAGES: Final = 8192
+"""The longest distance, of which the region that is read has twice as much."""
 _LEAST_CONTRAST: Final = 1.02
 """Pairs that wait take so much longer than those that do not, or can't be told from noise."""
 _CLEAR_CONTRAST: Final = 1.1
@@ -63,6 +65,8 @@ def search() -> Pairs:
     for distance in CHUNKS:
         latencies_ns[distance] = yield distance
     shortest_ns, longest_ns = min(latencies_ns.values()), max(latencies_ns.values())
+    if not shortest_ns:
+        return Geometry(why="the latencies of pairs were not measured")
     contrast = longest_ns / shortest_ns
     if contrast < _LEAST_CONTRAST:
         return Geometry(contrast=contrast, why="no pair of reads takes longer than any other")
@@ -72,11 +76,11 @@ def search() -> Pairs:
         return Geometry(contrast=contrast, why="pairs wait at each distance up to 512 KiB")
 
     # chunks on: the first distance at which pairs wait again
-    for chunks in range(2, _MOST_CHUNKS):
+    for chunks in range(2, min(_MOST_CHUNKS, MOST_PAGES // chunk)):
         if waits.share((yield chunks * chunk)) >= _OFTEN:
             break
     else:
-        return Geometry(chunk, contrast=contrast, why=f"no unit came again within {_MOST_CHUNKS} chunks")
+        return Geometry(chunk, contrast=contrast, why="no unit came again")
     return (yield from _groups(waits, Geometry(chunk, chunks, contrast=contrast)))
 
 
@@ -88,7 +92,7 @@ def _groups(waits: _Waits, found: Geometry) -> Pairs:
     assert found.chunk_pages is not None and found.group_units is not None  # noqa: S101, PT018 found before
     chunk, group, contrast = found.chunk_pages, found.group_units, found.contrast
     rows_of_group = None
-    for rows in range(1, _MOST_ROWS):
+    for rows in range(1, min(_MOST_ROWS, MOST_PAGES // (group * chunk))):
         share = waits.share((yield rows * group * chunk))
         if rows_of_group is None and share <= _NEVER:
             rows_of_group = rows
@@ -98,8 +102,10 @@ def _groups(waits: _Waits, found: Geometry) -> Pairs:
             units = group * rows // rows_of_group
             return Geometry(chunk, group, units, rows_of_group * chunk, contrast)
         if rows_of_group is None and rows >= _MOST_ROWS_OF_GROUP:
-            return Geometry(chunk, group, group, None, contrast)
-    return Geometry(chunk, group, contrast=contrast, why=f"no group came again within {_MOST_ROWS} rows")
+            break
+    if rows_of_group is None:
+        return Geometry(chunk, group, group, None, contrast)
+    return Geometry(chunk, group, contrast=contrast, why="no group came again")
 
 
 _MOST_ROWS_OF_GROUP: Final = 32

@@ -1,13 +1,12 @@
-"""Courses of writes at two rates: where the first one ends, and how much lies at which.
+"""Courses of writes at two rates: where the first one ends, and how much lies at which."""
 
-Pure arithmetic of amounts and times; nothing here knows what a rate comes of.
-"""
-
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import Final
 
 from msgspec import Struct
+
+from openpts.vocabulary.sample import Sample
 
 _FALL: Final = 0.75
 """A rate that stays below so much of what it was has fallen."""
@@ -28,6 +27,16 @@ class Window(Struct, frozen=True):
     def bytes_per_s(self) -> float:
         """Mean rate."""
         return 1e9 * self.bytes / self.elapsed_ns
+
+
+def windows_of(samples: Iterable[Sample], start_bytes: float = 0) -> list[Window]:
+    """Writes of steps as windows of one course, before which so much was written."""
+    done, windows = start_bytes, []
+    for sample in samples:
+        if sample.write.bytes and sample.elapsed_ns:
+            windows.append(Window(done, sample.write.bytes, sample.elapsed_ns))
+        done += sample.write.bytes
+    return windows
 
 
 class Fall(Struct, frozen=True):

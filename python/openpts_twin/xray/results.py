@@ -18,7 +18,9 @@ from openpts_twin.xray import (
     ALIGNED_LATER,
     CACHE_REST,
     HOT,
+    HOT_WINDOW,
     PAIRS,
+    RANDOM_WINDOW,
     REGION,
     RESTS_S,
     SINGLE,
@@ -28,8 +30,7 @@ from openpts_twin.xray import (
 )
 from openpts_twin.xray.collection import Found, victims_of
 from openpts_twin.xray.geometry import Geometry, replay
-from openpts_twin.xray.rates import Fall, Window, at_higher_rate, first_fall
-from openpts_twin.xray.script import HOT_WINDOW, RANDOM_WINDOW, windows_of
+from openpts_twin.xray.rates import Fall, Window, at_higher_rate, first_fall, windows_of
 from openpts_twin.xray.unit import Unit, beyond, unit_of
 
 _PAGE_BYTES: Final = 4 * KIB
@@ -38,6 +39,9 @@ _FOLDED: Final = 0.2
 """A cache that takes in so much of what it took in before was folded."""
 _ALIKE: Final = 0.05
 _CLEAR_GAIN: Final = 2.5
+_LEAST_COST_LATER: Final = 0.15
+_LIMIT: Final = 0.97
+"""Of the rate of a burst from rest: what is as fast is limited by the interface."""
 _READ_AHEAD: Final = 0.7
 _LEAST_GAIN: Final = 0.1
 """Of a burst, at the rate of a drive that has nothing to collect."""
@@ -48,6 +52,7 @@ class XrayRun(Struct, frozen=True, dict=True):
 
     run: Run
     asked: XrayConditions
+    burst: Window | None
     fill: list[Window]
     cache: Fall | None
     after_rest: list[Window]
@@ -100,8 +105,12 @@ class XrayRun(Struct, frozen=True, dict=True):
     def unit(self) -> Unit:
         """Unit of the map by alignments: of both sweeps the one that tells, if only one does."""
         first, later = unit_of(self.aligned), unit_of(self.aligned_later)
+        if self.burst is None or max(self.aligned.values(), default=0) > _LIMIT * self.burst.bytes_per_s:
+            first = Unit(None, why="the interface, not the flash, limits the rate")
+        if later.cost < _LEAST_COST_LATER:
+            later = Unit(None, why="the rate varies as much while the drive collects")
         if first.unit_bytes is None or later.unit_bytes is None:
-            return later if first.unit_bytes is None else first
+            return first if first.unit_bytes or not later.unit_bytes else later
         if first.unit_bytes != later.unit_bytes:
             return Unit(None, why="it looks like another while the drive collects")
         return max(first, later, key=lambda one: one.gain)
@@ -121,7 +130,8 @@ class XrayRun(Struct, frozen=True, dict=True):
 def xray_run(run: Run) -> XrayRun:
     """The measurements, from the samples in the record."""
     fill = [*_samples(run, Phase.FILL, REGION), *_samples(run, Phase.FILL, TO_HALF)]
-    windows = windows_of(fill)[2:]
+    windows = windows_of(fill)
+    burst, windows = next(iter(windows[1:2]), None), windows[3:]
     rests = _samples(run, Phase.REST, CACHE_REST)
     first, later = (_by_alignment(run, number) for number in (ALIGNED, ALIGNED_LATER))
     pairs = [
@@ -137,6 +147,7 @@ def xray_run(run: Run) -> XrayRun:
     return XrayRun(
         run=run,
         asked=run.conditions(XrayConditions),
+        burst=burst,
         fill=windows,
         cache=first_fall(windows),
         after_rest=windows_of(_samples(run, Phase.BURST, CACHE_REST)),
@@ -145,7 +156,7 @@ def xray_run(run: Run) -> XrayRun:
         pairs_ns=pairs,
         random=windows_of(_samples(run, Phase.CONDITIONING, UNTIL_COLLECTION)),
         bursts=bursts,
-        aligned=_rates_of(first),
+        aligned=_rates_of({size: _fastest_half(parts) for size, parts in first.items()}),
         aligned_later=_rates_of(later),
         aligned_bytes=sum(window.bytes for windows in first.values() for window in windows)
         / max(1, len(first)),
@@ -166,6 +177,11 @@ def _by_alignment(run: Run, number: int) -> dict[int, list[Window]]:
         if stimulus is not None and stimulus.alignment_bytes is not None:
             found.setdefault(stimulus.alignment_bytes, []).extend(windows_of([sample]))
     return dict(sorted(found.items()))
+
+
+def _fastest_half(windows: list[Window]) -> list[Window]:
+    """Nothing drifts before collection begins: what is slower met an erase."""
+    return sorted(windows, key=lambda one: -one.bytes_per_s)[: (len(windows) + 1) // 2]
 
 
 def _rates_of(windows: dict[int, list[Window]]) -> dict[int, float]:

@@ -18,7 +18,6 @@ Reported
 """
 
 import math
-from collections.abc import Iterable
 from statistics import median
 from typing import Final
 
@@ -38,7 +37,6 @@ from openpts.vocabulary.requests import (
     SetWriteCache,
     samples_in,
 )
-from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Batches, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf, IoCount
 from openpts_twin.xray import (
@@ -47,7 +45,9 @@ from openpts_twin.xray import (
     ALIGNED_LATER,
     CACHE_REST,
     HOT,
+    HOT_WINDOW,
     PAIRS,
+    RANDOM_WINDOW,
     REGION,
     RESTS_S,
     SINGLE,
@@ -56,14 +56,16 @@ from openpts_twin.xray import (
     UNTIL_COLLECTION,
     XrayConditions,
 )
-from openpts_twin.xray.geometry import search
-from openpts_twin.xray.rates import Fall, Window, first_fall
+from openpts_twin.xray.geometry import MOST_PAGES, search
+from openpts_twin.xray.rates import Fall, first_fall, windows_of
 from openpts_twin.xray.unit import ALIGNMENTS, BLOCK_BYTES
 
 _PAGE_BYTES: Final = 4 * KIB
 _SEQUENTIAL_BYTES: Final = 128 * KIB
 _QD: Final = 32
-_REGION_BYTES: Final = 64 * MIB
+_REGION_BYTES: Final = 2 * MOST_PAGES * _PAGE_BYTES
+_BURST_BYTES: Final = 2 * MIB
+"""What an empty write buffer takes in at the rate of the interface, at least a part of it."""
 _PRIMED_BYTES: Final = 32 * MIB
 """What fills a write buffer, so that the windows after it show what is behind it."""
 _SINGLES: Final = 1000
@@ -72,14 +74,11 @@ _LEAST_WINDOW_BYTES: Final = 16 * MIB
 _WINDOW_GROWTH: Final = 0.04
 """Of what is written before: a fall is placed to a small part of that."""
 _REST_WINDOWS: Final = 20
-RANDOM_WINDOW: Final = 0.0025
-"""Of the drive."""
 _MOST_RANDOM_WINDOWS: Final = 400
 _BURST_SHARE: Final = 0.004
 _PASSES: Final = 4
 _ALIGNMENT_SHARE: Final = 0.001
-AGAIN_WINDOWS: Final = 20
-HOT_WINDOW: Final = 0.01
+_AGAIN_WINDOWS: Final = 20
 _HOT_AFTER: Final = 12
 _HOT_SHARE, _HOT_SHARE_CACHED = 0.02, 0.05
 """The small part, and where a cache would take in all of it."""
@@ -144,8 +143,10 @@ def _pairs(drive: "_Drive") -> Script:
 
 def _until_half(drive: "_Drive") -> ScriptPart[Fall | None]:
     """Fill up to half, in windows that grow with what is written; where the rate fell, if it did."""
-    yield Apply(Phase.FILL, TO_HALF, (drive.sequential(drive.first_share, 0.5, _PRIMED_BYTES * drive.scale),))
-    done = first = (_REGION_BYTES + _PRIMED_BYTES) * drive.scale
+    amounts = (_BURST_BYTES * drive.scale, _PRIMED_BYTES * drive.scale)
+    first = tuple(drive.sequential(drive.first_share, 0.5, amount) for amount in amounts)
+    yield Apply(Phase.FILL, TO_HALF, first)
+    done = before = _REGION_BYTES * drive.scale + sum(amounts)
     steps = []
     while done < drive.bytes / 2:
         amount = max(_LEAST_WINDOW_BYTES * drive.scale, _WINDOW_GROWTH * done)
@@ -153,7 +154,7 @@ def _until_half(drive: "_Drive") -> ScriptPart[Fall | None]:
         steps.append(drive.sequential(drive.first_share, 0.5, amount))
         done += amount
     samples = samples_in((yield Apply(Phase.FILL, TO_HALF, tuple(steps))))
-    return first_fall(windows_of(samples, first))
+    return first_fall(windows_of(samples, before))
 
 
 def _cache_after_rest(drive: "_Drive", fall: Fall) -> Script:
@@ -205,8 +206,8 @@ def _hot(drive: "_Drive", flash: float, share: float) -> Script:
 
     Once the rate has broken down, more would show no more.
     """
-    again = drive.sequential(0, 1, drive.bytes / AGAIN_WINDOWS)
-    yield Apply(Phase.FILL, AGAIN, (again,) * AGAIN_WINDOWS)
+    again = drive.sequential(0, 1, drive.bytes / _AGAIN_WINDOWS)
+    yield Apply(Phase.FILL, AGAIN, (again,) * _AGAIN_WINDOWS)
     times: list[float] = []
     for number in range(math.ceil((flash - 1) / HOT_WINDOW) + _HOT_AFTER):
         step = drive.random(HOT_WINDOW, share)
@@ -222,16 +223,6 @@ def _hot(drive: "_Drive", flash: float, share: float) -> Script:
 
 def _rate_of(times_ns: list[float]) -> float:
     return 0.0 if not times_ns else 1 / median(times_ns)
-
-
-def windows_of(samples: Iterable[Sample], start_bytes: float = 0) -> list[Window]:
-    """Writes of steps as windows of one course, before which so much was written."""
-    done, windows = start_bytes, []
-    for sample in samples:
-        if sample.write.bytes and sample.elapsed_ns:
-            windows.append(Window(done, sample.write.bytes, sample.elapsed_ns))
-        done += sample.write.bytes
-    return windows
 
 
 class _Drive:

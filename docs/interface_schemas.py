@@ -52,6 +52,8 @@ from openpts_serve.cli.sim_serve import ServingBegun, ServingEnded
 from openpts_traces.cli.capture import CaptureCost, Captured
 from openpts_traces.cli.trace_characterize import NearestRecipes
 from openpts_traces.cli.trace_text import TraceDocument
+from openpts_twin.cli.fit import FitDocument
+from openpts_twin.cli.predict import PredictionDocument
 from openpts_watch.runs_here import RunList
 
 _DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
@@ -81,6 +83,7 @@ OF_COMMANDS: Final[dict[str, tuple[str | type[Any], ...]]] = {
     "crosscheck": (CrosscheckDocument,),
     "devices": (DeviceList,),
     "doctor": (Audit, Installation),
+    "fit": (FitDocument,),
     "fleet cancel": (FleetRuns,),
     "fleet fetch": (FleetFetched,),
     "fleet hosts": (FleetHosts,),
@@ -97,6 +100,7 @@ OF_COMMANDS: Final[dict[str, tuple[str | type[Any], ...]]] = {
     "plan all": (SuitePlanDocument,),
     "plans": (PlanList,),
     "population": (PopulationFigures,),
+    "predict": (PredictionDocument,),
     "purge": (Purged,),
     "ready": (ReadyDocument,),
     "rehearse TEST": (RehearsalDocument,),

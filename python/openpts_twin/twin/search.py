@@ -75,9 +75,8 @@ class Search:
         """The candidate that comes nearest. Raises UsageError where none can be simulated at all."""
         best, assumed = self.begin()
         self._free = tuple(each for each in CONTINUOUS if value_of(self._content, each.name, 0) > each.least)
-        matrix = self._jacobian(best)
-        best = self._approach(best, matrix, steps=2)
         best = self._choose(best)
+        matrix = self._jacobian(best)
         best = self._approach(best, matrix, steps=4)
         return Found(
             best.values, assumed, tuple(self._alternatives(best, matrix)), self._errors(best), self._trials

@@ -51,6 +51,8 @@ from openpts_serve.cli.sim_serve import ServingBegun, ServingEnded
 from openpts_traces.cli.capture import CaptureCost, Captured
 from openpts_traces.cli.trace_characterize import NearestRecipes
 from openpts_traces.cli.trace_text import TraceDocument
+from openpts_twin.cli.fit import FitDocument
+from openpts_twin.cli.predict import PredictionDocument
 from openpts_twin.decide.answer import DecisionDocument
 from openpts_twin.fingerprint.features import Comparison
 from openpts_watch.runs_here import RunList
@@ -84,6 +86,7 @@ OF_COMMANDS: Final[dict[str, tuple[str | type[Any], ...]]] = {
     "devices": (DeviceList,),
     "doctor": (Audit, Installation),
     "fingerprint": (Comparison,),
+    "fit": (FitDocument,),
     "fleet cancel": (FleetRuns,),
     "fleet fetch": (FleetFetched,),
     "fleet hosts": (FleetHosts,),
@@ -100,6 +103,7 @@ OF_COMMANDS: Final[dict[str, tuple[str | type[Any], ...]]] = {
     "plan all": (SuitePlanDocument,),
     "plans": (PlanList,),
     "population": (PopulationFigures,),
+    "predict": (PredictionDocument,),
     "purge": (Purged,),
     "rehearse TEST": (RehearsalDocument,),
     "replicate": (Replication,),

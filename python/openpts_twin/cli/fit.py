@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -22,7 +23,7 @@ class FitDocument(Document, frozen=True, kw_only=True, tag="openpts.fit/1"):
     drive: str
     like: str
     runs: tuple[str, ...]
-    fitted: dict[str, object]
+    fitted: dict[str, Any]
     assumed: tuple[str, ...]
     error_pct: dict[str, float]
     trials: int

@@ -25,8 +25,9 @@ _FAR: Final = 2.5
 _STEP: Final = 0.08
 _MOST_MOVE: Final = 0.5
 _IMPROVES: Final = 0.98
+_HOPELESS: Final = 4.0
 # scatter of figures at the least: a model is not better than that
-_FLOORS: Final = {"rate": 0.01, "mean": 0.02, "p50": 0.01, "p99": 0.05, "p99.9": 0.1}
+_FLOORS: Final = {"rate": 0.01, "course": 0.03, "mean": 0.02, "p50": 0.01, "p99": 0.05, "p99.9": 0.1}
 
 Tell = Callable[[str], None]
 
@@ -53,9 +54,9 @@ class Found(Struct, frozen=True):
 
 
 def kind_of(figure: str) -> str:
-    """What a figure is, such as ``p99`` of ``write p99``; parts of a course are rates."""
+    """What a figure is, such as ``p99`` of ``write p99``, or ``course`` of one of its parts."""
     words = figure.split()
-    return "rate" if words[0] == "rate" else words[-1]
+    return "course" if words[0] == "rate" and len(words) > 1 else words[-1]
 
 
 class Search:
@@ -77,8 +78,10 @@ class Search:
         self._free = tuple(each for each in CONTINUOUS if value_of(self._content, each.name, 0) > each.least)
         matrix = self._jacobian(best)
         best = self._approach(best, matrix, steps=2)
-        best = self._choose(best)
-        best = self._approach(best, matrix, steps=4)
+        chosen = self._choose(best, matrix)
+        if chosen is not best:
+            best, matrix = chosen, self._jacobian(chosen)
+        best = self._approach(best, matrix, steps=3)
         return Found(
             best.values, assumed, tuple(self._alternatives(best, matrix)), self._errors(best), self._trials
         )
@@ -173,7 +176,7 @@ class Search:
             changed[each.name] = each.value(each.at(now) + by)
         return changed
 
-    def _choose(self, best: Trial) -> Trial:
+    def _choose(self, best: Trial, matrix: list[list[float]]) -> Trial:
         """Try what lies beside each choice, and go on in the direction in which it became better."""
         for choice in CHOICES:
             tried: list[Any] = []
@@ -188,11 +191,19 @@ class Search:
                     if value in tried:
                         continue
                     tried.append(value)
-                    trial = self._try(self._with_choice(best.values, choice.name, value))
+                    trial = self._profiled(self._with_choice(best.values, choice.name, value), best, matrix)
                     if trial is not None and trial.cost < best.cost * _IMPROVES:
                         best, again = trial, True
                         break
         return best
+
+    def _profiled(self, values: Values, best: Trial, matrix: list[list[float]]) -> Trial | None:
+        """A trial of another choice, and one of what the rest would be with it: the better of both."""
+        trial = self._try(values)
+        if trial is None or trial.cost > _HOPELESS * best.cost:
+            return None
+        moved = self._try(self._moved(values, self._move(trial, matrix)))
+        return trial if moved is None or trial.cost < moved.cost else moved
 
     def _with_choice(self, values: Values, name: str, value: Any) -> dict[str, Any]:
         """The values with another choice, and what is tied to it: so many programs in a second."""

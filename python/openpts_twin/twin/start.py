@@ -19,6 +19,8 @@ from openpts_twin.twin.parameters import PAGE_BYTES, Values, preset_of, value_of
 
 _LARGE_BYTES: Final = 128 * 1024
 _NEAR_LINK: Final = 0.95
+# the link is what is seen of reads where all else would allow so many times as much
+_OTHERS_ALLOW: Final = 1.5
 # what a cache does to a long sequential write, and what it counts if there is one on one side alone
 _FALL: Final = 1.5
 _OTHER_KIND: Final = 5.0
@@ -56,13 +58,15 @@ def start_of(content: Mapping[str, Any], evidence: Evidence, dies: int) -> Start
         (names.GROUP, _group(seen, dies)),
         (names.LINK_READ, _link_read(seen)),
         (names.PROGRAM, _program_us(seen, dies)),
-        (names.READ, _read_us(seen)),
         (names.FRONT_WRITE, _front_write_us(seen)),
     )
     values: dict[str, Any] = {names.DIES: dies}
     values |= {name: found for name, found in computed if found is not None}
-    if (front_us := _front_read_us(seen, values)) is not None:
-        values[names.FRONT_READ] = front_us
+    for _ in range(2):  # each needs the other
+        if (read_us := _read_us(seen, values.get(names.FRONT_READ))) is not None:
+            values[names.READ] = read_us
+        if (front_us := _front_read_us(seen, values)) is not None:
+            values[names.FRONT_READ] = front_us
     values |= _cache(seen, dies)
     if (space := _space(seen, values)) is not None:
         values[names.SPACE] = space
@@ -107,13 +111,21 @@ def _writes(stimulus: Stimulus) -> bool:
     return stimulus.operations.write > 0 and stimulus.operations.read == 0
 
 
-def _link_read(seen: _Seen) -> float | None:
-    """Bytes per second of large reads: the link's, or less."""
+def _link_read(seen: _Seen) -> float:
+    """Bytes per second of large reads, unless it may be the cells or the channels that allow no more."""
     rates = [
         figures["rate"] * _first_size(stimulus)
         for stimulus, figures in seen.of(lambda one: _reads(one) and _first_size(one) >= _LARGE_BYTES)
     ]
-    return max(rates) * 1.002 if rates else None
+    known = seen.known(names.LINK_READ)
+    rate = max(rates, default=known)
+    dies, chunk = seen.known(names.DIES), seen.known(names.CHUNK)
+    transfer_us = seen.known(names.TRANSFER)
+    of_cells = dies * chunk / (seen.known(names.READ) + transfer_us * (0.2 + 0.8 * chunk))
+    of_channels = seen.known(names.CHANNELS) / transfer_us if transfer_us else math.inf
+    if rate < known and min(of_cells, of_channels) * PAGE_BYTES * _US < _OTHERS_ALLOW * rate:
+        return known
+    return rate * 1.002
 
 
 def _sequential_course(seen: _Seen) -> tuple[list[float], int] | None:
@@ -155,12 +167,14 @@ def _alone_us(
     return median(found) if found else None
 
 
-def _read_us(seen: _Seen) -> float | None:
+def _read_us(seen: _Seen, front_us: float | None) -> float | None:
     """From the response time of a read alone, less what is no time of the cells."""
     alone_us = _alone_us(seen, _reads, "read p50")
     if alone_us is None:
         return None
-    rest = sum(map(seen.known, (names.FIXED_READ, names.FRONT_READ, names.COMMAND, names.TRANSFER)))
+    wire_us = PAGE_BYTES / _link_read(seen) * _US
+    front_us = seen.known(names.FRONT_READ) if front_us is None else front_us
+    rest = front_us + wire_us + sum(map(seen.known, (names.FIXED_READ, names.COMMAND, names.TRANSFER)))
     return max(alone_us - rest, 0.1 * alone_us)
 
 

@@ -14,7 +14,7 @@ from openpts.units import format_duration
 from openpts.vocabulary.condition_text import data_text
 from openpts_twin.fingerprint import FingerprintConditions
 from openpts_twin.fingerprint.features import Fingerprint, fingerprint_of
-from openpts_twin.fingerprint.script import BURSTS_MIB, PROBES, WINDOW
+from openpts_twin.fingerprint.script import BURSTS_KIB, PROBES, WINDOW
 
 _TITLE: Final = "Fingerprint"
 
@@ -44,7 +44,7 @@ def _test_rows(run: Run) -> Rows:
         ("Test Stimulus", f"{len(PROBES)} loads"),
         ("Length of a load", format_duration(conditions.probe_ns)),
         ("Pass", "SEQ 128 KiB W, TC 1 / QD 32"),
-        ("Bursts", f"{', '.join(map(str, BURSTS_MIB))} MiB"),
+        ("Bursts", f"{', '.join(map(str, BURSTS_KIB))} KiB"),
         ("Stimulus of bursts", "RND 4 KiB W, TC 4 / QD 32"),
         ("Window of the sweep", f"{100 * WINDOW:g} % of the range"),
         ("Sweep ends", "where collection began"),

@@ -6,7 +6,8 @@ Clause
     None: practice beyond the specification.
 Steps
     Purge; the range written once in sequence. Reads of 4, 16 and 128 KiB at QD 1, of 4 KiB and 128 KiB at
-    high demand; writes of 4 KiB at QD 1. Bursts of 1, 4, 16 and 64 MiB, each after 5 seconds of idle time.
+    high demand; writes of 4 KiB at QD 1. Bursts of 256 KiB and 1, 4, 16 and 64 MiB, each after 5 seconds of
+    idle time.
     Random writes in windows of 0.5 % of the range until the rate has fallen for three, at most 0.8 x of it.
 Pass rule
     None: `openpts fingerprint` compares runs.
@@ -22,7 +23,7 @@ from msgspec.structs import replace
 from openpts.analysis.one_pass import collection_began
 from openpts.procedures.kit.standard import Standard
 from openpts.procedures.shared.sequential_writes import written_in_sequence
-from openpts.units import KIB, MIB, NS_PER_S
+from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import (
     Apply,
@@ -59,7 +60,7 @@ PROBES: Final = {
 }
 """Loads by name, in their order."""
 _WRITES: Final = Probe(AccessPattern.RANDOM, 4 * KIB, 0, tc=4, qd=32)
-BURSTS_MIB: Final = (1, 4, 16, 64)
+BURSTS_KIB: Final = (256, 1024, 4096, 16_384, 65_536)
 WINDOW: Final = 0.005
 _LEAST_IOS: Final = 4
 _MOST_WINDOWS: Final = 160
@@ -83,10 +84,10 @@ def script(conditions: FingerprintConditions, user_capacity_bytes: int) -> Scrip
     for number, probe in enumerate(PROBES.values(), start=1):
         yield Apply(Phase.PROFILE, number, (_step(conditions, probe, Duration(conditions.probe_ns)),))
     least_bytes = _LEAST_IOS * _WRITES.size_bytes * conditions.scale
-    for number, size_mib in enumerate(BURSTS_MIB, start=1):
+    for number, size_kib in enumerate(BURSTS_KIB, start=1):
         yield Apply(Phase.REST, number, (Step.of(None, Duration(_REST_NS)),))
         yield Apply(
-            Phase.BURST, number, (_step(conditions, _WRITES, ByteAmount(max(size_mib * MIB, least_bytes))),)
+            Phase.BURST, number, (_step(conditions, _WRITES, ByteAmount(max(size_kib * KIB, least_bytes))),)
         )
     rates: list[float] = []
     while collection_began(rates) is None and len(rates) < _MOST_WINDOWS:

@@ -17,15 +17,15 @@ from openpts.record.reader import Run
 from openpts.vocabulary.document import Document
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample, StepState
-from openpts_twin.fingerprint.script import BURSTS_KIB, PROBES, WINDOW
+from openpts_twin.fingerprint.script import PROBES, WINDOW
 
 Fingerprint = Mapping[str, float]
 """Logarithms by name."""
 
-_BURST, _SWEEP, _CACHE_END = "burst of", "random writes before collection", "end of the cache"
-TYPICAL: Final = 0.005
-_MORE: Final = {_BURST: 0.01, _SWEEP: 0.02, _CACHE_END: 0.05}
-"""Typical ones of figures that are read off few I/Os or steps of a curve, by how their names begin."""
+_SWEEP, _CACHE_END, _FLASH = "random writes before collection", "end of the cache", "flash over capacity"
+TYPICAL: Final = 0.003
+_MORE: Final = {"rate of": 0.006, _FLASH: 0.006, _SWEEP: 0.02, _CACHE_END: 0.05}
+"""Those of rates, and of what is read off the steps of a curve, by how their names begin."""
 _WEIGHT: Final = 4
 """Repeats that ``TYPICAL`` counts for beside those that were measured."""
 FARTHEST_ALIKE: Final = 4.0
@@ -57,22 +57,27 @@ def fingerprint_of(run: Run) -> Fingerprint:
             f"{run.folder} is a run of {test}, which has no fingerprint: use `openpts run fingerprint`"
         )
     by_phase = {phase: [step.sample for step in run.phase(phase)] for phase in Phase}
-    probes, bursts, windows = (by_phase[one] for one in (Phase.PROFILE, Phase.BURST, Phase.SWEEP))
-    whole = (len(probes), len(bursts)) == (len(PROBES), len(BURSTS_KIB)) and len(windows) > 0
-    if not whole or any(one.state is not StepState.COMPLETE for one in windows):
+    probes, windows = by_phase[Phase.PROFILE], by_phase[Phase.SWEEP]
+    if len(probes) < len(PROBES) or not windows or windows[-1].state is not StepState.COMPLETE:
         raise UsageError(f"{run.folder} was cut off: `openpts resume {run.folder}` goes on with it")
     found: dict[str, float] = {}
     for name, sample in zip(PROBES, probes, strict=True):
         found |= _of_probe(name, sample)
-    for size_kib, sample in zip(BURSTS_KIB, bursts, strict=True):
-        found[f"{_BURST} {size_kib} KiB"] = math.log(sample.iops)
-    found |= _of_fill(by_phase[Phase.CONDITIONING])
-    rates = [one.iops for one in windows]
-    began = collection_began(rates)
-    # beyond the capacity the flash holds what random writes found free
-    found["flash over capacity"] = math.log1p((len(rates) if began is None else began + 0.5) * WINDOW)
-    found[_SWEEP] = math.log(median(rates[: began or len(rates)]))
+    filled = by_phase[Phase.CONDITIONING]
+    if not _throttled(filled):
+        found |= _of_fill(filled)
+    if not _throttled(windows):
+        rates = [one.iops for one in windows]
+        began = collection_began(rates)
+        # beyond the capacity the flash holds what random writes found free
+        found[_FLASH] = math.log1p((len(rates) if began is None else began + 0.5) * WINDOW)
+        found[_SWEEP] = math.log(median(rates[: began or len(rates)]))
     return found
+
+
+def _throttled(samples: Sequence[Sample]) -> bool:
+    """Whether heat slowed the drive down, as far as it tells: its figures are not those of its parts then."""
+    return any(interval.throttled for one in samples for interval in one.intervals)
 
 
 def _of_probe(name: str, sample: Sample) -> Mapping[str, float]:

@@ -4,8 +4,8 @@ import math
 from typing import Final
 
 from openpts.errors import UsageError
-from openpts.pages.kit import Page, rows_table
-from openpts.pages.model import Verdict
+from openpts.pages.kit import rows_table
+from openpts.pages.model import Page, Verdict
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows
 from openpts.procedures.shared.methodology import NO_STEADY_STATE, methodology, state_page

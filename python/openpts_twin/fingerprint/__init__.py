@@ -11,10 +11,7 @@ from openpts.procedures.kit.procedure import Procedure
 class FingerprintConditions(
     ExtendedConditions, frozen=True, kw_only=True, tag_field="test", tag="fingerprint"
 ):
-    """Short loads whose figures follow from a drive's parts; ``probe_ns`` is the length of those with one.
-
-    ``scale`` I/Os stand for each that a simulated drive carries out: a burst has a few of them.
-    """
+    """Short loads whose figures follow from a drive's parts; ``probe_ns`` is the length of those with one."""
 
     probe_ns: Annotated[
         int,
@@ -22,7 +19,6 @@ class FingerprintConditions(
             "Length of a load", "Length of each load that ends after a time.", SECONDS, name="probe_seconds"
         ),
     ]
-    scale: Annotated[int, Field("", free="the simulated drive's own")] = 1
 
 
 PROCEDURE: Final = Procedure(
@@ -34,7 +30,7 @@ PROCEDURE: Final = Procedure(
     purpose="""Figures by which `openpts fingerprint` tells whether two drives have the same parts.
 
     At full length: a purge, the user capacity written once in sequence, response times of reads and writes of
-    several sizes, bursts after idle times, and random writes until the drive has to collect.
+    several sizes, and random writes until the drive has to collect.
     """,
     quick={"probe_seconds": 5},
 )

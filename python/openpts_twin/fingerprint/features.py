@@ -1,7 +1,7 @@
 """The figures of a fingerprint, and how far two of them are apart.
 
 All are logarithms, so that a difference is a ratio. None is of a state that a purge and one pass do not make:
-age, fill and temperature move them little, which ``TYPICAL`` has as a standard deviation.
+age, fill and temperature move them little, by ``TYPICAL`` as a standard deviation on simulated drives.
 """
 
 import math
@@ -11,19 +11,21 @@ from typing import Final
 
 from msgspec import Struct
 
-from openpts.analysis.latency import LatencyDistribution
 from openpts.analysis.one_pass import collection_began
 from openpts.errors import UsageError
 from openpts.record.reader import Run
 from openpts.vocabulary.document import Document
 from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.sample import Measured, Sample, StepState
-from openpts_twin.fingerprint.script import BURSTS_MIB, PROBES, WINDOW
+from openpts.vocabulary.sample import Sample, StepState
+from openpts_twin.fingerprint.script import PROBES, WINDOW
 
 Fingerprint = Mapping[str, float]
 """Logarithms by name."""
 
-TYPICAL: Final = 0.01
+_SWEEP, _CACHE_END, _FLASH = "random writes before collection", "end of the cache", "flash over capacity"
+TYPICAL: Final = 0.003
+_MORE: Final = {"rate of": 0.006, _FLASH: 0.006, _SWEEP: 0.02, _CACHE_END: 0.05}
+"""Those of rates, and of what is read off the steps of a curve, by how their names begin."""
 _WEIGHT: Final = 4
 """Repeats that ``TYPICAL`` counts for beside those that were measured."""
 FARTHEST_ALIKE: Final = 4.0
@@ -55,35 +57,37 @@ def fingerprint_of(run: Run) -> Fingerprint:
             f"{run.folder} is a run of {test}, which has no fingerprint: use `openpts run fingerprint`"
         )
     by_phase = {phase: [step.sample for step in run.phase(phase)] for phase in Phase}
-    probes, bursts, windows = (by_phase[one] for one in (Phase.PROFILE, Phase.BURST, Phase.SWEEP))
-    whole = (len(probes), len(bursts)) == (len(PROBES), len(BURSTS_MIB)) and len(windows) > 0
-    if not whole or any(one.state is not StepState.COMPLETE for one in windows):
+    probes, windows = by_phase[Phase.PROFILE], by_phase[Phase.SWEEP]
+    if len(probes) < len(PROBES) or not windows or windows[-1].state is not StepState.COMPLETE:
         raise UsageError(f"{run.folder} was cut off: `openpts resume {run.folder}` goes on with it")
     found: dict[str, float] = {}
     for name, sample in zip(PROBES, probes, strict=True):
         found |= _of_probe(name, sample)
-    for size_mib, sample in zip(BURSTS_MIB, bursts, strict=True):
-        found[f"burst of {size_mib} MiB"] = math.log(sample.iops)
-    found |= _of_fill(by_phase[Phase.CONDITIONING])
-    rates = [one.iops for one in windows]
-    began = collection_began(rates)
-    # beyond the capacity the flash holds what random writes found free
-    found["flash beside the capacity"] = math.log((len(rates) if began is None else began + 0.5) * WINDOW)
-    found["random writes before collection"] = math.log(median(rates[: began or len(rates)]))
+    filled = by_phase[Phase.CONDITIONING]
+    if not _throttled(filled):
+        found |= _of_fill(filled)
+    if not _throttled(windows):
+        rates = [one.iops for one in windows]
+        began = collection_began(rates)
+        # beyond the capacity the flash holds what random writes found free
+        found[_FLASH] = math.log1p((len(rates) if began is None else began + 0.5) * WINDOW)
+        found[_SWEEP] = math.log(median(rates[: began or len(rates)]))
     return found
 
 
+def _throttled(samples: Sequence[Sample]) -> bool:
+    """Whether heat slowed the drive down, as far as it tells: its figures are not those of its parts then."""
+    return any(interval.throttled for one in samples for interval in one.intervals)
+
+
 def _of_probe(name: str, sample: Sample) -> Mapping[str, float]:
-    """Median and shape of what one I/O takes, or the rate where many are outstanding."""
+    """What one I/O takes, or the rate where many are outstanding.
+
+    Of a mean, as a median jumps where half of the I/Os take longer, such as those over two dies.
+    """
     if sample.step.toio > 1:
         return {f"rate of {name}": math.log(sample.iops)}
-    latencies = _latencies(sample)
-    middle, high = (latencies.percentile_ns(one) or 1 for one in (50, 90))
-    return {f"median of {name}": math.log(middle), f"90 % over median of {name}": math.log(high / middle)}
-
-
-def _latencies(measured: Measured) -> LatencyDistribution:
-    return LatencyDistribution.merged(one.histogram for one in measured.transfers if one.histogram)
+    return {f"time of {name}": math.log(sample.mean_latency_ns or 1)}
 
 
 def _of_fill(samples: Sequence[Sample]) -> Mapping[str, float]:
@@ -100,7 +104,7 @@ def _of_fill(samples: Sequence[Sample]) -> Mapping[str, float]:
     return {
         "pass in sequence": math.log(last),
         "cache over the rest of the pass": math.log(first / last),
-        "end of the cache": math.log(max(written, 1e-3)),
+        _CACHE_END: math.log(max(written, 1e-3)),
     }
 
 
@@ -113,7 +117,8 @@ def compared(own: Sequence[Fingerprint], others: Sequence[Fingerprint]) -> Compa
             continue
         squares = sum((value - fmean(side)) ** 2 for side in sides for value in side)
         degrees = sum(len(side) - 1 for side in sides)
-        variance = (_WEIGHT * TYPICAL**2 + squares) / (_WEIGHT + degrees)
+        typical = next((found for begin, found in _MORE.items() if name.startswith(begin)), TYPICAL)
+        variance = (_WEIGHT * typical**2 + squares) / (_WEIGHT + degrees)
         change = fmean(sides[0]) - fmean(sides[1])
         standard = math.sqrt(variance * sum(1 / len(side) for side in sides))
         differences.append(Difference(name, math.exp(change), abs(change) / standard))

@@ -1,11 +1,11 @@
 """The report of a fingerprint: each of its figures."""
 
 import math
-from typing import Any, Final
+from typing import Final
 
 from openpts.errors import UsageError
-from openpts.pages.kit import Page, rows_table
-from openpts.pages.model import Verdict
+from openpts.pages.kit import rows_table
+from openpts.pages.model import Page, Verdict
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows
 from openpts.procedures.shared.methodology import NO_STEADY_STATE, methodology, state_page
@@ -14,7 +14,7 @@ from openpts.units import format_duration
 from openpts.vocabulary.condition_text import data_text
 from openpts_twin.fingerprint import FingerprintConditions
 from openpts_twin.fingerprint.features import Fingerprint, fingerprint_of
-from openpts_twin.fingerprint.script import BURSTS_MIB, PROBES, WINDOW
+from openpts_twin.fingerprint.script import PROBES, WINDOW
 
 _TITLE: Final = "Fingerprint"
 
@@ -32,7 +32,7 @@ def report(run: Run) -> ReportContent:
         sections=methodology(
             run, _TITLE, _test_rows(run), lambda: (state_page(run, "Purge and Pass"), _page(found, text))
         ),
-        figures=lambda: _figures(found),
+        figures=lambda: {name: math.exp(value) for name, value in found.items()},
     )
 
 
@@ -44,8 +44,8 @@ def _test_rows(run: Run) -> Rows:
         ("Test Stimulus", f"{len(PROBES)} loads"),
         ("Length of a load", format_duration(conditions.probe_ns)),
         ("Pass", "SEQ 128 KiB W, TC 1 / QD 32"),
-        ("Bursts", f"{', '.join(map(str, BURSTS_MIB))} MiB"),
-        ("Stimulus of bursts", "RND 4 KiB W, TC 4 / QD 32"),
+        ("Stimulus of the sweep", "RND 4 KiB W, TC 4 / QD 32"),
+        ("Sweep", "where free flash ends"),
         ("Window of the sweep", f"{100 * WINDOW:g} % of the range"),
         ("Sweep ends", "where collection began"),
         ("Steady State", NO_STEADY_STATE),
@@ -57,7 +57,3 @@ def _page(found: Fingerprint, text: str) -> Page:
     note = "Latencies in ns, rates in I/Os or bytes per second, the rest are ratios."
     table = rows_table("fingerprint-figures", "Figures", "Figure:<2 | Value", rows, note=note)
     return Page("fingerprint", _TITLE, (Verdict(text), table), mandatory=True)
-
-
-def _figures(found: Fingerprint) -> dict[str, Any]:
-    return {name: math.exp(value) for name, value in found.items()}

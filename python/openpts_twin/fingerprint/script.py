@@ -6,7 +6,7 @@ Clause
     None: practice beyond the specification.
 Steps
     Purge; the range written once in sequence. Reads of 4, 16 and 128 KiB at QD 1, of 4 KiB and 128 KiB at
-    high demand; writes of 4 KiB at QD 1. Bursts of 1, 4, 16 and 64 MiB, each after 5 seconds of idle time.
+    high demand; writes of 4 KiB at QD 1.
     Random writes in windows of 0.5 % of the range until the rate has fallen for three, at most 0.8 x of it.
 Pass rule
     None: `openpts fingerprint` compares runs.
@@ -17,12 +17,11 @@ Reported
 from typing import Final
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from openpts.analysis.one_pass import collection_began
 from openpts.procedures.kit.standard import Standard
 from openpts.procedures.shared.sequential_writes import written_in_sequence
-from openpts.units import KIB, MIB, NS_PER_S
+from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import (
     Apply,
@@ -59,22 +58,14 @@ PROBES: Final = {
 }
 """Loads by name, in their order."""
 _WRITES: Final = Probe(AccessPattern.RANDOM, 4 * KIB, 0, tc=4, qd=32)
-BURSTS_MIB: Final = (1, 4, 16, 64)
 WINDOW: Final = 0.005
-_LEAST_IOS: Final = 4
 _MOST_WINDOWS: Final = 160
-_REST_NS: Final = 5 * NS_PER_S
 
 standard_conditions: Final = Standard(FingerprintConditions, probe_ns=60 * NS_PER_S)
 
 
-def at_scale(conditions: FingerprintConditions, scale: int) -> FingerprintConditions:
-    """Bursts keep their size at a scale, unless less than some I/Os are left of them."""
-    return replace(conditions, scale=scale)
-
-
 def script(conditions: FingerprintConditions, user_capacity_bytes: int) -> Script:
-    """The range written, probes in it, bursts, and random writes until collection begins."""
+    """The range written, probes in it, and random writes until collection begins."""
     yield Purge()
     yield SetWriteCache(conditions.write_cache_enabled)
     span_pct = conditions.active_range.end_pct - conditions.active_range.start_pct
@@ -82,12 +73,6 @@ def script(conditions: FingerprintConditions, user_capacity_bytes: int) -> Scrip
     yield from written_in_sequence(conditions, 128 * KIB, range_bytes, tc=1, qd=32)
     for number, probe in enumerate(PROBES.values(), start=1):
         yield Apply(Phase.PROFILE, number, (_step(conditions, probe, Duration(conditions.probe_ns)),))
-    least_bytes = _LEAST_IOS * _WRITES.size_bytes * conditions.scale
-    for number, size_mib in enumerate(BURSTS_MIB, start=1):
-        yield Apply(Phase.REST, number, (Step.of(None, Duration(_REST_NS)),))
-        yield Apply(
-            Phase.BURST, number, (_step(conditions, _WRITES, ByteAmount(max(size_mib * MIB, least_bytes))),)
-        )
     rates: list[float] = []
     while collection_began(rates) is None and len(rates) < _MOST_WINDOWS:
         window = _step(conditions, _WRITES, ByteAmount(round(WINDOW * range_bytes)))

@@ -158,7 +158,7 @@ uncertainty: setup  ## how often intervals hold the true value, in 1,000 noisy r
 	$(BIN)/python -m tests.support.noisy_runs 1000
 
 RUNS ?= 100
-uncertainty-runs: setup  ## the same in whole runs of three tests, on drives with drawn noise: 100 of each (half an hour)
+uncertainty-runs: setup  ## the same in whole runs of four tests, on drives with drawn noise: 100 of each (an hour)
 	$(BIN)/python -m benches.whole_run_coverage $(RUNS)
 
 FLEET_FAULTS ?= 1000

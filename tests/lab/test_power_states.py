@@ -13,7 +13,7 @@ from openpts.record.reader import Run, read_run
 from openpts.units import NS_PER_MS
 from openpts.vocabulary.power_states import PowerMode
 from openpts_nvme.pstates.results import FoundState, states_run
-from tests.lab.machine import OPENPTS, in_lab, needs_lab
+from tests.lab.machine import OPENPTS, complaints, in_lab, needs_lab
 from tests.support.five_states import five_states
 
 pytestmark = [needs_lab, pytest.mark.slow]
@@ -53,7 +53,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
         nvme get-feature /dev/nvme0 -f 2 > {folder}/state
         """,
     )
-    assert ended.returncode == 0, ended.stderr + (folder / "errors.log").read_text()[-5000:]
+    assert ended.returncode == 0, ended.stderr + complaints(folder)
     assert "value:0x000000" in (folder / "state").read_text()
     return read_run(folder / "run")
 

@@ -16,7 +16,7 @@ import pytest
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
 from openpts.vocabulary.readiness import Interruption
-from tests.lab.machine import FORKED, ROOT, in_lab, needs_lab
+from tests.lab.machine import FORKED, ROOT, complaints, in_lab, needs_lab
 from tests.support.openpts_command import COMMAND
 
 pytestmark = [needs_lab, pytest.mark.slow]
@@ -84,7 +84,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         done
         """,
     )
-    assert ended.returncode == 0, ended.stderr + (folder / "errors.log").read_text()[-5000:]
+    assert ended.returncode == 0, ended.stderr + complaints(folder)
     return folder
 
 

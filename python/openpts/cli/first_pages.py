@@ -124,6 +124,8 @@ _ARGUMENTS: Final = {
     "openpts fleet fetch": "--out results",
     "openpts fleet stop": f"--here h1 {_A_RUN}",
     "openpts fleet submit": "--host h1 --slot s07 --serial S3R1AL iops --class enterprise",
+    "openpts decide": "'keeps p99.9 <= 10 ms' /dev/nvme0n1 --confirm-serial S3R1AL",
+    "openpts fingerprint": "runs/delivery --against runs/sample",
     "openpts gate": "runs/new-firmware --limits limits.toml --baseline runs/old-firmware",
     "openpts help": "run iops",
     "openpts capture": "/dev/nvme0n1 --seconds 60 --out load.parquet",

@@ -31,6 +31,7 @@ _WEIGHT: Final = 4
 FARTHEST_ALIKE: Final = 4.0
 """A figure that differs by more of its standard deviations is of another part."""
 _EDGE: Final = 0.7
+_FEWEST_WINDOWS: Final = 10
 
 
 class Difference(Struct, frozen=True):
@@ -71,7 +72,8 @@ def fingerprint_of(run: Run) -> Fingerprint:
         began = collection_began(rates)
         # beyond the capacity the flash holds what random writes found free
         found[_FLASH] = math.log1p((len(rates) if began is None else began + 0.5) * WINDOW)
-        found[_SWEEP] = math.log(median(rates[: began or len(rates)]))
+        if (began or len(rates)) >= _FEWEST_WINDOWS:
+            found[_SWEEP] = math.log(median(rates[: began or len(rates)]))
     return found
 
 

@@ -18,7 +18,7 @@ DRIVE = "sim:enterprise-tlc?scale=290"
 
 def made(folder: Path, target: str, *words: str) -> Path:
     result = CliRunner().invoke(
-        run, ["fingerprint", target, "--out", str(folder), *words], standalone_mode=False
+        run, ["fingerprint", target, "--seed", "1", "--out", str(folder), *words], standalone_mode=False
     )
     assert result.exception is None, result.output
     return folder

@@ -78,7 +78,7 @@ def evidence_of(runs: Sequence[Run]) -> Evidence:
         drive=_drive(first),
         capacity_bytes=target.user_capacity_bytes,
         sector_bytes=target.sector_bytes,
-        scale=1 if target.simulation is None else target.simulation.scale,
+        scale=target.scale,
         runs=tuple(f"{run.manifest.conditions.test} in {run.folder.name}" for run in runs),
         parts=parts,
     )
@@ -88,8 +88,8 @@ def _drive(manifest: Manifest) -> str:
     """The drive in words: two drives differ in them."""
     target = manifest.target
     if target.simulation is not None:
-        return f"{target.path.partition('?')[0]}, scale {target.simulation.scale}"
-    facts = manifest.device
+        return f"{target.path.partition('?')[0]} ({target.simulation.preset}), scale {target.scale}"
+    facts = manifest.dut
     words = [str(facts[name].value) for name in ("model", "serial", "firmware") if name in facts]
     return f"{' '.join(words) or target.name}, {target.user_capacity_bytes} bytes"
 

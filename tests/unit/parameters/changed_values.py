@@ -35,6 +35,7 @@ CHANGED: Final[dict[str, Any]] = {
     "sequential_qd": 5,
     "drive_fills": 1.5,
     "longest_seconds": 100,
+    "longest_idle_seconds": 90,
     "tracking_seconds": 90,
     "stop_when_steady": True,
     "steady_after_drive_fills": 0.5,

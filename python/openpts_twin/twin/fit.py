@@ -44,7 +44,9 @@ def fit(
         scale = evidence.scale if evidence.scale > 1 else max(1, -(-evidence.capacity_bytes // _BYTES))
     preset = load_preset(like) if like else _nearest(evidence)
     told = _told(evidence, _content(preset))
-    content = with_values(_content(preset), {one.name: one.value for one in told})
+    # of a class that draws some and takes the best, the number is not told
+    values = {one.name: {"choices": 8} if one.value == "choices" else one.value for one in told}
+    content = with_values(_content(preset), values)
     tell(f"like {preset.name}")
     sure = frozenset(one.name for one in told if one.confidence is Confidence.HIGH)
     found = Search(content, evidence, scale, tell, sure).find()

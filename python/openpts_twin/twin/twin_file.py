@@ -66,7 +66,7 @@ def texts_of(
     fitted = found.values.keys() - set(found.assumed)
     changed["assumed"] = [one for one in _leaves(changed[_TABLE], f"{_TABLE}.") if one not in fitted]
     tolerance_pct = max(5.0, round(300 * found.errors.get("rate", 0.0), 1))
-    changed["figures"] = list(_figures(evidence, scale, tolerance_pct))
+    changed["figures"] = list(_list_figures(evidence, scale, tolerance_pct))
     text = tomli_w.dumps(changed)
     Preset(text)
     fit = Fit(
@@ -118,7 +118,7 @@ def _leaves(table: Mapping[str, Any], before: str) -> Iterator[str]:
             yield before + key
 
 
-def _figures(evidence: Evidence, scale: int, tolerance_pct: float) -> Iterator[dict[str, Any]]:
+def _list_figures(evidence: Evidence, scale: int, tolerance_pct: float) -> Iterator[dict[str, Any]]:
     """What only reads or only writes, once for each stimulus, as figures that a check measures again."""
     done: set[Stimulus] = set()
     for part in evidence.parts:

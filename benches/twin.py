@@ -61,7 +61,7 @@ def compared(drive: Drawn, folder: Path, scale: int, tests: list[str]) -> dict[t
             run_test(test, drive.target(scale=scale), "--seed", "7", out=Path(f"{stem}-truth"))
         )
         shown = quantities(
-            run_test(test, target_of(path, scale, {}), "--seed", "8", out=Path(f"{stem}-twin"))
+            run_test(test, target_of(str(path), scale, {}), "--seed", "8", out=Path(f"{stem}-twin"))
         )
         for key, quantity in truth.items():
             if quantity.kind in KINDS and quantity.value and key in shown:

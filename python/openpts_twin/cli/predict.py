@@ -9,7 +9,7 @@ from typing import Final
 import click
 from msgspec import Struct
 
-from openpts.cli.options import FILE, FOLDER, argument, flag, option, with_options
+from openpts.cli.options import FOLDER, argument, flag, option, with_options
 from openpts.cli.printed_document import print_document
 from openpts.device.targets.simulated_target import MOST_SCALE
 from openpts.vocabulary.document import Document
@@ -39,17 +39,13 @@ class PredictionDocument(Document, frozen=True, kw_only=True, tag="openpts.predi
     predictions: tuple[Prediction, ...]
 
 
-@click.command(
-    short_help="Predict a test from a drive's twin.", context_settings={"ignore_unknown_options": True}
-)
+@click.command(short_help="Predict a test from a drive's twin.")
 @with_options
 def predict(
     *,
-    preset: Path = argument("PRESET", FILE),
+    preset: str = argument("PRESET"),
     test: str = argument("TEST|TRACE|JOB"),
-    options: tuple[str, ...] = argument(
-        "[OPTIONS OF openpts run]...", nargs=-1, name="options", type=click.UNPROCESSED
-    ),
+    options: tuple[str, ...] = argument("[-- OPTION...]", nargs=-1),
     against: Path | None = option("RUN", "Show what was measured in this run beside it.", FOLDER),
     scale: int | None = option(
         "N", "Pages of the drive for each simulated page; that of the fit.", click.IntRange(1, MOST_SCALE)
@@ -59,25 +55,25 @@ def predict(
 ) -> None:
     """Predict a test in virtual time: it runs on the twin, and on what agrees with the fit about as well.
 
-    PRESET is the file that `openpts fit` wrote, or any other preset, whose values have no interval then.
-    TEST is a test by its name, with the options that `openpts run` takes for it; a TRACE is replayed, and a
-    JOB of fio (.fio, .job, .ini) runs as `openpts run workload`. The drive is not needed.
+    PRESET is the path of what `openpts fit` wrote, or any other preset, whose values have no interval.
+    TEST is a test by its name, a TRACE is replayed, and a JOB of fio (.fio, .job, .ini) runs as `openpts run
+    workload` does. OPTIONs behind -- are those of `openpts run` for it. The drive is not needed.
     """
     from openpts.cli.terminal import draw_over  # noqa: PLC0415 help needs nothing that runs
     from openpts.record.reader import read_run  # noqa: PLC0415 likewise
-    from openpts.simulation.presets import load_preset  # noqa: PLC0415 likewise
+    from openpts.simulation.presets import SHIPPED, load_preset  # noqa: PLC0415 likewise
     from openpts_twin.cli.predict_text import print_predictions  # noqa: PLC0415 likewise
     from openpts_twin.twin.predict import predict as predicted  # noqa: PLC0415 likewise
     from openpts_twin.twin.twin_file import read_fit  # noqa: PLC0415 likewise
 
-    load_preset(str(preset if preset.is_absolute() else Path.cwd() / preset))
-    fit = read_fit(preset)
+    place = load_preset(preset).place
+    fit = None if place == SHIPPED else read_fit(Path(place))
     name, words = _test_of(test, options)
     measured = None if against is None else read_run(against)
     with tempfile.TemporaryDirectory(prefix="openpts-predict-") as own:
         found = predicted(
             name,
-            preset.resolve(),
+            preset if place == SHIPPED else place,
             words,
             out or Path(own),
             fit=fit,
@@ -101,7 +97,7 @@ def predict(
             for one in found
         )
         shown = None if against is None else str(against)
-        print_document(PredictionDocument(preset=str(preset), test=name, against=shown, predictions=rows))
+        print_document(PredictionDocument(preset=preset, test=name, against=shown, predictions=rows))
     else:
         print_predictions(sys.stdout, f"{name} on {preset}", found, has_fit=fit is not None, against=against)
 

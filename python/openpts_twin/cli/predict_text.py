@@ -18,13 +18,15 @@ def print_predictions(
     table = table_of("", ">Predicted", ">95 % interval", "Unit", *beside)
     for one in found:
         interval = (
-            "" if one.low is None or one.high is None else f"{_text(max(one.low, 0.0))} to {_text(one.high)}"
+            ""
+            if one.low is None or one.high is None
+            else f"{_write_value(max(one.low, 0.0))} to {_write_value(one.high)}"
         )
-        row = [one.label, _text(one.value), interval, one.unit]
+        row = [one.label, _write_value(one.value), interval, one.unit]
         if against:
             error = one.error_pct
             row += [
-                "" if one.measured is None else _text(one.measured),
+                "" if one.measured is None else _write_value(one.measured),
                 "" if error is None else f"{error:+.1f} %",
             ]
         table.add_row(*row)
@@ -33,5 +35,5 @@ def print_predictions(
         print_parts(stream, "no interval: there is no fit beside the preset, or it was edited since")
 
 
-def _text(value: float) -> str:
+def _write_value(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"

@@ -12,12 +12,14 @@ from msgspec import Struct
 
 from openpts.analysis.latency import LatencyDistribution, ios_needed
 from openpts.errors import UsageError
+from openpts.procedures.registry import procedure_of
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run, StepRecord
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample, StepState
 from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.stop import DriveFills
+from openpts_twin.findings import Finding, findings_in
 
 Figures = Mapping[str, float]
 """Of a step, by name: ``rate``, of an operation such as ``read p99``, of a part of the step ``rate 3``."""
@@ -45,7 +47,10 @@ class Part(Struct, frozen=True):
 
 
 class Evidence(Struct, frozen=True):
-    """All that is known of a drive. ``scale`` is that of a simulated one, 1 of a real one."""
+    """All that is known of a drive. ``scale`` is that of a simulated one, 1 of a real one.
+
+    ``findings`` are those of an x-ray.
+    """
 
     drive: str
     capacity_bytes: int
@@ -53,6 +58,7 @@ class Evidence(Struct, frozen=True):
     scale: int
     runs: tuple[str, ...]
     parts: tuple[Part, ...]
+    findings: tuple[Finding, ...] = ()
 
     def steps(self, *, cached: bool = False) -> Iterator[tuple[Step, Figures]]:
         """Every step with its figures, or only those with the write cache on."""
@@ -70,7 +76,7 @@ def evidence_of(runs: Sequence[Run]) -> Evidence:
                 f"{run.folder} is of another drive than {runs[0].folder} ({found}, {_drive(first)}): "
                 "fit each drive by itself"
             )
-    parts = tuple(_without_repeats([part for run in runs for part in _parts(run)]))
+    parts = tuple(_without_repeats([part for run in runs if not _is_xray(run) for part in _parts(run)]))
     if not any(figures for part in parts for figures in part.measured):
         raise UsageError(f"no step with figures in {', '.join(str(run.folder) for run in runs)}")
     target = first.target
@@ -78,18 +84,28 @@ def evidence_of(runs: Sequence[Run]) -> Evidence:
         drive=_drive(first),
         capacity_bytes=target.user_capacity_bytes,
         sector_bytes=target.sector_bytes,
-        scale=1 if target.simulation is None else target.simulation.scale,
+        scale=target.scale,
         runs=tuple(f"{run.manifest.conditions.test} in {run.folder.name}" for run in runs),
         parts=parts,
+        findings=tuple(one for run in runs if _is_xray(run) for one in _findings(run)),
     )
+
+
+def _is_xray(run: Run) -> bool:
+    """Whether its steps are for the finders of an x-ray, which know them better than a replay does."""
+    return str(run.manifest.conditions.test) == "xray"
+
+
+def _findings(run: Run) -> tuple[Finding, ...]:
+    return findings_in(procedure_of("xray").report(run).figures())
 
 
 def _drive(manifest: Manifest) -> str:
     """The drive in words: two drives differ in them."""
     target = manifest.target
     if target.simulation is not None:
-        return f"{target.path.partition('?')[0]}, scale {target.simulation.scale}"
-    facts = manifest.device
+        return f"{target.path.partition('?')[0]} ({target.simulation.preset}), scale {target.scale}"
+    facts = manifest.dut
     words = [str(facts[name].value) for name in ("model", "serial", "firmware") if name in facts]
     return f"{' '.join(words) or target.name}, {target.user_capacity_bytes} bytes"
 

@@ -10,8 +10,9 @@ from openpts.errors import UsageError
 from openpts.record.reader import Run
 from openpts.simulation.presets import Preset, load_preset, shipped_presets
 from openpts.simulation.scale import SIMULATED_BYTES_AT_MOST
+from openpts_twin.findings import Confidence, Finding
 from openpts_twin.twin.evidence import Evidence, evidence_of
-from openpts_twin.twin.parameters import value_of
+from openpts_twin.twin.parameters import value_of, with_values
 from openpts_twin.twin.search import Found, Search
 from openpts_twin.twin.start import distance
 from openpts_twin.twin.twin_file import texts_of
@@ -42,9 +43,13 @@ def fit(
     if scale is None:
         scale = evidence.scale if evidence.scale > 1 else max(1, -(-evidence.capacity_bytes // _BYTES))
     preset = load_preset(like) if like else _nearest(evidence)
-    content = _content(preset)
+    told = _told(evidence, _content(preset))
+    # of a class that draws some and takes the best, the number is not told
+    values = {one.name: {"choices": 8} if one.value == "choices" else one.value for one in told}
+    content = with_values(_content(preset), values)
     tell(f"like {preset.name}")
-    found = Search(content, evidence, scale, tell).find()
+    sure = frozenset(one.name for one in told if one.confidence is Confidence.HIGH)
+    found = Search(content, evidence, scale, tell, sure).find()
     text, fit_text = texts_of(name, content, evidence, found, scale=scale)
     return Twin(text, fit_text, preset.name, evidence, found)
 
@@ -53,6 +58,17 @@ def _content(preset: Preset) -> Mapping[str, Any]:
     if preset.model != "page-mapped":
         raise UsageError(f"{preset.label} is a {preset.model} drive: a twin is fitted like a page-mapped one")
     return tomllib.loads(preset.text)
+
+
+def _told(evidence: Evidence, content: Mapping[str, Any]) -> tuple[Finding, ...]:
+    """What an x-ray has found of parameters that the preset has."""
+    return tuple(
+        one
+        for one in evidence.findings
+        if one.is_told
+        and value_of(content, one.name) is not None
+        and isinstance(one.value, type(value_of(content, one.name)))
+    )
 
 
 def _nearest(evidence: Evidence) -> Preset:

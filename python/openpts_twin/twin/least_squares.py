@@ -29,7 +29,7 @@ class Problem(Struct, frozen=True):
         ]
 
     def gradient(self) -> list[float]:
-        """Its right side, negative."""
+        """Right side of the normal equations, negative."""
         return [
             sum(w * x * r for w, x, r in zip(self.weights, column, self.residuals, strict=True))
             for column in self.columns

@@ -50,8 +50,8 @@ class Quantity(Struct, frozen=True):
     value: float
 
 
-def target_of(preset: Path, scale: int | None, changes: Mapping[str, Any]) -> str:
-    """The drive of a preset as a target, with other values."""
+def target_of(preset: str, scale: int | None, changes: Mapping[str, Any]) -> str:
+    """The drive of a preset, by name or path, as a target; with other values."""
     words = {} if scale is None else {"scale": scale}
     query = "&".join(f"{name}={value}" for name, value in {**words, **changes}.items())
     return f"sim:{preset}{'?' if query else ''}{query}"
@@ -59,7 +59,7 @@ def target_of(preset: Path, scale: int | None, changes: Mapping[str, Any]) -> st
 
 def predict(
     test: str,
-    preset: Path,
+    preset: str,
     options: Sequence[str],
     out: Path,
     *,

@@ -62,7 +62,16 @@ def kind_of(figure: str) -> str:
 class Search:
     """A search on the evidence; every trial is a replay."""
 
-    def __init__(self, content: Mapping[str, Any], evidence: Evidence, scale: int, tell: Tell) -> None:
+    def __init__(
+        self,
+        content: Mapping[str, Any],
+        evidence: Evidence,
+        scale: int,
+        tell: Tell,
+        sure: frozenset[str] = frozenset(),
+    ) -> None:
+        """``sure`` are names of values that the content has from elsewhere: they stay."""
+        self._sure = sure
         self._content = content
         self._evidence = evidence
         self._scale = scale
@@ -75,7 +84,11 @@ class Search:
     def find(self) -> Found:
         """The candidate that comes nearest. Raises UsageError where none can be simulated at all."""
         best, assumed = self.begin()
-        self._free = tuple(each for each in CONTINUOUS if value_of(self._content, each.name, 0) > each.least)
+        self._free = tuple(
+            each
+            for each in CONTINUOUS
+            if each.name not in self._sure and value_of(self._content, each.name, 0) > each.least
+        )
         matrix = self._jacobian(best)
         best = self._approach(best, matrix, steps=2)
         chosen = self._choose(best, matrix)
@@ -90,11 +103,12 @@ class Search:
         """The best of the computed candidates, and what no step shows. Raises as ``find`` does."""
         shipped = dies_of(self._content, self._evidence)
         found: list[tuple[float, Trial, tuple[str, ...]]] = []
-        for dies in (shipped, shipped * 2, shipped // 2):
+        known = {name: value_of(self._content, name) for name in self._sure}
+        for dies in (shipped,) if names.DIES in self._sure else (shipped, shipped * 2, shipped // 2):
             if dies < 1:
                 continue
             start = start_of(self._content, self._evidence, dies)
-            trial = self._try(start.values)
+            trial = self._try({**start.values, **known})
             if trial is not None:
                 found.append((trial.cost, trial, start.assumed))
         if not found:
@@ -179,6 +193,8 @@ class Search:
     def _choose(self, best: Trial, matrix: list[list[float]]) -> Trial:
         """Try what lies beside each choice, and go on in the direction in which it became better."""
         for choice in CHOICES:
+            if choice.name in self._sure:
+                continue
             tried: list[Any] = []
             again = True
             while again:

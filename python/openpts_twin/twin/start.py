@@ -81,7 +81,7 @@ def dies_of(content: Mapping[str, Any], evidence: Evidence) -> int:
     if per_die is None:
         return dies
     wanted = evidence.capacity_bytes / per_die
-    return min(dies, max(int(value_of(content, names.GROUP)), 2 ** round(math.log2(wanted))))
+    return min(dies, max(int(value_of(content, names.GROUP)), 1 << max(0, round(math.log2(wanted)))))
 
 
 def distance(content: Mapping[str, Any], evidence: Evidence) -> float:

@@ -65,8 +65,8 @@ def texts_of(
     changed.pop("figures", None)
     fitted = found.values.keys() - set(found.assumed)
     changed["assumed"] = [one for one in _leaves(changed[_TABLE], f"{_TABLE}.") if one not in fitted]
-    scale_words = {"scale": scale, "tolerance": max(5.0, round(300 * found.errors.get("rate", 0.0), 1))}
-    changed["figures"] = list(_figures(evidence, **scale_words))
+    tolerance_pct = max(5.0, round(300 * found.errors.get("rate", 0.0), 1))
+    changed["figures"] = list(_list_figures(evidence, scale, tolerance_pct))
     text = tomli_w.dumps(changed)
     Preset(text)
     fit = Fit(
@@ -118,7 +118,7 @@ def _leaves(table: Mapping[str, Any], before: str) -> Iterator[str]:
             yield before + key
 
 
-def _figures(evidence: Evidence, scale: int, tolerance: float) -> Iterator[dict[str, Any]]:
+def _list_figures(evidence: Evidence, scale: int, tolerance_pct: float) -> Iterator[dict[str, Any]]:
     """What only reads or only writes, once for each stimulus, as figures that a check measures again."""
     done: set[Stimulus] = set()
     for part in evidence.parts:
@@ -130,7 +130,10 @@ def _figures(evidence: Evidence, scale: int, tolerance: float) -> Iterator[dict[
             operations = stimulus.operations
             # a step that fills the drive shows its beginning, too
             if bool(operations.read) != bool(operations.write) and "rate 0" not in measured:
-                yield _figure(part.test, stimulus, measured) | {"tolerance_pct": tolerance, "scale": scale}
+                yield _figure(part.test, stimulus, measured) | {
+                    "tolerance_pct": tolerance_pct,
+                    "scale": scale,
+                }
 
 
 def _figure(test: str, stimulus: Stimulus, measured: Figures) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimul
 from openpts.vocabulary.stop import DriveFills, Duration, StopRule
 from openpts_twin.twin import parameters as names
 from openpts_twin.twin.evidence import Evidence, Part
-from openpts_twin.twin.parameters import preset_of
+from openpts_twin.twin.parameters import preset_of, with_values
 from openpts_twin.twin.replay import Replay
 from openpts_twin.twin.search import Search
 from openpts_twin.twin.start import distance, start_of
@@ -97,6 +97,13 @@ def test_a_search_finds_what_the_drive_is_and_its_files_say_so(evidence: Evidenc
     assert len(fit.alternatives) == 4
     path.write_text(text.replace("twin", "mine", 1))
     assert read_fit(path) is None  # it was edited: the fit is of another preset
+
+
+def test_what_an_x_ray_is_sure_of_is_not_searched(evidence: Evidence) -> None:
+    content = with_values(_content(), {names.CHUNK: 2, names.DIES: 2})
+    sure = frozenset({names.CHUNK, names.DIES})
+    trial, _ = Search(content, evidence, SCALE, lambda _: None, sure).begin()
+    assert (trial.values[names.CHUNK], trial.values[names.DIES]) == (2, 2)
 
 
 def test_a_fit_that_makes_no_sense_is_refused(tmp_path: Path) -> None:

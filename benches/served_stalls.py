@@ -47,13 +47,13 @@ from openpts_serve.serve import ServeOrder, serve_drive
 
 LIMIT_MS: Final = 5
 TRUTH: Final = {
-    "nothing": None,
     "drive": Cause.DRIVE,
     "link": Cause.LINK,
     "kernel queue": Cause.KERNEL_QUEUE,
     "processor": Cause.PROCESSOR,
     "engine": Cause.ENGINE,
 }
+_KINDS: Final = ("nothing", *TRUTH)
 _CPU: Final = max(os.sched_getaffinity(0))
 _APART_S: Final = 0.25
 _TOGETHER_NS: Final = 60 * NS_PER_MS
@@ -203,7 +203,7 @@ def causes(sample: Sample, points: Sequence[TelemetryPoint]) -> list[Cause]:
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--stalls", type=int, default=40)
-    arguments.add_argument("--kinds", nargs="+", default=list(TRUTH), choices=list(TRUTH))
+    arguments.add_argument("--kinds", nargs="+", default=_KINDS, choices=_KINDS)
     given = arguments.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         outliers = "".join(
@@ -222,7 +222,7 @@ def main() -> None:
             counts = Counter(found)
             cells = [str(planted), *(str(counts[cause] or "") for cause in Cause)]
             print(f"| {kind} | " + " | ".join(cells) + " |", flush=True)
-            right = min(planted, counts[TRUTH[kind]] if kind != "nothing" else 0)
+            right = min(planted, counts[TRUTH[kind]]) if kind in TRUTH else 0
             known = len(found) - counts[Cause.NOT_KNOWN]
             totals.update(planted=planted, right=right, given=known)
         print(f"\nRecall {totals['right'] / totals['planted']:.1%}, ", end="")

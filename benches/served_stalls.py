@@ -56,6 +56,8 @@ TRUTH: Final = {
 _KINDS: Final = ("nothing", *TRUTH)
 _CPU: Final = max(os.sched_getaffinity(0))
 _APART_S: Final = 0.25
+# a link that has errors in most seconds is one that has them beside each outlier
+_LINK_APART_S: Final = 3.0
 _TOGETHER_NS: Final = 60 * NS_PER_MS
 _BETWEEN_OUTLIERS: Final = 400
 _MOST_OUTLIERS: Final = 200
@@ -131,7 +133,7 @@ def lengths_s(count: int, seed: int) -> list[float]:
 
 def _child(kind: str, lengths: Sequence[float], node: Path) -> subprocess.Popen[bytes]:
     """Plants its stalls, one after the other, from half a second after it is there."""
-    apart_s = 1.0 if kind == "link" else _APART_S
+    apart_s = _LINK_APART_S if kind == "link" else _APART_S
     number = node.stat().st_rdev
     device = f"{os.major(number)}:{os.minor(number)}"
     realtime = kind == "processor"
@@ -163,7 +165,7 @@ def measured(target: OpenTarget, served: Served, kind: str, count: int, seed: in
     stimulus = Stimulus.of(AccessPattern.RANDOM, 4 * KIB, 100, 1, 1, ActiveRange())
     gauges = target_gauges(target, engine, demand, roots) + host_gauges(roots, engine.cpus)
     sampler = Sampler(gauges, 1.0)
-    apart_s = 1.2 if kind == "link" else _APART_S + 0.05
+    apart_s = (_LINK_APART_S if kind == "link" else _APART_S) + 0.2
     child = _child(kind, lengths_s(count, seed), served.node) if kind in _PLANTS else None
     before = served.ios()
     with sampler.running():

@@ -29,7 +29,7 @@ class Judgement(Struct, frozen=True):
     def hides(self) -> str:
         """What the drive's monitor leaves out, as a sentence; empty if nothing for certain."""
         hidden = sum(one.hidden for one in self.comparisons)
-        lacks = f"its latency monitor lacks {hidden:,} I/Os that it had alone"
+        lacks = f"of the I/Os that it had alone its latency monitor lacks {hidden:,}"
         return f"The drive hides outliers: {lacks}." if hidden else ""
 
 

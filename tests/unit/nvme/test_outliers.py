@@ -1,9 +1,12 @@
 """Causes of slow I/Os, held against stalls that were planted, and against the drive's own counts."""
 
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
+
 import pytest
 from msgspec.structs import replace
 
-from openpts.record.health import HealthRecord, ReadingPoint
+from openpts.record.health import HealthRecord, ReadingPoint, TelemetrySeries
 from openpts.record.reader import StepRecord
 from openpts.units import NS_PER_MS, NS_PER_S
 from openpts.vocabulary.health import HealthReading
@@ -11,10 +14,14 @@ from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.sample import SlowIo
 from openpts_nvme.outliers.around import Around
 from openpts_nvme.outliers.causes import Cause, Comparison
+from openpts_nvme.outliers.judge import judged
 from openpts_nvme.outliers.monitor import BUCKETS, OPERATIONS, PREFIX, comparisons_of
 from openpts_nvme.outliers.rules import HIDES, Witnessed, cause_of
 from tests.support.interval_samples import step_of
 from tests.support.judged_stalls import judged_stalls
+
+if TYPE_CHECKING:
+    from openpts.record.reader import Run
 
 # Of a drive that had it alone while its thread looked four times; nothing else is known.
 AT_DRIVE = SlowIo(
@@ -80,6 +87,25 @@ def _reading(t_s: int, writes: tuple[int, ...]) -> HealthRecord:
     values |= {f"{PREFIX}threshold_{bucket}_ms": ms for bucket, ms in enumerate((5.0, 10.0, 50.0, 250.0))}
     reading = HealthReading("log", values)
     return HealthRecord(ReadingPoint.DURING, 1, None, None, "", t_s * NS_PER_S, reading)
+
+
+@pytest.mark.parametrize(
+    ("after", "lacks"), [((0, 0, 0, 0), 2), ((0, 1, 0, 0), 1), ((0, 2, 0, 0), 0), ((0, 5, 0, 0), 0)]
+)
+def test_a_drive_that_lacks_what_it_had_alone_is_named(after: tuple[int, ...], lacks: int) -> None:
+    sample = step_of([[20 * NS_PER_MS, 20 * NS_PER_MS, 6 * NS_PER_MS]])
+    deep = replace(AT_DRIVE, least_at_driver=4)
+    sample = replace(sample, slow_ios=(AT_DRIVE, AT_DRIVE, deep))
+    run = SimpleNamespace(
+        manifest=SimpleNamespace(ordered=None),
+        telemetry_series={"aer_correctable_errors": TelemetrySeries((0, 2 * NS_PER_S), (0.0, 0.0))},
+        health=(_reading(0, (0, 0, 0, 0)), _reading(2, after)),
+        steps=(StepRecord(StepPlace(1, Phase.ROUND, 1, 0), sample),),
+    )
+    found = judged(cast("Run", run))
+    assert [one.hidden for one in found.comparisons] == [lacks]
+    named = f"The drive hides outliers: of the I/Os that it had alone its latency monitor lacks {lacks}."
+    assert found.hides == (named if lacks else "")
 
 
 def _compared(*writes: tuple[int, ...]) -> Comparison:

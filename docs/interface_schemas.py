@@ -51,9 +51,8 @@ from openpts_serve.cli.sim_serve import ServingBegun, ServingEnded
 from openpts_traces.cli.capture import CaptureCost, Captured
 from openpts_traces.cli.trace_characterize import NearestRecipes
 from openpts_traces.cli.trace_text import TraceDocument
-from openpts_twin.cli.fit import FitDocument
-from openpts_twin.cli.predict import PredictionDocument
 from openpts_twin.decide.answer import DecisionDocument
+from openpts_twin.documents import FitDocument, PredictionDocument
 from openpts_twin.fingerprint.features import Comparison
 from openpts_watch.runs_here import RunList
 

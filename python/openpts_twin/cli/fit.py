@@ -2,31 +2,13 @@
 
 import sys
 from pathlib import Path
-from typing import Any
 
 import click
 
 from openpts.cli.options import NEW_FILE, PATH, argument, flag, option, with_options
 from openpts.cli.printed_document import print_document
 from openpts.device.targets.simulated_target import MOST_SCALE
-from openpts.vocabulary.document import Document
-
-
-class FitDocument(Document, frozen=True, kw_only=True, tag="openpts.fit/1"):
-    """A twin: where it is, from what it was made, and how near it is to that.
-
-    ``fitted`` are values by their dotted names, ``assumed`` names of those that no run showed.
-    ``error_pct`` are standard deviations by kind of figure.
-    """
-
-    preset: str
-    drive: str
-    like: str
-    runs: tuple[str, ...]
-    fitted: dict[str, Any]
-    assumed: tuple[str, ...]
-    error_pct: dict[str, float]
-    trials: int
+from openpts_twin.documents import FitDocument
 
 
 @click.command(short_help="Make a simulated drive that behaves as a measured one.")

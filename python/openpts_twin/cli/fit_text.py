@@ -4,7 +4,7 @@ from typing import IO
 
 from openpts.cli.console import table_of
 from openpts.cli.sim import print_parts
-from openpts_twin.cli.fit import FitDocument
+from openpts_twin.documents import FitDocument
 
 
 def print_fit(stream: IO[str], document: FitDocument) -> None:

@@ -7,36 +7,13 @@ from pathlib import Path
 from typing import Final
 
 import click
-from msgspec import Struct
 
 from openpts.cli.options import FOLDER, argument, flag, option, with_options
 from openpts.cli.printed_document import print_document
 from openpts.device.targets.simulated_target import MOST_SCALE
-from openpts.vocabulary.document import Document
+from openpts_twin.documents import Prediction, PredictionDocument
 
 _JOBS: Final = (".fio", ".job", ".ini")
-
-
-class Prediction(Struct, frozen=True, kw_only=True):
-    """A value predicted, not measured; ``low`` and ``high`` hold 95 %, null without a fit."""
-
-    key: str
-    label: str
-    unit: str
-    value: float
-    low: float | None
-    high: float | None
-    measured: float | None
-    error_pct: float | None
-
-
-class PredictionDocument(Document, frozen=True, kw_only=True, tag="openpts.prediction/1"):
-    """What a twin predicts of a test, beside a run (``against``) where one was named."""
-
-    preset: str
-    test: str
-    against: str | None
-    predictions: tuple[Prediction, ...]
 
 
 @click.command(short_help="Predict a test from a drive's twin.")

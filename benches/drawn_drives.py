@@ -61,6 +61,11 @@ def _enterprise(chance: Chance) -> Changes:
     }
 
 
+def _coarse_map(chance: Chance) -> Changes:
+    """Drives of large capacity, whose map has an entry for several pages."""
+    return {**_enterprise(chance), "page_mapped.mapping.unit_pages": chance.choice([1, 2, 4, 8, 16])}
+
+
 def _client(chance: Chance) -> Changes:
     return {
         **_flash(chance, 110, 6800),
@@ -109,6 +114,7 @@ def _reduction(chance: Chance) -> Changes:
 
 FAMILIES: Final[Mapping[str, tuple[str, Callable[[Chance], Changes]]]] = {
     "enterprise": ("enterprise-tlc", _enterprise),
+    "coarse-map": ("enterprise-tlc", _coarse_map),
     "client": ("client-qlc", _client),
     "industrial": ("mlc", _industrial),
     "log-block": ("log-block", _log_block),

@@ -29,8 +29,8 @@ from pathlib import Path
 from typing import Final
 
 from benches.engine_against_fio import fill
-from benches.targets import machine, memory_drive
-from benches.telemetry_cost import CAPACITY, Bench, Figures, compare, opened
+from benches.targets import machine, memory_drive, opened
+from benches.telemetry_cost import CAPACITY, Bench, Figures, compare
 from msgspec import Struct
 from tests.support.library_runs import TLC, made_run
 from tests.support.openpts_command import COMMAND

@@ -10,6 +10,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from openpts.device.block_device import BlockDevice
+from openpts.device.kernel_calls import device_capacity_bytes, logical_sector_bytes
+from openpts.device.targets.open_target import OpenTarget
+from openpts.system_files import SystemRoots
+from openpts.vocabulary.facts import TargetFacts, TargetKind
+
 
 @contextmanager
 def loop_device(backing: Path) -> Iterator[Path]:
@@ -32,6 +38,23 @@ def memory_drive(capacity_bytes: int, folder: Path) -> Iterator[Path]:
             os.posix_fallocate(file.fileno(), 0, capacity_bytes)
         with loop_device(backing) as device:
             yield device
+
+
+@contextmanager
+def opened(path: Path, roots: SystemRoots) -> Iterator[OpenTarget]:
+    """A drive or file, for reading."""
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECT)
+    try:
+        if path.is_file():
+            facts = TargetFacts(TargetKind.FILE, path.name, str(path), path.stat().st_size, 512)
+            yield OpenTarget(fd, facts, None)
+            return
+        facts = TargetFacts(
+            TargetKind.BLOCK, path.name, str(path), device_capacity_bytes(fd), logical_sector_bytes(fd)
+        )
+        yield OpenTarget(fd, facts, BlockDevice.of_node(path, roots))
+    finally:
+        os.close(fd)
 
 
 def children_cpu_s() -> float:

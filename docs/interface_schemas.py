@@ -44,7 +44,6 @@ from openpts_many.fleet.configuration import FleetFile
 from openpts_many.population.figures import PopulationFigures
 from openpts_nvme.logs.command import LogDocument, LogsDocument
 from openpts_nvme.outliers.command import OutliersDocument
-from openpts_nvme.ready.command import ReadyDocument
 from openpts_practice.cli.benchmarks import BenchmarkList
 from openpts_serve.cli.rehearsal_text import RehearsalDocument
 from openpts_serve.cli.sim_check import PresetCheck, TheoryCheck
@@ -52,6 +51,10 @@ from openpts_serve.cli.sim_serve import ServingBegun, ServingEnded
 from openpts_traces.cli.capture import CaptureCost, Captured
 from openpts_traces.cli.trace_characterize import NearestRecipes
 from openpts_traces.cli.trace_text import TraceDocument
+from openpts_twin.cli.fit import FitDocument
+from openpts_twin.cli.predict import PredictionDocument
+from openpts_twin.decide.answer import DecisionDocument
+from openpts_twin.fingerprint.features import Comparison
 from openpts_watch.runs_here import RunList
 
 _DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
@@ -79,8 +82,11 @@ OF_COMMANDS: Final[dict[str, tuple[str | type[Any], ...]]] = {
     "compare": (ComparisonDocument,),
     "conformance": (ConformanceDocument, GuideDocument, ConformanceRuns),
     "crosscheck": (CrosscheckDocument,),
+    "decide": (DecisionDocument,),
     "devices": (DeviceList,),
     "doctor": (Audit, Installation),
+    "fingerprint": (Comparison,),
+    "fit": (FitDocument,),
     "fleet cancel": (FleetRuns,),
     "fleet fetch": (FleetFetched,),
     "fleet hosts": (FleetHosts,),
@@ -97,8 +103,8 @@ OF_COMMANDS: Final[dict[str, tuple[str | type[Any], ...]]] = {
     "plan all": (SuitePlanDocument,),
     "plans": (PlanList,),
     "population": (PopulationFigures,),
+    "predict": (PredictionDocument,),
     "purge": (Purged,),
-    "ready": (ReadyDocument,),
     "rehearse TEST": (RehearsalDocument,),
     "replicate": (Replication,),
     "report": (RunFigures, RunsFigures),

@@ -14,7 +14,7 @@ import re
 import signal
 import sys
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from enum import StrEnum
 from functools import cache
 from importlib import import_module
@@ -171,7 +171,8 @@ def load(offer: Offer) -> Any:
     if offer.refusal:
         raise offer.error("can't load", offer.refusal)
     try:
-        with _ending_after(LONGEST_IMPORT_S):
+        # openpts' own don't hang, and on a host whose processors are busy they may take as long
+        with nullcontext() if offer.package.is_own else _ending_after(LONGEST_IMPORT_S):
             found = imported(offer.where)
     except _TooLongError:
         why = f"its import took longer than {LONGEST_IMPORT_S:g} s"

@@ -235,10 +235,10 @@ def _steady_states(manifest: Manifest) -> Iterator[Named]:
 
 def page_of_entry(row: Mapping[str, Any], archive: str) -> RunPage:
     """A run as the catalogue of an archive knows it: the record is in its folder, wherever that is."""
-    names = ("key", "label", "unit", "value", "note", "state", "better", "stands_in")
+    names = ("key", "label", "unit", "value", "note", "state", "better", "stands_in", "is_key")
     measures = zip(*(row[f"measure_{name}"] or () for name in names), strict=True)
     known = ({n: v for n, v in zip(names, one, strict=True) if v is not None} for one in measures)
-    figures = tuple(Figure(**{"value": None, "text": _printed(one.get("value"))} | one) for one in known)
+    figures = tuple(Figure(**{"value": None, "text": printed(one.get("value"))} | one) for one in known)
     own = {name: row[name] for name in RunSummary.__struct_fields__ if row.get(name) is not None}
     more = {"id": id_of(f"{archive}#{row['run']}"), "place": archive, "is_archived": True}
     more |= {"labels": dict(row["labels"] or {}), "answer": answer_of(figures)}
@@ -246,5 +246,6 @@ def page_of_entry(row: Mapping[str, Any], archive: str) -> RunPage:
     return RunPage(summary=msgspec.convert(own | more, RunSummary), figures=figures, drive=(where,))
 
 
-def _printed(value: float | None) -> str:
+def printed(value: float | None) -> str:
+    """A figure as pages show one that is known by its value alone."""
     return "" if value is None else f"{value:,.6g}"

@@ -10,6 +10,7 @@ import msgspec
 from openpts.vocabulary.document import Failure
 from openpts_line.compare.figures import ComparisonDocument
 from openpts_line.gate.documents import GateDocument
+from openpts_web.by_figures import FiguresDocument
 from openpts_web.documents import RunList, RunPage
 from openpts_web.queries import Filter
 from openpts_web.trends import Trend
@@ -21,7 +22,7 @@ _FILTER: Final = msgspec.json.schema(Filter)["$defs"]["Filter"]["properties"]
 
 class _Operation(NamedTuple):
     summary: str
-    answer: type[Any] | None
+    answer: Any
     query: Mapping[str, Any]
 
 
@@ -34,8 +35,8 @@ OPERATIONS: Final = {
         {"after": {"type": "integer", "minimum": 0}, "progress": {"type": "string", "enum": ["recent"]}},
     ),
     "/api/compare": _Operation(
-        "Runs beside each other; those of one name form a set.",
-        ComparisonDocument,
+        "Runs beside each other; those of one name form a set. By figures where a record is missing.",
+        ComparisonDocument | FiguresDocument,
         {"run": _TEXTS, "name": _TEXTS, "base": _TEXT},
     ),
     "/api/gate": _Operation(

@@ -46,6 +46,12 @@ def in_lab(folder: Path, *drives: str, script: str, timeout_s: int = 300) -> sub
     return subprocess.run(command, capture_output=True, text=True, timeout=timeout_s + 60, check=False)
 
 
+def complaints(folder: Path) -> str:
+    """The end of what a script has sent to errors.log; empty where the machine did not come to that."""
+    path = folder / "errors.log"
+    return path.read_text()[-5000:] if path.exists() else ""
+
+
 def passes_in_lab(folder: Path, *drives: str, modules: str, before: str = ":", timeout_s: int = 300) -> str:
     """What pytest says of modules of tests/lab/guest on such a machine, all of which have to pass there."""
     tests = f"{sys.executable} -m pytest -q -rs -p no:cacheprovider {modules}"

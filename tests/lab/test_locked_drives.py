@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.lab.machine import FORKED, ROOT, in_lab, needs_lab
+from tests.lab.machine import FORKED, ROOT, complaints, in_lab, needs_lab
 from tests.support.level0_answers import WORDS_OF
 
 pytestmark = [needs_lab, pytest.mark.slow]
@@ -38,7 +38,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     orders = " ".join(f"{state},{state},0,0" for state in STATES)
     ended = in_lab(
         folder,
-        timeout_s=900,
+        timeout_s=1500,
         script=f"""
         exec 2> {folder}/errors.log
         export PYTHONPATH={ROOT}:{os.environ.get("PYTHONPATH", "")}
@@ -65,7 +65,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         {reverts}
         """,
     )
-    assert ended.returncode == 0, ended.stderr + (folder / "errors.log").read_text()[-5000:]
+    assert ended.returncode == 0, ended.stderr + complaints(folder)
     return folder
 
 

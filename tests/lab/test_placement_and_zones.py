@@ -31,7 +31,7 @@ def test_zones_are_measured_as_they_were_set_and_other_tests_refuse_them(tmp_pat
         {OPENPTS} run iops /dev/nvme0n1 --confirm-serial LABNVME0000 --out {tmp_path}/no 2> {tmp_path}/refusal
         [ $? = 3 ] || exit 12
         """,
-        timeout_s=900,
+        timeout_s=1500,
     )
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert "openpts run zns" in (tmp_path / "refusal").read_text()
@@ -75,7 +75,7 @@ def test_handles_of_an_emulated_drive_are_written_by_passthrough(tmp_path: Path)
         {OPENPTS} run fdp {words} {RUN} --out {tmp_path}/no 2> {tmp_path}/refusal && exit 10
         {OPENPTS} run fdp {words} {RUN} --io-path nvme-passthrough --out {tmp_path}/run || exit 11
         """,
-        timeout_s=900,
+        timeout_s=1500,
     )
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert "nvme-passthrough" in (tmp_path / "refusal").read_text()

@@ -12,7 +12,7 @@ import pytest
 
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run, read_run
-from tests.lab.machine import FORKED, ONE_ELEMENT, OPENPTS, SHORT, in_lab, needs_lab
+from tests.lab.machine import FORKED, ONE_ELEMENT, OPENPTS, SHORT, complaints, in_lab, needs_lab
 
 pytestmark = needs_lab
 
@@ -77,7 +77,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         wait $(cat /tmp/{SERIAL}.pid /tmp/{LIAR}.pid)
         """,
     )
-    assert ended.returncode == 0, ended.stderr + (folder / "errors.log").read_text()[-5000:]
+    assert ended.returncode == 0, ended.stderr + complaints(folder)
     return folder
 
 

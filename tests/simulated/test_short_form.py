@@ -1,9 +1,11 @@
 """The one pass of the short form on simulated drives, against the state after a jump start."""
 
+from pathlib import Path
 from statistics import fmean
 from typing import TypeVar, cast
 
 import pytest
+from benches.drawn_drives import draw
 from msgspec.structs import replace
 
 from openpts.engine.next_sample import next_sample
@@ -62,6 +64,12 @@ class Drive:
         samples = tuple(next_sample(self.engine, "") for _ in request.steps)
         self.windows.setdefault(request.number, []).extend(samples)
         return samples
+
+
+def test_it_leaves_the_state_of_a_drive_that_collects_the_oldest_block(tmp_path: Path) -> None:
+    # collection during the pass would leave blocks of another age than the pass means
+    oldest_first = draw("enterprise", 307, tmp_path, {"page_mapped.collection.victim": "fifo"})
+    test_it_leaves_the_state_of_long_writing(str(oldest_first.path), 8_000 * MB)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """A scripted drive with five power states, as a user would write it, and what must be found of them."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -16,16 +17,23 @@ ENTERED_MS: Final = tuple(
 """Idle time after which the drive is in each state."""
 
 
-def five_states(capacity_bytes: int = 1 << 30) -> str:
+def five_states(
+    capacity_bytes: int = 1 << 30,
+    *,
+    exits_us: Sequence[int] = EXITS_US,
+    entries_us: Sequence[int] = ENTRIES_US,
+    after_idle_ms: Sequence[int] = AFTER_IDLE_MS,
+    declared_us: Sequence[int] = DECLARED_EXIT_US,
+) -> str:
     """The preset."""
     states = []
-    for number, (exit_us, entry_us, after_ms, idle_w, declared_us) in enumerate(
-        zip(EXITS_US, ENTRIES_US, AFTER_IDLE_MS, IDLE_W, DECLARED_EXIT_US, strict=True)
+    for number, (exit_us, entry_us, after_ms, idle_w, exit_at_most_us) in enumerate(
+        zip(exits_us, entries_us, after_idle_ms, IDLE_W, declared_us, strict=True)
     ):
         own = "operational = true" if not number else f"after_idle_ms = {after_ms}"
         states.append(
             f"[[power_states]]\nmost_w = {8.0 if not number else idle_w}\nidle_w = {idle_w}\n"
-            f"entry_us = {entry_us}\nexit_us = {exit_us}\ndeclared_exit_us = {declared_us}\n{own}\n"
+            f"entry_us = {entry_us}\nexit_us = {exit_us}\ndeclared_exit_us = {exit_at_most_us}\n{own}\n"
         )
     return (
         'name = "five-states"\nsummary = "Script with five power states"\n'

@@ -52,15 +52,20 @@ class Forks:
             self._write(order)
             timely = select([self._answers], [], [], timeout_s)[0]
             if not timely:
-                process = self._process.pid
-                (fork,) = Path(f"/proc/{process}/task/{process}/children").read_text().split()
-                os.kill(int(fork), signal.SIGKILL)
+                os.kill(self.running, signal.SIGKILL)
             exit_code = int(self._answers.readline())
             if not timely:
                 raise subprocess.TimeoutExpired(list(arguments), timeout_s)
             out.seek(0)
             err.seek(0)
             return exit_code, out.read(), err.read()
+
+    @property
+    def running(self) -> int:
+        """The process of the command that goes on."""
+        process = self._process.pid
+        (fork,) = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+        return int(fork)
 
     @property
     def _answers(self) -> IO[str]:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -40,6 +41,7 @@ from openpts.vocabulary.power_states import (
     SetPowerStates,
     Transition,
 )
+from openpts.vocabulary.readiness import Interrupt, Interruption
 from openpts.vocabulary.requests import (
     Answer,
     Apply,
@@ -135,6 +137,7 @@ def made_up_run(
             power_states=tuple(
                 dict.fromkeys(_power_states(one) for one in requests if isinstance(one, SetPowerStates))
             ),
+            interruptions=tuple(_interruption(one) for one in requests if isinstance(one, Interrupt)),
             zones=_ZONES if any(isinstance(request, MeasureZones) for request in requests) else None,
         ),
         steps=tuple(steps),
@@ -313,6 +316,20 @@ def _cut(request: CutPower) -> Cut:
     )
 
 
+def _interruption(request: Interrupt) -> Interruption:
+    """Each takes 10 ms longer than the one before; the first read comes 5 ms after the first Identify."""
+    identify_ns = (100 + 10 * request.number) * 10**6
+    read_ns = identify_ns + 5 * 10**6
+    return Interruption(
+        identify_ns=identify_ns,
+        read_ns=read_ns,
+        gap_ns=read_ns + 10**6,
+        gap_from_ns=-(10**6),
+        calm_gap_ns=2 * 10**6,
+        path="/dev/nvme9n1",
+    )
+
+
 def _power_states(request: SetPowerStates) -> PowerStatesSet:
     """Two states, the second of which is entered after 100 ms."""
     states = (
@@ -321,6 +338,16 @@ def _power_states(request: SetPowerStates) -> PowerStatesSet:
     )
     setting = PowerSetting(0, autonomous=True, table=(Transition(0, 1, 10**8),))
     return PowerStatesSet(request.mode, request.state, "made up", states, setting, processors="made up")
+
+
+_ANSWERS: dict[type, Callable[[Any], Answer]] = {
+    CutPower: _cut,
+    CommandOrder: _command,
+    SetPowerStates: _power_states,
+    Interrupt: _interruption,
+    MeasureZones: lambda _: _ZONES,
+}
+"""What drivers answer."""
 
 
 def _cache(enabled: bool) -> str:
@@ -364,14 +391,8 @@ def _play(script: Script, drive: Drive) -> tuple[list[Request], list[StepRecord]
                     ReadingPoint.DURING, cycle, request.phase, request.number, _READ_AT, now_ns, answer
                 )
             )
-        if isinstance(request, CutPower):
-            answer = _cut(request)
-        if isinstance(request, CommandOrder):
-            answer = _command(request)
-        if isinstance(request, SetPowerStates):
-            answer = _power_states(request)
-        if isinstance(request, MeasureZones):
-            answer = _ZONES
+        if type(request) in _ANSWERS:
+            answer = _ANSWERS[type(request)](request)
         if not isinstance(request, Apply):
             continue
         samples: list[Sample] = []

@@ -43,6 +43,9 @@ class TcpDoor:
         done = self.host.fabrics(4, struct.pack("<II", size == 8, offset))
         return None if done.status else done.result
 
+    def write_register(self, offset: int, value: int) -> bool:
+        return not self.host.fabrics(0, struct.pack("<IIQ", 0, offset, value)).status
+
     def config_space(self) -> bytes:
         return b""
 

@@ -34,6 +34,7 @@ OTHER_WORDS: Final = {
     "entropy": "of data",
     "fdp": "names of the log pages of placement",
     "fill": "the inside of a mark; a part of a test",
+    "fingerprint": "a command, too",
     "iops": "a unit, and the key of a figure",
     "thermal": "facts of the host, and parameters of a simulated drive",
     "trim": "an operation, in weights and results",

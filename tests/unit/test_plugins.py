@@ -23,7 +23,7 @@ from openpts.procedures.registry import PROCEDURES
 from openpts.runner.plugin_gauges import plugin_gauges
 from openpts.system_files import SystemRoots
 from tests.data.system_trees import server
-from tests.support.plugin_folders import installed
+from tests.support.plugin_folders import DOOR, installed, with_metadata
 from tests.support.transcript import Golden
 
 __all__ = ["server"]
@@ -93,6 +93,15 @@ def test_one_that_hangs_is_ended_though_it_catches_exceptions(
     installed(place, "hanging", source, {"exporter.slow": "hanging:files"})
     with pytest.raises(PluginError, match=r"its import took longer than 0\.2 s"):
         load(offers(Kind.EXPORTER)["slow"])
+
+
+def test_openpts_own_may_take_as_long_as_a_busy_host_needs(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plugins, "LONGEST_IMPORT_S", 0.2)
+    (place / "unhurried.py").write_text("import time\ntime.sleep(0.5)\ndef files(run): return {}\n")
+    with_metadata(place, "openpts", {"door": DOOR, "exporter.good": "unhurried:files"}, "1.0")
+    assert load(offers(Kind.EXPORTER)["good"])(None) == {}
 
 
 def test_another_thread_than_the_main_one_loads_too(place: Path) -> None:

@@ -23,6 +23,8 @@ _FALL: Final = 0.75
 _STAYS: Final = 3
 WINDOWS: Final = 10
 """Windows after a pass, of a hundredth of the range each, in which the rate has to be at rest."""
+JUDGED: Final = 2 * WINDOWS
+"""Windows that have to be at rest where the first ones were not."""
 _MOST_DRIFT: Final = 0.03
 _BISECTIONS: Final = 100
 _MOST_AMPLIFICATION: Final = 1e4
@@ -66,9 +68,22 @@ def pieces(flash: float, count: int) -> tuple[Piece, ...]:
 
 
 def at_rest(rates: Sequence[float]) -> bool:
-    """Whether the last windows after a pass go neither up nor down: the pass has left a steady state."""
-    last = rates[-WINDOWS:]
-    if len(last) < WINDOWS:
+    """Whether the windows after a pass go neither up nor down: the pass has left a steady state.
+
+    Where the first of them do, ``JUDGED`` have to be at rest: the rate may only turn about there.
+    """
+    last = _judged(rates)
+    if len(rates) != WINDOWS and len(last) < JUDGED:
         return False
-    report = judge(range(WINDOWS), last)
-    return report.range_ok and report.slope_excursion <= _MOST_DRIFT * report.average
+    return judge(range(len(last)), last).range_ok and drift(rates) <= _MOST_DRIFT
+
+
+def drift(rates: Sequence[float]) -> float:
+    """How much the windows on which it is judged rise or fall along their line, as a share of their mean."""
+    last = _judged(rates)
+    report = judge(range(len(last)), last)
+    return report.slope_excursion / report.average
+
+
+def _judged(rates: Sequence[float]) -> Sequence[float]:
+    return rates[-JUDGED:] if len(rates) > WINDOWS else rates

@@ -114,10 +114,12 @@ def judge_window(
 class RoundsMean(Struct, frozen=True, eq=False, dict=True):
     """A test point over the rounds of a window: means of the rounds' values, extremes of all of them.
 
-    A mean is None unless every round has a value. ``samples`` are one of each round.
+    A mean is None unless every round has a value. ``samples`` are one of each round. ``state`` is None at
+    full length; in the short form the share at most by which the drive's state may be off.
     """
 
     samples: tuple[Sample, ...]
+    state: float | None = None
 
     @property
     def ios(self) -> int:

@@ -24,12 +24,15 @@ from openpts.vocabulary.uncertainty import CONFIDENCE, Component, Uncertainty
 SCATTER: Final = "scatter"
 AUTOCORRELATION: Final = "autocorrelation"
 DRIFT: Final = "drift"
+ELEMENT: Final = "short elements"
+STATE: Final = "state after the pass"
 ORDER: Final = "order statistics"
 WIDTH: Final = "histogram width"
 _NORMAL: Final = NormalDist()
 _LIKE_NORMAL: Final = 1000
 """From so many degrees of freedom on, t is 1.96 as far as two digits go."""
 _SLACK: Final = 0.05
+_CLEARLY: Final = 2
 _ALONE: Final = 0.99
 _ROUNDING: Final = 1e-9
 _MOST_BATCHES: Final = 20
@@ -110,6 +113,26 @@ def of_mean(blocks: Sequence[Block], what: str = "Rounds") -> Uncertainty:
     if (drift := _unexplained_drift(blocks)) > _ROUNDING * abs(fmean(one.value for one in blocks)):
         found.append(rectangular(DRIFT, drift / 2))
     return budget(found)
+
+
+def of_short_elements(blocks: Sequence[Block], state: float) -> Uncertainty:
+    """As ``of_mean``, of the short form: each block stands for a longer one, whose rest may be as its end.
+
+    ``state`` is by what share at most the drive's state differs from that of long writing.
+    """
+    mean = abs(fmean(one.value for one in blocks)) if blocks else 0.0
+    found = (rectangular(ELEMENT, late_excess(blocks)), rectangular(STATE, state * mean))
+    return with_components(of_mean(blocks), *(one for one in found if one.standard))
+
+
+def late_excess(blocks: Sequence[Block]) -> float:
+    """By how much second halves of blocks differ from the whole; 0 where their scatter may feign it."""
+    halves = [one.parts[-(len(one.parts) // 2) :] for one in blocks if len(one.parts) > 1]
+    if len(halves) < 2 or len(halves) < len(blocks):
+        return 0.0
+    found = [fmean(half) - one.value for half, one in zip(halves, blocks, strict=True)]
+    excess, error = abs(fmean(found)), stdev(found) / math.sqrt(len(found))
+    return excess if excess > _CLEARLY * error else 0.0
 
 
 def blocks_of(samples: Sequence[Sample], value: Callable[[Any], float | None]) -> tuple[Block, ...]:

@@ -39,7 +39,8 @@ def batch_outputs(entries: Sequence[BatchEntry]) -> Iterator[tuple[BatchListener
                 words.append(_ocp_diag(place, entries))
             elif option == METRICS:
                 listeners.append(_metrics(place, entries, held, words))
-        apart = [held.enter_context(background_listener(nullcontext(listener))) for listener in listeners]
+        heard = (background_listener(nullcontext(listener), name="an output") for listener in listeners)
+        apart = [held.enter_context(each) for each in heard]
 
         def on_event(event: BatchEvent) -> None:
             for listener in apart:

@@ -193,6 +193,8 @@ def _lines(listing: DeviceListing) -> Iterator[tuple[str, str, str]]:
     link = listing.link
     most = f", at most {link.most}" if link.most else ""
     yield "Link", f"{link.current}{most}" if link.current else _NOT_REPORTED, link.source
+    if paths := listing.facts.get("paths"):
+        yield "Paths", paths.value or "", paths.source
     if listing.siblings:
         yield "Other namespaces", ", ".join(listing.siblings), "of the same controller, in sysfs"
     yield from _health_lines(listing)

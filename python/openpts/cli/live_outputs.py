@@ -68,12 +68,12 @@ def _with_outputs(command: Callable[..., Any]) -> Callable[..., Any]:
         ours = {_NOTIFY} if apart else set(given)
         with ExitStack() as open_outputs:
             listeners = tuple(
-                open_outputs.enter_context(_heard(_opened(_offered()[option], option, place)))
+                open_outputs.enter_context(_heard(_opened(_offered()[option], option, place), option))
                 for option, place in given.items()
                 if option in ours
             )
             if not apart:
-                listeners += (open_outputs.enter_context(_heard(_folder_events())),)
+                listeners += (open_outputs.enter_context(_heard(_folder_events(), "the run folder")),)
             meta = click.get_current_context().meta
             meta[_LISTENERS], meta[_OUTPUTS] = listeners, given
             return command(*args, **options)
@@ -157,14 +157,14 @@ def _check(given: dict[str, str], *, as_json: bool) -> None:
 
 
 @contextmanager
-def _heard(opened: "AbstractContextManager[Listener]") -> "Iterator[Listener]":
+def _heard(opened: "AbstractContextManager[Listener]", name: str) -> "Iterator[Listener]":
     """A listener in a thread of its own, which hears of the command's beginning and its end."""
     from importlib.metadata import version  # noqa: PLC0415 help needs nothing that runs
 
     from openpts.cli.background_listener import background_listener  # noqa: PLC0415 likewise
     from openpts.runner.events import ProgramEnded, ProgramStarted  # noqa: PLC0415 likewise
 
-    with opened as output, background_listener(nullcontext(output)) as on_event:
+    with opened as output, background_listener(nullcontext(output), name=name) as on_event:
         on_event(ProgramStarted(version("openpts"), tuple(sys.argv[1:])))
         try:
             yield on_event

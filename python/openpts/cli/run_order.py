@@ -92,7 +92,6 @@ def order_of(
             words.cpus,
             slow_io_ns=None if words.outliers_ms is None else round(words.outliers_ms * NS_PER_MS),
         ),
-        latency_monitor=words.latency_monitor,
         pin_to_node=words.cpus == NUMA,
         telemetry=telemetry_of(words.telemetry_period, words.power_command),
         scenario=choices.scenario(words.scenario),

@@ -89,11 +89,8 @@ class RunArgs:
     outliers_ms: float | None = option(
         "--outliers MS",
         "Note each I/O that takes so many milliseconds or more, and what made it slow; see `openpts "
-        "outliers`.",
+        "outliers`. A drive's own latency monitor (OCP) counts from 5 ms on meanwhile, anew.",
         FiniteRange(0.05, 60_000),
-    )
-    latency_monitor: bool = flag(
-        "Set the drive's own latency monitor (OCP) from 5 ms on during the run: its counts begin anew."
     )
     power_command: str | None = option(
         "COMMAND",

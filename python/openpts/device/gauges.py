@@ -18,6 +18,7 @@ from openpts.device.block_device import BlockDevice, DeviceKind
 from openpts.device.file_system import device_below
 from openpts.device.identity.interface import hardware_folder, nvme_controller_folder
 from openpts.device.link.pcie import pci_functions
+from openpts.device.nvme.nvme_subsystem import NvmeSubsystem
 from openpts.errors import TargetError
 from openpts.gauge import Gauge, Growth, Values, known, whole_number
 from openpts.system_files import SystemRoots, read_text
@@ -90,6 +91,7 @@ def drive_gauges(device: BlockDevice) -> tuple[Gauge, ...]:
         _link(functions),
         _bus_errors(functions),
         *_lost_segments(device),
+        *_paths(device),
         _interrupts(functions, device.roots),
     )
 
@@ -173,6 +175,23 @@ def _lost_segments(device: BlockDevice) -> tuple[Gauge, ...]:
         return (Gauge("segments sent again", None, f"{path} is missing"),)
     what = "link_errors_tcp: TCP segments that this host sent again"
     return (Gauge("segments sent again", what, str(path), (path,), _sent_again, of_host=True),)
+
+
+def _paths(device: BlockDevice) -> tuple[Gauge, ...]:
+    """Of a drive with several controllers: how many take commands, whichever they are by now."""
+    subsystem = NvmeSubsystem.of(device)
+    if len(subsystem.controllers) < 2:
+        return ()
+    what, source = "paths_live: controllers that take commands", str(subsystem.controllers[0].parent)
+
+    def live() -> bytes:
+        return b"%d" % len(NvmeSubsystem.of(device).live_controllers)
+
+    return (Gauge("paths", what, source, understand=_live, ask=live),)
+
+
+def _live(contents: Sequence[bytes], _at_ns: int) -> Values:
+    return known([("paths_live", whole_number(contents[0]))])
 
 
 def _sent_again(contents: Sequence[bytes], _at_ns: int) -> Values:

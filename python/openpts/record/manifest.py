@@ -17,6 +17,7 @@ from openpts.vocabulary.people import People
 from openpts.vocabulary.power_cut import Cut
 from openpts.vocabulary.power_states import PowerStatesSet
 from openpts.vocabulary.purpose import Purpose
+from openpts.vocabulary.readiness import Interruption
 from openpts.vocabulary.requests import CycleFinished
 from openpts.vocabulary.trimmed_reads import TrimmedReads
 from openpts.vocabulary.tuning import ChangeReport, Scenario
@@ -55,8 +56,8 @@ class Ordered(Struct, frozen=True):
     ``target`` and ``purge`` are in the operator's words; ``telemetry_period_s`` None: nothing was sampled.
     ``short_report``: the report is wanted in its short form, too. ``hooks`` are in the operator's words.
     ``stop_on_fail``: the run ends where a limit of its file can't be kept, ``require_steady``: with an error
-    where steady state was not reached. I/Os of ``slow_io_ms`` or more were noted by themselves; None: none
-    were. ``latency_monitor``: the drive's own was set for that.
+    where steady state was not reached. I/Os of ``slow_io_ms`` or more were noted by themselves, and by the
+    drive's latency monitor where it has one; None: none were.
     """
 
     target: str
@@ -76,7 +77,6 @@ class Ordered(Struct, frozen=True):
     require_steady: bool = False
     exclusive_host: bool = False
     slow_io_ms: float | None = None
-    latency_monitor: bool = False
 
 
 class Attempt(Struct, frozen=True):
@@ -119,6 +119,7 @@ class Manifest(Struct, frozen=True):  # noqa: PLW1641 a struct that is frozen ha
     that were made before runs could be resumed. ``cuts`` are power cuts, in their order.
     ``power_states`` are the settings of these that a test has asked for, each once.
     ``trimmed`` is what trimmed LBAs read as, and ``zones`` what zones cost, of a test that looks for it.
+    ``interruptions`` of the drive are in their order.
     ``file_systems`` are where a program of the operator's ran, one for each attempt, and ``command_runs`` its
     runs, in their order.
     ``purpose`` is what the operator declared of the drive's use, nothing where none was declared.
@@ -156,6 +157,7 @@ class Manifest(Struct, frozen=True):  # noqa: PLW1641 a struct that is frozen ha
     cuts: tuple[Cut, ...] = ()
     power_states: tuple[PowerStatesSet, ...] = ()
     zones: ZonesMeasured | None = None
+    interruptions: tuple[Interruption, ...] = ()
     trimmed: TrimmedReads | None = None
     file_systems: tuple[FileSystemReport, ...] = ()
     command_runs: tuple[CommandRun, ...] = ()

@@ -26,6 +26,7 @@ MEASURE_COLUMNS: Final = {
     "note": _TEXT,
     "state": _TEXT,
     "stands_in": _BOOL,
+    "is_key": _BOOL,
 }
 
 

@@ -101,10 +101,10 @@ class DeviceUnderTest(Protocol):
     def write_cache_now(self, required_enabled: bool) -> WriteCacheReport:
         """The volatile write cache as it is, left as it is."""
 
-    def latency_monitor_set(self) -> AbstractContextManager[None]:
+    def latency_monitor_set(self) -> AbstractContextManager[bool]:
         """The latency monitor of the drive set for the block, and as it was found at the end.
 
-        Raises TargetError where it has none, PluginError where no plug-in knows its log.
+        False where it has none that can be set, or no plug-in knows its log.
         """
 
     def health(self) -> HealthReading:

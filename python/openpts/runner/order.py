@@ -59,7 +59,6 @@ class Order(Struct, frozen=True):
     pin_to_node: bool = True
     scenario: Scenario = Scenario.SYNTHETIC
     tune: bool = False
-    latency_monitor: bool = False
     description: DescribedDrive = field(default_factory=DescribedDrive)
     purpose: Purpose = field(default_factory=Purpose)
     inputs: Mapping[str, bytes] = field(default_factory=dict)
@@ -84,7 +83,6 @@ class Order(Struct, frozen=True):
             io_path=options.io_path,
             completion_wait=options.completion_wait,
             slow_io_ms=None if options.slow_io_ns is None else options.slow_io_ns / NS_PER_MS,
-            latency_monitor=self.latency_monitor,
             cpus=options.cpus,
             pin_to_node=self.pin_to_node,
             most_errors=options.most_errors,
@@ -152,7 +150,6 @@ class Order(Struct, frozen=True):
             ),
             pin_to_node=ordered.pin_to_node,
             tune=ordered.tune,
-            latency_monitor=ordered.latency_monitor,
             telemetry=TelemetryChoice(ordered.telemetry_period_s, ordered.power_command),
             short_report=ordered.short_report,
             hooks=ordered.hooks,

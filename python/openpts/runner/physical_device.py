@@ -4,7 +4,7 @@ import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -33,7 +33,7 @@ from openpts.device.write_cache_control import WriteCacheControl
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.native import NativeEngine
 from openpts.engine.options import Demand, IoPath, NativeOptions
-from openpts.errors import OpenptsError, PluginError
+from openpts.errors import OpenptsError
 from openpts.gauge import Gauge
 from openpts.host.gauges import power_gauges, pressure_gauge, processor_gauges
 from openpts.host.saturation_gauges import saturation_gauges
@@ -196,18 +196,25 @@ class PhysicalDevice(Struct):
     def write_cache_now(self, required_enabled: bool) -> WriteCacheReport:
         return read_write_cache(self.target, required_enabled, self.roots)
 
-    def latency_monitor_set(self) -> AbstractContextManager[None]:
-        if (monitor := service("latency-monitor")) is None:
-            raise PluginError("cannot set a latency monitor: no plug-in that knows its log is installed")
-        watched: AbstractContextManager[None] = monitor.set(self.target, self.cache.journal)
-        return watched
+    def latency_monitor_set(self) -> AbstractContextManager[bool]:
+        if (monitor := self._latency_monitor()) is None:
+            return nullcontext(False)
+        is_set: AbstractContextManager[bool] = monitor.set(
+            self.target.fd, self.target.device, self.cache.journal
+        )
+        return is_set
 
     def health(self) -> HealthReading:
         reading = read_health(self.target)
-        device, monitor = self.target.device, service("latency-monitor")
-        if monitor is None or device is None or device.whole.kind is not DeviceKind.NVME:
+        if (monitor := self._latency_monitor()) is None:
             return reading
         return replace(reading, values={**reading.values, **monitor.values(self.target.fd)})
+
+    def _latency_monitor(self) -> Any:
+        """What can read and set one; None where no plug-in can, or the drive has no logs of NVMe."""
+        device = self.target.device
+        is_nvme = device is not None and device.whole.kind is DeviceKind.NVME
+        return service("latency-monitor") if is_nvme else None
 
     def fault(self) -> str | None:
         return self.target.fault

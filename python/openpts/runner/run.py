@@ -25,6 +25,7 @@ from openpts.planning.dry_run import Ending, PlannedApply, dry_run, largest_prog
 from openpts.plugins import plugin_facts, service
 from openpts.procedures.kit.host_limits import host_limit_deviations
 from openpts.procedures.kit.ledger import deviations, shortened
+from openpts.procedures.kit.path_loss import path_loss_deviations
 from openpts.procedures.kit.procedure import Procedure
 from openpts.record.manifest import Manifest
 from openpts.record.reader import stored_run
@@ -233,15 +234,16 @@ def _measure(run: _PreparedRun) -> None:
     begun.bring_back(device, run.engine, checked.preparation, runner)
     with (
         put_back_on_failure(device),
-        device.latency_monitor_set() if _sets_monitor(begun.manifest) else nullcontext(),
+        device.latency_monitor_set() if _notes_slow_ios(begun.manifest) else nullcontext(False) as monitored,
         environment_kept(runner, runner.writer, device.host_settings, begun.begins),
         kept_capture(run.engine, checked.options.capture, runner.writer, begun.capture),
     ):
+        runner.reads_each_phase = monitored
         runner.drive(begun.rest_of(checked.script()))
 
 
-def _sets_monitor(manifest: Manifest) -> bool:
-    return manifest.ordered is not None and manifest.ordered.latency_monitor
+def _notes_slow_ios(manifest: Manifest) -> bool:
+    return manifest.ordered is not None and manifest.ordered.slow_io_ms is not None
 
 
 def _close(run: _PreparedRun) -> None:
@@ -251,7 +253,7 @@ def _close(run: _PreparedRun) -> None:
     if test.part("findings") or ENGINE_THREADS in run.runner.sampler.facts:
         stored = stored_run(run.checked.folder)
         findings = test.findings(stored) if test.part("findings") else ()
-        run.runner.add_deviations((*findings, *host_limit_deviations(stored)))
+        run.runner.add_deviations((*findings, *host_limit_deviations(stored), *path_loss_deviations(stored)))
 
 
 def _manifest(order: Order, device: DeviceUnderTest, conditions: Conditions, run_id: str) -> Manifest:

@@ -90,6 +90,7 @@ class ScriptRunner:
     """One run of one script. What it measures is in the record before the next judgement but one.
 
     Listeners hear of a step when it is in the record, and of all that follows from it after that.
+    ``reads_each_phase``: the drive's log is read whenever another phase follows.
     """
 
     engine: Engine
@@ -100,7 +101,9 @@ class ScriptRunner:
     sampler: Sampler
     driver: Driver
     past: RecordedPrefix = field(default_factory=RecordedPrefix)
+    reads_each_phase: bool = False
     pause: RecordPause = field(init=False)
+    _phase: Phase | None = None
     _hangs: HangWatch = field(default_factory=HangWatch)
     _waiting: list[tuple[Event, tuple[StepDeviation, ...]]] = field(default_factory=list)
     _place: StepPlace = field(init=False)
@@ -171,6 +174,7 @@ class ScriptRunner:
         self.pause.until_written()
         if self._purges:
             self._health_between_steps()
+        self._phase = None
         # a drive that is erasing may refuse a command, and then count that as an error
         self.sampler.leave_drive_alone = True
         self.emit(PurgeStarted())
@@ -242,6 +246,7 @@ class ScriptRunner:
     def _run(self, apply: Apply) -> list[Sample]:
         """Carry out the steps, again where openpts stood still in them and the test allows that."""
         self.pause.until_written()
+        self._read_between(apply.phase)
         repeats_left = _MOST_REPEATS if apply.repeatable else 0
         first = places_of(apply, len(self._purges), self._place)[0]
         while True:
@@ -252,6 +257,13 @@ class ScriptRunner:
             self.write_down()
             self.writer.set_aside(first)
             self._place = first
+
+    def _read_between(self, phase: Phase) -> None:
+        """Read the log after a phase; no script asks for that one, so that it has no number."""
+        before, self._phase = self._phase, phase
+        leaves_alone = _WITHOUT_COMMANDS & {before, phase}
+        if self.reads_each_phase and before not in {None, phase} and not leaves_alone:
+            self._health(ReadingPoint.DURING, before, None)
 
     def _run_once(self, apply: Apply, *, may_repeat: bool) -> list[Sample]:
         steps = apply.steps

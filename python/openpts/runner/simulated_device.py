@@ -22,7 +22,7 @@ from openpts.device.write_cache import DISABLED, ENABLED, NO_CACHE
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import Demand, NativeOptions
 from openpts.engine.simulated import POWER_FAULTS, SimulatedDrive
-from openpts.errors import PurgeError, PurgeImpossibleError, TargetError, UsageError
+from openpts.errors import PurgeError, PurgeImpossibleError, UsageError
 from openpts.gauge import Gauge
 from openpts.host.memory import available_memory_bytes
 from openpts.ownership import RunOwner, new_run_id
@@ -194,8 +194,8 @@ class SimulatedDevice(Struct, frozen=True):
     def fault(self) -> str | None:
         return None
 
-    def latency_monitor_set(self) -> AbstractContextManager[None]:
-        raise TargetError(f"{self.facts.path} has no latency monitor: leave out --latency-monitor")
+    def latency_monitor_set(self) -> AbstractContextManager[bool]:
+        return nullcontext(False)
 
     def put_back(self) -> str | None:
         return None

@@ -22,6 +22,7 @@ from openpts_fio.fio_job.pages import job_page, stream_blocks
 from openpts_fio.fio_job.times import STREAM_MEASURES, StreamTimes, stream_times, times_of_stream, whole_of
 from openpts_fio.fiosynth import FiosynthConditions
 from openpts_fio.fiosynth.suite import SuiteWorkload
+from openpts_fio.trim_targets import ocp_asks
 
 _TITLE: Final = "FioSynth Suite"
 _TONES: Final = {Judgement.PASS: "pass", Judgement.FAIL: "fail", Judgement.NO_VERDICT: "missing"}
@@ -184,12 +185,21 @@ def _limit_tables(found: Sequence[MeasuredWorkload]) -> tuple[Table, ...]:
                 Col(
                     "Verdict", lambda one: Cell(one[1].judgement, tone=_TONES[one[1].judgement]), align="left"
                 ),
+                *([_OCP] if any(ocp_asks(verdict.limit) for _, verdict in judged) else ()),
             ],
             judged,
             note="Targets of a suite: IOPS, MB/s and µs. Rates of a suite that scales them are those of a "
             "drive of 1 TB, times the capacity.",
         ),
     )
+
+
+_OCP: Final[Col[Judged]] = Col(
+    "OCP 2.7, META-PERF-2: nothing beside the trims",
+    lambda one: cells.words(ocp_asks(one[1].limit)),
+    align="left",
+    width=1.5,
+)
 
 
 def _bound(verdict: LimitVerdict, *, is_rate: bool) -> Cell:

@@ -8,8 +8,9 @@ from typing import Annotated, ClassVar, Final
 from openpts.fields import usual
 from openpts.fields.conditions import StepCounts
 from openpts.fields.field import Field, Kind
-from openpts.fields.kinds import one_of
+from openpts.fields.kinds import PASSES, count, one_of
 from openpts.procedures.kit.procedure import Procedure
+from openpts.units import format_count
 from openpts.vocabulary.verdict import SteadyState
 from openpts_fio.fio_job.conditions import ALL_STREAMS, FioJob, FioJobConditions, kept_lines
 
@@ -46,7 +47,8 @@ def _read_job(_name: str, word: str) -> FioJob:
 class WorkloadConditions(FioJobConditions, frozen=True, kw_only=True, tag_field="test", tag="workload"):
     """The steps of ``job``, in rounds until ``figure`` of ``stream`` is steady, ``max_rounds`` at most.
 
-    ``precondition_passes`` user capacities are written in sequence before.
+    ``precondition_passes`` user capacities are written in sequence before, then the steps move ``load_fills``
+    more; ``further_rounds`` follow behind.
     """
 
     steady_state: ClassVar[SteadyState] = SteadyState.ROUNDS
@@ -93,6 +95,26 @@ class WorkloadConditions(FioJobConditions, frozen=True, kw_only=True, tag_field=
         ),
     ]
     max_rounds: Annotated[int, usual.MAX_ROUNDS]
+    load_fills: Annotated[
+        float,
+        Field(
+            "Moved by the job before rounds (x user capacity)",
+            "Times the user capacity that the job moves before its rounds; 0 is none.",
+            PASSES,
+            text="{} x user capacity by the job before rounds",
+            rare=True,
+        ),
+    ] = 0
+    further_rounds: Annotated[
+        int,
+        Field(
+            "Rounds after Steady State",
+            "Go on for so many rounds when the figure is steady, or given up.",
+            count(0, 10_000),
+            text=lambda rounds: f"{format_count(rounds, 'round')} after steady state",
+            rare=True,
+        ),
+    ] = 0
 
     @property
     def lacking(self) -> str:
@@ -101,7 +123,7 @@ class WorkloadConditions(FioJobConditions, frozen=True, kw_only=True, tag_field=
 
     def step_counts(self) -> StepCounts:
         """Each step of the job in each round; jobs have a handful."""
-        yield ("max_rounds",), self.max_rounds
+        yield ("max_rounds",), self.max_rounds + self.further_rounds
 
 
 PROCEDURE: Final = Procedure(

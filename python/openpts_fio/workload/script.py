@@ -22,7 +22,10 @@ from openpts.procedures.kit.standard import Standard
 from openpts.procedures.shared.rounds.script import rounds_until_steady
 from openpts.procedures.shared.sequential_writes import written_in_sequence
 from openpts.units import KIB
-from openpts.vocabulary.requests import CycleFinished, Outcome, Purge, Script, SetWriteCache
+from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Purge, Script, SetWriteCache
+from openpts.vocabulary.stimulus import Step
+from openpts.vocabulary.stop import ByteAmount
 from openpts_fio.fio_job.conditions import ALL_STREAMS
 from openpts_fio.fio_job.steps import job_steps
 from openpts_fio.fio_job.streams import stream_names
@@ -64,6 +67,9 @@ def script(conditions: WorkloadConditions, user_capacity_bytes: int) -> Script:
         qd=conditions.precondition_qd,
     )
     outcome = Outcome(None, 0)
+    if steps and conditions.load_fills:
+        amount = ByteAmount(round(conditions.load_fills * user_capacity_bytes / len(steps)))
+        yield Apply(Phase.LOAD, 1, tuple(_until(step, amount) for step in steps))
     if steps:
         outcome, _ = yield from rounds_until_steady(
             conditions.max_rounds,
@@ -71,4 +77,13 @@ def script(conditions: WorkloadConditions, user_capacity_bytes: int) -> Script:
             (tracked_name(conditions),),
             lambda samples: (tracked_value(conditions, samples),),
         )
+        last = outcome.last_round + conditions.further_rounds
+        for number in range(outcome.last_round + 1, last + 1):
+            yield Apply(Phase.ROUND, number, steps, last, repeatable=True)
+        outcome = replace(outcome, last_round=last)
     yield CycleFinished(outcome)
+
+
+def _until(step: Step, amount: ByteAmount) -> Step:
+    """The step until its streams have moved that amount, whatever ends them in a round."""
+    return replace(step, stop=amount, streams=tuple(replace(one, stop=None) for one in step.streams))

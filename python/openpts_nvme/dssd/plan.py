@@ -25,8 +25,10 @@ ACTS: Final = (
     Act("power", writes=False, seconds=5),
     Act("settings", seconds=10),
     Act("reset", seconds=20),
+    Act("shutdowns", seconds=60),
     Act("self-test", seconds=120),
-    Act("deallocation", seconds=60),
+    Act("deallocation", seconds=90),
+    Act("deallocated space", seconds=30, seconds_per_tb=6500),
     Act("formats", seconds=30, seconds_per_tb=10),
     Act("sanitize", seconds=30, seconds_per_tb=20),
 )
@@ -35,10 +37,15 @@ ACTS: Final = (
 ASK, ASK_AGAIN = "ask", "ask again"
 
 
+FIRMWARE: Final = Act("firmware", seconds=180)
+"""Only with an image that the operator gives."""
+
+
 class Look(DriverRequest, frozen=True):
-    """Ask the drive, ask it again, or carry out the act of this name."""
+    """Ask the drive, ask it again, or carry out the act of this name, with the ``image`` of that path."""
 
     what: str
+    image: str = ""
 
     @property
     def text(self) -> str:

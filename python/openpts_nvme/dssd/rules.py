@@ -104,6 +104,14 @@ def check(line: str, answers: Answers) -> Iterator[Outcome]:
         yield _one(each, answers)
 
 
+def value_of(text: str, answers: Answers) -> float | None:
+    """The value of a sum of fields and numbers; None where one was not answered."""
+    try:
+        return _sum(text, answers)
+    except _UnansweredError:
+        return None
+
+
 def _one(line: str, answers: Answers) -> Outcome:
     head, _, conditions = line.partition(" if ")
     try:

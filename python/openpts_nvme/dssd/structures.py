@@ -63,6 +63,13 @@ def power_states(answers: Answers) -> Iterator[Found]:
         told = log[16 + number] & 31
         best = -max(within)[1] if within else None
         yield "DSSDPSD-3", outcome(told == best, f"{number} W: state {told}", f"state {best}, of {text} W")
+    for above in range(2):
+        state = _data(answers, f"P.state_of_watts_{above}_above_the_lowest")
+        if state is not None:
+            number = int.from_bytes(log[14:16], "little") + above
+            wanted = log[16 + min(number, 127)] & 31
+            seen = f"{number} W set: state {state[0] & 31}"
+            yield "DSSDPSS-1", outcome(state[0] & 31 == wanted, seen, f"state {wanted}, of log C4h")
 
 
 def sectors(answers: Answers) -> Iterator[Found]:

@@ -1,17 +1,19 @@
 """OCP Datacenter NVMe SSD 2.7: practice beyond the PTS."""
 
+from collections.abc import Collection
+from pathlib import Path
 from typing import Annotated, ClassVar, Final
 
-from openpts.fields.conditions import ExtendedConditions
-from openpts.fields.field import Field
+from openpts.fields.conditions import Contradictions, ExtendedConditions
+from openpts.fields.field import Field, Kind
 from openpts.fields.kinds import SWITCH
 from openpts.procedures.kit.procedure import Procedure
 
 
 class OcpConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="test", tag="ocp"):
-    """``read_only``: neither contents nor settings of the drive are changed."""
+    """``read_only``: neither contents nor settings are changed. ``firmware``: path of an image to run."""
 
-    parameters = ("read_only",)
+    parameters = ("read_only", "firmware")
     unused: ClassVar[frozenset[str]] = frozenset(map(str, ExtendedConditions.parameters))
 
     read_only: Annotated[
@@ -23,6 +25,22 @@ class OcpConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="te
             free="how much is checked",
         ),
     ] = False
+    firmware: Annotated[
+        str,
+        Field(
+            "Firmware image",
+            "Put this image of the vendor's into a slot, let it run, then what ran before; a damaged copy "
+            "must be refused. Without an image, firmware is left alone.",
+            Kind(str, metavar="IMAGE", beside=lambda word, folder: str(Path(folder) / word)),
+            free="how much is checked",
+        ),
+    ] = ""
+
+    def contradictions(self, given: Collection[str]) -> Contradictions:
+        """Firmware is written."""
+        del given
+        if self.firmware and self.read_only:
+            yield ("read_only", "firmware"), "firmware is downloaded and runs, where nothing shall be changed"
 
 
 PROCEDURE: Final = Procedure(

@@ -16,6 +16,7 @@ from openpts.procedures.shared.methodology import methodology
 from openpts.record.reader import Run
 from openpts.vocabulary.better import Better
 from openpts.vocabulary.limit import JudgedLimit, Judgement
+from openpts_nvme.dssd.answers import Answers
 from openpts_nvme.dssd.judge import Judged, Verdict, counts, judge
 from openpts_nvme.dssd.kept import kept
 from openpts_nvme.dssd.placement import SPECIFICATION, reasons
@@ -38,7 +39,7 @@ def report(run: Run) -> ReportContent:
         if judged
         else (),
         sections=methodology(
-            run, _TITLE, _test_rows(run.conditions(OcpConditions)), lambda: _pages(judged, verdicts)
+            run, _TITLE, _test_rows(run.conditions(OcpConditions)), lambda: _pages(answers, judged, verdicts)
         ),
         figures=lambda: _make_figures(judged),
         limits=tuple(_limits(judged)),
@@ -85,7 +86,7 @@ def _sentences(judged: tuple[Judged, ...]) -> tuple[Sentence, ...]:
     )
 
 
-def _pages(judged: tuple[Judged, ...], verdicts: tuple[Sentence, ...]) -> tuple[Page, ...]:
+def _pages(answers: Answers, judged: tuple[Judged, ...], verdicts: tuple[Sentence, ...]) -> tuple[Page, ...]:
     def of(*wanted: Verdict) -> list[Judged]:
         return [each for each in judged if each.verdict in wanted]
 
@@ -97,7 +98,12 @@ def _pages(judged: tuple[Judged, ...], verdicts: tuple[Sentence, ...]) -> tuple[
     if declared:
         blocks = (*blocks, _tabulate("ocp-declared-table", "Said to be unsupported", declared))
     return (
-        Page("ocp-verdict", f"Conformance to {SPECIFICATION}", (*blocks, targets_table()), mandatory=True),
+        Page(
+            "ocp-verdict",
+            f"Conformance to {SPECIFICATION}",
+            (*blocks, targets_table(answers)),
+            mandatory=True,
+        ),
         Page(
             "ocp-met",
             "Requirements met",

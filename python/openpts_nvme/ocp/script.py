@@ -19,7 +19,7 @@ from typing import Final
 
 from openpts.procedures.kit.standard import Standard
 from openpts.vocabulary.requests import CycleFinished, Outcome, Script
-from openpts_nvme.dssd.plan import ACTS, ASK, ASK_AGAIN, Look
+from openpts_nvme.dssd.plan import ACTS, ASK, ASK_AGAIN, FIRMWARE, Look
 from openpts_nvme.ocp import OcpConditions
 
 standard_conditions: Final = Standard(OcpConditions, write_cache_enabled=True, read_only=False)
@@ -32,5 +32,7 @@ def script(conditions: OcpConditions, user_capacity_bytes: int) -> Script:
     for act in ACTS:
         if not (act.writes and conditions.read_only):
             yield Look(act.name)
+    if conditions.firmware:
+        yield Look(FIRMWARE.name, conditions.firmware)
     yield Look(ASK_AGAIN)
     yield CycleFinished(Outcome(steady_round=None, last_round=0))

@@ -1,10 +1,21 @@
-"""The causes of a slow I/O, by the way that it takes."""
+"""Slow I/Os with their causes, and what the drive counted of them, as they are printed as JSON."""
 
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
+from typing import Final
+
+from msgspec import Struct
+
+from openpts.vocabulary.sample import SlowIo
+
+# The host's histogram is right to a thousandth, and its clock starts before the drive fetches.
+MARGIN: Final = 1.002
+# Of the time of an I/O, the ways to the drive and back take less than a fifth: 1 ms of the lowest threshold.
+_SURE: Final = 1.2
 
 
 class Cause(StrEnum):
-    """What made an I/O slow. NOT_KNOWN: the record does not tell."""
+    """What made an I/O slow, by the way that it takes. NOT_KNOWN: the record does not tell."""
 
     ENGINE = "engine"
     PROCESSOR = "processor"
@@ -15,3 +26,57 @@ class Cause(StrEnum):
     POWER_STATE = "power state"
     DRIVE = "drive"
     NOT_KNOWN = "not known"
+
+
+class Outlier(Struct, frozen=True, kw_only=True):
+    """One slow I/O of a step: what its thread knew (``io``), what made it slow, and the evidence in words."""
+
+    step: str
+    io: SlowIo
+    cause: Cause
+    evidence: str
+
+
+class Comparison(Struct, frozen=True, kw_only=True):
+    """What drive and host counted between two readings of the drive's monitor, on the engine's clock.
+
+    ``thresholds_ns`` ascend; of each operation, ``drive`` and ``host`` have the I/Os at or above each of
+    them. ``hidden`` are those that the drive lacks for certain: it had each of them alone.
+    """
+
+    from_ns: int
+    until_ns: int
+    thresholds_ns: tuple[int, ...]
+    drive: Mapping[str, tuple[int, ...]]
+    host: Mapping[str, tuple[int, ...]]
+    hidden: int = 0
+
+    def has(self, slow: SlowIo) -> bool:
+        """Whether the I/O is of this time, and of an operation that is counted."""
+        return self.from_ns <= slow.submitted_ns < self.until_ns and slow.operation in self.drive
+
+    def denies(self, slow: SlowIo) -> bool | None:
+        """Whether the drive has none of this I/O: True if it counted none at all, False if as many as the
+        host.
+
+        None for an I/O of another time, one that may have been below the thresholds in the drive, and where
+        it counted fewer than the host: it does not say which.
+        """
+        least_ns = self.thresholds_ns[0]
+        if not self.has(slow) or slow.latency_ns < least_ns * MARGIN:
+            return None
+        drive, host = self.drive[slow.operation][0], self.host[slow.operation][0]
+        if drive == 0:
+            return True if slow.latency_ns >= least_ns * _SURE else None
+        return False if drive >= host else None
+
+    def lacking(self, alone: Iterable[SlowIo]) -> int:
+        """How many of these I/Os, each of which the drive had alone in its silence, its counts lack."""
+        found = dict.fromkeys(self.drive, 0)
+        own = [slow for slow in alone if self.has(slow)]
+        for name, counts in self.drive.items():
+            silences_ns = [slow.silence_ns for slow in own if slow.operation == name]
+            for its, threshold_ns in zip(counts, self.thresholds_ns, strict=True):
+                ours = sum(silence_ns >= threshold_ns * _SURE for silence_ns in silences_ns)
+                found[name] = max(found[name], ours - its)
+        return sum(found.values())

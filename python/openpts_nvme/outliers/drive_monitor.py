@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Final
 
+from openpts.device.block_device import BlockDevice
 from openpts.device.journalled_drive import drive_subject, drive_text, find_drive
 from openpts.device.kernel_calls import open_to_ask
 from openpts.device.nvme.nvme_admin import NvmeCommandError
-from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import TargetError
 from openpts.journal import Entry, Journal, Kind
 from openpts.programs import Run
@@ -20,17 +20,22 @@ from openpts_nvme.outliers.monitor import BUCKETS, OPERATIONS, PREFIX
 
 _LETTERS: Final = "abcd"
 _FOUND: Final = "feature"
-# From the lowest threshold that there is; decades apart, as the slowest of a day are what matters.
+_OPERATIONS: Final = ("read", "write", "deallocate")
+_LARGEST: Final = tuple(f"active_{operation}_keeps_largest" for operation in _OPERATIONS)
+_TRIGGERS: Final = tuple(f"debug_trigger_{operation}" for operation in _OPERATIONS)
+# From the lowest threshold that there is; decades apart, as the slowest of a day are what matters. The counts
+# stay in their buckets for as long as the run takes. A debug log that the drive has is its owner's: it is
+# kept, and no other is triggered.
 _SETTING: Final[Mapping[str, Value]] = {
+    "active_bucket_timer_threshold_min": 0,
     "active_threshold_a_ms": 5,
     "active_threshold_b_ms": 10,
     "active_threshold_c_ms": 50,
     "active_threshold_d_ms": 250,
     "active_latency_minimum_window_ms": 100,
     "enable": 1,
-    "discard_debug_log": 1,
+    **dict.fromkeys(_TRIGGERS, (False,) * BUCKETS),
 }
-_FLAGS: Final = tuple(f"active_{operation}_keeps_largest" for operation in ("read", "write", "deallocate"))
 
 
 def monitor_values(fd: int) -> dict[str, float]:
@@ -52,29 +57,24 @@ def monitor_values(fd: int) -> dict[str, float]:
 
 
 @contextmanager
-def monitor_set(target: OpenTarget, journal: Journal) -> Iterator[None]:
+def monitor_set(fd: int, device: BlockDevice, journal: Journal) -> Iterator[bool]:
     """The monitor counts from 5 ms on while the block runs, and is then as it was found, but for its counts.
 
-    Raises TargetError for a drive that has none or refuses. What was found is in the journal before.
+    False for a drive that has none or refuses. What was found is in the journal before.
     """
-    if target.device is None:
-        raise TargetError("cannot set a latency monitor: a file has none; leave out --latency-monitor")
     entry = None
     try:
-        reader = LogReader(target.fd)
+        reader = LogReader(fd)
         found = _setting_of(_page(reader))
-        subject = drive_subject(target.device)
-        entry = journal.add(Kind.LATENCY_MONITOR, subject, {_FOUND: json.dumps(found)})
+        entry = journal.add(Kind.LATENCY_MONITOR, drive_subject(device), {_FOUND: json.dumps(found)})
         reader.configure(_FEATURE, {**found, **_SETTING})
-    except (NvmeCommandError, LogError) as error:
+    except (NvmeCommandError, LogError):
         if entry is not None:
             journal.remove(entry)
-        node = target.facts.path
-        raise TargetError(
-            f"{node} has no latency monitor that can be set: {error}; leave out --latency-monitor"
-        ) from error
+        yield False
+        return
     try:
-        yield
+        yield True
     finally:
         with suppress(NvmeCommandError):  # the next run on the drive tries again
             reader.configure(_FEATURE, found)
@@ -107,10 +107,10 @@ def _page(reader: LogReader) -> Mapping[str, Value]:
 
 def _setting_of(page: Mapping[str, Value]) -> dict[str, Value]:
     """What of the page the feature sets."""
-    names = ("active_bucket_timer_threshold_min", "active_latency_minimum_window_ms", *_FLAGS)
+    names = ("active_bucket_timer_threshold_min", "active_latency_minimum_window_ms", *_LARGEST, *_TRIGGERS)
     thresholds = (f"active_threshold_{letter}_ms" for letter in _LETTERS)
     found = {name: page[name] for name in (*names, *thresholds)}
-    return {**found, "enable": int(bool(page["is_enabled"])), "discard_debug_log": 1}
+    return {**found, "enable": int(bool(page["is_enabled"]))}
 
 
 class DriveMonitor:

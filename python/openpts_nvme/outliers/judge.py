@@ -1,55 +1,60 @@
 """Joins the witnesses: each slow I/O of a run with its cause."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from openpts.record.reader import Run, StepRecord
 from openpts.vocabulary.sample import SlowIo
 from openpts_nvme.outliers.around import Surroundings
-from openpts_nvme.outliers.causes import Cause
-from openpts_nvme.outliers.monitor import LEAST_NS, Comparison, compared
+from openpts_nvme.outliers.causes import Cause, Comparison, Outlier
+from openpts_nvme.outliers.monitor import comparisons_of
 from openpts_nvme.outliers.rules import Witnessed, cause_of
-
-
-class Judged(Struct, frozen=True):
-    """A slow I/O of a step, its cause, and the evidence in words."""
-
-    step: StepRecord
-    slow: SlowIo
-    cause: Cause
-    evidence: str
 
 
 class Judgement(Struct, frozen=True):
     """All slow I/Os of a run by time, and what the drive's own monitor says of the same time."""
 
-    outliers: tuple[Judged, ...]
+    outliers: tuple[Outlier, ...]
     comparisons: tuple[Comparison, ...]
 
     @property
-    def by_cause(self) -> Mapping[Cause, list[Judged]]:
+    def by_cause(self) -> Mapping[Cause, list[Outlier]]:
         """Outliers of each cause that there is, in the order of ``Cause``."""
-        found: dict[Cause, list[Judged]] = {}
-        for cause in Cause:
-            if of_cause := [one for one in self.outliers if one.cause is cause]:
-                found[cause] = of_cause
-        return found
+        found = {cause: [one for one in self.outliers if one.cause is cause] for cause in Cause}
+        return {cause: some for cause, some in found.items() if some}
+
+    @property
+    def hides(self) -> str:
+        """What the drive's monitor leaves out, as a sentence; empty if nothing for certain."""
+        hidden = sum(one.hidden for one in self.comparisons)
+        lacks = f"its latency monitor lacks {hidden:,} I/Os that it had alone"
+        return f"The drive hides outliers: {lacks}." if hidden else ""
 
 
 def judged(run: Run) -> Judgement:
     """Every slow I/O of the record with its cause."""
-    surroundings, comparisons = Surroundings.of(run), compared(run)
-    return Judgement(tuple(_of_steps(run, surroundings, comparisons)), comparisons)
+    surroundings = Surroundings.of(run)
+    told = [
+        (step, Witnessed(slow, surroundings.around(slow, step)))
+        for step in run.steps
+        for slow in step.sample.slow_ios
+    ]
+    alone = [one.slow for _, one in told if one.drive_had_it_alone]
+    comparisons = tuple(
+        replace(one, hidden=one.lacking(alone)) for one in comparisons_of(run.health, run.steps)
+    )
+    return Judgement(tuple(_outliers(told, comparisons)), comparisons)
 
 
-def _of_steps(run: Run, surroundings: Surroundings, comparisons: tuple[Comparison, ...]) -> Iterator[Judged]:
-    for step in run.steps:
-        for slow in step.sample.slow_ios:
-            denies = None
-            if slow.latency_ns >= LEAST_NS:
-                denies = next(
-                    (denies for one in comparisons if (denies := one.denies(slow)) is not None), None
-                )
-            told = Witnessed(slow, surroundings.around(slow, step), denies)
-            yield Judged(step, slow, *cause_of(told))
+def _outliers(
+    told: Sequence[tuple[StepRecord, Witnessed]], comparisons: Sequence[Comparison]
+) -> Iterator[Outlier]:
+    for step, one in told:
+        cause, evidence = cause_of(replace(one, drive_denies=_denies(comparisons, one.slow)))
+        yield Outlier(step=str(step.place), io=one.slow, cause=cause, evidence=evidence)
+
+
+def _denies(comparisons: Sequence[Comparison], slow: SlowIo) -> bool | None:
+    return next((denies for one in comparisons if (denies := one.denies(slow)) is not None), None)

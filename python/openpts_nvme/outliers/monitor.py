@@ -9,71 +9,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
-from msgspec import Struct
-
 from openpts.analysis.latency import LatencyDistribution
 from openpts.record.health import HealthRecord
-from openpts.record.reader import Run, StepRecord
+from openpts.record.reader import StepRecord
 from openpts.units import NS_PER_MS
-from openpts.vocabulary.sample import SlowIo
-
-LEAST_NS: Final = 5 * NS_PER_MS
-"""The lowest threshold that a monitor can have: what is shorter, the host alone has seen."""
+from openpts_nvme.outliers.causes import MARGIN, Comparison
 
 PREFIX: Final = "latency_monitor_"
 OPERATIONS: Final = {"read": "reads", "write": "writes", "trim": "deallocates"}
 BUCKETS: Final = 4
-# The host's histogram is right to a thousandth, and its clock starts before the drive fetches.
-_MARGIN: Final = 1.002
-
-
-class Comparison(Struct, frozen=True):
-    """What drive and host counted between two readings, from ``from_ns`` to ``until_ns`` on the engine's
-    clock.
-
-    ``thresholds_ns`` ascend; of each operation, ``drive`` and ``host`` have the I/Os at or above each of
-    them.
-    """
-
-    from_ns: int
-    until_ns: int
-    thresholds_ns: tuple[int, ...]
-    drive: Mapping[str, tuple[int, ...]]
-    host: Mapping[str, tuple[int, ...]]
-
-    def denies(self, slow: SlowIo) -> bool | None:
-        """Whether the drive has none of this I/O: True if it counted none at all, False if as many as the
-        host.
-
-        None for an I/O of another time, one below the thresholds, and where it counted fewer than the host:
-        it does not say which.
-        """
-        if not self.from_ns <= slow.submitted_ns < self.until_ns or slow.operation not in self.drive:
-            return None
-        if slow.latency_ns < self.thresholds_ns[0] * _MARGIN:
-            return None
-        drive, host = self.drive[slow.operation][0], self.host[slow.operation][0]
-        if drive == 0:
-            return True
-        return False if drive >= host else None
-
-    @property
-    def claims_more(self) -> bool:
-        """Whether the drive has I/Os that this host has not: others', or the two clocks differ."""
-        return any(
-            ours < its
-            for name in self.drive
-            for its, ours in zip(self.drive[name], self.host[name], strict=True)
-        )
-
-
-def compared(run: Run) -> tuple[Comparison, ...]:
-    """A comparison for each two readings around steps between which the monitor went on."""
-    return tuple(comparisons_of(run.health, run.steps))
 
 
 def comparisons_of(health: Sequence[HealthRecord], steps: Sequence[StepRecord]) -> Iterator[Comparison]:
-    """A comparison for each two of these readings, over the steps between them."""
+    """A comparison for each two of these readings between which the monitor went on, over their steps."""
     readings = [one for one in health if f"{PREFIX}threshold_0_ms" in one.reading.values]
     for before, after in pairwise(readings):
         then, now = before.reading.values, after.reading.values
@@ -88,11 +36,11 @@ def comparisons_of(health: Sequence[HealthRecord], steps: Sequence[StepRecord]) 
             continue
         host = {name: _above(between, name, thresholds_ns) for name in OPERATIONS}
         yield Comparison(
-            from_ns,
-            until_ns,
-            thresholds_ns,
-            {name: counts for name, counts in drive.items() if counts is not None},
-            host,
+            from_ns=from_ns,
+            until_ns=until_ns,
+            thresholds_ns=thresholds_ns,
+            drive={name: counts for name, counts in drive.items() if counts is not None},
+            host=host,
         )
 
 
@@ -116,6 +64,6 @@ def _above(steps: Sequence[StepRecord], name: str, thresholds_ns: Sequence[int])
             continue
         for _, value_ns, count in LatencyDistribution.merged([measured.histogram]).buckets():
             for place, threshold_ns in enumerate(thresholds_ns):
-                if value_ns * _MARGIN >= threshold_ns:
+                if value_ns * MARGIN >= threshold_ns:
                     counts[place] += count
     return tuple(counts)

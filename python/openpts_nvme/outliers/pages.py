@@ -8,10 +8,9 @@ from openpts.pages.kit import Cells, rows_table
 from openpts.pages.model import Block, Page, Table, Verdict
 from openpts.record.reader import Run
 from openpts.units import NS_PER_MS, NS_PER_S
-from openpts_nvme.outliers.causes import Cause
-from openpts_nvme.outliers.judge import Judged, Judgement, judged
-from openpts_nvme.outliers.monitor import Comparison
-from openpts_nvme.outliers.rules import HIDES, RULES
+from openpts_nvme.outliers.causes import Cause, Comparison, Outlier
+from openpts_nvme.outliers.judge import Judgement, judged
+from openpts_nvme.outliers.rules import RULES
 
 _PRINTED: Final = 40
 
@@ -33,10 +32,8 @@ def _blocks(run: Run, found: Judgement, limit_ms: float | None) -> Iterator[Bloc
     else:
         parts = ", ".join(f"{cause} {len(some):,}" for cause, some in found.by_cause.items())
         yield Verdict(f"Outliers: {len(found.outliers):,} I/Os{limit}: {parts}.")
-    if hidden := sum(one.evidence == HIDES for one in found.outliers):
-        yield Verdict(
-            f"The drive hides outliers: its latency monitor lacks {hidden:,} that it had alone.", "fail"
-        )
+    if found.hides:
+        yield Verdict(found.hides, "fail")
     if found.comparisons:
         yield _monitor(found.comparisons)
     if found.outliers:
@@ -54,20 +51,20 @@ def _causes(found: Judgement) -> Table:
     )
 
 
-def _cause_row(cause: Cause, some: list[Judged]) -> Cells:
-    slowest = max(some, key=lambda one: one.slow.latency_ns)
-    together_ns = sum(one.slow.latency_ns for one in some)
+def _cause_row(cause: Cause, some: list[Outlier]) -> Cells:
+    slowest = max(some, key=lambda one: one.io.latency_ns)
+    together_ns = sum(one.io.latency_ns for one in some)
     return (
         str(cause),
         cells.count(len(some)),
-        cells.number(slowest.slow.latency_ns / NS_PER_MS, 3),
+        cells.number(slowest.io.latency_ns / NS_PER_MS, 3),
         cells.number(together_ns / NS_PER_MS, 1),
         slowest.evidence,
     )
 
 
 def _slowest(run: Run, found: Judgement) -> Table:
-    some = sorted(found.outliers, key=lambda one: -one.slow.latency_ns)[:_PRINTED]
+    some = sorted(found.outliers, key=lambda one: -one.io.latency_ns)[:_PRINTED]
     start_ns = run.steps[0].sample.started_ns
     return rows_table(
         "outliers-slowest",
@@ -75,11 +72,11 @@ def _slowest(run: Run, found: Judgement) -> Table:
         "Step:<1.4 | At (s) | Operation:<0.8 | Offset (bytes) | Latency (ms) | Cause:<1 | Evidence:<3.6",
         (
             (
-                str(one.step.place),
-                cells.number((one.slow.submitted_ns - start_ns) / NS_PER_S, 3),
-                one.slow.operation,
-                cells.count(one.slow.offset_bytes),
-                cells.number(one.slow.latency_ns / NS_PER_MS, 3),
+                one.step,
+                cells.number((one.io.submitted_ns - start_ns) / NS_PER_S, 3),
+                one.io.operation,
+                cells.count(one.io.offset_bytes),
+                cells.number(one.io.latency_ns / NS_PER_MS, 3),
                 str(one.cause),
                 one.evidence,
             )

@@ -18,8 +18,7 @@ class Witnessed(Struct, frozen=True):
     """All that is known of one slow I/O.
 
     ``drive_denies``: the drive's latency monitor was armed, and has nothing of this length in the phase;
-    None where it was not armed, or does not look at I/Os of this length. ``reaches_driver``: the kernel
-    counts what goes this way.
+    None where it was not armed, or does not look at I/Os of this length.
     """
 
     slow: SlowIo
@@ -47,6 +46,15 @@ class Witnessed(Struct, frozen=True):
             return slow.missing_at_driver <= max(BATCH_IOS, slow.least_at_driver)
         return slow.least_at_driver > 0 and slow.looks > 0
 
+    @property
+    def drive_had_it_alone(self) -> bool:
+        """Whether the drive had this command and no other, which it fetches at once; no link errors."""
+        slow = self.slow
+        alone = slow.least_at_driver == 1 and not slow.foreign_at_driver and not slow.missing_at_driver
+        if not alone or not self.thread_was_there or not self.driver_had_it:
+            return False
+        return self.around.link_errors is not None and not _link_errors(self)
+
 
 class Rule(Struct, frozen=True):
     """``holds`` gives the evidence in words, or nothing where the rule does not hold.
@@ -60,6 +68,7 @@ class Rule(Struct, frozen=True):
     holds: Callable[[Witnessed], str]
 
 
+_Holds = Callable[[Witnessed], str]
 OWN_NS: Final = NS_PER_MS
 HALF: Final = "half of its time or more"
 IDLE_NS: Final = 50 * NS_PER_MS
@@ -72,6 +81,25 @@ HIDES: Final = (
 """The evidence against a drive whose log leaves out what it should have."""
 
 
+RULES: Final[list[Rule]] = []
+"""In the order in which they are asked."""
+
+
+def _rule(cause: Cause, threshold: str, why: str) -> Callable[[_Holds], _Holds]:
+    """Enter a function among the rules."""
+
+    def enter(holds: _Holds) -> _Holds:
+        RULES.append(Rule(cause, threshold, why, holds))
+        return holds
+
+    return enter
+
+
+@_rule(
+    Cause.PROCESSOR,
+    f"no processor for {HALF} of it",
+    "a thread that can't run sees no answer; the scheduler's own count is exact",
+)
 def _waited(told: Witnessed) -> str:
     slow = told.slow
     if told.thread_was_there or 2 * (slow.waited_ns or 0) < told.away_ns:
@@ -79,6 +107,11 @@ def _waited(told: Witnessed) -> str:
     return f"the thread was ready to run and had no processor for {_ns(slow.waited_ns or 0)}"
 
 
+@_rule(
+    Cause.ENGINE,
+    f"back late by {HALF}, after a signal or when openpts had been stopped",
+    "what stops a process wakes it first, which may end its wait; the signal that lets it go on is seen",
+)
 def _interrupted(told: Witnessed) -> str:
     slow = told.slow
     if told.thread_was_there or not (slow.interruptions or told.around.continued):
@@ -91,6 +124,11 @@ def _in_own_code(told: Witnessed) -> bool:
     return not told.thread_was_there and told.slow.own_ns >= told.slow.absent_ns
 
 
+@_rule(
+    Cause.PROCESSOR,
+    f"in its own code for {HALF}, and the hypervisor gave half of that to others",
+    "a thread that is taken off the processor unseen seems to be at work",
+)
 def _stolen(told: Witnessed) -> str:
     stolen_ns = told.around.stolen_ns or 0
     if not _in_own_code(told) or 2 * stolen_ns < told.slow.own_ns:
@@ -98,6 +136,11 @@ def _stolen(told: Witnessed) -> str:
     return f"the hypervisor gave {_ns(stolen_ns)} of the second to others"
 
 
+@_rule(
+    Cause.PROCESSOR,
+    f"in its own code for {HALF} and for 1 ms or more, all of it counted as running",
+    "openpts makes and submits the I/Os of a batch in some 10 us; one that is stopped does not run",
+)
 def _stands(told: Witnessed) -> str:
     slow = told.slow
     if not _in_own_code(told) or 2 * (slow.ran_ns or 0) < slow.own_ns or slow.own_ns < OWN_NS:
@@ -105,12 +148,16 @@ def _stands(told: Witnessed) -> str:
     return f"the processor counted {_ns(slow.own_ns)} as the thread's for some microseconds of work"
 
 
+@_rule(Cause.ENGINE, f"in its own code for {HALF}", "what openpts does itself is no answer time")
 def _busy(told: Witnessed) -> str:
-    if not _in_own_code(told):
-        return ""
-    return f"the thread was in its own code for {_ns(told.slow.own_ns)}"
+    return f"the thread was in its own code for {_ns(told.slow.own_ns)}" if _in_own_code(told) else ""
 
 
+@_rule(
+    Cause.PROCESSOR,
+    f"back late by {HALF}, without a signal and without waiting for a processor",
+    "a timer that is late on an idle processor: hypervisor, firmware, or interrupts off",
+)
 def _late(told: Witnessed) -> str:
     slow = told.slow
     if told.thread_was_there:
@@ -120,6 +167,11 @@ def _late(told: Witnessed) -> str:
     return f"a timer was {_ns(slow.absent_ns)} late, and no other thread had the processor{others}"
 
 
+@_rule(
+    Cause.KERNEL_QUEUE,
+    "none at the driver while some are outstanding",
+    "what the driver does not have, the drive can't be late with",
+)
 def _held(told: Witnessed) -> str:
     slow = told.slow
     if slow.least_at_driver is None or not slow.missing_at_driver or slow.least_at_driver:
@@ -129,6 +181,11 @@ def _held(told: Witnessed) -> str:
     return f"the driver had none of {slow.missing_at_driver} I/Os that were outstanding"
 
 
+@_rule(
+    Cause.KERNEL_QUEUE,
+    "more above the driver than at it, while others are answered",
+    "a drive that stands still fills the queue, too: then none is answered",
+)
 def _queued(told: Witnessed) -> str:
     slow = told.slow
     if slow.least_at_driver is None or 2 * slow.silence_ns >= slow.latency_ns:
@@ -139,6 +196,11 @@ def _queued(told: Witnessed) -> str:
     return f"the driver had {slow.least_at_driver} I/Os and answered, while {waited}"
 
 
+@_rule(
+    Cause.NEIGHBOUR,
+    f"others' I/Os at the driver, and {FOREIGN_SHARE:.0%} of all bytes",
+    "a single I/O of a file system is no load",
+)
 def _foreign(told: Witnessed) -> str:
     slow, share = told.slow, told.around.foreign_share
     if not slow.foreign_at_driver or share is None or share < FOREIGN_SHARE:
@@ -146,6 +208,11 @@ def _foreign(told: Witnessed) -> str:
     return f"the driver had {slow.foreign_at_driver} I/Os of others, who moved {share:.0%} of all bytes"
 
 
+@_rule(
+    Cause.LINK,
+    f"more than {LINK_TIMES:g} times the usual errors in its period",
+    "a link with errors all the time has them beside each outlier",
+)
 def _link_errors(told: Witnessed) -> str:
     around = told.around
     if not around.link_errors or around.link_errors <= LINK_TIMES * around.link_errors_usual:
@@ -153,6 +220,11 @@ def _link_errors(told: Witnessed) -> str:
     return f"the link counted {around.link_errors:.0f} errors in its time"
 
 
+@_rule(
+    Cause.POWER_STATE,
+    f"first after {IDLE_NS // NS_PER_MS} ms without I/O",
+    "half of the shortest time-out that Linux sets (100 ms); a closed loop never rests so long",
+)
 def _idle(told: Witnessed) -> str:
     idle_ns = told.slow.idle_ns
     if idle_ns is None or idle_ns < IDLE_NS:
@@ -160,6 +232,11 @@ def _idle(told: Witnessed) -> str:
     return f"it was the first after {_ns(idle_ns)} without any"
 
 
+@_rule(
+    Cause.HEAT,
+    f"throttled, within {HOT_C:g} °C of the hottest",
+    "drives end throttling 2 °C below where they begin (OCP 2.7: 77 and 75 °C)",
+)
 def _hot(told: Witnessed) -> str:
     around = told.around
     if not around.throttled:
@@ -171,22 +248,31 @@ def _hot(told: Witnessed) -> str:
     return f"heat slowed the drive down, at {around.temperature_c:.0f} °C"
 
 
+@_rule(
+    Cause.DRIVE,
+    "the monitor denies it, the drive had this command alone, and the link counts no errors",
+    "alone it is fetched at once: the drive's log leaves out what it should have",
+)
 def _hidden(told: Witnessed) -> str:
-    slow = told.slow
-    alone = slow.least_at_driver == 1 and not slow.foreign_at_driver and not slow.missing_at_driver
-    if not told.drive_denies or not told.thread_was_there or not told.driver_had_it or not alone:
-        return ""
-    if told.around.link_errors is None:
-        return ""
-    return HIDES
+    return HIDES if told.drive_denies and told.drive_had_it_alone else ""
 
 
+@_rule(
+    Cause.LINK,
+    "the monitor denies it, the thread was there and the driver had it",
+    "what neither the host nor the drive had is between them, or the drive hides it",
+)
 def _denied(told: Witnessed) -> str:
     if not told.drive_denies or not told.thread_was_there or told.driver_had_it is False:
         return ""
     return "the drive's latency monitor has no command of this length, and the driver had given it one"
 
 
+@_rule(
+    Cause.DRIVE,
+    "the monitor has it; or the driver had it at a look, and the link counts no errors",
+    "all others are excluded; without counters of the link it may be the link",
+)
 def _drive(told: Witnessed) -> str:
     if not told.thread_was_there:
         return ""
@@ -195,96 +281,6 @@ def _drive(told: Witnessed) -> str:
     if not told.driver_had_it or told.around.link_errors is None:
         return ""
     return f"the driver had it at {told.slow.looks} looks, and the link counted no more errors than usual"
-
-
-RULES: Final = (
-    Rule(
-        Cause.PROCESSOR,
-        f"no processor for {HALF} of it",
-        "a thread that can't run sees no answer; the scheduler's own count is exact",
-        _waited,
-    ),
-    Rule(
-        Cause.ENGINE,
-        f"back late by {HALF}, after a signal or when openpts had been stopped",
-        "what stops a process wakes it first, which may end its wait; the signal that lets it go on is seen",
-        _interrupted,
-    ),
-    Rule(
-        Cause.PROCESSOR,
-        f"in its own code for {HALF}, and the hypervisor gave half of that to others",
-        "a thread that is taken off the processor unseen seems to be at work",
-        _stolen,
-    ),
-    Rule(
-        Cause.PROCESSOR,
-        f"in its own code for {HALF} and for 1 ms or more, all of it counted as running",
-        "openpts makes and submits the I/Os of a batch in some 10 us; one that is stopped does not run",
-        _stands,
-    ),
-    Rule(Cause.ENGINE, f"in its own code for {HALF}", "what openpts does itself is no answer time", _busy),
-    Rule(
-        Cause.PROCESSOR,
-        f"back late by {HALF}, without a signal and without waiting for a processor",
-        "a timer that is late on an idle processor: hypervisor, firmware, or interrupts off",
-        _late,
-    ),
-    Rule(
-        Cause.KERNEL_QUEUE,
-        "none at the driver while some are outstanding",
-        "what the driver does not have, the drive can't be late with",
-        _held,
-    ),
-    Rule(
-        Cause.KERNEL_QUEUE,
-        "more above the driver than at it, while others are answered",
-        "a drive that stands still fills the queue, too: then none is answered",
-        _queued,
-    ),
-    Rule(
-        Cause.NEIGHBOUR,
-        f"others' I/Os at the driver, and {FOREIGN_SHARE:.0%} of all bytes",
-        "a single I/O of a file system is no load",
-        _foreign,
-    ),
-    Rule(
-        Cause.LINK,
-        f"more than {LINK_TIMES:g} times the usual errors in its period",
-        "a link with errors all the time has them beside each outlier",
-        _link_errors,
-    ),
-    Rule(
-        Cause.POWER_STATE,
-        f"first after {IDLE_NS // NS_PER_MS} ms without I/O",
-        "half of the shortest time-out that Linux sets (100 ms); a closed loop never rests so long",
-        _idle,
-    ),
-    Rule(
-        Cause.HEAT,
-        f"throttled, within {HOT_C:g} °C of the hottest",
-        "drives end throttling 2 °C below where they begin (OCP 2.7: 77 and 75 °C)",
-        _hot,
-    ),
-    Rule(
-        Cause.DRIVE,
-        "the monitor denies it, the drive had this command alone, and the link counts no errors",
-        "alone it is fetched at once: the drive's log leaves out what it should have",
-        _hidden,
-    ),
-    Rule(
-        Cause.LINK,
-        "the monitor denies it, the thread was there and the driver had it",
-        "what neither the host nor the drive had is between them, or the drive hides it",
-        _denied,
-    ),
-    Rule(
-        Cause.DRIVE,
-        "the monitor has it; or the driver had it at a look, and the link counts no errors",
-        "all others are excluded; without counters of the link it may be the link",
-        _drive,
-    ),
-)
-"""In the order in which they are asked."""
 
 
 def cause_of(told: Witnessed) -> tuple[Cause, str]:

@@ -6,12 +6,12 @@ use super::command::{Answer, Command, Done, Status};
 use super::controller::Controller;
 use super::lock::lock;
 use super::opcodes::{
-    ABORT, ASYNCHRONOUS_EVENT_REQUEST, DEVICE_SELF_TEST, FORMAT, GET_FEATURES, GET_LOG_PAGE, IDENTIFY,
-    KEEP_ALIVE, NAMESPACE_ATTACHMENT, NAMESPACE_MANAGEMENT, SANITIZE, SECURITY_RECEIVE, SECURITY_SEND,
-    SET_FEATURES,
+    ABORT, ASYNCHRONOUS_EVENT_REQUEST, DEVICE_SELF_TEST, FIRMWARE_COMMIT, FIRMWARE_DOWNLOAD, FORMAT,
+    GET_FEATURES, GET_LOG_PAGE, IDENTIFY, KEEP_ALIVE, NAMESPACE_ATTACHMENT, NAMESPACE_MANAGEMENT, SANITIZE,
+    SECURITY_RECEIVE, SECURITY_SEND, SET_FEATURES,
 };
 use super::subsystem::Subsystem;
-use super::{features, format, identify, logs, namespaces, sanitize, security_commands, self_test};
+use super::{features, firmware, format, identify, logs, namespaces, sanitize, security_commands, self_test};
 
 /// Carry out an admin command; `port` is the address by which the host has come.
 pub(super) fn execute(
@@ -45,6 +45,8 @@ pub(super) fn execute(
         },
         KEEP_ALIVE => Ok(Done::default()),
         NAMESPACE_MANAGEMENT => namespaces::manage(subsystem, command, data),
+        FIRMWARE_COMMIT => firmware::commit(subsystem, command),
+        FIRMWARE_DOWNLOAD => firmware::download(subsystem, command, data),
         DEVICE_SELF_TEST => self_test::self_test(subsystem, command),
         NAMESPACE_ATTACHMENT => namespaces::attach(subsystem, controller, command, data),
         SECURITY_RECEIVE => security_commands::receive(subsystem, command),

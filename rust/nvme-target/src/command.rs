@@ -118,10 +118,13 @@ impl Status {
     pub(super) const NAMESPACE_NOT_READY: Self = Self(0x82);
     pub(super) const FORMAT_IN_PROGRESS: Self = Self(0x84);
     pub(super) const TOO_MANY_EVENT_REQUESTS: Self = Self(0x105);
+    pub(super) const INVALID_FIRMWARE_SLOT: Self = Self(0x106);
+    pub(super) const INVALID_FIRMWARE_IMAGE: Self = Self(0x107);
     pub(super) const INVALID_LOG_PAGE: Self = Self(0x109);
     pub(super) const INVALID_FORMAT: Self = Self(0x10A);
     pub(super) const NOT_SAVEABLE: Self = Self(0x10D);
     pub(super) const NOT_CHANGEABLE: Self = Self(0x10E);
+    pub(super) const OVERLAPPING_RANGE: Self = Self(0x114);
     pub(super) const NO_CAPACITY: Self = Self(0x115);
     pub(super) const NO_NAMESPACE_ID: Self = Self(0x116);
     pub(super) const ALREADY_ATTACHED: Self = Self(0x118);

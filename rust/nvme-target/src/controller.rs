@@ -26,11 +26,11 @@ pub(super) const VERSION: u32 = 0x0001_0400;
 
 const CAPABILITIES: u32 = 0x00;
 const VERSION_PROPERTY: u32 = 0x08;
-const CONFIGURATION: u32 = 0x14;
+pub(super) const CONFIGURATION: u32 = 0x14;
 const STATUS: u32 = 0x1C;
 
 const ENABLE: u32 = 1;
-const SHUTDOWN_MASK: u32 = 3 << 14;
+pub(super) const SHUTDOWN_MASK: u32 = 3 << 14;
 const READY: u32 = 1;
 const SHUTDOWN_DONE: u32 = 2 << 2;
 

@@ -15,7 +15,7 @@ const CHANGES_NAMESPACE: u32 = 1 << 2;
 const CHANGES_INVENTORY: u32 = SUPPORTED | 1 << 3;
 const ALONE: u32 = 2 << 16;
 
-const ADMIN_COMMANDS: [(u8, u32); 10] = [
+const ADMIN_COMMANDS: [(u8, u32); 12] = [
     (opcodes::GET_LOG_PAGE, SUPPORTED),
     (opcodes::IDENTIFY, SUPPORTED),
     (opcodes::ABORT, SUPPORTED),
@@ -23,6 +23,8 @@ const ADMIN_COMMANDS: [(u8, u32); 10] = [
     (opcodes::GET_FEATURES, SUPPORTED),
     (opcodes::ASYNCHRONOUS_EVENT_REQUEST, SUPPORTED),
     (opcodes::NAMESPACE_MANAGEMENT, CHANGES_INVENTORY),
+    (opcodes::FIRMWARE_COMMIT, SUPPORTED),
+    (opcodes::FIRMWARE_DOWNLOAD, SUPPORTED),
     (opcodes::DEVICE_SELF_TEST, SUPPORTED),
     (opcodes::NAMESPACE_ATTACHMENT, CHANGES_INVENTORY),
     (opcodes::KEEP_ALIVE, SUPPORTED),

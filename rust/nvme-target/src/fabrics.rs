@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::authentication::{Dialogue, Outcome};
 use super::bytes::u16_at;
 use super::command::{Answered, Command, Done, Status};
-use super::controller::{Controller, Host, MOST_ENTRIES, MOST_IO_QUEUES};
+use super::controller::{CONFIGURATION, Controller, Host, MOST_ENTRIES, MOST_IO_QUEUES, SHUTDOWN_MASK};
 use super::discovery::DISCOVERY_NQN;
 use super::queue::Queue;
 use super::settings::Settings;
@@ -21,6 +21,8 @@ const AUTHENTICATION_RECEIVE: u8 = 0x06;
 const CHAP_PROTOCOL: [u8; 3] = [0x01, 0x01, 0xE9];
 /// What Connect's result says to a host that must authenticate.
 const AUTHENTICATION_IS_REQUIRED: u64 = 1 << 17;
+
+const NORMAL_SHUTDOWN: u64 = 1 << 14;
 
 const CONNECT_DATA_BYTES: usize = 1024;
 const DYNAMIC: u16 = u16::MAX;
@@ -85,6 +87,9 @@ pub(super) fn execute(
         }
         (PROPERTY_SET, Role::Admin(controller)) => {
             let was_ready = controller.is_ready();
+            if asks_for_shutdown(command) && subsystem.store.sync().is_err() {
+                return Err(plain(Status::INTERNAL_ERROR));
+            }
             let set = controller.set_property(command.dword(11), command.qword(12));
             if was_ready && !controller.is_ready() {
                 subsystem.controller_was_reset(controller);
@@ -163,6 +168,11 @@ fn authenticate(
         Outcome::Proven => {}
     }
     Ok(Done::default())
+}
+
+/// Whether a controller shall shut down in order: what was written is kept before it says that it has.
+fn asks_for_shutdown(command: &Command) -> bool {
+    command.dword(11) == CONFIGURATION && command.qword(12) & u64::from(SHUTDOWN_MASK) == NORMAL_SHUTDOWN
 }
 
 const fn plain(status: Status) -> (Status, u64) {

@@ -9,7 +9,7 @@ use super::events;
 use super::lock::lock;
 use super::media::{ALL, LBA_SHIFTS, MOST_NAMESPACES, Media, Namespace};
 use super::subsystem::{Subsystem, kelvin};
-use super::{placement, power, sanitize, self_test_log};
+use super::{firmware, placement, power, sanitize, self_test_log};
 
 const PAGE_BYTES: usize = 4096;
 /// Attributes of the controller.
@@ -65,7 +65,7 @@ fn names(subsystem: &Subsystem, controller: &Controller) -> Page {
     let mut page = Page::new(PAGE_BYTES);
     page.put_text(4, 20, &identity.serial)
         .put_text(24, 40, &identity.model)
-        .put_text(64, 8, &identity.firmware)
+        .put_text(64, 8, lock(&subsystem.firmware).revision())
         .put_u16(78, controller.id)
         .put_u32(80, VERSION)
         .put_u16(514, MOST_ENTRIES)
@@ -84,10 +84,10 @@ fn discovery_controller(subsystem: &Subsystem, controller: &Controller) -> Page 
 fn io_controller(subsystem: &Subsystem, controller: &Controller, media: &Media) -> Page {
     let character = &subsystem.character;
     let mut page = names(subsystem, controller);
-    // Optional admin commands: security, namespace management, self-test, and format.
+    // Optional admin commands: security, firmware, namespace management, self-test, and format.
     let can_purge = sanitize::capabilities(subsystem) != 0;
     let security = u16::from(lock(&subsystem.locking).is_there());
-    let admin = security | 1 << 3 | 1 << 4 | if can_purge { 1 << 1 } else { 0 };
+    let admin = security | 1 << 2 | 1 << 3 | 1 << 4 | if can_purge { 1 << 1 } else { 0 };
     let threshold = |celsius: Option<f64>| celsius.map_or(0, kelvin);
     placement::describe_controller(subsystem, &mut page);
     page.put_u8(77, MOST_TRANSFER_EXPONENT)
@@ -99,8 +99,6 @@ fn io_controller(subsystem: &Subsystem, controller: &Controller, media: &Media) 
         .put_u16(256, admin)
         .put_u8(258, 3)
         .put_u8(259, u8::try_from(events::MOST_REQUESTS - 1).unwrap_or(0))
-        // One firmware slot, read-only.
-        .put_u8(260, 1 | 1 << 1)
         // Effects log, logs by offset, telemetry.
         .put_u8(261, 1 << 1 | 1 << 2 | 1 << 3)
         .put_u8(262, u8::try_from(error_log::ENTRIES - 1).unwrap_or(0))
@@ -125,6 +123,7 @@ fn io_controller(subsystem: &Subsystem, controller: &Controller, media: &Media) 
         .put_u32(1792, (64 + IN_CAPSULE_BYTES) / 16)
         .put_u32(1796, 1)
         .put_u8(1803, 1);
+    firmware::describe(&mut page);
     power::describe(&subsystem.drive, &mut page);
     page
 }

@@ -29,6 +29,7 @@ mod events;
 mod fabrics;
 mod features;
 mod figures;
+mod firmware;
 mod format;
 mod health;
 mod identify;

@@ -41,11 +41,7 @@ pub(super) fn get(subsystem: &Subsystem, controller: &Controller, command: &Comm
         (true, DISCOVERY) => discovery::log(subsystem, port).into_bytes(),
         (false, ERROR_INFORMATION) => lock(&subsystem.drive.errors).page().into_bytes(),
         (false, HEALTH) => health::page(subsystem, controller).into_bytes(),
-        (false, FIRMWARE_SLOTS) => {
-            let mut page = Page::new(512);
-            page.put_u8(0, 1).put_text(8, 8, &subsystem.identity.firmware);
-            page.into_bytes()
-        }
+        (false, FIRMWARE_SLOTS) => lock(&subsystem.firmware).log().into_bytes(),
         (false, CHANGED_NAMESPACES) => {
             // Which of them changed is not kept: all may have.
             let mut page = Page::new(4096);

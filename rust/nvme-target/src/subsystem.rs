@@ -13,6 +13,7 @@ use super::connections::Connections;
 use super::controller::Controller;
 use super::events::Event;
 use super::figures::Figures;
+use super::firmware::Firmware;
 use super::lock::lock;
 use super::media::Media;
 use super::overrides::Overrides;
@@ -118,6 +119,7 @@ pub(super) struct Subsystem {
     pub(super) warned: AtomicU8,
     pub(super) sanitize: Mutex<SanitizeState>,
     pub(super) locking: Mutex<Locking>,
+    pub(super) firmware: Mutex<Firmware>,
     pub(super) heat: Mutex<Heat>,
     pub(super) hottest_c: AtomicU8,
     pub(super) telemetry_generation: AtomicU8,
@@ -147,6 +149,7 @@ impl Subsystem {
         secrets: Secrets,
     ) -> Self {
         let sanitize = SanitizeState::new(store.allocated_bytes() == 0);
+        let firmware = Firmware::new(&identity.firmware);
         Self {
             identity,
             drive,
@@ -158,6 +161,7 @@ impl Subsystem {
             warned: AtomicU8::default(),
             sanitize: Mutex::new(sanitize),
             locking: Mutex::new(Locking::new(character.access.security)),
+            firmware: Mutex::new(firmware),
             heat: Mutex::default(),
             hottest_c: AtomicU8::default(),
             telemetry_generation: AtomicU8::default(),
@@ -255,6 +259,7 @@ impl Subsystem {
     pub(super) fn controller_was_reset(&self, controller: &Controller) {
         if !controller.is_discovery {
             self.abort_self_test(Ending::AbortedByReset);
+            lock(&self.firmware).reset();
         }
     }
 

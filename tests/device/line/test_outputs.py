@@ -263,9 +263,6 @@ def _outliers(at: Place) -> Iterator[_Document]:
     yield at.printed("outliers", "slow")
 
 
-_ON_DRIVES: Final = {"ready"}
-"""What they print is held beside their words: tests/unit/nvme/test_ready_words.py."""
-
 _CASES: Final = {
     "archive check": _archive,
     "archive query": _archive,
@@ -345,7 +342,7 @@ def test_no_command_with_json_lacks_a_schema() -> None:
     fleet = {
         words for words in having if words.startswith("fleet ")
     }  # tests/fleet/test_commands.py, on hosts
-    assert having == set(_CASES) | fleet | _ON_DRIVES
+    assert having == set(_CASES) | fleet
 
 
 @pytest.mark.parametrize("command", _CASES)

@@ -5,9 +5,7 @@ Runs inside the lab's machine, by tests/lab/test_served_logs.py.
 
 import json
 import os
-import shlex
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +14,7 @@ import pytest
 
 from openpts_nvme.logs.declaration import declared_logs
 from openpts_nvme.logs.drive import LogReader
-from tests.support.served_drive import served
+from tests.lab.guest.connected_drive import connected
 from tests.unit.nvme.test_nvme_cli_decoding import SMART, SMART_EXTENDED, SWAPPED_2_3, check
 from tests.unit.nvme.test_served_logs import DELAYS_MS, ORACLE
 
@@ -31,27 +29,10 @@ pytestmark = pytest.mark.skipif(os.environ.get("LAB") != "1", reason="needs a vi
 @pytest.fixture(scope="module")
 def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The drive's node."""
-    preset = tmp_path_factory.mktemp("preset") / "slow.toml"
     # what the kernel reads when it finds a drive comes before the planted delays
-    preset.write_text(ORACLE.replace("io = ", "io = 100"))
-    with served(str(preset)) as drive:
-        host, _, port = drive.address.rpartition(":")
-        words = f"nvme connect -t tcp -a {host} -s {port} -n {drive.names.nqn}"
-        subprocess.run(shlex.split(words), check=True, timeout=60)
-        deadline = time.monotonic() + 60
-        while not (found := _node_of(drive.names.serial)):
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
+    text = ORACLE.replace("io = ", "io = 100")
+    with connected(tmp_path_factory.mktemp("preset") / "slow.toml", text) as found:
         yield found
-        subprocess.run(["nvme", "disconnect", "-n", drive.names.nqn], check=True, timeout=60)
-
-
-def _node_of(serial: str) -> Path | None:
-    for found in Path("/sys/class/nvme").glob("nvme*"):
-        node = Path(f"/dev/{found.name}n1")
-        if (found / "serial").read_text().strip() == serial and node.is_block_device():
-            return node
-    return None
 
 
 @pytest.fixture

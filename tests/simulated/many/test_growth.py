@@ -49,7 +49,7 @@ FEWEST = 500
 MEASURED = {"cbw", "check", "thermal", "trim", "qos", "precon", "rws"}
 """Tests of which a made-up run has no streams, or no choices: they are measured on a simulated drive."""
 LONG = {"cbw", "precon", "qos", "rws", "rwsdirth", "thermal", "trim"}
-WITHOUT_STEPS = {"powercut", "app", "ocp", "zns"}
+WITHOUT_STEPS = {"powercut", "app", "ocp", "zns", "ready"}
 OF_ONE_LENGTH = {"fdp", "pstates"}
 """Four loads, and a grid of idle times: there are no longer ones."""
 SHORTEST = {"precon": 4, "iops": 1, "dirth": 1, "fill": 1, "cbw": 1}

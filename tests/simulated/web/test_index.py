@@ -15,8 +15,9 @@ from openpts_many.archive.add import add_runs
 from openpts_many.archive.store import Store
 from openpts_web import documents
 from openpts_web import index as index_module
+from openpts_web.by_figures import FiguresDocument
 from openpts_web.comparing import Runs, compared
-from openpts_web.documents import RunSummary
+from openpts_web.documents import RunSummary, page_of_folder
 from openpts_web.index import Index
 from openpts_web.queries import Filter, run_list, trend
 from tests.support.library_runs import change_record, copied_run
@@ -153,8 +154,26 @@ def test_an_archive_is_a_library(runs: Path, tmp_path: Path) -> None:
     assert len(compared(records, [of_archive[0], of_folders[1]], ("old", "new")).report.front) > 1
     with pytest.raises(UsageError, match="named twice"):
         records.several([of_archive[0], of_folders[0]])
+    ids = [one.id for one in both[1]]
     with pytest.raises(UsageError, match="keeps figures alone"):
-        Runs(archived).several([one.id for one in both[1]])
+        Runs(archived).several(ids)
+    with pytest.raises(UsageError, match="named twice"):
+        compared(Runs(archived), [ids[0], ids[0]], ())
+    first = page_of_folder(runs / "first").figures
+    shown = compared(Runs(archived), ids, ("old", "new"), "new").document
+    assert isinstance(shown, FiguresDocument)
+    assert shown.names == ("new", "old")
+    by_key = {one.key: one for one in shown.figures}
+    key_values = {
+        one.key: one.value for one in first if one.is_key and one.value is not None and not one.stands_in
+    }
+    assert key_values == {key: by_key[key].sets[1].median for key in key_values}
+    assert {each.delta_pct for one in by_key.values() for each in one.sets[1:]} <= {0.0, None}
+    named = compared(Runs(archived), ids, ("one", "one")).document
+    assert isinstance(named, FiguresDocument)
+    assert [len(one.sets[0].values) for one in named.figures if one.key in key_values] == [2] * len(
+        key_values
+    )
 
 
 def test_one_run_that_is_nonsense_leaves_the_others_readable(

@@ -46,5 +46,7 @@ def test_at_rest_is_neither_a_slope_nor_a_beginning() -> None:
     level = [100.0, 104.0] * (WINDOWS // 2)
     assert at_rest(level)
     assert not at_rest(level[1:])
-    assert at_rest([300.0, *level])
+    # where it was not at rest at once, it may only turn about: twice as many windows have to be
+    assert not at_rest([300.0, *level])
+    assert at_rest([300.0, *level, *level])
     assert not at_rest([100.0 + window for window in range(WINDOWS)])

@@ -14,10 +14,12 @@ from openpts.analysis.uncertainty import (
     budget,
     correlation_time_ns,
     coverage_factor,
+    late_excess,
     of_mean,
     of_percentile,
     of_rates,
     of_ratio,
+    of_short_elements,
     places_alike,
     rectangular,
     with_components,
@@ -148,6 +150,29 @@ def test_of_a_drift_that_counts_which_scatter_cannot_feign() -> None:
     names = [one.name for one in of_mean(blocks(100, 102, 104, 106.1, 108)).components]
     assert names == ["scatter", "drift"]
     assert [one.name for one in of_mean(blocks(100, 104, 99, 103, 101)).components] == ["scatter"]
+
+
+def test_what_a_short_element_misses_is_told_from_scatter() -> None:
+    rng = np.random.default_rng(1)
+    for rise in (0.0, 0.5, 1.0, 5.0):
+        for _ in range(20):
+            parts = 100 + rng.standard_normal((5, 6)) + rise * np.arange(6)
+            found = late_excess([Block(0, 1, float(row.mean()), tuple(row)) for row in parts])
+            excess = parts[:, 3:].mean(axis=1) - parts.mean(axis=1)
+            if abs(stats.ttest_1samp(excess, 0).statistic) > 2:
+                assert found == pytest.approx(abs(excess.mean()))
+            else:
+                assert found == 0
+    assert late_excess(blocks(1, 2, 3)) == 0
+
+
+def test_the_short_form_adds_bounds_to_the_scatter() -> None:
+    rounds = [Block(place, 1, value, (value - 4, value + 4)) for place, value in enumerate((99.0, 101, 100))]
+    scatter, others = GTC.type_a.estimate((99, 101, 100)), (4 / math.sqrt(3), 2 / math.sqrt(3))
+    combined = scatter + sum(GTC.ureal(0, one) for one in others)
+    found = of_short_elements(rounds, 0.02)
+    assert found.standard == pytest.approx(combined.u)
+    assert found.degrees_of_freedom == pytest.approx(combined.df)
 
 
 def test_a_choice_among_equals_is_too_high() -> None:

@@ -7,8 +7,10 @@ import pytest
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.gauges import drive_gauges
+from openpts.device.identity.identity import drive_facts
 from openpts.device.identity.interface import hardware_folder, nvme_controller_folder
 from openpts.device.link.pcie import pci_functions
+from openpts.device.nvme.nvme_subsystem import NvmeSubsystem
 from openpts.gauge import Gauge, Values
 from openpts.system_files import SystemRoots
 from tests.support.transcript import Golden
@@ -138,3 +140,39 @@ def test_segments_sent_again_are_of_a_drive_behind_tcp(
     assert read(gauges()["segments sent again"]) == {"link_errors_tcp": 2955}
     snmp.write_text("Tcp: RtoAlgorithm\n")
     assert read(gauges()["segments sent again"]) == {}
+
+
+def test_paths_are_those_that_take_commands_whichever_they_are_by_now(server: SystemRoots) -> None:
+    drive = BlockDevice.of_name("nvme2n1", server)
+    subsystem = server.sys / "devices/virtual/nvme-subsystem/nvme-subsys2"
+    (server.sys / "class/nvme-subsystem").mkdir(parents=True, exist_ok=True)
+    (server.sys / "class/nvme-subsystem/nvme-subsys2").symlink_to(subsystem)
+    assert NvmeSubsystem.of(drive).paths is None
+    assert "paths" not in {gauge.name for gauge in drive_gauges(drive)}
+
+    def controller(name: str, **attributes: str) -> None:
+        folder = server.sys / "devices/virtual/nvme-fabrics/ctl" / name
+        folder.mkdir(parents=True)
+        for attribute, value in attributes.items():
+            (folder / attribute).write_text(f"{value}\n")
+        (subsystem / name).symlink_to(folder)
+
+    (subsystem / "nvme2/state").write_text("live\n")
+    (subsystem / "iopolicy").write_text("numa\n")
+    controller("nvme7", transport="tcp", address="traddr=10.0.0.1,trsvcid=4420", state="connecting")
+    told = NvmeSubsystem.of(drive).paths
+    assert told is not None
+    assert told.value == (
+        "nvme2 (pcie, -, live); nvme7 (tcp, traddr=10.0.0.1,trsvcid=4420, connecting); I/O policy numa"
+    )
+    assert drive_facts(drive, server, None, "").get("paths") == told
+    gauge = next(gauge for gauge in drive_gauges(drive) if gauge.name == "paths")
+    assert gauge.ask is not None
+
+    def live() -> Values:
+        assert gauge.ask is not None
+        return gauge.understand([gauge.ask()], 0)
+
+    assert live() == {"paths_live": 1}
+    controller("nvme8", state="live")
+    assert live() == {"paths_live": 2}

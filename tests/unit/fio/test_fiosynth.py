@@ -14,12 +14,14 @@ from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, dry_run
 from openpts.units import GB, TB
 from openpts.vocabulary.drive_class import DriveClass
+from openpts.vocabulary.limit import Limit, LimitedFigure, LimitedOperation
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.stimulus import OperationWeights
 from openpts_fio.fio_job.conditions import by_name
 from openpts_fio.fiosynth.script import script, standard_conditions
 from openpts_fio.fiosynth.suite import Suite
 from openpts_fio.fiosynth.suite_file import read_suite
+from openpts_fio.trim_targets import ocp_asks
 from tests.support.subject_files import CLONE
 
 PEERS = Path(os.environ.get("OPENPTS_PEERS", "none")) / "fiosynth"
@@ -205,3 +207,12 @@ def test_a_whole_suite_is_planned(name: str) -> None:
     steps = dry_run(script(conditions, 2 * TB), 2 * TB, AssumedDrive(), Ending.SHORTEST)
     measured = [one for one in steps if one.apply.phase is Phase.PROFILE]
     assert len(measured) == conditions.cycles * len(suite.workloads)
+
+
+def test_what_ocp_asks_of_trims_too_stands_beside_a_suites_limit() -> None:
+    rate = Limit(LimitedOperation.TRIM, LimitedFigure.THROUGHPUT, 117e6)
+    p99 = Limit(LimitedOperation.TRIM, LimitedFigure.PERCENTILE, 2e6, 99.0)
+    assert ocp_asks(rate) == "50 GiB/s of 64 MiB, 500 GiB/s of 3 GB"
+    assert ocp_asks(p99) == "10 ms"
+    others = (replace(rate, operation=LimitedOperation.READ), replace(p99, percentile=99.9))
+    assert [ocp_asks(each) for each in others] == ["", ""]

@@ -1,9 +1,11 @@
 """Time to ready: gaps by exact arithmetic, and planted delays of a served drive, found by a host of ours."""
 
+import socket
 import struct
 import time
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import closing, suppress
+from operator import ge, sub
 
 import pytest
 from hypothesis import given
@@ -11,8 +13,8 @@ from hypothesis import strategies as st
 
 from openpts.errors import TargetError
 from openpts.units import NS_PER_MS, NS_PER_S
-from openpts_nvme.ready.measure import Interruption, Order, interrupted
-from openpts_nvme.ready.streams import Gap, goes_on_at, longest_gap
+from openpts_nvme.drivers.ready.measure import Order, interrupted
+from openpts_nvme.drivers.ready.streams import Gap, goes_on_at, longest_gap
 from openpts_serve.served_drive import Access, ServedDrive
 from tests.support.nvme_tcp_host import Host, TerminatedError
 from tests.support.served_drive import served
@@ -69,6 +71,8 @@ class Asked:
     def close(self) -> None:
         """Leave its controller."""
         for host in self.hosts:
+            with suppress(OSError):  # else a thread that waits for an answer would go on waiting
+                host.stream.shutdown(socket.SHUT_RDWR)
             host.stream.close()
 
     def order(self) -> Order:
@@ -102,32 +106,27 @@ class Asked:
         return done.status == 0
 
 
-def measured(access: Access, times: int) -> list[Interruption]:
-    with served(access=access) as drive, closing(Asked(drive)) as asked:
-        return [interrupted(asked, asked.order, calm_s=0.3) for _ in range(times)]
+MOST_ADDED_NS = 5 * NS_PER_MS
+MOST_TRIES = 8
 
 
-@pytest.mark.parametrize(
-    ("ready_ms", "media_ms"),
-    [
-        (0, 0),
-        (137, 137),
-        (137, 400),
-        pytest.param(2000, 2000, marks=pytest.mark.slow),
-        pytest.param(19_000, 19_000, marks=pytest.mark.slow),
-        pytest.param(137, 19_000, marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.parametrize(("ready_ms", "media_ms"), [(0, 0), (137, 137), (137, 400), (600, 600)])
 def test_planted_delays_are_found_within_5_ms(ready_ms: int, media_ms: int) -> None:
     """The best of some: what a loaded machine adds is no fault of the measurement."""
-    found = measured(Access("none", ready_ms / 1000, media_ms / 1000), 1 if media_ms > 5000 else 4)
-    for planted_ms, times_ns in (
-        (ready_ms, [one.identify_ns for one in found]),
-        (media_ms, [one.read_ns for one in found]),
-    ):
-        assert min(times_ns) >= planted_ms * NS_PER_MS
-        assert min(times_ns) <= (planted_ms + 5) * NS_PER_MS, times_ns
-    assert min(one.gap_ns for one in found) >= media_ms * NS_PER_MS
+    planted_ns = (ready_ms * NS_PER_MS, media_ms * NS_PER_MS)
+    best_ns = (NS_PER_S * 60,) * 2
+    access = Access("none", ready_ms / 1000, media_ms / 1000)
+    with served(access=access) as drive, closing(Asked(drive)) as asked:
+        for _ in range(MOST_TRIES):
+            found = interrupted(asked, asked.order, calm_s=0.3)
+            times_ns = (found.identify_ns, found.read_ns)
+            assert all(map(ge, times_ns, planted_ns))
+            assert found.gap_ns >= planted_ns[1]
+            best_ns = min(best_ns[0], times_ns[0]), min(best_ns[1], times_ns[1])
+            added_ns = [*map(sub, best_ns, planted_ns)]
+            if max(added_ns) <= MOST_ADDED_NS:
+                return
+    raise AssertionError(added_ns)
 
 
 def test_a_drive_that_does_not_come_back_is_an_error() -> None:

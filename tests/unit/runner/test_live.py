@@ -228,6 +228,17 @@ def test_the_log_is_read_between_steps_and_kept_with_its_part(bench: Callable[..
     assert all(record.reading == HEALTH for record in kept)
 
 
+def test_the_log_is_read_after_each_phase_where_its_monitor_is_set(bench: Callable[..., Bench]) -> None:
+    subject = bench()
+    subject.driver.reads_each_phase = True
+    subject.driver.drive(short_test())
+    kept = read_run(subject.folder).health
+    assert [(h.occasion, h.phase, h.number, h.t_ns) for h in kept] == [
+        (ReadingPoint.DURING, None, None, None),
+        (ReadingPoint.DURING, Phase.WIPC, None, 10**9),
+    ]
+
+
 def test_samples_are_written_with_the_step_beside_which_they_were_taken(
     bench: Callable[..., Bench], tmp_path: Path
 ) -> None:

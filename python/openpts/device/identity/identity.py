@@ -14,6 +14,7 @@ from openpts.device.identity.slot import slot
 from openpts.device.link.pcie import pci_functions, pcie_link
 from openpts.device.nvme.nvme_admin import NvmeCommandError, identify_controller
 from openpts.device.nvme.nvme_identify import NvmeController
+from openpts.device.nvme.nvme_subsystem import NvmeSubsystem
 from openpts.system_files import Mount, SystemRoots, pci_name, printable, read_text
 from openpts.units import format_capacity
 from openpts.vocabulary.facts import Fact, Facts, TargetFacts, TargetKind
@@ -91,6 +92,7 @@ def drive_facts(
     device: BlockDevice, roots: SystemRoots, controller: NvmeController | None, controller_source: str
 ) -> Facts:
     """The facts of a drive, read from sysfs but for what ``controller`` says."""
+    paths = NvmeSubsystem.of(device).paths
     return {
         "manufacturer": _manufacturer(device, roots),
         "model": model(device),
@@ -106,6 +108,7 @@ def drive_facts(
         "pcie": pcie_link(hardware_folder(device)),
         "hba": host_bus_adapter(device, roots),
         "slot": slot(device, roots),
+        **({} if paths is None else {"paths": paths}),
     }
 
 

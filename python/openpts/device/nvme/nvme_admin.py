@@ -12,6 +12,7 @@ from openpts.device.nvme.nvme_identify import IDENTIFY_BYTES, NvmeController, pa
 # <linux/nvme_ioctl.h>: _IOWR('N', 0x41, struct nvme_passthru_cmd), 72 bytes
 _NVME_IOCTL_ADMIN_CMD: Final = 0xC0484E41
 _NVME_IOCTL_IO_CMD: Final = 0xC0484E43
+_NVME_IOCTL_SUBSYS_RESET: Final = 0x4E45
 # the namespace's number is the call's own answer
 _NVME_IOCTL_ID: Final = 0x4E40
 # opcode flags rsvd1 nsid cdw2 cdw3 metadata addr metadata_len data_len cdw10..15 timeout_ms result
@@ -72,6 +73,14 @@ def namespace_id(fd: int) -> int:
     """The NSID of an open NVMe block device. Raises NvmeCommandError."""
     try:
         return fcntl.ioctl(fd, _NVME_IOCTL_ID)
+    except OSError as error:
+        raise NvmeCommandError(error.strerror) from error
+
+
+def reset_subsystem(fd: int) -> None:
+    """Reset all controllers of the NVM subsystem; ``fd`` is that of one of them. Raises NvmeCommandError."""
+    try:
+        fcntl.ioctl(fd, _NVME_IOCTL_SUBSYS_RESET)
     except OSError as error:
         raise NvmeCommandError(error.strerror) from error
 

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from openpts.device.block_device import BlockDevice
 from openpts.system_files import SystemRoots, read_text
+from openpts.vocabulary.facts import Fact
 
 # nvme0n2, and not nvme0c1n2, which is one path to it
 _NAMESPACE: Final = re.compile(r"nvme[0-9]+n[0-9]+")
@@ -65,8 +66,24 @@ class NvmeSubsystem(Struct, frozen=True):
     @property
     def live_controller(self) -> Path | None:
         """One that takes commands; the first where none says so, None where there is none."""
-        live = [folder for folder in self.controllers if read_text(folder / "state") == "live"]
-        return next(iter(live or self.controllers), None)
+        return next(iter(self.live_controllers or self.controllers), None)
+
+    @property
+    def live_controllers(self) -> tuple[Path, ...]:
+        """Controllers that take commands."""
+        return tuple(folder for folder in self.controllers if read_text(folder / "state") == "live")
+
+    @property
+    def paths(self) -> Fact | None:
+        """The controllers with their states, where there are several: ``nvme0 (tcp, live), nvme1 (...)``."""
+        if len(self.controllers) < 2:
+            return None
+        told = []
+        for one in self.controllers:
+            words = (read_text(one / name) or "-" for name in ("transport", "address", "state"))
+            told.append(f"{one.name} ({', '.join(words)})")
+        policy = read_text(self.places[-1] / "iopolicy") or "unknown"
+        return Fact(f"{'; '.join(told)}; I/O policy {policy}", str(self.places[-1]))
 
     @property
     def namespaces(self) -> tuple[BlockDevice, ...]:

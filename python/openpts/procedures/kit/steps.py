@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from openpts.analysis.latency import ios_needed
 from openpts.analysis.rounds import RoundsMean
-from openpts.analysis.uncertainty import blocks_of, of_mean
+from openpts.analysis.uncertainty import blocks_of, of_mean, of_short_elements
 from openpts.pages import cells, ticks
 from openpts.pages.kit import Col, Plot, PlotName, column_series, grid
 from openpts.pages.measure import NOT_MEASURED, Measure
@@ -150,7 +150,7 @@ class Metric(Struct, Generic[M_contra], frozen=True):
         A response time has the text of its cell unless ``decimals`` are given. Of rounds the uncertainty
         comes by itself.
         """
-        facts.setdefault("uncertainty", self._of_rounds_mean)
+        facts.setdefault("uncertainty", self.mean_uncertainty)
         digits = self.decimals if decimals is None else decimals
         if digits is None:
             return Measure(key, label, self.unit, self.cell, **facts)
@@ -160,8 +160,13 @@ class Metric(Struct, Generic[M_contra], frozen=True):
         """Uncertainty of the mean of some rounds' values, in the unit."""
         return of_mean(blocks_of(rounds, self.value))
 
-    def _of_rounds_mean(self, results: object) -> Uncertainty | None:
-        return self.uncertainty(results.samples) if isinstance(results, RoundsMean) else None
+    def mean_uncertainty(self, results: object) -> Uncertainty | None:
+        """Uncertainty of a mean of rounds, with elements and state of the short form; None for others."""
+        if not isinstance(results, RoundsMean):
+            return None
+        if results.state is None:
+            return self.uncertainty(results.samples)
+        return of_short_elements(blocks_of(results.samples, self.value), results.state)
 
 
 IOS: Final = Metric[HasFigures]("ios", "I/Os", "", lambda one: one.ios)

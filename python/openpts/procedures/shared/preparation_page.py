@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from openpts.analysis.one_pass import amplification, at_rest
+from openpts.analysis.one_pass import amplification
 from openpts.analysis.steady_state import judge
 from openpts.pages import cells
 from openpts.pages.facts_table import items_table
@@ -17,7 +17,15 @@ from openpts.procedures.kit.header import (
     write_cache,
 )
 from openpts.procedures.shared.demand.conditions import DemandConditions
-from openpts.procedures.shared.one_pass import AFTERWARDS, IN_SEQUENCE, PASS, UNTIL_COLLECTION, flash_found
+from openpts.procedures.shared.one_pass import (
+    AFTERWARDS,
+    IN_SEQUENCE,
+    PASS,
+    UNTIL_COLLECTION,
+    flash_found,
+    state_off,
+    why_not,
+)
 from openpts.procedures.shared.rounds.conditions import RoundConditions
 from openpts.procedures.shared.rounds.results import RoundTestResults
 from openpts.record.reader import Run, StepRecord
@@ -158,9 +166,13 @@ def short_form_table(run: Run, page_id: str, steps: Sequence[StepRecord]) -> Tab
     def rates(number: int) -> list[float]:
         return [step.sample.iops for step in steps if step.place.number == number]
 
-    flash = flash_found(rates(UNTIL_COLLECTION))
-    after = rates(AFTERWARDS)
-    rests = at_rest(after)
+    before, after = rates(UNTIL_COLLECTION), rates(AFTERWARDS)
+    flash = flash_found(before)
+    windows = (
+        [step.sample for step in steps if step.place.number == number]
+        for number in (UNTIL_COLLECTION, AFTERWARDS)
+    )
+    reason = why_not(*windows)
     last = judge(range(len(after)), after) if len(after) > 1 else None
     return items_table(
         f"{page_id}-short",
@@ -168,10 +180,7 @@ def short_form_table(run: Run, page_id: str, steps: Sequence[StepRecord]) -> Tab
         [
             ("Written in sequence", written(IN_SEQUENCE)),
             ("Random writes until collection began", written(UNTIL_COLLECTION)),
-            (
-                "The flash holds",
-                "not found: the rate never fell for good" if flash is None else f"{flash:.3f} x active range",
-            ),
+            ("The flash holds", "not found" if flash is None else f"{flash:.3f} x active range"),
             ("Write amplification to expect", "-" if flash is None else f"{amplification(flash):.2f}"),
             ("Pass", written(PASS)),
             ("Random writes afterwards", written(AFTERWARDS)),
@@ -183,9 +192,11 @@ def short_form_table(run: Run, page_id: str, steps: Sequence[StepRecord]) -> Tab
             ),
             (
                 "State",
-                cells.words("at rest: the short form holds", tone="pass")
-                if rests
-                else cells.words("not at rest: the test went on at full length", tone="fail"),
+                cells.words(f"at full length: {reason}", tone="fail")
+                if reason
+                else cells.words(
+                    f"at rest: the short form holds, to {100 * state_off(before, after):.1f} %", tone="pass"
+                ),
             ),
         ],
     )

@@ -13,12 +13,12 @@ from openpts.device.write_cache import DISABLED, ENABLED, NO_CACHE
 from openpts.errors import RunFailedError, UsageError, failing_as
 from openpts.programs import ProgramError, find_program, run_program
 from openpts.runner.device_under_test import DeviceUnderTest
+from openpts.runner.returning_drive import ReturningDrive
 from openpts.runner.simulated_device import SimulatedDevice
 from openpts.system_files import printable
 from openpts.units import KIB, NS_PER_S, format_duration
 from openpts.vocabulary.facts import WriteCacheReport
 from openpts.vocabulary.power_cut import Cut, CutLoad, CutPower
-from openpts_app.drivers.power_cut.cuttable_drive import CuttableDrive
 from openpts_app.drivers.power_cut.stamped_writers import PowerRules, StampedWriters
 
 _LOOK_S: Final = 0.05
@@ -34,7 +34,7 @@ _SIMULATED_ATOMIC_BYTES: Final = 4 * KIB
 class DriveCutter(Struct):
     """Cuts the power of a drive, or of what a file stands for, again and again."""
 
-    drive: CuttableDrive
+    drive: ReturningDrive
     writers: StampedWriters
     command: tuple[str, ...]
 
@@ -121,7 +121,7 @@ def cutter_of(device: DeviceUnderTest, load: CutLoad, command: str | None) -> Po
     if isinstance(device, SimulatedDevice):
         contents = (_SIMULATED_ATOMIC_BYTES, device.power_faults, device.drive.simulation.seed)
         return SimulatedCutter(StampedWriters(load, facts.sector_bytes, contents))
-    if not isinstance(device, CuttableDrive):
+    if not isinstance(device, ReturningDrive):
         raise UsageError(f"{facts.path}: the power of this target can't be cut: name a single drive")
     return DriveCutter(device, StampedWriters(load, facts.sector_bytes), cut_command(command))
 

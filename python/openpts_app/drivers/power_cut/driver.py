@@ -10,11 +10,11 @@ from openpts.record.reader import read_manifest
 from openpts.runner.device_under_test import DeviceUnderTest
 from openpts.runner.driver import Driver, Engine
 from openpts.runner.events import PowerWasCut
+from openpts.runner.returning_drive import returning_device
 from openpts.runner.script_runner import ScriptRunner
 from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.power_cut import Cut, CutPower
 from openpts.vocabulary.requests import DriverRequest, Script
-from openpts_app.drivers.power_cut.cuttable_drive import cuttable_device
 from openpts_app.drivers.power_cut.cutter import PowerCutter, cutter_of
 
 
@@ -30,7 +30,7 @@ class PowerCutDriver(Driver):
 
     def opened(self, target: str, consent: Consent, run_id: str) -> AbstractContextManager[DeviceUnderTest]:
         """See the base; a drive that exists can be opened again after its power was cut."""
-        return cuttable_device(target, consent, run_id)
+        return returning_device(target, consent, run_id)
 
     def check(self, script: Script, device: DeviceUnderTest) -> None:
         """See the base: the script begins with a power cut, and has the same load in all of them."""

@@ -39,6 +39,9 @@ class Door(Protocol):
     def register(self, offset: int, size: int) -> int | None:
         """A controller register; None where the transport has no way to it."""
 
+    def write_register(self, offset: int, value: int) -> bool:
+        """Write a controller register of 32 bits; False where the kernel's driver has it to itself."""
+
     def config_space(self) -> bytes:
         """PCI configuration space; empty for a drive without one, or where it may not be read."""
 

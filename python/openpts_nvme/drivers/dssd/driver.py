@@ -1,10 +1,11 @@
 """The driver of the test of OCP's specification: it asks the drive, and keeps each answer."""
 
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 
 from openpts.device.targets.simulated_target import names_simulated
 from openpts.engine.no_steps import NoSteps
-from openpts.errors import RunFailedError, TargetError, UsageError
+from openpts.errors import RunFailedError, TargetError, UsageError, failing_as
 from openpts.record.manifest import Manifest
 from openpts.runner.device_under_test import DeviceUnderTest
 from openpts.runner.driver import Driver, Engine
@@ -12,13 +13,15 @@ from openpts.runner.physical_device import PhysicalDevice
 from openpts.runner.script_runner import ScriptRunner
 from openpts.system_files import printable
 from openpts.vocabulary.requests import DriverRequest, Script
-from openpts_nvme.drivers.dssd.acts import RUN, measured
+from openpts_nvme.drivers.dssd.acts import RUN
 from openpts_nvme.drivers.dssd.ask import Asker
 from openpts_nvme.drivers.dssd.kernel_door import KernelDoor
+from openpts_nvme.drivers.dssd.measure import measured
+from openpts_nvme.drivers.dssd.resets import firmware
 from openpts_nvme.dssd.answers import Answers
 from openpts_nvme.dssd.judge import asked_sources
 from openpts_nvme.dssd.kept import keep
-from openpts_nvme.dssd.plan import ASK, ASK_AGAIN, Look
+from openpts_nvme.dssd.plan import ASK, ASK_AGAIN, FIRMWARE, Look
 
 
 class OcpDriver(Driver):
@@ -37,11 +40,13 @@ class OcpDriver(Driver):
 
     def check(self, script: Script, device: DeviceUnderTest) -> None:
         """See the base."""
-        del script
         if not isinstance(device, PhysicalDevice):
             raise TargetError("a simulated drive has no admin commands: serve it with `openpts sim serve`")
         self._asker = Asker(KernelDoor(device.target))
         self._answers: Answers = {}
+        paths = [request.image for request in script if isinstance(request, Look) and request.image]
+        with failing_as(UsageError, f"can't read the image {' '.join(paths)}"):
+            self._image = Path(paths[0]).read_bytes() if paths else b""
 
     def engine(self, of_device: Engine) -> Engine:
         """See the base: there are no steps."""
@@ -55,7 +60,7 @@ class OcpDriver(Driver):
         runner.begin_clock()  # which no step does
         runner.check_device()
         try:
-            look(self._asker, self._answers, request.what)
+            look(self._asker, self._answers, request.what, self._image)
         except OSError as error:
             raise RunFailedError(f"can't go on with {request.what}: {error}") from error
         finally:
@@ -72,12 +77,14 @@ class OcpDriver(Driver):
         return "asking again takes minutes, and counters have gone on"
 
 
-def look(asker: Asker, answers: Answers, what: str) -> None:
+def look(asker: Asker, answers: Answers, what: str, image: bytes = b"") -> None:
     """One part of the script on a drive, its answers added to those before."""
     if what == ASK:
         answers.update(asker.all_of(asked_sources()))
     elif what == ASK_AGAIN:
         asker.again(asked_sources(), answers)
+    elif what == FIRMWARE.name:
+        firmware(asker, answers, image)
     else:
         RUN[what](asker, answers)
     measured(answers, "slowest_admin_command_s", asker.slowest_s)

@@ -15,7 +15,7 @@ from openpts.host.setting_file import write_request
 from openpts.system_files import SystemRoots
 from openpts_nvme.drivers.dssd.door import Order, Reply
 
-_FABRICS, _PROPERTY_GET = 0x7F, 0x04
+_FABRICS, _PROPERTY_SET, _PROPERTY_GET = 0x7F, 0x00, 0x04
 _MS: Final = 1000
 
 
@@ -62,6 +62,13 @@ class KernelDoor:
         except OSError:
             return None
         return None if status else result
+
+    def write_register(self, offset: int, value: int) -> bool:
+        """See the protocol: by Fabrics alone; those of PCI are the kernel's driver's own."""
+        try:
+            return not send_admin(self._target.fd, _FABRICS, (0, offset, value, 0), nsid=_PROPERTY_SET)[0]
+        except OSError:
+            return False
 
     def config_space(self) -> bytes:
         """See the protocol."""

@@ -49,7 +49,7 @@ impl PageMappedDrive {
                 WriteCache::None => Cache::Absent,
             },
             purge: preset.purge,
-            partial: PartialPages::new(),
+            partial: PartialPages::new(model.mapping.unit_pages),
             size: ReducedSize::new(model.reduction),
             map_cache: model
                 .mapping

@@ -2,7 +2,7 @@
 
 use openpts_core::workload::Io;
 
-use super::partial_pages::{Old, PAGE_BYTES, PAGE_SHIFT, Part};
+use super::partial_pages::{Old, Open, PAGE_BYTES, PAGE_SHIFT, Part};
 use super::{At, BackEnd, Cache, PageMappedDrive};
 use crate::drive::{Answer, Completion};
 use crate::ftl::ReadOnly;
@@ -16,7 +16,8 @@ impl PageMappedDrive {
     pub(super) fn write(&mut self, io: &Io, tag: u32, now_ps: Ps) -> Answer {
         let accepted_ps = self.front_end.book(now_ps, self.times.write_ps);
         let crossing = self.link.book_write(accepted_ps, io.length_bytes);
-        let is_whole = (io.offset_bytes | u64::from(io.length_bytes)) & u64::from(PAGE_BYTES - 1) == 0;
+        let is_whole =
+            (io.offset_bytes | u64::from(io.length_bytes)) & u64::from(self.partial.unit_bytes() - 1) == 0;
         let admitted = if !self.takes(io.handle) {
             let at_ps = crossing.end_ps + self.times.fixed_write_ps;
             return Answer::Known(Completion { at_ps, error: Some(NO_HANDLE) });
@@ -60,57 +61,82 @@ impl PageMappedDrive {
         Ok(admitted_ps)
     }
 
-    /// Write pages of which some are not whole.
+    /// Write units of which some are not whole.
     #[cold]
     fn write_parts(&mut self, io: &Io, arrival_ps: Ps) -> Result<Ps, ReadOnly> {
-        let (first, last) = Self::pages(io);
+        let (unit_pages, unit_bytes) = (self.partial.unit_pages(), u64::from(self.partial.unit_bytes()));
         let end_bytes = io.offset_bytes + u64::from(io.length_bytes);
         let mut admitted_ps = arrival_ps;
-        for lpn in first..=last {
-            let page_bytes = u64::from(lpn) << PAGE_SHIFT;
-            let from = io.offset_bytes.saturating_sub(page_bytes) as u32;
-            let to = (end_bytes - page_bytes).min(u64::from(PAGE_BYTES)) as u32;
-            admitted_ps = if to - from == PAGE_BYTES {
-                self.write_pages(lpn, lpn, arrival_ps)?
+        for unit in io.offset_bytes / unit_bytes..end_bytes.div_ceil(unit_bytes) {
+            let from = io.offset_bytes.saturating_sub(unit * unit_bytes);
+            let to = (end_bytes - unit * unit_bytes).min(unit_bytes);
+            let (unit, is_whole) = (unit as u32, to - from == unit_bytes);
+            admitted_ps = if is_whole {
+                self.write_pages(unit * unit_pages, unit * unit_pages + unit_pages - 1, arrival_ps)?
             } else {
-                self.write_part(lpn, from, to, arrival_ps)?
+                self.write_part(unit, from as u32, to as u32, arrival_ps)?
             };
         }
         Ok(admitted_ps)
     }
 
-    /// Write a part of a page. While the page waits in the buffer, further parts join it there.
-    fn write_part(&mut self, lpn: u32, from: u32, to: u32, arrival_ps: Ps) -> Result<Ps, ReadOnly> {
-        let place = self.ftl.lookup(lpn);
-        let part = self.partial.write(lpn, from, to);
-        if part == Part::Joins && place.is_some_and(|place| place.buffered) {
+    /// Write a part of a unit. While a page of it waits in the buffer, further parts join it there.
+    fn write_part(&mut self, unit: u32, from: u32, to: u32, arrival_ps: Ps) -> Result<Ps, ReadOnly> {
+        let first = unit * self.partial.unit_pages() + (from >> PAGE_SHIFT);
+        let last = unit * self.partial.unit_pages() + ((to - 1) >> PAGE_SHIFT);
+        let is_small = (from | to) & (PAGE_BYTES - 1) != 0;
+        let place = self.ftl.lookup(first);
+        let part = self.partial.write(unit, from, to);
+        if is_small && first == last && part == Part::Joins && place.is_some_and(|place| place.buffered) {
             return Ok(arrival_ps);
         }
         if part == Part::Begins {
-            let old =
-                place.filter(|place| !place.buffered).map(|place| Old { die: place.die, cells: place.cells });
+            let old = place
+                .filter(|place| is_small && !place.buffered)
+                .map(|place| Old { die: place.die, cells: place.cells });
+            let open = Open { unit, from, to, old };
             if self.cache.defers() {
                 // It has to be whole before it is programmed.
-                self.complete(old, arrival_ps);
-            } else if let Some(evicted) = self.partial.begin(lpn, from, to, old) {
-                self.complete(evicted, arrival_ps);
+                self.complete(open, arrival_ps)?;
+            } else if let Some(evicted) = self.partial.begin(open) {
+                self.complete(evicted, arrival_ps)?;
             }
         }
-        self.write_page(lpn, arrival_ps)
+        let mut admitted_ps = arrival_ps;
+        for lpn in first..=last {
+            admitted_ps = self.write_page(lpn, arrival_ps)?;
+        }
+        Ok(admitted_ps)
     }
 
-    /// Bring what the host did not write of a page from where it lies.
-    fn complete(&mut self, old: Option<Old>, arrival_ps: Ps) {
+    /// Bring what the host did not write of a unit from where it lies, and write its other pages again.
+    fn complete(&mut self, open: Open, arrival_ps: Ps) -> Result<(), ReadOnly> {
         self.front_end.book(arrival_ps, self.times.partial_write_ps);
-        if let Some(Old { die, cells }) = old {
+        if let Some(Old { die, cells }) = open.old {
             self.back_end.flash.read(die as usize, cells, arrival_ps, 1, 0);
         }
+        let (unit_pages, mut chunk) = (self.partial.unit_pages(), None);
+        let written = open.from >> PAGE_SHIFT..open.to.div_ceil(PAGE_BYTES);
+        let end = (open.unit * unit_pages).saturating_add(unit_pages).min(self.ftl.layout().user_pages);
+        for lpn in open.unit * unit_pages..end {
+            if written.contains(&(lpn - open.unit * unit_pages)) {
+                continue;
+            }
+            let place = self.ftl.lookup(lpn).filter(|place| !place.buffered);
+            if let Some(place) = place.filter(|place| chunk.replace(place.chunk) != Some(place.chunk)) {
+                self.back_end.flash.read(place.die as usize, place.cells, arrival_ps, 1, 0);
+            }
+            self.write_page(lpn, arrival_ps)?;
+        }
+        Ok(())
     }
 
-    /// All pages whose rest has not come by now are completed.
+    /// All units whose rest has not come by now are completed.
     pub(super) fn complete_all(&mut self, now_ps: Ps) {
-        while let Some(old) = self.partial.close_one() {
-            self.complete(old, now_ps);
+        while let Some(open) = self.partial.close_one() {
+            if self.complete(open, now_ps).is_err() {
+                return;
+            }
         }
     }
 

@@ -71,11 +71,19 @@ const fn superblocks() -> u32 {
 pub struct Mapping {
     /// Physical pages over user pages (alpha): 1.28 is an over-provisioning of 28 %.
     pub physical_per_user: f64,
+    /// Pages that an entry of the map stands for: of what is written smaller, or not aligned to so many, the
+    /// rest is read and written again.
+    #[serde(default = "one")]
+    pub unit_pages: u32,
     /// Bytes of user space whose map fits into the controller's memory; without, all of it does.
     pub map_coverage_bytes: Option<u64>,
     /// Map pages written for each 1000 pages of the host.
     #[serde(default)]
     pub journal_per_1000: f64,
+}
+
+const fn one() -> u32 {
+    1
 }
 
 /// Garbage collection.
@@ -190,7 +198,7 @@ pub struct Controller {
     pub fixed_read_us: f64,
     /// What a write takes besides.
     pub fixed_write_us: f64,
-    /// Front end, besides, for a write of less than a page, which also reads the page.
+    /// Front end, besides, for a write of less than a unit of the map, of which it also reads the rest.
     pub partial_write_us: f64,
     /// Regular stalls of the front end.
     pub housekeeping: Option<Housekeeping>,

@@ -1,5 +1,8 @@
 """What openpts does to a drive shows how it behaves: delays and refusals that are planted are found."""
 
+from hashlib import sha256
+from typing import Final
+
 import pytest
 
 from openpts_nvme.drivers.dssd.acts import RUN
@@ -14,18 +17,38 @@ from tests.support.nvme_tcp_door import TcpDoor
 from tests.support.ocp_drive import OcpDrive
 from tests.support.served_drive import SMALL, served
 
-IDENTIFY, READ = 0x06, 2
+DATASET_MANAGEMENT, COMMIT = 0x09, 0x10
+STATUS_REGISTER: Final = 0x1C
+NUSE_AT, REVISION_AT = 16, 64
 
 
-def verdicts(act: str, *changes: Override) -> dict[str, Verdict]:
-    overrides = (*OcpDrive(3).overrides(), *(each.ordered() for each in changes))
-    with served(SMALL, faults=Faults(overrides=overrides)) as drive:
-        door = TcpDoor.open(drive)
+def ocp_drive(*, with_counters: bool = True) -> tuple[object, ...]:
+    """What is served; the drive's own is what acts change: blocks in use, firmware, counters."""
+    drive = OcpDrive(3)
+    own = {(("identify", 0), NUSE_AT), (("identify", 1), REVISION_AT)}
+    drive.patches = [patch for patch in drive.patches if patch[:2] not in own]
+    if not with_counters:
+        del drive.pages["log", 0xC0]
+    return drive.overrides()
+
+
+def signed(revision: bytes) -> bytes:
+    """An image as the served drive takes it."""
+    image = b"openpts firmware" + revision.ljust(8) + bytes(300_000)
+    return image + sha256(image).digest()
+
+
+def verdicts(
+    act: str, *changes: Override, image: bytes = b"", drive: tuple[object, ...] = ()
+) -> dict[str, Verdict]:
+    overrides = (*(drive or ocp_drive()), *(each.ordered() for each in changes))
+    with served(SMALL, faults=Faults(overrides=overrides)) as served_drive:
+        door = TcpDoor.open(served_drive)
         try:
             asker, answers = Asker(door), Answers()
-            if act == "settings":
+            if act in {"settings", "firmware"}:
                 look(asker, answers, ASK)
-            look(asker, answers, act)
+            look(asker, answers, act, image)
         finally:
             door.close()
     return {each.requirement.identifier: each.verdict for each in judge(answers)}
@@ -44,13 +67,62 @@ def verdicts(act: str, *changes: Override) -> dict[str, Verdict]:
         ("formats", "STD-LOG-23", Override(log=0x02, at=32, bytes="00" * 160, after=1)),
         ("settings", "LMLOG-11", Override(command=0x09, page="00")),
         ("settings", "ERRI-5", Override(command=0x09, page="00")),
+        ("settings", "LMDS-3", Override(log=0xC3, at=7, bytes="0a", after=1)),
+        ("settings", "DSSDPSS-1", Override(feature=0x02, at=0, bytes="1f", after=1)),
+        ("shutdowns", "TTR-19", Override(log=0x02, at=112, bytes="ff" * 8, after=1)),
+        ("shutdowns", "TTR-19", Override(log=0x02, at=144, bytes="01", after=1)),
+        ("shutdowns", "SMART-15", Override(log=0xC0, at=112, bytes="ffffff", after=1)),
+        ("shutdowns", "TTR-1", Override(identify=1, delay_ms=1100)),
+        ("shutdowns", "TTR-16", Override(identify=1, status=6)),
+        pytest.param(
+            "shutdowns", "TTR-6", Override(property=STATUS_REGISTER, at=0, bytes="05"), marks=pytest.mark.slow
+        ),
+        ("deallocation", "NUSE-1", Override(identify=0, at=NUSE_AT, bytes="00" * 8)),
+        ("formats", "NUSE-1", Override(identify=0, at=NUSE_AT, bytes="01")),
     ],
 )
 def test_a_planted_behavior_is_found(act: str, requirement: str, change: Override) -> None:
     assert verdicts(act, change)[requirement] is Verdict.NOT_MET
 
 
-@pytest.mark.parametrize("act", ["questions", "reset", "formats"])
+@pytest.mark.parametrize(
+    ("requirement", "change"),
+    [
+        ("FWUP-24", Override(command=COMMIT, page="00")),
+        ("FWUP-3", Override(command=COMMIT, page="00")),
+        ("FWUP-32", Override(log=3, at=16, bytes="41", after=2)),
+        ("FWUP-21", Override(log=3, at=0, bytes="02", after=2)),
+        ("FWUP-30", Override(command=COMMIT, delay_ms=1100)),
+        ("FWUP-31", Override(identify=1, status=6, after=3)),
+        pytest.param("FWUP-26", Override(identify=1, delay_ms=5100, after=5), marks=pytest.mark.slow),
+        ("FWUP-11", Override(feature=0xC6, at=0, bytes="63", after=2)),
+    ],
+)
+def test_planted_behavior_of_firmware_is_found(requirement: str, change: Override) -> None:
+    assert verdicts("firmware", change, image=signed(b"2.0"))[requirement] is Verdict.NOT_MET
+
+
+FIRMWARE_CHECKED: Final = {f"FWUP-{number}" for number in (3, 10, 11, 21, 24, 26, 30, 31, 32)}
+
+
+def test_firmware_that_is_as_asked_for_meets_all_and_none_is_checked_without_an_image() -> None:
+    found = verdicts("firmware", image=signed(b"2.0"))
+    assert {each for each in FIRMWARE_CHECKED if found[each] is not Verdict.MET} == set()
+    without = verdicts("questions")
+    assert {without[each] for each in FIRMWARE_CHECKED} == {Verdict.NOT_CHECKED}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("changes", "verdict"),
+    [((), Verdict.MET), ((Override(log=0xC0, at=0, bytes="ffffffffffff", after=3),), Verdict.NOT_MET)],
+)
+def test_deallocated_space_is_room_to_write_in(changes: tuple[Override, ...], verdict: Verdict) -> None:
+    """A drive whose counter of written media rises as before, or faster, does not use it so."""
+    assert verdicts("deallocated space", *changes, drive=ocp_drive(with_counters=False))["TRIM-4"] is verdict
+
+
+@pytest.mark.parametrize("act", ["questions", "reset", "formats", "shutdowns"])
 def test_a_drive_that_behaves_has_no_violation(act: str) -> None:
     found = verdicts(act)
     assert [identifier for identifier, verdict in found.items() if verdict is Verdict.NOT_MET] == []

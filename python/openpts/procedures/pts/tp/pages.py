@@ -133,9 +133,9 @@ class Cycle(Struct, frozen=True):
         values = self.window_mb_per_s(read_pct)
         return fmean(values) if values else None
 
-    def uncertainty(self, read_pct: int) -> Uncertainty:
+    def uncertainty(self, read_pct: int) -> Uncertainty | None:
         """Uncertainty of the mean."""
-        return THROUGHPUT.uncertainty(self.results.cells[self.point(read_pct)].samples)
+        return THROUGHPUT.mean_uncertainty(self.results.cells[self.point(read_pct)])
 
 
 def cycle_pages(run: Run, cycle: Cycle) -> tuple[Page, ...]:

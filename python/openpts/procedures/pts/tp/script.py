@@ -46,7 +46,7 @@ RULES: Final = (
     Rule("qd", "PTS-TP-06", "8.2 (2.1.3)", "the operator's choice; compare only at equal QD"),
     Rule("data", "PTS-TP-07", "8.2 (2.1.4)", "drives that compress or deduplicate do less work"),
     Rule("precondition_passes", "PTS-TP-08", "8.1 (2), 8.2 (2.2)", "the drive may be in the transition zone"),
-    Rule("within_pct", "PTS-TP-08", "8.1 (2), 8.2 (2.2)", "one pass before the rounds, and shorter elements"),
+    Rule("within_pct", "PTS-TP-08", "8.1 (2), 8.2 (2.2)", "shorter elements"),
     Rule("precondition_tc", "PTS-TP-09", "8.2 (2.3.2)", "the test does not go on as preconditioning did"),
     Rule("precondition_qd", "PTS-TP-09", "8.2 (2.3.3)", "the test does not go on as preconditioning did"),
     Rule("read_pcts", "PTS-TP-11", "8.2 (2.4.1)", "the elements of a round are others"),

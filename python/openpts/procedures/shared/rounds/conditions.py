@@ -60,13 +60,14 @@ def _with_within(_name: str, within_pct: float, conditions: Any) -> Any:
 
 
 SHORTER: Final = 12
-"""Elements of the short form are so many times as short: 5 s."""
+"""Elements of the short form are so many times as short at first: 5 s."""
 _USUALLY_WITHIN_PCT: Final = 5
 SHORT: Final = Parameter(
     "short",
     "within_pct",
-    "Short form: one pass leaves the state of long writing, elements take 5 s, and rounds go on until each "
-    "tracked figure is known within 5 per cent. At full length where the drive doesn't behave as assumed.",
+    "Short form: one pass leaves the state of long writing, elements take 5 s or more, and rounds go on "
+    "until each tracked figure is known within 5 per cent. At full length where the drive doesn't behave as "
+    "assumed.",
     SWITCH,
     change=_with_short_form,
     show=lambda conditions: "yes" if conditions.within_pct else "",

@@ -21,6 +21,7 @@ from openpts.analysis.rounds import (
 from openpts.analysis.uncertainty import WIDTH, Block, of_mean, rectangular, with_components
 from openpts.procedures.kit.header import of_cycle
 from openpts.procedures.kit.steps import ART, IOPS, MRT, Metric, values_json
+from openpts.procedures.shared.one_pass import AFTERWARDS, UNTIL_COLLECTION, state_off
 from openpts.procedures.shared.rounds.conditions import RoundConditions
 from openpts.record.reader import Run
 from openpts.units import NS_PER_MS
@@ -132,11 +133,13 @@ def analyze_round_test(
     numbered: Iterable[tuple[int, Sample]],
     steady_round: int | None,
     block_sizes_bytes: tuple[int, ...] | None = None,
+    state: float | None = None,
 ) -> RoundTestResults:
     """Judge and average a test, or one cycle of it, from its samples, each with its round number.
 
     ``steady_round`` only places the window; whether it is steady is judged again. ``block_sizes_bytes`` are
     those of the cycle where a test has one cycle for each size; the conditions then become the cycle's.
+    ``state`` is as of ``RoundsMean``; what is only read shows nothing of it.
     """
     if block_sizes_bytes is not None:
         tracking = tuple(v for v in conditions.tracking if v.block_size_bytes in block_sizes_bytes)
@@ -150,7 +153,13 @@ def analyze_round_test(
         rounds=rounds,
         window=window,
         verdicts=judge_window(rounds, window, conditions.tracking),
-        cells={point: MatrixCell(tuple(samples[point] for samples in chosen)) for point in points if chosen},
+        cells={
+            point: MatrixCell(
+                tuple(samples[point] for samples in chosen), state and state * (point.read_pct < 100)
+            )
+            for point in points
+            if chosen
+        },
     )
 
 
@@ -174,7 +183,17 @@ def analyze_cycle(run: Run, cycle: int, block_sizes_bytes: tuple[int, ...] | Non
         ((step.place.number, step.sample) for step in run.phase(Phase.ROUND, cycle=cycle)),
         finished.outcome.steady_round if finished else None,
         block_sizes_bytes,
+        None if conditions.within_pct is None else _state(run, cycle),
     )
+
+
+def _state(run: Run, cycle: int) -> float:
+    steps = run.phase(Phase.CONDITIONING, cycle=cycle)
+    rates = (
+        [step.sample.iops for step in steps if step.place.number == number]
+        for number in (UNTIL_COLLECTION, AFTERWARDS)
+    )
+    return state_off(*rates)
 
 
 def round_figures(results: RoundTestResults) -> dict[str, Any]:

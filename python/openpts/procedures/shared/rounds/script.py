@@ -3,16 +3,15 @@
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
-from statistics import fmean
 from typing import TypeVar
 
 from msgspec.structs import replace
 
 from openpts.analysis.steady_state import WINDOW_ROUNDS
-from openpts.analysis.uncertainty import blocks_of, of_mean
 from openpts.procedures.shared.judged_rounds import JudgedRounds
 from openpts.procedures.shared.one_pass import condition_in_one_pass
-from openpts.procedures.shared.rounds.conditions import RoundConditions
+from openpts.procedures.shared.rounds.conditions import SHORTER, RoundConditions
+from openpts.procedures.shared.rounds.short_rounds import Window, following_round
 from openpts.procedures.shared.sequential_writes import written_in_sequence
 from openpts.units import NS_PER_S
 from openpts.vocabulary.phase import Phase
@@ -27,15 +26,11 @@ C = TypeVar("C", bound=RoundConditions)
 
 
 def preconditioning(conditions: RoundConditions, block_size_bytes: int, user_capacity_bytes: int) -> Script:
-    """WIPC at the demand of the test, unless it has one of its own; none for 0 passes (PTS 3.3).
-
-    The short form writes in sequence once at most.
-    """
-    passes = conditions.precondition_passes if conditions.within_pct is None else 1
+    """WIPC at the demand of the test, unless it has one of its own; none for 0 passes (PTS 3.3)."""
     return written_in_sequence(
         conditions,
         block_size_bytes,
-        min(passes, conditions.precondition_passes) * user_capacity_bytes,
+        conditions.precondition_passes * user_capacity_bytes,
         tc=conditions.precondition_tc or conditions.tc,
         qd=conditions.precondition_qd or conditions.qd,
         phase=Phase.WIPC,
@@ -83,9 +78,17 @@ def until_steady(
     Returns the outcome and the samples of the window's rounds.
     """
     names = tuple(str(variable) for variable in tracking)
-    enough = partial(_known_within, conditions.within_pct, tracking)
     figures = partial(_tracked, tracking)
-    return (yield from rounds_until_steady(conditions.max_rounds, steps, names, figures, enough))
+    following = _as_before
+    if conditions.within_pct is not None:
+        minute_ns = SHORTER * conditions.minute_ns
+        following = partial(following_round, conditions.within_pct / 100, minute_ns, tracking)
+    return (yield from rounds_until_steady(conditions.max_rounds, steps, names, figures, following))
+
+
+def _as_before(_window: Window, steps: tuple[Step, ...]) -> tuple[tuple[Step, ...], bool]:
+    """The steps unchanged; any steady window is enough."""
+    return steps, True
 
 
 def rounds_until_steady(
@@ -93,36 +96,23 @@ def rounds_until_steady(
     steps: tuple[Step, ...],
     names: tuple[str, ...],
     figures: Callable[[tuple[Sample, ...]], tuple[float, ...]],
-    enough: Callable[[Sequence[tuple[Sample, ...]]], bool] = lambda _window: True,
+    following: Callable[[Window, tuple[Step, ...]], tuple[tuple[Step, ...], bool]] = _as_before,
 ) -> ScriptPart[tuple[Outcome, tuple[tuple[Sample, ...], ...]]]:
     """As ``until_steady``, for any ``figures`` of a round; ``names`` are theirs.
 
-    A steady window has to be ``enough`` as well.
+    ``following`` gives the steps of the next round, and whether the window is enough if it is steady.
     """
     judged = JudgedRounds(Phase.ROUND, names)
     window: deque[tuple[Sample, ...]] = deque(maxlen=WINDOW_ROUNDS)
+    looks_inside = following is not _as_before
     for number in range(1, max_rounds + 1):
-        samples = samples_in((yield Apply(Phase.ROUND, number, steps, max_rounds, repeatable=True)))
+        request = Apply(Phase.ROUND, number, steps, max_rounds, repeatable=True, with_intervals=looks_inside)
+        samples = samples_in((yield request))
         window.append(samples)
-        if (yield from judged.steady_with(samples, *figures(samples))) and enough(window):
+        steps, is_enough = following(window, steps)
+        if (yield from judged.steady_with(samples, *figures(samples))) and is_enough:
             return Outcome(number, number), tuple(window)
     return Outcome(None, max_rounds), tuple(window)
-
-
-def _known_within(
-    within_pct: float | None, tracking: Sequence[TrackingVariable], window: Sequence[tuple[Sample, ...]]
-) -> bool:
-    """Whether the mean of each variable over the window is known that well; None asks for nothing."""
-    if within_pct is None:
-        return True
-    for variable in tracking:
-        samples = [one for samples in window for one in samples if variable.matches(one.step.stimulus)]
-        blocks = blocks_of(samples, variable.of)
-        expanded = of_mean(blocks).expanded
-        mean = fmean(block.value for block in blocks)
-        if expanded is None or expanded > within_pct / 100 * mean:
-            return False
-    return True
 
 
 def _tracked(tracking: Sequence[TrackingVariable], samples: tuple[Sample, ...]) -> tuple[float, ...]:

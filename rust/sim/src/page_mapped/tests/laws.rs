@@ -145,3 +145,32 @@ fn random_reads_find_the_dies_evenly_loaded() {
         assert!((rate / limit - 1.0).abs() < 0.01 && fullest < 1.05);
     }
 }
+
+#[test]
+fn what_is_smaller_than_a_unit_or_not_aligned_to_it_is_written_with_its_rest() {
+    // Pages programmed for each page of the host, before anything is collected.
+    let amplification = |pages: u64, first: u64, is_random: bool| {
+        let change = |model: &mut PageMapped| model.mapping.unit_pages = 4;
+        let mut bench = Bench::new(&preset(ENTERPRISE, change), ONE_ROW_PAGES, 1);
+        bench.fill();
+        let before = bench.drive.smart().nand_pages.total();
+        let (ios, places) = (40_000 / pages, ONE_ROW_PAGES / pages - 1);
+        let (mut uniform, mut sequence) = (Uniform::for_thread(3, 0), 0..ios);
+        bench.run(32, ios, || {
+            let place = sequence.next().filter(|_| !is_random).unwrap_or_else(|| uniform.below(places));
+            io(Operation::Write, place * pages + first, pages)
+        });
+        (bench.drive.smart().nand_pages.total() - before) as f64 / (ios * pages) as f64
+    };
+    for (pages, first, is_random, expected) in [
+        (1, 0, true, 4.0),
+        (4, 0, true, 1.0),
+        (4, 1, true, 2.0),
+        (16, 2, true, 5.0 / 4.0),
+        (1, 0, false, 1.0),
+    ] {
+        let found = amplification(pages, first, is_random);
+        // Less what the buffer holds, and the units that are still open.
+        assert!((found / expected - 1.0).abs() < 0.02, "{pages} pages at {first}: {found} for {expected}");
+    }
+}

@@ -69,6 +69,12 @@ fn in_floating_point((name, value): (&str, u32)) -> (&str, f64) {
 fn mapping_and_collection(model: &PageMapped) -> Result<(), PresetError> {
     let mapping = &model.mapping;
     within("page_mapped.mapping.physical_per_user", mapping.physical_per_user, 1.01, 100.0)?;
+    within("page_mapped.mapping.unit_pages", mapping.unit_pages.into(), 1.0, 256.0)?;
+    if !mapping.unit_pages.is_power_of_two() {
+        let why =
+            format!("page_mapped.mapping.unit_pages is {} and must be a power of 2", mapping.unit_pages);
+        return Err(PresetError(why));
+    }
     if let Some(bytes) = mapping.map_coverage_bytes {
         within("page_mapped.mapping.map_coverage_bytes", bytes as f64, 1.0, 1e18)?;
     }

@@ -8,7 +8,8 @@ from msgspec import Struct
 
 from openpts.errors import TargetError
 from openpts.units import NS_PER_MS, NS_PER_S
-from openpts_nvme.ready.streams import Stream, goes_on_at, longest_gap
+from openpts.vocabulary.readiness import Interruption
+from openpts_nvme.drivers.ready.streams import Stream, goes_on_at, longest_gap
 
 _IDENTIFY_EVERY_NS: Final = 2 * NS_PER_MS
 _READ_EVERY_NS: Final = NS_PER_MS
@@ -35,20 +36,6 @@ class Order(Struct, frozen=True):
 
     told_ns: int
     shutdown_ns: int | None = None
-
-
-class Interruption(Struct, frozen=True, kw_only=True):
-    """What the streams saw: ``identify_ns`` and ``read_ns`` is how long after the order they went on.
-
-    ``gap_ns`` is the longest gap of the reads, ``calm_gap_ns`` the longest before the order: what is shorter
-    than that can't be told from the host's own delays.
-    """
-
-    identify_ns: int
-    read_ns: int
-    gap_ns: int
-    calm_gap_ns: int
-    shutdown_ns: int | None
 
 
 def interrupted(
@@ -80,6 +67,7 @@ def interrupted(
         identify_ns=back_ns(asked),
         read_ns=back_ns(reads),
         gap_ns=0 if gap is None else gap.length_ns,
+        gap_from_ns=0 if gap is None else gap.begin_ns - ordered.told_ns,
         calm_gap_ns=calm_ns(reads),
         shutdown_ns=ordered.shutdown_ns,
     )

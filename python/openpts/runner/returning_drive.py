@@ -1,4 +1,4 @@
-"""A drive, or a file, that is opened again after its power was cut."""
+"""A drive, or a file, that is opened again after it was away: without power, reset or removed."""
 
 import os
 import time
@@ -24,7 +24,7 @@ from openpts.vocabulary.consent import Consent
 _LOOK_S: Final = 0.05
 
 
-class CuttableDrive(PhysicalDevice, kw_only=True):
+class ReturningDrive(PhysicalDevice, kw_only=True):
     """A drive or a file. ``held`` has it open; a drive is found again by its ``subject``."""
 
     named: Target
@@ -57,7 +57,7 @@ class CuttableDrive(PhysicalDevice, kw_only=True):
                 if time.monotonic() > deadline_s:
                     waited = format_duration(round(within_s * NS_PER_S))
                     raise TargetError(
-                        f"{before.facts.path} did not come back within {waited} of its power cut: {error}"
+                        f"{before.facts.path} did not come back within {waited}: {error}"
                     ) from error
                 time.sleep(_LOOK_S)
         _refuse_other(before, opened, was_file)
@@ -73,7 +73,7 @@ def _file_of(target: OpenTarget) -> tuple[int, int] | None:
 
 
 def _refuse_other(before: OpenTarget, opened: OpenTarget, was_file: tuple[int, int] | None) -> None:
-    """Raise RefusedError if what came back is not what was there before the cut."""
+    """Raise RefusedError if what came back is not what was there before."""
     differences = [
         f"{name.replace('_', ' ')} {found:,}, before {was:,}"
         for name in ("user_capacity_bytes", "sector_bytes")
@@ -83,14 +83,14 @@ def _refuse_other(before: OpenTarget, opened: OpenTarget, was_file: tuple[int, i
         differences.append("another file of that name")
     if differences:
         raise RefusedError(
-            f"what came back as {opened.facts.path} is not what was there before the power cut: "
+            f"what came back as {opened.facts.path} is not what was there before: "
             f"{'; '.join(differences)}; nothing of it was read or written"
         )
 
 
 @contextmanager
-def cuttable_device(text: str, consent: Consent, run_id: str) -> Iterator[DeviceUnderTest]:
-    """The device that the operator's text names: a CuttableDrive, unless it is simulated."""
+def returning_device(text: str, consent: Consent, run_id: str) -> Iterator[DeviceUnderTest]:
+    """The device that the operator's text names: a ReturningDrive, unless it is simulated."""
     target = None if names_simulated(text) else parse_target(text)
     if target is None:
         with device_under_test(text, consent, for_writing=True, run_id=run_id) as device:
@@ -102,6 +102,6 @@ def cuttable_device(text: str, consent: Consent, run_id: str) -> Iterator[Device
         opened = held.enter_context(open_target(target, consent, roots, run_id))
         subject = {} if opened.device is None else drive_subject(opened.device)
         with write_cache_control(opened, roots, journal) as cache:
-            yield CuttableDrive(
+            yield ReturningDrive(
                 opened, roots, cache, healed, named=target, consent=consent, held=held, subject=subject
             )

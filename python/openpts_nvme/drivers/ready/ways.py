@@ -1,43 +1,88 @@
-"""Ways to interrupt a drive, each by the kernel's own switch for it; one that took it away brings it back."""
+"""Ways to interrupt a drive, most by the kernel's own switch; one that took it away brings it back."""
 
+import os
 import re
 import shlex
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from msgspec import Struct
-
 from openpts.device.journalled_drive import drive_subject
+from openpts.device.nvme.nvme_admin import (
+    NvmeCommandError,
+    identify_controller_data,
+    read_log,
+    reset_subsystem,
+    send_admin,
+)
 from openpts.errors import TargetError, UsageError, failing_as
 from openpts.host.setting_file import write_request
 from openpts.journal import Journal, Kind
 from openpts.programs import ProgramError, refuse_missing, run_program
 from openpts.system_files import SystemRoots, read_text
-from openpts_nvme.ready.kernel_drive import KernelDrive
-from openpts_nvme.ready.measure import Order
+from openpts.vocabulary.readiness import Interrupt, Way
+from openpts_nvme.drivers.ready.kernel_drive import KernelDrive
+from openpts_nvme.drivers.ready.measure import Order
 
 _ADDRESS: Final = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 _COMMAND_TIMEOUT_S: Final = 600.0
 _OFF_S: Final = 2.0
 _GONE_S: Final = 30.0
+_FRMW: Final = 260
+_ACTIVATES_AT_ONCE: Final = 1 << 4
+_FIRMWARE_LOG: Final = 0x03
+_FIRMWARE_COMMIT: Final = 0x10
+_ACTIVATE: Final = 3
 _LOOK_S: Final = 0.01
 
 
-class Way(Struct, frozen=True):
-    """``order`` interrupts the drive; ``title`` ends the words "after ..."."""
-
-    name: str
-    title: str
-    order: Callable[[KernelDrive, SystemRoots], Order]
+Orderer = Callable[[KernelDrive, SystemRoots], Order]
+"""Interrupts the drive."""
 
 
 def _reset(drive: KernelDrive, roots: SystemRoots) -> Order:
     """The driver shuts the controller off and on again."""
     told_ns = time.monotonic_ns()
     write_request(drive.controller / "reset_controller", "1", roots)
+    return Order(told_ns)
+
+
+def _subsystem_reset(drive: KernelDrive, roots: SystemRoots) -> Order:
+    """NVM Subsystem Reset, of all controllers, where the drive has it."""
+    name = drive.controller.name
+    with failing_as(TargetError, f"can't reset the subsystem of {name}", of=(OSError, NvmeCommandError)):
+        fd = os.open(roots.dev / name, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            told_ns = time.monotonic_ns()
+            reset_subsystem(fd)
+        finally:
+            os.close(fd)
+    return Order(told_ns)
+
+
+def _rescan(drive: KernelDrive, roots: SystemRoots) -> Order:
+    """The driver identifies all namespaces again, beside the I/O."""
+    told_ns = time.monotonic_ns()
+    write_request(drive.controller / "rescan_controller", "1", roots)
+    return Order(told_ns)
+
+
+def _firmware(drive: KernelDrive, roots: SystemRoots) -> Order:
+    """The image that runs is activated once more, from its own slot and without a reset."""
+    del roots
+    name = drive.controller.name
+    with failing_as(TargetError, f"{name} can't say what firmware it has", of=NvmeCommandError):
+        slots = identify_controller_data(drive.fd)[_FRMW]
+        active = read_log(drive.fd, _FIRMWARE_LOG, 512)[0] & 7
+    if not slots & _ACTIVATES_AT_ONCE:
+        raise TargetError(
+            f"{name} activates firmware by a reset only (FRMW {slots:#04x}): use --interrupt-command"
+        )
+    told_ns = time.monotonic_ns()
+    status, _, _ = send_admin(drive.fd, _FIRMWARE_COMMIT, (active | _ACTIVATE << 3,), timeout_ms=120_000)
+    if status:
+        raise TargetError(f"{name} does not activate slot {active} again: NVMe status {status:#x}")
     return Order(told_ns)
 
 
@@ -78,13 +123,14 @@ _Request = tuple[Path, str]
 def _taken_away(drive: KernelDrive, off: _Request, on: _Request, roots: SystemRoots) -> Order:
     """Noted before it is taken away: the next run brings it back if this one is killed."""
     namespace, journal = drive.namespace(), Journal.of_machine()
+    controller = drive.controller
     if namespace is None:
         raise TargetError(f"the drive with serial number {drive.serial} is not there: see dmesg")
     entry = journal.add(Kind.REMOVED_DRIVE, drive_subject(namespace), {"request": str(on[0]), "value": on[1]})
     try:
         begun_ns = time.monotonic_ns()
         write_request(*off, roots)
-        _wait_until_gone(drive)
+        _wait_until_gone(controller)
         shutdown_ns = time.monotonic_ns() - begun_ns
         time.sleep(_OFF_S)
     finally:
@@ -94,14 +140,11 @@ def _taken_away(drive: KernelDrive, off: _Request, on: _Request, roots: SystemRo
     return Order(told_ns, shutdown_ns)
 
 
-def _wait_until_gone(drive: KernelDrive) -> None:
+def _wait_until_gone(controller: Path) -> None:
+    """One of several controllers of a drive may go, and the others stay."""
     deadline_s = time.monotonic() + _GONE_S
-    while time.monotonic() < deadline_s:
-        with suppress(TargetError):
-            _ = drive.controller
-            time.sleep(_LOOK_S)
-            continue
-        return
+    while controller.exists() and time.monotonic() < deadline_s:
+        time.sleep(_LOOK_S)
 
 
 def _function(drive: KernelDrive) -> Path:
@@ -112,37 +155,38 @@ def _function(drive: KernelDrive) -> Path:
     return function
 
 
-def _commanded(words: list[str]) -> Callable[[KernelDrive, SystemRoots], Order]:
+def _commanded(command: str) -> Orderer:
+    """The operator's own way, such as a power switch, or nvme-cli to activate firmware. Raises UsageError."""
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise UsageError(f"invalid --interrupt-command {command!r}: {error}") from error
+    if not words:
+        raise UsageError("--interrupt-command is empty: name a program that interrupts the drive")
+    refuse_missing(words[0], "--interrupt-command")
+
     def order(_drive: KernelDrive, _roots: SystemRoots) -> Order:
         told_ns = time.monotonic_ns()
-        with failing_as(TargetError, f"--command: {words[0]}", of=ProgramError):
+        with failing_as(TargetError, f"--interrupt-command: {words[0]}", of=ProgramError):
             answer = run_program(words, _COMMAND_TIMEOUT_S, to_the_end=True)
         if answer.returncode != 0:
-            raise TargetError(f"--command ended with {answer.returncode}: {answer.complaint}")
+            raise TargetError(f"--interrupt-command ended with {answer.returncode}: {answer.complaint}")
         return Order(told_ns)
 
     return order
 
 
-WAYS: Final = {
-    way.name: way
-    for way in (
-        Way("reset", "a reset of its controller", _reset),
-        Way("flr", "a Function Level Reset", _function_reset),
-        Way("removal", "its removal and return", _removal),
-        Way("power", "its slot was switched off and on", _power),
-    )
+_WAYS: Final[Mapping[Way, Orderer]] = {
+    Way.RESET: _reset,
+    Way.SUBSYSTEM_RESET: _subsystem_reset,
+    Way.FLR: _function_reset,
+    Way.RESCAN: _rescan,
+    Way.REMOVAL: _removal,
+    Way.POWER: _power,
+    Way.FIRMWARE: _firmware,
 }
-"""By their names."""
 
 
-def by_command(command: str) -> Way:
-    """The operator's own way, such as a power switch, or nvme-cli to activate firmware. Raises UsageError."""
-    try:
-        words = shlex.split(command)
-    except ValueError as error:
-        raise UsageError(f"invalid --command {command!r}: {error}") from error
-    if not words:
-        raise UsageError("--command is empty: name a program that interrupts the drive")
-    refuse_missing(words[0], "--command")
-    return Way("command", f"`{command}`", _commanded(words))
+def order_of(request: Interrupt) -> Orderer:
+    """What interrupts the drive. Raises UsageError for a command that is none."""
+    return _WAYS[request.way] if request.command is None else _commanded(request.command)

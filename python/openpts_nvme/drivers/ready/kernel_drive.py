@@ -20,7 +20,7 @@ _READ_BYTES: Final = 4 * KIB
 
 
 class KernelDrive:
-    """Implements openpts_nvme.ready.measure.Asked for a drive that the guard holds; only reads."""
+    """Implements openpts_nvme.drivers.ready.measure.Asked for a drive that the guard holds; only reads."""
 
     def __init__(self, target: OpenTarget) -> None:
         """Raises TargetError where it is no NVMe drive, or nothing tells it apart from others."""
@@ -31,7 +31,7 @@ class KernelDrive:
         serial = read_text(controller / "serial")
         if not serial:
             raise TargetError(f"{target.facts.path} has no serial number to be found again by")
-        self.serial = serial
+        self.serial, self.fd = serial, target.fd
         self._nsid = device.integer("nsid")
         self._roots = device.roots
         self._blocks = target.facts.user_capacity_bytes // _READ_BYTES

@@ -1,0 +1,1 @@
+"""Commands on a drive's inside and its twin."""

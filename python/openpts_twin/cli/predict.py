@@ -1,0 +1,109 @@
+"""`openpts predict`: what a drive's twin says of a test, a trace or a job that the drive has not seen."""
+
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import click
+from msgspec import Struct
+
+from openpts.cli.options import FOLDER, argument, flag, option, with_options
+from openpts.cli.printed_document import print_document
+from openpts.device.targets.simulated_target import MOST_SCALE
+from openpts.vocabulary.document import Document
+
+_JOBS: Final = (".fio", ".job", ".ini")
+
+
+class Prediction(Struct, frozen=True, kw_only=True):
+    """A value predicted, not measured; ``low`` and ``high`` hold 95 %, null without a fit."""
+
+    key: str
+    label: str
+    unit: str
+    value: float
+    low: float | None
+    high: float | None
+    measured: float | None
+    error_pct: float | None
+
+
+class PredictionDocument(Document, frozen=True, kw_only=True, tag="openpts.prediction/1"):
+    """What a twin predicts of a test, beside a run (``against``) where one was named."""
+
+    preset: str
+    test: str
+    against: str | None
+    predictions: tuple[Prediction, ...]
+
+
+@click.command(short_help="Predict a test from a drive's twin.")
+@with_options
+def predict(
+    *,
+    preset: str = argument("PRESET"),
+    test: str = argument("TEST|TRACE|JOB"),
+    options: tuple[str, ...] = argument("[-- OPTION...]", nargs=-1),
+    against: Path | None = option("RUN", "Show what was measured in this run beside it.", FOLDER),
+    scale: int | None = option(
+        "N", "Pages of the drive for each simulated page; that of the fit.", click.IntRange(1, MOST_SCALE)
+    ),
+    out: Path | None = option("FOLDER", "Keep the simulated runs here, which must be new or empty.", FOLDER),
+    as_json: bool = flag("Print one JSON object.", name="--json"),
+) -> None:
+    """Predict a test in virtual time: it runs on the twin, and on what agrees with the fit about as well.
+
+    PRESET is the path of what `openpts fit` wrote, or any other preset, whose values have no interval.
+    TEST is a test by its name, a TRACE is replayed, and a JOB of fio (.fio, .job, .ini) runs as `openpts run
+    workload` does. OPTIONs behind -- are those of `openpts run` for it. The drive is not needed.
+    """
+    from openpts.cli.terminal import draw_over  # noqa: PLC0415 help needs nothing that runs
+    from openpts.record.reader import read_run  # noqa: PLC0415 likewise
+    from openpts.simulation.presets import SHIPPED, load_preset  # noqa: PLC0415 likewise
+    from openpts_twin.cli.predict_text import print_predictions  # noqa: PLC0415 likewise
+    from openpts_twin.twin.predict import predict as predicted  # noqa: PLC0415 likewise
+    from openpts_twin.twin.twin_file import read_fit  # noqa: PLC0415 likewise
+
+    place = load_preset(preset).place
+    fit = None if place == SHIPPED else read_fit(Path(place))
+    name, words = _test_of(test, options)
+    measured = None if against is None else read_run(against)
+    with tempfile.TemporaryDirectory(prefix="openpts-predict-") as own:
+        found = predicted(
+            name,
+            preset if place == SHIPPED else place,
+            words,
+            out or Path(own),
+            fit=fit,
+            scale=scale or (fit.scale if fit else None),
+            against=measured,
+            tell=lambda text: draw_over(sys.stderr, text),
+        )
+    draw_over(sys.stderr)
+    if as_json:
+        rows = tuple(
+            Prediction(
+                key=one.key,
+                label=one.label,
+                unit=one.unit,
+                value=one.value,
+                low=one.low,
+                high=one.high,
+                measured=one.measured,
+                error_pct=one.error_pct,
+            )
+            for one in found
+        )
+        shown = None if against is None else str(against)
+        print_document(PredictionDocument(preset=preset, test=name, against=shown, predictions=rows))
+    else:
+        print_predictions(sys.stdout, f"{name} on {preset}", found, has_fit=fit is not None, against=against)
+
+
+def _test_of(word: str, options: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    """The test, and what `openpts run` is given for it: a file is a job or a trace."""
+    if not Path(word).is_file():
+        return word, tuple(options)
+    return ("workload" if word.endswith(_JOBS) else "replay"), (word, *options)

@@ -1,0 +1,123 @@
+"""The answer: a sentence with its evidence, and the record of how it came about."""
+
+import math
+from typing import Final
+
+from msgspec import Struct
+
+from openpts.vocabulary.document import Document
+from openpts_twin.decide.question import Question, shown
+from openpts_twin.decide.sequential import FALSE_YES, POWER, Decision, Lengths, Look
+
+NAMES: Final = "AB"
+_NAMES: Final = {"iops": "rate", "mean": "mean latency", "max": "maximum latency"}
+_WIDEST_PCT: Final = 1000
+"""An interval that reaches further says nothing: few rounds do that."""
+
+
+class DecidedDrive(Struct, frozen=True, kw_only=True):
+    """A drive of the question: its target, its run, and whether its figures are of steady state."""
+
+    name: str
+    target: str
+    run: str
+    steady: bool
+    mean: float | None
+    """Geometric mean of the figure over rounds that counted, in ns, IOPS or B/s."""
+
+
+class DecisionDocument(Document, frozen=True, kw_only=True, tag="openpts.decision/1"):
+    """How a question was decided; ``difference_pct`` is on the side of yes, of A or of the bound.
+
+    ``low_pct`` to ``high_pct`` hold it with 99 % at whatever round it ended. ``rounds`` are those that
+    counted, ``fixed_rounds`` what a test of fixed length would have made, ``most_rounds`` the last one.
+    """
+
+    question: Question
+    decision: Decision
+    sentence: str
+    evidence: str
+    false_yes: float
+    power: float
+    rounds: int
+    fixed_rounds: int
+    most_rounds: int
+    difference_pct: float
+    low_pct: float | None
+    high_pct: float | None
+    drives: tuple[DecidedDrive, ...]
+    values: tuple[tuple[float, ...], ...]
+    """Of each round, the figure of each drive."""
+
+
+def decision_document(
+    question: Question,
+    found: Look,
+    lengths: Lengths,
+    drives: tuple[DecidedDrive, ...],
+    values: tuple[tuple[float, ...], ...],
+    *,
+    stopped: bool,
+) -> DecisionDocument:
+    """The record of a decision; ``stopped`` is one that the operator ended."""
+    side = 1 if question.upwards else -1
+    ends = (found.low, found.high) if question.upwards else (found.high, found.low)
+    low, high = (None if end is None else percent(side * end) for end in ends)
+    mean = percent(side * found.mean)
+    against = f"{mean:+.2f} % against {'the bound' if question.bound else NAMES[1 - question.of]}"
+    if low is not None and high is not None and high < _WIDEST_PCT:
+        against += f" ({low:+.2f} to {high:+.2f} %, 99 % at any round)"
+    return DecisionDocument(
+        question=question,
+        decision=found.decision,
+        sentence=_sentence(question, found, stopped=stopped),
+        evidence=_evidence(question, found, lengths, drives, against),
+        false_yes=FALSE_YES,
+        power=POWER,
+        rounds=found.rounds,
+        fixed_rounds=lengths.fixed,
+        most_rounds=lengths.most,
+        difference_pct=mean,
+        low_pct=low,
+        high_pct=high,
+        drives=drives,
+        values=values,
+    )
+
+
+def percent(logarithm: float) -> float:
+    """A difference of natural logarithms in per cent."""
+    return 100 * math.expm1(min(logarithm, 700.0))
+
+
+def _claim(question: Question, *, margin: bool) -> str:
+    """What a yes says: ``rate of B is lower than that of A``; with the margin, what a no denies."""
+    figure = _NAMES.get(question.figure, question.figure)
+    by = f"by {question.margin_pct:g} % " if margin else ""
+    if question.bound is None:
+        side = "higher" if question.upwards else "lower"
+        return f"{figure} of {NAMES[question.of]} is {side} {by}than that of {NAMES[1 - question.of]}"
+    side = "above" if question.upwards else "below"
+    return f"{figure} is {by}{side} {shown(question.bound, question.figure)}"
+
+
+def _sentence(question: Question, found: Look, *, stopped: bool) -> str:
+    if found.decision is Decision.YES:
+        return f"Yes: {_claim(question, margin=False)}, with {question.load}."
+    if found.decision is Decision.NO:
+        return f"No: it is not so that {_claim(question, margin=True)}, with {question.load}."
+    if stopped:
+        return f"Not decided: stopped by the operator. Rounds that count: {found.rounds}."
+    return (
+        f"Not decided: rounds vary more than the plan was for, and {found.rounds} of them leave both open; a "
+        "larger --spread plans more rounds."
+    )
+
+
+def _evidence(
+    question: Question, found: Look, lengths: Lengths, drives: tuple[DecidedDrive, ...], differs: str
+) -> str:
+    means = [f"{one.name} {shown(one.mean, question.figure)}" for one in drives if one.mean]
+    rounds = f"{found.rounds} rounds, a fixed plan has {lengths.fixed}"
+    restless = [f"{one.name} is not in steady state" for one in drives if not one.steady]
+    return "; ".join([", ".join(means), differs, rounds, *restless] if means else [rounds])

@@ -1,0 +1,36 @@
+"""Fingerprint: practice beyond the PTS."""
+
+from typing import Annotated, Final
+
+from openpts.fields.conditions import ExtendedConditions
+from openpts.fields.field import Field
+from openpts.fields.kinds import SECONDS
+from openpts.procedures.kit.procedure import Procedure
+
+
+class FingerprintConditions(
+    ExtendedConditions, frozen=True, kw_only=True, tag_field="test", tag="fingerprint"
+):
+    """Short loads whose figures follow from a drive's parts; ``probe_ns`` is the length of those with one."""
+
+    probe_ns: Annotated[
+        int,
+        Field(
+            "Length of a load", "Length of each load that ends after a time.", SECONDS, name="probe_seconds"
+        ),
+    ]
+
+
+PROCEDURE: Final = Procedure(
+    package=__name__,
+    conditions=FingerprintConditions,
+    title="Fingerprint",
+    short_title="Fingerprint",
+    question="Is this the drive that it was, with the same parts inside?",
+    purpose="""Figures by which `openpts fingerprint` tells whether two drives have the same parts.
+
+    At full length: a purge, the user capacity written once in sequence, response times of reads and writes of
+    several sizes, and random writes until the drive has to collect.
+    """,
+    quick={"probe_seconds": 5},
+)

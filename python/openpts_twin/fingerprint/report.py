@@ -1,0 +1,59 @@
+"""The report of a fingerprint: each of its figures."""
+
+import math
+from typing import Final
+
+from openpts.errors import UsageError
+from openpts.pages.kit import rows_table
+from openpts.pages.model import Page, Verdict
+from openpts.procedures.kit.content import ReportContent
+from openpts.procedures.kit.header import Rows
+from openpts.procedures.shared.methodology import NO_STEADY_STATE, methodology, state_page
+from openpts.record.reader import Run
+from openpts.units import format_duration
+from openpts.vocabulary.condition_text import data_text
+from openpts_twin.fingerprint import FingerprintConditions
+from openpts_twin.fingerprint.features import Fingerprint, fingerprint_of
+from openpts_twin.fingerprint.script import PROBES, WINDOW
+
+_TITLE: Final = "Fingerprint"
+
+
+def report(run: Run) -> ReportContent:
+    """The test's part of a report, from the samples in the record."""
+    try:
+        found = fingerprint_of(run)
+        text = "`openpts fingerprint` compares these figures with those of other runs."
+    except UsageError:
+        found, text = {}, "The run was cut off: it has no fingerprint."
+    return ReportContent(
+        verdicts=(Verdict(text),),
+        measures=(),
+        sections=methodology(
+            run, _TITLE, _test_rows(run), lambda: (state_page(run, "Purge and Pass"), _page(found, text))
+        ),
+        figures=lambda: {name: math.exp(value) for name, value in found.items()},
+    )
+
+
+def _test_rows(run: Run) -> Rows:
+    conditions = run.conditions(FingerprintConditions)
+    return (
+        ("Data Pattern", data_text(conditions.data)),
+        ("AR & Amount", f"{conditions.active_range.start_pct:g} to {conditions.active_range.end_pct:g} %"),
+        ("Test Stimulus", f"{len(PROBES)} loads"),
+        ("Length of a load", format_duration(conditions.probe_ns)),
+        ("Pass", "SEQ 128 KiB W, TC 1 / QD 32"),
+        ("Stimulus of the sweep", "RND 4 KiB W, TC 4 / QD 32"),
+        ("Sweep", "where free flash ends"),
+        ("Window of the sweep", f"{100 * WINDOW:g} % of the range"),
+        ("Sweep ends", "where collection began"),
+        ("Steady State", NO_STEADY_STATE),
+    )
+
+
+def _page(found: Fingerprint, text: str) -> Page:
+    rows = ((name, f"{math.exp(value):,.6g}") for name, value in found.items())
+    note = "Latencies in ns, rates in I/Os or bytes per second, the rest are ratios."
+    table = rows_table("fingerprint-figures", "Figures", "Figure:<2 | Value", rows, note=note)
+    return Page("fingerprint", _TITLE, (Verdict(text), table), mandatory=True)

@@ -1,0 +1,184 @@
+"""What runs of one drive show of it: their steps in order, each with what was measured.
+
+Of a run that repeats the same steps in many rounds, the first rounds are enough.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from openpts.analysis.latency import LatencyDistribution, ios_needed
+from openpts.errors import UsageError
+from openpts.procedures.registry import procedure_of
+from openpts.record.manifest import Manifest
+from openpts.record.reader import Run, StepRecord
+from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.sample import Sample, StepState
+from openpts.vocabulary.stimulus import Step
+from openpts.vocabulary.stop import DriveFills
+from openpts_twin.findings import Finding, findings_in
+
+Figures = Mapping[str, float]
+"""Of a step, by name: ``rate``, of an operation such as ``read p99``, of a part of the step ``rate 3``."""
+
+PERCENTILES: Final = {"p50": 50.0, "p99": 99.0, "p99.9": 99.9}
+# so many times the I/Os without which a percentile can't be stated: below, its own scatter is what is seen
+_TAILS: Final = 10
+_ROUNDS: Final = 1
+_OFF: Final = "WCD"
+# a step that writes a good part of the drive shows the end of caches, and the beginning of collection
+_LONG_FILLS: Final = 0.5
+PARTS: Final = 12
+
+
+class Part(Struct, frozen=True):
+    """Steps between two purges, or the last of them and the end, with what was measured in each.
+
+    ``cached``: its volatile write cache was not switched off.
+    """
+
+    test: str
+    cached: bool
+    steps: tuple[Step, ...]
+    measured: tuple[Figures, ...]
+
+
+class Evidence(Struct, frozen=True):
+    """All that is known of a drive. ``scale`` is that of a simulated one, 1 of a real one.
+
+    ``findings`` are those of an x-ray.
+    """
+
+    drive: str
+    capacity_bytes: int
+    sector_bytes: int
+    scale: int
+    runs: tuple[str, ...]
+    parts: tuple[Part, ...]
+    findings: tuple[Finding, ...] = ()
+
+    def steps(self, *, cached: bool = False) -> Iterator[tuple[Step, Figures]]:
+        """Every step with its figures, or only those with the write cache on."""
+        for part in self.parts:
+            if part.cached or not cached:
+                yield from zip(part.steps, part.measured, strict=True)
+
+
+def evidence_of(runs: Sequence[Run]) -> Evidence:
+    """What runs show. Raises UsageError for runs of several drives, or with nothing to fit to."""
+    first = runs[0].manifest
+    for run in runs:
+        if (found := _drive(run.manifest)) != _drive(first):
+            raise UsageError(
+                f"{run.folder} is of another drive than {runs[0].folder} ({found}, {_drive(first)}): "
+                "fit each drive by itself"
+            )
+    parts = tuple(_without_repeats([part for run in runs if not _is_xray(run) for part in _parts(run)]))
+    if not any(figures for part in parts for figures in part.measured):
+        raise UsageError(f"no step with figures in {', '.join(str(run.folder) for run in runs)}")
+    target = first.target
+    return Evidence(
+        drive=_drive(first),
+        capacity_bytes=target.user_capacity_bytes,
+        sector_bytes=target.sector_bytes,
+        scale=target.scale,
+        runs=tuple(f"{run.manifest.conditions.test} in {run.folder.name}" for run in runs),
+        parts=parts,
+        findings=tuple(one for run in runs if _is_xray(run) for one in _findings(run)),
+    )
+
+
+def _is_xray(run: Run) -> bool:
+    """Whether its steps are for the finders of an x-ray, which know them better than a replay does."""
+    return str(run.manifest.conditions.test) == "xray"
+
+
+def _findings(run: Run) -> tuple[Finding, ...]:
+    return findings_in(procedure_of("xray").report(run).figures())
+
+
+def _drive(manifest: Manifest) -> str:
+    """The drive in words: two drives differ in them."""
+    target = manifest.target
+    if target.simulation is not None:
+        return f"{target.path.partition('?')[0]} ({target.simulation.preset}), scale {target.scale}"
+    facts = manifest.dut
+    words = [str(facts[name].value) for name in ("model", "serial", "firmware") if name in facts]
+    return f"{' '.join(words) or target.name}, {target.user_capacity_bytes} bytes"
+
+
+def _parts(run: Run) -> Iterator[Part]:
+    test = str(run.manifest.conditions.test)
+    capacity = run.manifest.target.user_capacity_bytes
+    for _, cycle in groupby(run.steps, key=lambda step: step.place.cycle):
+        steps = [step for step in cycle if step.sample.state is StepState.COMPLETE and _counts(step)]
+        if steps:
+            measured = tuple(figures_of(step.sample, capacity) for step in steps)
+            number = steps[0].place.cycle
+            caches = [cache.actual for cache in run.manifest.write_caches]
+            cached = _OFF not in caches[number - 1 : number]
+            yield Part(test, cached, tuple(step.sample.step for step in steps), measured)
+
+
+def _without_repeats(parts: Sequence[Part]) -> Iterator[Part]:
+    """The parts, of which only the first fills the drive as it was filled: what follows needs data there."""
+    seen: set[Step] = set()
+    for part in parts:
+        first, *others = part.steps
+        if first in seen and isinstance(first.stop, DriveFills) and not _writes_at_random(others):
+            once = msgspec.structs.replace(first, stop=DriveFills(min(1.0, first.stop.fills)))
+            yield Part(part.test, part.cached, (once, *others), ({}, *part.measured[1:]))
+        else:
+            yield part
+        if isinstance(first.stop, DriveFills) and first.stimulus is not None:
+            seen.add(first)
+
+
+def _writes_at_random(steps: Sequence[Step]) -> bool:
+    """Whether steps write at random with more than one I/O at a time: then it matters how full a drive is."""
+    return any(
+        stimulus.changes_target and stimulus.random_pct > 0 and stimulus.tc * stimulus.qd > 1
+        for step in steps
+        for stimulus in step.stimuli
+    )
+
+
+def _counts(step: StepRecord) -> bool:
+    """Whether a step is among those that are enough; what is left out comes after them."""
+    return step.place.phase is not Phase.ROUND or step.place.number <= _ROUNDS
+
+
+def figures_of(sample: Sample, capacity_bytes: int) -> Figures:
+    """Rates and response times of a step (ns); nothing of an idle gap."""
+    if not sample.ios or not sample.elapsed_ns:
+        return {}
+    found = {"rate": sample.iops}
+    for name, operation in (("read", sample.read), ("write", sample.write)):
+        if not operation.ios or not operation.histogram:
+            continue
+        found[f"{name} mean"] = operation.latency_sum_ns / operation.ios
+        distribution = LatencyDistribution.merged([operation.histogram])
+        for label, percentile in PERCENTILES.items():
+            value_ns = distribution.percentile_ns(percentile)
+            if value_ns and distribution.count >= _TAILS * ios_needed(percentile):
+                found[f"{name} {label}"] = float(value_ns)
+    if sample.write.bytes > _LONG_FILLS * capacity_bytes and len(sample.intervals) > 2 * PARTS:
+        found.update(_course(sample))
+    return found
+
+
+def _course(sample: Sample) -> Figures:
+    """The rate in parts of the step that moved equally many bytes."""
+    share_bytes = sample.bytes / PARTS
+    found: dict[str, float] = {}
+    number, elapsed_ns, moved = 0, 0, 0.0
+    for interval in sample.intervals:
+        elapsed_ns += interval.elapsed_ns
+        moved += interval.bytes
+        if moved >= share_bytes * (1 - 1e-6) and elapsed_ns:
+            found[f"rate {number}"] = moved / elapsed_ns
+            number, elapsed_ns, moved = number + 1, 0, 0.0
+    return found

@@ -1,0 +1,147 @@
+"""What a twin predicts of a test: the test itself on the twin and on its alternatives, in virtual time."""
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from msgspec import Struct
+
+from openpts.analysis.latency import LatencyDistribution, ios_needed
+from openpts.api import measures, run_test
+from openpts.record.reader import Run, StepRecord
+from openpts.units import NS_PER_MS, per_second
+from openpts.vocabulary.sample import StepState
+from openpts_twin.twin.twin_file import Fit
+
+_COVERAGE: Final = 1.96
+_PERCENTILES: Final = {"p99": 99.0, "p99.9": 99.9}
+# of the simulated drive itself, not of the load
+_APART: Final = ("energy.", "media.")
+
+
+class Predicted(Struct, frozen=True, kw_only=True):
+    """A value predicted, not measured; ``low`` and ``high`` hold 95 %, None without a fit.
+
+    ``measured`` is that of the run that it is held against, None without one.
+    """
+
+    key: str
+    label: str
+    unit: str
+    value: float
+    low: float | None
+    high: float | None
+    measured: float | None
+
+    @property
+    def error_pct(self) -> float | None:
+        """How far the prediction is above what was measured."""
+        return None if not self.measured else 100 * (self.value / self.measured - 1)
+
+
+class Quantity(Struct, frozen=True):
+    """A value of a run; ``kind`` is what a fit knows the error of."""
+
+    label: str
+    unit: str
+    kind: str
+    value: float
+
+
+def target_of(preset: str, scale: int | None, changes: Mapping[str, Any]) -> str:
+    """The drive of a preset, by name or path, as a target; with other values."""
+    words = {} if scale is None else {"scale": scale}
+    query = "&".join(f"{name}={value}" for name, value in {**words, **changes}.items())
+    return f"sim:{preset}{'?' if query else ''}{query}"
+
+
+def predict(
+    test: str,
+    preset: str,
+    options: Sequence[str],
+    out: Path,
+    *,
+    fit: Fit | None,
+    scale: int | None,
+    against: Run | None,
+    tell: Callable[[str], None],
+) -> tuple[Predicted, ...]:
+    """Run the test on a twin and on its alternatives, each in a folder of ``out``.
+
+    Raises RunFailedError where `openpts run` does not end well, which has said why.
+    """
+    changes = [{}, *(fit.alternatives if fit else ())]
+    found: list[Mapping[str, Quantity]] = []
+    for number, change in enumerate(changes):
+        folder = out / ("twin" if not number else f"alternative-{number}")
+        tell(f"{test} on the twin" if not number else f"{test} on alternative {number} of {len(changes) - 1}")
+        found.append(quantities(run_test(test, target_of(preset, scale, change), *options, out=folder)))
+    best, *others = found
+    measured = quantities(against) if against else {}
+    return tuple(_predicted(key, best[key], others, fit, measured.get(key)) for key in best)
+
+
+def _predicted(
+    key: str,
+    best: Quantity,
+    others: Sequence[Mapping[str, Quantity]],
+    fit: Fit | None,
+    measured: Quantity | None,
+) -> Predicted:
+    half = None
+    if fit is not None:
+        away = [abs(one[key].value - best.value) if key in one else 0.0 for one in others]
+        # two alternatives, one to each side, for each direction
+        sides = [max(pair) for pair in zip(away[::2], away[1::2], strict=True)]
+        of_model = fit.error_pct.get(best.kind, 0.0) / 100 * abs(best.value)
+        half = _COVERAGE * math.hypot(*sides, of_model)
+    return Predicted(
+        key=key,
+        label=best.label,
+        unit=best.unit,
+        value=best.value,
+        low=None if half is None else best.value - half,
+        high=None if half is None else best.value + half,
+        measured=None if measured is None else measured.value,
+    )
+
+
+def quantities(run: Run) -> dict[str, Quantity]:
+    """Results of a run that a twin predicts: its measures, and of each phase rate and percentiles."""
+    found: dict[str, Quantity] = {}
+    for measure in measures(run):
+        if measure.comparable is not None and not measure.key.startswith(_APART):
+            kind = {"ms": "p99.9" if "nines" in measure.key else "mean"}.get(measure.unit, "rate")
+            found[measure.key] = Quantity(measure.label, measure.unit, kind, measure.comparable)
+    for name, steps in _phases(run).items():
+        found.update(_of_phase(name, steps))
+    return found
+
+
+def _phases(run: Run) -> Mapping[str, list[StepRecord]]:
+    """Steps of one load that differ in their number alone: rounds by their stimulus, waits by their state."""
+    found = defaultdict[str, list[StepRecord]](list)
+    for step in run.steps:
+        sample = step.sample
+        if sample.ios and sample.state is StepState.COMPLETE and sample.step.stimulus is not None:
+            number = f" {step.place.number}" if step.place.phase.value in _NUMBERED else ""
+            found[f"{step.place.phase.value.replace('_', ' ')}{number}: {sample.step.stimulus}"].append(step)
+    return found
+
+
+_NUMBERED: Final = frozenset({"wait_state", "access_group"})
+
+
+def _of_phase(name: str, steps: Sequence[StepRecord]) -> Iterator[tuple[str, Quantity]]:
+    samples = [step.sample for step in steps]
+    rate = per_second(sum(one.ios for one in samples), sum(one.elapsed_ns for one in samples))
+    yield f"{name}.iops", Quantity(f"{name}, IOPS", "IOPS", "rate", rate)
+    histograms = [one.histogram for sample in samples for one in sample.transfers if one.histogram]
+    distribution = LatencyDistribution.merged(histograms)
+    for label, percentile in _PERCENTILES.items():
+        value_ns = distribution.percentile_ns(percentile)
+        if value_ns and distribution.count >= 10 * ios_needed(percentile):
+            key = f"{name}.{label}"
+            yield key, Quantity(f"{name}, {label}", "ms", label, value_ns / NS_PER_MS)

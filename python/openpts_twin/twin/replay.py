@@ -1,0 +1,71 @@
+"""The steps of runs, once more on a simulated drive: what each would show there."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from openpts.engine.next_sample import next_sample
+from openpts.engine.options import Demand, NativeOptions
+from openpts.engine.simulated import SimulatedDrive
+from openpts.simulation.presets import Preset
+from openpts.units import KIB
+from openpts.vocabulary.stimulus import Step
+from openpts.vocabulary.stop import DriveFills, Duration, FirstOf, IoCount
+from openpts_twin.twin.evidence import Evidence, Figures, Part, figures_of
+
+# what only reads leaves the drive as it was: so many simulated I/Os of it are enough, or pages of large ones
+_READS: Final = 12_000
+_READ_BYTES: Final = 120_000 * 4 * KIB
+_FEWEST_READS: Final = 1_200
+# what the last step writes changes nothing that comes after it
+_LAST: Final = 100_000
+# not the seed of any run, whose own offsets are not a part of what a drive is
+_SEED: Final = 271_828
+
+
+class Replay(Struct, frozen=True):
+    """How steps are replayed: pages for each simulated page."""
+
+    scale: int
+
+    def figures(self, preset: Preset, evidence: Evidence) -> Iterator[tuple[Figures, Figures]]:
+        """Of every step what was measured, and what it shows on the drive of a preset.
+
+        Raises UsageError for a preset that can't have that capacity, RunFailedError where a step fails.
+        """
+        for part in evidence.parts:
+            yield from zip(part.measured, self._part(preset, evidence.capacity_bytes, part), strict=True)
+
+    def _part(self, preset: Preset, capacity_bytes: int, part: Part) -> Iterator[Figures]:
+        drive = SimulatedDrive(
+            preset, path=f"sim:{preset.name}", capacity_bytes=capacity_bytes, scale=self.scale, seed=_SEED
+        )
+        drive.set_write_cache(part.cached)
+        *before, last = part.steps
+        steps = [self._shortened(step) for step in before] + [self._shortened(last, last=True)]
+        engine = drive.engine(_demand(steps), _SEED, NativeOptions())
+        engine.submit(steps)
+        for _ in steps:
+            yield figures_of(next_sample(engine, f"{part.test} on {preset.name}"), capacity_bytes)
+        engine.stop()
+
+    def _shortened(self, step: Step, *, last: bool = False) -> Step:
+        stimulus = step.stimulus
+        if stimulus is None or isinstance(step.stop, DriveFills) or (step.changes_target and not last):
+            return step
+        ios = _LAST
+        if not step.changes_target:
+            ios = max(_FEWEST_READS, min(_READS, _READ_BYTES // stimulus.block_sizes[0].block_size_bytes))
+        count = IoCount(ios * self.scale)
+        return replace(step, stop=FirstOf((step.stop, count)) if isinstance(step.stop, Duration) else count)
+
+
+def _demand(steps: list[Step]) -> Demand:
+    stimuli = [stimulus for step in steps for stimulus in step.stimuli]
+    return Demand(
+        max(stimulus.tc for stimulus in stimuli),
+        max(stimulus.qd for stimulus in stimuli),
+        max(size.block_size_bytes for stimulus in stimuli for size in stimulus.block_sizes),
+    )

@@ -1,0 +1,163 @@
+"""A twin as files: the preset, which users may read and edit, and beside it how well the fit knows it.
+
+``drive.toml`` is a preset as any other. ``drive.fit.toml`` lists values that agree with the runs about as
+well, and what of the figures the fit does not explain; it holds for the preset that it was written with.
+"""
+
+import hashlib
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import tomli_w
+from msgspec import Struct
+
+from openpts.errors import UsageError
+from openpts.schema_words import in_words
+from openpts.simulation.figures import Unit
+from openpts.simulation.presets import Preset
+from openpts.units import KIB, MB, NS_PER_US
+from openpts.vocabulary.stimulus import Stimulus
+from openpts_twin.twin.evidence import Evidence, Figures
+from openpts_twin.twin.parameters import with_values
+from openpts_twin.twin.search import Found
+
+_DIGITS: Final = 5
+_SECONDS: Final = 0.2
+_TABLE: Final = "page_mapped"
+
+
+class Fit(Struct, frozen=True, forbid_unknown_fields=True):
+    """How well a twin is known.
+
+    ``alternatives`` come in pairs, one to each side: values by their dotted names, one standard deviation
+    away along a direction that the runs tell least of. ``error_pct`` is the standard deviation of what
+    the twin showed from what was measured, by kind of figure: ``rate``, ``mean``, ``p99``, ...
+    """
+
+    preset_sha256: str
+    runs: tuple[str, ...]
+    scale: int
+    error_pct: dict[str, float]
+    alternatives: tuple[dict[str, Any], ...]
+
+
+def fit_path(preset: Path) -> Path:
+    """Where a twin's fit is."""
+    return preset.with_suffix(".fit.toml")
+
+
+def texts_of(
+    name: str, content: Mapping[str, Any], evidence: Evidence, found: Found, *, scale: int
+) -> tuple[str, str]:
+    """The preset and its fit, as texts."""
+    values = {key: _rounded(value) for key, value in found.values.items()}
+    changed = with_values(content, values)
+    changed["name"] = name
+    changed["summary"] = (
+        f"Twin of {evidence.drive}, fitted to {', '.join(evidence.runs)}; the rest as in {content['name']}"
+    )
+    changed["capacity_bytes"] = evidence.capacity_bytes
+    changed["sector_bytes"] = evidence.sector_bytes
+    changed.pop("rated", None)
+    changed.pop("figures", None)
+    fitted = found.values.keys() - set(found.assumed)
+    changed["assumed"] = [one for one in _leaves(changed[_TABLE], f"{_TABLE}.") if one not in fitted]
+    tolerance_pct = max(5.0, round(300 * found.errors.get("rate", 0.0), 1))
+    changed["figures"] = list(_list_figures(evidence, scale, tolerance_pct))
+    text = tomli_w.dumps(changed)
+    Preset(text)
+    fit = Fit(
+        preset_sha256=_digest(text),
+        runs=evidence.runs,
+        scale=scale,
+        error_pct={kind: round(100 * error, 2) for kind, error in sorted(found.errors.items())},
+        alternatives=tuple(
+            {key: _rounded(value) for key, value in one.items() if _rounded(value) != values.get(key)}
+            for one in found.alternatives
+        ),
+    )
+    return text, tomli_w.dumps(msgspec.to_builtins(fit))
+
+
+def read_fit(preset: Path) -> Fit | None:
+    """How well a twin is known; None without a fit beside it, or where the preset was edited since.
+
+    Raises UsageError where it makes no sense.
+    """
+    path = fit_path(preset)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"can't read {path}: {error}") from error
+    try:
+        fit = msgspec.convert(tomllib.loads(text), Fit)
+    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+        words = in_words(error) if isinstance(error, msgspec.ValidationError) else error
+        raise UsageError(f"{path} is no fit: {words}") from error
+    return fit if fit.preset_sha256 == _digest(preset.read_text(encoding="utf-8")) else None
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _rounded(value: Any) -> Any:
+    return float(f"{value:.{_DIGITS}g}") if isinstance(value, float) else value
+
+
+def _leaves(table: Mapping[str, Any], before: str) -> Iterator[str]:
+    for key, value in table.items():
+        if isinstance(value, dict) and key not in {"housekeeping", "victim"}:
+            yield from _leaves(value, f"{before}{key}.")
+        else:
+            yield before + key
+
+
+def _list_figures(evidence: Evidence, scale: int, tolerance_pct: float) -> Iterator[dict[str, Any]]:
+    """What only reads or only writes, once for each stimulus, as figures that a check measures again."""
+    done: set[Stimulus] = set()
+    for part in evidence.parts:
+        for step, measured in zip(part.steps, part.measured, strict=True):
+            stimulus = step.stimulus
+            if stimulus is None or "rate" not in measured or stimulus in done:
+                continue
+            done.add(stimulus)
+            operations = stimulus.operations
+            # a step that fills the drive shows its beginning, too
+            if bool(operations.read) != bool(operations.write) and "rate 0" not in measured:
+                yield _figure(part.test, stimulus, measured) | {
+                    "tolerance_pct": tolerance_pct,
+                    "scale": scale,
+                }
+
+
+def _figure(test: str, stimulus: Stimulus, measured: Figures) -> dict[str, Any]:
+    block_kib = stimulus.block_sizes[0].block_size_bytes / KIB
+    reads = stimulus.operations.read > 0
+    io: dict[str, Any] = {
+        "block_kib": block_kib,
+        "pattern": "random" if stimulus.random_pct else "sequential",
+        "read_pct": 100 if reads else 0,
+        "tc": stimulus.tc,
+        "qd": stimulus.qd,
+    }
+    unit, value = Unit.IOPS, measured["rate"]
+    if stimulus.tc * stimulus.qd == 1:
+        unit, value = Unit.MEAN_LATENCY_US, measured["read mean" if reads else "write mean"] / NS_PER_US
+    elif not stimulus.random_pct:
+        unit, value = Unit.MB_PER_S, measured["rate"] * block_kib * KIB / MB
+    fill = {"do": "io", "block_kib": 128, "pattern": "sequential", "tc": 1, "qd": 32, "fills": 1.5}
+    start = {"do": "jump-start"} if stimulus.random_pct and test == "iops" else fill
+    return {
+        "name": f"{stimulus}, TC {stimulus.tc} QD {stimulus.qd}",
+        "source": f"{test} run that the twin was fitted to",
+        "published": float(f"{value:.6g}"),
+        "unit": unit.value,
+        "prepare": [start, {"do": "io", **io, "seconds": _SECONDS / 2}],
+        "measure": {**io, "seconds": _SECONDS},
+    }

@@ -1,0 +1,87 @@
+"""X-Ray: practice beyond the PTS."""
+
+from typing import Annotated, ClassVar, Final
+
+from openpts.fields.conditions import ExtendedConditions
+from openpts.fields.field import Field
+from openpts.fields.kinds import SECONDS
+from openpts.procedures.kit.procedure import Procedure
+from openpts.vocabulary.phase import Phase, StepPlace
+
+REGION, TO_HALF, TO_END, AGAIN = 1, 2, 3, 4
+"""Numbers of Phase.FILL: what pairs of reads read, up to half of the drive, all of it, all of it again."""
+SINGLE, PAIRS, ALIGNED, ALIGNED_LATER = 1, 2, 3, 4
+"""Numbers of Phase.SWEEP; alignments come before anything is collected, and again while it is."""
+UNTIL_COLLECTION: Final = 1
+"""Number of Phase.CONDITIONING: random writes."""
+HOT: Final = 1
+"""Number of Phase.LOAD: writes to a small part."""
+CACHE_REST: Final = 1
+"""Number of the rest in which a cache may be folded, and of the burst after it; those from 2 on are short."""
+RANDOM_WINDOW, HOT_WINDOW = 0.0025, 0.01
+"""Windows of random writes, in user capacities."""
+RESTS_S: Final = (0.1, 1.0, 2.0, 4.0, 8.0)
+"""Short rests, after which collection in idle time would show. The first is too short for any."""
+
+
+class XrayConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="test", tag="xray"):
+    """What is written and read is part of the test's definition; ``longest_idle_ns`` bounds its waits.
+
+    ``scale`` is that of a simulated drive: times of the flash and the size of a write buffer are not scaled,
+    so that amounts that must be large beside these grow with it.
+    """
+
+    unused: ClassVar[frozenset[str]] = frozenset({"active_range"})
+    parameters = ("longest_idle_ns", ...)
+
+    longest_idle_ns: Annotated[
+        int,
+        Field(
+            "Longest idle time", "Wait no longer than this for a cache to be emptied in idle time.", SECONDS
+        ),
+    ]
+    scale: Annotated[
+        int, Field("Scale of the simulated drive", free="what is simulated of an amount, not what is done")
+    ] = 1
+    sector_bytes: Annotated[int, Field("Sector", free="what the drive has")] = 512
+
+    def part_name(self, place: StepPlace) -> str | None:
+        """See the base class."""
+        names = _NAMES.get(place.phase)
+        return None if names is None else names.get(place.number)
+
+
+_NAMES: Final = {
+    Phase.FILL: {
+        REGION: "fill of what is read",
+        TO_HALF: "fill of the first half",
+        TO_END: "fill of the rest",
+        AGAIN: "fill once more",
+    },
+    Phase.SWEEP: {
+        SINGLE: "single reads",
+        PAIRS: "pairs of reads",
+        ALIGNED: "alignments",
+        ALIGNED_LATER: "alignments again",
+    },
+    Phase.CONDITIONING: {UNTIL_COLLECTION: "random writes until collection"},
+    Phase.LOAD: {HOT: "writes to a small part"},
+}
+
+PROCEDURE: Final = Procedure(
+    package=__name__,
+    conditions=XrayConditions,
+    title="X-Ray",
+    short_title="X-Ray",
+    question="What is inside the drive: a cache, spare flash, parallel units, the unit of its map, the way "
+    "it collects?",
+    purpose="""What is inside a drive, found from its rates and latencies alone.
+
+    At full length: a purge, pairs of reads at growing distances, the user capacity written in sequence with
+    a break at half, random writes until spare flash runs out, the capacity in sequence once more, and writes
+    to a small part of it: some three times the user capacity. Each finding names its evidence and how far it
+    can be relied on; what can't be told is left open.
+    """,
+    quick={"longest_idle_seconds": 60},
+    phase_line="openpts_twin.xray.phase_line:phase_line",
+)

@@ -1,0 +1,128 @@
+"""Which LBAs share a unit of the flash: pairs of reads at growing distances wait for each other, or do not.
+
+Two reads that are issued together take longer if they come to the same unit. Of data written in sequence, the
+distances at which pairs do so are those of the layout: chunks of pages go round the units of a group, a group
+is filled by rows, and groups go round the drive. All distances are in pages of 4 KiB.
+"""
+
+from collections.abc import Generator, Sequence
+from typing import Final, TypeAlias
+
+from msgspec import Struct
+
+CHUNKS: Final = (*range(1, 17), 24, 32, 48, 64, 96, 128)
+"""Distances within which the chunk is looked for."""
+_MOST_CHUNKS: Final = 264
+"""Chunks in a row on different units, at most."""
+_MOST_ROWS: Final = 520
+MOST_PAGES: Final = 8192
+"""The longest distance, of which the region that is read has twice as much."""
+_LEAST_CONTRAST: Final = 1.02
+"""Pairs that wait take so much longer than those that do not, or can't be told from noise."""
+_CLEAR_CONTRAST: Final = 1.1
+_NEVER, _OFTEN, _ALWAYS = 0.1, 0.55, 0.93
+"""Shares of pairs that wait: up to the first none do, from the last on all."""
+
+Pairs: TypeAlias = Generator[int, float, "Geometry"]
+"""Asks for a distance in pages, receives the mean latency of pairs at it, in ns."""
+
+
+class Geometry(Struct, frozen=True):
+    """What was found, None where it does not show.
+
+    ``chunk_pages`` lie in a row on one unit, ``units`` work at the same time, of which ``group_units`` are
+    programmed together. ``program_pages`` are those that a unit programs at once: of a drive with a cache in
+    single-bit cells, those of the cache.
+    """
+
+    chunk_pages: int | None = None
+    group_units: int | None = None
+    units: int | None = None
+    program_pages: int | None = None
+    contrast: float = 1.0
+    why: str = ""
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether pairs that wait take so much longer that noise can't make it."""
+        return self.contrast >= _CLEAR_CONTRAST
+
+
+class _Waits:
+    """Shares of pairs that wait, by the shortest and the longest of all mean latencies."""
+
+    def __init__(self, shortest_ns: float, longest_ns: float) -> None:
+        self._shortest_ns = shortest_ns
+        self._span_ns = longest_ns - shortest_ns
+
+    def share(self, latency_ns: float) -> float:
+        return (latency_ns - self._shortest_ns) / self._span_ns
+
+
+def search() -> Pairs:
+    """Look for chunk, group and units, by as few distances as it takes."""
+    latencies_ns = {}
+    for distance in CHUNKS:
+        latencies_ns[distance] = yield distance
+    shortest_ns, longest_ns = min(latencies_ns.values()), max(latencies_ns.values())
+    if not shortest_ns:
+        return Geometry(why="the latencies of pairs were not measured")
+    contrast = longest_ns / shortest_ns
+    if contrast < _LEAST_CONTRAST:
+        return Geometry(contrast=contrast, why="no pair of reads takes longer than any other")
+    waits = _Waits(shortest_ns, longest_ns)
+    chunk = next((one for one in CHUNKS if waits.share(latencies_ns[one]) <= _NEVER), None)
+    if chunk is None or any(waits.share(latencies_ns[one]) < _NEVER for one in CHUNKS if one < chunk):
+        return Geometry(contrast=contrast, why="pairs wait at each distance up to 512 KiB")
+
+    # chunks on: the first distance at which pairs wait again
+    for chunks in range(2, min(_MOST_CHUNKS, MOST_PAGES // chunk)):
+        if waits.share((yield chunks * chunk)) >= _OFTEN:
+            break
+    else:
+        return Geometry(chunk, contrast=contrast, why="no unit came again")
+    return (yield from _groups(waits, Geometry(chunk, chunks, contrast=contrast)))
+
+
+def _groups(waits: _Waits, found: Geometry) -> Pairs:
+    """How many groups there are: rows of one wait for each other, and after the last comes the first again.
+
+    Without a second group every row waits for every other.
+    """
+    assert found.chunk_pages is not None and found.group_units is not None  # noqa: S101, PT018 found before
+    chunk, group, contrast = found.chunk_pages, found.group_units, found.contrast
+    rows_of_group = None
+    for rows in range(1, min(_MOST_ROWS, MOST_PAGES // (group * chunk))):
+        share = waits.share((yield rows * group * chunk))
+        if rows_of_group is None and share <= _NEVER:
+            rows_of_group = rows
+        elif rows_of_group is not None and share >= _ALWAYS:
+            if rows % rows_of_group:
+                return Geometry(chunk, contrast=contrast, why="groups do not come again in whole rows")
+            units = group * rows // rows_of_group
+            return Geometry(chunk, group, units, rows_of_group * chunk, contrast)
+        if rows_of_group is None and rows >= _MOST_ROWS_OF_GROUP:
+            break
+    if rows_of_group is None:
+        return Geometry(chunk, group, group, None, contrast)
+    return Geometry(chunk, group, contrast=contrast, why="no group came again")
+
+
+_MOST_ROWS_OF_GROUP: Final = 32
+"""A group with more rows has a program unit larger than any flash's: then there is one group only."""
+
+
+def replay(measured: Sequence[tuple[int, float]]) -> Geometry:
+    """What a search found that was given these latencies for the distances that it asked for, in their order.
+
+    One that was cut off before its end found nothing.
+    """
+    asks = search()
+    next(asks)
+    for _, latency_ns in measured:
+        try:
+            asks.send(latency_ns)
+        except StopIteration as end:
+            found: Geometry = end.value
+            return found
+    return Geometry(why="not all distances were measured")

@@ -1,0 +1,117 @@
+"""Pages of an x-ray: the courses of rates, the latencies of pairs, the rates by alignment."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from openpts.pages import cells, ticks
+from openpts.pages.kit import Col, Plot, PlotName, page, table
+from openpts.pages.model import Axis, Cell, Page, Series, Table, Verdict
+from openpts.procedures.shared.methodology import nothing_page
+from openpts.units import GB, KIB, MB
+from openpts_twin.xray import RESTS_S
+from openpts_twin.xray.rates import Window
+from openpts_twin.xray.results import ALIGNMENT, CACHE, PART, RANDOM, READS, REFILL, RESTS, XrayRun
+
+SUMMARY: Final = PlotName("xray-findings", "Table X-XRAY-1", "What Is Inside")
+_PRINTED: Final = 100
+_WRITTEN: Final = "Written (GB)"
+
+
+def evidence_pages(found: XrayRun) -> tuple[Page, ...]:
+    """A page for each course and sweep."""
+    return (
+        _course("xray-cache", CACHE, "Sequential Fill of the Purged Drive", found.fill),
+        _pairs_page(found),
+        _course("xray-random", RANDOM, "Random Writes until Collection", found.random),
+        _rests_page(found),
+        _alignments_page(found),
+        _course("xray-refill", REFILL, "Sequential Fill after Random Writes", found.again),
+        _course("xray-part", PART, "Writes to a Small Part", found.hot),
+    )
+
+
+def _course(page_id: str, number: str, title: str, windows: Sequence[Window]) -> Page:
+    name = PlotName(page_id, number, f"{title}: MB/s v GB Written")
+    if not windows:
+        return nothing_page(page_id, name.title, "not measured")
+    head: Col[Window] = Col(_WRITTEN, lambda one: cells.number((one.start_bytes + one.bytes) / GB, 2))
+    rate: Col[Window] = Col("MB/s", lambda one: cells.number(one.bytes_per_s / MB, 1))
+    shown = table(
+        f"{page_id}-values", "Mean of each window, at its end", head, [rate], windows, printed=_PRINTED
+    )
+    x = ticks.span_axis(_WRITTEN, 0, (windows[-1].start_bytes + windows[-1].bytes) / GB)
+    return page(name, _line(x, "MB/s", "windows").over(name, shown), shown)
+
+
+def _line(x: Axis, unit: str, what: str) -> Plot:
+    return Plot(
+        x=x,
+        y=lambda values: ticks.linear_axis(unit, 0, max(values)),
+        series=(Series(unit, "column", (0,), 2, style="line", emphasis=True),),
+        alt=f"{{rows}} {what}, from {{low}} to {{high}} {unit}.",
+        decimals=2,
+    )
+
+
+def _pairs_page(found: XrayRun) -> Page:
+    name = PlotName("xray-pairs", READS, "Pairs of Reads: Mean Latency v Distance")
+    if not found.pairs_ns:
+        return nothing_page(name.id, name.title, "not measured")
+    pairs = sorted(dict(found.pairs_ns).items())
+    head: Col[tuple[int, float]] = Col("Distance (pages of 4 KiB)", lambda one: cells.count(one[0]))
+    mean: Col[tuple[int, float]] = Col("Mean (ms)", lambda one: cells.latency(one[1]))
+    shown = table(f"{name.id}-values", "Pairs issued together", head, [mean], pairs, printed=_PRINTED)
+    plot = _line(ticks.log_axis(head.label, [pages for pages, _ in pairs]), "ms", "distances")
+    layout = found.geometry
+    told = (
+        "Pairs never differ: " + layout.why
+        if layout.chunk_pages is None
+        else f"Pages in a row on one unit: {layout.chunk_pages}. Units: {layout.units or layout.why}. "
+        f"Pages that a unit programs at once, as far as it shows: {layout.program_pages or 'not told'}."
+    )
+    rule = Verdict(
+        "Two reads at once take longer if they come to the same unit. Written in sequence, chunks of pages "
+        "go round the units of a group, groups are filled by rows, and go round the drive."
+    )
+    return page(name, plot.over(name, shown), Verdict(told), rule, shown)
+
+
+def _rests_page(found: XrayRun) -> Page:
+    title = "Random Writes after Rests: MB/s v Rest"
+    if len(found.bursts) != len(RESTS_S):
+        return nothing_page("xray-rests", title, "not measured")
+    name = PlotName("xray-rests", RESTS, title)
+    rows = list(zip(RESTS_S, found.bursts, strict=True))
+    return _simple(name, "Rest (s)", [(cells.number(rest, 1), burst.bytes_per_s) for rest, burst in rows])
+
+
+def _alignments_page(found: XrayRun) -> Page:
+    name = PlotName("xray-alignments", ALIGNMENT, "Random 64 KiB Writes: MB/s v Alignment")
+    if not found.aligned:
+        return nothing_page(name.id, name.title, "not measured")
+    head: Col[int] = Col("Alignment (KiB)", lambda size: Cell(f"{size / KIB:g}", size / KIB))
+    columns: list[Col[int]] = [
+        Col("MB/s, nothing collected", lambda size: _rate(found.aligned, size)),
+        Col("MB/s, while it collects", lambda size: _rate(found.aligned_later, size)),
+    ]
+    shown = table(f"{name.id}-values", name.title, head, columns, list(found.aligned))
+    plot = Plot(
+        x=ticks.block_size_axis([size / KIB for size in found.aligned]),
+        y=lambda values: ticks.linear_axis("MB/s", 0, max(values)),
+        series=tuple(Series(one.label, "column", (n,), 2 + n) for n, one in enumerate(columns)),
+        alt="{rows} alignments, from {low} to {high} MB/s.",
+    )
+    return page(name, plot.over(name, shown), shown)
+
+
+def _rate(rates: dict[int, float], size: int) -> Cell:
+    return cells.number_or("not measured", rates.get(size), 1, per=MB)
+
+
+def _simple(name: PlotName, head: str, rows: Iterable[tuple[Cell, float]]) -> Page:
+    listed = list(rows)
+    first: Col[tuple[Cell, float]] = Col(head, lambda row: row[0])
+    rate: Col[tuple[Cell, float]] = Col("MB/s", lambda row: cells.number(row[1] / MB, 1))
+    shown: Table = table(f"{name.id}-values", name.title, first, [rate], listed)
+    x = ticks.linear_axis(head, 0, max(row[0].value or 0 for row in listed))
+    return page(name, _line(x, "MB/s", "rests").over(name, shown), shown)

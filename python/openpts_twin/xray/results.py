@@ -1,0 +1,336 @@
+"""What an x-ray found: courses, latencies and rates from the samples of a run, and what follows from them."""
+
+from collections.abc import Iterator
+from statistics import median
+from typing import Final
+
+from msgspec import Struct
+
+from openpts.analysis.one_pass import collection_began
+from openpts.record.reader import Run
+from openpts.units import KIB, NS_PER_S, format_block_size, format_capacity
+from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.sample import Sample, StepState
+from openpts_twin.findings import Finding, cannot_tell, told
+from openpts_twin.xray import (
+    AGAIN,
+    ALIGNED,
+    ALIGNED_LATER,
+    CACHE_REST,
+    HOT,
+    HOT_WINDOW,
+    PAIRS,
+    RANDOM_WINDOW,
+    REGION,
+    RESTS_S,
+    SINGLE,
+    TO_HALF,
+    UNTIL_COLLECTION,
+    XrayConditions,
+)
+from openpts_twin.xray.collection import Found, victims_of
+from openpts_twin.xray.geometry import Geometry, replay
+from openpts_twin.xray.rates import Fall, Window, at_higher_rate, first_fall, windows_of
+from openpts_twin.xray.unit import Unit, beyond, unit_of
+
+_PAGE_BYTES: Final = 4 * KIB
+CACHE, READS, RANDOM, RESTS, ALIGNMENT, REFILL, PART = (f"Plot X-XRAY-{number}" for number in range(1, 8))
+_FOLDED: Final = 0.2
+"""A cache that takes in so much of what it took in before was folded."""
+_ALIKE: Final = 0.05
+_CLEAR_GAIN: Final = 2.5
+_LEAST_COST_LATER: Final = 0.15
+_LIMIT: Final = 0.97
+"""Of the rate of a burst from rest: what is as fast is limited by the interface."""
+_READ_AHEAD: Final = 0.7
+_LEAST_GAIN: Final = 0.1
+"""Of a burst, at the rate of a drive that has nothing to collect."""
+
+
+class XrayRun(Struct, frozen=True, dict=True):
+    """What was measured; what was not is empty or None."""
+
+    run: Run
+    asked: XrayConditions
+    burst: Window | None
+    fill: list[Window]
+    cache: Fall | None
+    after_rest: list[Window]
+    rest_ns: int
+    singles_ns: tuple[float, ...]
+    pairs_ns: list[tuple[int, float]]
+    random: list[Window]
+    bursts: list[Window]
+    aligned: dict[int, float]
+    aligned_later: dict[int, float]
+    aligned_bytes: float
+    again: list[Window]
+    hot: list[Window]
+
+    @property
+    def bytes(self) -> int:
+        """User capacity."""
+        return self.run.manifest.target.user_capacity_bytes
+
+    @property
+    def began(self) -> int | None:
+        """The window of random writes in which collection began."""
+        rates = [one.bytes_per_s for one in self.random]
+        return next((n for end in range(len(rates) + 1) if (n := collection_began(rates[:end]))), None)
+
+    @property
+    def flash(self) -> float | None:
+        """User capacities that the flash holds, as far as it is not kept free."""
+        began = self.began
+        if began is None:
+            return None
+        rates = [one.bytes_per_s for one in self.random]
+        window = self.random[began]
+        before, after = median(rates[:began]), median(rates[began + 1 :])
+        written = self.swept_bytes + window.start_bytes + at_higher_rate(window, before, after)
+        return 1 + written / self.bytes
+
+    @property
+    def swept_bytes(self) -> float:
+        """What the writes at all alignments took of the flash, by the unit that they show."""
+        unit_bytes = self.unit.unit_bytes or _PAGE_BYTES
+        return sum((1 + beyond(alignment, unit_bytes)) * self.aligned_bytes for alignment in self.aligned)
+
+    @property
+    def geometry(self) -> Geometry:
+        """Layout by pairs of reads."""
+        return replay(self.pairs_ns)
+
+    @property
+    def unit(self) -> Unit:
+        """Unit of the map by alignments: of both sweeps the one that tells, if only one does."""
+        first, later = unit_of(self.aligned), unit_of(self.aligned_later)
+        if self.burst is None or max(self.aligned.values(), default=0) > _LIMIT * self.burst.bytes_per_s:
+            first = Unit(None, why="the interface, not the flash, limits the rate")
+        if later.cost < _LEAST_COST_LATER:
+            later = Unit(None, why="the rate varies as much while the drive collects")
+        if first.unit_bytes is None or later.unit_bytes is None:
+            return first if first.unit_bytes or not later.unit_bytes else later
+        if first.unit_bytes != later.unit_bytes:
+            return Unit(None, why="it looks like another while the drive collects")
+        return max(first, later, key=lambda one: one.gain)
+
+    @property
+    def victims(self) -> Found:
+        """Class of collection; free blocks run out where they did under random writes."""
+        flash = self.flash
+        if flash is None:
+            return Found(None, why="free blocks never ran out")
+        number = int((flash - 1) / HOT_WINDOW)
+        rates = [one.bytes_per_s for one in self.hot]
+        before, after = rates[: max(0, number - 1)], rates[number + 1 :]
+        return victims_of(before, after, [one.bytes_per_s for one in self.again])
+
+
+def xray_run(run: Run) -> XrayRun:
+    """The measurements, from the samples in the record."""
+    fill = [*_samples(run, Phase.FILL, REGION), *_samples(run, Phase.FILL, TO_HALF)]
+    windows = windows_of(fill)
+    burst, windows = next(iter(windows[1:2]), None), windows[3:]
+    rests = _samples(run, Phase.REST, CACHE_REST)
+    first, later = (_by_alignment(run, number) for number in (ALIGNED, ALIGNED_LATER))
+    pairs = [
+        ((sample.step.stimulus.stride_bytes or 0) // _PAGE_BYTES, sample.mean_latency_ns or 0.0)
+        for sample in _samples(run, Phase.SWEEP, PAIRS)
+        if sample.step.stimulus is not None
+    ]
+    bursts = [
+        window
+        for number in range(CACHE_REST + 1, CACHE_REST + 1 + len(RESTS_S))
+        for window in windows_of(_samples(run, Phase.BURST, number))
+    ]
+    return XrayRun(
+        run=run,
+        asked=run.conditions(XrayConditions),
+        burst=burst,
+        fill=windows,
+        cache=first_fall(windows),
+        after_rest=windows_of(_samples(run, Phase.BURST, CACHE_REST)),
+        rest_ns=sum(sample.elapsed_ns for sample in rests),
+        singles_ns=tuple(one.mean_latency_ns or 0.0 for one in _samples(run, Phase.SWEEP, SINGLE)),
+        pairs_ns=pairs,
+        random=windows_of(_samples(run, Phase.CONDITIONING, UNTIL_COLLECTION)),
+        bursts=bursts,
+        aligned=_rates_of({size: _fastest_half(parts) for size, parts in first.items()}),
+        aligned_later=_rates_of(later),
+        aligned_bytes=sum(window.bytes for windows in first.values() for window in windows)
+        / max(1, len(first)),
+        again=windows_of(_samples(run, Phase.FILL, AGAIN)),
+        hot=windows_of(_samples(run, Phase.LOAD, HOT)),
+    )
+
+
+def _samples(run: Run, phase: Phase, number: int) -> list[Sample]:
+    steps = run.phase(phase, number=number)
+    return [step.sample for step in steps if step.sample.state is StepState.COMPLETE]
+
+
+def _by_alignment(run: Run, number: int) -> dict[int, list[Window]]:
+    found: dict[int, list[Window]] = {}
+    for sample in _samples(run, Phase.SWEEP, number):
+        stimulus = sample.step.stimulus
+        if stimulus is not None and stimulus.alignment_bytes is not None:
+            found.setdefault(stimulus.alignment_bytes, []).extend(windows_of([sample]))
+    return dict(sorted(found.items()))
+
+
+def _fastest_half(windows: list[Window]) -> list[Window]:
+    """Nothing drifts before collection begins: what is slower met an erase."""
+    return sorted(windows, key=lambda one: -one.bytes_per_s)[: (len(windows) + 1) // 2]
+
+
+def _rates_of(windows: dict[int, list[Window]]) -> dict[int, float]:
+    return {
+        alignment: NS_PER_S * sum(one.bytes for one in parts) / sum(one.elapsed_ns for one in parts)
+        for alignment, parts in windows.items()
+    }
+
+
+def findings_of(found: XrayRun) -> tuple[Finding, ...]:
+    """All findings, told or not."""
+    parts = (_cache(found), _spare(found), _unit(found), _layout(found), _victims(found), _idle(found))
+    return tuple(finding for part in (*parts, _read_ahead(found)) for finding in part)
+
+
+def _cache(found: XrayRun) -> Iterator[Finding]:
+    fall = found.cache
+    if fall is None:
+        if found.fill:
+            yield told("cache_bytes", 0, "bytes", f"{CACHE}: one rate up to half of the drive", high=True)
+        else:
+            yield cannot_tell("cache_bytes", "the fill was not measured")
+        return
+    factor = fall.before_bytes_per_s / fall.after_bytes_per_s
+    evidence = f"{CACHE}: the rate falls to 1/{factor:.1f} once"
+    yield told("cache_bytes", round(fall.at_bytes), "bytes", evidence, high=factor > 2)
+    again = _again(found, fall)
+    if again is None:
+        yield cannot_tell("page_mapped.idle.folds", "writes after idle time were not measured")
+        return
+    rest = f"{found.rest_ns / NS_PER_S:.0f} s of idle time"
+    folds = again > _FOLDED * fall.at_bytes
+    evidence = f"{CACHE}: after {rest} {format_capacity(round(again))} at the higher rate"
+    yield told("page_mapped.idle.folds", folds, "", evidence, high=again > fall.at_bytes / 2 or again == 0)
+    if not folds:
+        yield cannot_tell("cache_policy", f"{rest} did not empty the cache: its size at half is not known")
+        return
+    yield told("cache_half_full_bytes", round(again), "bytes", evidence, high=True)
+    change = again / fall.at_bytes - 1
+    policy = "static" if abs(change) <= _ALIKE else "dynamic"
+    if change > _ALIKE:
+        yield cannot_tell("cache_policy", "the cache takes in more on a half full drive")
+    else:
+        yield told("cache_policy", policy, "", f"{evidence}, {100 * change:+.0f} %", high=True)
+
+
+def _again(found: XrayRun, fall: Fall) -> float | None:
+    """Bytes at the higher rate after idle time."""
+    if not found.after_rest:
+        return None
+    again = first_fall(found.after_rest)
+    if (
+        again is not None
+        and again.before_bytes_per_s > (fall.before_bytes_per_s + fall.after_bytes_per_s) / 2
+    ):
+        return again.at_bytes
+    high = fall.before_bytes_per_s, fall.after_bytes_per_s
+    return sum(at_higher_rate(window, *high) for window in found.after_rest[1:])
+
+
+def _spare(found: XrayRun) -> Iterator[Finding]:
+    flash = found.flash
+    name = "page_mapped.mapping.physical_per_user"
+    if flash is None:
+        yield cannot_tell(name, "the rate of random writes never fell for good")
+        return
+    evidence = f"{RANDOM}: free blocks run out after {flash - 1:.3f} user capacities of random writes"
+    if found.cache is not None:
+        yield cannot_tell(name, f"{evidence}, but the cache takes some of the spare flash")
+        return
+    yield told(name, round(flash, 4), "user capacities", evidence, high=flash > 1 + 4 * RANDOM_WINDOW)
+
+
+def _unit(found: XrayRun) -> Iterator[Finding]:
+    unit = found.unit
+    if unit.unit_bytes is None:
+        yield cannot_tell("mapping_unit_bytes", f"{ALIGNMENT}: {unit.why}")
+        return
+    evidence = (
+        f"{ALIGNMENT}: writes at less than {format_block_size(unit.unit_bytes)} take up to "
+        f"{100 * unit.cost:.0f} % longer; any other unit fits {unit.gain:.1f} times worse"
+    )
+    yield told("mapping_unit_bytes", unit.unit_bytes, "bytes", evidence, high=unit.gain > _CLEAR_GAIN)
+    if unit.unit_bytes >= _PAGE_BYTES:
+        pages = unit.unit_bytes // _PAGE_BYTES
+        yield told("page_mapped.mapping.unit_pages", pages, "pages", evidence, high=unit.gain > _CLEAR_GAIN)
+
+
+def _layout(found: XrayRun) -> Iterator[Finding]:
+    layout = found.geometry
+    values = {
+        "page_mapped.geometry.chunk_pages": (layout.chunk_pages, "pages"),
+        "page_mapped.geometry.dies": (layout.units, "units"),
+    }
+    for name, (value, unit) in values.items():
+        if value is None:
+            yield cannot_tell(name, f"{READS}: {layout.why}")
+        else:
+            evidence = f"{READS}: pairs that wait take {layout.contrast:.2f} times as long"
+            yield told(name, value, unit, evidence, high=layout.is_clear)
+
+
+def _victims(found: XrayRun) -> Iterator[Finding]:
+    victims = found.victims
+    name = "page_mapped.collection.victim"
+    if victims.victims is None:
+        yield cannot_tell(name, f"{PART}: {victims.why}")
+        return
+    evidence = f"{PART}: at least {100 * (victims.lowest or 0):.0f} % of the rate once free blocks ran out"
+    if victims.agrees:
+        evidence += f"; {REFILL} agrees"
+    yield told(name, str(victims.victims), "", evidence, high=victims.agrees)
+
+
+def _idle(found: XrayRun) -> Iterator[Finding]:
+    """Whether the drive collects in idle time, by what bursts gain by rests."""
+    if found.cache is not None:
+        yield cannot_tell("collects_in_idle", "what a cache gives back in idle time can't be told from it")
+        return
+    gains = _gains(found)
+    if gains is None:
+        yield cannot_tell("collects_in_idle", "random writes after rests were not measured")
+        return
+    rests = ", ".join(f"{100 * gain:.0f} %" for gain in gains)
+    evidence = f"{RESTS}: at the full rate after {', '.join(f'{rest:g} s' for rest in RESTS_S[1:])}: {rests}"
+    collects = max(gains) > _LEAST_GAIN
+    yield told(
+        "collects_in_idle", collects, "", evidence, high=max(gains) > 3 * _LEAST_GAIN or max(gains) < 0.03
+    )
+
+
+def _gains(found: XrayRun) -> list[float] | None:
+    """What each rest but the first gives back, as shares of a burst."""
+    began = found.began
+    if began is None or len(found.bursts) != len(RESTS_S):
+        return None
+    full = median(one.bytes_per_s for one in found.random[:began])
+    reference, *others = found.bursts
+    saved_ns = 1e9 * (1 / reference.bytes_per_s - 1 / full)
+    if saved_ns <= 0:
+        return None
+    return [(reference.elapsed_ns - one.elapsed_ns) / (saved_ns * one.bytes) for one in others]
+
+
+def _read_ahead(found: XrayRun) -> Iterator[Finding]:
+    if len(found.singles_ns) != 2 or not all(found.singles_ns):
+        yield cannot_tell("read_ahead", "single reads were not measured")
+        return
+    in_sequence_ns, at_random_ns = found.singles_ns
+    share = in_sequence_ns / at_random_ns
+    evidence = f"single reads in sequence take {100 * share:.0f} % of those at random"
+    yield told("read_ahead", share < _READ_AHEAD, "", evidence, high=abs(share - _READ_AHEAD) > 0.15)

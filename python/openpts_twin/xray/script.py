@@ -1,0 +1,275 @@
+"""X-Ray.
+
+Purpose
+    What is inside a drive, from what its host can see: cache, spare flash, layout, map, collection.
+Source
+    Practice beyond the PTS. Collection: Desnoyers 2012, Van Houdt 2013. Pairs of reads: Chen, Lee and Zhang,
+    "Essential roles of exploiting internal parallelism of flash memory based solid state drives", HPCA 2011.
+Steps
+    Purge; a small region in SEQ 128 KiB writes, one at a time; single reads in it, and pairs of RND 4 KiB
+    reads at growing distances; SEQ 128 KiB writes up to half of the drive in windows, which show a cache; if
+    there is one, idle time and the same again; the rest of the drive; RND 64 KiB writes at alignments of
+    512 B to 64 KiB, then at the last of these in windows until the rate falls for good; alignments again;
+    writes after short rests; all LBAs in SEQ 128 KiB writes once more; RND 64 KiB writes to a small part.
+Pass rule
+    None: what the evidence does not decide is left open.
+Reported
+    Each property with value, confidence and evidence; courses, latencies and rates that they are read from.
+"""
+
+import math
+from statistics import median
+from typing import Final
+
+from msgspec.structs import replace
+
+from openpts.analysis.one_pass import collection_began
+from openpts.procedures.kit.standard import Standard
+from openpts.units import KIB, MIB, NS_PER_S, NS_PER_US
+from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.requests import (
+    Apply,
+    CycleFinished,
+    Outcome,
+    Purge,
+    Script,
+    ScriptPart,
+    SetWriteCache,
+    samples_in,
+)
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Batches, Step, Stimulus
+from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf, IoCount
+from openpts_twin.xray import (
+    AGAIN,
+    ALIGNED,
+    ALIGNED_LATER,
+    CACHE_REST,
+    HOT,
+    HOT_WINDOW,
+    PAIRS,
+    RANDOM_WINDOW,
+    REGION,
+    RESTS_S,
+    SINGLE,
+    TO_END,
+    TO_HALF,
+    UNTIL_COLLECTION,
+    XrayConditions,
+)
+from openpts_twin.xray.geometry import MOST_PAGES, search
+from openpts_twin.xray.rates import Fall, first_fall, windows_of
+from openpts_twin.xray.unit import ALIGNMENTS, BLOCK_BYTES
+
+_PAGE_BYTES: Final = 4 * KIB
+_SEQUENTIAL_BYTES: Final = 128 * KIB
+_QD: Final = 32
+_REGION_BYTES: Final = 2 * MOST_PAGES * _PAGE_BYTES
+_BURST_BYTES: Final = 2 * MIB
+"""What an empty write buffer takes in at the rate of the interface, at least a part of it."""
+_PRIMED_BYTES: Final = 32 * MIB
+"""What fills a write buffer, so that the windows after it show what is behind it."""
+_SINGLES: Final = 1000
+_MOST_PAIRS: Final = 128
+_LEAST_WINDOW_BYTES: Final = 16 * MIB
+_WINDOW_GROWTH: Final = 0.04
+"""Of what is written before: a fall is placed to a small part of that."""
+_REST_WINDOWS: Final = 20
+_MOST_RANDOM_WINDOWS: Final = 400
+_BURST_SHARE: Final = 0.004
+_PASSES: Final = 4
+_ALIGNMENT_SHARE: Final = 0.001
+_AGAIN_WINDOWS: Final = 20
+_HOT_AFTER: Final = 12
+_HOT_SHARE, _HOT_SHARE_CACHED = 0.02, 0.05
+"""The small part, and where a cache would take in all of it."""
+_MOST_TIMES_AS_LONG: Final = 20
+_COLLAPSED: Final = 0.2
+
+
+# A cache of a tenth of the drive is folded at some 200 MB/s: ten minutes for a terabyte.
+standard_conditions: Final = Standard(
+    XrayConditions, longest_idle_ns=1800 * NS_PER_S, write_cache_enabled=True
+)
+
+
+def supported_on(conditions: XrayConditions, sector_bytes: int) -> XrayConditions:
+    """Without alignments of less than a sector."""
+    return replace(conditions, sector_bytes=sector_bytes)
+
+
+def at_scale(conditions: XrayConditions, scale: int) -> XrayConditions:
+    """With amounts that are large beside what a scale leaves as it is."""
+    return replace(conditions, scale=scale)
+
+
+def script(conditions: XrayConditions, user_capacity_bytes: int) -> Script:
+    """One look after the other, each at the state that the one before has left."""
+    drive = _Drive(conditions, user_capacity_bytes)
+    yield Purge()
+    yield SetWriteCache(conditions.write_cache_enabled)
+    yield from _pairs(drive)
+    fall = yield from _until_half(drive)
+    if fall is not None:
+        yield from _cache_after_rest(drive, fall)
+    rest = drive.sequential(0.5, 1, drive.bytes / 2 / _REST_WINDOWS)
+    yield Apply(Phase.FILL, TO_END, (rest,) * _REST_WINDOWS)
+    yield from _alignments(drive, ALIGNED)
+    flash = yield from _until_collection(drive)
+    if flash is not None:
+        yield from _alignments(drive, ALIGNED_LATER)
+        yield from _after_rests(drive)
+        yield from _hot(drive, flash, _HOT_SHARE if fall is None else _HOT_SHARE_CACHED)
+    yield CycleFinished(Outcome(None, 0))
+
+
+def _pairs(drive: "_Drive") -> Script:
+    """Pairs of reads, at the distances that the search asks for, in what was written one after the other."""
+    region = drive.region
+    written = Stimulus.of(AccessPattern.SEQUENTIAL, _SEQUENTIAL_BYTES, 0, 1, 1, region)
+    yield Apply(Phase.FILL, REGION, (drive.step(written, _REGION_BYTES * drive.scale),))
+    count = IoCount(_SINGLES * drive.scale)
+    patterns = (AccessPattern.SEQUENTIAL, AccessPattern.RANDOM)
+    singles = [Stimulus.of(pattern, _PAGE_BYTES, 100, 1, 1, region) for pattern in patterns]
+    yield Apply(Phase.SWEEP, SINGLE, tuple(Step.of(single, count) for single in singles))
+    asks = search()
+    distance = next(asks)
+    while True:
+        [sample] = samples_in((yield Apply(Phase.SWEEP, PAIRS, (drive.pairs(distance),))))
+        try:
+            distance = asks.send(sample.mean_latency_ns or 0.0)
+        except StopIteration:
+            return
+
+
+def _until_half(drive: "_Drive") -> ScriptPart[Fall | None]:
+    """Fill up to half, in windows that grow with what is written; where the rate fell, if it did."""
+    amounts = (_BURST_BYTES * drive.scale, _PRIMED_BYTES * drive.scale)
+    first = tuple(drive.sequential(drive.first_share, 0.5, amount) for amount in amounts)
+    yield Apply(Phase.FILL, TO_HALF, first)
+    done = before = _REGION_BYTES * drive.scale + sum(amounts)
+    steps = []
+    while done < drive.bytes / 2:
+        amount = max(_LEAST_WINDOW_BYTES * drive.scale, _WINDOW_GROWTH * done)
+        amount = min(amount, max(drive.bytes / 2 - done, _SEQUENTIAL_BYTES * drive.scale))
+        steps.append(drive.sequential(drive.first_share, 0.5, amount))
+        done += amount
+    samples = samples_in((yield Apply(Phase.FILL, TO_HALF, tuple(steps))))
+    return first_fall(windows_of(samples, before))
+
+
+def _cache_after_rest(drive: "_Drive", fall: Fall) -> Script:
+    """The cache once more, on the second half, after twice the time that it takes to fold all of it."""
+    idle_s = 10 + 2 * fall.at_bytes / fall.after_bytes_per_s
+    idle_ns = min(round(idle_s * NS_PER_S), drive.longest_idle_ns)
+    yield Apply(Phase.REST, CACHE_REST, (Step.of(None, Duration(idle_ns)),))
+    steps, done = [], 0.0
+    amount = _LEAST_WINDOW_BYTES * drive.scale
+    while done < min(1.2 * fall.at_bytes, 0.45 * drive.bytes):
+        steps.append(drive.sequential(0.5, 1, amount))
+        done += amount
+        amount = max(amount, round(_WINDOW_GROWTH * done))
+    yield Apply(Phase.BURST, CACHE_REST, tuple(steps))
+
+
+def _until_collection(drive: "_Drive") -> ScriptPart[float | None]:
+    """Random writes until free blocks run out; what the flash holds then, in user capacities."""
+    rates: list[float] = []
+    while collection_began(rates) is None:
+        if len(rates) == _MOST_RANDOM_WINDOWS:
+            return None
+        window = Apply(Phase.CONDITIONING, UNTIL_COLLECTION, (drive.random(RANDOM_WINDOW),))
+        rates.append(samples_in((yield window))[-1].bandwidth_bytes_per_s)
+    return 1 + (collection_began(rates) or 0) * RANDOM_WINDOW
+
+
+def _after_rests(drive: "_Drive") -> Script:
+    """Random writes after rests of different lengths: what was collected meanwhile shows in their rate."""
+    for number, rest_s in enumerate(RESTS_S, start=CACHE_REST + 1):
+        yield Apply(Phase.REST, number, (Step.of(None, Duration(round(rest_s * NS_PER_S))),))
+        yield Apply(Phase.BURST, number, (drive.random(_BURST_SHARE),))
+
+
+def _alignments(drive: "_Drive", part: int) -> Script:
+    """All alignments up and down, so that a drift of the rate is the same for all of them."""
+    for number in range(_PASSES):
+        order = ALIGNMENTS if number % 2 else ALIGNMENTS[::-1]
+        steps = (
+            drive.random(_ALIGNMENT_SHARE, alignment_bytes=alignment)
+            for alignment in order
+            if alignment >= drive.sector_bytes
+        )
+        yield Apply(Phase.SWEEP, part, tuple(steps))
+
+
+def _hot(drive: "_Drive", flash: float, share: float) -> Script:
+    """All LBAs in sequence again, then writes to a small part, until well after free blocks ran out.
+
+    Once the rate has broken down, more would show no more.
+    """
+    again = drive.sequential(0, 1, drive.bytes / _AGAIN_WINDOWS)
+    yield Apply(Phase.FILL, AGAIN, (again,) * _AGAIN_WINDOWS)
+    times: list[float] = []
+    for number in range(math.ceil((flash - 1) / HOT_WINDOW) + _HOT_AFTER):
+        step = drive.random(HOT_WINDOW, share)
+        if times:
+            most_ns = round(_MOST_TIMES_AS_LONG * median(times))
+            step = replace(step, stop=FirstOf((step.stop, Duration(most_ns))))
+        [sample] = samples_in((yield Apply(Phase.LOAD, HOT, (step,))))
+        times.append(sample.elapsed_ns)
+        usual = _rate_of(times)
+        if number > (flash - 1) / HOT_WINDOW and sample.bandwidth_bytes_per_s < _COLLAPSED * usual:
+            return
+
+
+def _rate_of(times_ns: list[float]) -> float:
+    return 0.0 if not times_ns else 1 / median(times_ns)
+
+
+class _Drive:
+    """The drive's size, and steps on it."""
+
+    def __init__(self, conditions: XrayConditions, user_capacity_bytes: int) -> None:
+        self._conditions = conditions
+        self.bytes = user_capacity_bytes
+        self.scale = conditions.scale
+        self.longest_idle_ns = conditions.longest_idle_ns
+        self.sector_bytes = conditions.sector_bytes
+
+    @property
+    def first_share(self) -> float:
+        """Where the region ends."""
+        return _REGION_BYTES * self.scale / self.bytes
+
+    @property
+    def region(self) -> ActiveRange:
+        return self._part(_REGION_BYTES)
+
+    def _part(self, simulated_bytes: int) -> ActiveRange:
+        """The first so many bytes, to the sector."""
+        last = simulated_bytes * self.scale // self.sector_bytes - 1
+        return ActiveRange(0, 100 * (last + 0.5) / (self.bytes // self.sector_bytes - 1))
+
+    def step(self, stimulus: Stimulus, amount: float) -> Step:
+        """So many bytes of a stimulus, in whole I/Os."""
+        size = stimulus.block_size_bytes * self.scale
+        return Step.of(
+            replace(stimulus, data=self._conditions.data), ByteAmount(max(1, round(amount / size)) * size)
+        )
+
+    def sequential(self, start: float, end: float, amount: float) -> Step:
+        """Writes on from where the last ones between these shares of the drive stopped."""
+        part = ActiveRange(100 * start, 100 * end)
+        return self.step(Stimulus.of(AccessPattern.SEQUENTIAL, _SEQUENTIAL_BYTES, 0, 1, _QD, part), amount)
+
+    def random(self, amount: float, end: float = 1, alignment_bytes: int = BLOCK_BYTES) -> Step:
+        """A share of the drive, written at random below another."""
+        stimulus = Stimulus.of(AccessPattern.RANDOM, BLOCK_BYTES, 0, 1, _QD, ActiveRange(0, 100 * end))
+        return self.step(replace(stimulus, alignment_bytes=alignment_bytes), amount * self.bytes)
+
+    def pairs(self, distance_pages: int) -> Step:
+        """Pairs of reads at a distance, as often as not to end within a pass: each pass begins alike."""
+        stride = distance_pages * _PAGE_BYTES
+        pairs = max(1, min(_MOST_PAIRS, _REGION_BYTES // (2 * stride)))
+        reads = Stimulus.of(AccessPattern.SEQUENTIAL, _PAGE_BYTES, 100, 1, 2, self._part(2 * stride * pairs))
+        paired = replace(reads, stride_bytes=stride, pacing=Batches(2, 10 * NS_PER_US))
+        return Step.of(paired, IoCount(2 * pairs * -(-_MOST_PAIRS // pairs) * self.scale))

@@ -1,0 +1,61 @@
+"""Fingerprints of simulated drives, through the command line."""
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from openpts.cli.run import run
+from openpts.record.reader import read_run
+from openpts_twin.fingerprint.command import fingerprint
+from openpts_twin.fingerprint.features import fingerprint_of
+from tests.support.transcript import Golden
+
+DRIVE = "sim:enterprise-tlc?scale=290"
+
+
+def made(folder: Path, target: str, *words: str) -> Path:
+    result = CliRunner().invoke(
+        run, ["fingerprint", target, "--seed", "1", "--out", str(folder), *words], standalone_mode=False
+    )
+    assert result.exception is None, result.output
+    return folder
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return made(tmp_path_factory.mktemp("fingerprints") / "first", DRIVE)
+
+
+def told(*words: str) -> Result:
+    return CliRunner().invoke(fingerprint, words, standalone_mode=False)
+
+
+def test_what_the_preset_says_of_its_parts(first: Path) -> None:
+    """Flash of 1.28 user capacities; a read of 62 us at the flash and 13.8 us of the controller's own."""
+    found = fingerprint_of(read_run(first))
+    # bad blocks, and those that are kept free, are not there for writes
+    assert 1.2 < math.exp(found["flash over capacity"]) < 1.28
+    assert 75_800 < math.exp(found["time of read 4 KiB, QD 1"]) < 90_000
+
+
+def test_a_drive_with_another_seed_is_the_same(first: Path, tmp_path: Path) -> None:
+    again = made(tmp_path / "again", f"{DRIVE}&seed=2", "--no-report")
+    result = told(str(again), "--against", str(first))
+    assert result.return_value == 0, result.output
+
+
+def test_slower_flash_is_named(first: Path, tmp_path: Path, golden: Golden) -> None:
+    other = made(tmp_path / "other", f"{DRIVE}&page_mapped.nand.read_us=80", "--no-report")
+    result = told(str(other), "--against", str(first), "--json")
+    assert result.return_value == 10, result.output
+    document = json.loads(result.stdout)
+    assert not document["same"]
+    assert "read" in document["differences"][0]["name"]
+    assert told(str(other), "--against", str(first)).output == golden
+
+
+def test_a_run_is_not_compared_with_itself(first: Path) -> None:
+    assert "twice" in str(told(str(first), "--against", str(first)).exception)

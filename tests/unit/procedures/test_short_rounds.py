@@ -1,0 +1,75 @@
+"""Elements of the short form: which are made longer, and when a window is known well enough."""
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace as with_changes
+
+from openpts.procedures.shared.rounds.short_rounds import following_round
+from openpts.units import KIB, NS_PER_S
+from openpts.vocabulary.sample import Interval, Sample
+from openpts.vocabulary.stimulus import AccessPattern
+from openpts.vocabulary.stop import Duration
+from openpts.vocabulary.verdict import TrackingVariable
+from tests.support.synthetic_run import step_sample
+
+WRITES = TrackingVariable(AccessPattern.RANDOM, 4 * KIB, 0)
+MINUTE_NS = 60 * NS_PER_S
+
+
+def element(read_pct: int, *rates: float) -> Sample:
+    """One with an interval of a second for each rate."""
+    seconds = [step_sample(4 * KIB, read_pct, rate, 1) for rate in rates]
+    intervals = tuple(
+        Interval(
+            read=one.read, write=one.write, elapsed_ns=NS_PER_S, cpu=None, index=n, in_flight=0, errors=0
+        )
+        for n, one in enumerate(seconds)
+    )
+    whole = step_sample(4 * KIB, read_pct, sum(rates) / len(rates), len(rates))
+    return with_changes(whole, intervals=intervals)
+
+
+def following(*rounds: Sequence[Sample]) -> tuple[tuple[int, ...], bool]:
+    """Seconds of the next elements, and whether the window is enough."""
+    window = [tuple(one) for one in rounds]
+    steps, enough = following_round(0.05, MINUTE_NS, (WRITES,), window, tuple(one.step for one in window[-1]))
+    lengths = [step.stop.duration_ns // NS_PER_S for step in steps if isinstance(step.stop, Duration)]
+    return tuple(lengths), enough
+
+
+LEVEL = (1000.0, 1002.0, 998.0, 1001.0)
+RISES = (1000.0, 1100.0, 1200.0, 1300.0)
+
+
+def test_what_is_still_on_its_way_when_it_ends_becomes_longer() -> None:
+    one = (element(0, *LEVEL), element(65, *RISES))
+    assert following(one, one) == ((4, 4), True)
+    assert following(one, one, one) == ((4, 16), True)
+
+
+def test_a_variable_is_known_only_from_elements_of_one_length() -> None:
+    short, long = element(0, *RISES), element(0, *LEVEL * 4)
+    assert following(*[(short,)] * 3) == ((16,), False)
+    assert following(*[(short,)] * 3, (long,)) == ((16,), False)
+    assert following(*[(long,)] * 5) == ((16,), True)
+
+
+def test_scatter_makes_no_element_longer_but_the_window_not_enough() -> None:
+    ups, downs = element(0, *RISES), element(0, *reversed(RISES))
+    assert following((ups,), (downs,), (ups,), (downs,)) == ((4,), True)
+    more, less = element(0, *(2 * rate for rate in LEVEL)), element(0, *LEVEL)
+    assert following((more,), (less,), (more,), (less,)) == ((4,), False)
+
+
+def test_a_variable_that_a_window_does_not_know_well_enough_has_longer_elements() -> None:
+    level, stalled = element(0, *LEVEL), element(0, 1000.0, 100.0, 1000.0, 1000.0)
+    assert following((level,), (stalled,), (level,), (level,)) == ((4,), False)
+    assert following((level,), (stalled,), (level,), (level,), (level,)) == ((16,), False)
+    mixed = [(level, element(65, *(rate * (1 + place) for rate in LEVEL))) for place in range(5)]
+    assert following(*mixed) == ((4, 4), True)
+
+
+def test_none_is_longer_than_a_minute() -> None:
+    assert following(*[(element(0, *(1000.0 + 100 * place for place in range(20))),)] * 3) == ((60,), False)
+    minute = element(0, *(1000.0 + 100 * place for place in range(60)))
+    assert following(*[(minute,)] * 3) == ((60,), False)

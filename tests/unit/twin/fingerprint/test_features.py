@@ -1,0 +1,36 @@
+import math
+from statistics import fmean, variance
+
+import pytest
+
+from openpts_twin.fingerprint.features import FARTHEST_ALIKE, compared
+
+NAME = "time of read 4 KiB, QD 1"
+
+
+def test_the_distance_is_in_standard_deviations_of_the_shrunk_spread() -> None:
+    """As for a mean of repeats whose variance has a prior of four degrees of freedom."""
+    own, others = [4.0, 4.02, 4.01], [4.05, 4.07]
+    found = compared([{NAME: one} for one in own], [{NAME: one} for one in others]).differences[0]
+    typical = compared([{NAME: 4.0}], [{NAME: 4.02}]).differences[0].distance
+    prior = (0.02 / typical) ** 2 / 2
+    pooled = (4 * prior + 2 * variance(own) + 1 * variance(others)) / (4 + 2 + 1)
+    change = fmean(own) - fmean(others)
+    assert found.ratio == pytest.approx(math.exp(change))
+    assert found.distance == pytest.approx(abs(change) / math.sqrt(pooled * (1 / 3 + 1 / 2)))
+
+
+def test_the_farthest_figure_decides_and_what_one_side_lacks_does_not() -> None:
+    own, other = {"a": 0.0, "b": 1.0, "c": 3.0}, {"a": 0.001, "b": 2.0}
+    found = compared([own], [other])
+    assert not found.same
+    assert [one.name for one in found.differences] == ["b", "a"]
+    assert found.differences[1].distance < FARTHEST_ALIKE
+    assert compared([own], [own]).same
+
+
+def test_repeats_that_vary_more_find_less() -> None:
+    quiet = compared([{NAME: 0.0}, {NAME: 0.001}], [{NAME: 0.03}, {NAME: 0.031}])
+    restless = compared([{NAME: -0.1}, {NAME: 0.1}], [{NAME: -0.05}, {NAME: 0.15}])
+    assert not quiet.same
+    assert restless.same

@@ -1,0 +1,115 @@
+"""A twin of a small simulated drive, whose parameters are the truth that the search has to find."""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from openpts.errors import UsageError
+from openpts.simulation.presets import load_preset
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
+from openpts.vocabulary.stop import DriveFills, Duration, StopRule
+from openpts_twin.twin import parameters as names
+from openpts_twin.twin.evidence import Evidence, Part
+from openpts_twin.twin.parameters import preset_of, with_values
+from openpts_twin.twin.replay import Replay
+from openpts_twin.twin.search import Search
+from openpts_twin.twin.start import distance, start_of
+from openpts_twin.twin.twin_file import fit_path, read_fit, texts_of
+
+CAPACITY, SCALE = 32_006_733_824, 32
+
+
+def _step(pattern: AccessPattern, kib: int, read_pct: int, tc: int, qd: int, stop: StopRule) -> Step:
+    return Step.of(Stimulus.of(pattern, kib * 1024, read_pct, tc, qd, ActiveRange()), stop)
+
+
+SECONDS = Duration.seconds(20)
+STEPS = (
+    _step(AccessPattern.SEQUENTIAL, 128, 0, 1, 32, DriveFills(2)),
+    _step(AccessPattern.SEQUENTIAL, 128, 100, 1, 32, SECONDS),
+    _step(AccessPattern.RANDOM, 4, 100, 4, 32, SECONDS),
+    _step(AccessPattern.RANDOM, 4, 100, 1, 1, SECONDS),
+    _step(AccessPattern.RANDOM, 16, 100, 1, 4, SECONDS),
+    _step(AccessPattern.RANDOM, 4, 0, 1, 1, SECONDS),
+    _step(AccessPattern.RANDOM, 4, 0, 4, 32, DriveFills(1.5)),
+    _step(AccessPattern.RANDOM, 4, 0, 4, 32, SECONDS),
+)
+
+
+def _content(preset: str = "mlc") -> dict[str, Any]:
+    return tomllib.loads(load_preset(preset).text)
+
+
+@pytest.fixture(scope="module")
+def evidence() -> Evidence:
+    """What a drive like mlc, with other cells and space, shows in these steps."""
+    true = {
+        names.READ: 80.0,
+        names.PROGRAM: 2200.0,
+        names.SPACE: 1.15,
+        names.FRONT_READ: 45.0,
+        names.CHUNK: 2,
+    }
+    steps = Evidence(
+        "a drive", CAPACITY, 512, 1, ("iops in here",), (Part("iops", True, STEPS, ({},) * len(STEPS)),)
+    )
+    shown = [figures for _, figures in Replay(SCALE).figures(preset_of(_content(), true), steps)]
+    return Evidence(
+        "a drive", CAPACITY, 512, 1, ("iops in here",), (Part("iops", True, STEPS, tuple(shown)),)
+    )
+
+
+def test_the_beginning_follows_from_the_models_equations(evidence: Evidence) -> None:
+    values = start_of(_content(), evidence, 2).values
+    assert values[names.PROGRAM] == pytest.approx(2200, rel=0.03)
+    assert values[names.READ] == pytest.approx(80, rel=0.01)
+    assert values[names.FRONT_READ] == pytest.approx(45, rel=0.01)
+    assert values[names.SPACE] == pytest.approx(1.15, abs=0.03)
+
+
+def test_the_kind_of_drive_is_the_one_of_which_least_has_to_change(evidence: Evidence) -> None:
+    far = {name: distance(_content(name), evidence) for name in ("mlc", "enterprise-tlc", "client-qlc")}
+    assert min(far, key=lambda name: far[name]) == "mlc"
+
+
+def test_a_search_finds_what_the_drive_is_and_its_files_say_so(evidence: Evidence, tmp_path: Path) -> None:
+    found = Search(_content(), evidence, SCALE, lambda _: None).find()
+    assert found.values[names.READ] == pytest.approx(80, rel=0.05)
+    assert found.values[names.PROGRAM] == pytest.approx(2200, rel=0.05)
+    assert found.values[names.SPACE] - 1 == pytest.approx(0.15, rel=0.1)
+    assert found.values[names.DIES] == 2
+    assert found.values.get(names.CHUNK, 4) == 2
+    assert found.errors["rate"] < 0.03
+
+    path = tmp_path / "twin.toml"
+    text, fit_text = texts_of("twin", _content(), evidence, found, scale=SCALE)
+    path.write_text(text)
+    fit_path(path).write_text(fit_text)
+    twin = load_preset(str(path))
+    assert twin.capacity_bytes == CAPACITY
+    assert "iops in here" in twin.summary
+    assert names.READ not in twin.assumed
+    assert "page_mapped.nand.erase_us" in twin.assumed
+    fit = read_fit(path)
+    assert fit is not None
+    assert len(fit.alternatives) == 4
+    path.write_text(text.replace("twin", "mine", 1))
+    assert read_fit(path) is None  # it was edited: the fit is of another preset
+
+
+def test_what_an_x_ray_is_sure_of_is_not_searched(evidence: Evidence) -> None:
+    content = with_values(_content(), {names.CHUNK: 2, names.DIES: 2})
+    sure = frozenset({names.CHUNK, names.DIES})
+    trial, _ = Search(content, evidence, SCALE, lambda _: None, sure).begin()
+    assert (trial.values[names.CHUNK], trial.values[names.DIES]) == (2, 2)
+
+
+def test_a_fit_that_makes_no_sense_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "twin.toml"
+    path.write_text(load_preset("mlc").text)
+    assert read_fit(path) is None
+    fit_path(path).write_text("scale = 'many'\n")
+    with pytest.raises(UsageError, match=r"twin\.fit\.toml is no fit"):
+        read_fit(path)

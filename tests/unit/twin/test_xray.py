@@ -1,0 +1,174 @@
+"""The finders of the x-ray against exact arithmetic: rates and latencies of drives whose inside is known."""
+
+import random
+from itertools import pairwise
+
+import msgspec
+import pytest
+
+from openpts_twin.findings import FINDINGS, Confidence, Finding, cannot_tell, findings_in, told, value_of
+from openpts_twin.xray.collection import Victims, victims_of
+from openpts_twin.xray.geometry import Geometry, replay, search
+from openpts_twin.xray.rates import Window, at_higher_rate, first_fall
+from openpts_twin.xray.unit import ALIGNMENTS, BLOCK_BYTES, unit_of
+
+READ_NS = 60_000
+
+
+def windows_at(rates: tuple[float, float], falls_at: float, edges: list[float]) -> list[Window]:
+    """A course of writes at the first rate up to a place and at the second from there, cut at the edges."""
+    before, after = rates
+    found = []
+    for start, end in pairwise(edges):
+        first = min(max(falls_at - start, 0.0), end - start)
+        found.append(Window(start, end - start, 1e9 * (first / before + (end - start - first) / after)))
+    return found
+
+
+@pytest.mark.parametrize("falls_at", [400.0, 437.5, 455.0, 799.9])
+def test_a_fall_is_placed_within_its_window(falls_at: float) -> None:
+    edges = [
+        100.0,
+        150.0,
+        200.0,
+        260.0,
+        330.0,
+        400.0,
+        475.0,
+        560.0,
+        650.0,
+        760.0,
+        870.0,
+        980.0,
+        1100.0,
+        1200.0,
+    ]
+    fall = first_fall(windows_at((3000.0, 200.0), falls_at, edges))
+    assert fall is not None
+    assert fall.at_bytes == pytest.approx(falls_at)
+    assert (fall.before_bytes_per_s, fall.after_bytes_per_s) == pytest.approx((3000, 200))
+
+
+def test_a_rate_that_does_not_fall_has_no_fall_and_nothing_at_a_higher_rate() -> None:
+    assert first_fall(windows_at((500.0, 400.0), 300, [float(n) for n in range(0, 1000, 50)])) is None
+    hiccup = windows_at((500.0, 500.0), 0, [0.0, 50.0, 100.0, 150.0, 200.0, 250.0, 300.0])
+    hiccup[3] = Window(150, 50, 1e9)
+    assert first_fall(hiccup) is None
+    assert at_higher_rate(Window(0, 100, 1e9), 100, 100) == 0
+    assert at_higher_rate(Window(0, 100, 1e6), 1000, 100) == 100
+
+
+class Layout:
+    """Dies of a drive written in sequence: chunks round a group, rows of a group, groups round the drive."""
+
+    def __init__(self, dies: int, group: int, chunk: int, unit: int) -> None:
+        self.dies, self.group, self.chunk, self.unit = dies, group, chunk, unit
+
+    def die(self, page: int) -> int:
+        within = page // self.chunk % self.group
+        return (page // (self.group * self.unit) * self.group + within) % self.dies
+
+    def pairs_ns(self, distance: int, pairs: int = 128, region: int = 16_384) -> float:
+        """Mean latency of pairs of reads: the second of a pair on one die waits for the first."""
+        count = max(1, min(pairs, region // (2 * distance)))
+        waiting = sum(self.die(2 * n * distance) == self.die((2 * n + 1) * distance) for n in range(count))
+        return READ_NS * (1 + waiting / count / 2)
+
+
+def searched(layout: Layout) -> list[tuple[int, float]]:
+    """All distances that the search asks for, with the latency of each."""
+    asks, measured = search(), []
+    distance = next(asks)
+    while True:
+        measured.append((distance, layout.pairs_ns(distance)))
+        try:
+            distance = asks.send(measured[-1][1])
+        except StopIteration:
+            return measured
+
+
+@pytest.mark.parametrize("dies", [16, 32, 64, 128])
+@pytest.mark.parametrize("group", [4, 8, 16])
+@pytest.mark.parametrize(("chunk", "unit"), [(2, 24), (4, 24), (8, 24), (4, 16), (8, 16)])
+def test_the_layout_is_found_by_pairs_of_reads(dies: int, group: int, chunk: int, unit: int) -> None:
+    found = replay(searched(Layout(dies, group, chunk, unit)))
+    assert (found.chunk_pages, found.units) == (chunk, dies)
+    if dies > group:
+        assert (found.group_units, found.program_pages) == (group, unit)
+
+
+def test_where_a_chunk_is_all_that_a_unit_programs_groups_do_not_show() -> None:
+    found = replay(searched(Layout(16, 4, 16, 16)))
+    assert (found.chunk_pages, found.units) == (16, 16)
+
+
+def test_reads_that_never_wait_tell_nothing() -> None:
+    found = replay([(distance, 281_900.0) for distance in range(1, 400)])
+    assert (found.chunk_pages, found.units) == (None, None)
+    assert found.why
+    assert replay([(1, 100.0)]) == Geometry(why="not all distances were measured")
+
+
+def rates_of(unit: int, *, read_cost: float = 1.0, noise: float = 0.0, seed: int = 1) -> dict[int, float]:
+    """Rates of blocks by what they write: units touched, on average over all places at an alignment."""
+    chance = random.Random(seed)
+    found = {}
+    for alignment in ALIGNMENTS:
+        starts = range(0, max(unit, alignment), alignment)
+        touched = [-(-(start + BLOCK_BYTES) // unit) - start // unit for start in starts]
+        beyond = sum(touched) / len(touched) * unit / BLOCK_BYTES - 1
+        found[alignment] = chance.uniform(1 - noise, 1 + noise) / (1 + read_cost * beyond)
+    return found
+
+
+@pytest.mark.parametrize("unit", [4096 << power for power in range(5)])
+@pytest.mark.parametrize("read_cost", [1.0, 2.0])
+def test_the_unit_of_the_map_is_found_by_alignments(unit: int, read_cost: float) -> None:
+    assert unit_of(rates_of(unit, read_cost=read_cost)).unit_bytes == unit
+
+
+def test_rates_that_noise_hides_tell_no_wrong_unit() -> None:
+    for unit in (4096, 8192, 16_384):
+        found = [unit_of(rates_of(unit, noise=0.01, seed=seed)).unit_bytes for seed in range(200)]
+        wrong = sum(one not in {None, unit} for one in found)
+        assert wrong <= 0.05 * len(found)
+        assert found.count(unit) >= 0.1 * len(found)
+    assert unit_of(dict.fromkeys(ALIGNMENTS, 1.0)).unit_bytes is None
+    assert unit_of({512: 1.0}).unit_bytes is None
+
+
+GREEDY_REFILL, CHOICES_REFILL = [88.0] * 8 + [100.0] * 12, [44.0, 52, 60, 66, 72, 74, 80, 82] + [100.0] * 12
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "refill", "expected"),
+    [
+        ([100.0] * 20, [100.0, 98, 100, 100, 99], GREEDY_REFILL, Victims.GREEDY),
+        ([100.0] * 20, [50.0, 12, 4, 114, 110], [30.0] * 20, Victims.FIFO),
+        ([100.0] * 20, [80.0, 100, 56, 90, 100], CHOICES_REFILL, Victims.CHOICES),
+        ([100.0, 70, 100, 66, 100], [80.0, 100, 56, 90, 100], CHOICES_REFILL, Victims.CHOICES),
+        ([100.0, 70, 100, 66, 100], [80.0, 100, 56, 90, 100], GREEDY_REFILL, None),
+        ([100.0] * 20, [91.5] * 5, GREEDY_REFILL, None),
+        ([100.0] * 20, [30.0] * 5, GREEDY_REFILL, None),
+        ([100.0], [100.0] * 5, GREEDY_REFILL, None),
+        ([100.0] * 20, [100.0], GREEDY_REFILL, None),
+    ],
+)
+def test_the_class_of_collection(
+    before: list[float], after: list[float], refill: list[float], expected: Victims | None
+) -> None:
+    assert victims_of(before, after, refill).victims is expected
+
+
+def test_findings_are_read_as_they_were_written() -> None:
+    written = (
+        told("page_mapped.geometry.dies", 32, "units", "Plot X-XRAY-2", high=True),
+        told("page_mapped.idle.folds", True, "", "Plot X-XRAY-1", high=False),
+        cannot_tell("page_mapped.collection.victim", "no rest"),
+    )
+    read = findings_in(msgspec.json.decode(msgspec.json.encode({FINDINGS: written})))
+    assert read == written
+    assert [one.is_told for one in read] == [True, True, False]
+    assert value_of(read, "page_mapped.geometry.dies") == 32
+    assert value_of(read, "page_mapped.geometry.channels") is None
+    assert read[1] == Finding("page_mapped.idle.folds", True, "", Confidence.LOW, "Plot X-XRAY-1")

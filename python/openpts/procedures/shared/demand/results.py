@@ -31,7 +31,7 @@ class OperatingPoint(NamedTuple):
         return f"TC {self.tc} / QD {self.qd}"
 
 
-class PointResults(RoundsMean, frozen=True, eq=False):
+class PointResults(RoundsMean, frozen=True, eq=False, kw_only=True):
     """An operating point over the rounds of the window."""
 
     point: OperatingPoint
@@ -209,7 +209,7 @@ def analyze_demand(
     chosen_rounds = [rounds[number - 1] for number in window.rounds]
     tracked = [samples[points[0]].iops for samples in chosen_rounds]
     results = {
-        point: PointResults(tuple(samples[point] for samples in chosen_rounds), point)
+        point: PointResults(tuple(samples[point] for samples in chosen_rounds), point=point)
         for point in points
         if chosen_rounds
     }

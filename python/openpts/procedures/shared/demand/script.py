@@ -161,7 +161,7 @@ def _averages(
 ) -> list[PointResults]:
     chosen = [history[number - 1] for number in rounds]
     by_point = zip(points, zip(*chosen, strict=True), strict=True)
-    return [PointResults(samples, point) for point, samples in by_point]
+    return [PointResults(samples, point=point) for point, samples in by_point]
 
 
 def _histogram(conditions: DemandConditions, number: int, point: OperatingPoint) -> Script:

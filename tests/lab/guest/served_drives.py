@@ -1,4 +1,4 @@
-"""Serves drives from port 4420 on, until its input ends: SERIAL,SECURITY,READY-AFTER,MEDIA-AFTER[,ANSWERS]."""
+"""Serves drives from port 4420, until its input ends: SERIAL,SECURITY,READY-AFTER,MEDIA-AFTER[,ANSWERS]."""
 
 import json
 import sys

@@ -57,7 +57,7 @@ def test_violations_are_found_through_the_kernel_and_told_to_other_programs(tmp_
         timeout_s=900,
         script=f"""
         exec 2> {tmp_path}/errors.log
-        set -x
+        set -x; export PYTHONFAULTHANDLER=1
         export PYTHONPATH={ROOT}:{os.environ.get("PYTHONPATH", "")}
         modprobe nvme-tcp || exit 10
         mkfifo /tmp/end; exec 7<>/tmp/end

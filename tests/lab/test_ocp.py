@@ -6,6 +6,7 @@ program.
 
 import json
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
 from openpts_nvme.dssd.judge import Judged, Verdict, judge
 from openpts_nvme.dssd.kept import kept
-from tests.lab.machine import OPENPTS, in_lab, needs_lab
+from tests.lab.machine import OPENPTS, ROOT, in_lab, needs_lab
 from tests.support.ocp_drive import OcpDrive
 
 pytestmark = [needs_lab, pytest.mark.slow]
@@ -55,21 +56,24 @@ def test_violations_are_found_through_the_kernel_and_told_to_other_programs(tmp_
         tmp_path,
         timeout_s=900,
         script=f"""
-        export PYTHONPATH={os.environ.get("PYTHONPATH", "")}
+        exec 2> {tmp_path}/errors.log
+        set -x; export PYTHONFAULTHANDLER=1
+        export PYTHONPATH={ROOT}:{os.environ.get("PYTHONPATH", "")}
         modprobe nvme-tcp || exit 10
-        {OPENPTS} sim serve --json --nvme-tcp 127.0.0.1:4420 --serial {SERIAL} \\
-          --answers {tmp_path}/answers.toml 'client-qlc?capacity=1GB' > /tmp/served.json &
-        until [ -s /tmp/served.json ]; do kill -0 $! || exit 12; sleep 0.2; done
-        $(sed -n 's/.*"connect": "\\([^"]*\\)".*/\\1/p' /tmp/served.json) || exit 11
+        mkfifo /tmp/end; exec 7<>/tmp/end
+        {sys.executable} {ROOT}/tests/lab/guest/served_drives.py {SERIAL},none,0,0,{tmp_path}/answers.toml \
+          < /tmp/end > /tmp/served &
+        until [ -s /tmp/served ]; do kill -0 $! || exit 12; sleep 0.2; done
+        nqn=$(sed 's/.*"nqn": "\\([^"]*\\)".*/\\1/' /tmp/served)
+        nvme connect -t tcp -a 127.0.0.1 -s 4420 -n $nqn || exit 11
         until [ -b /dev/nvme0n1 ]; do sleep 0.2; done
-        {OPENPTS} run ocp /dev/nvme0n1 --confirm-serial {SERIAL} --read-only --no-report \\
+        {OPENPTS} run ocp /dev/nvme0n1 --confirm-serial {SERIAL} --read-only --no-report \
           --ocp-diag {tmp_path}/diag.jsonl --out {tmp_path}/run
         echo $? > {tmp_path}/status
         nvme disconnect-all
-        kill $!
         """,
     )
-    assert (tmp_path / "status").exists(), ended.stdout[-3000:] + ended.stderr[-5000:]
+    assert (tmp_path / "status").exists(), ended.stderr + (tmp_path / "errors.log").read_text()[-5000:]
     assert (tmp_path / "status").read_text().strip() == "10"
     assert read_run(tmp_path / "run").manifest.state is RunState.COMPLETE
     judged = judge(kept(tmp_path / "run"))

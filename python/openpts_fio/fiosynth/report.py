@@ -181,11 +181,11 @@ def _limit_tables(found: Sequence[MeasuredWorkload]) -> tuple[Table, ...]:
                 Col("Unit", lambda one: Cell(one[1].limit.unit), align="left", width=0.5),
                 Col("At least", lambda one: _bound(one[1], is_rate=True)),
                 Col("At most", lambda one: _bound(one[1], is_rate=False)),
+                *([_OCP] if any(ocp_asks(verdict.limit) for _, verdict in judged) else ()),
                 Col("Measured", lambda one: _value(one[1]), width=1.5),
                 Col(
                     "Verdict", lambda one: Cell(one[1].judgement, tone=_TONES[one[1].judgement]), align="left"
                 ),
-                *([_OCP] if any(ocp_asks(verdict.limit) for _, verdict in judged) else ()),
             ],
             judged,
             note="Targets of a suite: IOPS, MB/s and µs. Rates of a suite that scales them are those of a "

@@ -11,7 +11,7 @@ use super::opcodes::{
     SECURITY_RECEIVE, SECURITY_SEND, SET_FEATURES,
 };
 use super::subsystem::Subsystem;
-use super::{features, firmware, format, identify, logs, namespaces, sanitize, security_commands, self_test};
+use super::{features, format, identify, logs, namespaces, sanitize, security_commands, self_test};
 
 /// Carry out an admin command; `port` is the address by which the host has come.
 pub(super) fn execute(
@@ -45,8 +45,8 @@ pub(super) fn execute(
         },
         KEEP_ALIVE => Ok(Done::default()),
         NAMESPACE_MANAGEMENT => namespaces::manage(subsystem, command, data),
-        FIRMWARE_COMMIT => firmware::commit(subsystem, command),
-        FIRMWARE_DOWNLOAD => firmware::download(subsystem, command, data),
+        FIRMWARE_COMMIT => lock(&subsystem.firmware).commit(command),
+        FIRMWARE_DOWNLOAD => lock(&subsystem.firmware).download(command, data),
         DEVICE_SELF_TEST => self_test::self_test(subsystem, command),
         NAMESPACE_ATTACHMENT => namespaces::attach(subsystem, controller, command, data),
         SECURITY_RECEIVE => security_commands::receive(subsystem, command),

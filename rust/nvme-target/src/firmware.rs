@@ -4,8 +4,6 @@ use sha2::{Digest, Sha256};
 
 use super::bytes::Page;
 use super::command::{Answered, Command, Done, Status};
-use super::lock::lock;
-use super::subsystem::Subsystem;
 
 /// Slots: the first one is read-only, and has what the drive came with.
 const SLOTS: usize = 3;
@@ -59,6 +57,21 @@ impl Firmware {
         page
     }
 
+    /// Firmware Image Download.
+    pub(super) fn download(&mut self, command: &Command, data: &[u8]) -> Answered {
+        let at = usize::try_from(u64::from(command.dword(11)) * 4).map_err(|_| Status::INVALID_FIELD)?;
+        if data.len() as u64 != (u64::from(command.dword(10)) + 1) * 4 {
+            return Err(Status::DATA_TRANSFER_ERROR);
+        }
+        self.take(at, data).map(|()| Done::default())
+    }
+
+    /// Firmware Commit.
+    pub(super) fn commit(&mut self, command: &Command) -> Answered {
+        let word = command.dword(10);
+        self.put((word & 7) as usize, word >> 3 & 7).map(|()| Done::default())
+    }
+
     fn take(&mut self, at: usize, data: &[u8]) -> Result<(), Status> {
         if at == 0 {
             self.downloaded.clear();
@@ -90,7 +103,7 @@ impl Firmware {
         if is_there { Ok(slot) } else { Err(Status::INVALID_FIRMWARE_SLOT) }
     }
 
-    fn commit(&mut self, slot: usize, action: u32) -> Result<(), Status> {
+    fn put(&mut self, slot: usize, action: u32) -> Result<(), Status> {
         match action {
             0 => self.store(slot).map(drop)?,
             1 => self.next = Some(self.store(slot)?),
@@ -117,21 +130,6 @@ pub(super) fn describe(page: &mut Page) {
     page.put_u8(260, 1 | (SLOTS as u8) << 1 | 1 << 4).put_u16(270, 10).put_u8(319, 1);
 }
 
-/// Firmware Image Download.
-pub(super) fn download(subsystem: &Subsystem, command: &Command, data: &[u8]) -> Answered {
-    let at = usize::try_from(u64::from(command.dword(11)) * 4).map_err(|_| Status::INVALID_FIELD)?;
-    if data.len() as u64 != (u64::from(command.dword(10)) + 1) * 4 {
-        return Err(Status::DATA_TRANSFER_ERROR);
-    }
-    lock(&subsystem.firmware).take(at, data).map(|()| Done::default())
-}
-
-/// Firmware Commit.
-pub(super) fn commit(subsystem: &Subsystem, command: &Command) -> Answered {
-    let word = command.dword(10);
-    lock(&subsystem.firmware).commit((word & 7) as usize, word >> 3 & 7).map(|()| Done::default())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -153,13 +151,13 @@ mod tests {
     fn an_image_runs_at_once_or_after_a_reset() {
         let mut firmware = Firmware::new("1.0");
         downloaded(&mut firmware, &image("rev 2   "));
-        assert_eq!(firmware.commit(0, 1), Ok(()));
+        assert_eq!(firmware.put(0, 1), Ok(()));
         assert_eq!((firmware.revision(), firmware.log().into_bytes()[0]), ("1.0", 0x21));
         firmware.reset();
         assert_eq!((firmware.revision(), firmware.log().into_bytes()[0]), ("rev 2   ", 0x02));
         downloaded(&mut firmware, &image("rev 3   "));
-        assert_eq!(firmware.commit(0, 0), Ok(()));
-        assert_eq!(firmware.commit(3, 3), Ok(()));
+        assert_eq!(firmware.put(0, 0), Ok(()));
+        assert_eq!(firmware.put(3, 3), Ok(()));
         assert_eq!(firmware.revision(), "rev 3   ");
         assert_eq!(&firmware.log().into_bytes()[8..32], b"1.0     rev 2   rev 3   ");
     }
@@ -172,12 +170,12 @@ mod tests {
         downloaded(&mut firmware, &bad);
         assert_eq!(firmware.take(UNIT_BYTES, &[0; 4]), Err(Status::OVERLAPPING_RANGE));
         assert_eq!(firmware.take(3 * UNIT_BYTES, &[0; 4]), Err(Status::INVALID_FIELD));
-        assert_eq!(firmware.commit(2, 0), Err(Status::INVALID_FIRMWARE_IMAGE));
-        assert_eq!(firmware.commit(2, 0), Err(Status::INVALID_FIRMWARE_IMAGE));
-        assert_eq!(firmware.commit(2, 3), Err(Status::INVALID_FIRMWARE_SLOT));
+        assert_eq!(firmware.put(2, 0), Err(Status::INVALID_FIRMWARE_IMAGE));
+        assert_eq!(firmware.put(2, 0), Err(Status::INVALID_FIRMWARE_IMAGE));
+        assert_eq!(firmware.put(2, 3), Err(Status::INVALID_FIRMWARE_SLOT));
         downloaded(&mut firmware, &image("rev 2   "));
-        assert_eq!(firmware.commit(1, 0), Err(Status::INVALID_FIRMWARE_SLOT));
-        assert_eq!(firmware.commit(2, 4), Err(Status::INVALID_FIELD));
+        assert_eq!(firmware.put(1, 0), Err(Status::INVALID_FIRMWARE_SLOT));
+        assert_eq!(firmware.put(2, 4), Err(Status::INVALID_FIELD));
         assert_eq!((firmware.revision(), firmware.log().into_bytes()[16]), ("1.0", 0));
     }
 }

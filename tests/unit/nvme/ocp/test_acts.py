@@ -4,13 +4,16 @@ from hashlib import sha256
 from typing import Final
 
 import pytest
+from msgspec.structs import replace
 
+from openpts.vocabulary.drive_class import DriveClass
 from openpts_nvme.drivers.dssd.acts import RUN
 from openpts_nvme.drivers.dssd.ask import Asker
 from openpts_nvme.drivers.dssd.driver import look
 from openpts_nvme.dssd.answers import Answers
 from openpts_nvme.dssd.judge import Verdict, judge
-from openpts_nvme.dssd.plan import ACTS, ASK
+from openpts_nvme.dssd.plan import ACTS, ASK, Look
+from openpts_nvme.ocp.script import script, standard_conditions
 from openpts_serve.overrides import Override
 from openpts_serve.served_drive import Faults
 from tests.support.nvme_tcp_door import TcpDoor
@@ -136,3 +139,16 @@ def test_each_act_of_the_plan_can_be_carried_out() -> None:
 def test_the_whole_pass_of_a_4_tb_drive_takes_less_than_8_hours_at_the_limits() -> None:
     """By the specification's own limits and what the acts wait for: a drive that meets them is faster."""
     assert sum(act.seconds + 4 * act.seconds_per_tb for act in ACTS) < 8 * 3600
+
+
+def test_firmware_takes_an_image_and_leave_to_write() -> None:
+    without = standard_conditions(DriveClass.ENTERPRISE, 1)
+    conditions = replace(without, firmware="/vendor/image.bin")
+    images = [
+        [request.image for request in script(each, 10**12) if isinstance(request, Look) and request.image]
+        for each in (conditions, without)
+    ]
+    assert images == [["/vendor/image.bin"], []]
+    assert list(conditions.contradictions(())) == []
+    (found,) = replace(conditions, read_only=True).contradictions(())
+    assert found[0] == ("read_only", "firmware")

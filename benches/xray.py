@@ -49,7 +49,7 @@ def truth(drive: Drawn, run: Run) -> dict[str, Value]:
     """The properties by the drive's file, and by the geometry that follows from it."""
     model = drive.content.get("page_mapped")
     if model is None:
-        return {}
+        return {"read_ahead": False}
     facts = run.manifest.engine
     geometry = {
         name.removeprefix("geometry_"): float(fact.value)

@@ -10,8 +10,8 @@ from openpts.vocabulary.phase import Phase, StepPlace
 
 REGION, TO_HALF, TO_END, AGAIN = 1, 2, 3, 4
 """Numbers of Phase.FILL: what pairs of reads read, up to half of the drive, all of it, all of it again."""
-SINGLE, PAIRS, ALIGNED, ALIGNED_LATER = 1, 2, 3, 4
-"""Numbers of Phase.SWEEP; alignments come before anything is collected, and again while it is."""
+SINGLE, PAIRS, ALIGNED = 1, 2, 3
+"""Numbers of Phase.SWEEP."""
 UNTIL_COLLECTION: Final = 1
 """Number of Phase.CONDITIONING: random writes."""
 HOT: Final = 1
@@ -58,12 +58,7 @@ _NAMES: Final = {
         TO_END: "fill of the rest",
         AGAIN: "fill once more",
     },
-    Phase.SWEEP: {
-        SINGLE: "single reads",
-        PAIRS: "pairs of reads",
-        ALIGNED: "alignments",
-        ALIGNED_LATER: "alignments again",
-    },
+    Phase.SWEEP: {SINGLE: "single reads", PAIRS: "pairs of reads", ALIGNED: "alignments"},
     Phase.CONDITIONING: {UNTIL_COLLECTION: "random writes until collection"},
     Phase.LOAD: {HOT: "writes to a small part"},
 }

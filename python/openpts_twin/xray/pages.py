@@ -10,7 +10,8 @@ from openpts.procedures.shared.methodology import nothing_page
 from openpts.units import GB, KIB, MB
 from openpts_twin.xray import RESTS_S
 from openpts_twin.xray.rates import Window
-from openpts_twin.xray.results import ALIGNMENT, CACHE, PART, RANDOM, READS, REFILL, RESTS, XrayRun
+from openpts_twin.xray.results import ALIGNMENT, CACHE, PART, RANDOM, READS, REFILL, RESTS, XrayRun, rates_of
+from openpts_twin.xray.unit import SIZES, ratios_of
 
 SUMMARY: Final = PlotName("xray-findings", "Table X-XRAY-1", "What Is Inside")
 _PRINTED: Final = 100
@@ -86,26 +87,25 @@ def _rests_page(found: XrayRun) -> Page:
 
 
 def _alignments_page(found: XrayRun) -> Page:
-    name = PlotName("xray-alignments", ALIGNMENT, "Random 64 KiB Writes: MB/s v Alignment")
-    if not found.aligned:
+    name = PlotName("xray-alignments", ALIGNMENT, "Random Writes: Time at Half of the Alignment v Size")
+    passes = [ratios_of(rates_of(each)) for each in found.aligned]
+    if not any(passes):
         return nothing_page(name.id, name.title, "not measured")
-    head: Col[int] = Col("Alignment (KiB)", lambda size: Cell(f"{size / KIB:g}", size / KIB))
-    columns: list[Col[int]] = [
-        Col("MB/s, nothing collected", lambda size: _rate(found.aligned, size)),
-        Col("MB/s, while it collects", lambda size: _rate(found.aligned_later, size)),
-    ]
-    shown = table(f"{name.id}-values", name.title, head, columns, list(found.aligned))
+    head: Col[int] = Col("Size (KiB)", lambda size: Cell(f"{size / KIB:g}", size / KIB))
+    columns = [_ratios(number, ratios) for number, ratios in enumerate(passes, start=1)]
+    shown = table(f"{name.id}-values", "Times as long as at their own alignment", head, columns, SIZES)
     plot = Plot(
-        x=ticks.block_size_axis([size / KIB for size in found.aligned]),
-        y=lambda values: ticks.linear_axis("MB/s", 0, max(values)),
+        x=ticks.block_size_axis([size / KIB for size in SIZES]),
+        y=lambda values: ticks.linear_axis("Times as long", 0, max(values)),
         series=tuple(Series(one.label, "column", (n,), 2 + n) for n, one in enumerate(columns)),
-        alt="{rows} alignments, from {low} to {high} MB/s.",
+        alt="{rows} sizes, from {low} to {high} times as long.",
+        decimals=2,
     )
     return page(name, plot.over(name, shown), shown)
 
 
-def _rate(rates: dict[int, float], size: int) -> Cell:
-    return cells.number_or("not measured", rates.get(size), 1, per=MB)
+def _ratios(number: int, ratios: dict[int, float]) -> Col[int]:
+    return Col(f"Pass {number}", lambda size: cells.number_or("not measured", ratios.get(size), 2))
 
 
 def _simple(name: PlotName, head: str, rows: Iterable[tuple[Cell, float]]) -> Page:

@@ -123,7 +123,7 @@ def _test_rows(found: XrayRun) -> Rows:
         ("TOIO - TC/QD", "32 - TC 1/QD 32"),
         ("Test Stimulus 3", "RND 64 KiB W until spare flash runs out"),
         ("TOIO - TC/QD", "32 - TC 1/QD 32"),
-        ("Test Stimulus 4", "RND 64 KiB W, aligned to 512 B to 64 KiB"),
+        ("Test Stimulus 4", "RND 4 to 64 KiB W, aligned to their size and half of it"),
         ("Test Stimulus 5", "RND 64 KiB W to a small part"),
         ("Longest idle time", format_duration(found.asked.longest_idle_ns)),
     )
@@ -136,8 +136,15 @@ def _figures(found: XrayRun, findings: tuple[Finding, ...]) -> dict[str, Any]:
         "fill": [[one.start_bytes, one.bytes_per_s / MB] for one in found.fill],
         "pairs_of_reads": [[pages, latency_ns / 1e6] for pages, latency_ns in found.pairs_ns],
         "random_mb_per_s": [one.bytes_per_s / MB for one in found.random],
-        "alignments_mb_per_s": {str(size): rate / MB for size, rate in found.aligned.items()},
-        "alignments_later_mb_per_s": {str(size): rate / MB for size, rate in found.aligned_later.items()},
+        "alignments": [
+            {
+                "size_bytes": one.size_bytes,
+                "alignment_bytes": one.alignment_bytes,
+                "mb_per_s": one.written.bytes_per_s / MB,
+            }
+            for each in found.aligned
+            for one in each
+        ],
         "again_mb_per_s": [one.bytes_per_s / MB for one in found.again],
         "hot_mb_per_s": [one.bytes_per_s / MB for one in found.hot],
     }

@@ -15,7 +15,6 @@ from openpts_twin.findings import Finding, cannot_tell, told
 from openpts_twin.xray import (
     AGAIN,
     ALIGNED,
-    ALIGNED_LATER,
     CACHE_REST,
     HOT,
     HOT_WINDOW,
@@ -31,20 +30,24 @@ from openpts_twin.xray import (
 from openpts_twin.xray.collection import Found, victims_of
 from openpts_twin.xray.geometry import Geometry, replay
 from openpts_twin.xray.rates import Fall, Window, at_higher_rate, first_fall, windows_of
-from openpts_twin.xray.unit import Unit, beyond, unit_of
+from openpts_twin.xray.unit import Rates, Unit, unit_of
 
 _PAGE_BYTES: Final = 4 * KIB
 CACHE, READS, RANDOM, RESTS, ALIGNMENT, REFILL, PART = (f"Plot X-XRAY-{number}" for number in range(1, 8))
 _FOLDED: Final = 0.2
 """A cache that takes in so much of what it took in before was folded."""
 _ALIKE: Final = 0.05
-_CLEAR_GAIN: Final = 2.5
-_LEAST_COST_LATER: Final = 0.15
-_LIMIT: Final = 0.97
-"""Of the rate of a burst from rest: what is as fast is limited by the interface."""
 _READ_AHEAD: Final = 0.7
 _LEAST_GAIN: Final = 0.1
 """Of a burst, at the rate of a drive that has nothing to collect."""
+
+
+class Probe(Struct, frozen=True):
+    """Random writes of a size at an alignment."""
+
+    size_bytes: int
+    alignment_bytes: int
+    written: Window
 
 
 class XrayRun(Struct, frozen=True, dict=True):
@@ -52,7 +55,6 @@ class XrayRun(Struct, frozen=True, dict=True):
 
     run: Run
     asked: XrayConditions
-    burst: Window | None
     fill: list[Window]
     cache: Fall | None
     after_rest: list[Window]
@@ -61,9 +63,7 @@ class XrayRun(Struct, frozen=True, dict=True):
     pairs_ns: list[tuple[int, float]]
     random: list[Window]
     bursts: list[Window]
-    aligned: dict[int, float]
-    aligned_later: dict[int, float]
-    aligned_bytes: float
+    aligned: list[list[Probe]]
     again: list[Window]
     hot: list[Window]
 
@@ -87,14 +87,8 @@ class XrayRun(Struct, frozen=True, dict=True):
         rates = [one.bytes_per_s for one in self.random]
         window = self.random[began]
         before, after = median(rates[:began]), median(rates[began + 1 :])
-        written = self.swept_bytes + window.start_bytes + at_higher_rate(window, before, after)
+        written = window.start_bytes + at_higher_rate(window, before, after)
         return 1 + written / self.bytes
-
-    @property
-    def swept_bytes(self) -> float:
-        """What the writes at all alignments took of the flash, by the unit that they show."""
-        unit_bytes = self.unit.unit_bytes or _PAGE_BYTES
-        return sum((1 + beyond(alignment, unit_bytes)) * self.aligned_bytes for alignment in self.aligned)
 
     @property
     def geometry(self) -> Geometry:
@@ -103,17 +97,8 @@ class XrayRun(Struct, frozen=True, dict=True):
 
     @property
     def unit(self) -> Unit:
-        """Unit of the map by alignments: of both sweeps the one that tells, if only one does."""
-        first, later = unit_of(self.aligned), unit_of(self.aligned_later)
-        if self.burst is None or max(self.aligned.values(), default=0) > _LIMIT * self.burst.bytes_per_s:
-            first = Unit(None, why="the interface, not the flash, limits the rate")
-        if later.cost < _LEAST_COST_LATER:
-            later = Unit(None, why="the rate varies as much while the drive collects")
-        if first.unit_bytes is None or later.unit_bytes is None:
-            return first if first.unit_bytes or not later.unit_bytes else later
-        if first.unit_bytes != later.unit_bytes:
-            return Unit(None, why="it looks like another while the drive collects")
-        return max(first, later, key=lambda one: one.gain)
+        """Unit of the map by alignments."""
+        return unit_of([rates_of(each) for each in self.aligned])
 
     @property
     def victims(self) -> Found:
@@ -130,10 +115,8 @@ class XrayRun(Struct, frozen=True, dict=True):
 def xray_run(run: Run) -> XrayRun:
     """The measurements, from the samples in the record."""
     fill = [*_samples(run, Phase.FILL, REGION), *_samples(run, Phase.FILL, TO_HALF)]
-    windows = windows_of(fill)
-    burst, windows = next(iter(windows[1:2]), None), windows[3:]
+    windows = windows_of(fill)[3:]
     rests = _samples(run, Phase.REST, CACHE_REST)
-    first, later = (_by_alignment(run, number) for number in (ALIGNED, ALIGNED_LATER))
     pairs = [
         ((sample.step.stimulus.stride_bytes or 0) // _PAGE_BYTES, sample.mean_latency_ns or 0.0)
         for sample in _samples(run, Phase.SWEEP, PAIRS)
@@ -147,7 +130,6 @@ def xray_run(run: Run) -> XrayRun:
     return XrayRun(
         run=run,
         asked=run.conditions(XrayConditions),
-        burst=burst,
         fill=windows,
         cache=first_fall(windows),
         after_rest=windows_of(_samples(run, Phase.BURST, CACHE_REST)),
@@ -156,10 +138,7 @@ def xray_run(run: Run) -> XrayRun:
         pairs_ns=pairs,
         random=windows_of(_samples(run, Phase.CONDITIONING, UNTIL_COLLECTION)),
         bursts=bursts,
-        aligned=_rates_of({size: _fastest_half(parts) for size, parts in first.items()}),
-        aligned_later=_rates_of(later),
-        aligned_bytes=sum(window.bytes for windows in first.values() for window in windows)
-        / max(1, len(first)),
+        aligned=_passes(_samples(run, Phase.SWEEP, ALIGNED)),
         again=windows_of(_samples(run, Phase.FILL, AGAIN)),
         hot=windows_of(_samples(run, Phase.LOAD, HOT)),
     )
@@ -170,25 +149,23 @@ def _samples(run: Run, phase: Phase, number: int) -> list[Sample]:
     return [step.sample for step in steps if step.sample.state is StepState.COMPLETE]
 
 
-def _by_alignment(run: Run, number: int) -> dict[int, list[Window]]:
-    found: dict[int, list[Window]] = {}
-    for sample in _samples(run, Phase.SWEEP, number):
-        stimulus = sample.step.stimulus
-        if stimulus is not None and stimulus.alignment_bytes is not None:
-            found.setdefault(stimulus.alignment_bytes, []).extend(windows_of([sample]))
-    return dict(sorted(found.items()))
+def _passes(samples: list[Sample]) -> list[list[Probe]]:
+    """Whole passes over the probes; a new one begins where a probe comes again."""
+    passes: list[list[Probe]] = []
+    for sample in samples:
+        stimulus, windows = sample.step.stimulus, windows_of([sample])
+        if stimulus is None or stimulus.alignment_bytes is None or not windows:
+            continue
+        probe = Probe(stimulus.block_size_bytes, stimulus.alignment_bytes, windows[0])
+        if not passes or rates_of([probe]).keys() & rates_of(passes[-1]).keys():
+            passes.append([])
+        passes[-1].append(probe)
+    return passes
 
 
-def _fastest_half(windows: list[Window]) -> list[Window]:
-    """Nothing drifts before collection begins: what is slower met an erase."""
-    return sorted(windows, key=lambda one: -one.bytes_per_s)[: (len(windows) + 1) // 2]
-
-
-def _rates_of(windows: dict[int, list[Window]]) -> dict[int, float]:
-    return {
-        alignment: NS_PER_S * sum(one.bytes for one in parts) / sum(one.elapsed_ns for one in parts)
-        for alignment, parts in windows.items()
-    }
+def rates_of(probes: list[Probe]) -> Rates:
+    """Rates of a pass."""
+    return {(one.size_bytes, one.alignment_bytes): one.written.bytes_per_s for one in probes}
 
 
 def findings_of(found: XrayRun) -> tuple[Finding, ...]:
@@ -261,13 +238,12 @@ def _unit(found: XrayRun) -> Iterator[Finding]:
         yield cannot_tell("mapping_unit_bytes", f"{ALIGNMENT}: {unit.why}")
         return
     evidence = (
-        f"{ALIGNMENT}: writes at less than {format_block_size(unit.unit_bytes)} take up to "
-        f"{100 * unit.cost:.0f} % longer; any other unit fits {unit.gain:.1f} times worse"
+        f"{ALIGNMENT}: writes of {format_block_size(unit.unit_bytes)} take {unit.ratio:.2f} times as long at "
+        "half of their alignment, larger ones do not"
     )
-    yield told("mapping_unit_bytes", unit.unit_bytes, "bytes", evidence, high=unit.gain > _CLEAR_GAIN)
-    if unit.unit_bytes >= _PAGE_BYTES:
-        pages = unit.unit_bytes // _PAGE_BYTES
-        yield told("page_mapped.mapping.unit_pages", pages, "pages", evidence, high=unit.gain > _CLEAR_GAIN)
+    yield told("mapping_unit_bytes", unit.unit_bytes, "bytes", evidence, high=True)
+    pages = unit.unit_bytes // _PAGE_BYTES
+    yield told("page_mapped.mapping.unit_pages", pages, "pages", evidence, high=True)
 
 
 def _layout(found: XrayRun) -> Iterator[Finding]:

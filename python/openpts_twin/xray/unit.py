@@ -35,9 +35,9 @@ class Unit(Struct, frozen=True):
 def unit_of(passes: Sequence[Rates]) -> Unit:
     """The unit, by the medians of all passes over the probes."""
     found = [ratios_of(rates) for rates in passes]
-    ratios = {size: median(one[size] for one in found) for size in SIZES if all(size in one for one in found)}
-    if not found or len(ratios) < len(SIZES):
+    if not found or any(len(one) < len(SIZES) for one in found):
         return Unit(None, why="not all alignments were measured")
+    ratios = {size: median(one[size] for one in found) for size in SIZES}
     unit = max((size for size, ratio in ratios.items() if ratio > _MOST), default=None)
     if unit is None:
         return Unit(None, why="the rate is the same at each alignment")

@@ -112,7 +112,7 @@ def test_reads_that_never_wait_tell_nothing() -> None:
 def rates_of(
     unit: int, *, noise: float = 0.0, chance: random.Random | None = None
 ) -> dict[tuple[int, int], float]:
-    """Rates of random writes by what they write: units touched, on average over all places at an alignment."""
+    """Rates of random writes by the units that they touch, on average over all places at an alignment."""
     chance = chance or random.Random(1)
     found = {}
     for size, alignment in PROBES:

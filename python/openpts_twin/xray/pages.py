@@ -1,11 +1,11 @@
 """Pages of an x-ray: the courses of rates, the latencies of pairs, the rates by alignment."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from openpts.pages import cells, ticks
 from openpts.pages.kit import Col, Plot, PlotName, page, table
-from openpts.pages.model import Axis, Cell, Page, Series, Table, Verdict
+from openpts.pages.model import Axis, Cell, Page, Series, Verdict
 from openpts.procedures.shared.methodology import nothing_page
 from openpts.units import GB, KIB, MB
 from openpts_twin.xray import RESTS_S
@@ -78,12 +78,13 @@ def _pairs_page(found: XrayRun) -> Page:
 
 
 def _rests_page(found: XrayRun) -> Page:
-    title = "Random Writes after Rests: MB/s v Rest"
+    name = PlotName("xray-rests", RESTS, "Random Writes after Rests")
     if len(found.bursts) != len(RESTS_S):
-        return nothing_page("xray-rests", title, "not measured")
-    name = PlotName("xray-rests", RESTS, title)
-    rows = list(zip(RESTS_S, found.bursts, strict=True))
-    return _simple(name, "Rest (s)", [(cells.number(rest, 1), burst.bytes_per_s) for rest, burst in rows])
+        return nothing_page(name.id, name.title, "not measured")
+    head: Col[tuple[float, Window]] = Col("Rest (s)", lambda row: cells.number(row[0], 1))
+    rate: Col[tuple[float, Window]] = Col("MB/s", lambda row: cells.number(row[1].bytes_per_s / MB, 1))
+    rows = zip(RESTS_S, found.bursts, strict=True)
+    return page(name, table(f"{name.id}-values", name.title, head, [rate], list(rows)))
 
 
 def _alignments_page(found: XrayRun) -> Page:
@@ -106,12 +107,3 @@ def _alignments_page(found: XrayRun) -> Page:
 
 def _ratios(number: int, ratios: dict[int, float]) -> Col[int]:
     return Col(f"Pass {number}", lambda size: cells.number_or("not measured", ratios.get(size), 2))
-
-
-def _simple(name: PlotName, head: str, rows: Iterable[tuple[Cell, float]]) -> Page:
-    listed = list(rows)
-    first: Col[tuple[Cell, float]] = Col(head, lambda row: row[0])
-    rate: Col[tuple[Cell, float]] = Col("MB/s", lambda row: cells.number(row[1] / MB, 1))
-    shown: Table = table(f"{name.id}-values", name.title, first, [rate], listed)
-    x = ticks.linear_axis(head, 0, max(row[0].value or 0 for row in listed))
-    return page(name, _line(x, "MB/s", "rests").over(name, shown), shown)

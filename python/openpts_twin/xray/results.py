@@ -33,7 +33,8 @@ from openpts_twin.xray.rates import Fall, Window, at_higher_rate, first_fall, wi
 from openpts_twin.xray.unit import Rates, Unit, unit_of
 
 _PAGE_BYTES: Final = 4 * KIB
-CACHE, READS, RANDOM, RESTS, ALIGNMENT, REFILL, PART = (f"Plot X-XRAY-{number}" for number in range(1, 8))
+CACHE, READS, RANDOM, ALIGNMENT, REFILL, PART = (f"Plot X-XRAY-{number}" for number in range(1, 7))
+RESTS: Final = "Table X-XRAY-2"
 _FOLDED: Final = 0.2
 """A cache that takes in so much of what it took in before was folded."""
 _ALIKE: Final = 0.05
@@ -233,17 +234,18 @@ def _spare(found: XrayRun) -> Iterator[Finding]:
 
 
 def _unit(found: XrayRun) -> Iterator[Finding]:
-    unit = found.unit
-    if unit.unit_bytes is None:
-        yield cannot_tell("mapping_unit_bytes", f"{ALIGNMENT}: {unit.why}")
-        return
-    evidence = (
-        f"{ALIGNMENT}: writes of {format_block_size(unit.unit_bytes)} take {unit.ratio:.2f} times as long at "
-        "half of their alignment, larger ones do not"
-    )
-    yield told("mapping_unit_bytes", unit.unit_bytes, "bytes", evidence, high=True)
-    pages = unit.unit_bytes // _PAGE_BYTES
-    yield told("page_mapped.mapping.unit_pages", pages, "pages", evidence, high=True)
+    unit, name = found.unit, "page_mapped.mapping.unit_pages"
+    if found.cache is not None:
+        yield cannot_tell(name, "a cache takes in some of the writes, and folds others beside them")
+    elif unit.unit_bytes is None:
+        yield cannot_tell(name, f"{ALIGNMENT}: {unit.why}")
+    else:
+        size = format_block_size(unit.unit_bytes)
+        evidence = (
+            f"{ALIGNMENT}: writes of {size} take {unit.ratio:.2f} times as long at half of their alignment, "
+            "larger ones do not"
+        )
+        yield told(name, unit.unit_bytes // _PAGE_BYTES, "pages of 4 KiB", evidence, high=True)
 
 
 def _layout(found: XrayRun) -> Iterator[Finding]:

@@ -213,17 +213,12 @@ def _hot(drive: "_Drive", flash: float, share: float) -> Script:
     for number in range(math.ceil((flash - 1) / HOT_WINDOW) + _HOT_AFTER):
         step = drive.random(HOT_WINDOW, share)
         if times and isinstance(step.stop, ByteAmount):
-            most_ns = round(_MOST_TIMES_AS_LONG * median(times))
+            most_ns = round(_MOST_TIMES_AS_LONG * median(times) * step.stop.amount_bytes)
             step = replace(step, stop=FirstOf((step.stop, Duration(most_ns))))
         [sample] = samples_in((yield Apply(Phase.LOAD, HOT, (step,))))
-        times.append(sample.elapsed_ns)
-        usual = _rate_of(times)
-        if number > (flash - 1) / HOT_WINDOW and sample.bandwidth_bytes_per_s < _COLLAPSED * usual:
+        times.append(sample.elapsed_ns / max(1, sample.write.bytes))
+        if number > (flash - 1) / HOT_WINDOW and _COLLAPSED * times[-1] > median(times):
             return
-
-
-def _rate_of(times_ns: list[float]) -> float:
-    return 0.0 if not times_ns else 1 / median(times_ns)
 
 
 class _Drive:

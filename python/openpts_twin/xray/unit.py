@@ -21,7 +21,7 @@ Rates: TypeAlias = Mapping[tuple[int, int], float]
 _LEAST: Final = 1.35
 """Writes of the size of a unit take so many times as long at half of their alignment; of half of it, 1.25."""
 _MOST: Final = 1.25
-"""Larger ones take no longer than this."""
+"""Larger ones take no longer than this, and those of its size do in all passes but one."""
 
 
 class Unit(Struct, frozen=True):
@@ -41,7 +41,7 @@ def unit_of(passes: Sequence[Rates]) -> Unit:
     unit = max((size for size, ratio in ratios.items() if ratio > _MOST), default=None)
     if unit is None:
         return Unit(None, why="the rate is the same at each alignment")
-    if ratios[unit] < _LEAST:
+    if ratios[unit] < _LEAST or sorted(one[unit] for one in found)[1:2] < [_MOST]:
         size = format_block_size(unit)
         return Unit(None, ratios[unit], f"writes of {size} take only {ratios[unit]:.2f} times as long")
     return Unit(unit, ratios[unit])

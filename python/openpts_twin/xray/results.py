@@ -27,7 +27,7 @@ from openpts_twin.xray import (
     UNTIL_COLLECTION,
     XrayConditions,
 )
-from openpts_twin.xray.collection import Found, victims_of
+from openpts_twin.xray.collection import Found, Victims, victims_of
 from openpts_twin.xray.geometry import Geometry, replay
 from openpts_twin.xray.rates import Fall, Window, at_higher_rate, first_fall, windows_of
 from openpts_twin.xray.unit import Rates, Unit, unit_of
@@ -35,8 +35,8 @@ from openpts_twin.xray.unit import Rates, Unit, unit_of
 _PAGE_BYTES: Final = 4 * KIB
 CACHE, READS, RANDOM, ALIGNMENT, REFILL, PART = (f"Plot X-XRAY-{number}" for number in range(1, 7))
 RESTS: Final = "Table X-XRAY-2"
-_FOLDED: Final = 0.2
-"""A cache that takes in so much of what it took in before was folded."""
+_FOLDED, _FULL = 0.45, 0.1
+"""What a cache that was folded takes in at least of what it took in before, and a full one at most."""
 _ALIKE: Final = 0.05
 _READ_AHEAD: Final = 0.7
 _LEAST_GAIN: Final = 0.1
@@ -192,6 +192,9 @@ def _cache(found: XrayRun) -> Iterator[Finding]:
         return
     rest = f"{found.rest_ns / NS_PER_S:.0f} s of idle time"
     folds = again > _FOLDED * fall.at_bytes
+    if not folds and again > _FULL * fall.at_bytes:
+        yield cannot_tell("page_mapped.idle.folds", f"{CACHE}: after {rest} neither full nor empty")
+        return
     evidence = f"{CACHE}: after {rest} {format_capacity(round(again))} at the higher rate"
     yield told("page_mapped.idle.folds", folds, "", evidence, high=again > fall.at_bytes / 2 or again == 0)
     if not folds:
@@ -268,6 +271,9 @@ def _victims(found: XrayRun) -> Iterator[Finding]:
     if victims.victims is None:
         yield cannot_tell(name, f"{PART}: {victims.why}")
         return
+    if found.cache is not None and victims.victims is Victims.CHOICES:
+        yield cannot_tell(name, f"{PART}: the rate varies as that of a cache that is folded does")
+        return
     evidence = f"{PART}: at least {100 * (victims.lowest or 0):.0f} % of the rate once free blocks ran out"
     if victims.agrees:
         evidence += f"; {REFILL} agrees"
@@ -286,6 +292,9 @@ def _idle(found: XrayRun) -> Iterator[Finding]:
     rests = ", ".join(f"{100 * gain:.0f} %" for gain in gains)
     evidence = f"{RESTS}: at the full rate after {', '.join(f'{rest:g} s' for rest in RESTS_S[1:])}: {rests}"
     collects = max(gains) > _LEAST_GAIN
+    if collects and gains[-1] < max(gains):
+        yield cannot_tell("collects_in_idle", f"{evidence}: more rest does not give more")
+        return
     yield told(
         "collects_in_idle", collects, "", evidence, high=max(gains) > 3 * _LEAST_GAIN or max(gains) < 0.03
     )

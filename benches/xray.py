@@ -49,24 +49,22 @@ def truth(drive: Drawn, run: Run) -> dict[str, Value]:
     """The properties by the drive's file, and by the geometry that follows from it."""
     model = drive.content.get("page_mapped")
     if model is None:
-        return {}
+        return {"read_ahead": False}
     facts = run.manifest.engine
     geometry = {
-        name.removeprefix("geometry_"): float(fact.value)
+        name.removeprefix("geometry_"): float(fact.value or "nan")
         for name, fact in facts.items()
         if name.startswith("geometry_")
     }
     victim, slc, idle = model["collection"]["victim"], model.get("slc"), model.get("idle")
     capacity = run.manifest.target.user_capacity_bytes
-    unit = model["mapping"].get("unit_pages", 1)
     return {
         "cache_bytes": cache_bytes(geometry, slc, 0, capacity),
         "cache_half_full_bytes": cache_bytes(geometry, slc, 0.5, capacity),
         "cache_policy": "dynamic" if slc and slc["dynamic_share"] else "static",
         "page_mapped.idle.folds": bool(idle and idle.get("folds")),
         "page_mapped.mapping.physical_per_user": geometry["physical_per_user"],
-        "mapping_unit_bytes": 4096 * unit,
-        "page_mapped.mapping.unit_pages": unit,
+        "page_mapped.mapping.unit_pages": model["mapping"].get("unit_pages", 1),
         "page_mapped.geometry.chunk_pages": model["geometry"]["chunk_pages"],
         "page_mapped.geometry.dies": int(geometry["dies"]),
         "page_mapped.collection.victim": victim if isinstance(victim, str) else "choices",
@@ -86,7 +84,7 @@ def is_right(one: Finding, true: Value | None) -> bool:
 def xray(drive: Drawn, folder: Path) -> Run:
     """The test, as its user starts it."""
     target = drive.target(scale=SCALES[drive.family])
-    command = [sys.executable, "-m", "openpts", "run", "xray", target, "--out", folder, "--no-report"]
+    command = [sys.executable, "-m", "openpts", "run", "xray", target, "--out", str(folder), "--no-report"]
     subprocess.run(command, check=True, capture_output=True)
     return read_run(folder)
 

@@ -6,12 +6,11 @@ from openpts.fields.conditions import ExtendedConditions
 from openpts.fields.field import Field
 from openpts.fields.kinds import SECONDS
 from openpts.procedures.kit.procedure import Procedure
-from openpts.vocabulary.phase import Phase, StepPlace
 
 REGION, TO_HALF, TO_END, AGAIN = 1, 2, 3, 4
 """Numbers of Phase.FILL: what pairs of reads read, up to half of the drive, all of it, all of it again."""
-SINGLE, PAIRS, ALIGNED, ALIGNED_LATER = 1, 2, 3, 4
-"""Numbers of Phase.SWEEP; alignments come before anything is collected, and again while it is."""
+SINGLE, PAIRS, ALIGNED = 1, 2, 3
+"""Numbers of Phase.SWEEP."""
 UNTIL_COLLECTION: Final = 1
 """Number of Phase.CONDITIONING: random writes."""
 HOT: Final = 1
@@ -45,28 +44,6 @@ class XrayConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="t
     ] = 1
     sector_bytes: Annotated[int, Field("Sector", free="what the drive has")] = 512
 
-    def part_name(self, place: StepPlace) -> str | None:
-        """See the base class."""
-        names = _NAMES.get(place.phase)
-        return None if names is None else names.get(place.number)
-
-
-_NAMES: Final = {
-    Phase.FILL: {
-        REGION: "fill of what is read",
-        TO_HALF: "fill of the first half",
-        TO_END: "fill of the rest",
-        AGAIN: "fill once more",
-    },
-    Phase.SWEEP: {
-        SINGLE: "single reads",
-        PAIRS: "pairs of reads",
-        ALIGNED: "alignments",
-        ALIGNED_LATER: "alignments again",
-    },
-    Phase.CONDITIONING: {UNTIL_COLLECTION: "random writes until collection"},
-    Phase.LOAD: {HOT: "writes to a small part"},
-}
 
 PROCEDURE: Final = Procedure(
     package=__name__,

@@ -17,6 +17,7 @@ _STEADY: Final = 0.93
 _COLLAPSED: Final = 0.2
 _UNEVEN: Final = 0.9
 _BETWEEN: Final = 0.35
+_FASTER: Final = 1.3
 _FIRST: Final = 4
 """Windows of a refill in sequence that are its first, and as many after them."""
 _RISES: Final = 1.12
@@ -60,9 +61,11 @@ def victims_of(before: Sequence[float], after: Sequence[float], refill: Sequence
         return Found(Victims.FIFO, lowest, agrees=True)
     if min(before) < _STEADY * usual:
         # spare blocks were not all free: what a choice leaves behind
-        if rising and lowest > _BETWEEN:
+        if rising and _BETWEEN < lowest <= _UNEVEN:
             return Found(Victims.CHOICES, lowest)
         return Found(None, lowest, why="the rate varies as much before free blocks run out")
+    if lowest > _FASTER:
+        return Found(None, lowest, why="the rate rises when free blocks run out")
     if lowest >= _STEADY:
         return Found(Victims.GREEDY, lowest, agrees=rising is False)
     if _BETWEEN < lowest <= _UNEVEN:

@@ -1,16 +1,17 @@
 """Pages of an x-ray: the courses of rates, the latencies of pairs, the rates by alignment."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from openpts.pages import cells, ticks
 from openpts.pages.kit import Col, Plot, PlotName, page, table
-from openpts.pages.model import Axis, Cell, Page, Series, Table, Verdict
+from openpts.pages.model import Axis, Cell, Page, Series, Verdict
 from openpts.procedures.shared.methodology import nothing_page
 from openpts.units import GB, KIB, MB
 from openpts_twin.xray import RESTS_S
 from openpts_twin.xray.rates import Window
-from openpts_twin.xray.results import ALIGNMENT, CACHE, PART, RANDOM, READS, REFILL, RESTS, XrayRun
+from openpts_twin.xray.results import ALIGNMENT, CACHE, PART, RANDOM, READS, REFILL, RESTS, XrayRun, rates_of
+from openpts_twin.xray.unit import SIZES, ratios_of
 
 SUMMARY: Final = PlotName("xray-findings", "Table X-XRAY-1", "What Is Inside")
 _PRINTED: Final = 100
@@ -77,41 +78,32 @@ def _pairs_page(found: XrayRun) -> Page:
 
 
 def _rests_page(found: XrayRun) -> Page:
-    title = "Random Writes after Rests: MB/s v Rest"
+    name = PlotName("xray-rests", RESTS, "Random Writes after Rests")
     if len(found.bursts) != len(RESTS_S):
-        return nothing_page("xray-rests", title, "not measured")
-    name = PlotName("xray-rests", RESTS, title)
-    rows = list(zip(RESTS_S, found.bursts, strict=True))
-    return _simple(name, "Rest (s)", [(cells.number(rest, 1), burst.bytes_per_s) for rest, burst in rows])
+        return nothing_page(name.id, name.title, "not measured")
+    head: Col[tuple[float, Window]] = Col("Rest (s)", lambda row: cells.number(row[0], 1))
+    rate: Col[tuple[float, Window]] = Col("MB/s", lambda row: cells.number(row[1].bytes_per_s / MB, 1))
+    rows = zip(RESTS_S, found.bursts, strict=True)
+    return page(name, table(f"{name.id}-values", name.title, head, [rate], list(rows)))
 
 
 def _alignments_page(found: XrayRun) -> Page:
-    name = PlotName("xray-alignments", ALIGNMENT, "Random 64 KiB Writes: MB/s v Alignment")
-    if not found.aligned:
+    name = PlotName("xray-alignments", ALIGNMENT, "Random Writes: Time at Half of the Alignment v Size")
+    passes = [ratios_of(rates_of(each)) for each in found.aligned]
+    if not any(passes):
         return nothing_page(name.id, name.title, "not measured")
-    head: Col[int] = Col("Alignment (KiB)", lambda size: Cell(f"{size / KIB:g}", size / KIB))
-    columns: list[Col[int]] = [
-        Col("MB/s, nothing collected", lambda size: _rate(found.aligned, size)),
-        Col("MB/s, while it collects", lambda size: _rate(found.aligned_later, size)),
-    ]
-    shown = table(f"{name.id}-values", name.title, head, columns, list(found.aligned))
+    head: Col[int] = Col("Size (KiB)", lambda size: Cell(f"{size / KIB:g}", size / KIB))
+    columns = [_ratios(number, ratios) for number, ratios in enumerate(passes, start=1)]
+    shown = table(f"{name.id}-values", "Times as long as at their own alignment", head, columns, SIZES)
     plot = Plot(
-        x=ticks.block_size_axis([size / KIB for size in found.aligned]),
-        y=lambda values: ticks.linear_axis("MB/s", 0, max(values)),
+        x=ticks.block_size_axis([size / KIB for size in SIZES]),
+        y=lambda values: ticks.linear_axis("Times as long", 0, max(values)),
         series=tuple(Series(one.label, "column", (n,), 2 + n) for n, one in enumerate(columns)),
-        alt="{rows} alignments, from {low} to {high} MB/s.",
+        alt="{rows} sizes, from {low} to {high} times as long.",
+        decimals=2,
     )
     return page(name, plot.over(name, shown), shown)
 
 
-def _rate(rates: dict[int, float], size: int) -> Cell:
-    return cells.number_or("not measured", rates.get(size), 1, per=MB)
-
-
-def _simple(name: PlotName, head: str, rows: Iterable[tuple[Cell, float]]) -> Page:
-    listed = list(rows)
-    first: Col[tuple[Cell, float]] = Col(head, lambda row: row[0])
-    rate: Col[tuple[Cell, float]] = Col("MB/s", lambda row: cells.number(row[1] / MB, 1))
-    shown: Table = table(f"{name.id}-values", name.title, first, [rate], listed)
-    x = ticks.linear_axis(head, 0, max(row[0].value or 0 for row in listed))
-    return page(name, _line(x, "MB/s", "rests").over(name, shown), shown)
+def _ratios(number: int, ratios: dict[int, float]) -> Col[int]:
+    return Col(f"Pass {number}", lambda size: cells.number_or("not measured", ratios.get(size), 2))

@@ -26,8 +26,7 @@ LABELS: Final = {
     "cache_policy": "Size of the cache",
     "page_mapped.idle.folds": "Cache emptied in idle time",
     "page_mapped.mapping.physical_per_user": "Flash, in user capacities",
-    "mapping_unit_bytes": "Unit of the map",
-    "page_mapped.mapping.unit_pages": "Unit of the map, in pages of 4 KiB",
+    "page_mapped.mapping.unit_pages": "Unit of the map",
     "page_mapped.geometry.chunk_pages": "Pages in a row on one unit of the flash",
     "page_mapped.geometry.dies": "Units that work at the same time",
     "page_mapped.collection.victim": "Blocks that are collected",
@@ -64,8 +63,6 @@ def _text(one: Finding) -> str:
     if isinstance(one.value, bool):
         return "yes" if one.value else "no"
     if one.unit == "bytes" and isinstance(one.value, int):
-        if one.name == "mapping_unit_bytes":
-            return f"{one.value / 1024:g} KiB"
         return format_capacity(one.value) if one.value else "none"
     return f"{one.value} {one.unit}".strip()
 
@@ -123,7 +120,7 @@ def _test_rows(found: XrayRun) -> Rows:
         ("TOIO - TC/QD", "32 - TC 1/QD 32"),
         ("Test Stimulus 3", "RND 64 KiB W until spare flash runs out"),
         ("TOIO - TC/QD", "32 - TC 1/QD 32"),
-        ("Test Stimulus 4", "RND 64 KiB W, aligned to 512 B to 64 KiB"),
+        ("Test Stimulus 4", "RND 4 to 64 KiB W, aligned to their size and half of it"),
         ("Test Stimulus 5", "RND 64 KiB W to a small part"),
         ("Longest idle time", format_duration(found.asked.longest_idle_ns)),
     )
@@ -136,8 +133,6 @@ def _figures(found: XrayRun, findings: tuple[Finding, ...]) -> dict[str, Any]:
         "fill": [[one.start_bytes, one.bytes_per_s / MB] for one in found.fill],
         "pairs_of_reads": [[pages, latency_ns / 1e6] for pages, latency_ns in found.pairs_ns],
         "random_mb_per_s": [one.bytes_per_s / MB for one in found.random],
-        "alignments_mb_per_s": {str(size): rate / MB for size, rate in found.aligned.items()},
-        "alignments_later_mb_per_s": {str(size): rate / MB for size, rate in found.aligned_later.items()},
         "again_mb_per_s": [one.bytes_per_s / MB for one in found.again],
         "hot_mb_per_s": [one.bytes_per_s / MB for one in found.hot],
     }

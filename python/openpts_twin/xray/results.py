@@ -15,7 +15,6 @@ from openpts_twin.findings import Finding, cannot_tell, told
 from openpts_twin.xray import (
     AGAIN,
     ALIGNED,
-    ALIGNED_LATER,
     CACHE_REST,
     HOT,
     HOT_WINDOW,
@@ -28,23 +27,28 @@ from openpts_twin.xray import (
     UNTIL_COLLECTION,
     XrayConditions,
 )
-from openpts_twin.xray.collection import Found, victims_of
+from openpts_twin.xray.collection import Found, Victims, victims_of
 from openpts_twin.xray.geometry import Geometry, replay
 from openpts_twin.xray.rates import Fall, Window, at_higher_rate, first_fall, windows_of
-from openpts_twin.xray.unit import Unit, beyond, unit_of
+from openpts_twin.xray.unit import Rates, Unit, unit_of
 
 _PAGE_BYTES: Final = 4 * KIB
-CACHE, READS, RANDOM, RESTS, ALIGNMENT, REFILL, PART = (f"Plot X-XRAY-{number}" for number in range(1, 8))
-_FOLDED: Final = 0.2
-"""A cache that takes in so much of what it took in before was folded."""
+CACHE, READS, RANDOM, ALIGNMENT, REFILL, PART = (f"Plot X-XRAY-{number}" for number in range(1, 7))
+RESTS: Final = "Table X-XRAY-2"
+_FOLDED, _FULL = 0.45, 0.1
+"""What a cache that was folded takes in at least of what it took in before, and a full one at most."""
 _ALIKE: Final = 0.05
-_CLEAR_GAIN: Final = 2.5
-_LEAST_COST_LATER: Final = 0.15
-_LIMIT: Final = 0.97
-"""Of the rate of a burst from rest: what is as fast is limited by the interface."""
 _READ_AHEAD: Final = 0.7
 _LEAST_GAIN: Final = 0.1
 """Of a burst, at the rate of a drive that has nothing to collect."""
+
+
+class Probe(Struct, frozen=True):
+    """Random writes of a size at an alignment."""
+
+    size_bytes: int
+    alignment_bytes: int
+    written: Window
 
 
 class XrayRun(Struct, frozen=True, dict=True):
@@ -52,7 +56,6 @@ class XrayRun(Struct, frozen=True, dict=True):
 
     run: Run
     asked: XrayConditions
-    burst: Window | None
     fill: list[Window]
     cache: Fall | None
     after_rest: list[Window]
@@ -61,9 +64,7 @@ class XrayRun(Struct, frozen=True, dict=True):
     pairs_ns: list[tuple[int, float]]
     random: list[Window]
     bursts: list[Window]
-    aligned: dict[int, float]
-    aligned_later: dict[int, float]
-    aligned_bytes: float
+    aligned: list[list[Probe]]
     again: list[Window]
     hot: list[Window]
 
@@ -87,14 +88,8 @@ class XrayRun(Struct, frozen=True, dict=True):
         rates = [one.bytes_per_s for one in self.random]
         window = self.random[began]
         before, after = median(rates[:began]), median(rates[began + 1 :])
-        written = self.swept_bytes + window.start_bytes + at_higher_rate(window, before, after)
+        written = window.start_bytes + at_higher_rate(window, before, after)
         return 1 + written / self.bytes
-
-    @property
-    def swept_bytes(self) -> float:
-        """What the writes at all alignments took of the flash, by the unit that they show."""
-        unit_bytes = self.unit.unit_bytes or _PAGE_BYTES
-        return sum((1 + beyond(alignment, unit_bytes)) * self.aligned_bytes for alignment in self.aligned)
 
     @property
     def geometry(self) -> Geometry:
@@ -103,17 +98,8 @@ class XrayRun(Struct, frozen=True, dict=True):
 
     @property
     def unit(self) -> Unit:
-        """Unit of the map by alignments: of both sweeps the one that tells, if only one does."""
-        first, later = unit_of(self.aligned), unit_of(self.aligned_later)
-        if self.burst is None or max(self.aligned.values(), default=0) > _LIMIT * self.burst.bytes_per_s:
-            first = Unit(None, why="the interface, not the flash, limits the rate")
-        if later.cost < _LEAST_COST_LATER:
-            later = Unit(None, why="the rate varies as much while the drive collects")
-        if first.unit_bytes is None or later.unit_bytes is None:
-            return first if first.unit_bytes or not later.unit_bytes else later
-        if first.unit_bytes != later.unit_bytes:
-            return Unit(None, why="it looks like another while the drive collects")
-        return max(first, later, key=lambda one: one.gain)
+        """Unit of the map by alignments."""
+        return unit_of([rates_of(each) for each in self.aligned])
 
     @property
     def victims(self) -> Found:
@@ -130,10 +116,8 @@ class XrayRun(Struct, frozen=True, dict=True):
 def xray_run(run: Run) -> XrayRun:
     """The measurements, from the samples in the record."""
     fill = [*_samples(run, Phase.FILL, REGION), *_samples(run, Phase.FILL, TO_HALF)]
-    windows = windows_of(fill)
-    burst, windows = next(iter(windows[1:2]), None), windows[3:]
+    windows = windows_of(fill)[3:]
     rests = _samples(run, Phase.REST, CACHE_REST)
-    first, later = (_by_alignment(run, number) for number in (ALIGNED, ALIGNED_LATER))
     pairs = [
         ((sample.step.stimulus.stride_bytes or 0) // _PAGE_BYTES, sample.mean_latency_ns or 0.0)
         for sample in _samples(run, Phase.SWEEP, PAIRS)
@@ -147,7 +131,6 @@ def xray_run(run: Run) -> XrayRun:
     return XrayRun(
         run=run,
         asked=run.conditions(XrayConditions),
-        burst=burst,
         fill=windows,
         cache=first_fall(windows),
         after_rest=windows_of(_samples(run, Phase.BURST, CACHE_REST)),
@@ -156,10 +139,7 @@ def xray_run(run: Run) -> XrayRun:
         pairs_ns=pairs,
         random=windows_of(_samples(run, Phase.CONDITIONING, UNTIL_COLLECTION)),
         bursts=bursts,
-        aligned=_rates_of({size: _fastest_half(parts) for size, parts in first.items()}),
-        aligned_later=_rates_of(later),
-        aligned_bytes=sum(window.bytes for windows in first.values() for window in windows)
-        / max(1, len(first)),
+        aligned=_passes(_samples(run, Phase.SWEEP, ALIGNED)),
         again=windows_of(_samples(run, Phase.FILL, AGAIN)),
         hot=windows_of(_samples(run, Phase.LOAD, HOT)),
     )
@@ -170,25 +150,23 @@ def _samples(run: Run, phase: Phase, number: int) -> list[Sample]:
     return [step.sample for step in steps if step.sample.state is StepState.COMPLETE]
 
 
-def _by_alignment(run: Run, number: int) -> dict[int, list[Window]]:
-    found: dict[int, list[Window]] = {}
-    for sample in _samples(run, Phase.SWEEP, number):
-        stimulus = sample.step.stimulus
-        if stimulus is not None and stimulus.alignment_bytes is not None:
-            found.setdefault(stimulus.alignment_bytes, []).extend(windows_of([sample]))
-    return dict(sorted(found.items()))
+def _passes(samples: list[Sample]) -> list[list[Probe]]:
+    """Whole passes over the probes; a new one begins where a probe comes again."""
+    passes: list[list[Probe]] = []
+    for sample in samples:
+        stimulus, windows = sample.step.stimulus, windows_of([sample])
+        if stimulus is None or stimulus.alignment_bytes is None or not windows:
+            continue
+        probe = Probe(stimulus.block_size_bytes, stimulus.alignment_bytes, windows[0])
+        if not passes or rates_of([probe]).keys() & rates_of(passes[-1]).keys():
+            passes.append([])
+        passes[-1].append(probe)
+    return passes
 
 
-def _fastest_half(windows: list[Window]) -> list[Window]:
-    """Nothing drifts before collection begins: what is slower met an erase."""
-    return sorted(windows, key=lambda one: -one.bytes_per_s)[: (len(windows) + 1) // 2]
-
-
-def _rates_of(windows: dict[int, list[Window]]) -> dict[int, float]:
-    return {
-        alignment: NS_PER_S * sum(one.bytes for one in parts) / sum(one.elapsed_ns for one in parts)
-        for alignment, parts in windows.items()
-    }
+def rates_of(probes: list[Probe]) -> Rates:
+    """Rates of a pass."""
+    return {(one.size_bytes, one.alignment_bytes): one.written.bytes_per_s for one in probes}
 
 
 def findings_of(found: XrayRun) -> tuple[Finding, ...]:
@@ -214,6 +192,9 @@ def _cache(found: XrayRun) -> Iterator[Finding]:
         return
     rest = f"{found.rest_ns / NS_PER_S:.0f} s of idle time"
     folds = again > _FOLDED * fall.at_bytes
+    if not folds and again > _FULL * fall.at_bytes:
+        yield cannot_tell("page_mapped.idle.folds", f"{CACHE}: after {rest} neither full nor empty")
+        return
     evidence = f"{CACHE}: after {rest} {format_capacity(round(again))} at the higher rate"
     yield told("page_mapped.idle.folds", folds, "", evidence, high=again > fall.at_bytes / 2 or again == 0)
     if not folds:
@@ -256,18 +237,18 @@ def _spare(found: XrayRun) -> Iterator[Finding]:
 
 
 def _unit(found: XrayRun) -> Iterator[Finding]:
-    unit = found.unit
-    if unit.unit_bytes is None:
-        yield cannot_tell("mapping_unit_bytes", f"{ALIGNMENT}: {unit.why}")
-        return
-    evidence = (
-        f"{ALIGNMENT}: writes at less than {format_block_size(unit.unit_bytes)} take up to "
-        f"{100 * unit.cost:.0f} % longer; any other unit fits {unit.gain:.1f} times worse"
-    )
-    yield told("mapping_unit_bytes", unit.unit_bytes, "bytes", evidence, high=unit.gain > _CLEAR_GAIN)
-    if unit.unit_bytes >= _PAGE_BYTES:
-        pages = unit.unit_bytes // _PAGE_BYTES
-        yield told("page_mapped.mapping.unit_pages", pages, "pages", evidence, high=unit.gain > _CLEAR_GAIN)
+    unit, name = found.unit, "page_mapped.mapping.unit_pages"
+    if found.cache is not None:
+        yield cannot_tell(name, "a cache takes in some of the writes, and folds others beside them")
+    elif unit.unit_bytes is None:
+        yield cannot_tell(name, f"{ALIGNMENT}: {unit.why}")
+    else:
+        size = format_block_size(unit.unit_bytes)
+        evidence = (
+            f"{ALIGNMENT}: writes of {size} take {unit.ratio:.2f} times as long at half of their alignment, "
+            "larger ones do not"
+        )
+        yield told(name, unit.unit_bytes // _PAGE_BYTES, "pages of 4 KiB", evidence, high=True)
 
 
 def _layout(found: XrayRun) -> Iterator[Finding]:
@@ -290,6 +271,9 @@ def _victims(found: XrayRun) -> Iterator[Finding]:
     if victims.victims is None:
         yield cannot_tell(name, f"{PART}: {victims.why}")
         return
+    if found.cache is not None and victims.victims is Victims.CHOICES:
+        yield cannot_tell(name, f"{PART}: the rate varies as that of a cache that is folded does")
+        return
     evidence = f"{PART}: at least {100 * (victims.lowest or 0):.0f} % of the rate once free blocks ran out"
     if victims.agrees:
         evidence += f"; {REFILL} agrees"
@@ -308,6 +292,9 @@ def _idle(found: XrayRun) -> Iterator[Finding]:
     rests = ", ".join(f"{100 * gain:.0f} %" for gain in gains)
     evidence = f"{RESTS}: at the full rate after {', '.join(f'{rest:g} s' for rest in RESTS_S[1:])}: {rests}"
     collects = max(gains) > _LEAST_GAIN
+    if collects and gains[-1] < max(gains):
+        yield cannot_tell("collects_in_idle", f"{evidence}: more rest does not give more")
+        return
     yield told(
         "collects_in_idle", collects, "", evidence, high=max(gains) > 3 * _LEAST_GAIN or max(gains) < 0.03
     )

@@ -8,9 +8,9 @@ Source
 Steps
     Purge; a small region in SEQ 128 KiB writes, one at a time; single reads in it, and pairs of RND 4 KiB
     reads at growing distances; SEQ 128 KiB writes up to half of the drive in windows, which show a cache; if
-    there is one, idle time and the same again; the rest of the drive; RND 64 KiB writes at alignments of
-    512 B to 64 KiB, then at the last of these in windows until the rate falls for good; alignments again;
-    writes after short rests; all LBAs in SEQ 128 KiB writes once more; RND 64 KiB writes to a small part.
+    there is one, idle time and the same again; the rest of the drive; RND 64 KiB writes in windows until
+    the rate falls for good; RND 4 to 64 KiB writes aligned to their size and to half of it; RND 64 KiB writes
+    after short rests; all LBAs in SEQ 128 KiB writes once more; RND 64 KiB writes to a small part.
 Pass rule
     None: what the evidence does not decide is left open.
 Reported
@@ -42,7 +42,6 @@ from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf, IoCount
 from openpts_twin.xray import (
     AGAIN,
     ALIGNED,
-    ALIGNED_LATER,
     CACHE_REST,
     HOT,
     HOT_WINDOW,
@@ -58,7 +57,7 @@ from openpts_twin.xray import (
 )
 from openpts_twin.xray.geometry import MOST_PAGES, search
 from openpts_twin.xray.rates import Fall, first_fall, windows_of
-from openpts_twin.xray.unit import ALIGNMENTS, BLOCK_BYTES
+from openpts_twin.xray.unit import PROBES
 
 _PAGE_BYTES: Final = 4 * KIB
 _SEQUENTIAL_BYTES: Final = 128 * KIB
@@ -76,8 +75,10 @@ _WINDOW_GROWTH: Final = 0.04
 _REST_WINDOWS: Final = 20
 _MOST_RANDOM_WINDOWS: Final = 400
 _BURST_SHARE: Final = 0.004
-_PASSES: Final = 4
-_ALIGNMENT_SHARE: Final = 0.001
+_BLOCK_BYTES: Final = 64 * KIB
+_PASSES: Final = 5
+_PROBE_SHARE: Final = 0.001
+"""Of the time that a fill takes."""
 _AGAIN_WINDOWS: Final = 20
 _HOT_AFTER: Final = 12
 _HOT_SHARE, _HOT_SHARE_CACHED = 0.02, 0.05
@@ -112,11 +113,10 @@ def script(conditions: XrayConditions, user_capacity_bytes: int) -> Script:
     if fall is not None:
         yield from _cache_after_rest(drive, fall)
     rest = drive.sequential(0.5, 1, drive.bytes / 2 / _REST_WINDOWS)
-    yield Apply(Phase.FILL, TO_END, (rest,) * _REST_WINDOWS)
-    yield from _alignments(drive, ALIGNED)
+    samples = samples_in((yield Apply(Phase.FILL, TO_END, (rest,) * _REST_WINDOWS)))
     flash = yield from _until_collection(drive)
     if flash is not None:
-        yield from _alignments(drive, ALIGNED_LATER)
+        yield from _alignments(drive, round(2 * sum(sample.elapsed_ns for sample in samples) * _PROBE_SHARE))
         yield from _after_rests(drive)
         yield from _hot(drive, flash, _HOT_SHARE if fall is None else _HOT_SHARE_CACHED)
     yield CycleFinished(Outcome(None, 0))
@@ -149,8 +149,8 @@ def _until_half(drive: "_Drive") -> ScriptPart[Fall | None]:
     done = before = _REGION_BYTES * drive.scale + sum(amounts)
     steps = []
     while done < drive.bytes / 2:
-        amount = max(_LEAST_WINDOW_BYTES * drive.scale, _WINDOW_GROWTH * done)
-        amount = min(amount, max(drive.bytes / 2 - done, _SEQUENTIAL_BYTES * drive.scale))
+        amount = max(_LEAST_WINDOW_BYTES * drive.scale, round(_WINDOW_GROWTH * done))
+        amount = min(amount, max(drive.bytes // 2 - done, _SEQUENTIAL_BYTES * drive.scale))
         steps.append(drive.sequential(drive.first_share, 0.5, amount))
         done += amount
     samples = samples_in((yield Apply(Phase.FILL, TO_HALF, tuple(steps))))
@@ -162,8 +162,7 @@ def _cache_after_rest(drive: "_Drive", fall: Fall) -> Script:
     idle_s = 10 + 2 * fall.at_bytes / fall.after_bytes_per_s
     idle_ns = min(round(idle_s * NS_PER_S), drive.longest_idle_ns)
     yield Apply(Phase.REST, CACHE_REST, (Step.of(None, Duration(idle_ns)),))
-    steps, done = [], 0.0
-    amount = _LEAST_WINDOW_BYTES * drive.scale
+    steps, done, amount = [], 0, _LEAST_WINDOW_BYTES * drive.scale
     while done < min(1.2 * fall.at_bytes, 0.45 * drive.bytes):
         steps.append(drive.sequential(0.5, 1, amount))
         done += amount
@@ -189,16 +188,18 @@ def _after_rests(drive: "_Drive") -> Script:
         yield Apply(Phase.BURST, number, (drive.random(_BURST_SHARE),))
 
 
-def _alignments(drive: "_Drive", part: int) -> Script:
-    """All alignments up and down, so that a drift of the rate is the same for all of them."""
-    for number in range(_PASSES):
-        order = ALIGNMENTS if number % 2 else ALIGNMENTS[::-1]
+def _alignments(drive: "_Drive", probe_ns: int) -> Script:
+    """Random writes of each size at two alignments, again and again, for so long each.
+
+    While the drive collects the flash limits their rate.
+    """
+    for _ in range(_PASSES):
         steps = (
-            drive.random(_ALIGNMENT_SHARE, alignment_bytes=alignment)
-            for alignment in order
+            replace(drive.random(1, 1, size, alignment), stop=Duration(max(1, probe_ns)))
+            for size, alignment in PROBES
             if alignment >= drive.sector_bytes
         )
-        yield Apply(Phase.SWEEP, part, tuple(steps))
+        yield Apply(Phase.SWEEP, ALIGNED, tuple(steps))
 
 
 def _hot(drive: "_Drive", flash: float, share: float) -> Script:
@@ -211,18 +212,13 @@ def _hot(drive: "_Drive", flash: float, share: float) -> Script:
     times: list[float] = []
     for number in range(math.ceil((flash - 1) / HOT_WINDOW) + _HOT_AFTER):
         step = drive.random(HOT_WINDOW, share)
-        if times:
-            most_ns = round(_MOST_TIMES_AS_LONG * median(times))
+        if times and isinstance(step.stop, ByteAmount):
+            most_ns = round(_MOST_TIMES_AS_LONG * median(times) * step.stop.amount_bytes)
             step = replace(step, stop=FirstOf((step.stop, Duration(most_ns))))
         [sample] = samples_in((yield Apply(Phase.LOAD, HOT, (step,))))
-        times.append(sample.elapsed_ns)
-        usual = _rate_of(times)
-        if number > (flash - 1) / HOT_WINDOW and sample.bandwidth_bytes_per_s < _COLLAPSED * usual:
+        times.append(sample.elapsed_ns / max(1, sample.write.bytes))
+        if number > (flash - 1) / HOT_WINDOW and _COLLAPSED * times[-1] > median(times):
             return
-
-
-def _rate_of(times_ns: list[float]) -> float:
-    return 0.0 if not times_ns else 1 / median(times_ns)
 
 
 class _Drive:
@@ -261,9 +257,15 @@ class _Drive:
         part = ActiveRange(100 * start, 100 * end)
         return self.step(Stimulus.of(AccessPattern.SEQUENTIAL, _SEQUENTIAL_BYTES, 0, 1, _QD, part), amount)
 
-    def random(self, amount: float, end: float = 1, alignment_bytes: int = BLOCK_BYTES) -> Step:
+    def random(
+        self,
+        amount: float,
+        end: float = 1,
+        size_bytes: int = _BLOCK_BYTES,
+        alignment_bytes: int = _BLOCK_BYTES,
+    ) -> Step:
         """A share of the drive, written at random below another."""
-        stimulus = Stimulus.of(AccessPattern.RANDOM, BLOCK_BYTES, 0, 1, _QD, ActiveRange(0, 100 * end))
+        stimulus = Stimulus.of(AccessPattern.RANDOM, size_bytes, 0, 1, _QD, ActiveRange(0, 100 * end))
         return self.step(replace(stimulus, alignment_bytes=alignment_bytes), amount * self.bytes)
 
     def pairs(self, distance_pages: int) -> Step:

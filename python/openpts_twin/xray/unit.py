@@ -1,71 +1,53 @@
-"""The unit of the map, by the rate of random writes that are aligned to more and to less of it.
+"""The unit of the map, by what random writes cost that are aligned to their size, and to half of it.
 
-A write of size ``b`` that begins anywhere at multiples of ``a`` touches ``b / u`` units ``u``, and if ``a``
-is less than ``u`` on average ``1 - a / u`` more, which are written after their rest was read. What one more
-costs is not known: the unit is the one by which the time of a write is nearest to a straight line.
+A write of size ``b`` that begins anywhere at multiples of ``a`` touches ``b / u`` units ``u`` if ``u``
+divides ``a``, and else ``1 + (b - a) / u`` on average: each is written whole, its rest after it was read. So
+writes of the size of a unit take half as long again at half of their alignment, larger ones no longer.
 """
 
-from collections.abc import Mapping
-from statistics import fmean
-from typing import Final
+from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import Final, TypeAlias
 
 from msgspec import Struct
 
-from openpts.units import KIB
+from openpts.units import KIB, format_block_size
 
-BLOCK_BYTES: Final = 64 * KIB
-ALIGNMENTS: Final = tuple(512 << power for power in range(8))
-"""512 B to 64 KiB."""
-_LEAST_GAIN: Final = 1.8
-"""The second best unit is so many times as far from the times as the best."""
-_LEAST_COST: Final = 0.03
-"""Of a write, what the units beyond it add at most."""
-_MOST_ERROR: Final = 0.3
-"""Of that, how far the times may be from the line."""
+SIZES: Final = tuple(4 * KIB << power for power in range(5))
+"""4 to 64 KiB."""
+PROBES: Final = tuple((size, alignment) for size in SIZES for alignment in (size, size // 2))
+Rates: TypeAlias = Mapping[tuple[int, int], float]
+"""Rates by size and alignment, in any one measure."""
+_LEAST: Final = 1.35
+"""Writes of the size of a unit take so many times as long at half of their alignment; of half of it, 1.25."""
+_MOST: Final = 1.25
+"""Larger ones take no longer than this, and those of its size do in all passes but one."""
 
 
 class Unit(Struct, frozen=True):
-    """The unit, None where it can't be told.
-
-    ``cost`` is what the smallest alignment adds to the time of a write, ``error`` how far times are from the
-    line as a share of that, ``gain`` how many times as far they are from the line of any other unit.
-    """
+    """The unit, None where it can't be told; ``ratio`` is how many times as long writes of its size take."""
 
     unit_bytes: int | None
-    cost: float = 0.0
-    error: float = 0.0
-    gain: float = 0.0
+    ratio: float = 1.0
     why: str = ""
 
 
-def beyond(alignment_bytes: int, unit_bytes: int) -> float:
-    """Units that a block touches on average beyond those that it fills, as a share of the block."""
-    return max(0.0, 1 - alignment_bytes / unit_bytes) * unit_bytes / BLOCK_BYTES
-
-
-def unit_of(rates: Mapping[int, float]) -> Unit:
-    """The unit by the rates of blocks at each alignment, in any one measure."""
-    if len(rates) < len(ALIGNMENTS) - 3 or not all(rates.values()):
+def unit_of(passes: Sequence[Rates]) -> Unit:
+    """The unit, by the medians of all passes over the probes."""
+    found = [ratios_of(rates) for rates in passes]
+    if not found or any(len(one) < len(SIZES) for one in found):
         return Unit(None, why="not all alignments were measured")
-    times = {alignment: rates[max(rates)] / rate for alignment, rate in rates.items()}
-    smallest = min(times)
-    units = [2 * one for one in sorted(times) if 2 * one <= BLOCK_BYTES]
-    fits = sorted((*_line(times, unit), unit) for unit in units)
-    error, slope, unit = fits[0]
-    cost = slope * beyond(smallest, unit)
-    if cost < _LEAST_COST:
-        return Unit(None, cost, why="the rate is the same at each alignment")
-    gain = min(fits[1][0] / max(error, 1e-9), 1000.0)
-    if error > _MOST_ERROR * cost or gain < _LEAST_GAIN:
-        return Unit(None, cost, error / cost, gain, "no unit explains the rates better than any other")
-    return Unit(unit, cost, error / cost, gain)
+    ratios = {size: median(one[size] for one in found) for size in SIZES}
+    unit = max((size for size, ratio in ratios.items() if ratio > _MOST), default=None)
+    if unit is None:
+        return Unit(None, why="the rate is the same at each alignment")
+    if ratios[unit] < _LEAST or sorted(one[unit] for one in found)[1:2] < [_MOST]:
+        size = format_block_size(unit)
+        return Unit(None, ratios[unit], f"writes of {size} take only {ratios[unit]:.2f} times as long")
+    return Unit(unit, ratios[unit])
 
 
-def _line(times: Mapping[int, float], unit_bytes: int) -> tuple[float, float]:
-    """How far the times are from the line that fits best (root mean square), and its slope."""
-    xs = [beyond(alignment, unit_bytes) for alignment in times]
-    mean_x, mean_time = fmean(xs), fmean(times.values())
-    pairs = list(zip(xs, times.values(), strict=True))
-    slope = sum((x - mean_x) * (time - mean_time) for x, time in pairs) / sum((x - mean_x) ** 2 for x in xs)
-    errors = [time - mean_time - slope * (x - mean_x) for x, time in pairs]
-    return fmean(error**2 for error in errors) ** 0.5, slope
+def ratios_of(rates: Rates) -> dict[int, float]:
+    """How many times as long writes take at half of their alignment, by size."""
+    halves = {size: rates.get((size, size // 2)) for size in SIZES}
+    return {size: rates[size, size] / half for size, half in halves.items() if half and (size, size) in rates}

@@ -10,7 +10,7 @@ from openpts_twin.findings import FINDINGS, Confidence, Finding, cannot_tell, fi
 from openpts_twin.xray.collection import Victims, victims_of
 from openpts_twin.xray.geometry import Geometry, replay, search
 from openpts_twin.xray.rates import Window, at_higher_rate, first_fall
-from openpts_twin.xray.unit import ALIGNMENTS, BLOCK_BYTES, unit_of
+from openpts_twin.xray.unit import PROBES, SIZES, ratios_of, unit_of
 
 READ_NS = 60_000
 
@@ -109,32 +109,44 @@ def test_reads_that_never_wait_tell_nothing() -> None:
     assert replay([(1, 100.0)]) == Geometry(why="not all distances were measured")
 
 
-def rates_of(unit: int, *, read_cost: float = 1.0, noise: float = 0.0, seed: int = 1) -> dict[int, float]:
-    """Rates of blocks by what they write: units touched, on average over all places at an alignment."""
-    chance = random.Random(seed)
+def rates_of(
+    unit: int, *, noise: float = 0.0, chance: random.Random | None = None
+) -> dict[tuple[int, int], float]:
+    """Rates of random writes by the units that they touch, on average over all places at an alignment."""
+    chance = chance or random.Random(1)
     found = {}
-    for alignment in ALIGNMENTS:
+    for size, alignment in PROBES:
         starts = range(0, max(unit, alignment), alignment)
-        touched = [-(-(start + BLOCK_BYTES) // unit) - start // unit for start in starts]
-        beyond = sum(touched) / len(touched) * unit / BLOCK_BYTES - 1
-        found[alignment] = chance.uniform(1 - noise, 1 + noise) / (1 + read_cost * beyond)
+        touched = [-(-(start + size) // unit) - start // unit for start in starts]
+        written = sum(touched) / len(touched) * unit
+        found[size, alignment] = chance.uniform(1 - noise, 1 + noise) * size / written
     return found
 
 
-@pytest.mark.parametrize("unit", [4096 << power for power in range(5)])
-@pytest.mark.parametrize("read_cost", [1.0, 2.0])
-def test_the_unit_of_the_map_is_found_by_alignments(unit: int, read_cost: float) -> None:
-    assert unit_of(rates_of(unit, read_cost=read_cost)).unit_bytes == unit
+@pytest.mark.parametrize("unit", SIZES)
+def test_the_unit_of_the_map_is_found_by_alignments(unit: int) -> None:
+    rates = rates_of(unit)
+    assert ratios_of(rates)[unit] == pytest.approx(1.5)
+    assert all(ratio == pytest.approx(1) for size, ratio in ratios_of(rates).items() if size > unit)
+    assert unit_of([rates] * 5).unit_bytes == unit
 
 
-def test_rates_that_noise_hides_tell_no_wrong_unit() -> None:
-    for unit in (4096, 8192, 16_384):
-        found = [unit_of(rates_of(unit, noise=0.01, seed=seed)).unit_bytes for seed in range(200)]
-        wrong = sum(one not in {None, unit} for one in found)
-        assert wrong <= 0.05 * len(found)
-        assert found.count(unit) >= 0.1 * len(found)
-    assert unit_of(dict.fromkeys(ALIGNMENTS, 1.0)).unit_bytes is None
-    assert unit_of({512: 1.0}).unit_bytes is None
+@pytest.mark.parametrize("unit", [512, 2048, 128 * 1024, 1024 * 1024])
+def test_a_unit_that_no_size_has_is_not_told(unit: int) -> None:
+    assert unit_of([rates_of(unit)] * 5).unit_bytes is None
+
+
+def test_noise_makes_no_wrong_unit() -> None:
+    chance = random.Random(5)
+    for unit in SIZES:
+        found = [
+            unit_of([rates_of(unit, noise=0.15, chance=chance) for _ in range(5)]).unit_bytes
+            for _ in range(200)
+        ]
+        assert sum(one not in {None, unit} for one in found) <= 0.02 * len(found)
+        assert found.count(unit) >= 0.4 * len(found)
+    assert unit_of([]).unit_bytes is None
+    assert unit_of([{(4096, 4096): 1.0, (4096, 2048): 0.5}]).unit_bytes is None
 
 
 GREEDY_REFILL, CHOICES_REFILL = [88.0] * 8 + [100.0] * 12, [44.0, 52, 60, 66, 72, 74, 80, 82] + [100.0] * 12
@@ -148,6 +160,8 @@ GREEDY_REFILL, CHOICES_REFILL = [88.0] * 8 + [100.0] * 12, [44.0, 52, 60, 66, 72
         ([100.0] * 20, [80.0, 100, 56, 90, 100], CHOICES_REFILL, Victims.CHOICES),
         ([100.0, 70, 100, 66, 100], [80.0, 100, 56, 90, 100], CHOICES_REFILL, Victims.CHOICES),
         ([100.0, 70, 100, 66, 100], [80.0, 100, 56, 90, 100], GREEDY_REFILL, None),
+        ([100.0, 70, 100, 66, 100], [100.0] * 5, CHOICES_REFILL, None),
+        ([100.0] * 20, [280.0] * 5, GREEDY_REFILL, None),
         ([100.0] * 20, [91.5] * 5, GREEDY_REFILL, None),
         ([100.0] * 20, [30.0] * 5, GREEDY_REFILL, None),
         ([100.0], [100.0] * 5, GREEDY_REFILL, None),

@@ -67,9 +67,7 @@ def victims_of(before: Sequence[float], after: Sequence[float], refill: Sequence
         if rising and _BETWEEN < lowest <= _UNEVEN:
             return Found(Victims.CHOICES, lowest)
         return Found(None, lowest, why="the rate varies as much before free blocks run out")
-    if lowest > _FASTER:
-        return Found(None, lowest, why="the rate rises when free blocks run out")
-    if lowest >= _STEADY:
+    if _STEADY <= lowest <= _FASTER:
         return Found(Victims.GREEDY, lowest, agrees=rising is False)
     if _BETWEEN < lowest <= _UNEVEN:
         return Found(Victims.CHOICES, lowest, agrees=bool(rising))

@@ -18,6 +18,7 @@ _COLLAPSED: Final = 0.2
 _UNEVEN: Final = 0.9
 _BETWEEN: Final = 0.35
 _FASTER: Final = 1.3
+_LEAST_AFTER: Final = 4
 _FIRST: Final = 4
 """Windows of a refill in sequence that are its first, and as many after them."""
 _RISES: Final = 1.12
@@ -53,20 +54,20 @@ def rises(refill: Sequence[float]) -> bool | None:
 
 def victims_of(before: Sequence[float], after: Sequence[float], refill: Sequence[float]) -> Found:
     """The class by the rates of windows until free blocks ran out and of those since, and by a refill."""
-    if len(before) < 2 or len(after) < 4:
+    if len(before) < 2 or not after:
         return Found(None, why="too few writes came after free blocks ran out")
     usual, rising = median(before), rises(refill)
     lowest = min(after) / usual
     if lowest <= _COLLAPSED:
         return Found(Victims.FIFO, lowest, agrees=True)
+    if len(after) < _LEAST_AFTER:
+        return Found(None, lowest, why="too few writes came after free blocks ran out")
     if min(before) < _STEADY * usual:
         # spare blocks were not all free: what a choice leaves behind
         if rising and _BETWEEN < lowest <= _UNEVEN:
             return Found(Victims.CHOICES, lowest)
         return Found(None, lowest, why="the rate varies as much before free blocks run out")
-    if lowest > _FASTER:
-        return Found(None, lowest, why="the rate rises when free blocks run out")
-    if lowest >= _STEADY:
+    if _STEADY <= lowest <= _FASTER:
         return Found(Victims.GREEDY, lowest, agrees=rising is False)
     if _BETWEEN < lowest <= _UNEVEN:
         return Found(Victims.CHOICES, lowest, agrees=bool(rising))

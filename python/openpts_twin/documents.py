@@ -1,5 +1,7 @@
 """What `openpts fit` and `openpts predict` answer programs with."""
 
+from typing import Any
+
 from msgspec import Struct
 
 from openpts.vocabulary.document import Document
@@ -16,7 +18,7 @@ class FitDocument(Document, frozen=True, kw_only=True, tag="openpts.fit/1"):
     drive: str
     like: str
     runs: tuple[str, ...]
-    fitted: dict[str, object]
+    fitted: dict[str, Any]
     assumed: tuple[str, ...]
     error_pct: dict[str, float]
     trials: int

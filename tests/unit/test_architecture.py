@@ -21,6 +21,8 @@ NAMES_TESTS: Final = {
     "procedures/registry.py": "it names all tests",
     "cli/first_pages.py": "examples of tests that need more than the common one has",
     "openpts_check/": "questions are runs of its one test",
+    "openpts_twin/twin/evidence.py": "a twin takes what an x-ray has found",
+    "openpts_twin/decide/": "questions are on figures, of which one is called as a test",
     "openpts_line/selfcheck/": "answers of the eight tests that are known beforehand",
     "openpts_traces/behavior.py": "it replays traces, whatever test does so",
     "openpts_fio/imports/": "it says which test of openpts a result of another program is one of",

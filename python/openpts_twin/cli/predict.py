@@ -1,7 +1,6 @@
 """`openpts predict`: what a drive's twin says of a test, a trace or a job that the drive has not seen."""
 
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -11,7 +10,7 @@ import click
 from openpts.cli.options import FOLDER, argument, flag, option, with_options
 from openpts.cli.printed_document import print_document
 from openpts.device.targets.simulated_target import MOST_SCALE
-from openpts_twin.documents import Prediction, PredictionDocument
+from openpts_twin.documents import PredictionDocument
 
 _JOBS: Final = (".fio", ".job", ".ini")
 
@@ -39,6 +38,7 @@ def predict(
     from openpts.cli.terminal import draw_over  # noqa: PLC0415 help needs nothing that runs
     from openpts.record.reader import read_run  # noqa: PLC0415 likewise
     from openpts.simulation.presets import SHIPPED, load_preset  # noqa: PLC0415 likewise
+    from openpts.temporary_folder import temporary_folder  # noqa: PLC0415 likewise
     from openpts_twin.cli.predict_text import print_predictions  # noqa: PLC0415 likewise
     from openpts_twin.twin.predict import predict as predicted  # noqa: PLC0415 likewise
     from openpts_twin.twin.twin_file import read_fit  # noqa: PLC0415 likewise
@@ -47,12 +47,12 @@ def predict(
     fit = None if place == SHIPPED else read_fit(Path(place))
     name, words = _test_of(test, options)
     measured = None if against is None else read_run(against)
-    with tempfile.TemporaryDirectory(prefix="openpts-predict-") as own:
+    with temporary_folder("predict") as own:
         found = predicted(
             name,
             preset if place == SHIPPED else place,
             words,
-            out or Path(own),
+            out or own,
             fit=fit,
             scale=scale or (fit.scale if fit else None),
             against=measured,
@@ -60,21 +60,8 @@ def predict(
         )
     draw_over(sys.stderr)
     if as_json:
-        rows = tuple(
-            Prediction(
-                key=one.key,
-                label=one.label,
-                unit=one.unit,
-                value=one.value,
-                low=one.low,
-                high=one.high,
-                measured=one.measured,
-                error_pct=one.error_pct,
-            )
-            for one in found
-        )
         shown = None if against is None else str(against)
-        print_document(PredictionDocument(preset=preset, test=name, against=shown, predictions=rows))
+        print_document(PredictionDocument(preset=preset, test=name, against=shown, predictions=tuple(found)))
     else:
         print_predictions(sys.stdout, f"{name} on {preset}", found, has_fit=fit is not None, against=against)
 

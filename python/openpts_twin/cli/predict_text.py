@@ -6,11 +6,11 @@ from typing import IO
 
 from openpts.cli.console import table_of
 from openpts.cli.sim import print_parts
-from openpts_twin.twin.predict import Predicted
+from openpts_twin.documents import Prediction
 
 
 def print_predictions(
-    stream: IO[str], title: str, found: Sequence[Predicted], *, has_fit: bool, against: Path | None
+    stream: IO[str], title: str, found: Sequence[Prediction], *, has_fit: bool, against: Path | None
 ) -> None:
     """Every value with its interval, and with what was measured where a run is named."""
     print_parts(stream, f"PREDICTED, not measured: {title}")

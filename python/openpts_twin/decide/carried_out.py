@@ -6,7 +6,6 @@ from dataclasses import replace as with_fields
 from math import exp, log
 from pathlib import Path
 from statistics import fmean
-from tempfile import TemporaryDirectory
 from typing import IO, TYPE_CHECKING, Any, Final
 
 import click
@@ -30,7 +29,9 @@ from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.plan import RunPlan
 from openpts.procedures.registry import procedure_of
 from openpts.record.writer import RunWriter
+from openpts.run_folder_files import write_files
 from openpts.system_files import SystemRoots
+from openpts.temporary_folder import temporary_folder
 from openpts.units import format_duration
 from openpts.vocabulary.consent import Consent
 from openpts_twin.decide.answer import NAMES, DecidedDrive, DecisionDocument, decision_document, percent
@@ -49,6 +50,7 @@ _EXIT_CODES: Final = {
     Decision.OPEN: NoVerdictError.exit_code,
 }
 _RECORD: Final = "decision.json"
+_JOB: Final = "decide.fio"
 _ROUND_S: Final = 60.0
 _FILLS: Final = 1.0
 _FILLS_QUICK: Final = 0.5
@@ -83,9 +85,9 @@ def carried_out(
 ) -> int:
     """Print the plan, carry it out, and say the answer; returns the exit code. Raises what a run raises."""
     agreed, purge = taken(options), options.pop("purge")
-    with TemporaryDirectory(prefix="openpts-decide-") as work:
-        job = Path(work) / "decide.fio"
-        job.write_text(asked.question.load.job(asked.round_s or _ROUND_S), encoding="utf-8")
+    with temporary_folder("decide") as work:
+        job = work / _JOB
+        write_files(work, {_JOB: asked.question.load.job(asked.round_s or _ROUND_S).encode()}, lasting=False)
         choices = _choices(asked, job)
         targets = [at_fitting_scale(name, [choices], stream) for name in names]
         _print_plan(asked, [_plan(choices, target) for target in targets], targets, stream)
@@ -215,7 +217,7 @@ def _end(
 ) -> None:
     asked.folder.mkdir(parents=True, exist_ok=True)
     raw = msgspec.json.format(msgspec.json.encode(document), indent=1)
-    (asked.folder / _RECORD).write_bytes(raw + b"\n")
+    write_files(asked.folder, {_RECORD: raw + b"\n"})
     for folder in () if no_report else runs.folders:
         if (folder / "run.db").exists():
             reports_on(folder)

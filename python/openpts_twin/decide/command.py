@@ -46,6 +46,7 @@ def decide(
     QUESTION compares drive B with A, 'B slower than A by 5 %', 'B p99 higher than A by 10 %', or holds one
     against a bound, 'keeps p99.9 <= 10 ms', 'keeps iops >= 180 k by 2 %'. Behind `at` it may have a load,
     '4k random read qd 8', 'seq 128k write'; without one it is that of 4 KiB random writes at QD 32.
+    TARGET is a drive as for `openpts run`; of two, A comes first.
 
     Drives are purged, written twice, and loaded until they are steady. Then rounds are judged one by one
     until the question is answered: a yes is wrong in 0.5 % where nothing is on that side, and is found in

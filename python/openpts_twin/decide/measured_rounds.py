@@ -85,7 +85,7 @@ class _Run(Struct, kw_only=True):
     is_counting: bool = False
     phase: Phase | None = None
 
-    def carry_out(self) -> None:
+    def go_through(self) -> None:
         """The whole run; its end is said, and the error that it ended with."""
         ended: BaseException | None = None
         try:
@@ -145,7 +145,7 @@ class Runs:
 
         Raises the error of a run that ended with one.
         """
-        threads = [Thread(target=one.carry_out, name=f"decide-{one.number}") for one in self._runs]
+        threads = [Thread(target=one.go_through, name=f"decide-{one.number}") for one in self._runs]
         for thread in threads:
             thread.start()
         try:

@@ -20,6 +20,7 @@ from openpts.vocabulary.sample import Sample, StepState
 from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.stop import DriveFills
 from openpts_twin.findings import Finding, findings_in
+from openpts_twin.xray import XrayConditions
 
 Figures = Mapping[str, float]
 """Of a step, by name: ``rate``, of an operation such as ``read p99``, of a part of the step ``rate 3``."""
@@ -93,11 +94,11 @@ def evidence_of(runs: Sequence[Run]) -> Evidence:
 
 def _is_xray(run: Run) -> bool:
     """Whether its steps are for the finders of an x-ray, which know them better than a replay does."""
-    return str(run.manifest.conditions.test) == "xray"
+    return isinstance(run.manifest.conditions, XrayConditions)
 
 
 def _findings(run: Run) -> tuple[Finding, ...]:
-    return findings_in(procedure_of("xray").report(run).figures())
+    return findings_in(procedure_of(run.manifest.conditions.test).report(run).figures())
 
 
 def _drive(manifest: Manifest) -> str:

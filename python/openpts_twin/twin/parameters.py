@@ -110,7 +110,7 @@ def with_values(content: Mapping[str, Any], values: Values) -> dict[str, Any]:
     """A file's content with other values; the number of dies is given by itself then."""
     changed = _copied(content)
     for name, value in values.items():
-        table, key = _table(changed, name)
+        table, key = _find_table(changed, name)
         table[key] = value
     if DIES in values:
         changed["page_mapped"]["geometry"].pop("bytes_per_die", None)
@@ -131,7 +131,7 @@ def _copied(content: Mapping[str, Any]) -> dict[str, Any]:
     return {key: _copied(value) if isinstance(value, dict) else value for key, value in content.items()}
 
 
-def _table(content: dict[str, Any], name: str) -> tuple[dict[str, Any], str]:
+def _find_table(content: dict[str, Any], name: str) -> tuple[dict[str, Any], str]:
     *words, key = name.split(".")
     for word in words:
         content = content.setdefault(word, {})

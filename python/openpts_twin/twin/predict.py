@@ -13,32 +13,13 @@ from openpts.api import measures, run_test
 from openpts.record.reader import Run, StepRecord
 from openpts.units import NS_PER_MS, per_second
 from openpts.vocabulary.sample import StepState
+from openpts_twin.documents import Prediction
 from openpts_twin.twin.twin_file import Fit
 
 _COVERAGE: Final = 1.96
 _PERCENTILES: Final = {"p99": 99.0, "p99.9": 99.9}
 # of the simulated drive itself, not of the load
 _APART: Final = ("energy.", "media.")
-
-
-class Predicted(Struct, frozen=True, kw_only=True):
-    """A value predicted, not measured; ``low`` and ``high`` hold 95 %, None without a fit.
-
-    ``measured`` is that of the run that it is held against, None without one.
-    """
-
-    key: str
-    label: str
-    unit: str
-    value: float
-    low: float | None
-    high: float | None
-    measured: float | None
-
-    @property
-    def error_pct(self) -> float | None:
-        """How far the prediction is above what was measured."""
-        return None if not self.measured else 100 * (self.value / self.measured - 1)
 
 
 class Quantity(Struct, frozen=True):
@@ -67,7 +48,7 @@ def predict(
     scale: int | None,
     against: Run | None,
     tell: Callable[[str], None],
-) -> tuple[Predicted, ...]:
+) -> tuple[Prediction, ...]:
     """Run the test on a twin and on its alternatives, each in a folder of ``out``.
 
     Raises RunFailedError where `openpts run` does not end well, which has said why.
@@ -89,7 +70,7 @@ def _predicted(
     others: Sequence[Mapping[str, Quantity]],
     fit: Fit | None,
     measured: Quantity | None,
-) -> Predicted:
+) -> Prediction:
     half = None
     if fit is not None:
         away = [abs(one[key].value - best.value) if key in one else 0.0 for one in others]
@@ -97,14 +78,16 @@ def _predicted(
         sides = [max(pair) for pair in zip(away[::2], away[1::2], strict=True)]
         of_model = fit.error_pct.get(best.kind, 0.0) / 100 * abs(best.value)
         half = _COVERAGE * math.hypot(*sides, of_model)
-    return Predicted(
+    known = None if measured is None else measured.value
+    return Prediction(
         key=key,
         label=best.label,
         unit=best.unit,
         value=best.value,
         low=None if half is None else best.value - half,
         high=None if half is None else best.value + half,
-        measured=None if measured is None else measured.value,
+        measured=known,
+        error_pct=None if not known else 100 * (best.value / known - 1),
     )
 
 

@@ -152,7 +152,8 @@ def _figure(test: str, stimulus: Stimulus, measured: Figures) -> dict[str, Any]:
     elif not stimulus.random_pct:
         unit, value = Unit.MB_PER_S, measured["rate"] * block_kib * KIB / MB
     fill = {"do": "io", "block_kib": 128, "pattern": "sequential", "tc": 1, "qd": 32, "fills": 1.5}
-    start = {"do": "jump-start"} if stimulus.random_pct and test == "iops" else fill
+    # random writes one by one are too few to bring a drive into the state of long random writing
+    start = {"do": "jump-start"} if stimulus.random_pct and stimulus.tc * stimulus.qd > 1 else fill
     return {
         "name": f"{stimulus}, TC {stimulus.tc} QD {stimulus.qd}",
         "source": f"{test} run that the twin was fitted to",

@@ -49,7 +49,7 @@ def report(run: Run) -> ReportContent:
         verdicts=tuple(_verdicts(findings)),
         measures=tuple(_measures(findings)),
         sections=methodology(run, _TITLE, _test_rows(found), lambda: _pages(found, findings)),
-        figures=lambda: _figures(found, findings),
+        figures=lambda: _list_figures(found, findings),
     )
 
 
@@ -57,7 +57,7 @@ def _label(one: Finding) -> str:
     return LABELS.get(one.name, one.name)
 
 
-def _text(one: Finding) -> str:
+def _write_value(one: Finding) -> str:
     if one.value is None:
         return "can't tell"
     if isinstance(one.value, bool):
@@ -71,7 +71,7 @@ def _verdicts(findings: tuple[Finding, ...]) -> Iterator[Verdict]:
     told = [one for one in findings if one.is_told]
     yield Verdict(f"X-ray: {len(told)} of {len(findings)} properties told.")
     for one in told:
-        yield Verdict(f"{_label(one)}: {_text(one)} ({one.confidence} confidence).", "info")
+        yield Verdict(f"{_label(one)}: {_write_value(one)} ({one.confidence} confidence).", "info")
 
 
 def _measures(findings: tuple[Finding, ...]) -> Iterator[Measured]:
@@ -91,7 +91,9 @@ def _pages(found: XrayRun, findings: tuple[Finding, ...]) -> tuple[Page, ...]:
 def _summary_page(findings: tuple[Finding, ...]) -> Page:
     columns: list[Col[Finding]] = [
         Col(
-            "Found", lambda one: cells.words(_text(one), tone="" if one.is_told else "missing"), align="left"
+            "Found",
+            lambda one: cells.words(_write_value(one), tone="" if one.is_told else "missing"),
+            align="left",
         ),
         Col(
             "Confidence",
@@ -126,7 +128,7 @@ def _test_rows(found: XrayRun) -> Rows:
     )
 
 
-def _figures(found: XrayRun, findings: tuple[Finding, ...]) -> dict[str, Any]:
+def _list_figures(found: XrayRun, findings: tuple[Finding, ...]) -> dict[str, Any]:
     """Findings and what they were read from, JSON-ready."""
     return {
         FINDINGS: msgspec.to_builtins(findings),

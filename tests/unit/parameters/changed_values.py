@@ -171,6 +171,9 @@ CHANGED: Final[dict[str, Any]] = {
     "point_seconds": 90,
     "size": "300MiB",
     "heat_seconds": 20,
+    "load_fills": 0.5,
+    "further_rounds": 7,
+    "probe_seconds": 4,
 }
 """By the parameter's name; a table of claims is a type of a plug-in's."""
 if "sustained" in PROCEDURES:

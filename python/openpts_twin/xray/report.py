@@ -25,7 +25,7 @@ LABELS: Final = {
     "cache_half_full_bytes": "The same, half of the drive in use",
     "cache_policy": "Size of the cache",
     "page_mapped.idle.folds": "Cache emptied in idle time",
-    "page_mapped.mapping.physical_per_user": "Flash, in user capacities",
+    "page_mapped.mapping.physical_per_user": "Flash behind the user capacity",
     "page_mapped.mapping.unit_pages": "Unit of the map",
     "page_mapped.geometry.chunk_pages": "Pages in a row on one unit of the flash",
     "page_mapped.geometry.dies": "Units that work at the same time",

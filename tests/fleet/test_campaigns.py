@@ -98,6 +98,7 @@ def test_over_ssh(systemd_hosts: list[SystemdHost], fleet_file: Path, tmp_path: 
     reported(command, file, 3)
 
 
+@pytest.mark.slow  # campaigns are tried on hosts of ssh, Slurm by runs of its own
 def test_on_slurm(cluster: Cluster, tmp_path: Path) -> None:
     """The second drive is named by its serial number, without its slot."""
     serials = (("h1", 'slot = "s00"\nserial = "SN-h1-s00"'), ("h1", 'serial = "SN-h1-s01"'))

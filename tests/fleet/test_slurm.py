@@ -74,6 +74,7 @@ def test_a_run_goes_to_its_slot_and_is_complete(cluster: Cluster) -> None:
     assert len(note["starts"]) == 1
 
 
+@pytest.mark.slow
 def test_a_drive_in_another_slot_and_an_empty_slot_are_refused(cluster: Cluster) -> None:
     host = cluster.hosts["h2"]
     drive = host.in_slot("s01")

@@ -26,6 +26,7 @@ from tests.support.transcript import Golden
 MOST_LINES = 1000
 
 
+@pytest.mark.slow  # compiles SQLite: half of what all others here take
 def test_its_own_tests(program: Path) -> None:
     assert program.exists()
     done = subprocess.run(

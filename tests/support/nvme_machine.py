@@ -38,6 +38,7 @@ def add_namespace(roots: SystemRoots, name: str, serial: str = "S3R1AL") -> Bloc
         (roots.sys / link).mkdir(parents=True, exist_ok=True)
         if not (roots.sys / link / place.name).exists():
             (roots.sys / link / place.name).symlink_to(place)
+    assert roots.dev != SystemRoots().dev, "no node is made among those of this machine"
     roots.dev.mkdir(exist_ok=True)
     (roots.dev / name).write_bytes(bytes(512_000))
     return BlockDevice.of_name(name, roots)

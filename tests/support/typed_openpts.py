@@ -48,7 +48,7 @@ _OUT_OF_REACH: Final = (
 _ELSEWHERE: Final = re.compile(r"(^|[:=,])(/|~)|/dev/|://")
 _OF_THE_READER: Final = ("confirm_serial", "confirm_serials", "drives", "fleet", "serials")
 """Parameters that name drives and hosts."""
-_RUNS: Final = ("baseline", "folder", "named", "report_json", "reports", "runs")
+_RUNS: Final = ("against", "baseline", "folder", "named", "report_json", "reports", "runs")
 _SETTINGS: Final = re.compile(r"(?:^|,|sim:)([\w./-]+\.toml)(?=$|[,?])")
 _RANGE: Final = re.compile(r"(=[^,:]+)[,:].*")
 _TRACES: Final = ("paths", "trace", "traces")
@@ -113,7 +113,7 @@ def with_what_they_name(words: Sequence[str], parameters: dict[str, Any], world:
         places = [path / str(number) for number in numbers] if a_folder_of_runs else map(Path, names)
         for number, place in zip(numbers, places, strict=True):
             if not place.exists():
-                shutil.copytree(_run_of(world, number), place)
+                shutil.copytree(_run_of(world, number, words[0]), place)
                 put.append(place)
         found += [word] if a_folder_of_runs else dict.fromkeys(names)
     try:
@@ -130,8 +130,11 @@ def _texts(parameters: dict[str, Any], names: Sequence[str]) -> Iterator[str]:
         yield from map(str, value if isinstance(value, (list, tuple)) else [value] if value else [])
 
 
-def _run_of(world: Path, number: int) -> Path:
+def _run_of(world: Path, number: int, command: str) -> Path:
     drive = f"{_IN_PLACE_OF_A_FILE}&seed={number}"
+    if command == "fingerprint":
+        place = world / f"{command}-{number}"
+        return _made(place, "run", command, drive, "--quick", "--out", str(place))
     return _made(world / f"run-{number}", "run", "iops", drive, *_RUN, "--out", str(world / f"run-{number}"))
 
 

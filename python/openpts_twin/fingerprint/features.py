@@ -22,9 +22,10 @@ from openpts_twin.fingerprint.script import PROBES, WINDOW
 Fingerprint = Mapping[str, float]
 """Logarithms by name."""
 
-_SWEEP, _CACHE_END, _FLASH = "random writes before collection", "end of the cache", "flash over capacity"
+_SWEEP, _CACHE_END = "random writes before collection", "end of the cache"
+FLASH: Final = "flash over capacity"
 TYPICAL: Final = 0.003
-_MORE: Final = {"rate of": 0.006, _FLASH: 0.006, _SWEEP: 0.02, _CACHE_END: 0.05}
+_MORE: Final = {"rate of": 0.006, FLASH: 0.006, _SWEEP: 0.02, _CACHE_END: 0.05}
 """Those of rates, and of what is read off the steps of a curve, by how their names begin."""
 _WEIGHT: Final = 4
 """Repeats that ``TYPICAL`` counts for beside those that were measured."""
@@ -71,7 +72,7 @@ def fingerprint_of(run: Run) -> Fingerprint:
         rates = [one.iops for one in windows]
         began = collection_began(rates)
         # beyond the capacity the flash holds what random writes found free
-        found[_FLASH] = math.log1p((len(rates) if began is None else began + 0.5) * WINDOW)
+        found[FLASH] = math.log1p((len(rates) if began is None else began + 0.5) * WINDOW)
         if (began or len(rates)) >= _FEWEST_WINDOWS:
             found[_SWEEP] = math.log(median(rates[: began or len(rates)]))
     return found

@@ -1,19 +1,24 @@
 """The report of a fingerprint: each of its figures."""
 
 import math
+from collections.abc import Iterator
 from typing import Final
 
 from openpts.errors import UsageError
+from openpts.pages import cells
 from openpts.pages.kit import rows_table
-from openpts.pages.model import Page, Verdict
+from openpts.pages.measure import NOT_MEASURED, Measured, key_of
+from openpts.pages.model import Cell, Page, Verdict
+from openpts.pages.texts import capitalised
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows
 from openpts.procedures.shared.methodology import NO_STEADY_STATE, methodology, state_page
 from openpts.record.reader import Run
 from openpts.units import format_duration
+from openpts.vocabulary.better import Better
 from openpts.vocabulary.condition_text import data_text
 from openpts_twin.fingerprint import FingerprintConditions
-from openpts_twin.fingerprint.features import Fingerprint, fingerprint_of
+from openpts_twin.fingerprint.features import FLASH, Fingerprint, fingerprint_of
 from openpts_twin.fingerprint.script import PROBES, WINDOW
 
 _TITLE: Final = "Fingerprint"
@@ -28,12 +33,19 @@ def report(run: Run) -> ReportContent:
         found, text = {}, "The run was cut off: it has no fingerprint."
     return ReportContent(
         verdicts=(Verdict(text),),
-        measures=(),
+        measures=tuple(_measures(found)),
         sections=methodology(
             run, _TITLE, _test_rows(run), lambda: (state_page(run, "Purge and Pass"), _page(found, text))
         ),
         figures=lambda: {name: math.exp(value) for name, value in found.items()},
     )
+
+
+def _measures(found: Fingerprint) -> Iterator[Measured]:
+    for name in dict.fromkeys((FLASH, *found)):
+        value = math.exp(found[name]) if name in found else None
+        cell = cells.missing(NOT_MEASURED) if value is None else Cell(f"{value:,.6g}", value)
+        yield Measured(key_of(name), capitalised(name), "", cell, Better.UNJUDGED, on_cover=name == FLASH)
 
 
 def _test_rows(run: Run) -> Rows:

@@ -56,7 +56,7 @@ SEEN_BY_HOST_MS = tuple(ms + 0.2 for ms in DELAYS_MS)
 
 @pytest.fixture
 def device(tmp_path: Path) -> BlockDevice:
-    return add_namespace(SystemRoots(sys=tmp_path / "sys"), "nvme0n1")
+    return add_namespace(SystemRoots(sys=tmp_path / "sys", dev=tmp_path / "dev"), "nvme0n1")
 
 
 @contextmanager

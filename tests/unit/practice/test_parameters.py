@@ -21,6 +21,7 @@ NAMES = [name for name in PROCEDURES if name not in PTS]
 TESTS = [PROCEDURES[name] for name in NAMES]
 # what figures are compared with, what the operator has seen, and what leaves no measurement out
 TOLD_ELSEWHERE = {
+    "firmware",
     "after",
     "interrupt_command",
     "cut_command",

@@ -39,6 +39,11 @@ _FOLDED, _FULL = 0.45, 0.1
 """What a cache that was folded takes in at least of what it took in before, and a full one at most."""
 _ALIKE: Final = 0.05
 _READ_AHEAD: Final = 0.7
+_MERGED: Final = 30
+"""So many times slower than in sequence, random writes move more than pages of collected blocks can be."""
+_END: Final = 3
+_LEAST_FLASH: Final = 1.04
+"""A drive that maps pages has more, if only by what 1 GB is less than 1 GiB."""
 _LEAST_GAIN: Final = 0.1
 """Of a burst, at the rate of a drive that has nothing to collect."""
 
@@ -90,6 +95,14 @@ class XrayRun(Struct, frozen=True, dict=True):
         before, after = median(rates[:began]), median(rates[began + 1 :])
         written = window.start_bytes + at_higher_rate(window, before, after)
         return 1 + written / self.bytes
+
+    @property
+    def slowdown(self) -> float:
+        """How many times slower than the end of the fill random writes are in the end; 1 where none were."""
+        if not self.fill or not self.random:
+            return 1.0
+        ends = (median(one.bytes_per_s for one in each[-_END:]) for each in (self.fill, self.random))
+        return next(ends) / next(ends)
 
     @property
     def geometry(self) -> Geometry:
@@ -171,8 +184,19 @@ def rates_of(probes: list[Probe]) -> Rates:
 
 def findings_of(found: XrayRun) -> tuple[Finding, ...]:
     """All findings, told or not."""
-    parts = (_cache(found), _spare(found), _unit(found), _layout(found), _victims(found), _idle(found))
-    return tuple(finding for part in (*parts, _read_ahead(found)) for finding in part)
+    of_pages = (*_cache(found), *_spare(found), *_unit(found), *_victims(found), *_idle(found))
+    if why := _map_of_blocks(found):
+        of_pages = tuple(cannot_tell(one.name, f"{RANDOM}: {why}") for one in of_pages)
+    return (*of_pages, *_layout(found), *_read_ahead(found))
+
+
+def _map_of_blocks(found: XrayRun) -> str:
+    """Why the map may be one of blocks with a log before them, whose end looks as that of a cache does."""
+    if found.slowdown > _MERGED:
+        return f"1/{found.slowdown:.0f} of the rate in sequence, as where a map of blocks merges them"
+    if found.flash is not None and found.flash < _LEAST_FLASH:
+        return f"the rate falls after {found.flash - 1:.3f} user capacities, as at the end of a log of blocks"
+    return ""
 
 
 def _cache(found: XrayRun) -> Iterator[Finding]:

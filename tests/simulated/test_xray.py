@@ -1,0 +1,30 @@
+"""The X-ray on simulated drives, whose presets say what is inside."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from openpts.record.reader import read_run
+from openpts.vocabulary.drive_class import DriveClass
+from openpts_twin.findings import Finding
+from openpts_twin.xray.results import findings_of, xray_run
+from tests.simulated.whole_tests import run_whole
+
+
+def told(drive: str, folder: Path) -> Mapping[str, Finding]:
+    run_whole("xray", DriveClass.ENTERPRISE, folder, lambda conditions: conditions, drive)
+    return {one.name: one for one in findings_of(xray_run(read_run(folder))) if one.is_told}
+
+
+def test_what_the_preset_says_is_found(tmp_path: Path) -> None:
+    found = told("sim:enterprise-tlc?scale=145", tmp_path / "run")
+    assert found["page_mapped.mapping.physical_per_user"].value == pytest.approx(1.28, abs=0.01)
+    assert found["page_mapped.geometry.chunk_pages"].value == 4
+    assert found["page_mapped.geometry.dies"].value == 64
+    assert found["cache_bytes"].value == 0
+
+
+def test_a_log_of_blocks_is_not_taken_for_a_cache(tmp_path: Path) -> None:
+    found = told("sim:log-block", tmp_path / "run")
+    assert set(found) <= {"read_ahead"}

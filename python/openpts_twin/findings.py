@@ -62,8 +62,3 @@ FINDINGS: Final = "findings"
 def findings_in(figures: Mapping[str, Any]) -> tuple[Finding, ...]:
     """The findings in the figures of a report. Raises msgspec.ValidationError if they are of another form."""
     return msgspec.convert(figures.get(FINDINGS, ()), tuple[Finding, ...])
-
-
-def value_of(findings: tuple[Finding, ...], name: str) -> Value | None:
-    """The value of a property; None if it was not looked for, or can't be told."""
-    return next((one.value for one in findings if one.name == name), None)

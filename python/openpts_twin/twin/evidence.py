@@ -141,7 +141,7 @@ def _without_repeats(parts: Sequence[Part]) -> Iterator[Part]:
 def _writes_at_random(steps: Sequence[Step]) -> bool:
     """Whether steps write at random with more than one I/O at a time: then it matters how full a drive is."""
     return any(
-        stimulus.changes_target and stimulus.random_pct > 0 and stimulus.tc * stimulus.qd > 1
+        stimulus.changes_target and stimulus.random_pct > 0 and stimulus.toio > 1
         for step in steps
         for stimulus in step.stimuli
     )
@@ -162,13 +162,19 @@ def figures_of(sample: Sample, capacity_bytes: int) -> Figures:
             continue
         found[f"{name} mean"] = operation.latency_sum_ns / operation.ios
         distribution = LatencyDistribution.merged([operation.histogram])
-        for label, percentile in PERCENTILES.items():
-            value_ns = distribution.percentile_ns(percentile)
-            if value_ns and distribution.count >= _TAILS * ios_needed(percentile):
-                found[f"{name} {label}"] = float(value_ns)
+        for label, value_ns in percentiles_ns(distribution):
+            found[f"{name} {label}"] = float(value_ns)
     if sample.write.bytes > _LONG_FILLS * capacity_bytes and len(sample.intervals) > 2 * PARTS:
         found.update(_course(sample))
     return found
+
+
+def percentiles_ns(distribution: LatencyDistribution) -> Iterator[tuple[str, int]]:
+    """Percentiles that as many I/Os tell well, by name."""
+    for label, percentile in PERCENTILES.items():
+        value_ns = distribution.percentile_ns(percentile)
+        if value_ns and distribution.count >= _TAILS * ios_needed(percentile):
+            yield label, value_ns
 
 
 def _course(sample: Sample) -> Figures:

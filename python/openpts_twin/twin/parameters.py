@@ -5,6 +5,7 @@ Continuous ones are searched by their logarithms: a step is a share of the value
 
 import math
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from typing import Any, Final
 
 import tomli_w
@@ -108,7 +109,7 @@ def preset_of(content: Mapping[str, Any], values: Values) -> Preset:
 
 def with_values(content: Mapping[str, Any], values: Values) -> dict[str, Any]:
     """A file's content with other values; the number of dies is given by itself then."""
-    changed = _copied(content)
+    changed = deepcopy(dict(content))
     for name, value in values.items():
         table, key = _find_table(changed, name)
         table[key] = value
@@ -125,10 +126,6 @@ def value_of(content: Mapping[str, Any], name: str, default: Any = None) -> Any:
         if found is None:
             return default
     return found
-
-
-def _copied(content: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: _copied(value) if isinstance(value, dict) else value for key, value in content.items()}
 
 
 def _find_table(content: dict[str, Any], name: str) -> tuple[dict[str, Any], str]:

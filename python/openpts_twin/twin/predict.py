@@ -8,16 +8,17 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from openpts.analysis.latency import LatencyDistribution, ios_needed
+from openpts.analysis.latency import LatencyDistribution
 from openpts.api import measures, run_test
 from openpts.record.reader import Run, StepRecord
 from openpts.units import NS_PER_MS, per_second
 from openpts.vocabulary.sample import StepState
 from openpts_twin.documents import Prediction
+from openpts_twin.twin.evidence import percentiles_ns
 from openpts_twin.twin.twin_file import Fit
 
 _COVERAGE: Final = 1.96
-_PERCENTILES: Final = {"p99": 99.0, "p99.9": 99.9}
+_TAILS: Final = ("p99", "p99.9")
 # of the simulated drive itself, not of the load
 _APART: Final = ("energy.", "media.")
 
@@ -123,8 +124,7 @@ def _of_phase(name: str, steps: Sequence[StepRecord]) -> Iterator[tuple[str, Qua
     yield f"{name}.iops", Quantity(f"{name}, IOPS", "IOPS", "rate", rate)
     histograms = [one.histogram for sample in samples for one in sample.transfers if one.histogram]
     distribution = LatencyDistribution.merged(histograms)
-    for label, percentile in _PERCENTILES.items():
-        value_ns = distribution.percentile_ns(percentile)
-        if value_ns and distribution.count >= 10 * ios_needed(percentile):
+    for label, value_ns in percentiles_ns(distribution):
+        if label in _TAILS:
             key = f"{name}.{label}"
             yield key, Quantity(f"{name}, {label}", "ms", label, value_ns / NS_PER_MS)

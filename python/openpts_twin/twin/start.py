@@ -91,7 +91,7 @@ def distance(content: Mapping[str, Any], evidence: Evidence) -> float:
     compared = (names.READ, names.PROGRAM, names.FRONT_READ, names.LINK_READ, names.SLC_PROGRAM)
     found = sum(math.log(start[name] / seen.known(name)) ** 2 for name in compared if name in start)
     course = _sequential_course(seen)
-    falls = course is not None and course[0][0] > _FALL * course[0][-1]
+    falls = course is not None and course[0] > _FALL * course[-1]
     return found + (_OTHER_KIND if falls != (names.SLC_PROGRAM in start) else 0.0)
 
 
@@ -128,25 +128,23 @@ def _link_read(seen: _Seen) -> float:
     return rate * 1.002
 
 
-def _sequential_course(seen: _Seen) -> tuple[list[float], int] | None:
-    """Bytes per second in parts of the first long sequential write on a purged drive, and its size."""
+def _sequential_course(seen: _Seen) -> list[float] | None:
+    """Bytes per second in parts of the first long sequential write on a purged drive."""
     for part in seen.evidence.parts:
         step, figures = part.steps[0], part.measured[0]
         if step.stimulus is None or not _writes(step.stimulus) or step.stimulus.random_pct:
             continue
-        size = _first_size(step.stimulus)
         course = [figures[f"rate {number}"] * 1e9 for number in range(PARTS) if f"rate {number}" in figures]
         if course:
-            return course, size
+            return course
     return None
 
 
 def _program_us(seen: _Seen, dies: int) -> float | None:
     """From the rate at which long sequential writing is programmed, at its end: behind a cache's."""
-    found = _sequential_course(seen)
-    if found is None:
+    course = _sequential_course(seen)
+    if course is None:
         return None
-    course, _ = found
     rate = median(course[PARTS // 2 :] or course)
     program_us = dies * seen.known(names.UNIT) * PAGE_BYTES / rate * _US
     if rate > _NEAR_LINK * seen.known(names.LINK_WRITE):
@@ -161,7 +159,7 @@ def _alone_us(
     """Median response time of 4 KiB one at a time, in us."""
     found = [
         figures[figure] / NS_PER_US
-        for stimulus, figures in seen.of(lambda one: wanted(one) and one.tc * one.qd == 1, cached=cached)
+        for stimulus, figures in seen.of(lambda one: wanted(one) and one.toio == 1, cached=cached)
         if figure in figures and _first_size(stimulus) == PAGE_BYTES
     ]
     return median(found) if found else None
@@ -192,8 +190,8 @@ def _front_read_us(seen: _Seen, values: Values) -> float | None:
     """From the most small reads in a second, unless so many dies could not do more."""
     best: tuple[float, int] | None = None
     for stimulus, figures in seen.of(lambda one: _reads(one) and one.random_pct == 100):
-        if _first_size(stimulus) <= PAGE_BYTES and stimulus.tc * stimulus.qd > 1:
-            best = max(best or (0.0, 0), (figures["rate"], stimulus.tc * stimulus.qd))
+        if _first_size(stimulus) <= PAGE_BYTES and stimulus.toio > 1:
+            best = max(best or (0.0, 0), (figures["rate"], stimulus.toio))
     if best is None:
         return None
     rate, outstanding = best
@@ -205,10 +203,9 @@ def _front_read_us(seen: _Seen, values: Values) -> float | None:
 
 def _cache(seen: _Seen, dies: int) -> Values:
     """Single-bit cells: how much of a sequential fill goes into them, and how fast."""
-    found = _sequential_course(seen)
-    if found is None or value_of(seen.content, names.STATIC) is None:
+    course = _sequential_course(seen)
+    if course is None or value_of(seen.content, names.STATIC) is None:
         return {}
-    course, _ = found
     program_us = dies * seen.known(names.SLC_UNIT) * PAGE_BYTES / course[0] * _US
     return {names.SLC_PROGRAM: program_us}
 
@@ -218,7 +215,7 @@ def _space(seen: _Seen, values: Values) -> float | None:
     rates = [
         figures["rate"]
         for stimulus, figures in seen.of(lambda one: _writes(one) and one.random_pct == 100)
-        if _first_size(stimulus) == PAGE_BYTES and stimulus.tc * stimulus.qd > 1
+        if _first_size(stimulus) == PAGE_BYTES and stimulus.toio > 1
     ]
     if not rates:
         return None

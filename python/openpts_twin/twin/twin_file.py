@@ -147,13 +147,13 @@ def _figure(test: str, stimulus: Stimulus, measured: Figures) -> dict[str, Any]:
         "qd": stimulus.qd,
     }
     unit, value = Unit.IOPS, measured["rate"]
-    if stimulus.tc * stimulus.qd == 1:
+    if stimulus.toio == 1:
         unit, value = Unit.MEAN_LATENCY_US, measured["read mean" if reads else "write mean"] / NS_PER_US
     elif not stimulus.random_pct:
         unit, value = Unit.MB_PER_S, measured["rate"] * block_kib * KIB / MB
     fill = {"do": "io", "block_kib": 128, "pattern": "sequential", "tc": 1, "qd": 32, "fills": 1.5}
     # random writes one by one are too few to bring a drive into the state of long random writing
-    start = {"do": "jump-start"} if stimulus.random_pct and stimulus.tc * stimulus.qd > 1 else fill
+    start = {"do": "jump-start"} if stimulus.random_pct and stimulus.toio > 1 else fill
     return {
         "name": f"{stimulus}, TC {stimulus.tc} QD {stimulus.qd}",
         "source": f"{test} run that the twin was fitted to",

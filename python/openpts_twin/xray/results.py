@@ -1,6 +1,7 @@
 """What an x-ray found: courses, latencies and rates from the samples of a run, and what follows from them."""
 
 from collections.abc import Iterator
+from functools import cached_property
 from statistics import median
 from typing import Final
 
@@ -78,13 +79,13 @@ class XrayRun(Struct, frozen=True, dict=True):
         """User capacity."""
         return self.run.manifest.target.user_capacity_bytes
 
-    @property
+    @cached_property
     def began(self) -> int | None:
         """The window of random writes in which collection began."""
         rates = [one.bytes_per_s for one in self.random]
         return next((n for end in range(len(rates) + 1) if (n := collection_began(rates[:end]))), None)
 
-    @property
+    @cached_property
     def flash(self) -> float | None:
         """User capacities that the flash holds, as far as it is not kept free."""
         began = self.began
@@ -96,7 +97,7 @@ class XrayRun(Struct, frozen=True, dict=True):
         written = window.start_bytes + at_higher_rate(window, before, after)
         return 1 + written / self.bytes
 
-    @property
+    @cached_property
     def slowdown(self) -> float:
         """How many times slower than the end of the fill random writes are in the end; 1 where none were."""
         if not self.fill or not self.random:
@@ -104,17 +105,17 @@ class XrayRun(Struct, frozen=True, dict=True):
         ends = (median(one.bytes_per_s for one in each[-_END:]) for each in (self.fill, self.random))
         return next(ends) / next(ends)
 
-    @property
+    @cached_property
     def geometry(self) -> Geometry:
         """Layout by pairs of reads."""
         return replay(self.pairs_ns)
 
-    @property
+    @cached_property
     def unit(self) -> Unit:
         """Unit of the map by alignments."""
         return unit_of([rates_of(each) for each in self.aligned])
 
-    @property
+    @cached_property
     def victims(self) -> Found:
         """Class of collection; free blocks run out where they did under random writes."""
         flash = self.flash

@@ -1,91 +1,191 @@
-"""The short form of a test against the test at full length, on simulated drives that are drawn.
+"""The short form of a test against its key values at full length, on simulated drives that are drawn.
 
-Of a preset over-provisioning, collection, flash and buffer are drawn; the short form has to find the first of
-these by itself. Shown are each key value's error, the interval that is printed with it and that of the test
-at full length, and what was written. A buffer is not scaled down, and is to be as small beside an element of
-5 s as beside one of a minute: the short form has a finer time scale.
+A drive is conditioned once, by the product's own scripts, and then measured by several tests in their short
+form; what they should have found is measured on the same drive afterwards, in elements of full length, once
+it has been written to for long. Of IOPS the round has two block sizes of eight. Drives are of 400 GB, scaled
+down to 8 GB: an element of 5 s has 100 ms of the drive's own time, beside which buffers count as little as on
+a real one, and 6 % of its capacity are written in a minute, as on a small one.
 
-    .venv/bin/python -m benches.short_form [--drives 20] [--seed N] [--tests iops,lat]
+    .venv/bin/python -m benches.short_form [--drives 20] [--seed N] [--tests lat,iops,tp]
 """
 
 import argparse
-import math
-import subprocess
-import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median, stdev
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import Any, Final, NamedTuple
 
 from benches.drawn_drives import draw
+from benches.short_state import LONG, SIMULATED_BYTES, Writes
+from msgspec.structs import replace
+from scipy.stats import binomtest
 
-from openpts.record.reader import read_run
-from openpts.report.summary import summarize
+from openpts.analysis.rounds import RoundsMean
+from openpts.procedures.kit.steps import ART, IOPS, THROUGHPUT, Metric
+from openpts.procedures.pts.iops.script import standard_conditions as iops_conditions
+from openpts.procedures.pts.lat.script import standard_conditions as lat_conditions
+from openpts.procedures.pts.tp.script import standard_conditions as tp_conditions
+from openpts.procedures.shared.one_pass import AFTERWARDS, UNTIL_COLLECTION, state_off, why_not
+from openpts.procedures.shared.rounds.conditions import SHORTER, RoundConditions
+from openpts.procedures.shared.rounds.script import conditioned, element, preconditioning, until_steady
+from openpts.units import KIB
+from openpts.vocabulary.drive_class import DriveClass
+from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.requests import Apply
+from openpts.vocabulary.sample import Sample
+from openpts.vocabulary.verdict import RoundPoint
 
-SHORT_SCALE, FULL_SCALE = 24, 96
+CAPACITY_BYTES: Final = 400_000_000_000
+_SCALE: Final = CAPACITY_BYTES // SIMULATED_BYTES
+# what a drive does at times of its own would otherwise fall into one short element of several
+_AT_SCALE: Final = {
+    "page_mapped.controller.housekeeping": {"period_ms": 700 / _SCALE, "stall_ms": 1.8 / _SCALE}
+}
+_WITHIN_PCT: Final = 5
+_TRUE_ROUNDS: Final = 5
+"""Of full length, of which the first does not count: the drive gets used to the test."""
+_UNCOUNTED: Final = 1
+_BLOCK_SIZES_BYTES: Final = {"iops": (8 * KIB, 4 * KIB)}
+_METRICS: Final[dict[str, Metric[Any]]] = {"iops": IOPS, "lat": ART, "tp": THROUGHPUT}
 
 
-class Pair(NamedTuple):
-    """A key value in the short form and at full length, each with its expanded uncertainty."""
+class Found(NamedTuple):
+    """A key value in the short form, and what it should have been: each with its uncertainty at 95 %."""
 
     name: str
     short: float
-    full: float
     expanded: float
-    full_expanded: float
+    true: float
+    true_standard: float
+    steady: bool
 
     @property
     def error(self) -> float:
-        return self.short / self.full - 1
-
-    @property
-    def text(self) -> str:
-        mine, its = (100 * self.expanded / self.short, 100 * self.full_expanded / self.full)
-        return f"{self.name} {100 * self.error:+.1f} % (± {mine:.1f}, ± {its:.1f})"
+        return self.short / self.true - 1
 
     @property
     def is_within(self) -> bool:
-        return abs(self.short - self.full) <= self.expanded
+        return abs(self.short - self.true) <= self.expanded
+
+    def __str__(self) -> str:
+        shares = (100 * self.error, 100 * self.expanded / self.short, 100 * self.true_standard / self.true)
+        marks = ("" if self.is_within else " OUTSIDE") + ("" if self.steady else " (not steady)")
+        return "{} {:+.1f} % (± {:.1f}; true one's s {:.1f}){}".format(self.name, *shares, marks)
+
+
+def conditions_of(test: str, seed: int) -> Any:
+    """Those of the test at full length, of IOPS with fewer block sizes."""
+    standard = {"iops": iops_conditions, "lat": lat_conditions, "tp": tp_conditions}[test]
+    conditions = standard(DriveClass.ENTERPRISE, seed=seed)
+    if (sizes := _BLOCK_SIZES_BYTES.get(test)) is None:
+        return conditions
+    tracking = tuple(one for one in conditions.tracking if one.block_size_bytes in sizes)
+    return replace(conditions, read_pcts=(100, 65, 0), block_sizes_bytes=sizes, tracking=tracking)
+
+
+def in_short(conditions: Any) -> Any:
+    """The same in its short form."""
+    return replace(conditions, within_pct=_WITHIN_PCT, minute_ns=conditions.minute_ns // SHORTER)
+
+
+def points_of(conditions: RoundConditions, sizes: Sequence[int]) -> list[RoundPoint]:
+    """A round."""
+    pattern = conditions.tracking[0].access_pattern
+    return [RoundPoint(pattern, size, read_pct) for read_pct in conditions.read_pcts for size in sizes]
+
+
+class Cycle(NamedTuple):
+    """A test on a drive that is conditioned for it, with the block sizes that it has in a round."""
+
+    test: str
+    conditions: RoundConditions
+    sizes: tuple[int, ...]
 
     @property
-    def is_within_both(self) -> bool:
-        """Whether the difference is no larger than both explain: the full test knows its value as badly."""
-        return abs(self.short - self.full) <= math.hypot(self.expanded, self.full_expanded)
+    def points(self) -> list[RoundPoint]:
+        return points_of(self.conditions, self.sizes)
+
+    def short(self, drive: Writes, state: float) -> tuple[dict[RoundPoint, RoundsMean], bool]:
+        """Means over the window of the short form, and whether it was steady."""
+        conditions = in_short(self.conditions)
+        steps = tuple(element(conditions, point) for point in self.points)
+        tracking = tuple(one for one in conditions.tracking if one.block_size_bytes in self.sizes)
+        outcome, window = drive.carry_out(until_steady(conditions, steps, tracking))
+        means = {
+            point: RoundsMean(tuple(samples[place] for samples in window), state * (point.read_pct < 100))
+            for place, point in enumerate(self.points)
+        }
+        return means, outcome.steady_round is not None
+
+    def true(self, drive: Writes) -> dict[RoundPoint, list[Sample]]:
+        """Samples of each point at full length."""
+        steps = tuple(element(self.conditions, point) for point in self.points)
+        rounds = [drive.apply(Apply(Phase.ROUND, 0, steps)) for _ in range(_TRUE_ROUNDS)][_UNCOUNTED:]
+        return {point: [one[place] for one in rounds] for place, point in enumerate(self.points)}
+
+    def found(
+        self, means: dict[RoundPoint, RoundsMean], true: dict[RoundPoint, list[Sample]], *, steady: bool
+    ) -> Iterator[Found]:
+        """The key values: of IOPS and latency those of 4 KiB."""
+        metric = _METRICS[self.test]
+        for point, mean in means.items():
+            if self.test != "tp" and point.block_size_bytes != 4 * KIB:
+                continue
+            values = [(metric.of(one) or 0.0) / metric.per for one in true[point]]
+            uncertainty = metric.mean_uncertainty(mean)
+            expanded = (uncertainty and uncertainty.expanded) or 0.0
+            value = (metric.of(mean) or 0.0) / metric.per
+            standard = stdev(values) / len(values) ** 0.5
+            yield Found(f"{self.test} {point}", value, expanded, fmean(values), standard, steady)
 
 
-def run(test: str, target: str, folder: Path, seed: int, *words: str) -> Path:
-    """A run of the test, as its user starts it."""
-    command = [sys.executable, "-m", "openpts", "run", test, target, "--out", str(folder)]
-    subprocess.run([*command, "--seed", str(seed), "--no-report", *words], check=False, capture_output=True)
-    return folder
+def random_tests(tests: Sequence[str], seed: int, folder: Path, family: str) -> list[Found] | str:
+    """Tests of random I/O after one pass; why it doesn't hold, if so."""
+    drive = Writes(draw(family, seed, folder, _AT_SCALE), CAPACITY_BYTES)
+    cycles = [Cycle(test, c := conditions_of(test, seed), c.block_sizes_bytes) for test in tests]
+    first = in_short(cycles[0].conditions)
+    # at full length nothing is to be compared
+    script = conditioned(replace(first, precondition_passes=0), 128 * KIB, drive.capacity_bytes)
+    if drive.carry_out(script).within_pct is None:
+        return why_not(drive.samples.get(UNTIL_COLLECTION, []), drive.samples.get(AFTERWARDS, []))
+    state = state_off(drive.rates(UNTIL_COLLECTION), drive.rates(AFTERWARDS))
+    short = [cycle.short(drive, state) for cycle in cycles]
+    window = drive.samples[AFTERWARDS][-1].step
+    drive.apply(Apply(Phase.CONDITIONING, 0, (window,) * 2 * LONG))
+    true = [cycle.true(drive) for cycle in cycles]
+    return [
+        one
+        for cycle, (means, steady), values in zip(cycles, short, true, strict=True)
+        for one in cycle.found(means, values, steady=steady)
+    ]
 
 
-def written(folder: Path) -> float:
-    """User capacities written."""
-    found = read_run(folder)
-    return sum(step.sample.write.bytes for step in found.steps) / found.manifest.target.user_capacity_bytes
-
-
-def pairs(short: Path, full: Path) -> Iterator[Pair]:
-    """Key values that have an uncertainty, in both forms."""
-    ours, theirs = (summarize(read_run(folder))["measures"] for folder in (short, full))
-    for name, one in ours.items():
-        other = theirs.get(name, {})
-        if all(each.get("value") and each.get("uncertainty") for each in (one, other)):
-            expanded = (each["uncertainty"]["expanded"] for each in (one, other))
-            yield Pair(name, one["value"], other["value"], *expanded)
-
-
-def compared(test: str, seed: int, folder: Path) -> list[Pair]:
-    """Both forms on one drive, printed."""
-    drive = draw("enterprise", seed, folder)
-    short = run(test, drive.target(scale=SHORT_SCALE), folder / f"{test}-{seed}-short", seed, "--short")
-    full = run(test, drive.target(scale=FULL_SCALE), folder / f"{test}-{seed}-full", seed)
-    found = list(pairs(short, full))
-    amounts = f"{test} {seed}: wrote {written(short):.2f} and {written(full):.2f}"
-    print(amounts, *(one.text for one in found), sep="; ", flush=True)
+def throughput(seed: int, folder: Path, family: str) -> list[Found]:
+    """The two cycles of throughput, each on a drive of its own."""
+    found = []
+    for size in conditions_of("tp", seed).block_sizes_bytes:
+        drive = Writes(draw(family, seed, folder, _AT_SCALE), CAPACITY_BYTES)
+        conditions = conditions_of("tp", seed)
+        drive.carry_out(preconditioning(conditions, size, drive.capacity_bytes))
+        cycle = Cycle("tp", conditions, (size,))
+        means, steady = cycle.short(drive, 0.0)
+        found += list(cycle.found(means, cycle.true(drive), steady=steady))
     return found
+
+
+def summary(name: str, rows: Sequence[Found]) -> str:
+    """Median error, and how often intervals hold, with the bounds of that share at 95 %."""
+    held = sum(one.is_within for one in rows)
+    low, high = binomtest(held, len(rows)).proportion_ci()
+    errors = sorted(abs(one.error) for one in rows)
+    return (
+        f"{name}: {len(rows)} values; error median {100 * median(errors):.1f} %, "
+        f"90 % below {100 * errors[int(0.9 * len(errors))]:.1f} %; interval median ± "
+        f"{100 * median(one.expanded / one.short for one in rows):.1f} %; {held} within = "
+        f"{100 * held / len(rows):.1f} % ({100 * low:.1f} to {100 * high:.1f}); "
+        f"{sum(not one.steady for one in rows)} not steady"
+    )
 
 
 def main() -> None:
@@ -93,22 +193,30 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--drives", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--tests", default="iops")
+    parser.add_argument("--tests", default="lat,iops,tp")
+    parser.add_argument("--family", default="enterprise")
     options = parser.parse_args()
-    for test in options.tests.split(","):
-        found: dict[str, list[Pair]] = {}
-        with TemporaryDirectory() as place:
-            for seed in range(options.seed, options.seed + options.drives):
-                for one in compared(test, seed, Path(place)):
-                    found.setdefault(one.name, []).append(one)
-        for name, rows in found.items():
-            held = sum(one.is_within for one in rows)
-            both = sum(one.is_within_both for one in rows)
-            error = 100 * median(abs(one.error) for one in rows)
-            print(
-                f"{name}: median error {error:.1f} %, {held} of {len(rows)} within the interval, "
-                f"{both} within that of both"
-            )
+    tests = options.tests.split(",")
+    random = [test for test in tests if test != "tp"]
+    rows: dict[str, list[Found]] = {}
+    reasons = []
+    with TemporaryDirectory() as place:
+        for seed in range(options.seed, options.seed + options.drives):
+            found = random_tests(random, seed, Path(place), options.family) if random else []
+            if isinstance(found, str):
+                reasons.append(found)
+                print(f"{seed}: {found}", flush=True)
+                found = []
+            if "tp" in tests:
+                found += throughput(seed, Path(place), options.family)
+            for one in found:
+                rows.setdefault(one.name, []).append(one)
+                print(f"{seed}: {one}", flush=True)
+    for name, known in rows.items():
+        print(summary(name, known))
+    if rows:
+        print(summary("all", [one for known in rows.values() for one in known]))
+    print(f"{len(reasons)} of {options.drives} drives at full length")
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from openpts.procedures.shared.one_pass import (
     UNTIL_COLLECTION,
     condition_in_one_pass,
     flash_found,
+    why_not,
 )
 from openpts.procedures.shared.rounds.script import conditioned
 from openpts.simulation.presets import load_preset
@@ -35,10 +36,10 @@ _WHOLE = ActiveRange()
 class Drive:
     """A simulated drive, and all windows that were written to it, by the number of their part."""
 
-    def __init__(self, preset: str, capacity_bytes: int) -> None:
-        self.capacity_bytes = capacity_bytes
+    def __init__(self, preset: str, simulated_bytes: int, scale: int = 1) -> None:
+        self.capacity_bytes = scale * simulated_bytes
         self.drive = SimulatedDrive(
-            load_preset(preset), path=f"sim:{preset}", capacity_bytes=capacity_bytes, scale=1, seed=1
+            load_preset(preset), path=f"sim:{preset}", capacity_bytes=self.capacity_bytes, scale=scale, seed=1
         )
         self.engine = self.drive.engine(Demand(4, 32, 128 * KIB), 1, NativeOptions())
         self.windows: dict[int, list[Sample]] = {}
@@ -86,6 +87,14 @@ def test_it_leaves_the_state_of_long_writing(preset: str, capacity_bytes: int) -
         fmean(one.iops for one in samples[-7:]) for samples in (shortly.apply(again), long.apply(again))
     )
     assert found == pytest.approx(steady, rel=0.03)
+
+
+def test_a_drive_that_heat_slows_down_later_goes_on_at_full_length(tmp_path: Path) -> None:
+    # ten windows after the pass it is at 74 °C, and at 75 °C some windows later: the rate was 9 % too high
+    drawn = draw("enterprise", 700, tmp_path, {"page_mapped.collection.victim": "greedy"})
+    drive = Drive(str(drawn.path), 8_000 * MB, scale=200)
+    assert not drive.condition()
+    assert "heat" in why_not(drive.windows[UNTIL_COLLECTION], drive.windows[AFTERWARDS])
 
 
 def test_it_finds_what_the_flash_holds_for_a_part_of_the_lbas() -> None:

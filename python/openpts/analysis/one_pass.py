@@ -26,6 +26,11 @@ WINDOWS: Final = 10
 JUDGED: Final = 2 * WINDOWS
 """Windows that have to be at rest where the first ones were not."""
 _MOST_DRIFT: Final = 0.03
+_MOST_WARMING_K: Final = 1
+_YET_TO_COME: Final = 3
+"""A drive gets warmer by so many times what it did in the last windows, at the most."""
+_COOL_C: Final = 70
+"""What drives bear without slowing down."""
 _BISECTIONS: Final = 100
 _MOST_AMPLIFICATION: Final = 1e4
 
@@ -83,6 +88,18 @@ def drift(rates: Sequence[float]) -> float:
     last = _judged(rates)
     report = judge(range(len(last)), last)
     return report.slope_excursion / report.average
+
+
+def warms_up(temperatures_c: Sequence[float]) -> bool:
+    """Whether a drive gets warmer in the windows after a pass, and heat may slow it down later.
+
+    The rate is that of a drive at the temperature of long writing only if it has come to it.
+    """
+    last = temperatures_c[-WINDOWS:]
+    if len(last) < WINDOWS:
+        return False
+    warming_k = last[-1] - last[0]
+    return warming_k > _MOST_WARMING_K and last[-1] + _YET_TO_COME * warming_k > _COOL_C
 
 
 def _judged(rates: Sequence[float]) -> Sequence[float]:

@@ -6,7 +6,16 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from openpts.analysis.one_pass import JUDGED, WINDOWS, amplification, at_rest, collection_began, drift, pieces
+from openpts.analysis.one_pass import (
+    JUDGED,
+    WINDOWS,
+    amplification,
+    at_rest,
+    collection_began,
+    drift,
+    pieces,
+    warms_up,
+)
 from openpts.fields.conditions import Conditions
 from openpts.units import KIB, MIB
 from openpts.vocabulary.phase import Phase
@@ -62,7 +71,7 @@ def condition_in_one_pass(conditions: Conditions, user_capacity_bytes: int) -> S
     yield Apply(Phase.CONDITIONING, PASS, tuple(steps))
 
     later: list[Sample] = []
-    while len(later) < _MOST_LATER_WINDOWS and not at_rest([one.iops for one in later]):
+    while len(later) < _MOST_LATER_WINDOWS and not _is_at_rest(later):
         window = _window(AFTERWARDS, whole.random(1, _LATER_WINDOW))
         later.append(samples_in((yield window))[-1])
     return not why_not(first, later)
@@ -87,6 +96,8 @@ def why_not(until_collection: Sequence[Sample], afterwards: Sequence[Sample]) ->
             "the rate after the pass does not come to rest, as with a cache that is folded, a map of blocks, "
             f"compression or heat: it still moves by {100 * drift(rates):.0f} % over {JUDGED} windows"
         )
+    if warms_up(celsius := _temperatures_c(afterwards)):
+        return f"the drive gets warmer, {celsius[-1]:g} °C by now: heat may slow it down later"
     fell, explained = median(fresh) / fmean(rates[-WINDOWS:]), amplification(flash)
     if fell > _MOST_UNEXPLAINED * explained:
         return (
@@ -94,6 +105,16 @@ def why_not(until_collection: Sequence[Sample], afterwards: Sequence[Sample]) ->
             "or the map is one of blocks"
         )
     return ""
+
+
+def _is_at_rest(windows: Sequence[Sample]) -> bool:
+    return at_rest([one.iops for one in windows]) and not warms_up(_temperatures_c(windows))
+
+
+def _temperatures_c(windows: Sequence[Sample]) -> list[float]:
+    """The highest of each window, of drives that tell theirs."""
+    told = [[one.temperature_c for one in window.intervals if one.temperature_c] for window in windows]
+    return [max(window) for window in told if window]
 
 
 def flash_found(rates: Sequence[float]) -> float | None:

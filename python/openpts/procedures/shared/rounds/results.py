@@ -21,7 +21,7 @@ from openpts.analysis.rounds import (
 from openpts.analysis.uncertainty import WIDTH, Block, of_mean, rectangular, with_components
 from openpts.procedures.kit.header import of_cycle
 from openpts.procedures.kit.steps import ART, IOPS, MRT, Metric, values_json
-from openpts.procedures.shared.one_pass import AFTERWARDS, UNTIL_COLLECTION, state_off
+from openpts.procedures.shared.one_pass import AFTERWARDS, UNTIL_COLLECTION, state_off, why_not
 from openpts.procedures.shared.rounds.conditions import RoundConditions
 from openpts.record.reader import Run
 from openpts.units import NS_PER_MS
@@ -187,13 +187,16 @@ def analyze_cycle(run: Run, cycle: int, block_sizes_bytes: tuple[int, ...] | Non
     )
 
 
-def _state(run: Run, cycle: int) -> float:
+def _state(run: Run, cycle: int) -> float | None:
+    """None where the test went on at full length."""
     steps = run.phase(Phase.CONDITIONING, cycle=cycle)
-    rates = (
-        [step.sample.iops for step in steps if step.place.number == number]
+    before, after = (
+        [step.sample for step in steps if step.place.number == number]
         for number in (UNTIL_COLLECTION, AFTERWARDS)
     )
-    return state_off(*rates)
+    if why_not(before, after):
+        return None
+    return state_off([one.iops for one in before], [one.iops for one in after])
 
 
 def round_figures(results: RoundTestResults) -> dict[str, Any]:

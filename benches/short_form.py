@@ -22,13 +22,17 @@ from msgspec.structs import replace
 from scipy.stats import binomtest
 
 from openpts.analysis.rounds import RoundsMean
+from openpts.analysis.steady_state import WINDOW_ROUNDS
+from openpts.analysis.uncertainty import STATE, blocks_of, of_mean, rectangular, with_components
 from openpts.procedures.kit.steps import ART, IOPS, THROUGHPUT, Metric
 from openpts.procedures.pts.iops.script import standard_conditions as iops_conditions
 from openpts.procedures.pts.lat.script import standard_conditions as lat_conditions
 from openpts.procedures.pts.tp.script import standard_conditions as tp_conditions
+from openpts.procedures.pts.wsat.script import script as wsat_script
+from openpts.procedures.pts.wsat.script import standard_conditions as wsat_conditions
 from openpts.procedures.shared.one_pass import AFTERWARDS, UNTIL_COLLECTION, state_off, why_not
 from openpts.procedures.shared.rounds.conditions import SHORTER, RoundConditions
-from openpts.procedures.shared.rounds.script import conditioned, element, preconditioning, until_steady
+from openpts.procedures.shared.rounds.script import element, preconditioning, until_steady
 from openpts.units import KIB
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
@@ -43,7 +47,7 @@ _AT_SCALE: Final = {
     "page_mapped.controller.housekeeping": {"period_ms": 700 / _SCALE, "stall_ms": 1.8 / _SCALE}
 }
 _WITHIN_PCT: Final = 5
-_TRUE_ROUNDS: Final = 5
+_TRUE_ROUNDS: Final = 4
 """Of full length, of which the first does not count: the drive gets used to the test."""
 _UNCOUNTED: Final = 1
 _BLOCK_SIZES_BYTES: Final = {"iops": (8 * KIB, 4 * KIB)}
@@ -106,6 +110,11 @@ class Cycle(NamedTuple):
     def points(self) -> list[RoundPoint]:
         return points_of(self.conditions, self.sizes)
 
+    @property
+    def key_points(self) -> list[RoundPoint]:
+        """Of IOPS and latency those of 4 KiB."""
+        return [one for one in self.points if self.test == "tp" or one.block_size_bytes == 4 * KIB]
+
     def short(self, drive: Writes, state: float) -> tuple[dict[RoundPoint, RoundsMean], bool]:
         """Means over the window of the short form, and whether it was steady."""
         conditions = in_short(self.conditions)
@@ -119,19 +128,21 @@ class Cycle(NamedTuple):
         return means, outcome.steady_round is not None
 
     def true(self, drive: Writes) -> dict[RoundPoint, list[Sample]]:
-        """Samples of each point at full length."""
-        steps = tuple(element(self.conditions, point) for point in self.points)
+        """Samples of each key point at full length; the others are there for what they leave to it."""
+        brief = in_short(self.conditions)
+        steps = tuple(
+            element(self.conditions if point in self.key_points else brief, point) for point in self.points
+        )
         rounds = [drive.apply(Apply(Phase.ROUND, 0, steps)) for _ in range(_TRUE_ROUNDS)][_UNCOUNTED:]
         return {point: [one[place] for one in rounds] for place, point in enumerate(self.points)}
 
     def found(
         self, means: dict[RoundPoint, RoundsMean], true: dict[RoundPoint, list[Sample]], *, steady: bool
     ) -> Iterator[Found]:
-        """The key values: of IOPS and latency those of 4 KiB."""
+        """The key values."""
         metric = _METRICS[self.test]
-        for point, mean in means.items():
-            if self.test != "tp" and point.block_size_bytes != 4 * KIB:
-                continue
+        for point in self.key_points:
+            mean = means[point]
             values = [(metric.of(one) or 0.0) / metric.per for one in true[point]]
             uncertainty = metric.mean_uncertainty(mean)
             expanded = (uncertainty and uncertainty.expanded) or 0.0
@@ -140,25 +151,57 @@ class Cycle(NamedTuple):
             yield Found(f"{self.test} {point}", value, expanded, fmean(values), standard, steady)
 
 
+def saturated(drive: Writes, seed: int) -> list[Sample]:
+    """The last minutes of write saturation in its short form; none where it goes on at full length."""
+    conditions = replace(wsat_conditions(DriveClass.ENTERPRISE, seed=seed), within_pct=_WITHIN_PCT)
+    script, answer = wsat_script(conditions, drive.capacity_bytes), None
+    minutes: list[Sample] = []
+    while True:
+        request = script.send(answer)
+        phase = request.phase if isinstance(request, Apply) else None
+        if phase is Phase.HISTOGRAM or (phase is Phase.SATURATION and reason(drive)):
+            script.close()
+            return minutes[-WINDOW_ROUNDS:]
+        answer = drive.apply(request) if isinstance(request, Apply) else None
+        if answer is not None and phase is Phase.SATURATION:
+            minutes += answer
+
+
+def reason(drive: Writes) -> str:
+    """Why the pass doesn't hold."""
+    return why_not(drive.samples.get(UNTIL_COLLECTION, []), drive.samples.get(AFTERWARDS, []))
+
+
 def random_tests(tests: Sequence[str], seed: int, folder: Path, family: str) -> list[Found] | str:
-    """Tests of random I/O after one pass; why it doesn't hold, if so."""
+    """Tests of random I/O after one pass, that of write saturation; why it doesn't hold, if so."""
     drive = Writes(draw(family, seed, folder, _AT_SCALE), CAPACITY_BYTES)
-    cycles = [Cycle(test, c := conditions_of(test, seed), c.block_sizes_bytes) for test in tests]
-    first = in_short(cycles[0].conditions)
-    # at full length nothing is to be compared
-    script = conditioned(replace(first, precondition_passes=0), 128 * KIB, drive.capacity_bytes)
-    if drive.carry_out(script).within_pct is None:
-        return why_not(drive.samples.get(UNTIL_COLLECTION, []), drive.samples.get(AFTERWARDS, []))
+    minutes = saturated(drive, seed)
+    if not minutes:
+        return reason(drive)
     state = state_off(drive.rates(UNTIL_COLLECTION), drive.rates(AFTERWARDS))
+    cycles = [Cycle(test, c := conditions_of(test, seed), c.block_sizes_bytes) for test in tests]
     short = [cycle.short(drive, state) for cycle in cycles]
+    passed = drive.written_bytes / drive.capacity_bytes
     window = drive.samples[AFTERWARDS][-1].step
-    drive.apply(Apply(Phase.CONDITIONING, 0, (window,) * 2 * LONG))
+    long = [one.iops for one in drive.apply(Apply(Phase.CONDITIONING, 0, (window,) * LONG))]
     true = [cycle.true(drive) for cycle in cycles]
+    print(f"{seed}: wrote {passed:.2f} user capacities", flush=True)
     return [
-        one
-        for cycle, (means, steady), values in zip(cycles, short, true, strict=True)
-        for one in cycle.found(means, values, steady=steady)
+        saturation(minutes, state, long),
+        *(
+            one
+            for cycle, (means, steady), values in zip(cycles, short, true, strict=True)
+            for one in cycle.found(means, values, steady=steady)
+        ),
     ]
+
+
+def saturation(minutes: Sequence[Sample], state: float, long: Sequence[float]) -> Found:
+    """The steady state of write saturation, as its report has it."""
+    blocks = blocks_of(minutes, lambda one: one.iops)
+    value = fmean(one.value for one in blocks)
+    expanded = with_components(of_mean(blocks), rectangular(STATE, state * value)).expanded or 0.0
+    return Found("wsat", value, expanded, fmean(long), stdev(long) / len(long) ** 0.5, steady=True)
 
 
 def throughput(seed: int, folder: Path, family: str) -> list[Found]:

@@ -74,6 +74,8 @@ MAX_ROUNDS: Final = Field(
     ROUNDS,
     text=lambda rounds: f"up to {format_count(rounds, 'round')}",
 )
+WITHIN_PCT: Final = 5
+"""What --short asks for."""
 WITHIN: Final = Field(
     "Short form: tracked figures known within (%)",
     "Short form, and rounds until each tracked figure is known within PCT per cent, at 95 % confidence.",

@@ -1,6 +1,6 @@
 """The short form of preconditioning in a script: one pass for the state after long random writing."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from statistics import fmean, median
 from typing import Final
 
@@ -133,6 +133,17 @@ def state_off(until_collection: Sequence[float], afterwards: Sequence[float]) ->
         return 0.0
     most, least = amplification(flash - _WINDOW / 2), amplification(flash + _WINDOW / 2)
     return drift(afterwards) + (most / least - 1) / 2
+
+
+def state_after_pass(numbered: Iterable[tuple[int, Sample]]) -> float | None:
+    """``state_off`` out of the samples of conditioning; None where the test went on at full length."""
+    samples = list(numbered)
+    before, after = (
+        [sample for part, sample in samples if part == number] for number in (UNTIL_COLLECTION, AFTERWARDS)
+    )
+    if why_not(before, after):
+        return None
+    return state_off([one.iops for one in before], [one.iops for one in after])
 
 
 class _Range:

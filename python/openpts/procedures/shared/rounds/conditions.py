@@ -49,7 +49,7 @@ def _with_short_form(_name: str, short: bool, conditions: Any) -> Any:
         return replace(conditions, within_pct=None)
     return replace(
         conditions,
-        within_pct=conditions.within_pct or _USUALLY_WITHIN_PCT,
+        within_pct=conditions.within_pct or usual.WITHIN_PCT,
         minute_ns=conditions.minute_ns // SHORTER,
     )
 
@@ -61,7 +61,6 @@ def _with_within(_name: str, within_pct: float, conditions: Any) -> Any:
 
 SHORTER: Final = 12
 """Elements of the short form are so many times as short at first: 5 s."""
-_USUALLY_WITHIN_PCT: Final = 5
 SHORT: Final = Parameter(
     "short",
     "within_pct",

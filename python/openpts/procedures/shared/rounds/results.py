@@ -21,7 +21,7 @@ from openpts.analysis.rounds import (
 from openpts.analysis.uncertainty import WIDTH, Block, of_mean, rectangular, with_components
 from openpts.procedures.kit.header import of_cycle
 from openpts.procedures.kit.steps import ART, IOPS, MRT, Metric, values_json
-from openpts.procedures.shared.one_pass import AFTERWARDS, UNTIL_COLLECTION, state_off, why_not
+from openpts.procedures.shared.one_pass import state_after_pass
 from openpts.procedures.shared.rounds.conditions import RoundConditions
 from openpts.record.reader import Run
 from openpts.units import NS_PER_MS
@@ -183,20 +183,12 @@ def analyze_cycle(run: Run, cycle: int, block_sizes_bytes: tuple[int, ...] | Non
         ((step.place.number, step.sample) for step in run.phase(Phase.ROUND, cycle=cycle)),
         finished.outcome.steady_round if finished else None,
         block_sizes_bytes,
-        None if conditions.within_pct is None else _state(run, cycle),
+        None
+        if conditions.within_pct is None
+        else state_after_pass(
+            (step.place.number, step.sample) for step in run.phase(Phase.CONDITIONING, cycle=cycle)
+        ),
     )
-
-
-def _state(run: Run, cycle: int) -> float | None:
-    """None where the test went on at full length."""
-    steps = run.phase(Phase.CONDITIONING, cycle=cycle)
-    before, after = (
-        [step.sample for step in steps if step.place.number == number]
-        for number in (UNTIL_COLLECTION, AFTERWARDS)
-    )
-    if why_not(before, after):
-        return None
-    return state_off([one.iops for one in before], [one.iops for one in after])
 
 
 def round_figures(results: RoundTestResults) -> dict[str, Any]:

@@ -27,8 +27,8 @@ JUDGED: Final = 2 * WINDOWS
 """Windows that have to be at rest where the first ones were not."""
 _MOST_DRIFT: Final = 0.03
 _MOST_WARMING_K: Final = 1
-_YET_TO_COME: Final = 3
-"""A drive gets warmer by so many times what it did in the last windows, at the most."""
+_WARMS_FOR_S: Final = 300
+"""Heat comes to rest in minutes, and a drive that is written to quickly is through its windows in seconds."""
 _COOL_C: Final = 70
 """What drives bear without slowing down."""
 _BISECTIONS: Final = 100
@@ -90,16 +90,16 @@ def drift(rates: Sequence[float]) -> float:
     return report.slope_excursion / report.average
 
 
-def warms_up(temperatures_c: Sequence[float]) -> bool:
-    """Whether a drive gets warmer in the windows after a pass, and heat may slow it down later.
+def warms_up(temperatures_c: Sequence[float], length_s: float) -> bool:
+    """Whether a drive got so much warmer in the last windows that heat may slow it down later.
 
-    The rate is that of a drive at the temperature of long writing only if it has come to it.
+    The rate is that of long writing only at the temperature of long writing.
     """
-    last = temperatures_c[-WINDOWS:]
-    if len(last) < WINDOWS:
+    if not temperatures_c:
         return False
-    warming_k = last[-1] - last[0]
-    return warming_k > _MOST_WARMING_K and last[-1] + _YET_TO_COME * warming_k > _COOL_C
+    warming_k = temperatures_c[-1] - temperatures_c[0]
+    yet_to_come_k = warming_k * max(1, _WARMS_FOR_S / length_s)
+    return warming_k > _MOST_WARMING_K and temperatures_c[-1] + yet_to_come_k > _COOL_C
 
 
 def _judged(rates: Sequence[float]) -> Sequence[float]:

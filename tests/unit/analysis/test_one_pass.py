@@ -54,12 +54,13 @@ def test_at_rest_is_neither_a_slope_nor_a_beginning() -> None:
 
 def test_a_drive_warms_up_where_heat_may_yet_slow_it_down() -> None:
     climbs = [67, 69, 70, 71, 71, 72, 73, 73, 74, 74]
-    assert warms_up(climbs)
-    assert warms_up([celsius - 10 for celsius in climbs])
-    # far from what drives bear
-    assert not warms_up([celsius - 35 for celsius in climbs])
-    assert not warms_up([74, 75] * 5)
-    assert warms_up([*[60] * 10, *climbs])
-    assert not warms_up([*climbs, *[75] * 10])
+    assert warms_up(climbs, 115)
+    assert warms_up([celsius - 10 for celsius in climbs], 115)
+    # what drives bear is too far off for the minutes in which they get warm
+    assert not warms_up([celsius - 35 for celsius in climbs], 115)
+    assert not warms_up([74, 75] * 5, 115)
+    # 2 K in 20 s are 30 K in five minutes, and those in an hour are 2 K
+    assert warms_up([50, 52], 20)
+    assert not warms_up([50, 52], 3600)
     # a drive that tells no temperature
-    assert not warms_up([])
+    assert not warms_up([], 115)

@@ -17,7 +17,7 @@ from openpts.analysis.one_pass import (
     warms_up,
 )
 from openpts.fields.conditions import Conditions
-from openpts.units import KIB, MIB
+from openpts.units import KIB, MIB, NS_PER_S
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, ScriptPart, samples_in
 from openpts.vocabulary.sample import Sample
@@ -96,8 +96,9 @@ def why_not(until_collection: Sequence[Sample], afterwards: Sequence[Sample]) ->
             "the rate after the pass does not come to rest, as with a cache that is folded, a map of blocks, "
             f"compression or heat: it still moves by {100 * drift(rates):.0f} % over {JUDGED} windows"
         )
-    if warms_up(celsius := _temperatures_c(afterwards)):
-        return f"the drive gets warmer, {celsius[-1]:g} °C by now: heat may slow it down later"
+    if _warms_up(afterwards):
+        celsius = _temperatures_c(afterwards)[-1]
+        return f"the drive gets warmer, {celsius:g} °C by now: heat may slow it down later"
     fell, explained = median(fresh) / fmean(rates[-WINDOWS:]), amplification(flash)
     if fell > _MOST_UNEXPLAINED * explained:
         return (
@@ -108,7 +109,12 @@ def why_not(until_collection: Sequence[Sample], afterwards: Sequence[Sample]) ->
 
 
 def _is_at_rest(windows: Sequence[Sample]) -> bool:
-    return at_rest([one.iops for one in windows]) and not warms_up(_temperatures_c(windows))
+    return at_rest([one.iops for one in windows]) and not _warms_up(windows)
+
+
+def _warms_up(windows: Sequence[Sample]) -> bool:
+    last = windows[-JUDGED:]
+    return warms_up(_temperatures_c(last), sum(one.elapsed_ns for one in last) / NS_PER_S)
 
 
 def _temperatures_c(windows: Sequence[Sample]) -> list[float]:

@@ -31,7 +31,7 @@ from openpts.procedures.pts.lat.script import standard_conditions as lat_conditi
 from openpts.procedures.pts.tp.script import standard_conditions as tp_conditions
 from openpts.procedures.pts.wsat.script import script as wsat_script
 from openpts.procedures.pts.wsat.script import standard_conditions as wsat_conditions
-from openpts.procedures.shared.one_pass import AFTERWARDS, UNTIL_COLLECTION, state_off, why_not
+from openpts.procedures.shared.one_pass import AFTERWARDS
 from openpts.procedures.shared.rounds.conditions import SHORTER, RoundConditions
 from openpts.procedures.shared.rounds.script import element, preconditioning, until_steady
 from openpts.units import KIB
@@ -168,7 +168,7 @@ def saturated(drive: Writes, seed: int) -> list[Sample]:
     while True:
         request = script.send(answer)
         phase = request.phase if isinstance(request, Apply) else None
-        if phase is Phase.HISTOGRAM or (phase is Phase.SATURATION and reason(drive)):
+        if phase is Phase.HISTOGRAM or (phase is Phase.SATURATION and drive.one_pass.why_not):
             script.close()
             return minutes[-WINDOW_ROUNDS:]
         answer = drive.apply(request) if isinstance(request, Apply) else None
@@ -176,18 +176,13 @@ def saturated(drive: Writes, seed: int) -> list[Sample]:
             minutes += answer
 
 
-def reason(drive: Writes) -> str:
-    """Why the pass doesn't hold."""
-    return why_not(drive.samples.get(UNTIL_COLLECTION, []), drive.samples.get(AFTERWARDS, []))
-
-
 def random_tests(tests: Sequence[str], seed: int, folder: Path, family: str) -> list[Found] | str:
     """Tests of random I/O after one pass, that of write saturation; why it doesn't hold, if so."""
     drive = Writes(draw(family, seed, folder, _AT_SCALE), CAPACITY_BYTES)
     minutes = saturated(drive, seed)
-    if not minutes:
-        return reason(drive)
-    state = state_off(drive.rates(UNTIL_COLLECTION), drive.rates(AFTERWARDS))
+    state = drive.one_pass.state_off
+    if state is None:
+        return drive.one_pass.why_not
     cycles = [Cycle(test, c := conditions_of(test, seed), c.block_sizes_bytes) for test in tests]
     short = [cycle.short(drive, state) for cycle in cycles]
     passed = drive.written_bytes / drive.capacity_bytes

@@ -25,13 +25,7 @@ from openpts.engine.next_sample import next_sample
 from openpts.engine.options import Demand, NativeOptions
 from openpts.engine.simulated import SimulatedDrive
 from openpts.procedures.pts.iops.script import standard_conditions
-from openpts.procedures.shared.one_pass import (
-    AFTERWARDS,
-    UNTIL_COLLECTION,
-    condition_in_one_pass,
-    state_off,
-    why_not,
-)
+from openpts.procedures.shared.one_pass import AFTERWARDS, OnePass, condition_in_one_pass
 from openpts.simulation.presets import load_preset
 from openpts.units import MIB
 from openpts.vocabulary.data import DataPattern, RandomData, ReducibleData
@@ -118,8 +112,9 @@ class Writes:
             self.samples.setdefault(request.number, []).extend(samples)
         return samples
 
-    def rates(self, number: int) -> list[float]:
-        return [sample.iops for sample in self.samples.get(number, ())]
+    @property
+    def one_pass(self) -> OnePass:
+        return OnePass.of((part, one) for part, samples in self.samples.items() for one in samples)
 
 
 def state(kind: Kind, seed: int, folder: Path) -> State:
@@ -128,12 +123,12 @@ def state(kind: Kind, seed: int, folder: Path) -> State:
     conditions = replace(standard_conditions(DriveClass.ENTERPRISE, seed=seed), data=kind.data)
     drive.carry_out(condition_in_one_pass(conditions, drive.capacity_bytes))
     written = drive.written_bytes / drive.capacity_bytes
-    before, after = drive.rates(UNTIL_COLLECTION), drive.rates(AFTERWARDS)
-    if reason := why_not(*(drive.samples.get(number, []) for number in (UNTIL_COLLECTION, AFTERWARDS))):
-        return State(seed, reason, written=written)
-    last = after[-JUDGED:]
+    one_pass = drive.one_pass
+    if one_pass.state_off is None:
+        return State(seed, one_pass.why_not, written=written)
+    last = one_pass.rates[-JUDGED:]
     found = fmean(last)
-    bounds = rectangular(STATE, state_off(before, after) * found)
+    bounds = rectangular(STATE, one_pass.state_off * found)
     scatter = Component(SCATTER, stdev(last) / len(last) ** 0.5, len(last) - 1)
     window = drive.samples[AFTERWARDS][-1].step
     long = drive.apply(Apply(Phase.CONDITIONING, 0, (window,) * 2 * LONG))

@@ -140,8 +140,11 @@ def test_the_short_form_comes_to_the_end_of_the_curve(tmp_path: Path) -> None:
     known = pytest.approx(true["tracked_iops"][-1], abs=2 * found["uncertainty"]["expanded"])
     assert found["value"] == known
     assert histogram["value"] == known
-    tables = build_report(short, default_date(short)).tables()
-    assert "wsat-preparation-short" in tables
+    rows = build_report(short, default_date(short)).tables()["wsat-preparation-short"].rows
+    amount = {row.head.text: row.cells[0].text for row in rows}["Written in all"]
+    written = sum(step.sample.write.bytes for step in short.steps) / short.manifest.target.user_capacity_bytes
+    # 188,000 IOPS write four times 200 GB within six hours
+    assert amount == f"{written:.2f} x user capacity; at full length at least 4.00 x user capacity"
 
 
 def test_where_the_pass_does_not_hold_the_short_form_goes_on_until_four_drive_fills(tmp_path: Path) -> None:

@@ -56,6 +56,11 @@ def collection_began(rates: Sequence[float]) -> int | None:
     return place if all(rate < _FALL * usual for rate in rates[place:]) else None
 
 
+def is_fresh(rates: Sequence[float], fresh: Sequence[float]) -> bool:
+    """Whether the first windows after a pass are about as fast as those before collection was at work."""
+    return median(rates[:_STAYS]) > _FALL * median(fresh)
+
+
 def amplification(flash: float) -> float:
     """Write amplification of uniform random writes, oldest block first, on ``flash`` user capacities."""
     low, high = 1.0, _MOST_AMPLIFICATION

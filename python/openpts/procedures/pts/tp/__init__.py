@@ -31,7 +31,7 @@ class ThroughputConditions(RoundConditions, frozen=True, kw_only=True, tag_field
     the short form, ``preconditions_once``, the first one for all.
     """
 
-    unused: ClassVar[frozenset[str]] = frozenset({"within_pct"})
+    unused: ClassVar[frozenset[str]] = frozenset({"within_pct", "known_flash"})
 
     block_sizes_bytes: Annotated[
         tuple[int, ...],

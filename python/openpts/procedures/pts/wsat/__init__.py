@@ -83,6 +83,7 @@ class WriteSaturationConditions(Conditions, frozen=True, kw_only=True, tag_field
     histogram_ns: Annotated[int, usual.HISTOGRAM]
     nines: Annotated[int | None, usual.NINES] = None
     within_pct: Annotated[float | None, usual.WITHIN] = None
+    known_flash: Annotated[float | None, usual.KNOWN_FLASH] = None
 
     @property
     def after_the_pass(self) -> "WriteSaturationConditions":
@@ -109,6 +110,7 @@ class WriteSaturationConditions(Conditions, frozen=True, kw_only=True, tag_field
         """What is said of steady state counts only where that ends the stimulus."""
         if "steady_after_drive_fills" in given and not self.stop_when_steady:
             yield ("steady_after_drive_fills",), "does nothing without stop_when_steady"
+        yield from usual.only_in_the_short_form(given, self.within_pct)
         for workload in self.workloads if self.within_pct else ():
             if workload.random_pct < 100 or workload.placement != Uniform():
                 yield (

@@ -11,7 +11,7 @@ from openpts.pages.model import Verdict
 from openpts.procedures.kit.header import of_cycle
 from openpts.procedures.pts.wsat import WriteSaturationConditions
 from openpts.procedures.pts.wsat.pages import Trajectory
-from openpts.procedures.shared.one_pass import state_after_pass
+from openpts.procedures.shared.rounds.results import one_pass_of
 from openpts.procedures.shared.tracking.other_minutes import other_minutes, other_minutes_verdicts
 from openpts.record.reader import Run
 from openpts.vocabulary.phase import Phase
@@ -29,9 +29,7 @@ class SaturationCycle:
         self.pass_steps = run.phase(Phase.CONDITIONING, cycle=number)
         # by what share the drive's state may be off in the short form; None at full length
         self.state = (
-            None
-            if self.is_from_fob
-            else state_after_pass((step.place.number, step.sample) for step in self.pass_steps)
+            None if self.is_from_fob else one_pass_of(self.pass_steps, conditions.known_flash).state_off
         )
         if self.state is not None:
             conditions = conditions.after_the_pass

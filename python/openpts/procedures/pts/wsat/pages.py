@@ -246,8 +246,13 @@ def stimulus_page(
     """Purge, write cache, in the short form its pass, and what was applied after it."""
     page_id = f"{course.prefix}-preparation"
     pass_steps = run.phase(Phase.CONDITIONING, cycle=cycle)
-    short = [short_form_table(run, page_id, pass_steps)] if pass_steps else []
     results, covered = course.results, conditions.active_range
+    rate = results.written_bytes / results.elapsed_ns if results.elapsed_ns else 0.0
+    own = run.conditions(WriteSaturationConditions)
+    at_full_length = min(own.drive_fills * course.capacity_bytes, own.longest_ns * rate)
+    short = (
+        [short_form_table(run, page_id, pass_steps, own.known_flash, at_full_length)] if pass_steps else []
+    )
     fills = results.written_bytes / course.capacity_bytes if course.capacity_bytes else 0.0
     items: list[tuple[str, str | Cell]] = [
         ("Workload", course.title),

@@ -166,3 +166,5 @@ def test_the_short_form_is_for_random_writes_to_all_lbas() -> None:
     assert names == ("short", "workloads")
     assert "random writes" in text
     assert not list(replace(conditions, within_pct=5).contradictions(set()))
+    ((names, _),) = conditions.contradictions({"flash_holds"})
+    assert names == ("flash_holds", "short")

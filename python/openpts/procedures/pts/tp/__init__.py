@@ -33,6 +33,13 @@ class ThroughputConditions(RoundConditions, frozen=True, kw_only=True, tag_field
 
     unused: ClassVar[frozenset[str]] = frozenset({"within_pct", "known_flash"})
 
+    within_pct: Annotated[
+        float | None,
+        fields_of(RoundConditions)["within_pct"].but(
+            label="", help="", free="rounds end as at full length: the short form is that of preconditioning"
+        ),
+    ] = None
+    known_flash: Annotated[float | None, fields_of(RoundConditions)["known_flash"].but(help="")] = None
     block_sizes_bytes: Annotated[
         tuple[int, ...],
         fields_of(RoundConditions)["block_sizes_bytes"].but(

@@ -41,15 +41,18 @@ LEVEL = (1000.0, 1002.0, 998.0, 1001.0)
 RISES = (1000.0, 1100.0, 1200.0, 1300.0)
 
 
-def test_what_is_still_on_its_way_when_it_ends_becomes_longer() -> None:
-    one = (element(0, *LEVEL), element(65, *RISES))
-    assert following(one, one) == ((4, 4), True)
-    assert following(one, one, one) == ((4, 16), True)
+def test_a_variable_that_is_still_on_its_way_when_it_ends_becomes_a_minute() -> None:
+    one = (element(0, *RISES), element(65, *LEVEL))
+    assert following(one, one)[0] == (4, 4)
+    assert following(one, one, one) == ((60, 4), False)
+    # others would be most of what the rounds write
+    other = (element(0, *LEVEL), element(65, *RISES))
+    assert following(other, other, other) == ((4, 4), True)
 
 
 def test_a_variable_is_known_only_from_elements_of_one_length() -> None:
     short, long = element(0, *RISES), element(0, *LEVEL * 4)
-    assert following(*[(short,)] * 3) == ((16,), False)
+    assert following(*[(short,)] * 3) == ((60,), False)
     assert following(*[(short,)] * 3, (long,)) == ((16,), False)
     assert following(*[(long,)] * 5) == ((16,), True)
 
@@ -64,7 +67,7 @@ def test_scatter_makes_no_element_longer_but_the_window_not_enough() -> None:
 def test_a_variable_that_a_window_does_not_know_well_enough_has_longer_elements() -> None:
     level, stalled = element(0, *LEVEL), element(0, 1000.0, 100.0, 1000.0, 1000.0)
     assert following((level,), (stalled,), (level,), (level,)) == ((4,), False)
-    assert following((level,), (stalled,), (level,), (level,), (level,)) == ((16,), False)
+    assert following((level,), (stalled,), (level,), (level,), (level,)) == ((60,), False)
     mixed = [(level, element(65, *(rate * (1 + place) for rate in LEVEL))) for place in range(5)]
     assert following(*mixed) == ((4, 4), True)
 

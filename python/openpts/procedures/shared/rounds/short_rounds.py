@@ -14,7 +14,6 @@ from openpts.vocabulary.verdict import TrackingVariable
 Window: TypeAlias = Sequence[tuple[Sample, ...]]
 """Samples of the last rounds, up to five: one of each element."""
 
-_LENGTHENED: Final = 4
 _FEWEST_ROUNDS: Final = 3
 _SHARE: Final = 1 / 2
 """What an element may miss, of the width that was asked for: scatter needs the rest."""
@@ -29,40 +28,42 @@ def following_round(
 ) -> tuple[tuple[Step, ...], bool]:
     """The steps of the next round, and whether each variable is known ``within`` such a share of its mean.
 
-    An element that is still on its way when it ends, in three rounds alike, is made four times as long, up to
-    a minute: write buffers and collection take their time to get used to another load. So is one of a
-    variable that a window of five doesn't know well enough: a stall in one round of five is rare, and not to
-    be waited out. The elements of the variables have to be as long in all rounds of the window.
+    An element of a variable that is still on its way when it ends, in three rounds alike, becomes a minute:
+    write buffers and collection take their time to get used to another load. So does one that a window of
+    five doesn't know well enough: a stall in one round of five is rare, and not to be waited out. It has to
+    be as long in all rounds of the window, so that each length between would cost rounds of all elements.
+    Those of no variable stay short: longer ones would be most of what the rounds write.
     """
+    followed = [
+        next((variable for variable in tracking if variable.matches(step.stimulus)), None) for step in steps
+    ]
     alike = [
         [samples[place] for samples in window if samples[place].step == step]
         for place, step in enumerate(steps)
     ]
     unknown = [
-        any(
-            variable.matches(step.stimulus) and not _is_known(within, variable, samples)
-            for variable in tracking
-        )
-        for step, samples in zip(steps, alike, strict=True)
+        variable is not None and not _is_known(within, variable, samples)
+        for variable, samples in zip(followed, alike, strict=True)
     ]
     following = tuple(
-        _lengthened(step, minute_ns)
-        if _is_on_its_way(within, samples) or (is_unknown and len(samples) == WINDOW_ROUNDS)
+        _of_a_minute(step, minute_ns)
+        if variable and (_is_on_its_way(within, samples) or (is_unknown and len(samples) == WINDOW_ROUNDS))
         else step
-        for step, samples, is_unknown in zip(steps, alike, unknown, strict=True)
+        for step, variable, samples, is_unknown in zip(steps, followed, alike, unknown, strict=True)
     )
-    tracked = (
+    known = (
         step == before and len(samples) == len(window) and not is_unknown
-        for step, before, samples, is_unknown in zip(following, steps, alike, unknown, strict=True)
-        if any(variable.matches(step.stimulus) for variable in tracking)
+        for step, before, variable, samples, is_unknown in zip(
+            following, steps, followed, alike, unknown, strict=True
+        )
+        if variable
     )
-    return following, all(tracked)
+    return following, all(known)
 
 
-def _lengthened(step: Step, minute_ns: int) -> Step:
+def _of_a_minute(step: Step, minute_ns: int) -> Step:
     assert isinstance(step.stop, Duration)  # noqa: S101 so elements are made
-    length_ns = max(step.stop.duration_ns, min(minute_ns, _LENGTHENED * step.stop.duration_ns))
-    return Step(step.streams, Duration(length_ns))
+    return Step(step.streams, Duration(max(step.stop.duration_ns, minute_ns)))
 
 
 def _is_on_its_way(within: float, samples: Sequence[Sample]) -> bool:

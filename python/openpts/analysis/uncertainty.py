@@ -304,13 +304,10 @@ def _lasting(blocks: Sequence[Block], time_ns: float) -> tuple[float, float]:
     ]
     means = [fmean(row) for row in matrix]
     mean = fmean(means)
-    centered = [
-        [value - of_row - of_column + mean for value, of_column in zip(row, means, strict=True)]
-        for row, of_row in zip(matrix, means, strict=True)
-    ]
-    trace = sum(row[index] for index, row in enumerate(centered))
-    degrees = trace**2 / sum(value**2 for row in centered for value in row)
-    return mean * count * (count - 1) / trace, degrees
+    # trace, and sum of squares, of the matrix less the means of its rows and columns
+    trace = count * (1 - mean)
+    squares = sum(sum(map(mul, row, row)) for row in matrix) - 2 * count * sum(map(mul, means, means))
+    return mean * (count - 1) / (1 - mean), trace**2 / (squares + (count * mean) ** 2)
 
 
 def _correlation(distance_ns: float, length_ns: float, time_ns: float) -> float:

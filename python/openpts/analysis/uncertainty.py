@@ -18,6 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.analysis.latency import BUCKET_WIDTH, LatencyDistribution
+from openpts.analysis.minutes import pieces_of
 from openpts.analysis.student_t import critical_value
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.uncertainty import CONFIDENCE, Component, Uncertainty
@@ -142,14 +143,21 @@ def late_excess(blocks: Sequence[Block]) -> float:
 
 
 def blocks_of(samples: Sequence[Sample], value: Callable[[Any], float | None]) -> tuple[Block, ...]:
-    """A block of each round; none where a round has no value."""
+    """A block of each round; none where a round has no value.
+
+    What a step has beyond its last whole interval is no part: too short for a value of its own.
+    """
     values = [value(sample) for sample in samples]
     return tuple(
         Block(
             sample.started_ns,
             sample.elapsed_ns,
             found,
-            tuple(part for one in sample.intervals if (part := value(one)) is not None),
+            tuple(
+                part
+                for one in pieces_of([sample])
+                if not one.rest and (part := value(one.measured)) is not None
+            ),
             sample.interval_ns,
         )
         for sample, found in zip(samples, values, strict=True)

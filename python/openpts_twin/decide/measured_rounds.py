@@ -16,6 +16,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from openpts.analysis.latency import LatencyDistribution
+from openpts.analysis.minutes import pieces_of
 from openpts.analysis.uncertainty import Block
 from openpts.errors import InterruptedRunError
 from openpts.procedures.kit.procedure import Procedure
@@ -59,7 +60,8 @@ def block_of(
         return None
     parts: list[float] = []
     if figure in {"iops", "throughput", "mean"}:
-        for intervals in zip(*(one.intervals for one in samples), strict=False):
+        whole = ([one.measured for one in pieces_of([sample]) if not one.rest] for sample in samples)
+        for intervals in zip(*whole, strict=False):
             of_each = tuple(found for one in intervals if (found := figure_of(one, figure)))
             if len(of_each) == len(samples):
                 parts.append(towards_yes(of_each))

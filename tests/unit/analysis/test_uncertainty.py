@@ -11,6 +11,7 @@ from openpts.analysis.latency import LatencyDistribution, encode_counts
 from openpts.analysis.uncertainty import (
     Block,
     batches,
+    blocks_of,
     budget,
     correlation_times_ns,
     coverage_factor,
@@ -26,6 +27,7 @@ from openpts.analysis.uncertainty import (
 )
 from openpts.units import NS_PER_S
 from openpts.vocabulary.uncertainty import Component, Uncertainty, two_digits
+from tests.support.interval_samples import step_of
 
 ROUND_NS = 60 * NS_PER_S
 
@@ -161,6 +163,14 @@ def test_five_rounds_of_lasting_noise_hold_the_mean(time_s: float, rate: int) ->
         rounds = rounds_of(seconds.tolist())
         held += abs(np.mean([one.value for one in rounds])) <= (of_mean(rounds).expanded or 0.0)
     assert stats.binom.ppf(0.01, runs, 0.94) <= held <= stats.binom.ppf(0.99, runs, 0.96)
+
+
+def test_what_a_step_has_beyond_its_last_whole_interval_is_no_part() -> None:
+    """Of 3 ms with one answer the rate would be that of no other interval."""
+    rounds = [step_of([[10**6] * ios for ios in (50, 48, 52, 1)], last_ns=3 * 10**6)] * 2
+    found = blocks_of(rounds, lambda one: one.iops)
+    assert [one.parts for one in found] == [(50, 48, 52)] * 2
+    assert found[0].value == pytest.approx(151 / 3.003)
 
 
 def test_noise_without_a_memory_has_no_part_of_its_own() -> None:

@@ -191,7 +191,8 @@ def causes(sample: Sample, points: Sequence[TelemetryPoint]) -> list[Cause]:
     for point in sorted(points):
         by_name[point.name].append((point.t_ns, point.value))
     series = {name: TelemetrySeries(*zip(*some, strict=True)) for name, some in by_name.items()}
-    surroundings, step = Surroundings(series, (), 1.0), StepRecord(StepPlace(1, Phase.ROUND, 1, 0), sample)
+    surroundings = Surroundings(series, (), 1.0, sample.slow_ios)
+    step = StepRecord(StepPlace(1, Phase.ROUND, 1, 0), sample)
     stalls: list[list[SlowIo]] = []
     for slow in sample.slow_ios:
         if stalls and slow.submitted_ns - stalls[-1][-1].answered_ns < _TOGETHER_NS:

@@ -72,8 +72,9 @@ purge_s = 0.0
 [oracle.rate]
 by = "steps"
 every = 1
-iops = [10000.0]
+iops = [1000.0]
 """
+"""With a millisecond for each read an emulated processor has time to rest."""
 _GROUP: Final = Path("/sys/fs/cgroup/stalled")
 _PLANTS: Final = {
     "link": "run('tc qdisc add dev lo root netem loss 100%'); time.sleep(s); run('tc qdisc del dev lo root')",

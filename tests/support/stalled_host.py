@@ -166,7 +166,7 @@ class Machine(Struct):
             stopped = stall.kind is Kind.STOPPED and before < stall.until_ns <= now and now > stall.from_ns
             if stopped and draw.random() < ENDS_A_WAIT:
                 self._signals.append(now)
-            if now > self._read_delay[0] + MS:
+            if now > self._read_delay[0] + max(MS, self.limit_ns // 2):
                 self._read(now)
 
     def _wake_up(self) -> int:

@@ -2,28 +2,46 @@
 
 import re
 import struct
+import tomllib
 from collections.abc import Callable, Iterator
+from functools import cache
+from importlib.resources import files
 from itertools import pairwise
 from typing import Final
 
-from openpts_nvme.dssd.answers import NOT_ASKED, Answers
+from msgspec.structs import replace
+
+from openpts_nvme.dssd.answers import NOT_ASKED, Answer, Answers
 from openpts_nvme.dssd.placement import natural, requirements
-from openpts_nvme.dssd.rules import Outcome, State
+from openpts_nvme.dssd.rules import Outcome, State, check
 
 Found = tuple[str, Outcome]
 """A requirement, and how one check of it ended."""
 
 _UUID: Final = bytes.fromhex("C194D55BE0944794A21D29998F56BE6F")
 _WATTS: Final = (0.01, 0.0001)
-_COMPONENT: Final = struct.Struct("<QQI24s")
+_COMPONENT: Final = struct.Struct("<QQI24x")
 _WANTED_COMPONENTS: Final = {"controller": 1, "NAND": 2, "DRAM": 3, "power management": 4, "board": 5}
-_ALONE: Final = {9: "CITYPE-10", 10: "CITYPE-11", 11: "CITYPE-12", 12: "CITYPE-15"}
-_RESERVED_COMPONENTS: Final = range(0x0D, 0x8000)
+_SERIAL, _DATE = 9, 12
 
 
 def outcome(identifier: str, holds: bool, seen: str, asked: str) -> Found:
     """A requirement that is met or not."""
     return identifier, Outcome(State.MET if holds else State.NOT_MET, seen, asked)
+
+
+def of_record(kind: str, name: str, data: bytes) -> Iterator[Found]:
+    """What the lines of ``records.toml`` ask of one record of a list, called ``name`` in the evidence."""
+    answers = {"R": Answer(data)}
+    for identifier, lines in _records()[kind].items():
+        for found in (found for line in lines for found in check(line, answers)):
+            if found.state in {State.MET, State.NOT_MET}:
+                yield identifier, replace(found, seen=f"{name}:{found.seen}")
+
+
+@cache
+def _records() -> dict[str, dict[str, list[str]]]:
+    return tomllib.loads(files(__package__).joinpath("records.toml").read_text())
 
 
 def _data(answers: Answers, source: str) -> bytes | None:
@@ -125,22 +143,18 @@ def components(answers: Answers) -> Iterator[Found]:
     end = min(int.from_bytes(data[32:48], "little"), len(data))
     at, found = 64, []
     while at + 44 <= end:
-        lot, more, kind, fields = _COMPONENT.unpack_from(data, at)
+        lot, more, kind = _COMPONENT.unpack_from(data, at)
         size = 44 + 4 * (lot + more)
         fits = at + size <= end
         yield outcome(
             "COMPD-1", at + 44 + 4 * lot <= end, f"{lot:,} dwords at byte {at}", f"inside {end:,} bytes"
         )
         yield outcome("COMPD-2", fits, f"{more:,} dwords at byte {at}", f"inside {end:,} bytes")
-        known = kind not in _RESERVED_COMPONENTS and 0 < kind <= 0xFFFF
-        yield outcome("COMPD-3", known, f"component {kind:04X}h at byte {at}", "a defined component")
-        yield outcome("CITYPE-1", kind != 0, f"component {kind:04X}h at byte {at}", "not 0000h")
-        yield outcome("CITYPE-13", kind not in _RESERVED_COMPONENTS, f"component {kind:04X}h", "not reserved")
+        yield from of_record("component", f"component {kind:04X}h at byte {at}", data[at : at + 44])
         if not fits:
             break
-        if kind in _ALONE:
-            text = data[at + 44 : at + size].rstrip(b"\0 ").decode("ascii", "replace")
-            yield from _alone(answers, kind, text, is_alone=not lot and not any(fields))
+        text = data[at + 44 : at + size].rstrip(b"\0 ").decode("ascii", "replace")
+        yield from _text(answers, kind, text)
         found.append(kind)
         at += size
     yield outcome("HWCLOG-6", bool(found), f"{len(found)} components", "one at least")
@@ -153,19 +167,15 @@ def components(answers: Answers) -> Iterator[Found]:
         yield outcome(identifier, kind in found, "listed" if kind in found else "not listed", "listed")
 
 
-def _alone(answers: Answers, kind: int, text: str, *, is_alone: bool) -> Iterator[Found]:
-    identifier = _ALONE[kind]
-    yield outcome(
-        identifier, is_alone, "other fields are used" if not is_alone else "alone", "no other field"
-    )
+def _text(answers: Answers, kind: int, text: str) -> Iterator[Found]:
     serial = (_data(answers, "I01") or bytes(24))[4:24].decode("ascii", "replace").strip()
-    if identifier == "CITYPE-10" and serial:
+    if kind == _SERIAL and serial:
         yield outcome(
-            identifier, text.strip() == serial, f"serial number {text!r}", f"{serial!r}, of Identify"
+            "CITYPE-10", text.strip() == serial, f"serial number {text!r}", f"{serial!r}, of Identify"
         )
-    if identifier == "CITYPE-15":
+    if kind == _DATE:
         is_date = re.fullmatch(r"(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(19|20)\d\d", text) is not None
-        yield outcome(identifier, is_date, f"date {text!r}", "MMDDYYYY")
+        yield outcome("CITYPE-15", is_date, f"date {text!r}", "MMDDYYYY")
 
 
 def strings(answers: Answers) -> Iterator[Found]:
@@ -182,7 +192,7 @@ def strings(answers: Answers) -> Iterator[Found]:
         entries = [entry for entry in entries if len(entry) == 16]
         keys = []
         for entry in entries:
-            yield from _entry(name, entry, table, place)
+            yield from _entry(name, entry, table)
             keys.append((entry[0], entry[1] | entry[2] << 8) if place else (0, entry[0] | entry[1] << 8))
         classes = [key[0] for key in keys] if place else [key[1] for key in keys]
         yield outcome(order, classes == sorted(classes), f"{len(keys)} entries", "ascending")
@@ -192,17 +202,13 @@ def strings(answers: Answers) -> Iterator[Found]:
             yield outcome(within, is_ordered, f"{len(keys)} entries", "ascending within a class")
 
 
-def _entry(name: str, entry: bytes, table: bytes, place: int) -> Iterator[Found]:
+def _entry(name: str, entry: bytes, table: bytes) -> Iterator[Found]:
     length, offset = entry[3] + 1, 4 * int.from_bytes(entry[4:12], "little")
-    if place == 0:
-        number = int.from_bytes(entry[:2], "little")
-        yield outcome("STR-ID-1", number >= 0x8000, f"statistic {number:04X}h", "8000h or above")
-        yield outcome("STR-ID-2", entry[2] == 0, f"byte 2 is {entry[2]}", "0")
+    yield from of_record(name, f"entry {entry.hex()}", entry)
     yield outcome(
         f"{name}-3", offset + length <= len(table), f"{length} letters at {offset}", "inside the strings"
     )
     yield outcome(f"{name}-4", offset < len(table), f"byte {offset:,}", f"below {len(table):,}")
-    yield outcome(f"{name}-5", not any(entry[12:]), entry[12:].hex(), "zeros")
     padding = table[offset + length : (offset + length + 3) // 4 * 4]
     yield outcome("TELSLG-9", not padding.strip(b" "), padding.hex() or "none", "spaces")
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import fmean, median, stdev
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar, cast
 
 from benches.drawn_drives import Changes, Drawn, draw
 from msgspec.structs import replace
@@ -25,25 +25,20 @@ from openpts.engine.next_sample import next_sample
 from openpts.engine.options import Demand, NativeOptions
 from openpts.engine.simulated import SimulatedDrive
 from openpts.procedures.pts.iops.script import standard_conditions
-from openpts.procedures.shared.one_pass import (
-    AFTERWARDS,
-    UNTIL_COLLECTION,
-    condition_in_one_pass,
-    state_off,
-    why_not,
-)
+from openpts.procedures.shared.one_pass import AFTERWARDS, OnePass, condition_in_one_pass
 from openpts.simulation.presets import load_preset
-from openpts.units import KIB
+from openpts.units import MIB
 from openpts.vocabulary.data import DataPattern, RandomData, ReducibleData
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.requests import Apply
+from openpts.vocabulary.requests import Apply, ScriptPart
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.uncertainty import Component
 
+T = TypeVar("T")
 SIMULATED_BYTES: Final = 8_000_000_000
 _VICTIM: Final = "page_mapped.collection.victim"
-_LONG: Final = 50
+LONG: Final = 50
 """Windows of a hundredth of the range, twice: to come to rest, and to be the truth."""
 
 
@@ -86,50 +81,58 @@ class State(NamedTuple):
 
 
 class Writes:
-    """A drive that is written to, and its windows by the number of their part."""
+    """A drive that scripts are carried out on, and its windows by the number of their part."""
 
-    def __init__(self, drawn: Drawn) -> None:
+    def __init__(self, drawn: Drawn, capacity_bytes: int | None = None) -> None:
         preset = load_preset(str(drawn.path))
-        self.capacity_bytes = int(drawn.content["capacity_bytes"])
+        self.capacity_bytes = capacity_bytes or int(drawn.content["capacity_bytes"])
         scale = max(1, self.capacity_bytes // SIMULATED_BYTES)
         drive = SimulatedDrive(
             preset, path=drawn.target(), capacity_bytes=self.capacity_bytes, scale=scale, seed=drawn.seed
         )
-        self.engine = drive.engine(Demand(4, 32, 128 * KIB), drawn.seed, NativeOptions())
+        self.engine = drive.engine(Demand(4, 32, MIB), drawn.seed, NativeOptions())
         self.samples: dict[int, list[Sample]] = {}
+        self.written_bytes = 0
+
+    def carry_out(self, script: ScriptPart[T]) -> T:
+        """The script's own answer."""
+        answer = None
+        while True:
+            try:
+                request = script.send(answer)
+            except StopIteration as ended:
+                return cast("T", ended.value)
+            answer = self.apply(request) if isinstance(request, Apply) else None
 
     def apply(self, request: Apply) -> tuple[Sample, ...]:
         self.engine.submit(list(request.steps))
         samples = tuple(next_sample(self.engine, "") for _ in request.steps)
-        self.samples.setdefault(request.number, []).extend(samples)
+        self.written_bytes += sum(one.write.bytes for one in samples)
+        if request.phase is Phase.CONDITIONING:
+            self.samples.setdefault(request.number, []).extend(samples)
         return samples
 
-    def rates(self, number: int) -> list[float]:
-        return [sample.iops for sample in self.samples.get(number, ())]
+    @property
+    def one_pass(self) -> OnePass:
+        return OnePass.of((part, one) for part, samples in self.samples.items() for one in samples)
 
 
 def state(kind: Kind, seed: int, folder: Path) -> State:
     """One drive: the pass, then long writing."""
     drive = Writes(draw(kind.family, seed, folder, kind.fixed))
     conditions = replace(standard_conditions(DriveClass.ENTERPRISE, seed=seed), data=kind.data)
-    script: Any = condition_in_one_pass(conditions, drive.capacity_bytes)
-    request = next(script)
-    try:
-        while True:
-            request = script.send(drive.apply(request))
-    except StopIteration:
-        pass
-    written = sum(one.write.bytes for part in drive.samples.values() for one in part) / drive.capacity_bytes
-    before, after = drive.rates(UNTIL_COLLECTION), drive.rates(AFTERWARDS)
-    if reason := why_not(*(drive.samples.get(number, []) for number in (UNTIL_COLLECTION, AFTERWARDS))):
-        return State(seed, reason, written=written)
-    last = after[-JUDGED:]
+    drive.carry_out(condition_in_one_pass(conditions, drive.capacity_bytes))
+    written = drive.written_bytes / drive.capacity_bytes
+    one_pass = drive.one_pass
+    if one_pass.state_off is None:
+        return State(seed, one_pass.why_not, written=written)
+    last = one_pass.rates[-JUDGED:]
     found = fmean(last)
-    bounds = rectangular(STATE, state_off(before, after) * found)
+    bounds = rectangular(STATE, one_pass.state_off * found)
     scatter = Component(SCATTER, stdev(last) / len(last) ** 0.5, len(last) - 1)
     window = drive.samples[AFTERWARDS][-1].step
-    long = drive.apply(Apply(Phase.CONDITIONING, 0, (window,) * 2 * _LONG))
-    true = fmean(sample.iops for sample in long[_LONG:])
+    long = drive.apply(Apply(Phase.CONDITIONING, 0, (window,) * 2 * LONG))
+    true = fmean(sample.iops for sample in long[LONG:])
     expanded = budget((scatter, bounds)).expanded or 0.0
     return State(seed, "", found / true - 1, expanded / true, written)
 

@@ -3,7 +3,9 @@
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
+from openpts.fields.conditions import Conditions
 from openpts.procedures.registry import PTS
 from openpts.record.reader import read_run
 from openpts.report.build import build_report
@@ -82,3 +84,24 @@ def test_a_drive_of_known_rates_is_reported_with_exactly_those(tmp_path: Path) -
         assert found == pytest.approx([even * size / MB, reads * size / MB], rel=1e-3)
     tables = build_report(run, default_date(run)).tables()
     assert [tables[f"tp-{kib}-table"].rows[0].cells[0].text for kib in (128, 1024)] == ["104.9", "838.9"]
+
+
+def test_the_short_form_measures_all_sizes_on_one_preconditioning(tmp_path: Path) -> None:
+    target = "sim:enterprise-tlc?capacity=200GB&scale=50"
+
+    def once(conditions: Conditions) -> Conditions:
+        return replace(conditions, preconditions_once=True)  # type: ignore[call-arg] # of this test
+
+    short = run_whole("tp", DriveClass.ENTERPRISE, tmp_path / "short", once, target)
+    assert [purge.ran for purge in short.manifest.purges] == [True, False]
+    assert [len(short.phase(Phase.WIPC, cycle=cycle)) for cycle in (1, 2)] == [1, 0]
+    assert all(step.sample.elapsed_ns >= 60 * NS_PER_S for step in short.phase(Phase.ROUND))
+    assert "PTS-TP-08" in {one.rule_id for one in short.ledger}
+    long = run_whole("tp", DriveClass.ENTERPRISE, tmp_path / "long", target=target)
+    found, true = (summarize(run)["measures"] for run in (short, long))
+    # of the first size nothing is different; the second differs in what was written before
+    for key in ("seq_128_kib.write", "seq_128_kib.read"):
+        assert found[key]["value"] == true[key]["value"]
+    for key in ("seq_1024_kib.write", "seq_1024_kib.read"):
+        assert found[key]["value"] == pytest.approx(true[key]["value"], rel=0.02)
+    build_report(short, default_date(short))

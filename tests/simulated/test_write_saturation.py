@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from openpts.fields.conditions import Conditions
 from openpts.pages.model import Report
 from openpts.procedures.pts.wsat import WriteSaturationConditions
+from openpts.procedures.registry import PROCEDURES
 from openpts.record.reader import Run, read_run
 from openpts.report.build import build_report
 from openpts.report.sources import ReportSource
@@ -19,6 +20,7 @@ from openpts.runner.order import Adjust
 from openpts.units import NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.workload import WORKLOADS
 from tests.simulated.whole_tests import classes, run_whole
 from tests.support.oracle_presets import CAPACITY_BYTES, write_oracle
@@ -114,3 +116,55 @@ def test_all_workloads_one_after_the_other(tmp_path: Path) -> None:
         else:
             assert figures["elapsed_s"] == pytest.approx(900, rel=0.02)
     build_report(run, default_date(run))
+
+
+def test_the_short_form_comes_to_the_end_of_the_curve(tmp_path: Path) -> None:
+    target = "sim:enterprise-tlc?capacity=200GB&scale=50"
+    short = run_whole("wsat", DriveClass.ENTERPRISE, tmp_path / "short", adjusted(within_pct=5), target)
+    (cycle,) = short.manifest.cycles
+    assert cycle.outcome.steady_round is not None
+    # minutes in a row, until they are known
+    assert saturation_s(short) == pytest.approx(60 * cycle.outcome.last_round, rel=0.02)
+    assert {"PTS-WSAT-02"} <= {one.rule_id for one in short.ledger}
+    measures = summarize(read_run(short.folder))["measures"]
+    found, histogram = (measures[f"rnd_4_kib_rw0.{key}_iops"] for key in ("steady", "histogram"))
+    assert "rnd_4_kib_rw0.plateau_iops" not in measures
+    assert {one["name"] for one in found["uncertainty"]["components"]} >= {"scatter", "state after the pass"}
+    # the same drive as long random writing has left it
+    worn_in, minute_ns = f"{target}&state=worn-in", 60 * NS_PER_S
+    from_then_on = adjusted(drive_fills=1, tracking_period_ns=minute_ns, histogram_ns=minute_ns)
+    long = run_whole(
+        "wsat", DriveClass.ENTERPRISE, tmp_path / "long", from_then_on, worn_in, PurgeChoice.NONE
+    )
+    (true,) = summarize(long)["workloads"]
+    known = pytest.approx(true["tracked_iops"][-1], abs=2 * found["uncertainty"]["expanded"])
+    assert found["value"] == known
+    assert histogram["value"] == known
+    rows = build_report(short, default_date(short)).tables()["wsat-preparation-short"].rows
+    amount = {row.head.text: row.cells[0].text for row in rows}["Written in all"]
+    written = sum(step.sample.write.bytes for step in short.steps) / short.manifest.target.user_capacity_bytes
+    # 188,000 IOPS write four times 200 GB within six hours
+    assert amount == f"{written:.2f} x user capacity; at full length at least 4.00 x user capacity"
+
+
+def test_where_the_pass_does_not_hold_the_short_form_goes_on_until_four_drive_fills(tmp_path: Path) -> None:
+    target = "sim:pslc?capacity=2GB&scale=1"
+    changes = {"within_pct": 5, "minute_ns": NS_PER_S, "histogram_ns": NS_PER_S}
+    run = run_whole("wsat", DriveClass.ENTERPRISE, tmp_path / "run", adjusted(**changes), target)
+    (cycle,) = run.manifest.cycles
+    assert cycle.outcome.ended_by == "4 x user capacity written"
+    measures = summarize(run)["measures"]
+    # it didn't begin with a purged drive
+    assert "rnd_4_kib_rw0.plateau_iops" not in measures
+    assert "full length" in str(build_report(run, default_date(run)).tables()["wsat-preparation-short"])
+
+
+def test_the_short_form_is_for_random_writes_to_all_lbas() -> None:
+    conditions = PROCEDURES["wsat"].standard_conditions(DriveClass.ENTERPRISE, seed=1)
+    sequential = replace(conditions, within_pct=5, workloads=(WORKLOADS["vod"],))
+    ((names, text),) = sequential.contradictions(set())
+    assert names == ("short", "workloads")
+    assert "random writes" in text
+    assert not list(replace(conditions, within_pct=5).contradictions(set()))
+    ((names, _),) = conditions.contradictions({"flash_holds"})
+    assert names == ("flash_holds", "short")

@@ -26,6 +26,11 @@ WINDOWS: Final = 10
 JUDGED: Final = 2 * WINDOWS
 """Windows that have to be at rest where the first ones were not."""
 _MOST_DRIFT: Final = 0.03
+_MOST_WARMING_K: Final = 1
+_WARMS_FOR_S: Final = 300
+"""Heat comes to rest in minutes, and a drive that is written to quickly is through its windows in seconds."""
+_COOL_C: Final = 70
+"""What drives bear without slowing down."""
 _BISECTIONS: Final = 100
 _MOST_AMPLIFICATION: Final = 1e4
 
@@ -49,6 +54,11 @@ def collection_began(rates: Sequence[float]) -> int | None:
         return None
     usual = median(rates[:place])
     return place if all(rate < _FALL * usual for rate in rates[place:]) else None
+
+
+def is_fresh(rates: Sequence[float], fresh: Sequence[float]) -> bool:
+    """Whether the first windows after a pass are about as fast as those before collection was at work."""
+    return median(rates[:_STAYS]) > _FALL * median(fresh)
 
 
 def amplification(flash: float) -> float:
@@ -83,6 +93,18 @@ def drift(rates: Sequence[float]) -> float:
     last = _judged(rates)
     report = judge(range(len(last)), last)
     return report.slope_excursion / report.average
+
+
+def warms_up(temperatures_c: Sequence[float], length_s: float) -> bool:
+    """Whether a drive got so much warmer in the last windows that heat may slow it down later.
+
+    The rate is that of long writing only at the temperature of long writing.
+    """
+    if not temperatures_c:
+        return False
+    warming_k = temperatures_c[-1] - temperatures_c[0]
+    yet_to_come_k = warming_k * max(1, _WARMS_FOR_S / length_s)
+    return warming_k > _MOST_WARMING_K and temperatures_c[-1] + yet_to_come_k > _COOL_C
 
 
 def _judged(rates: Sequence[float]) -> Sequence[float]:

@@ -35,6 +35,8 @@ _LIKE_NORMAL: Final = 1000
 """From so many degrees of freedom on, t is 1.96 as far as two digits go."""
 _SLACK: Final = 0.05
 _CLEARLY: Final = 2
+_SHORTEST_SHOWS: Final = 0.005
+"""What is rarer than an element of some seconds may be missing from all of a window, or be in each."""
 _ALONE: Final = 0.99
 _ROUNDING: Final = 1e-9
 _MOST_BATCHES: Final = 20
@@ -128,8 +130,14 @@ def of_short_elements(blocks: Sequence[Block], state: float) -> Uncertainty:
     ``state`` is by what share at most the drive's state differs from that of long writing.
     """
     mean = abs(fmean(one.value for one in blocks)) if blocks else 0.0
-    found = (rectangular(ELEMENT, late_excess(blocks)), rectangular(STATE, state * mean))
+    missed = max(late_excess(blocks), _SHORTEST_SHOWS * mean)
+    found = (rectangular(ELEMENT, missed), rectangular(STATE, state * mean))
     return with_components(of_mean(blocks), *(one for one in found if one.standard))
+
+
+def is_known(found: Uncertainty, mean: float, within: float) -> bool:
+    """Whether a mean is known within such a share of it."""
+    return found.expanded is not None and found.expanded <= within * mean
 
 
 def late_excess(blocks: Sequence[Block]) -> float:

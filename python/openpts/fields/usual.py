@@ -1,5 +1,6 @@
 """Fields that several tests have; a test changes the help where it means something of its own."""
 
+from collections.abc import Collection
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -17,6 +18,7 @@ from openpts.fields.kinds import (
     THREADS,
     WORKLOAD,
     count,
+    number,
     percent,
 )
 from openpts.fields.workload_table import WorkloadTable, workload_or_same, workload_word
@@ -74,6 +76,8 @@ MAX_ROUNDS: Final = Field(
     ROUNDS,
     text=lambda rounds: f"up to {format_count(rounds, 'round')}",
 )
+WITHIN_PCT: Final = 5
+"""What --short asks for."""
 WITHIN: Final = Field(
     "Short form: tracked figures known within (%)",
     "Short form, and rounds until each tracked figure is known within PCT per cent, at 95 % confidence.",
@@ -81,6 +85,16 @@ WITHIN: Final = Field(
     name="within",
     examples=(5,),
     text=lambda within: "at full length" if within is None else f"short form, known within {within:g} %",
+)
+KNOWN_FLASH: Final = Field(
+    "",
+    "Short form: what the flash holds, in active ranges, as the report of an earlier short run of this drive "
+    "has it. Without, as much is written once more to find it.",
+    number(gt=1, le=10),
+    name="flash_holds",
+    examples=(1.274,),
+    text=lambda flash: "found" if flash is None else f"{flash:g} x active range, known",
+    free="a part of the short form, which is a deviation by itself",
 )
 TRACKING_PERIOD: Final = Field(
     "From one tracked minute to the next",
@@ -147,3 +161,9 @@ def even_most(name: str, most: int, what: str) -> Contradictions:
     """An even number of passes or runs at most: the median of so many is none of them."""
     if most % 2 == 0:
         yield (name,), f"{most} is even: use an odd number, of which the median is a {what}"
+
+
+def only_in_the_short_form(given: Collection[str], within_pct: float | None) -> Contradictions:
+    """What is known of the flash is of use to the short form alone."""
+    if "flash_holds" in given and within_pct is None:
+        yield ("flash_holds", "short"), "does nothing without --short"

@@ -143,8 +143,8 @@ class ScriptRunner:
 
     def _carry_out(self, request: Request) -> Answer:
         match request:
-            case Purge():
-                self._purge()
+            case Purge(needed):
+                self._purge(needed=needed)
             case SetWriteCache(enabled):
                 self.keep_write_cache(*self.preparation.write_cache(enabled))
             case Apply():
@@ -168,8 +168,8 @@ class ScriptRunner:
                 self.pause.tell(CycleEnded(len(self._purges), request))
         return None
 
-    def _purge(self) -> None:
-        """Purge, with the drive's log around it."""
+    def _purge(self, *, needed: bool) -> None:
+        """Purge, with the drive's log around it; or begin a cycle that needs none."""
         self.write_down()  # it may take hours, in which what was measured could be lost
         self.pause.until_written()
         if self._purges:
@@ -179,7 +179,7 @@ class ScriptRunner:
         self.sampler.leave_drive_alone = True
         self.emit(PurgeStarted())
         purge_report, deviations = self.preparation.purge(
-            lambda share, text: self.emit(PurgeProgressed(share, text))
+            lambda share, text: self.emit(PurgeProgressed(share, text)), needed=needed
         )
         self._purges.append(purge_report)
         self._health_between_steps()

@@ -29,7 +29,12 @@ T = TypeVar("T")
 
 
 class Purge(Struct, frozen=True):
-    """Bring the device as near as possible to never having been used (PTS 3.2): a new cycle begins."""
+    """Bring the device as near as possible to never having been used (PTS 3.2): a new cycle begins.
+
+    Not ``needed``: the cycle goes on from the state that the one before it has left.
+    """
+
+    needed: bool = True
 
 
 class SetWriteCache(Struct, frozen=True):

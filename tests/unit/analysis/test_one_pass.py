@@ -5,7 +5,7 @@ import math
 import pytest
 from scipy.special import lambertw
 
-from openpts.analysis.one_pass import WINDOWS, amplification, at_rest, collection_began, pieces
+from openpts.analysis.one_pass import WINDOWS, amplification, at_rest, collection_began, pieces, warms_up
 
 
 @pytest.mark.parametrize("flash", [1.02, 1.07, 1.15, 1.28, 1.5, 2.0])
@@ -50,3 +50,17 @@ def test_at_rest_is_neither_a_slope_nor_a_beginning() -> None:
     assert not at_rest([300.0, *level])
     assert at_rest([300.0, *level, *level])
     assert not at_rest([100.0 + window for window in range(WINDOWS)])
+
+
+def test_a_drive_warms_up_where_heat_may_yet_slow_it_down() -> None:
+    climbs = [67, 69, 70, 71, 71, 72, 73, 73, 74, 74]
+    assert warms_up(climbs, 115)
+    assert warms_up([celsius - 10 for celsius in climbs], 115)
+    # what drives bear is too far off for the minutes in which they get warm
+    assert not warms_up([celsius - 35 for celsius in climbs], 115)
+    assert not warms_up([74, 75] * 5, 115)
+    # 2 K in 20 s are 30 K in five minutes, and those in an hour are 2 K
+    assert warms_up([50, 52], 20)
+    assert not warms_up([50, 52], 3600)
+    # a drive that tells no temperature
+    assert not warms_up([], 115)

@@ -213,6 +213,12 @@ def test_the_short_form_adds_bounds_to_the_scatter() -> None:
     assert found.degrees_of_freedom == pytest.approx(combined.df)
 
 
+def test_short_elements_claim_no_more_than_they_can_show_of_a_minute() -> None:
+    # five alike: what comes once in a minute was in none of them
+    rounds = [Block(place, 1, 100.0, (100.0, 100.0)) for place in range(5)]
+    assert of_short_elements(rounds, 0.0).expanded == pytest.approx(0.95 * 0.5)
+
+
 def test_a_choice_among_equals_is_too_high() -> None:
     """Of eight equal means the highest: half of 5 % too often beside t alone, no longer with the factor."""
     rng = np.random.default_rng(8)

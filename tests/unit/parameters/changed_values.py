@@ -165,6 +165,7 @@ CHANGED: Final[dict[str, Any]] = {
     "purpose": "record",
     "short": True,
     "within": 3,
+    "flash_holds": 1.28,
     "shortest_seconds": 0.002,
     "per_decade": 4,
     "least_repeats": 2,

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from openpts.analysis.one_pass import amplification
-from openpts.analysis.steady_state import judge
+from openpts.analysis.steady_state import WINDOW_ROUNDS, judge
 from openpts.pages import cells
 from openpts.pages.facts_table import items_table
 from openpts.pages.model import Block, Cell, Page, Table, Verdict
@@ -17,17 +17,9 @@ from openpts.procedures.kit.header import (
     write_cache,
 )
 from openpts.procedures.shared.demand.conditions import DemandConditions
-from openpts.procedures.shared.one_pass import (
-    AFTERWARDS,
-    IN_SEQUENCE,
-    PASS,
-    UNTIL_COLLECTION,
-    flash_found,
-    state_off,
-    why_not,
-)
+from openpts.procedures.shared.one_pass import AFTERWARDS, IN_SEQUENCE, PASS, UNTIL_COLLECTION
 from openpts.procedures.shared.rounds.conditions import RoundConditions
-from openpts.procedures.shared.rounds.results import RoundTestResults
+from openpts.procedures.shared.rounds.results import RoundTestResults, one_pass_of
 from openpts.record.reader import Run, StepRecord
 from openpts.units import MB, format_capacity, format_duration, format_gap
 from openpts.vocabulary.condition_text import data_text
@@ -52,7 +44,8 @@ def loop_preparation_page(
 ) -> Page:
     """What was done to the device before the rounds, and how long it was left alone in between."""
     pass_steps = run.phase(Phase.CONDITIONING, cycle=cycle)
-    short = [short_form_table(run, page_id, pass_steps)] if pass_steps else []
+    least, flash = _at_full_length(run, results), results.conditions.known_flash
+    short = [short_form_table(run, page_id, pass_steps, flash, least)] if pass_steps else []
     wipc = [wipc_table(run, page_id, cycle)] if not short or precondition_samples(run, cycle) else []
     loop = _loop_table(run, results, page_id, loop_name, cycle)
     return preparation_page(run, page_id, title, *short, *wipc, loop, cycle=cycle)
@@ -154,8 +147,29 @@ def wipc_table(run: Run, page_id: str, cycle: int = 1) -> Table:
     )
 
 
-def short_form_table(run: Run, page_id: str, steps: Sequence[StepRecord]) -> Table:
-    """The one pass of the short form: what the flash holds, what was written, and the rate afterwards."""
+def _at_full_length(run: Run, results: RoundTestResults) -> float | None:
+    """Bytes that preconditioning and five rounds of minutes write, at the rates of the last round."""
+    if not results.rounds:
+        return None
+    conditions = results.conditions
+    round_bytes = sum(
+        one.write.bytes / one.elapsed_ns * conditions.full_minute_ns for one in results.rounds[-1].values()
+    )
+    passes = conditions.precondition_passes * run.manifest.target.user_capacity_bytes
+    return passes + WINDOW_ROUNDS * round_bytes
+
+
+def short_form_table(
+    run: Run,
+    page_id: str,
+    steps: Sequence[StepRecord],
+    known_flash: float | None,
+    at_full_length_bytes: float | None,
+) -> Table:
+    """The one pass of the short form: what the flash holds, what was written, and the rate afterwards.
+
+    ``at_full_length_bytes`` is what the test would have written at full length at the least.
+    """
     part = run.manifest.conditions.active_range
     range_bytes = (part.end_pct - part.start_pct) / 100 * run.manifest.target.user_capacity_bytes
 
@@ -163,17 +177,11 @@ def short_form_table(run: Run, page_id: str, steps: Sequence[StepRecord]) -> Tab
         amount = sum(step.sample.write.bytes for step in steps if step.place.number == number)
         return f"{format_capacity(amount)} = {amount / range_bytes:.3f} x active range"
 
-    def rates(number: int) -> list[float]:
-        return [step.sample.iops for step in steps if step.place.number == number]
-
-    before, after = rates(UNTIL_COLLECTION), rates(AFTERWARDS)
-    flash = flash_found(before)
-    windows = (
-        [step.sample for step in steps if step.place.number == number]
-        for number in (UNTIL_COLLECTION, AFTERWARDS)
-    )
-    reason = why_not(*windows)
-    last = judge(range(len(after)), after) if len(after) > 1 else None
+    found = one_pass_of(steps, known_flash)
+    flash, reason, rates = found.flash, found.why_not, found.rates
+    last = judge(range(len(rates)), rates) if len(rates) > 1 else None
+    cycle = steps[0].place.cycle
+    all_bytes = sum(step.sample.write.bytes for step in run.steps if step.place.cycle == cycle)
     return items_table(
         f"{page_id}-short",
         "Short form: one pass instead of preconditioning",
@@ -191,15 +199,28 @@ def short_form_table(run: Run, page_id: str, steps: Sequence[StepRecord]) -> Tab
                 else f"{last.average:,.0f} IOPS, {last.minimum:,.0f} to {last.maximum:,.0f}",
             ),
             (
+                "Written in all",
+                _fills(run, all_bytes)
+                + (
+                    f"; at full length at least {_fills(run, at_full_length_bytes)}"
+                    if at_full_length_bytes and not reason
+                    else ""
+                ),
+            ),
+            (
                 "State",
                 cells.words(f"at full length: {reason}", tone="fail")
                 if reason
                 else cells.words(
-                    f"at rest: the short form holds, to {100 * state_off(before, after):.1f} %", tone="pass"
+                    f"at rest: the short form holds, to {100 * (found.state_off or 0):.1f} %", tone="pass"
                 ),
             ),
         ],
     )
+
+
+def _fills(run: Run, amount_bytes: float) -> str:
+    return f"{amount_bytes / run.manifest.target.user_capacity_bytes:.2f} x user capacity"
 
 
 def active_range(start_pct: float, end_pct: float) -> str:

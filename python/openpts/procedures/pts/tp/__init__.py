@@ -1,13 +1,13 @@
 """Throughput: PTS section 8."""
 
 from collections.abc import Collection
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, ClassVar, Final
 
 from msgspec.structs import replace
 
 from openpts.fields.conditions import Contradictions
-from openpts.fields.field import fields_of
-from openpts.fields.kinds import SIZE, listed
+from openpts.fields.field import Field, fields_of
+from openpts.fields.kinds import SIZE, SWITCH, listed
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.shared.rounds.conditions import QUICK, RoundConditions
 from openpts.vocabulary.stimulus import AccessPattern
@@ -27,9 +27,19 @@ def _with_sizes(name: str, texts: list[str], conditions: Any) -> Any:
 class ThroughputConditions(RoundConditions, frozen=True, kw_only=True, tag_field="test", tag="tp"):
     """Throughput test (PTS 8.2): one cycle from purge to steady state for each of ``block_sizes_bytes``.
 
-    ``precondition_block_size_bytes`` counts for nothing: each cycle preconditions with its own size.
+    ``precondition_block_size_bytes`` counts for nothing: each cycle preconditions with its own size, or in
+    the short form, ``preconditions_once``, the first one for all.
     """
 
+    unused: ClassVar[frozenset[str]] = frozenset({"within_pct", "known_flash"})
+
+    within_pct: Annotated[
+        float | None,
+        fields_of(RoundConditions)["within_pct"].but(
+            label="", help="", free="rounds end as at full length: the short form is that of preconditioning"
+        ),
+    ] = None
+    known_flash: Annotated[float | None, fields_of(RoundConditions)["known_flash"].but(help="")] = None
     block_sizes_bytes: Annotated[
         tuple[int, ...],
         fields_of(RoundConditions)["block_sizes_bytes"].but(
@@ -44,6 +54,18 @@ class ThroughputConditions(RoundConditions, frozen=True, kw_only=True, tag_field
             help="", free="8.2 (2.2) preconditions with the size under test"
         ),
     ]
+
+    preconditions_once: Annotated[
+        bool,
+        Field(
+            "Preconditioning of all block sizes",
+            "Short form: one purge and one preconditioning for all block sizes. Elements take a minute as at "
+            "full length: shorter ones miss stalls of collection.",
+            SWITCH,
+            name="short",
+            text=lambda once: "once for all" if once else "for each, from its purge on",
+        ),
+    ] = False
 
     @property
     def elements_per_round(self) -> int:

@@ -46,7 +46,12 @@ RULES: Final = (
     Rule("qd", "PTS-TP-06", "8.2 (2.1.3)", "the operator's choice; compare only at equal QD"),
     Rule("data", "PTS-TP-07", "8.2 (2.1.4)", "drives that compress or deduplicate do less work"),
     Rule("precondition_passes", "PTS-TP-08", "8.1 (2), 8.2 (2.2)", "the drive may be in the transition zone"),
-    Rule("within_pct", "PTS-TP-08", "8.1 (2), 8.2 (2.2)", "shorter elements"),
+    Rule(
+        "preconditions_once",
+        "PTS-TP-08",
+        "8.1 (2), 8.2 (1, 2.2)",
+        "sizes after the first find the drive as writes of another size have left it",
+    ),
     Rule("precondition_tc", "PTS-TP-09", "8.2 (2.3.2)", "the test does not go on as preconditioning did"),
     Rule("precondition_qd", "PTS-TP-09", "8.2 (2.3.3)", "the test does not go on as preconditioning did"),
     Rule("read_pcts", "PTS-TP-11", "8.2 (2.4.1)", "the elements of a round are others"),
@@ -81,15 +86,18 @@ standard_conditions: Final = Standard(
 def script(conditions: ThroughputConditions, user_capacity_bytes: int) -> Script:
     """The script of 8.2; step numbers are the specification's."""
     # For each block size a test of its own
-    for size_bytes in conditions.block_sizes_bytes:
+    for place, size_bytes in enumerate(conditions.block_sizes_bytes):
+        goes_on = conditions.preconditions_once and place > 0
+
         # 1  Purge the device
-        yield Purge()
+        yield Purge(needed=not goes_on)
 
         # 2.1  Set and record parameters
         yield SetWriteCache(conditions.write_cache_enabled)
 
         # 2.2  Workload independent preconditioning in the block size of the test
-        yield from preconditioning(conditions, size_bytes, user_capacity_bytes)
+        if not goes_on:
+            yield from preconditioning(conditions, size_bytes, user_capacity_bytes)
 
         # 2.4  Rounds until steady state or the last one; an engine's sequence goes on
         # where the step before it stopped, whatever its direction (2.4.1.5)

@@ -7,11 +7,12 @@ from msgspec.structs import replace
 
 from openpts.fields import readers, usual
 from openpts.fields.conditions import Conditions, Contradictions, StepCounts
-from openpts.fields.field import Field
+from openpts.fields.field import Field, Parameter
 from openpts.fields.kinds import SWITCH, WORKLOAD, listed
 from openpts.fields.workload_table import NAMES, WorkloadTable, workload_or_same, workload_word
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.shared.continuous import histogram_steps
+from openpts.vocabulary.placement import Uniform
 from openpts.vocabulary.verdict import SteadyState
 from openpts.vocabulary.workload import Workload
 
@@ -23,6 +24,21 @@ def _with_workloads(name: str, words: list[str | WorkloadTable], conditions: Any
     return replace(conditions, workloads=meant)
 
 
+SHORT: Final = Parameter(
+    "short",
+    "within_pct",
+    "Short form: one pass leaves the state of long writing, and the workload goes on from there until its "
+    "steady state is known within 5 per cent. From the pass on at full length where the drive doesn't behave "
+    "as assumed.",
+    SWITCH,
+    change=lambda _name, short, conditions: replace(
+        conditions, within_pct=(conditions.within_pct or usual.WITHIN_PCT) if short else None
+    ),
+    show=lambda conditions: "yes" if conditions.within_pct else "",
+)
+_MOST_MINUTES: Final = 30
+
+
 class WriteSaturationConditions(Conditions, frozen=True, kw_only=True, tag_field="test", tag="wsat"):
     """Write saturation (PTS 10.2): one cycle from the purge on for each of ``workloads``.
 
@@ -32,7 +48,7 @@ class WriteSaturationConditions(Conditions, frozen=True, kw_only=True, tag_field
     """
 
     steady_state = SteadyState.MINUTES
-    parameters = ("segments", ...)
+    parameters = ("segments", SHORT, ...)
 
     workloads: Annotated[
         tuple[Workload, ...],
@@ -66,6 +82,19 @@ class WriteSaturationConditions(Conditions, frozen=True, kw_only=True, tag_field
     steady_after_drive_fills: Annotated[float, usual.STEADY_AFTER] = 1
     histogram_ns: Annotated[int, usual.HISTOGRAM]
     nines: Annotated[int | None, usual.NINES] = None
+    within_pct: Annotated[float | None, usual.WITHIN] = None
+    known_flash: Annotated[float | None, usual.KNOWN_FLASH] = None
+
+    @property
+    def after_the_pass(self) -> "WriteSaturationConditions":
+        """How the stimulus goes on in the state of long writing: tracked each minute, until it is known."""
+        return replace(
+            self,
+            tracking_period_ns=self.minute_ns,
+            stop_when_steady=True,
+            steady_after_drive_fills=0,
+            longest_ns=_MOST_MINUTES * self.minute_ns,
+        )
 
     @property
     def demand(self) -> tuple[int, int]:
@@ -81,6 +110,14 @@ class WriteSaturationConditions(Conditions, frozen=True, kw_only=True, tag_field
         """What is said of steady state counts only where that ends the stimulus."""
         if "steady_after_drive_fills" in given and not self.stop_when_steady:
             yield ("steady_after_drive_fills",), "does nothing without stop_when_steady"
+        yield from usual.only_in_the_short_form(given, self.within_pct)
+        for workload in self.workloads if self.within_pct else ():
+            if workload.random_pct < 100 or workload.placement != Uniform():
+                yield (
+                    ("short", "workloads"),
+                    "the short form makes the state of random writes to all LBAs, and "
+                    f"{workload.title} has other accesses",
+                )
 
     def step_counts(self) -> StepCounts:
         """Steps of the histogram; those that drive fills end sooner aren't counted."""

@@ -2,6 +2,8 @@
 
 from typing import Final
 
+from msgspec.structs import replace
+
 from openpts.analysis.minutes import starts_ns
 from openpts.analysis.saturation import SaturationResults, analyze_saturation, steady_round_of, tracked_steps
 from openpts.analysis.steady_state import WINDOW_ROUNDS
@@ -9,9 +11,11 @@ from openpts.pages.model import Verdict
 from openpts.procedures.kit.header import of_cycle
 from openpts.procedures.pts.wsat import WriteSaturationConditions
 from openpts.procedures.pts.wsat.pages import Trajectory
+from openpts.procedures.shared.rounds.results import one_pass_of
 from openpts.procedures.shared.tracking.other_minutes import other_minutes, other_minutes_verdicts
 from openpts.record.reader import Run
 from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.sample import Sample
 
 PREFIX: Final = "wsat"
 
@@ -21,6 +25,14 @@ class SaturationCycle:
 
     def __init__(self, run: Run, conditions: WriteSaturationConditions, number: int) -> None:
         finished = of_cycle(run.manifest.cycles, number)
+        self.is_from_fob = conditions.within_pct is None
+        self.pass_steps = run.phase(Phase.CONDITIONING, cycle=number)
+        # by what share the drive's state may be off in the short form; None at full length
+        self.state = (
+            None if self.is_from_fob else one_pass_of(self.pass_steps, conditions.known_flash).state_off
+        )
+        if self.state is not None:
+            conditions = conditions.after_the_pass
         steps = run.phase(Phase.SATURATION, cycle=number)
         tracked = tracked_steps(
             ((step.place.number, step.sample) for step in steps),
@@ -29,6 +41,7 @@ class SaturationCycle:
         )
         histogram = [step.sample for step in run.phase(Phase.HISTOGRAM, cycle=number)]
         self.run, self.conditions, self.number = run, conditions, number
+        self.steps = tracked
         self.workload = conditions.workloads[number - 1]
         self.results: SaturationResults = analyze_saturation(
             tracked,
@@ -40,6 +53,8 @@ class SaturationCycle:
         )
         samples = [step.sample for step in tracked]
         starts = zip(starts_ns(samples), tracked, strict=True)
+        if not self.is_from_fob:
+            self.results = replace(self.results, zones=None)
         self.others = other_minutes(
             samples,
             self.results.verdict,
@@ -57,6 +72,13 @@ class SaturationCycle:
         """Bytes that have to be written before steady state counts; none where nothing is ever written."""
         fills = 0 if self.workload.read_pct >= 100 else self.conditions.steady_after_drive_fills
         return fills * self.run.manifest.target.user_capacity_bytes
+
+    @property
+    def tracked(self) -> list[Sample]:
+        """The tracked minutes of the window."""
+        verdict = self.results.verdict
+        rounds = () if verdict is None else verdict.rounds
+        return [one.sample for one in self.steps if one.tracked and one.number in rounds]
 
     @property
     def prefix(self) -> str:

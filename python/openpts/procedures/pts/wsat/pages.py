@@ -23,10 +23,11 @@ from openpts.pages.model import Axis, Cell, Figure, Page, PlotRule, Series, Tabl
 from openpts.procedures.kit.steps import ART, MRT, THROUGHPUT, Metric
 from openpts.procedures.pts.wsat import WriteSaturationConditions
 from openpts.procedures.shared.minutes_table import MinuteSpread, spread_columns
-from openpts.procedures.shared.preparation_page import active_range, preparation_page
+from openpts.procedures.shared.preparation_page import active_range, preparation_page, short_form_table
 from openpts.record.reader import Run
 from openpts.units import GB, NS_PER_MS, format_capacity, format_duration
 from openpts.vocabulary.condition_text import data_text
+from openpts.vocabulary.phase import Phase
 
 PRINTED_VALUES: Final = 200
 MEAN, LOW, HIGH, _MBPS, MEAN_LATENCY, _TAIL, MAX_LATENCY = range(7)
@@ -239,11 +240,19 @@ def end_sentence(course: Trajectory) -> str:
     return f"{course.title}: {format_duration(results.elapsed_ns)}, {amount}; {ended}."
 
 
-def stimulus_page(run: Run, course: Trajectory, demand: str, cycle: int) -> Page:
-    """Purge, write cache, and what was applied after it."""
+def stimulus_page(
+    run: Run, course: Trajectory, demand: str, cycle: int, conditions: WriteSaturationConditions
+) -> Page:
+    """Purge, write cache, in the short form its pass, and what was applied after it."""
     page_id = f"{course.prefix}-preparation"
-    conditions = run.conditions(WriteSaturationConditions)
+    pass_steps = run.phase(Phase.CONDITIONING, cycle=cycle)
     results, covered = course.results, conditions.active_range
+    rate = results.written_bytes / results.elapsed_ns if results.elapsed_ns else 0.0
+    own = run.conditions(WriteSaturationConditions)
+    at_full_length = min(own.drive_fills * course.capacity_bytes, own.longest_ns * rate)
+    short = (
+        [short_form_table(run, page_id, pass_steps, own.known_flash, at_full_length)] if pass_steps else []
+    )
     fills = results.written_bytes / course.capacity_bytes if course.capacity_bytes else 0.0
     items: list[tuple[str, str | Cell]] = [
         ("Workload", course.title),
@@ -260,15 +269,21 @@ def stimulus_page(run: Run, course: Trajectory, demand: str, cycle: int) -> Page
         ("Written", f"{cells.fixed(results.written_bytes / GB, 1)} GB = {cells.fixed(fills, 2)} drive fills"),
         ("Tracked minutes", str(len(results.tracked_iops))),
     ]
-    stimulus = items_table(f"{page_id}-stimulus", "Stimulus, applied to the purged device", items)
-    return preparation_page(run, page_id, "WSAT Purge Report and Test Stimulus", stimulus, cycle=cycle)
+    what = "Stimulus, applied after the pass" if short else "Stimulus, applied to the purged device"
+    stimulus = items_table(f"{page_id}-stimulus", what, items)
+    return preparation_page(
+        run, page_id, "WSAT Purge Report and Test Stimulus", *short, stimulus, cycle=cycle
+    )
 
 
-def zones_page(course: Trajectory, page_id: str, title: str, state: str) -> Page:
+def zones_page(course: Trajectory, page_id: str, title: str, state: str, *, is_from_fob: bool) -> Page:
     """Plateau, transition and end zone with the rule that separates them.
 
     ``state`` is whether Steady State was found, in words.
     """
+    if not is_from_fob:
+        reason = "short form: the stimulus does not begin with a purged drive"
+        return Page(page_id, title, (Verdict(f"Zones: n/a ({reason}).", "info"),))
     zones = course.results.zones
     if zones is None:
         return Page(page_id, title, (Verdict("Zones: n/a (fewer than ten minutes).", "info"),))

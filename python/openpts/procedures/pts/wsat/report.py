@@ -9,7 +9,18 @@ from openpts.analysis.latency import LatencyDistribution
 from openpts.analysis.minutes import Piece, pieces_of
 from openpts.analysis.response_times import ResponseTimes, nines_percentile
 from openpts.analysis.saturation import SaturationResults, Zones, whole_pieces
-from openpts.analysis.uncertainty import Block, of_mean, of_percentile, of_rates, of_ratio, scaled
+from openpts.analysis.uncertainty import (
+    STATE,
+    Block,
+    blocks_of,
+    of_mean,
+    of_percentile,
+    of_rates,
+    of_ratio,
+    rectangular,
+    scaled,
+    with_components,
+)
 from openpts.pages import cells
 from openpts.pages.kit import PlotName, Required
 from openpts.pages.measure import Measure, Measured, Subject, measured
@@ -169,8 +180,8 @@ def _measures(cycle: SaturationCycle, steady: str) -> tuple[Measured, ...]:
     state = "" if results.steady and not results.ends_elsewhere else found
     subject = Subject(cycle.workload.title, steady=steady, state=state)
     return (
-        _STEADY.of(cycle, subject),
-        *measured(_ZONES, results.zones, subject),
+        replace(_STEADY.of(cycle, subject), on_cover=not cycle.is_from_fob),
+        *(measured(_ZONES, results.zones, subject) if cycle.is_from_fob else ()),
         *_of_histogram(cycle, measured(_HISTOGRAM_MEASURES, results.histogram, subject)),
     )
 
@@ -200,7 +211,17 @@ def _of_histogram(cycle: SaturationCycle, stated: Sequence[Measured]) -> tuple[M
         if times.percentile_ns(percentile) is None
         else scaled(of_percentile(tails, percentile), 1 / NS_PER_MS),
     )
-    return tuple(replace(one, uncertainty=each) for one, each in zip(stated, found, strict=True))
+    return tuple(
+        replace(one, uncertainty=_with_state(cycle, one.value, each))
+        for one, each in zip(stated, found, strict=True)
+    )
+
+
+def _with_state(cycle: SaturationCycle, value: float | None, found: Uncertainty) -> Uncertainty:
+    """In the short form: how far off the state may be that the pass has left."""
+    if not cycle.state or value is None:
+        return found
+    return with_components(found, rectangular(STATE, cycle.state * value))
 
 
 def _steady_average(cycle: SaturationCycle) -> float | Cell:
@@ -215,6 +236,8 @@ def _steady_uncertainty(cycle: SaturationCycle) -> Uncertainty | None:
     verdict, minutes = cycle.results.verdict, cycle.conditions
     if verdict is None:
         return None
+    if cycle.state is not None:
+        return _with_state(cycle, verdict.average, of_mean(blocks_of(cycle.tracked, lambda one: one.iops)))
     return of_mean(
         [
             Block(number * minutes.tracking_period_ns, minutes.minute_ns, iops)
@@ -262,7 +285,7 @@ def _is_default(workload: Workload) -> bool:
 def _setup_rows(cycle: SaturationCycle) -> Rows:
     return setup_rows(
         cycle.run,
-        ("Pre Condition 1", "none (purged, FOB)"),
+        ("Pre Condition 1", "none (purged, FOB)" if cycle.is_from_fob else "one pass (short form)"),
         ("TOIO - TC/QD", "N/A"),
         ("Duration", "N/A"),
         ("Pre Condition 2", "none"),
@@ -301,7 +324,7 @@ def _pages(cycle: SaturationCycle, title: str) -> tuple[Page | None, ...]:
         return plot.named(cycle.prefix, f"WSAT {words}")
 
     return (
-        stimulus_page(cycle.run, course, cycle.demand, cycle.number),
+        stimulus_page(cycle.run, course, cycle.demand, cycle.number, cycle.conditions),
         *(
             iops_page(course, along, name(plot, f"IOPS v {words} - {title}"), _steady_at(cycle, along))
             for along, words, plot, _ in axes
@@ -331,7 +354,13 @@ def _pages(cycle: SaturationCycle, title: str) -> tuple[Page | None, ...]:
             ),
             mandatory=cycle.conditions.stop_when_steady,
         ),
-        zones_page(course, f"{cycle.prefix}-zones", f"WSAT Zones - {title}", cycle.state_words),
+        zones_page(
+            course,
+            f"{cycle.prefix}-zones",
+            f"WSAT Zones - {title}",
+            cycle.state_words,
+            is_from_fob=cycle.is_from_fob,
+        ),
         *_consistency_pages(cycle, title),
     )
 

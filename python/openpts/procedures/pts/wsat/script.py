@@ -7,7 +7,8 @@ Clause
 Steps
     Purge; without preconditioning RND 4 KiB 0/100 (or another workload) until 4 x user capacity is written or
     6 hours have passed, whichever is first, or on request until steady state; then 20 minutes more for the
-    distribution of response times, or longer for more nines. Each workload starts with a purge.
+    distribution of response times, or longer for more nines. Each workload starts with a purge. In the short
+    form one pass comes before the stimulus, which then lasts until its steady state is known.
 Pass rule
     None. Steady state by definition 2.1.24 over single minutes, 30 minutes apart, is always looked for after
     1 x user capacity and its tracking round told; it ends the stimulus only on request.
@@ -16,13 +17,17 @@ Reported
 """
 
 import math
+from collections import deque
 from itertools import count
+from statistics import fmean
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from openpts.analysis.saturation import is_whole_minute
+from openpts.analysis.steady_state import WINDOW_ROUNDS
+from openpts.analysis.uncertainty import blocks_of, is_known, of_mean
 from openpts.errors import UsageError
 from openpts.procedures.kit.ledger import Rule
 from openpts.procedures.kit.standard import RANGE_BY_CLASS, RECOMMENDED_QD, RECOMMENDED_TC, Standard
@@ -30,6 +35,7 @@ from openpts.procedures.pts.wsat import WriteSaturationConditions
 from openpts.procedures.shared.continuous import continuous, transferred_for
 from openpts.procedures.shared.judged_rounds import JudgedRounds
 from openpts.procedures.shared.nines import histogram_ns
+from openpts.procedures.shared.one_pass import condition_in_one_pass
 from openpts.procedures.shared.tracking.script import Tracking
 from openpts.units import NS_PER_S, block_size_kib, format_duration
 from openpts.vocabulary.phase import Phase
@@ -64,6 +70,12 @@ RULES: Final = (
         "10.1, 10.2 (2.2.1)",
         "not the default stimulus: compare only alike",
         more_is_allowed=True,  # optional ones beside the default are no deviation: 10.2 (2.2.3)
+    ),
+    Rule(
+        "within_pct",
+        "PTS-WSAT-02",
+        "10.2 (1, 2.2)",
+        "one pass instead of the way from a purged drive: only the end of the curve is measured",
     ),
     Rule("impossible", "PTS-WSAT-07", "10.2 (2.2)", "smaller than a sector: other sizes have larger shares"),
     Rule("drive_fills", "PTS-WSAT-08", "10.2 (2.2)", "another amount may end before steady state, or after"),
@@ -120,7 +132,8 @@ def script(conditions: WriteSaturationConditions, user_capacity_bytes: int) -> S
         yield SetWriteCache(conditions.write_cache_enabled)
 
         # 2.2  The stimulus until one of the rules ends it
-        saturation = _Saturation.of(conditions, workload, user_capacity_bytes)
+        stimulus_conditions = yield from _conditioned(conditions, user_capacity_bytes)
+        saturation = _Saturation.of(stimulus_conditions, workload, user_capacity_bytes)
         outcome = yield from saturation.run()
 
         # 2.4  Response times of the workload, longer for more nines
@@ -129,6 +142,17 @@ def script(conditions: WriteSaturationConditions, user_capacity_bytes: int) -> S
         length_ns = histogram_ns(conditions.histogram_ns, conditions.nines, measured)
         yield Apply(Phase.HISTOGRAM, 1, continuous(stimulus, length_ns, conditions.minute_ns))
         yield CycleFinished(outcome, workload.title)
+
+
+def _conditioned(
+    conditions: WriteSaturationConditions, user_capacity_bytes: int
+) -> ScriptPart[WriteSaturationConditions]:
+    """In the short form one pass first; the conditions of the stimulus: full length where it doesn't hold."""
+    if conditions.within_pct is None:
+        return conditions
+    if (yield from condition_in_one_pass(conditions, user_capacity_bytes, conditions.known_flash)):
+        return conditions.after_the_pass
+    return replace(conditions, within_pct=None)
 
 
 def workload_stimulus(conditions: WriteSaturationConditions, workload: Workload) -> Stimulus:
@@ -156,6 +180,7 @@ class _Saturation(Struct):
     judged: JudgedRounds
     steady_round: int | None = None
     measured: Sample | None = None
+    window: deque[Sample] = field(default_factory=lambda: deque(maxlen=WINDOW_ROUNDS))
 
     @classmethod
     def of(
@@ -209,7 +234,9 @@ class _Saturation(Struct):
         rest_ns = step.stop.duration_ns
         while True:
             length_ns = min(rest_ns, self.tracking.minute_ns) if self._near_amount(rest_ns) else rest_ns
-            samples = samples_in((yield Apply(Phase.SATURATION, number, (self._limited(length_ns),), most)))
+            step, looks_inside = self._limited(length_ns), self.conditions.within_pct is not None
+            request = Apply(Phase.SATURATION, number, (step,), most, with_intervals=looks_inside)
+            samples = samples_in((yield request))
             self._take(samples[-1])
             rest_ns -= length_ns
             if rest_ns <= 0 or self._ended_by():
@@ -222,12 +249,22 @@ class _Saturation(Struct):
         return self.left_bytes * NS_PER_S < 1.5 * self.measured.bandwidth_bytes_per_s * length_ns
 
     def _judge(self, minute: Sample) -> ScriptPart[bool]:
-        """Whether the window that ends with this minute is steady; none is before 1 x user capacity."""
+        """Whether the window that ends with this minute is steady; none is before 1 x user capacity.
+
+        In the short form it has to be known well enough as well.
+        """
+        self.window.append(minute)
         steady = yield from self.judged.steady_with((minute,), minute.iops)
-        if not steady or self.steady_after_bytes > 0:
+        if not steady or self.steady_after_bytes > 0 or not self._is_known():
             return False
         self.steady_round = self.steady_round or len(self.judged.history)
         return True
+
+    def _is_known(self) -> bool:
+        if (within_pct := self.conditions.within_pct) is None:
+            return True
+        minutes = blocks_of(self.window, lambda one: one.iops)
+        return is_known(of_mean(minutes), fmean(one.value for one in minutes), within_pct / 100)
 
     def _limited(self, length_ns: int) -> Step:
         """A step of that length, ended early by what is left of time and amount."""

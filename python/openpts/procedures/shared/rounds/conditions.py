@@ -9,6 +9,7 @@ from openpts.fields import readers, usual
 from openpts.fields.conditions import Conditions, Contradictions, Listed, StepCounts
 from openpts.fields.field import Field, Parameter
 from openpts.fields.kinds import ELEMENT, SECONDS, SIZE, SWITCH, WHOLE_PERCENT, listed
+from openpts.units import NS_PER_S
 from openpts.vocabulary.condition_text import condition_text
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.verdict import SteadyState, TrackingVariable
@@ -49,7 +50,7 @@ def _with_short_form(_name: str, short: bool, conditions: Any) -> Any:
         return replace(conditions, within_pct=None)
     return replace(
         conditions,
-        within_pct=conditions.within_pct or _USUALLY_WITHIN_PCT,
+        within_pct=conditions.within_pct or usual.WITHIN_PCT,
         minute_ns=conditions.minute_ns // SHORTER,
     )
 
@@ -61,7 +62,6 @@ def _with_within(_name: str, within_pct: float, conditions: Any) -> Any:
 
 SHORTER: Final = 12
 """Elements of the short form are so many times as short at first: 5 s."""
-_USUALLY_WITHIN_PCT: Final = 5
 SHORT: Final = Parameter(
     "short",
     "within_pct",
@@ -95,6 +95,7 @@ class RoundConditions(Conditions, frozen=True, kw_only=True):
         "max_rounds",
         SHORT,
         "within_pct",
+        "known_flash",
         ROUND_SECONDS,
     )
 
@@ -132,6 +133,7 @@ class RoundConditions(Conditions, frozen=True, kw_only=True):
     skipped_block_sizes_bytes: Annotated[tuple[int, ...], usual.SKIPPED_BLOCK_SIZES] = ()
     max_rounds: Annotated[int, usual.MAX_ROUNDS]
     within_pct: Annotated[float | None, usual.WITHIN.but(change=_with_within)] = None
+    known_flash: Annotated[float | None, usual.KNOWN_FLASH] = None
     tracking: Annotated[
         tuple[TrackingVariable, ...],
         Field(
@@ -145,13 +147,18 @@ class RoundConditions(Conditions, frozen=True, kw_only=True):
     ]
 
     @property
+    def full_minute_ns(self) -> int:
+        """Length of an element where the short form goes on at full length."""
+        return round(60 * NS_PER_S * self.time_scale)
+
+    @property
     def elements_per_round(self) -> int:
         """How many elements a round has."""
         return len(self.read_pcts) * len(self.block_sizes_bytes)
 
     def contradictions(self, given: Collection[str]) -> Contradictions:
         """What steady state is judged on has to be measured."""
-        del given
+        yield from usual.only_in_the_short_form(given, self.within_pct)
         for variable in self.tracking:
             is_element = variable.access_pattern is AccessPattern.RANDOM and (
                 variable.block_size_bytes in self.block_sizes_bytes and variable.read_pct in self.read_pcts

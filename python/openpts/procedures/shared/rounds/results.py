@@ -21,9 +21,9 @@ from openpts.analysis.rounds import (
 from openpts.analysis.uncertainty import WIDTH, Block, of_mean, rectangular, with_components
 from openpts.procedures.kit.header import of_cycle
 from openpts.procedures.kit.steps import ART, IOPS, MRT, Metric, values_json
-from openpts.procedures.shared.one_pass import AFTERWARDS, UNTIL_COLLECTION, state_off
+from openpts.procedures.shared.one_pass import OnePass
 from openpts.procedures.shared.rounds.conditions import RoundConditions
-from openpts.record.reader import Run
+from openpts.record.reader import Run, StepRecord
 from openpts.units import NS_PER_MS
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample
@@ -183,17 +183,15 @@ def analyze_cycle(run: Run, cycle: int, block_sizes_bytes: tuple[int, ...] | Non
         ((step.place.number, step.sample) for step in run.phase(Phase.ROUND, cycle=cycle)),
         finished.outcome.steady_round if finished else None,
         block_sizes_bytes,
-        None if conditions.within_pct is None else _state(run, cycle),
+        None
+        if conditions.within_pct is None
+        else one_pass_of(run.phase(Phase.CONDITIONING, cycle=cycle), conditions.known_flash).state_off,
     )
 
 
-def _state(run: Run, cycle: int) -> float:
-    steps = run.phase(Phase.CONDITIONING, cycle=cycle)
-    rates = (
-        [step.sample.iops for step in steps if step.place.number == number]
-        for number in (UNTIL_COLLECTION, AFTERWARDS)
-    )
-    return state_off(*rates)
+def one_pass_of(steps: Iterable[StepRecord], known_flash: float | None) -> OnePass:
+    """The pass of the short form in a record."""
+    return OnePass.of(((step.place.number, step.sample) for step in steps), known_flash)
 
 
 def round_figures(results: RoundTestResults) -> dict[str, Any]:

@@ -10,10 +10,9 @@ from msgspec.structs import replace
 from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.procedures.shared.judged_rounds import JudgedRounds
 from openpts.procedures.shared.one_pass import condition_in_one_pass
-from openpts.procedures.shared.rounds.conditions import SHORTER, RoundConditions
+from openpts.procedures.shared.rounds.conditions import RoundConditions
 from openpts.procedures.shared.rounds.short_rounds import Window, following_round
 from openpts.procedures.shared.sequential_writes import written_in_sequence
-from openpts.units import NS_PER_S
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, Outcome, Script, ScriptPart, samples_in
 from openpts.vocabulary.sample import Sample
@@ -42,10 +41,9 @@ def conditioned(conditions: C, block_size_bytes: int, user_capacity_bytes: int) 
     if conditions.within_pct is None:
         yield from preconditioning(conditions, block_size_bytes, user_capacity_bytes)
         return conditions
-    if (yield from condition_in_one_pass(conditions, user_capacity_bytes)):
+    if (yield from condition_in_one_pass(conditions, user_capacity_bytes, conditions.known_flash)):
         return conditions
-    minute_ns = round(60 * NS_PER_S * conditions.time_scale)
-    conditions = replace(conditions, within_pct=None, minute_ns=minute_ns)
+    conditions = replace(conditions, within_pct=None, minute_ns=conditions.full_minute_ns)
     yield from preconditioning(conditions, block_size_bytes, user_capacity_bytes)
     return conditions
 
@@ -81,8 +79,8 @@ def until_steady(
     figures = partial(_tracked, tracking)
     following = _as_before
     if conditions.within_pct is not None:
-        minute_ns = SHORTER * conditions.minute_ns
-        following = partial(following_round, conditions.within_pct / 100, minute_ns, tracking)
+        within, minute_ns = conditions.within_pct / 100, conditions.full_minute_ns
+        following = partial(following_round, within, minute_ns, tracking)
     return (yield from rounds_until_steady(conditions.max_rounds, steps, names, figures, following))
 
 

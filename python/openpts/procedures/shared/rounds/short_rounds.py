@@ -5,7 +5,7 @@ from statistics import fmean
 from typing import Final, TypeAlias
 
 from openpts.analysis.steady_state import WINDOW_ROUNDS
-from openpts.analysis.uncertainty import blocks_of, late_excess, of_short_elements
+from openpts.analysis.uncertainty import blocks_of, is_known, late_excess, of_short_elements
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.stop import Duration
@@ -74,5 +74,6 @@ def _is_on_its_way(within: float, samples: Sequence[Sample]) -> bool:
 
 def _is_known(within: float, variable: TrackingVariable, samples: Sequence[Sample]) -> bool:
     blocks = blocks_of(samples, variable.of)
-    expanded = of_short_elements(blocks, 0.0).expanded
-    return expanded is not None and expanded <= within * fmean(one.value for one in blocks)
+    return bool(blocks) and is_known(
+        of_short_elements(blocks, 0.0), fmean(one.value for one in blocks), within
+    )

@@ -55,7 +55,7 @@ def decide(
     QUESTION compares drive B with A, 'B slower than A by 5 %', 'B p99 higher than A by 10 %', or holds one
     against a bound, 'keeps p99.9 <= 10 ms', 'keeps iops >= 180 k by 2 %'. Behind `at` it may have a load,
     '4k random read qd 8', 'seq 128k write'; without one it is that of 4 KiB random writes at QD 32.
-    A figure of a whole test is named as for `openpts gate`, 'wsat.steady_iops >= 100 k', and decided by
+    A figure of a whole test is named as for `openpts gate`, 'iops.rnd-4k-rw0 >= 100 k', and decided by
     runs of the test, each from the purge on. TARGET is a drive as for `openpts run`; of two, A comes first.
 
     Drives are purged, written twice, and loaded until they are steady. Then rounds are judged, a quarter at a

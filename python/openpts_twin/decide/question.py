@@ -1,6 +1,6 @@
 """A question as an operator writes it: ``B slower than A by 5 %``, ``keeps p99.9 <= 10 ms at 4k read``.
 
-A figure of a whole test has the test's name in front, as a limit of `openpts gate` has: ``wsat.steady_iops``.
+A figure of a whole test has the test's name in front, as a limit of `openpts gate` has: ``iops.rnd-4k-rw0``.
 """
 
 import math

@@ -7,9 +7,7 @@ normal score of the same probability (Jennison and Turnbull, Group Sequential Me
 over the information, as of Wald's test, and it ends with the last look: 1.05 x what a fixed number needs.
 
 A round is judged in quarters: the noise of a minute is that of four quarters, and four times as many values
-tell their spread better. What a quarter tells of the next is taken from their intervals. A noise that lasts
-for long looks shorter than it is at first: there is no answer before as many times its length were measured
-as it takes to know that.
+tell their spread better. What a quarter tells of the next is taken from their intervals.
 """
 
 import math
@@ -21,7 +19,7 @@ from typing import Final
 from msgspec import Struct
 
 from openpts.analysis.student_t import central_probability, critical_value
-from openpts.analysis.uncertainty import DRIFT, Block, budget, correlation_time_ns, of_mean
+from openpts.analysis.uncertainty import DRIFT, Block, budget, of_mean
 
 FALSE_YES: Final = 0.005
 """Share of answers that are yes where nothing is on that side, at the most."""
@@ -29,7 +27,6 @@ POWER: Final = 0.95
 """Share of answers that are yes where it is just the margin, at the least."""
 FEWEST_LOOKS: Final = 3
 LOOKS_PER_ROUND: Final = 4
-_TIMES_NOISE: Final = 20
 _LONGEST: Final = 1.05
 _NORMAL: Final = NormalDist()
 _ALPHA, _BETA = _NORMAL.inv_cdf(1 - FALSE_YES), _NORMAL.inv_cdf(POWER)
@@ -107,22 +104,21 @@ def look(values: Sequence[Block], margin: float, most: int) -> Look:
     # what does not vary at all is known as well as a figure is
     standard = found.standard or abs(margin) * _SMALLEST
     degrees = max(1, math.floor(min(found.degrees_of_freedom, 10_000)))
-    share = min(1.0, count / most)
     none, less = (_score(distance / standard, degrees) for distance in (mean, margin - mean))
-    yes_at, no_at = _bound(_YES, share, _LAST), _bound(_NO, share, _LAST_NO)
-    lasted_ns = sum(one.length_ns for one in values)
-    is_known = lasted_ns >= _TIMES_NOISE * correlation_time_ns(values)
+    yes_at, no_at = scores_needed(count, most)
     decision = Decision.YES if none >= yes_at else Decision.NO if less >= no_at else Decision.OPEN
     tail = max(_SMALLEST, math.erfc(yes_at / math.sqrt(2)) / 2)
     reach = critical_value(1 - 2 * tail, degrees) * standard
-    decision = decision if is_known else Decision.OPEN
     return Look(count, decision, mean, mean - reach, mean + reach, none, less)
 
 
-def _bound(line: tuple[float, float], share: float, last: float) -> float:
-    """The score to be reached with this share of the looks."""
-    start, slope = line
-    return last if share >= 1 else (start + slope * share) / math.sqrt(share)
+def scores_needed(count: int, most: int) -> tuple[float, float]:
+    """The scores to be reached at a look for a yes and for a no."""
+    if count >= most:
+        return _LAST, _LAST_NO
+    share = count / most
+    yes_at, no_at = ((start + slope * share) / math.sqrt(share) for start, slope in (_YES, _NO))
+    return yes_at, no_at
 
 
 def _score(t: float, degrees: int) -> float:

@@ -63,7 +63,9 @@ def predict(
     for number, change in enumerate(changes):
         folder = out / ("twin" if not number else f"alternative-{number}")
         tell(f"{test} on the twin" if not number else f"{test} on alternative {number} of {len(changes) - 1}")
-        words = (*applied, target_of(preset, scale, change), *options)
+        # an alternative has a seed of its own: what chance does to a figure is in no fit
+        seed = ("--seed", str(number)) if number else ()
+        words = (*applied, target_of(preset, scale, change), *options, *seed)
         found.append(quantities(run_test(test, *words, out=folder)))
     best, *others = found
     measured = quantities(against) if against else {}

@@ -75,10 +75,11 @@ def test_a_job_on_a_twin_and_its_alternatives(tmp_path: Path, twin: Path, job: P
 
     assert reach("reader_read.iops") > 0.3
     assert reach("log_write.iops") == pytest.approx(2 * 1.96 * 0.01, rel=0.5)
+    assert read_run(tmp_path / "out" / "twin").manifest.conditions.seed == 3
     for alternative in (1, 2):
-        other = quantities(read_run(tmp_path / "out" / f"alternative-{alternative}"))[
-            "reader_read.iops"
-        ].value
+        run = read_run(tmp_path / "out" / f"alternative-{alternative}")
+        assert run.manifest.conditions.seed == alternative
+        other = quantities(run)["reader_read.iops"].value
         assert found["reader_read.iops"]["low"] < other < found["reader_read.iops"]["high"]
 
 

@@ -2,12 +2,21 @@ import math
 import random
 from statistics import median
 
+import numpy as np
 import pytest
 from scipy.stats import nct, norm
 from scipy.stats import t as student
 
 from openpts.analysis.uncertainty import Block
-from openpts_twin.decide.sequential import FALSE_YES, POWER, Decision, Lengths, look
+from openpts_twin.decide.sequential import (
+    FALSE_YES,
+    FEWEST_LOOKS,
+    POWER,
+    Decision,
+    Lengths,
+    look,
+    scores_needed,
+)
 
 MARGIN = -math.log(0.95)
 
@@ -80,6 +89,33 @@ def test_rounds_that_tell_of_each_other_count_for_less() -> None:
     assert slow.high is not None
     assert alone.high is not None
     assert slow.high - slow.mean > 1.5 * (alone.high - alone.mean)
+
+
+@pytest.mark.parametrize(("spread", "of_planned"), [(0.02, 1), (0.05, 1), (0.05, 0.5), (0.08, 1)])
+def test_error_rates_of_the_bounds(spread: float, of_planned: float) -> None:
+    """100,000 decisions by NumPy, with the t of SciPy: the rates up to what chance makes of them (99.9 %)."""
+    lengths, count = Lengths.of(MARGIN, spread), 100_000
+
+    def share_of_yes(mean: float) -> float:
+        chance = np.random.default_rng([1, round(1000 * spread), round(10 * of_planned), round(100 * mean)])
+        total, squares = np.zeros(count), np.zeros(count)
+        is_open, is_yes = np.ones(count, bool), np.zeros(count, bool)
+        for number in range(1, lengths.most + 1):
+            drawn = chance.normal(mean, of_planned * spread * math.sqrt(lengths.looks_per_round), count)
+            total, squares = total + drawn, squares + drawn**2
+            if number < FEWEST_LOOKS:
+                continue
+            means = total / number
+            standard = np.sqrt((squares - number * means**2) / (number - 1) / number)
+            scores = scores_needed(number, lengths.most)
+            yes_at, no_at = (student.isf(norm.sf(score), number - 1) for score in scores)
+            yes = is_open & (means / standard >= yes_at)
+            is_yes |= yes
+            is_open &= ~yes & ((MARGIN - means) / standard < no_at)
+        return float(is_yes.mean())
+
+    assert share_of_yes(0.0) <= FALSE_YES + 3.1 * math.sqrt(FALSE_YES / count)
+    assert share_of_yes(MARGIN) >= POWER - 3.1 * math.sqrt(POWER * (1 - POWER) / count)
 
 
 @pytest.mark.slow

@@ -146,7 +146,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--drives", type=int, default=0)
     parser.add_argument("--first", type=int, default=1)
-    parser.add_argument("--scale", type=int, default=290)
+    parser.add_argument("--scale", type=int, default=250)
     given = parser.parse_args()
     if given.decisions:
         on_numbers(given.decisions, given.seed)

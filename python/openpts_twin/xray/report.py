@@ -30,7 +30,11 @@ LABELS: Final = {
     "page_mapped.geometry.chunk_pages": "Pages in a row on one unit of the flash",
     "page_mapped.geometry.dies": "Units that work at the same time",
     "page_mapped.collection.victim": "Blocks that are collected",
+    "page_mapped.collection.pace": "Moved at a time",
+    "page_mapped.collection.frontiers": "Blocks of moved pages",
     "collects_in_idle": "Collection in idle time",
+    "write_buffer_bytes": "Write buffer",
+    "throttles_from_c": "Slowed down by heat from",
     "read_ahead": "Read-ahead",
 }
 _DECIMALS: Final = {

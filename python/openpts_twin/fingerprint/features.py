@@ -11,14 +11,13 @@ from typing import Final
 
 from msgspec import Struct
 
-from openpts.analysis.one_pass import collection_began
 from openpts.errors import UsageError
 from openpts.record.reader import Run
 from openpts.vocabulary.document import Document
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample, StepState
 from openpts_twin.fingerprint import FingerprintConditions
-from openpts_twin.fingerprint.script import PROBES, WINDOW, is_throttled
+from openpts_twin.fingerprint.script import COLLECTING, PROBES, WINDOW, has_fallen, is_throttled
 from openpts_twin.write_buffer import size_of
 from openpts_twin.xray.rates import Window, at_higher_rate, first_fall, windows_of
 
@@ -34,7 +33,8 @@ TYPICAL: Final = {
     "time of read 16 KiB, QD 1": 0.001,
     "time of write": 0.01,
     _PASS: 0.002,
-    _CACHE_END: 0.01,
+    _CACHE: 0.003,
+    _CACHE_END: 0.003,
     FLASH: 0.0025,
     _SWEEP: 0.01,
     _COLLECTING: 0.02,
@@ -91,9 +91,9 @@ def _of_random_writes(samples: Sequence[Sample]) -> Mapping[str, float]:
     windows = windows_of(samples)
     cool = [window for window, sample in zip(windows, samples, strict=True) if not is_throttled(sample)]
     rates = [one.bytes_per_s for one in cool]
-    began = next((n for end in range(len(rates) + 1) if (n := collection_began(rates[:end]))), None)
-    if began is None:
+    if not has_fallen(rates):
         return {}
+    began = len(rates) - COLLECTING
     collecting = cool[began + 1 :]
     before, after = median(rates[:began]), median(one.bytes_per_s for one in collecting)
     free = cool[began].start_bytes + at_higher_rate(cool[began], before, after)

@@ -7,20 +7,21 @@ Clause
 Steps
     Purge; the range written once in sequence. Reads of 4, 16 and 128 KiB at QD 1, of 4 KiB and 128 KiB at
     more demand; writes of 4 KiB at QD 1.
-    RND 64 KiB writes in windows of 0.25 % of the range until the rate has fallen for three, at most 0.75 x of
-    it, and eight more; single reads after a window in which heat slowed the drive down. Bursts of the same.
+    RND 64 KiB writes in windows of 0.25 % of the range until the rate has fallen for eight, to at most 0.75 x
+    of it; single reads after a window in which heat slowed the drive down. Bursts of the same.
 Pass rule
     None: `openpts fingerprint` compares runs.
 Reported
     Each figure of the fingerprint.
 """
 
+from collections.abc import Sequence
+from statistics import median
 from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from openpts.analysis.one_pass import collection_began
 from openpts.procedures.kit.standard import Standard
 from openpts.procedures.shared.sequential_writes import written_in_sequence
 from openpts.units import KIB, NS_PER_S
@@ -70,7 +71,9 @@ _COOLING_NS: Final = 20 * NS_PER_S
 WINDOW: Final = 0.0025
 _MOST_WINDOWS: Final = 320
 COLLECTING: Final = 8
-"""Windows after collection began."""
+"""Windows in which the rate has to stay low: where a cache is full it falls as well, but not by as much."""
+_FALL: Final = 0.75
+_FEWEST_BEFORE: Final = 3
 _MOST_COOLINGS: Final = 12
 
 # The buffer is a part of the drive, and not in use with the cache off.
@@ -103,22 +106,32 @@ def _until_collection(conditions: FingerprintConditions, range_bytes: float) -> 
     """Rates of a drive that heat slows down are not those of its flash: they do not count, and it cools."""
     window = _step(conditions, _WRITES, ByteAmount(round(WINDOW * range_bytes)))
     rates: list[float] = []
+    part = 1
     for _ in range(_MOST_WINDOWS):
-        sample = samples_in((yield Apply(Phase.SWEEP, 1, (window,), with_intervals=True)))[-1]
+        sample = samples_in((yield Apply(Phase.SWEEP, part, (window,), with_intervals=True)))[-1]
         if is_throttled(sample):
-            yield from _cooled(conditions)
+            yield from _cooled(conditions, part)
+            part += 1
             continue
         rates.append(sample.iops)
-        began = collection_began(rates[: len(rates) - COLLECTING])
-        if began is not None:
+        if has_fallen(rates):
             return
 
 
-def _cooled(conditions: FingerprintConditions) -> Script:
+def has_fallen(rates: Sequence[float]) -> bool:
+    """Whether collection began right before the last ``COLLECTING`` of equally large windows."""
+    before = rates[:-COLLECTING]
+    if len(before) < _FEWEST_BEFORE:
+        return False
+    limit = _FALL * median(before)
+    return all(rate < limit for rate in rates[-COLLECTING:])
+
+
+def _cooled(conditions: FingerprintConditions, part: int) -> Script:
     """Single reads: idle time would let the drive collect."""
     cooling = _step(conditions, _COOLING, Duration(_COOLING_NS))
     for _ in range(_MOST_COOLINGS):
-        sample = samples_in((yield Apply(Phase.REST, 1, (cooling,), with_intervals=True)))[-1]
+        sample = samples_in((yield Apply(Phase.REST, part, (cooling,), with_intervals=True)))[-1]
         if not any(interval.throttled for interval in sample.intervals[-1:]):
             return
 

@@ -8,12 +8,10 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Final, TypeAlias
 
-from openpts_twin.xray.geometry import MOST_PAGES
+from openpts_twin.xray.geometry import MOST_PAGES, replay
 
 REGION_PAGES: Final = 8 * MOST_PAGES
 """What is written during collection, for many pairs at the longest distance."""
-_APART, _TOGETHER = 0.1, 0.93
-"""Shares of pairs that wait: up to the first none do, from the last on all."""
 _AS_BEFORE, _LOST = 0.9, 0.5
 Latencies: TypeAlias = Sequence[tuple[int, float]]
 """Mean latencies of pairs by distance in pages."""
@@ -27,17 +25,15 @@ class Frontiers(StrEnum):
 
 
 def compared_distances(measured: Latencies) -> tuple[int, int] | None:
-    """The longest distance at which all pairs share a unit, the shortest at which none do; None without both.
+    """Distances at which all pairs share a unit, and at which none do; None where a search found no layout.
 
-    Within a short one nothing may have been moved. The next unit is another one wherever a row begins.
+    The first is the last that a search asks for, a row over all units: within a shorter one nothing may have
+    been moved. The other is that of the next chunk, which is on another unit wherever a row begins.
     """
-    if not measured:
+    layout = replay(measured)
+    if layout.units is None or layout.chunk_pages is None:
         return None
-    latencies = [latency_ns for _, latency_ns in measured]
-    low, span = min(latencies), max(latencies) - min(latencies)
-    together = max((one for one, ns in measured if ns >= low + _TOGETHER * span), default=0)
-    apart = min((one for one, ns in measured if ns <= low + _APART * span), default=0)
-    return (together, apart) if together and apart and span else None
+    return measured[-1][0], layout.chunk_pages
 
 
 def kept_share(before: Latencies, during: Latencies) -> float | None:
@@ -46,6 +42,7 @@ def kept_share(before: Latencies, during: Latencies) -> float | None:
     if compared is None or not set(compared) <= after.keys():
         return None
     together, apart = compared
+    # the layout was found, so that pairs at the first distance waited
     return (after[together] - after[apart]) / (dict(before)[together] - dict(before)[apart])
 
 

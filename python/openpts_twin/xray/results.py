@@ -52,8 +52,8 @@ _LEAST_FLASH: Final = 1.04
 """A drive that maps pages has more, if only by what 1 GB is less than 1 GiB."""
 _WHOLE: Final = 0.25
 """What a buffer may be off a whole number of program units."""
-_LEAST_GAIN: Final = 0.1
-"""Of a burst, at the rate of a drive that has nothing to collect."""
+_LEAST_GAIN, _NO_GAIN = 0.2, 0.06
+"""Of a burst, at the rate of a drive that has nothing to collect; up to the second, rates vary so much."""
 
 
 class Probe(Struct, frozen=True):
@@ -124,6 +124,11 @@ class XrayRun(Struct, frozen=True, dict=True):
     def geometry(self) -> Geometry:
         """Layout by pairs of reads."""
         return replay(self.pairs_ns)
+
+    @property
+    def buffered_bytes(self) -> float:
+        """What the write buffer holds beside a cache; a scale makes it look as much larger."""
+        return (self.buffer_bytes or 0.0) * self.asked.scale
 
     @cached_property
     def pace(self) -> Pace | None:
@@ -264,23 +269,25 @@ def _cache(found: XrayRun) -> Iterator[Finding]:
         return
     factor = fall.before_bytes_per_s / fall.after_bytes_per_s
     evidence = f"{CACHE}: the rate falls to 1/{factor:.1f} once"
-    yield told("cache_bytes", round(fall.at_bytes), "bytes", evidence, high=factor > 2)
-    again = _again(found, fall)
-    if again is None:
+    size = fall.at_bytes - found.buffered_bytes
+    yield told("cache_bytes", round(size), "bytes", evidence, high=factor > 2)
+    taken = _again(found, fall)
+    if taken is None:
         yield cannot_tell("page_mapped.idle.folds", "writes after idle time were not measured")
         return
+    again = max(0.0, taken - found.buffered_bytes)
     rest = f"{found.rest_ns / NS_PER_S:.0f} s of idle time"
-    folds = again > _FOLDED * fall.at_bytes
-    if not folds and again > _FULL * fall.at_bytes:
+    folds = again > _FOLDED * size
+    if not folds and again > _FULL * size:
         yield cannot_tell("page_mapped.idle.folds", f"{CACHE}: after {rest} neither full nor empty")
         return
     evidence = f"{CACHE}: after {rest} {format_capacity(round(again))} at the higher rate"
-    yield told("page_mapped.idle.folds", folds, "", evidence, high=again > fall.at_bytes / 2 or again == 0)
+    yield told("page_mapped.idle.folds", folds, "", evidence, high=again > size / 2 or again == 0)
     if not folds:
         yield cannot_tell("cache_policy", f"{rest} did not empty the cache: its size at half is not known")
         return
     yield told("cache_half_full_bytes", round(again), "bytes", evidence, high=True)
-    change = again / fall.at_bytes - 1
+    change = again / size - 1
     policy = "static" if abs(change) <= _ALIKE else "dynamic"
     if change > _ALIKE:
         yield cannot_tell("cache_policy", "the cache takes in more on a half full drive")
@@ -429,13 +436,12 @@ def _idle(found: XrayRun) -> Iterator[Finding]:
         return
     rests = ", ".join(f"{100 * gain:.0f} %" for gain in gains)
     evidence = f"{RESTS}: at the full rate after {', '.join(f'{rest:g} s' for rest in RESTS_S[1:])}: {rests}"
-    collects = max(gains) > _LEAST_GAIN
-    if collects and gains[-1] < max(gains):
-        yield cannot_tell("collects_in_idle", f"{evidence}: more rest does not give more")
-        return
-    yield told(
-        "collects_in_idle", collects, "", evidence, high=max(gains) > 3 * _LEAST_GAIN or max(gains) < 0.03
-    )
+    if max(gains) <= _NO_GAIN:
+        yield told("collects_in_idle", False, "", evidence, high=max(gains) < _NO_GAIN / 2)
+    elif max(gains) < _LEAST_GAIN or gains[-1] < max(gains):
+        yield cannot_tell("collects_in_idle", f"{evidence}: too little, or not more after more rest")
+    else:
+        yield told("collects_in_idle", True, "", evidence, high=max(gains) > _LEAST_GAIN * 3 / 2)
 
 
 def _gains(found: XrayRun) -> list[float] | None:

@@ -9,9 +9,9 @@ Steps
     Purge; a small region in SEQ 128 KiB writes, one at a time; single reads in it, and pairs of RND 4 KiB
     reads at growing distances; SEQ 128 KiB writes up to half of the drive in windows, which show a cache; if
     there is one, idle time and the same again; the rest of the drive; RND 64 KiB writes in windows until
-    the rate falls for good; RND 4 to 64 KiB writes aligned to their size and to half of it; RND 64 KiB writes
-    after short rests; bursts of them that fill the write buffer; the small region written and read as before;
-    all LBAs in SEQ 128 KiB writes once more; RND 64 KiB writes to a small part.
+    the rate falls for good; RND 4 to 64 KiB writes aligned to their size and to half of it; bursts of
+    RND 64 KiB writes that fill the write buffer; the small region written and read as before; RND 64 KiB
+    writes after short rests; all LBAs in SEQ 128 KiB writes once more; RND 64 KiB writes to a small part.
 Pass rule
     None: what the evidence does not decide is left open.
 Reported
@@ -81,8 +81,8 @@ _REST_WINDOWS: Final = 20
 _MOST_RANDOM_WINDOWS: Final = 400
 _BURST_SHARE: Final = 0.004
 _BLOCK_BYTES: Final = 64 * KIB
-_PASSES: Final = 5
-_PROBE_SHARE: Final = 0.001
+_PASSES: Final = 8
+_PROBE_SHARE: Final = 0.002
 """Of the time that a fill takes."""
 _AGAIN_WINDOWS: Final = 20
 _HOT_AFTER: Final = 12
@@ -122,10 +122,10 @@ def script(conditions: XrayConditions, user_capacity_bytes: int) -> Script:
     flash = yield from _until_collection(drive)
     if flash is not None:
         yield from _alignments(drive, round(2 * sum(sample.elapsed_ns for sample in samples) * _PROBE_SHARE))
-        yield from _after_rests(drive)
         yield from bursts(ActiveRange(), conditions.data, user_capacity_bytes, conditions.scale)
         if (distances := compared_distances(pairs)) is not None:
             yield from _pairs_beside_collection(drive, distances)
+        yield from _after_rests(drive)
         yield from _hot(drive, flash, _HOT_SHARE if fall is None else _HOT_SHARE_CACHED)
     yield CycleFinished(Outcome(None, 0))
 

@@ -72,7 +72,7 @@ def size_of(samples: Sequence[Sample], scale: int) -> float | None:
 
 
 def _taken_in(samples: Sequence[Sample]) -> float | None:
-    """What was taken in at the first rate; None where it never fell."""
+    """What was taken in at the first rate, less what left meanwhile; None where the rate never fell."""
     windows = [(one.write.bytes, one.elapsed_ns) for one in samples if one.write.bytes and one.elapsed_ns]
     if len(windows) < _WINDOWS:
         return None
@@ -86,4 +86,6 @@ def _taken_in(samples: Sequence[Sample]) -> float | None:
         return None
     size, ns = windows[full]
     at_first = min(max((size / later - ns) / (1 / later - 1 / first), 0.0), size)
-    return sum(size for size, _ in windows[:full]) + at_first
+    taken_in = sum(size for size, _ in windows[:full]) + at_first
+    # programs take about half of that time until the first ones make room
+    return taken_in * (1 - later / first / 2)

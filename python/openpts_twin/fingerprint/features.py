@@ -38,7 +38,7 @@ TYPICAL: Final = {
     FLASH: 0.0025,
     _SWEEP: 0.01,
     _COLLECTING: 0.02,
-    _BUFFER: 0.12,
+    _BUFFER: 0.08,
 }
 """Typical standard deviations, by how names begin."""
 _OTHERS: Final = 0.004

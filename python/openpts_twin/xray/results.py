@@ -1,5 +1,6 @@
 """What an x-ray found: courses, latencies and rates from the samples of a run, and what follows from them."""
 
+import math
 from collections.abc import Iterator
 from functools import cached_property
 from itertools import pairwise
@@ -50,8 +51,8 @@ _MERGED: Final = 30
 _END: Final = 3
 _LEAST_FLASH: Final = 1.04
 """A drive that maps pages has more, if only by what 1 GB is less than 1 GiB."""
-_WHOLE: Final = 0.25
-"""What a buffer may be off a whole number of program units."""
+_LESS, _MORE = 0.3, 0.35
+"""What a burst may take in beside whole program units: less, as data wait there, or more, as some leave."""
 _LEAST_GAIN, _NO_GAIN = 0.2, 0.06
 """Of a burst, at the rate of a drive that has nothing to collect; up to the second, rates vary so much."""
 
@@ -408,8 +409,8 @@ def _buffer(found: XrayRun) -> Iterator[Finding]:
         yield cannot_tell(name, f"{evidence}, and what is programmed at once is not known")
     else:
         row_bytes = layout.units * layout.program_pages * _PAGE_BYTES
-        rows = round(size / row_bytes)
-        if not rows or abs(size / row_bytes - rows) > _WHOLE:
+        rows = math.floor(size / row_bytes + _LESS)
+        if not rows or size / row_bytes - rows > _MORE:
             yield cannot_tell(name, f"{evidence}, {size / row_bytes:.2f} times what is programmed at once")
             return
         evidence += f", {size / row_bytes:.2f} times what all units program at once"

@@ -83,7 +83,7 @@ def fingerprint_of(run: Run) -> Fingerprint:
     buffer_bytes = size_of(by_phase[Phase.BURST], run.conditions(FingerprintConditions).scale)
     if buffer_bytes is not None:
         found[_BUFFER] = math.log(buffer_bytes)
-    return found | _of_fill(by_phase[Phase.CONDITIONING]) | _of_random_writes(windows)
+    return {**found, **_of_fill(by_phase[Phase.CONDITIONING]), **_of_random_writes(windows)}
 
 
 def _of_random_writes(samples: Sequence[Sample]) -> Mapping[str, float]:
@@ -116,7 +116,7 @@ def _of_probe(name: str, sample: Sample) -> Mapping[str, float]:
         return {}
     if sample.step.toio > 1:
         return {f"rate of {name}": math.log(ios / len(cool))}
-    return {f"time of {name}": math.log(sum(one.mean_latency_ns * one.ios for one in cool) / ios)}
+    return {f"time of {name}": math.log(sum((one.mean_latency_ns or 0.0) * one.ios for one in cool) / ios)}
 
 
 def _of_fill(samples: Sequence[Sample]) -> Mapping[str, float]:

@@ -7,7 +7,7 @@ Clause
 Steps
     Purge; the range written once in sequence. Reads of 4, 16 and 128 KiB at QD 1, of 4 KiB and 128 KiB at
     more demand; writes of 4 KiB at QD 1.
-    RND 64 KiB writes in windows of 0.25 % of the range until the rate has fallen for eight, to at most 0.75 x
+    RND 64 KiB writes in windows of 0.25 % of the range until the rate has fallen for six, to at most 0.75 x
     of it; single reads after a window in which heat slowed the drive down. Bursts of the same.
 Pass rule
     None: `openpts fingerprint` compares runs.
@@ -70,14 +70,14 @@ _COOLING: Final = Probe(AccessPattern.RANDOM, 4 * KIB, 100)
 _COOLING_NS: Final = 20 * NS_PER_S
 WINDOW: Final = 0.0025
 _MOST_WINDOWS: Final = 320
-COLLECTING: Final = 8
+COLLECTING: Final = 6
 """Windows in which the rate has to stay low: where a cache is full it falls as well, but not by as much."""
 _FALL: Final = 0.75
 _FEWEST_BEFORE: Final = 3
 _MOST_COOLINGS: Final = 12
 
 # The buffer is a part of the drive, and not in use with the cache off.
-standard_conditions: Final = Standard(FingerprintConditions, probe_ns=60 * NS_PER_S, write_cache_enabled=True)
+standard_conditions: Final = Standard(FingerprintConditions, probe_ns=50 * NS_PER_S, write_cache_enabled=True)
 
 
 def at_scale(conditions: FingerprintConditions, scale: int) -> FingerprintConditions:
@@ -93,9 +93,9 @@ def script(conditions: FingerprintConditions, user_capacity_bytes: int) -> Scrip
     range_bytes = span_pct / 100 * user_capacity_bytes
     yield from written_in_sequence(conditions, 128 * KIB, range_bytes, tc=1, qd=32)
     for number, probe in enumerate(PROBES.values(), start=1):
-        stop: StopRule = Duration(conditions.probe_ns)
-        if probe.read_pct < 100:
-            stop = FirstOf((stop, ByteAmount(round(_MOST_PROBED * range_bytes))))
+        lasts = Duration(conditions.probe_ns)
+        most = ByteAmount(round(_MOST_PROBED * range_bytes))
+        stop = lasts if probe.read_pct == 100 else FirstOf((lasts, most))
         yield Apply(Phase.PROFILE, number, (_step(conditions, probe, stop),))
     yield from _until_collection(conditions, range_bytes)
     yield from bursts(conditions.active_range, conditions.data, round(range_bytes), conditions.scale)

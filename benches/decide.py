@@ -1,10 +1,10 @@
 """Sequential decisions: wrong answers, and rounds used of those of a fixed plan.
 
-On numbers: rounds are drawn with a spread that is a share of what the plan assumed, around nothing, the
-margin and twice the margin. On drives: pairs of simulated drives that are alike but for their seed, and pairs
-of which one has a fifth less flash beside its capacity.
+On numbers: quarters of rounds are drawn with a spread that is a share of what the plan assumed, around
+nothing, the margin and twice the margin; and seconds with a noise that lasts. On drives: pairs of simulated
+drives that are alike but for their seed, and pairs of which one has a fifth less flash beside its capacity.
 
-    .venv/bin/python -m benches.decide [--decisions 1000] [--seed 1] [--drives 0] [--first 1]
+    .venv/bin/python -m benches.decide [--decisions 1000] [--lasting 0] [--seed 1] [--drives 0] [--first 1]
 """
 
 import argparse
@@ -13,8 +13,9 @@ import math
 import random
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from statistics import median, stdev
+from statistics import fmean, median, stdev
 from tempfile import TemporaryDirectory
 
 from benches.drawn_drives import draw
@@ -23,17 +24,41 @@ from openpts.analysis.uncertainty import Block
 from openpts_twin.decide.sequential import Decision, Lengths, look
 
 MARGIN = -math.log(0.95)
-ROUND_NS = 60 * 10**9
+QUARTER_S = 15
+QUARTER_NS = QUARTER_S * 10**9
 
 
-def decided(chance: random.Random, mean: float, spread: float, lengths: Lengths) -> tuple[Decision, float]:
+def decided(quarter: Callable[[int], Block], lengths: Lengths) -> tuple[Decision, float]:
+    """The answer, and its rounds as a share of those of the fixed plan."""
     blocks: list[Block] = []
-    while len(blocks) < lengths.most:
-        blocks.append(Block(len(blocks) * ROUND_NS, ROUND_NS, chance.gauss(mean, spread)))
+    found = Decision.OPEN
+    while len(blocks) < lengths.most and found is Decision.OPEN:
+        blocks.append(quarter(len(blocks)))
         found = look(blocks, MARGIN, lengths.most).decision
-        if found is not Decision.OPEN:
-            return found, len(blocks) / lengths.fixed
-    return Decision.OPEN, len(blocks) / lengths.fixed
+    return found, len(blocks) / lengths.looks_per_round / lengths.fixed
+
+
+def white(chance: random.Random, mean: float, spread: float) -> Callable[[int], Block]:
+    return lambda place: Block(place * QUARTER_NS, QUARTER_NS, chance.gauss(mean, spread))
+
+
+def lasting(chance: random.Random, mean: float, of_rounds: float, lasts_s: float) -> Callable[[int], Block]:
+    """Quarters of seconds of an autoregression that lasts so long; whole rounds have that spread."""
+    kept = math.exp(-1 / lasts_s)
+    round_s = 4 * QUARTER_S
+    of_mean = sum(kept ** abs(i - j) for i in range(round_s) for j in range(round_s)) / round_s**2
+    seconds_spread = of_rounds / math.sqrt(of_mean)
+    level = chance.gauss(0, seconds_spread)
+
+    def quarter(place: int) -> Block:
+        nonlocal level
+        parts = []
+        for _ in range(QUARTER_S):
+            parts.append(mean + level)
+            level = kept * level + chance.gauss(0, seconds_spread * math.sqrt(1 - kept**2))
+        return Block(place * QUARTER_NS, QUARTER_NS, fmean(parts), tuple(parts), 10**9)
+
+    return quarter
 
 
 def on_numbers(count: int, seed: int) -> None:
@@ -45,19 +70,36 @@ def on_numbers(count: int, seed: int) -> None:
         for of_assumed in (1.0, 0.5, 0.2):
             for times, name in ((0, "none"), (1, "the margin"), (2, "twice")):
                 chance = random.Random(f"{seed}-{assumed}-{of_assumed}-{times}")
-                found = [decided(chance, times * MARGIN, of_assumed * assumed, lengths) for _ in range(count)]
-                shares = [100 * sum(one is kind for one, _ in found) / count for kind in Decision]
-                costs = [cost for _, cost in found]
-                every += costs
+                quarter = white(
+                    chance, times * MARGIN, of_assumed * assumed * math.sqrt(lengths.looks_per_round)
+                )
+                found = [decided(quarter, lengths) for _ in range(count)]
+                every += [cost for _, cost in found]
                 print(
-                    f"| {100 * assumed:g} % | {100 * assumed * of_assumed:.2g} % | {name} | "
-                    + " | ".join(f"{share:.1f} %" for share in shares)
-                    + f" | {100 * median(costs):.0f} % | {100 * max(costs):.0f} % |",
+                    f"| {100 * assumed:g} % | {100 * assumed * of_assumed:.2g} % {row(name, found)}",
                     flush=True,
                 )
     print(
         f"{len(every)} decisions: median cost {100 * median(every):.0f} %, largest {100 * max(every):.0f} %"
     )
+
+
+def row(name: str, found: list[tuple[Decision, float]]) -> str:
+    shares = [100 * sum(one is kind for one, _ in found) / len(found) for kind in Decision]
+    costs = [100 * cost for _, cost in found]
+    words = " | ".join(f"{share:.1f} %" for share in shares)
+    return f"| {name} | {words} | {median(costs):.0f} % | {max(costs):.0f} % |"
+
+
+def on_lasting_noise(count: int, seed: int) -> None:
+    print("| noise lasts | difference | yes | no | open | median cost | largest |")
+    print("|---|---|---|---|---|---|---|")
+    lengths = Lengths.of(MARGIN, 0.05)
+    for lasts_s in (3, 15, 60):
+        for times, name in ((0, "none"), (1, "the margin")):
+            chance = random.Random(f"{seed}-{lasts_s}-{times}")
+            found = [decided(lasting(chance, times * MARGIN, 0.05, lasts_s), lengths) for _ in range(count)]
+            print(f"| {lasts_s} s {row(name, found)}", flush=True)
 
 
 def openpts(*words: str) -> subprocess.CompletedProcess[str]:
@@ -100,13 +142,16 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--decisions", type=int, default=1000)
+    parser.add_argument("--lasting", type=int, default=0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--drives", type=int, default=0)
     parser.add_argument("--first", type=int, default=1)
-    parser.add_argument("--scale", type=int, default=290)
+    parser.add_argument("--scale", type=int, default=250)
     given = parser.parse_args()
     if given.decisions:
         on_numbers(given.decisions, given.seed)
+    if given.lasting:
+        on_lasting_noise(given.lasting, given.seed)
     if given.drives:
         on_drives(given.first, given.drives, given.scale)
 

@@ -72,8 +72,9 @@ purge_s = 0.0
 [oracle.rate]
 by = "steps"
 every = 1
-iops = [10000.0]
+iops = [1000.0]
 """
+"""With a millisecond for each read an emulated processor has time to rest."""
 _GROUP: Final = Path("/sys/fs/cgroup/stalled")
 _PLANTS: Final = {
     "link": "run('tc qdisc add dev lo root netem loss 100%'); time.sleep(s); run('tc qdisc del dev lo root')",
@@ -191,7 +192,8 @@ def causes(sample: Sample, points: Sequence[TelemetryPoint]) -> list[Cause]:
     for point in sorted(points):
         by_name[point.name].append((point.t_ns, point.value))
     series = {name: TelemetrySeries(*zip(*some, strict=True)) for name, some in by_name.items()}
-    surroundings, step = Surroundings(series, (), 1.0), StepRecord(StepPlace(1, Phase.ROUND, 1, 0), sample)
+    surroundings = Surroundings(series, (), 1.0, sample.slow_ios)
+    step = StepRecord(StepPlace(1, Phase.ROUND, 1, 0), sample)
     stalls: list[list[SlowIo]] = []
     for slow in sample.slow_ios:
         if stalls and slow.submitted_ns - stalls[-1][-1].answered_ns < _TOGETHER_NS:

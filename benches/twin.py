@@ -1,7 +1,8 @@
 """What twins of drives that are drawn predict, beside what the drives do.
 
 Of each drive iops, tp and lat are run, and a twin is fitted to them. Then HIR, XSR and WSAT, which the fit
-has not seen, are run on drive and twin: rates, p99 and p99.9 of each load and each measure.
+has not seen, are run on the drive and predicted: rates, p99 and p99.9 of each load and each measure, and how
+often the interval of a prediction holds what the drive did.
 
     .venv/bin/python -m benches.twin [--families enterprise,industrial] [--drives 5] [--seed 1] [--scale 290]
 """
@@ -13,13 +14,14 @@ from collections import defaultdict
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 from benches.drawn_drives import Drawn, draw
 
 from openpts.api import run_test
 from openpts_twin.twin.fit import Twin, fit
 from openpts_twin.twin.parameters import value_of
-from openpts_twin.twin.predict import quantities, target_of
+from openpts_twin.twin.predict import predict, quantities
 from openpts_twin.twin.twin_file import read_fit
 
 SEEN, UNSEEN = ("iops", "tp", "lat"), ("wsat", "xsr", "hir")
@@ -40,8 +42,17 @@ def twin_of(drive: Drawn, folder: Path, scale: int) -> tuple[Path, Twin]:
     return path, twin
 
 
-def compared(drive: Drawn, folder: Path, scale: int, tests: list[str]) -> dict[tuple[str, str], list[float]]:
-    """Errors of the twin's predictions by test and kind of figure; a line for each test."""
+class Compared(NamedTuple):
+    """What the twin shows instead of what the drive does, as a share, and whether the interval holds that."""
+
+    error: float
+    is_held: bool
+
+
+def compared(
+    drive: Drawn, folder: Path, scale: int, tests: list[str]
+) -> dict[tuple[str, str], list[Compared]]:
+    """Predictions beside the truth by test and kind of figure; a line for each test."""
     began = time.process_time()
     path, twin = twin_of(drive, folder, scale)
     content = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -53,27 +64,41 @@ def compared(drive: Drawn, folder: Path, scale: int, tests: list[str]) -> dict[t
     took_s = time.process_time() - began
     print(f"{drive.path.stem}: like {twin.like}, {twin.found.trials} replays, {took_s:.0f} s", flush=True)
     print(f"  parameters off by more than 10 %: {'; '.join(wrong) or 'none'}", flush=True)
-    found: dict[tuple[str, str], list[float]] = defaultdict(list)
-    assert read_fit(path) is not None
+    found: dict[tuple[str, str], list[Compared]] = defaultdict(list)
+    known = read_fit(path)
+    assert known is not None
     for test in tests:
         stem = folder / f"{drive.path.stem}-{test}"
-        truth = quantities(
-            run_test(test, drive.target(scale=scale), "--seed", "7", out=Path(f"{stem}-truth"))
+        truth = run_test(test, drive.target(scale=scale), "--seed", "7", out=Path(f"{stem}-truth"))
+        kinds = {key: one.kind for key, one in quantities(truth).items()}
+        predictions = predict(
+            test,
+            str(path),
+            ("--seed", "8"),
+            Path(f"{stem}-twin"),
+            fit=known,
+            scale=scale,
+            against=truth,
+            tell=lambda _: None,
         )
-        shown = quantities(
-            run_test(test, target_of(str(path), scale, {}), "--seed", "8", out=Path(f"{stem}-twin"))
-        )
-        for key, quantity in truth.items():
-            if quantity.kind in KINDS and quantity.value and key in shown:
-                found[test, quantity.kind].append(shown[key].value / quantity.value - 1)
-        words = "; ".join(
-            f"{kind} {100 * median(map(abs, found[test, kind])):.1f} % "
-            f"(worst {100 * max(found[test, kind], key=abs):+.0f})"
-            for kind in KINDS
-            if found[test, kind]
-        )
-        print(f"  {test}: median error {words}", flush=True)
+        for one in predictions:
+            if one.measured and kinds[one.key] in KINDS:
+                assert one.low is not None
+                assert one.high is not None
+                is_held = one.low <= one.measured <= one.high
+                found[test, kinds[one.key]].append(Compared(one.value / one.measured - 1, is_held))
+        print(f"  {test}: {'; '.join(_words(kind, found[test, kind]) for kind in KINDS)}", flush=True)
     return found
+
+
+def _words(kind: str, values: list[Compared]) -> str:
+    if not values:
+        return f"no {kind}"
+    errors = [one.error for one in values]
+    return (
+        f"{kind} {100 * median(map(abs, errors)):.1f} % (worst {100 * max(errors, key=abs):+.0f}), "
+        f"{sum(one.is_held for one in values)} of {len(values)} held"
+    )
 
 
 def _near(found: object, true: object) -> bool:
@@ -92,7 +117,7 @@ def main() -> None:
     parser.add_argument("--tests", default=",".join(UNSEEN))
     options = parser.parse_args()
     for family in options.families.split(","):
-        errors: dict[tuple[str, str], list[float]] = defaultdict(list)
+        every: dict[tuple[str, str], list[Compared]] = defaultdict(list)
         for seed in range(options.seed, options.seed + options.drives):
             with TemporaryDirectory() as place:
                 drive = draw(family, seed, Path(place))
@@ -103,10 +128,9 @@ def main() -> None:
                     print(f"{family}-{seed}: FAILED: {error}", flush=True)
                     continue
             for key, values in found.items():
-                errors[key] += values
-        for (test, kind), values in sorted(errors.items()):
-            middle = 100 * median(map(abs, values))
-            print(f"{family} {test} {kind}: median error {middle:.1f} % of {len(values)} figures", flush=True)
+                every[key] += values
+        for (test, kind), values in sorted(every.items()):
+            print(f"{family} {test}: median error {_words(kind, values)}", flush=True)
 
 
 if __name__ == "__main__":

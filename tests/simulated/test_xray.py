@@ -18,11 +18,14 @@ def told(drive: str, folder: Path) -> Mapping[str, Finding]:
 
 
 def test_what_the_preset_says_is_found(tmp_path: Path) -> None:
-    found = told("sim:enterprise-tlc?scale=145", tmp_path / "run")
+    found = told("sim:enterprise-tlc?scale=48", tmp_path / "run")
     assert found["page_mapped.mapping.physical_per_user"].value == pytest.approx(1.28, abs=0.01)
     assert found["page_mapped.geometry.chunk_pages"].value == 4
     assert found["page_mapped.geometry.dies"].value == 64
     assert found["cache_bytes"].value == 0
+    # two program units of 96 KiB for each of 64 dies
+    assert found["write_buffer_bytes"].value == 2 * 64 * 96 * 1024
+    assert found["page_mapped.collection.pace"].value == "paced"
 
 
 def test_a_log_of_blocks_is_not_taken_for_a_cache(tmp_path: Path) -> None:

@@ -59,11 +59,13 @@ def judged_stalls(
     stalls = list(planted(count, seed, lengths_ms, apart_s))
     step = StepRecord(StepPlace(1, Phase.ROUND, 1, 0), step_of([[80_000] * 12_000]))
     counts: Counter[tuple[Kind, Cause | None]] = Counter()
-    surroundings = Surroundings(sampled(stalls, seed), readings(stalls), 1.0)
     draw = random.Random(seed)
-    for stall in stalls:
-        machine = Machine(draw, round(limit_ms * MS), stall)
+    machines = [Machine(draw, round(limit_ms * MS), stall) for stall in stalls]
+    for machine in machines:
         machine.run()
+    slow_ios = [slow for machine in machines for slow in machine.slow]
+    surroundings = Surroundings(sampled(stalls, seed), readings(stalls), 1.0, slow_ios)
+    for stall, machine in zip(stalls, machines, strict=True):
         slowest = max(machine.slow, key=lambda slow: slow.latency_ns, default=None)
         cause = None
         if slowest is not None:

@@ -126,7 +126,7 @@ class Machine(Struct):
             last_answer = now - draw.randrange(60 * MS, 2 * S)
         self._read_delay = (now, 0, 0)
         begun = (now, now - last_answer)
-        returned = due = now
+        returned = alarm = now
         ends = stall.until_ns + 400 * US
         while now < ends or self._outstanding:
             answers = self._reap(now)
@@ -155,17 +155,18 @@ class Machine(Struct):
                 self._own.append((returned, own_end))
             silent = own_end - last_answer
             patience = silent if silent >= self.limit_ns // 2 else self.limit_ns // 2 - silent
-            due = own_end + patience
+            if not own_end < alarm <= own_end + patience:
+                alarm = own_end + patience
             first = self._outstanding[0][0] if self._outstanding else NEVER
-            woken = max(min(first, due), own_end) + self._wake_up()
+            woken = max(min(first, alarm), own_end) + self._wake_up()
             before = now
             now = returned = self._ready(woken, own=False)
-            if now > due + SLACK:
-                self._absences.append((due, now))
+            if now > alarm + SLACK:
+                self._absences.append((alarm, now))
             stopped = stall.kind is Kind.STOPPED and before < stall.until_ns <= now and now > stall.from_ns
             if stopped and draw.random() < ENDS_A_WAIT:
                 self._signals.append(now)
-            if now > self._read_delay[0] + MS:
+            if now > self._read_delay[0] + max(MS, self.limit_ns // 2):
                 self._read(now)
 
     def _wake_up(self) -> int:

@@ -1,6 +1,7 @@
 """Student's t distribution for whole degrees of freedom, from its finite series."""
 
 import math
+from functools import lru_cache
 
 
 def central_probability(t: float, degrees_of_freedom: int) -> float:
@@ -19,6 +20,7 @@ def central_probability(t: float, degrees_of_freedom: int) -> float:
     return 2 / math.pi * (angle + (sine * total if degrees_of_freedom > 1 else 0.0))
 
 
+@lru_cache(maxsize=1024)
 def critical_value(confidence: float, degrees_of_freedom: int) -> float:
     """The t that |T| stays below with that probability, such as 2.571 for 0.95 and 5.
 

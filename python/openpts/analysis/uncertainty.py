@@ -6,9 +6,10 @@ show how far one tells of the next.
 """
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
-from itertools import groupby
+from itertools import groupby, pairwise
 from operator import mul
 from statistics import NormalDist, fmean, median, stdev
 from typing import Any, Final
@@ -17,6 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.analysis.latency import BUCKET_WIDTH, LatencyDistribution
+from openpts.analysis.minutes import pieces_of
 from openpts.analysis.student_t import critical_value
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.uncertainty import CONFIDENCE, Component, Uncertainty
@@ -41,6 +43,11 @@ _MOST_BATCHES: Final = 20
 _FEWEST_BATCHES: Final = 5
 _APART: Final = 10
 _BATCH_NS: Final = 600 * 10**9
+_STRETCHES: Final = 4
+_FEWEST_STRETCHES: Final = 20
+_PLACES: Final = (-math.sqrt(3), 0.0, math.sqrt(3))
+_WEIGHTS: Final = (1 / 6, 2 / 3, 1 / 6)
+"""Three values that have mean, deviation and kurtosis of the standard normal law."""
 
 
 class Block(Struct, frozen=True):
@@ -106,7 +113,7 @@ def of_mean(blocks: Sequence[Block], what: str = "Rounds") -> Uncertainty:
     if count < 2:
         return Uncertainty(reason=f"fewer than two {what}: no scatter is known")
     standard = stdev(one.value for one in blocks) / math.sqrt(count)
-    ratio, degrees = _correlated(blocks, correlation_time_ns(blocks))
+    ratio, degrees = _correlated(blocks)
     variance, more = standard**2, standard**2 * max(0.0, ratio - 1)
     found = [Component(SCATTER, standard, degrees)]
     if more:
@@ -144,14 +151,21 @@ def late_excess(blocks: Sequence[Block]) -> float:
 
 
 def blocks_of(samples: Sequence[Sample], value: Callable[[Any], float | None]) -> tuple[Block, ...]:
-    """A block of each round; none where a round has no value."""
+    """A block of each round; none where a round has no value.
+
+    What a step has beyond its last whole interval is no part: too short for a value of its own.
+    """
     values = [value(sample) for sample in samples]
     return tuple(
         Block(
             sample.started_ns,
             sample.elapsed_ns,
             found,
-            tuple(part for one in sample.intervals if (part := value(one)) is not None),
+            tuple(
+                part
+                for one in pieces_of([sample])
+                if not one.rest and (part := value(one.measured)) is not None
+            ),
             sample.interval_ns,
         )
         for sample, found in zip(samples, values, strict=True)
@@ -240,34 +254,59 @@ def of_ratio(
     )
 
 
-def correlation_time_ns(blocks: Sequence[Block]) -> float:
-    """How long the noise lasts, as that of a first-order autoregression of the parts; 0 where none does.
+def correlation_times_ns(blocks: Sequence[Block]) -> list[float]:
+    """How long the noise lasts, as that of a first-order autoregression: at the least, as found, at the
+    most; 0 for none.
 
-    Kendall's correction mends most of the bias of the coefficient.
+    It is found from stretches of the blocks, as whole I/Os and jitter hide in single intervals what lasts.
+    Kendall's correction mends most of the bias of the coefficient, whose deviation is Bartlett's.
     """
-    parts = [value for one in blocks for value in one.parts]
-    steps = [one.part_ns for one in blocks if one.part_ns]
-    if len(parts) < 10 or not steps:
-        return 0.0
-    mean = fmean(parts)
+    count = max(_STRETCHES, -(-_FEWEST_STRETCHES // max(1, len(blocks))))
+    parted = [(one.part_ns, one.parts, _stretches(one.parts, count)) for one in blocks if one.part_ns]
+    parts = [value for _, _, values in parted for value in values]
+    if len(parts) < 10:
+        return [0.0] * len(_PLACES)
+    mean, step_ns = fmean(parts), sum(ns * len(of) for ns, of, _ in parted) / len(parts)
     squares = sum((value - mean) ** 2 for value in parts)
-    pairs = sum(len(one.parts) - 1 for one in blocks if one.parts)
-    products = sum(
-        (a - mean) * (b - mean) for one in blocks for a, b in zip(one.parts, one.parts[1:], strict=False)
-    )
+    products = sum((a - mean) * (b - mean) for _, _, of in parted for a, b in pairwise(of))
+    pairs = sum(len(of) - 1 for _, _, of in parted)
     if not squares or not pairs:
-        return 0.0
+        return [0.0] * len(_PLACES)
     found = products / squares * len(parts) / pairs
     coefficient = found + (1 + 3 * found) / len(parts)
+    deviation = math.sqrt(max(0.0, 1 - coefficient**2) / len(parts))
+    longest_ns = len(parts) * step_ns / 4  # what is longer than that can't be told from a drift
+    return [_lasting_ns(coefficient + place * deviation, step_ns, longest_ns) for place in _PLACES]
+
+
+def _stretches(parts: Sequence[float], count: int) -> Sequence[float]:
+    """Means of so many stretches; the parts where there are not two for each."""
+    if len(parts) < 2 * count:
+        return parts
+    edges = [len(parts) * number // count for number in range(count + 1)]
+    return [fmean(parts[start:end]) for start, end in pairwise(edges)]
+
+
+def _lasting_ns(coefficient: float, step_ns: float, longest_ns: float) -> float:
+    """The time of a process of which the means of neighboring stretches have this correlation."""
     if coefficient <= 0:
         return 0.0
-    step_ns = fmean(steps)
-    longest_ns = len(parts) * step_ns / 4  # what is longer than that can't be told from a drift
-    return longest_ns if coefficient >= 1 else min(longest_ns, -step_ns / math.log(coefficient))
+    times_ns = range(1, math.ceil(longest_ns))
+    place = bisect_left(times_ns, coefficient, key=lambda time_ns: _correlation(step_ns, step_ns, time_ns))
+    return min(longest_ns, 1.0 + place)
 
 
-def _correlated(blocks: Sequence[Block], time_ns: float) -> tuple[float, float]:
-    """How much larger the variance of the mean is than the scatter says; the scatter's degrees of freedom."""
+def _correlated(blocks: Sequence[Block]) -> tuple[float, float]:
+    """How much larger the variance of the mean is than the scatter says; the scatter's degrees of freedom.
+
+    Both are averaged over how long the noise may last: that is known but roughly.
+    """
+    ratios, degrees = zip(*(_lasting(blocks, ns) for ns in correlation_times_ns(blocks)), strict=True)
+    return sum(map(mul, _WEIGHTS, ratios)), sum(map(mul, _WEIGHTS, degrees))
+
+
+def _lasting(blocks: Sequence[Block], time_ns: float) -> tuple[float, float]:
+    """Ratio and degrees of freedom under noise that lasts so long."""
     count = len(blocks)
     if not time_ns:
         return 1.0, count - 1.0
@@ -281,13 +320,10 @@ def _correlated(blocks: Sequence[Block], time_ns: float) -> tuple[float, float]:
     ]
     means = [fmean(row) for row in matrix]
     mean = fmean(means)
-    centered = [
-        [value - of_row - of_column + mean for value, of_column in zip(row, means, strict=True)]
-        for row, of_row in zip(matrix, means, strict=True)
-    ]
-    trace = sum(row[index] for index, row in enumerate(centered))
-    degrees = trace**2 / sum(value**2 for row in centered for value in row)
-    return mean * count * (count - 1) / trace, degrees
+    # trace, and sum of squares, of the matrix less the means of its rows and columns
+    trace = count * (1 - mean)
+    squares = sum(sum(map(mul, row, row)) for row in matrix) - 2 * count * sum(map(mul, means, means))
+    return mean * (count - 1) / (1 - mean), trace**2 / (squares + (count * mean) ** 2)
 
 
 def _correlation(distance_ns: float, length_ns: float, time_ns: float) -> float:

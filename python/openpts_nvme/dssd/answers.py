@@ -29,7 +29,10 @@ class Answer(Struct, frozen=True, omit_defaults=True):
 
 
 class Family(StrEnum):
-    """Kinds of what can be asked, by the first letters of a name: ``LC0`` is log C0h, ``FC2d`` a default."""
+    """Kinds of what can be asked, by the first letters of a name: ``LC0`` is log C0h, ``FC2d`` a default.
+
+    RECORD is a part of another answer, which has its own name in evidence.
+    """
 
     IDENTIFY = "I"
     LOG = "L"
@@ -40,6 +43,7 @@ class Family(StrEnum):
     LINK = "link"
     SECURITY = "TCG"
     TELEMETRY = "A"
+    RECORD = "R"
 
 
 REGISTERS: Final = {
@@ -85,6 +89,8 @@ def title(source: str) -> str:
         return source[2:].replace("_", " ")
     if kind is Family.TELEMETRY:
         return f"telemetry area {source[1:]}"
+    if kind is Family.RECORD:
+        return ""
     return f"{source} {'register' if kind is Family.REGISTER else 'structure'}"
 
 

@@ -28,6 +28,10 @@ _PLACE: Final = re.compile(r"\{([^}]+)\}")
 _PART: Final = re.compile(r"([+-]?)(\d*)([a-z]?)")
 _LONG_BYTES: Final = 16
 
+# a record's lines are asked of each record of a list
+_atom, _number = cache(_ATOM.fullmatch), cache(_NUMBER.fullmatch)
+_condition, _standing = cache(_CONDITION.fullmatch), cache(_STANDING.fullmatch)
+
 
 class State(StrEnum):
     """How a check ended. NOT_APPLICABLE: its condition does not hold; NOT_CHECKED: a source was not asked."""
@@ -88,12 +92,12 @@ def sources(line: str) -> frozenset[str]:
     found = set()
     for each in unrolled(line):
         for condition in re.split(r" if | and ", each):
-            standing = _STANDING.fullmatch(condition)
+            standing = _standing(condition)
             parts = re.split(r" (?:==|!=|<=|>=|<|>|in|~) ", condition)
             texts = [standing["source"]] if standing else parts[:1] if " ~ " in condition else parts
             for text in texts:
                 for term in re.split(r" [+*] ", text):
-                    if not _NUMBER.fullmatch(term) and (atom := _ATOM.fullmatch(term)):
+                    if not _number(term) and (atom := _atom(term)):
                         found.add(atom["source"])
     return frozenset(found)
 
@@ -127,9 +131,9 @@ def _one(line: str, answers: Answers) -> Outcome:
 
 
 def _holds(condition: str, answers: Answers) -> tuple[bool, str]:
-    if standing := _STANDING.fullmatch(condition):
+    if standing := _standing(condition):
         return _stands(standing["source"], standing["status"], answers)
-    found = _CONDITION.fullmatch(condition)
+    found = _condition(condition)
     if found is None:
         raise ValueError(f"{condition!r} is no condition, such as LC0[494:495] == 6")
     left, operator, right = found["left"], found["operator"], found["right"]
@@ -141,7 +145,7 @@ def _holds(condition: str, answers: Answers) -> tuple[bool, str]:
     if operator == "in":
         return any(_in(value, part, answers) for part in right.split(",")), seen
     other = _sum(right, answers)
-    if not _NUMBER.fullmatch(right):
+    if not _number(right):
         seen += f", {_words(right)} = {_figure(right, other)}"
     holds = {
         "==": value == other,
@@ -169,7 +173,7 @@ def _in(value: float, part: str, answers: Answers) -> bool:
 
 
 def _sum(text: str, answers: Answers) -> float:
-    total = 0.0 if "." in text and _NUMBER.fullmatch(text) else 0
+    total = 0.0 if "." in text and _number(text) else 0
     for term in text.split(" + "):
         factors = [_value(factor, answers) for factor in term.split(" * ")]
         result = factors[0]
@@ -180,11 +184,11 @@ def _sum(text: str, answers: Answers) -> float:
 
 
 def _value(text: str, answers: Answers) -> float:
-    if number := _NUMBER.fullmatch(text):
+    if number := _number(text):
         if number["hex"]:
             return int(number["hex"], 16)
         return float(text) if "." in text else int(text)
-    atom = _ATOM.fullmatch(text)
+    atom = _atom(text)
     if atom is None:
         raise ValueError(f"{text!r} is neither a number nor a field, such as LC0[494:495]")
     data = _bytes(text, answers)
@@ -199,7 +203,7 @@ def _value(text: str, answers: Answers) -> float:
 
 
 def _bytes(text: str, answers: Answers) -> bytes:
-    atom = _ATOM.fullmatch(text)
+    atom = _atom(text)
     if atom is None:
         raise ValueError(f"{text!r} is no field, such as LC0[494:495]")
     source = atom["source"]
@@ -217,9 +221,10 @@ def _bytes(text: str, answers: Answers) -> bytes:
     return answer.data[first : last + 1]
 
 
+@cache
 def _words(text: str) -> str:
     """Fields as a reader knows them: ``log C0h byte 103``."""
-    return _ATOM.sub(_field_words, text) if not _NUMBER.fullmatch(text) else text
+    return _ATOM.sub(_field_words, text) if not _number(text) else text
 
 
 def _field_words(atom: re.Match[str]) -> str:

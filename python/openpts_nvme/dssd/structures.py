@@ -2,28 +2,46 @@
 
 import re
 import struct
+import tomllib
 from collections.abc import Callable, Iterator
+from functools import cache
+from importlib.resources import files
 from itertools import pairwise
 from typing import Final
 
-from openpts_nvme.dssd.answers import NOT_ASKED, Answers
+from msgspec.structs import replace
+
+from openpts_nvme.dssd.answers import NOT_ASKED, Answer, Answers
 from openpts_nvme.dssd.placement import natural, requirements
-from openpts_nvme.dssd.rules import Outcome, State
+from openpts_nvme.dssd.rules import Outcome, State, check
 
 Found = tuple[str, Outcome]
 """A requirement, and how one check of it ended."""
 
 _UUID: Final = bytes.fromhex("C194D55BE0944794A21D29998F56BE6F")
 _WATTS: Final = (0.01, 0.0001)
-_COMPONENT: Final = struct.Struct("<QQI24s")
+_COMPONENT: Final = struct.Struct("<QQI24x")
 _WANTED_COMPONENTS: Final = {"controller": 1, "NAND": 2, "DRAM": 3, "power management": 4, "board": 5}
-_ALONE: Final = {9: "CITYPE-10", 10: "CITYPE-11", 11: "CITYPE-12", 12: "CITYPE-15"}
-_RESERVED_COMPONENTS: Final = range(0x0D, 0x8000)
+_SERIAL, _DATE = 9, 12
 
 
-def outcome(holds: bool, seen: str, asked: str) -> Outcome:
-    """Met or not met."""
-    return Outcome(State.MET if holds else State.NOT_MET, seen, asked)
+def outcome(identifier: str, holds: bool, seen: str, asked: str) -> Found:
+    """A requirement that is met or not."""
+    return identifier, Outcome(State.MET if holds else State.NOT_MET, seen, asked)
+
+
+def of_record(kind: str, name: str, data: bytes) -> Iterator[Found]:
+    """What the lines of ``records.toml`` ask of one record of a list, called ``name`` in the evidence."""
+    answers = {"R": Answer(data)}
+    for identifier, lines in _records()[kind].items():
+        for found in (found for line in lines for found in check(line, answers)):
+            if found.state in {State.MET, State.NOT_MET}:
+                yield identifier, replace(found, seen=f"{name}:{found.seen}")
+
+
+@cache
+def _records() -> dict[str, dict[str, list[str]]]:
+    return tomllib.loads(files(__package__).joinpath("records.toml").read_text())
 
 
 def _data(answers: Answers, source: str) -> bytes | None:
@@ -38,9 +56,8 @@ def uuid_list(answers: Answers) -> Iterator[Found]:
         return
     entries = [data[at : at + 32] for at in range(32, len(data), 32)]
     mine = [number for number, entry in enumerate(entries, 1) if entry[16:] == _UUID and entry[0] & 3 == 0]
-    yield (
-        "UUID-1",
-        outcome(bool(mine), f"entry {mine[0]}" if mine else "no such entry", "C194D55B-... listed"),
+    yield outcome(
+        "UUID-1", bool(mine), f"entry {mine[0]}" if mine else "no such entry", "C194D55B-... listed"
     )
 
 
@@ -54,7 +71,7 @@ def power_states(answers: Answers) -> Iterator[Found]:
         value, _, flags = struct.unpack_from("<HBB", data, 2048 + 32 * number)
         watts.append(value * _WATTS[flags & 1])
     text = ", ".join(f"{each:g}" for each in watts)
-    yield "PWR-8", outcome(len(set(watts)) == len(watts), f"{text} W", "maxima differ")
+    yield outcome("PWR-8", len(set(watts)) == len(watts), f"{text} W", "maxima differ")
     log = _data(answers, "LC4")
     if log is None:
         return
@@ -62,14 +79,14 @@ def power_states(answers: Answers) -> Iterator[Found]:
         within = [(each, -state) for state, each in enumerate(watts) if each <= number]
         told = log[16 + number] & 31
         best = -max(within)[1] if within else None
-        yield "DSSDPSD-3", outcome(told == best, f"{number} W: state {told}", f"state {best}, of {text} W")
+        yield outcome("DSSDPSD-3", told == best, f"{number} W: state {told}", f"state {best}, of {text} W")
     for above in range(2):
         state = _data(answers, f"P.state_of_watts_{above}_above_the_lowest")
         if state is not None:
             number = int.from_bytes(log[14:16], "little") + above
             wanted = log[16 + min(number, 127)] & 31
             seen = f"{number} W set: state {state[0] & 31}"
-            yield "DSSDPSS-1", outcome(state[0] & 31 == wanted, seen, f"state {wanted}, of log C4h")
+            yield outcome("DSSDPSS-1", state[0] & 31 == wanted, seen, f"state {wanted}, of log C4h")
 
 
 def sectors(answers: Answers) -> Iterator[Found]:
@@ -80,15 +97,14 @@ def sectors(answers: Answers) -> Iterator[Found]:
     found = struct.unpack_from("<16I", data, 128)[: data[25] + 1]
     shifts = sorted({each >> 16 & 255 for each in found if each & 0xFFFF == 0})
     sizes = ", ".join(f"{1 << shift:,}" for shift in shifts if shift)
-    yield "SECTOR-4", outcome({9, 12} <= set(shifts), f"{sizes} bytes", "512 and 4,096 bytes")
+    yield outcome("SECTOR-4", {9, 12} <= set(shifts), f"{sizes} bytes", "512 and 4,096 bytes")
     if not any(_data(answers, "I02") or b"") or any((_data(answers, "I02") or bytes(8))[4:8]):
         return
     blocks = int.from_bytes(data[0:8], "little")
     # SFF-8447 above 50 GB; the whole drive is one namespace
     base, step = (97_696_368, 1_953_504) if found[data[26] & 15] >> 16 & 255 == 9 else (12_212_046, 244_188)
-    yield (
-        "SECTOR-5",
-        outcome((blocks - base) % step == 0, f"{blocks:,} blocks", f"{base:,} and multiples of {step:,}"),
+    yield outcome(
+        "SECTOR-5", (blocks - base) % step == 0, f"{blocks:,} blocks", f"{base:,} and multiples of {step:,}"
     )
 
 
@@ -108,15 +124,15 @@ def unsupported_list(answers: Answers) -> Iterator[Found]:
     count = min(int.from_bytes(data[:2], "little"), 253)
     names = unsupported(answers)
     unknown = [name for name in names if name not in requirements()]
-    yield "URLP-1", outcome(len(names) == count, f"{len(names)} of {count} entries", "as many as counted")
-    yield "URLP-3", outcome(not unknown, ", ".join(unknown) or "all known", "requirements of 2.7")
+    yield outcome("URLP-1", len(names) == count, f"{len(names)} of {count} entries", "as many as counted")
+    yield outcome("URLP-3", not unknown, ", ".join(unknown) or "all known", "requirements of 2.7")
     # alphabetical, or by the numbers in them: the specification does not say which
     is_ordered = (
         list(names) == sorted(names) or list(names) == sorted(names, key=natural) if not unknown else True
     )
-    yield "URLP-3", outcome(is_ordered, ", ".join(names[:4]) or "empty", "in alphabetical order")
+    yield outcome("URLP-3", is_ordered, ", ".join(names[:4]) or "empty", "in alphabetical order")
     rest = data[16 + 16 * count : 4064]
-    yield "URLP-3", outcome(not any(rest), "zeros" if not any(rest) else "not zero", "zeros behind the list")
+    yield outcome("URLP-3", not any(rest), "zeros" if not any(rest) else "not zero", "zeros behind the list")
 
 
 def components(answers: Answers) -> Iterator[Found]:
@@ -127,50 +143,39 @@ def components(answers: Answers) -> Iterator[Found]:
     end = min(int.from_bytes(data[32:48], "little"), len(data))
     at, found = 64, []
     while at + 44 <= end:
-        lot, more, kind, fields = _COMPONENT.unpack_from(data, at)
+        lot, more, kind = _COMPONENT.unpack_from(data, at)
         size = 44 + 4 * (lot + more)
         fits = at + size <= end
-        yield (
-            "COMPD-1",
-            outcome(at + 44 + 4 * lot <= end, f"{lot:,} dwords at byte {at}", f"inside {end:,} bytes"),
+        yield outcome(
+            "COMPD-1", at + 44 + 4 * lot <= end, f"{lot:,} dwords at byte {at}", f"inside {end:,} bytes"
         )
-        yield "COMPD-2", outcome(fits, f"{more:,} dwords at byte {at}", f"inside {end:,} bytes")
-        known = kind not in _RESERVED_COMPONENTS and 0 < kind <= 0xFFFF
-        yield "COMPD-3", outcome(known, f"component {kind:04X}h at byte {at}", "a defined component")
-        yield "CITYPE-1", outcome(kind != 0, f"component {kind:04X}h at byte {at}", "not 0000h")
-        yield "CITYPE-13", outcome(kind not in _RESERVED_COMPONENTS, f"component {kind:04X}h", "not reserved")
+        yield outcome("COMPD-2", fits, f"{more:,} dwords at byte {at}", f"inside {end:,} bytes")
+        yield from of_record("component", f"component {kind:04X}h at byte {at}", data[at : at + 44])
         if not fits:
             break
-        if kind in _ALONE:
-            text = data[at + 44 : at + size].rstrip(b"\0 ").decode("ascii", "replace")
-            yield from _alone(answers, kind, text, is_alone=not lot and not any(fields))
+        text = data[at + 44 : at + size].rstrip(b"\0 ").decode("ascii", "replace")
+        yield from _text(answers, kind, text)
         found.append(kind)
         at += size
-    yield "HWCLOG-6", outcome(bool(found), f"{len(found)} components", "one at least")
-    yield "HWCOMP-7", outcome(bool(found), "at byte 64" if found else "none", "the first at byte 64")
-    yield "HWCOMP-8", outcome(at == end, f"end at byte {at:,}", f"end at byte {end:,}")
-    yield "HWCOMP-9", outcome(at == end, f"{end - at:,} bytes between or behind", "none")
+    yield outcome("HWCLOG-6", bool(found), f"{len(found)} components", "one at least")
+    yield outcome("HWCOMP-7", bool(found), "at byte 64" if found else "none", "the first at byte 64")
+    yield outcome("HWCOMP-8", at == end, f"end at byte {at:,}", f"end at byte {end:,}")
+    yield outcome("HWCOMP-9", at == end, f"{end - at:,} bytes between or behind", "none")
     lacking = [name for name, kind in _WANTED_COMPONENTS.items() if kind not in found]
-    yield "HWCOMP-3", outcome(not lacking, f"lacking: {', '.join(lacking) or 'nothing'}", "all of them")
+    yield outcome("HWCOMP-3", not lacking, f"lacking: {', '.join(lacking) or 'nothing'}", "all of them")
     for kind, identifier in ((9, "HWCOMP-4"), (10, "HWCOMP-5"), (11, "HWCOMP-6")):
-        yield identifier, outcome(kind in found, "listed" if kind in found else "not listed", "listed")
+        yield outcome(identifier, kind in found, "listed" if kind in found else "not listed", "listed")
 
 
-def _alone(answers: Answers, kind: int, text: str, *, is_alone: bool) -> Iterator[Found]:
-    identifier = _ALONE[kind]
-    yield (
-        identifier,
-        outcome(is_alone, "other fields are used" if not is_alone else "alone", "no other field"),
-    )
+def _text(answers: Answers, kind: int, text: str) -> Iterator[Found]:
     serial = (_data(answers, "I01") or bytes(24))[4:24].decode("ascii", "replace").strip()
-    if identifier == "CITYPE-10" and serial:
-        yield (
-            identifier,
-            outcome(text.strip() == serial, f"serial number {text!r}", f"{serial!r}, of Identify"),
+    if kind == _SERIAL and serial:
+        yield outcome(
+            "CITYPE-10", text.strip() == serial, f"serial number {text!r}", f"{serial!r}, of Identify"
         )
-    if identifier == "CITYPE-15":
+    if kind == _DATE:
         is_date = re.fullmatch(r"(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(19|20)\d\d", text) is not None
-        yield identifier, outcome(is_date, f"date {text!r}", "MMDDYYYY")
+        yield outcome("CITYPE-15", is_date, f"date {text!r}", "MMDDYYYY")
 
 
 def strings(answers: Answers) -> Iterator[Found]:
@@ -187,30 +192,25 @@ def strings(answers: Answers) -> Iterator[Found]:
         entries = [entry for entry in entries if len(entry) == 16]
         keys = []
         for entry in entries:
-            yield from _entry(name, entry, table, place)
+            yield from _entry(name, entry, table)
             keys.append((entry[0], entry[1] | entry[2] << 8) if place else (0, entry[0] | entry[1] << 8))
         classes = [key[0] for key in keys] if place else [key[1] for key in keys]
-        yield order, outcome(classes == sorted(classes), f"{len(keys)} entries", "ascending")
+        yield outcome(order, classes == sorted(classes), f"{len(keys)} entries", "ascending")
         if place:
             within = "TELSLG-7" if place == 1 else "TELSLG-8"
             is_ordered = all(a < b for a, b in pairwise(keys) if a[0] == b[0])
-            yield within, outcome(is_ordered, f"{len(keys)} entries", "ascending within a class")
+            yield outcome(within, is_ordered, f"{len(keys)} entries", "ascending within a class")
 
 
-def _entry(name: str, entry: bytes, table: bytes, place: int) -> Iterator[Found]:
+def _entry(name: str, entry: bytes, table: bytes) -> Iterator[Found]:
     length, offset = entry[3] + 1, 4 * int.from_bytes(entry[4:12], "little")
-    if place == 0:
-        number = int.from_bytes(entry[:2], "little")
-        yield "STR-ID-1", outcome(number >= 0x8000, f"statistic {number:04X}h", "8000h or above")
-        yield "STR-ID-2", outcome(entry[2] == 0, f"byte 2 is {entry[2]}", "0")
-    yield (
-        f"{name}-3",
-        outcome(offset + length <= len(table), f"{length} letters at {offset}", "inside the strings"),
+    yield from of_record(name, f"entry {entry.hex()}", entry)
+    yield outcome(
+        f"{name}-3", offset + length <= len(table), f"{length} letters at {offset}", "inside the strings"
     )
-    yield f"{name}-4", outcome(offset < len(table), f"byte {offset:,}", f"below {len(table):,}")
-    yield f"{name}-5", outcome(not any(entry[12:]), entry[12:].hex(), "zeros")
+    yield outcome(f"{name}-4", offset < len(table), f"byte {offset:,}", f"below {len(table):,}")
     padding = table[offset + length : (offset + length + 3) // 4 * 4]
-    yield "TELSLG-9", outcome(not padding.strip(b" "), padding.hex() or "none", "spaces")
+    yield outcome("TELSLG-9", not padding.strip(b" "), padding.hex() or "none", "spaces")
 
 
 CHECKS: Final[tuple[Callable[[Answers], Iterator[Found]], ...]] = (

@@ -1,7 +1,7 @@
 """What the record has of the time of one slow I/O, beside what its own thread knew."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -14,14 +14,16 @@ from openpts.vocabulary.sample import SlowIo
 
 _LINK_COUNTERS: Final = ("aer_", "link_errors")
 _THROTTLING: Final = ("throttle_events", "drive_throttle_events", "throttled_s")
+LEAST_QUIET: Final = 3
+"""Periods without slow I/Os that tell what is usual."""
 _STEAL: Final = ("cpu_engine_steal_pct", "cpu_all_steal_pct")
 
 
 class Around(Struct, frozen=True, kw_only=True):
     """What was sampled around an I/O; None where the record does not tell.
 
-    ``link_errors`` is what the link's counters grew by in the period of the I/O, ``link_errors_usual`` in a
-    usual one of the run. ``foreign_share`` is what others moved on the drive in that period, of all bytes.
+    ``link_errors`` is what the link's counters grew by in the period of the I/O, ``link_errors_usual`` in one
+    without slow I/Os. ``foreign_share`` is what others moved on the drive in that period, of all bytes.
     ``stolen_ns`` is the processors' time that the hypervisor gave to others. ``throttled``: the drive was
     held back by heat. ``continued``: openpts itself went on after it was stopped. ``temperature_c`` and
     ``hottest_c`` are the drive's own, then and at most.
@@ -41,7 +43,11 @@ class Surroundings:
     """What was sampled in a run, by time."""
 
     def __init__(
-        self, series: Mapping[str, TelemetrySeries], health: Sequence[HealthRecord], period_s: float | None
+        self,
+        series: Mapping[str, TelemetrySeries],
+        health: Sequence[HealthRecord],
+        period_s: float | None,
+        slow_ios: Sequence[SlowIo],
     ) -> None:
         self._series = series
         self._period_ns = round((period_s or 1.0) * NS_PER_S)
@@ -51,14 +57,15 @@ class Surroundings:
         self._hottest_c = max(temperature.values) if temperature else None
         self._instants = sorted({t_ns for one in series.values() for t_ns in one.t_ns})
         self._link = [name for name in series if name.startswith(_LINK_COUNTERS)]
-        self._usual = self._usual_errors()
+        self._usual = self._usual_errors(slow_ios)
 
     @classmethod
     def of(cls, run: Run) -> "Surroundings":
         """Surroundings of a recorded run."""
         ordered = run.manifest.ordered
         period_s = None if ordered is None else ordered.telemetry_period_s
-        return cls(run.telemetry_series, run.health, period_s)
+        slow_ios = [slow for step in run.steps for slow in step.sample.slow_ios]
+        return cls(run.telemetry_series, run.health, period_s, slow_ios)
 
     def around(self, slow: SlowIo, step: StepRecord) -> Around:
         """Of an I/O of this step."""
@@ -88,16 +95,38 @@ class Surroundings:
         # gauges are read one after the other
         return min(least_ns + self._period_ns // 20, at_ns + self._period_ns)
 
-    def _usual_errors(self) -> float:
-        """Errors per period of a run that has some in most of its periods; 0 of all others."""
+    def _usual_errors(self, slow_ios: Sequence[SlowIo]) -> float:
+        """Errors per period, if there are some in most of the periods that are looked at; else 0.
+
+        Periods without slow I/Os are looked at: errors that come with these alone are not usual. Where there
+        are hardly any of these, all are looked at.
+        """
         usual = 0.0
         for name in self._link:
             series = self._series[name]
-            periods = (series.t_ns[-1] - series.t_ns[0]) / self._period_ns
-            grown = sum(after > before for before, after in pairwise(series.values))
-            if 2 * grown > periods:
-                usual += (series.values[-1] - series.values[0]) / periods
+            beside = list(self._beside(slow_ios, series.t_ns[0], series.t_ns[-1]))
+            spent_ns = series.t_ns[-1] - series.t_ns[0]
+            quiet_ns = spent_ns - sum(until_ns - from_ns for from_ns, until_ns in beside)
+            if quiet_ns < LEAST_QUIET * self._period_ns:
+                quiet_ns, beside = spent_ns, []
+            grown = [
+                after - before
+                for at_ns, (before, after) in zip(series.t_ns[1:], pairwise(series.values), strict=True)
+                if after > before and not any(from_ns <= at_ns <= until_ns for from_ns, until_ns in beside)
+            ]
+            if 2 * len(grown) * self._period_ns > quiet_ns:
+                usual += sum(grown) * self._period_ns / quiet_ns
         return usual
+
+    def _beside(self, slow_ios: Sequence[SlowIo], first_ns: int, last_ns: int) -> Iterator[tuple[int, int]]:
+        """From when until when a counter is read whose growth may be of the time of a slow I/O."""
+        free_ns = first_ns
+        for slow in slow_ios:
+            until_ns = min(last_ns, slow.answered_ns + self._period_ns + self._period_ns // 20)
+            from_ns = max(free_ns, slow.submitted_ns)
+            if from_ns < until_ns:
+                yield from_ns, until_ns
+                free_ns = until_ns
 
     def _foreign_share(self, slow: SlowIo, step: StepRecord) -> float | None:
         if "foreign_bytes" not in self._series:

@@ -210,7 +210,7 @@ def _foreign(told: Witnessed) -> str:
 
 @_rule(
     Cause.LINK,
-    f"more than {LINK_TIMES:g} times the usual errors in its period",
+    f"more than {LINK_TIMES:g} times the errors of a period without slow I/Os",
     "a link with errors all the time has them beside each outlier",
 )
 def _link_errors(told: Witnessed) -> str:

@@ -1,7 +1,6 @@
 """`openpts predict`: what a drive's twin says of a test, a trace or a job that the drive has not seen."""
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +12,8 @@ from openpts.device.targets.simulated_target import MOST_SCALE
 from openpts_twin.documents import PredictionDocument
 
 _JOBS: Final = (".fio", ".job", ".ini")
+_RECIPE: Final = "recipe:"
+_REPLAY: Final = "replay"
 
 
 @click.command(short_help="Predict a test from a drive's twin.")
@@ -24,7 +25,9 @@ def predict(
     options: tuple[str, ...] = argument("[-- OPTION...]", nargs=-1),
     against: Path | None = option("RUN", "Show what was measured in this run beside it.", FOLDER),
     scale: int | None = option(
-        "N", "Pages of the drive for each simulated page; that of the fit.", click.IntRange(1, MOST_SCALE)
+        "N",
+        "Pages of the drive for each simulated page; that of the fit, and 1 for a trace.",
+        click.IntRange(1, MOST_SCALE),
     ),
     out: Path | None = option("FOLDER", "Keep the simulated runs here, which must be new or empty.", FOLDER),
     as_json: bool = flag("Print one JSON object.", name="--json"),
@@ -32,8 +35,9 @@ def predict(
     """Predict a test in virtual time: it runs on the twin, and on what agrees with the fit about as well.
 
     PRESET is the path of what `openpts fit` wrote, or any other preset, whose values have no interval.
-    TEST is a test by its name, a TRACE is replayed, and a JOB of fio (.fio, .job, .ini) runs as `openpts run
-    workload` does. OPTIONs behind -- are those of `openpts run` for it. The drive is not needed.
+    TEST is a test by its name, a TRACE or recipe:NAME is replayed, and a JOB of fio (.fio, .job, .ini) runs
+    as `openpts run workload` does. OPTIONs behind -- are those of `openpts run` for it. The drive is not
+    needed.
     """
     from openpts.cli.terminal import draw_over  # noqa: PLC0415 help needs nothing that runs
     from openpts.record.reader import read_run  # noqa: PLC0415 likewise
@@ -45,16 +49,17 @@ def predict(
 
     place = load_preset(preset).place
     fit = None if place == SHIPPED else read_fit(Path(place))
-    name, words = _test_of(test, options)
+    name, load = _test_of(test)
     measured = None if against is None else read_run(against)
     with temporary_folder("predict") as own:
         found = predicted(
             name,
             preset if place == SHIPPED else place,
-            words,
+            options,
             out or own,
+            load=load,
             fit=fit,
-            scale=scale or (fit.scale if fit else None),
+            scale=scale or (1 if name == _REPLAY else fit.scale if fit else None),
             against=measured,
             tell=lambda text: draw_over(sys.stderr, text),
         )
@@ -66,8 +71,8 @@ def predict(
         print_predictions(sys.stdout, f"{name} on {preset}", found, has_fit=fit is not None, against=against)
 
 
-def _test_of(word: str, options: Sequence[str]) -> tuple[str, tuple[str, ...]]:
-    """The test, and what `openpts run` is given for it: a file is a job or a trace."""
-    if not Path(word).is_file():
-        return word, tuple(options)
-    return ("workload" if word.endswith(_JOBS) else "replay"), (word, *options)
+def _test_of(word: str) -> tuple[str, str | None]:
+    """The test, and the job or trace that it applies where the word names one."""
+    if not Path(word).is_file() and not word.startswith(_RECIPE):
+        return word, None
+    return ("workload" if word.endswith(_JOBS) else _REPLAY), word

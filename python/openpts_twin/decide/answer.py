@@ -16,21 +16,22 @@ _WIDEST_PCT: Final = 1000
 
 
 class DecidedDrive(Struct, frozen=True, kw_only=True):
-    """A drive of the question: its target, its run, and whether its figures are of steady state."""
+    """A drive of the question: its target, its runs, and whether its figures are of steady state."""
 
     name: str
     target: str
-    run: str
+    runs: tuple[str, ...]
     steady: bool
     mean: float | None
-    """Geometric mean of the figure over rounds that counted, in ns, IOPS or B/s."""
+    """Geometric mean of the figure over what was judged, in ns, IOPS or B/s, or in the unit of a test's."""
 
 
 class DecisionDocument(Document, frozen=True, kw_only=True, tag="openpts.decision/1"):
     """How a question was decided; ``difference_pct`` is on the side of yes, of A or of the bound.
 
-    ``low_pct`` to ``high_pct`` hold it with 99 % at whatever round it ended. ``rounds`` are those that
-    counted, ``fixed_rounds`` what a test of fixed length would have made, ``most_rounds`` the last one.
+    ``low_pct`` to ``high_pct`` hold it with 99 % at whatever look it ended. ``rounds`` are those that
+    counted, ``fixed_rounds`` what a test of fixed length would have made, ``most_rounds`` the last one; of
+    the figure of a test each is a whole run.
     """
 
     question: Question
@@ -39,15 +40,15 @@ class DecisionDocument(Document, frozen=True, kw_only=True, tag="openpts.decisio
     evidence: str
     false_yes: float
     power: float
-    rounds: int
+    rounds: float
     fixed_rounds: int
-    most_rounds: int
+    most_rounds: float
     difference_pct: float
     low_pct: float | None
     high_pct: float | None
     drives: tuple[DecidedDrive, ...]
     values: tuple[tuple[float, ...], ...]
-    """Of each round, the figure of each drive."""
+    """Of each quarter of a round, or each run of a test, the figure of each drive."""
 
 
 def decision_document(
@@ -66,17 +67,17 @@ def decision_document(
     mean = percent(side * found.mean)
     against = f"{mean:+.2f} % against {'the bound' if question.bound else NAMES[1 - question.of]}"
     if low is not None and high is not None and high < _WIDEST_PCT:
-        against += f" ({low:+.2f} to {high:+.2f} %, 99 % at any round)"
+        against += f" ({low:+.2f} to {high:+.2f} %, 99 % at any look)"
     return DecisionDocument(
         question=question,
         decision=found.decision,
-        sentence=_sentence(question, found, stopped=stopped),
+        sentence=_sentence(question, found, lengths, stopped=stopped),
         evidence=_evidence(question, found, lengths, drives, against),
         false_yes=FALSE_YES,
         power=POWER,
-        rounds=found.rounds,
+        rounds=found.count / lengths.looks_per_round,
         fixed_rounds=lengths.fixed,
-        most_rounds=lengths.most,
+        most_rounds=lengths.most_rounds,
         difference_pct=mean,
         low_pct=low,
         high_pct=high,
@@ -98,26 +99,29 @@ def _claim(question: Question, *, margin: bool) -> str:
         side = "higher" if question.upwards else "lower"
         return f"{figure} of {NAMES[question.of]} is {side} {by}than that of {NAMES[1 - question.of]}"
     side = "above" if question.upwards else "below"
-    return f"{figure} is {by}{side} {shown(question.bound, question.figure)}"
+    return f"{figure} is {by}{side} {shown(question.bound, question.unit)}"
 
 
-def _sentence(question: Question, found: Look, *, stopped: bool) -> str:
+def _sentence(question: Question, found: Look, lengths: Lengths, *, stopped: bool) -> str:
+    under = f", with {question.load}" if question.load else ""
     if found.decision is Decision.YES:
-        return f"Yes: {_claim(question, margin=False)}, with {question.load}."
+        return f"Yes: {_claim(question, margin=False)}{under}."
     if found.decision is Decision.NO:
-        return f"No: it is not so that {_claim(question, margin=True)}, with {question.load}."
+        return f"No: it is not so that {_claim(question, margin=True)}{under}."
+    made, word = f"{found.count / lengths.looks_per_round:g}", question.repeats
     if stopped:
-        return f"Not decided: stopped by the operator. Rounds that count: {found.rounds}."
+        return f"Not decided: stopped by the operator. {word.capitalize()} that count: {made}."
     return (
-        f"Not decided: rounds vary more than the plan was for, and {found.rounds} of them leave both open; a "
-        "larger --spread plans more rounds."
+        f"Not decided: {word} vary more than the plan was for, or what disturbs them lasts too long, and "
+        f"{made} of them leave both open; a larger --spread plans more."
     )
 
 
 def _evidence(
     question: Question, found: Look, lengths: Lengths, drives: tuple[DecidedDrive, ...], differs: str
 ) -> str:
-    means = [f"{one.name} {shown(one.mean, question.figure)}" for one in drives if one.mean]
-    rounds = f"{found.rounds} rounds, a fixed plan has {lengths.fixed}"
+    means = [f"{one.name} {shown(one.mean, question.unit)}" for one in drives if one.mean]
+    made = f"{found.count / lengths.looks_per_round:g} {question.repeats}"
     restless = [f"{one.name} is not in steady state" for one in drives if not one.steady]
-    return "; ".join([", ".join(means), differs, rounds, *restless] if means else [rounds])
+    counted = f"{made}, a fixed plan has {lengths.fixed}"
+    return "; ".join([", ".join(means), differs, counted, *restless] if means else [counted])

@@ -1,9 +1,10 @@
 """What `openpts decide` does once it knows the question: the plan, the runs, the answer, its record."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace as with_fields
-from math import exp, log
+from itertools import chain
+from math import ceil, exp, log
 from pathlib import Path
 from statistics import fmean
 from typing import IO, TYPE_CHECKING, Any, Final
@@ -30,14 +31,16 @@ from openpts.planning.plan import RunPlan
 from openpts.procedures.registry import procedure_of
 from openpts.record.writer import RunWriter
 from openpts.run_folder_files import write_files
+from openpts.runner.order import Order
 from openpts.system_files import SystemRoots
 from openpts.temporary_folder import temporary_folder
 from openpts.units import format_duration
 from openpts.vocabulary.consent import Consent
 from openpts_twin.decide.answer import NAMES, DecidedDrive, DecisionDocument, decision_document, percent
-from openpts_twin.decide.measured_rounds import UNCOUNTED, Runs, block_of
-from openpts_twin.decide.question import Question
-from openpts_twin.decide.sequential import Decision, Lengths, Look, look
+from openpts_twin.decide.measured_rounds import UNCOUNTED, Runs
+from openpts_twin.decide.question import Load, Question
+from openpts_twin.decide.sequential import LOOKS_PER_ROUND, Decision, Lengths, Look, look
+from openpts_twin.decide.whole_tests import WholeTests
 
 if TYPE_CHECKING:
     from openpts.analysis.uncertainty import Block
@@ -70,8 +73,9 @@ class Asked(msgspec.Struct, frozen=True):
 
     @property
     def lengths(self) -> Lengths:
-        """How many rounds it takes at the most."""
-        return Lengths.of(self.question.margin, self.spread_pct / 100)
+        """How many rounds it takes at the most; of a test each run is one look."""
+        looks_per_round = 1 if self.question.test else LOOKS_PER_ROUND
+        return Lengths.of(self.question.margin, self.spread_pct / 100, looks_per_round)
 
 
 def carried_out(
@@ -86,40 +90,65 @@ def carried_out(
     """Print the plan, carry it out, and say the answer; returns the exit code. Raises what a run raises."""
     agreed, purge = taken(options), options.pop("purge")
     with temporary_folder("decide") as work:
-        job = work / _JOB
-        write_files(work, {_JOB: asked.question.load.job(asked.round_s or _ROUND_S).encode()}, lasting=False)
-        choices = _choices(asked, job)
+        choices = _choices(asked, asked.question.load, work)
         targets = [at_fitting_scale(name, [choices], stream) for name in names]
         _print_plan(asked, [_plan(choices, target) for target in targets], targets, stream)
         if asked.plan_only:
             return 0
         drives = _consented(targets, agreed)
         RunWriter.check_free(asked.folder)
-        orders = [
-            order_of(
-                one.name, choices, consent, purge=purge, out=asked.folder / NAMES[place].lower(), **options
-            )
-            for place, (one, consent) in enumerate(drives)
-        ]
-        runs = Runs([(choices.test, order) for order in orders], _said_on(stream))
+
+        def orders(suffix: str) -> list[Order]:
+            folders = [asked.folder / f"{NAMES[place].lower()}{suffix}" for place in range(len(drives))]
+            return [
+                order_of(one.name, choices, consent, purge=purge, out=folder, **options)
+                for (one, consent), folder in zip(drives, folders, strict=True)
+            ]
+
+        runs = _runs(asked, choices, orders, stream)
         document = _decide(asked, runs, [one.name for one, _ in drives], stream)
     _end(asked, document, runs, stream, as_json=as_json, no_report=no_report)
     return _EXIT_CODES[document.decision]
 
 
-def _choices(asked: Asked, job: Path) -> Choices:
-    """The test that makes the rounds, as if its words had been typed."""
+def _runs(
+    asked: Asked, choices: Choices, orders: Callable[[str], list[Order]], stream: IO[str]
+) -> Runs | WholeTests:
+    question, said_on = asked.question, _said_on(stream)
+    if question.test:
+        return WholeTests(
+            choices.test,
+            lambda number: orders(f"-{number}"),
+            said_on,
+            figure=question.figure,
+            towards_yes=question.towards_yes,
+        )
+    return Runs(
+        choices.test,
+        orders(""),
+        said_on,
+        steps_per_round=LOOKS_PER_ROUND,
+        figure=question.figure,
+        towards_yes=question.towards_yes,
+    )
+
+
+def _choices(asked: Asked, load: Load | None, work: Path) -> Choices:
+    """The test that is asked about, or the one that makes rounds of a load, as if it had been typed."""
+    if load is None:
+        test = procedure_of(asked.question.test)
+        return chosen(test, None, Given({}, {}), drive_class=None, is_quick=asked.quick, seed=None)
+    write_files(work, {_JOB: load.job(asked.round_s or _ROUND_S, LOOKS_PER_ROUND).encode()}, lasting=False)
     figure = _FIGURES.get(asked.question.figure, "p99-latency")
     values: dict[str, Any] = {
-        "job": str(job),
+        "job": str(work / _JOB),
         "figure": figure,
-        "further_rounds": asked.lengths.most + UNCOUNTED,
+        "further_rounds": ceil(asked.lengths.most_rounds) + UNCOUNTED,
     }
-    load = asked.question.load
     if load.read_pct < 100:  # a fresh drive's rate is steady, too, until it has to collect
         values["load_fills"] = _FILLS_QUICK if asked.quick else _FILLS
     if asked.quick and asked.round_s is not None:
-        values |= {"time_scale": 1, "longest_step_seconds": asked.round_s}
+        values |= {"time_scale": 1, "longest_step_seconds": asked.round_s / LOOKS_PER_ROUND}
     given = Given(values, dict.fromkeys(values, "QUESTION"))
     return chosen(procedure_of(_TEST), None, given, drive_class=None, is_quick=asked.quick, seed=None)
 
@@ -134,16 +163,21 @@ def _plan(choices: Choices, target: str) -> RunPlan:
 def _print_plan(asked: Asked, plans: Sequence[RunPlan], targets: Sequence[str], stream: IO[str]) -> None:
     """Hours, writes and wear of each drive, before anything is touched."""
     lengths, question = asked.lengths, asked.question
+    round_ns = sum(plans[0].longest[-1].durations_ns)
     lines = [
         f"question    {question.text}",
-        f"load        {question.load}, rounds of {format_duration(plans[0].longest[-1].durations_ns[0])}",
-        f"rounds      {lengths.fixed} by a fixed plan for a spread of {asked.spread_pct:g} %, "
-        f"{lengths.most} at most, fewer as soon as they answer",
+        f"load        {question.load}, rounds of {format_duration(round_ns)}, each quarter of which is judged"
+        if question.load
+        else f"test        {question.test}, each run from the purge on",
+        f"{question.repeats:<12}{lengths.fixed} by a fixed plan for a spread of {asked.spread_pct:g} %, "
+        f"{lengths.most_rounds:g} at most, fewer as soon as they answer",
     ]
+    repeats = lengths.most if question.test else 1
     for name, target, plan in zip(NAMES, targets, plans, strict=False):
-        lines += [f"drive {name}     {target}", *answer_lines([plan], asked.tbw_bytes)]
+        lines += [f"drive {name}     {target}", *answer_lines([plan] * repeats, asked.tbw_bytes)]
     if len(plans) > 1:
-        lines.append("together    both drives at once, each round of both before the next of either")
+        each = "run" if question.test else "quarter"
+        lines.append(f"together    both drives at once, each {each} of both before the next of either")
     for line in lines:
         click.echo(wrapped(line, stream, BELOW_LABELS), file=stream)
 
@@ -173,23 +207,22 @@ def _said_on(stream: IO[str]) -> Any:
     return lambda number, text: click.echo(f"{NAMES[number]}: {text}", file=stream)
 
 
-def _decide(asked: Asked, runs: Runs, targets: Sequence[str], stream: IO[str]) -> DecisionDocument:
+def _decide(
+    asked: Asked, runs: Runs | WholeTests, targets: Sequence[str], stream: IO[str]
+) -> DecisionDocument:
     """Judge round by round, until the question is answered, the rounds are at their end, or on Ctrl-C."""
     question, lengths = asked.question, asked.lengths
     blocks: list[Block] = []
     values: list[tuple[float, ...]] = []
     found, stopped = look((), question.margin, lengths.most), False
     try:
-        with runs.rounds() as rounds:
-            for samples in rounds:
-                block = block_of(samples, question.figure, question.towards_yes, len(blocks))
-                if block is None:
-                    continue
-                blocks.append(block[0])
-                values.append(block[1])
+        with runs.judged() as judged:
+            for block, figures in judged:
+                blocks.append(block)
+                values.append(figures)
                 found = look(blocks, question.margin, lengths.most)
                 click.echo(_look_line(question, found, lengths), file=stream)
-                if found.decision is not Decision.OPEN or found.rounds >= lengths.most:
+                if found.decision is not Decision.OPEN or found.count >= lengths.most:
                     break
     except KeyboardInterrupt:
         stopped = True
@@ -197,28 +230,35 @@ def _decide(asked: Asked, runs: Runs, targets: Sequence[str], stream: IO[str]) -
         DecidedDrive(
             name=NAMES[place],
             target=target,
-            run=NAMES[place].lower(),
+            runs=tuple(folder.name for folder in folders),
             steady=place not in runs.not_steady and bool(values),
             mean=exp(fmean(log(one[place]) for one in values)) if values else None,
         )
-        for place, target in enumerate(targets)
+        for place, (target, folders) in enumerate(zip(targets, runs.folders, strict=True))
     )
     return decision_document(question, found, lengths, drives, tuple(values), stopped=stopped)
 
 
 def _look_line(question: Question, found: Look, lengths: Lengths) -> str:
     side = 1 if question.upwards else -1
-    text = f"round {found.rounds} of {lengths.most} at most: {percent(side * found.mean):+.2f} %"
+    made = f"{found.count / lengths.looks_per_round:g} of {lengths.most_rounds:g} {question.repeats} at most"
+    text = f"{made}: {percent(side * found.mean):+.2f} %"
     return f"{text}, {found.decision}" if found.low is not None else text
 
 
 def _end(
-    asked: Asked, document: DecisionDocument, runs: Runs, stream: IO[str], *, as_json: bool, no_report: bool
+    asked: Asked,
+    document: DecisionDocument,
+    runs: Runs | WholeTests,
+    stream: IO[str],
+    *,
+    as_json: bool,
+    no_report: bool,
 ) -> None:
     asked.folder.mkdir(parents=True, exist_ok=True)
     raw = msgspec.json.format(msgspec.json.encode(document), indent=1)
     write_files(asked.folder, {_RECORD: raw + b"\n"})
-    for folder in () if no_report else runs.folders:
+    for folder in () if no_report else chain.from_iterable(runs.folders):
         if (folder / "run.db").exists():
             reports_on(folder)
     if as_json:

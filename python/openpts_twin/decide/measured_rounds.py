@@ -1,8 +1,8 @@
 """Rounds on one drive, or on several at once, each a run of its own in a thread, all at the same round.
 
-A run goes on with a round when all have ended the one before, so that none is measured further than it takes
-to decide. One that reached steady state before the others waits for them with its drive idle: what comes
-right behind that is not counted.
+A round is several steps, each of which is judged. A run goes on with a step when all have ended the one
+before, so that none is measured further than it takes to decide. One that reached steady state before the
+others waits for them with its drive idle: what comes right behind that is not counted.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -16,6 +16,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from openpts.analysis.latency import LatencyDistribution
+from openpts.analysis.minutes import pieces_of
 from openpts.analysis.uncertainty import Block
 from openpts.errors import InterruptedRunError
 from openpts.procedures.kit.procedure import Procedure
@@ -30,6 +31,10 @@ UNCOUNTED: Final = 2
 
 Said = Callable[[int, str], None]
 """Takes what happens on the drive of that number, in words."""
+TowardsYes = Callable[[tuple[float, ...]], float]
+"""How far the figures of all drives are on the side of yes, in natural logarithms."""
+Judged = tuple[Block, tuple[float, ...]]
+"""What is judged, and the figure of each drive in it."""
 
 
 def figure_of(measured: Measured, figure: str) -> float | None:
@@ -47,19 +52,18 @@ def figure_of(measured: Measured, figure: str) -> float | None:
     return LatencyDistribution.merged(encoded).percentile_ns(float(figure[1:]))
 
 
-def block_of(
-    samples: Sequence[Sample], figure: str, towards_yes: Callable[[tuple[float, ...]], float], place: int
-) -> tuple[Block, tuple[float, ...]] | None:
-    """A round of all drives for the judge, and the figure of each; None where one of them has no I/O.
+def block_of(samples: Sequence[Sample], figure: str, towards_yes: TowardsYes, place: int) -> Judged | None:
+    """A step of all drives for the judge; None where one of them has no I/O.
 
-    The intervals of rounds tell how far one tells of the next; each has I/Os enough for a rate or a mean.
+    The intervals of steps tell how far one tells of the next; each has I/Os enough for a rate or a mean.
     """
     values = tuple(found for one in samples if (found := figure_of(one, figure)))
     if len(values) < len(samples):
         return None
     parts: list[float] = []
     if figure in {"iops", "throughput", "mean"}:
-        for intervals in zip(*(one.intervals for one in samples), strict=False):
+        whole = ([one.measured for one in pieces_of([sample]) if not one.rest] for sample in samples)
+        for intervals in zip(*whole, strict=False):
             of_each = tuple(found for one in intervals if (found := figure_of(one, figure)))
             if len(of_each) == len(samples):
                 parts.append(towards_yes(of_each))
@@ -70,38 +74,57 @@ def block_of(
     return block, values
 
 
-class _Run(Struct, kw_only=True):
-    """The run of one drive; ``go`` lets it begin the next round, ``stop`` ends it at its next event."""
+Reported = SimpleQueue[tuple[int, Sample | BaseException | None]]
+"""What runs report, each with its number: a step, its end, or the error that it ended with."""
+
+
+class OneRun(Struct, kw_only=True):
+    """The run of one drive; ``stop`` ends it at its next event."""
 
     number: int
     test: Procedure
     order: Order
-    said: SimpleQueue[tuple[int, Sample | BaseException | None]]
+    said: Reported
     on_said: Said
     stop: Signal
-    go: Semaphore = field(default_factory=lambda: Semaphore(0))
-    most: int = 0
-    is_steady: bool = False
-    is_counting: bool = False
     phase: Phase | None = None
 
     def go_through(self) -> None:
         """The whole run; its end is said, and the error that it ended with."""
         ended: BaseException | None = None
         try:
-            run_test(self.test, self.order, [self._hear])
+            run_test(self.test, self.order, [self.hear])
         except BaseException as error:  # noqa: BLE001 raised again in the thread that waits for it
             ended = error
         self.said.put((self.number, ended))
 
-    def _hear(self, event: Event) -> None:
-        self._end_if_told()
+    def hear(self, event: Event) -> None:
+        """What happens in the run."""
+        self.end_if_told()
+        if isinstance(event, StepsStarted) and event.apply.phase is not self.phase:
+            self.phase = event.apply.phase
+            self.on_said(self.number, phase_text(event.apply.phase, event.apply.number))
+
+    def end_if_told(self) -> None:
+        """Raises InterruptedRunError where the run is needed no more."""
+        if self.stop.is_set():
+            raise InterruptedRunError("ended by `openpts decide`, which needed no more of it")
+
+
+class _PacedRun(OneRun, kw_only=True):
+    """A run of rounds; ``go`` lets it begin the next step once the drive is steady, or was given up."""
+
+    go: Semaphore = field(default_factory=lambda: Semaphore(0))
+    most: int = 0
+    is_steady: bool = False
+    is_counting: bool = False
+
+    def hear(self, event: Event) -> None:
+        """What happens in the run."""
+        super().hear(event)
         match event:
             case RunStarted():
                 self.most = event.manifest.conditions.max_rounds  # type: ignore[attr-defined]
-            case StepsStarted(apply=apply) if apply.phase is not self.phase:
-                self.phase = apply.phase
-                self.on_said(self.number, phase_text(apply.phase, apply.number))
             case SteadyStateJudged():
                 self.is_steady = all(one.steady for one in event.reports)
                 self.is_counting = self.is_steady or event.round_number >= self.most
@@ -111,22 +134,32 @@ class _Run(Struct, kw_only=True):
             case StepFinished(place, sample) if place.phase is Phase.ROUND and self.is_counting:
                 self.said.put((self.number, sample))
                 self.go.acquire()
-                self._end_if_told()
-
-    def _end_if_told(self) -> None:
-        if self.stop.is_set():
-            raise InterruptedRunError("ended by `openpts decide`, which needed no more of it")
+                self.end_if_told()
 
 
 class Runs:
-    """Runs side by side; ``not_steady`` are the numbers of those that gave steady state up."""
+    """Runs side by side, each of whose rounds has so many steps; ``towards_yes`` judges a ``figure``."""
 
-    def __init__(self, orders: Sequence[tuple[Procedure, Order]], on_said: Said) -> None:
-        self._said: SimpleQueue[tuple[int, Sample | BaseException | None]] = SimpleQueue()
+    def __init__(
+        self,
+        test: Procedure,
+        orders: Sequence[Order],
+        on_said: Said,
+        *,
+        steps_per_round: int,
+        figure: str,
+        towards_yes: TowardsYes,
+    ) -> None:
+        self._said: Reported = SimpleQueue()
         self._stop = Signal()
+        self._uncounted = UNCOUNTED * steps_per_round
+        self._figure = figure
+        self._towards_yes = towards_yes
         self._runs = [
-            _Run(number=number, test=test, order=order, said=self._said, on_said=on_said, stop=self._stop)
-            for number, (test, order) in enumerate(orders)
+            _PacedRun(
+                number=number, test=test, order=order, said=self._said, on_said=on_said, stop=self._stop
+            )
+            for number, order in enumerate(orders)
         ]
 
     @property
@@ -135,13 +168,13 @@ class Runs:
         return tuple(one.number for one in self._runs if one.is_counting and not one.is_steady)
 
     @property
-    def folders(self) -> tuple[Path, ...]:
-        """Where the records are."""
-        return tuple(one.order.folder for one in self._runs if one.order.folder is not None)
+    def folders(self) -> tuple[tuple[Path, ...], ...]:
+        """Where the records of each drive are."""
+        return tuple((one.order.folder,) for one in self._runs if one.order.folder is not None)
 
     @contextmanager
-    def rounds(self) -> Iterator[Iterator[tuple[Sample, ...]]]:
-        """The samples of each round of all drives, in their order; leaving the block ends all runs.
+    def judged(self) -> Iterator[Iterator[Judged]]:
+        """What is judged, in its order; leaving the block ends all runs.
 
         Raises the error of a run that ended with one.
         """
@@ -149,13 +182,20 @@ class Runs:
         for thread in threads:
             thread.start()
         try:
-            yield self._together()
+            yield self._blocks()
         finally:
             self._stop.set()
             for one in self._runs:
                 one.go.release()
             for thread in threads:
                 thread.join()
+
+    def _blocks(self) -> Iterator[Judged]:
+        count = 0
+        for samples in self._together():
+            if found := block_of(samples, self._figure, self._towards_yes, count):
+                count += 1
+                yield found
 
     def _together(self) -> Iterator[tuple[Sample, ...]]:
         count = 0
@@ -169,7 +209,7 @@ class Runs:
                     return
                 found[number] = said
             count += 1
-            if count > UNCOUNTED:
+            if count > self._uncounted:
                 yield tuple(found[number] for number in range(len(self._runs)))
             for one in self._runs:
                 one.go.release()

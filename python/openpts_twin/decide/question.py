@@ -1,8 +1,11 @@
-"""A question as an operator writes it: ``B slower than A by 5 %``, ``keeps p99.9 <= 10 ms at 4k read``."""
+"""A question as an operator writes it: ``B slower than A by 5 %``, ``keeps p99.9 <= 10 ms at 4k read``.
+
+A figure of a whole test has the test's name in front, as a limit of `openpts gate` has: ``iops.rnd-4k-rw0``.
+"""
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from msgspec import Struct
@@ -20,8 +23,10 @@ _COMPARED: Final = re.compile(
     r"(?P<of>[ab])(?:['’]s)?(?: (?P<figure>.+?))?(?: is)? (?P<relation>slower|faster|lower|higher) than "
     rf"(?P<other>[ab])(?:['’]s)?{_END}"
 )
-_KEPT: Final = re.compile(rf"keeps? (?P<figure>.+?) ?(?P<sign><=|>=|≤|≥) ?(?P<bound>.+?){_END}")
+_KEPT: Final = re.compile(rf"(?:keeps? )?(?P<figure>.+?) ?(?P<sign><=|>=|≤|≥) ?(?P<bound>.+?){_END}")
 _RATES: Final[Mapping[str, str]] = {"iops": "IOPS", "throughput": "B/s"}
+_OF_RATES: Final = frozenset({"IOPS", "MB/s", "B/s"})
+_OF_TIMES: Final = frozenset({"ns", "us", "µs", "ms", "s", "min", "h"})
 _FIGURES: Final[Mapping[str, str]] = {
     **{word: word for word in ("iops", "throughput", "mean", "max")},
     "rate": "iops",
@@ -51,11 +56,11 @@ class Load(Struct, frozen=True, kw_only=True):
         size, order = format_block_size(self.block_size_bytes), "RND" if self.random else "SEQ"
         return f"{order} {size} RW{self.read_pct} at TC {self.tc}, QD {self.qd}"
 
-    def job(self, round_s: float) -> str:
-        """The load as a job file of fio."""
+    def job(self, round_s: float, parts: int) -> str:
+        """The load as a job file of fio, for a round of so many equal parts."""
         operation = {0: "write", 100: "read"}.get(self.read_pct, "rw")
         lines = (
-            "[load]",
+            "[global]",
             "ioengine=io_uring",
             "direct=1",
             f"rw={'rand' if self.random else ''}{operation}",
@@ -65,7 +70,8 @@ class Load(Struct, frozen=True, kw_only=True):
             *(["group_reporting"] if self.tc > 1 else []),
             f"iodepth={self.qd}",
             "time_based",
-            f"runtime={round(round_s * 1000)}ms",
+            f"runtime={round(round_s * 1000 / parts)}ms",
+            *(["[load]", "stonewall"] * parts),
         )
         return "\n".join(lines) + "\n"
 
@@ -73,8 +79,9 @@ class Load(Struct, frozen=True, kw_only=True):
 class Question(Struct, frozen=True, kw_only=True):
     """Whether a figure is on one side of a bound, or of the same figure of another drive.
 
-    ``bound`` is in ns, IOPS or B/s; None compares drive ``of`` with the other one, by their places among the
-    targets. ``upwards``: yes is above. ``margin_pct`` is how far on that side a yes has to be found.
+    ``bound`` is in ns, IOPS or B/s, or in ``test_unit``; None compares drive ``of`` with the other one, by
+    their places among the targets. ``upwards``: yes is above. ``margin_pct`` is how far on that side a yes
+    has to be found. ``test`` is the one that the figure is a result of, and then there is no ``load``.
     """
 
     text: str
@@ -83,7 +90,19 @@ class Question(Struct, frozen=True, kw_only=True):
     margin_pct: float = _MARGIN_PCT
     bound: float | None = None
     of: int = 0
-    load: Load = Load()
+    load: Load | None = Load()
+    test: str = ""
+    test_unit: str = ""
+
+    @property
+    def unit(self) -> str:
+        """That of the figure."""
+        return self.test_unit if self.test else _RATES.get(self.figure, "ns")
+
+    @property
+    def repeats(self) -> str:
+        """What is made again and again: rounds of a load, or runs of a test."""
+        return "runs" if self.test else "rounds"
 
     @property
     def targets(self) -> int:
@@ -103,28 +122,56 @@ class Question(Struct, frozen=True, kw_only=True):
         return math.log(own / other) if self.upwards else math.log(other / own)
 
 
-def read_question(text: str) -> Question:
+UnitOf = Callable[[str], str]
+"""Gives the unit of a whole test's figure. Raises UsageError where the test has none of that name."""
+
+
+def read_question(text: str, unit_of: UnitOf) -> Question:
     """Read a question. Raises UsageError, with the word that was probably meant."""
+    from openpts.runs.measured_run import test_named  # noqa: PLC0415 help needs nothing that runs
+
     plain = " ".join(text.lower().split())
     match = _COMPARED.fullmatch(plain) or _KEPT.fullmatch(plain)
     if match is None or match.groupdict().get("of", "a") == match.groupdict().get("other", "b"):
         raise UsageError(f"{text!r} is no question that can be decided: {_meant(plain)}")
-    found, margin_pct = match.groupdict(), float(match["margin"] or _MARGIN_PCT)
-    figure = _figure(text, found["figure"] or "iops")
-    is_rate, bound, of = figure in _RATES, None, 0
-    if "bound" in found:
-        upwards = found["sign"] in {">=", "≥"}
-        bound = side_of(figure, found["bound"], at_least=upwards).value_in(_RATES.get(figure, "ms"))
-        bound *= 1 if is_rate else NS_PER_MS
-    else:
-        upwards = found["relation"] in {"higher", "faster" if is_rate else "slower"}
-        of = "ab".index(found["of"])
-    if not 0 < margin_pct < (math.inf if upwards else 100) or (bound is not None and bound <= 0):
-        raise UsageError(f"{text!r}: margin and bound have to be above 0, and less than all of it is below")
-    load = _load(text, found["load"] or "")
-    return Question(
-        text=text, figure=figure, upwards=upwards, margin_pct=margin_pct, bound=bound, of=of, load=load
+    found, words = match.groupdict(), match["figure"] or "iops"
+    test = test_named(words) if re.search("[a-z0-9][ .]+[a-z0-9]", words) else ""
+    question = Question(
+        text=text,
+        figure=words if test else _figure(text, words),
+        upwards=found.get("sign") in {">=", "≥"} or found.get("relation") == "higher",
+        margin_pct=float(found["margin"] or _MARGIN_PCT),
+        of="ab".index(found["of"]) if "of" in found else 0,
+        load=None if test else _load(text, found["load"] or ""),
+        test=test,
     )
+    if test:
+        if found["load"]:
+            raise UsageError(
+                f"{text!r}: {words} is of the {test} test, which has its own load: leave this out"
+            )
+        question = replace(question, test_unit=unit_of(words))
+    if found.get("relation") in {"slower", "faster"}:
+        question = replace(question, upwards=_is_upwards(text, found["relation"], question.unit))
+    if "bound" in found:
+        question = replace(question, bound=_bound(question, found["bound"]))
+    bound, most_pct = question.bound, math.inf if question.upwards else 100
+    if not 0 < question.margin_pct < most_pct or (bound is not None and bound <= 0):
+        raise UsageError(f"{text!r}: margin and bound have to be above 0, and less than all of it is below")
+    return question
+
+
+def _is_upwards(text: str, relation: str, unit: str) -> bool:
+    """Of rates more is faster, of times less."""
+    if unit not in _OF_RATES | _OF_TIMES:
+        raise UsageError(f"{text!r}: the figure is in {unit or 'no unit'}: write higher or lower than")
+    return (relation == "faster") == (unit in _OF_RATES)
+
+
+def _bound(question: Question, words: str) -> float:
+    unit = "ms" if question.unit == "ns" else question.unit
+    bound = side_of(question.figure, words, at_least=question.upwards).value_in(unit)
+    return bound * NS_PER_MS if question.unit == "ns" else bound
 
 
 def _meant(plain: str) -> str:
@@ -167,9 +214,10 @@ def _load(text: str, words: str) -> Load:
     return load
 
 
-def shown(value: float, figure: str) -> str:
-    """A value of a figure with a unit that people read."""
-    unit = _RATES.get(figure, "ns")
+def shown(value: float, unit: str) -> str:
+    """A value in ns, B/s, IOPS or another unit as people read it."""
     if unit == "ns":
         return f"{value / NS_PER_US:,.4g} µs" if value < NS_PER_MS else f"{value / NS_PER_MS:,.4g} ms"
-    return f"{value / MB:,.4g} MB/s" if unit == "B/s" else f"{value:,.0f} {unit}"
+    if unit == "B/s":
+        return f"{value / MB:,.4g} MB/s"
+    return f"{value:,.0f} {unit}" if unit == "IOPS" else f"{value:,.4g} {unit}".rstrip()

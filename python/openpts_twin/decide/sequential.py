@@ -4,7 +4,10 @@ Each round says how far it is on the side of yes, in natural logarithms. Two hyp
 rounds so far: that nothing is on that side (0), and that the margin is. The first is rejected for a yes, the
 second for a no. Rounds of a drive have a spread that is not known, so a mean is judged by Student's t, as the
 normal score of the same probability (Jennison and Turnbull, Group Sequential Methods, 11.3). Bounds are lines
-over the information, as of Wald's test, and it ends with the last round: 1.05 x what a fixed number needs.
+over the information, as of Wald's test, and it ends with the last look: 1.05 x what a fixed number needs.
+
+A round is judged in quarters: the noise of a minute is that of four quarters, and four times as many values
+tell their spread better. What a quarter tells of the next is taken from their intervals.
 """
 
 import math
@@ -22,17 +25,19 @@ FALSE_YES: Final = 0.005
 """Share of answers that are yes where nothing is on that side, at the most."""
 POWER: Final = 0.95
 """Share of answers that are yes where it is just the margin, at the least."""
-FEWEST_ROUNDS: Final = 3
+FEWEST_LOOKS: Final = 3
+LOOKS_PER_ROUND: Final = 4
 _LONGEST: Final = 1.05
 _NORMAL: Final = NormalDist()
 _ALPHA, _BETA = _NORMAL.inv_cdf(1 - FALSE_YES), _NORMAL.inv_cdf(POWER)
-# Start and slope of the lines for the sum of rounds, in units of its standard deviation at the last round,
-# and the score that the last round asks for: of lines that keep both error rates, by recursive integration
-# of the normal density, those with the fewest rounds on average over both hypotheses.
-_YES: Final = (1.5, 1.87)
-_NO: Final = (1.15, 1.7)
-_LAST: Final = 2.6
-_LAST_NO: Final = math.sqrt(_LONGEST) * (_ALPHA + _BETA) - _LAST
+# Start and slope of the lines for the sum of looks, in units of its standard deviation at the last look, and
+# the scores that the last look asks for: of lines that keep both error rates where rounds vary just as was
+# planned, by simulation of 200,000 decisions each (margin 5 %, spreads 2 to 16 %), those with fewest looks on
+# average over nothing, the margin and twice the margin. Where rounds vary less, errors are rarer.
+_YES: Final = (1.62, 1.96)
+_NO: Final = (1.12, 1.71)
+_LAST: Final = 2.62
+_LAST_NO: Final = 1.68
 _SMALLEST: Final = 1e-15
 
 
@@ -45,25 +50,41 @@ class Decision(StrEnum):
 
 
 class Lengths(Struct, frozen=True):
-    """How many rounds a test of fixed length needs, and after how many this one ends at the latest."""
+    """How many rounds a test of fixed length needs, and after how many looks this one ends at the latest.
+
+    A look is at a part of a round, or at a whole one: ``looks_per_round``.
+    """
 
     fixed: int
     most: int
+    looks_per_round: int
 
     @classmethod
-    def of(cls, margin: float, spread: float) -> "Lengths":
-        """For rounds with this standard deviation (Guenther's correction for one that is not known)."""
-        fixed = max(FEWEST_ROUNDS, math.ceil((_ALPHA + _BETA) ** 2 * (spread / margin) ** 2 + _ALPHA**2 / 2))
-        return cls(fixed, math.floor(_LONGEST * fixed))
+    def of(cls, margin: float, spread: float, looks_per_round: int = LOOKS_PER_ROUND) -> "Lengths":
+        """For rounds with this standard deviation, whose parts vary as those of white noise do."""
+        of_look = spread * math.sqrt(looks_per_round)
+        fixed, most = _needed(margin, spread), math.ceil(_LONGEST * _needed(margin, of_look))
+        return cls(fixed, min(most, math.floor(_LONGEST * fixed * looks_per_round)), looks_per_round)
+
+    @property
+    def most_rounds(self) -> float:
+        """After how many rounds it ends at the latest."""
+        return self.most / self.looks_per_round
+
+
+def _needed(margin: float, spread: float) -> int:
+    """Values for Student's t, with Guenther's correction for a spread that is not known."""
+    return max(FEWEST_LOOKS, math.ceil((_ALPHA + _BETA) ** 2 * (spread / margin) ** 2 + _ALPHA**2 / 2))
 
 
 class Look(Struct, frozen=True):
-    """What all rounds so far say: the mean on the side of yes, and where it lies with 99 % at any look.
+    """What all values so far say: the mean on the side of yes, and where it lies with 99 % at any look.
 
-    Scores are of the mean against 0 and, downwards, against the margin; None before there is a spread.
+    ``count`` is how many they are. Scores are of the mean against 0 and, downwards, against the margin; None
+    before there is a spread.
     """
 
-    rounds: int
+    count: int
     decision: Decision
     mean: float
     low: float | None = None
@@ -72,30 +93,32 @@ class Look(Struct, frozen=True):
     score_of_margin: float | None = None
 
 
-def look(rounds: Sequence[Block], margin: float, most: int) -> Look:
-    """Judge the rounds; not decided means at the last look that neither hypothesis can be rejected."""
-    count = len(rounds)
-    mean = sum(one.value for one in rounds) / max(1, count)
-    if count < FEWEST_ROUNDS:
+def look(values: Sequence[Block], margin: float, most: int) -> Look:
+    """Judge the values; not decided means at the last look that neither hypothesis can be rejected."""
+    count = len(values)
+    mean = sum(one.value for one in values) / max(1, count)
+    if count < FEWEST_LOOKS:
         return Look(count, Decision.OPEN, mean)
     # a drift of one drive against the other is no noise of theirs: the mean over the rounds is what is asked
-    found = budget(one for one in of_mean(rounds).components if one.name != DRIFT)
+    found = budget(one for one in of_mean(values).components if one.name != DRIFT)
     # what does not vary at all is known as well as a figure is
     standard = found.standard or abs(margin) * _SMALLEST
     degrees = max(1, math.floor(min(found.degrees_of_freedom, 10_000)))
-    share = min(1.0, count / most)
     none, less = (_score(distance / standard, degrees) for distance in (mean, margin - mean))
-    yes_at, no_at = _bound(_YES, share, _LAST), _bound(_NO, share, _LAST_NO)
+    yes_at, no_at = scores_needed(count, most)
     decision = Decision.YES if none >= yes_at else Decision.NO if less >= no_at else Decision.OPEN
-    tail = max(_SMALLEST, 1 - _NORMAL.cdf(yes_at))
+    tail = max(_SMALLEST, math.erfc(yes_at / math.sqrt(2)) / 2)
     reach = critical_value(1 - 2 * tail, degrees) * standard
     return Look(count, decision, mean, mean - reach, mean + reach, none, less)
 
 
-def _bound(line: tuple[float, float], share: float, last: float) -> float:
-    """The score to be reached with this share of the rounds."""
-    start, slope = line
-    return last if share >= 1 else (start + slope * share) / math.sqrt(share)
+def scores_needed(count: int, most: int) -> tuple[float, float]:
+    """The scores to be reached at a look for a yes and for a no."""
+    if count >= most:
+        return _LAST, _LAST_NO
+    share = count / most
+    yes_at, no_at = ((start + slope * share) / math.sqrt(share) for start, slope in (_YES, _NO))
+    return yes_at, no_at
 
 
 def _score(t: float, degrees: int) -> float:

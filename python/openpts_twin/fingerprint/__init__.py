@@ -11,7 +11,10 @@ from openpts.procedures.kit.procedure import Procedure
 class FingerprintConditions(
     ExtendedConditions, frozen=True, kw_only=True, tag_field="test", tag="fingerprint"
 ):
-    """Short loads whose figures follow from a drive's parts; ``probe_ns`` is the length of those with one."""
+    """Short loads whose figures follow from a drive's parts; ``probe_ns`` is the length of those with one.
+
+    ``scale`` is that of a simulated drive, whose buffer is not scaled.
+    """
 
     probe_ns: Annotated[
         int,
@@ -19,6 +22,9 @@ class FingerprintConditions(
             "Length of a load", "Length of each load that ends after a time.", SECONDS, name="probe_seconds"
         ),
     ]
+    scale: Annotated[
+        int, Field("Scale of the simulated drive", free="what is simulated of an amount, not what is done")
+    ] = 1
 
 
 PROCEDURE: Final = Procedure(
@@ -30,7 +36,7 @@ PROCEDURE: Final = Procedure(
     purpose="""Figures by which `openpts fingerprint` tells whether two drives have the same parts.
 
     At full length: a purge, the user capacity written once in sequence, response times of reads and writes of
-    several sizes, and random writes until the drive has to collect.
+    several sizes, random writes until the drive has to collect, and bursts that fill its write buffer.
     """,
     quick={"probe_seconds": 5},
 )

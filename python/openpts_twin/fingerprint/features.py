@@ -11,28 +11,43 @@ from typing import Final
 
 from msgspec import Struct
 
-from openpts.analysis.one_pass import collection_began
 from openpts.errors import UsageError
 from openpts.record.reader import Run
 from openpts.vocabulary.document import Document
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample, StepState
-from openpts_twin.fingerprint.script import PROBES, WINDOW
+from openpts_twin.fingerprint import FingerprintConditions
+from openpts_twin.fingerprint.script import COLLECTING, PROBES, WINDOW, has_fallen, is_throttled
+from openpts_twin.write_buffer import size_of
+from openpts_twin.xray.rates import Window, at_higher_rate, first_fall, windows_of
 
 Fingerprint = Mapping[str, float]
 """Logarithms by name."""
 
-_SWEEP, _CACHE_END = "random writes before collection", "end of the cache"
 FLASH: Final = "flash over capacity"
-TYPICAL: Final = 0.003
-_MORE: Final = {"rate of": 0.006, FLASH: 0.006, _SWEEP: 0.02, _CACHE_END: 0.05}
-"""Those of rates, and of what is read off the steps of a curve, by how their names begin."""
+_SWEEP, _COLLECTING = "random writes before collection", "random writes while the drive collects"
+_PASS, _CACHE, _CACHE_END = "pass in sequence", "cache over the rest of the pass", "end of the cache"
+_BUFFER: Final = "write buffer"
+TYPICAL: Final = {
+    "time of read 4 KiB, QD 1": 0.002,
+    "time of read 16 KiB, QD 1": 0.001,
+    "time of write": 0.01,
+    _PASS: 0.002,
+    _CACHE: 0.003,
+    _CACHE_END: 0.003,
+    FLASH: 0.0025,
+    _SWEEP: 0.01,
+    _COLLECTING: 0.02,
+    _BUFFER: 0.08,
+}
+"""Typical standard deviations, by how names begin."""
+_OTHERS: Final = 0.004
 _WEIGHT: Final = 4
 """Repeats that ``TYPICAL`` counts for beside those that were measured."""
 FARTHEST_ALIKE: Final = 4.0
 """A figure that differs by more of its standard deviations is of another part."""
-_EDGE: Final = 0.7
 _FEWEST_WINDOWS: Final = 10
+_FEWEST_INTERVALS: Final = 10
 
 
 class Difference(Struct, frozen=True):
@@ -65,50 +80,63 @@ def fingerprint_of(run: Run) -> Fingerprint:
     found: dict[str, float] = {}
     for name, sample in zip(PROBES, probes, strict=True):
         found |= _of_probe(name, sample)
-    filled = by_phase[Phase.CONDITIONING]
-    if not _throttled(filled):
-        found |= _of_fill(filled)
-    if not _throttled(windows):
-        rates = [one.iops for one in windows]
-        began = collection_began(rates)
-        # beyond the capacity the flash holds what random writes found free
-        found[FLASH] = math.log1p((len(rates) if began is None else began + 0.5) * WINDOW)
-        if (began or len(rates)) >= _FEWEST_WINDOWS:
-            found[_SWEEP] = math.log(median(rates[: began or len(rates)]))
+    buffer_bytes = size_of(by_phase[Phase.BURST], run.conditions(FingerprintConditions).scale)
+    if buffer_bytes is not None:
+        found[_BUFFER] = math.log(buffer_bytes)
+    return {**found, **_of_fill(by_phase[Phase.CONDITIONING]), **_of_random_writes(windows)}
+
+
+def _of_random_writes(samples: Sequence[Sample]) -> Mapping[str, float]:
+    """What they found free before collection began, and at which rate, by windows that heat left alone."""
+    windows = windows_of(samples)
+    cool = [window for window, sample in zip(windows, samples, strict=True) if not is_throttled(sample)]
+    rates = [one.bytes_per_s for one in cool]
+    if not has_fallen(rates):
+        return {}
+    began = len(rates) - COLLECTING
+    collecting = cool[began + 1 :]
+    before, after = median(rates[:began]), median(one.bytes_per_s for one in collecting)
+    free = cool[began].start_bytes + at_higher_rate(cool[began], before, after)
+    whole = cool[0].bytes / WINDOW
+    mean = sum(one.bytes for one in collecting) / sum(one.elapsed_ns for one in collecting)
+    found = {FLASH: math.log1p(free / whole), _COLLECTING: math.log(mean)}
+    if began >= _FEWEST_WINDOWS:
+        found[_SWEEP] = math.log(before)
     return found
 
 
-def _throttled(samples: Sequence[Sample]) -> bool:
-    """Whether heat slowed the drive down, as far as it tells: its figures are not those of its parts then."""
-    return any(interval.throttled for one in samples for interval in one.intervals)
-
-
 def _of_probe(name: str, sample: Sample) -> Mapping[str, float]:
-    """What one I/O takes, or the rate where many are outstanding.
+    """What one I/O takes, or the rate where many are outstanding, as far as heat did not slow the drive down.
 
     Of a mean, as a median jumps where half of the I/Os take longer, such as those over two dies.
     """
+    cool = [one for one in sample.intervals if not one.throttled]
+    ios = sum(one.ios for one in cool)
+    if not ios:
+        return {}
     if sample.step.toio > 1:
-        return {f"rate of {name}": math.log(sample.iops)}
-    return {f"time of {name}": math.log(sample.mean_latency_ns or 1)}
+        return {f"rate of {name}": math.log(ios / len(cool))}
+    return {f"time of {name}": math.log(sum((one.mean_latency_ns or 0.0) * one.ios for one in cool) / ios)}
 
 
 def _of_fill(samples: Sequence[Sample]) -> Mapping[str, float]:
-    """The rate at the end of the pass, over that at its start, and where it first stays below the start's."""
-    rates = [one.bandwidth_bytes_per_s for sample in samples for one in sample.intervals]
-    if len(rates) < 10:
-        return {"pass in sequence": math.log(fmean(one.bandwidth_bytes_per_s for one in samples))}
-    first, last = median(rates[: len(rates) // 20 or 1]), median(rates[len(rates) // 2 :])
-    written, total = 0.0, sum(rates)
-    for rate, following in zip(rates, [*rates[1:], 0.0], strict=True):
-        if max(rate, following) < _EDGE * first:
-            break
-        written += rate / total
-    return {
-        "pass in sequence": math.log(last),
-        "cache over the rest of the pass": math.log(first / last),
-        _CACHE_END: math.log(max(written, 1e-3)),
-    }
+    """The rate at the end of the pass, that before it fell for good over it, and where it fell."""
+    intervals = [one for sample in samples for one in sample.intervals]
+    if len(intervals) < _FEWEST_INTERVALS:
+        return {_PASS: math.log(fmean(one.bandwidth_bytes_per_s for one in samples))}
+    last = [one.bandwidth_bytes_per_s for one in intervals[len(intervals) // 2 :] if not one.throttled]
+    found = {_PASS: math.log(median(last))} if last else {}
+    if any(one.throttled for one in intervals):
+        return found
+    done, windows = 0.0, []
+    for one in intervals:
+        windows.append(Window(done, one.write.bytes, samples[0].interval_ns))
+        done += one.write.bytes
+    fall = first_fall(windows)
+    if fall is None:
+        return found | {_CACHE: 0.0, _CACHE_END: 0.0}
+    ratio = fall.before_bytes_per_s / fall.after_bytes_per_s
+    return found | {_CACHE: math.log(ratio), _CACHE_END: math.log(max(fall.at_bytes / done, 1e-3))}
 
 
 def compared(own: Sequence[Fingerprint], others: Sequence[Fingerprint]) -> Comparison:
@@ -120,7 +148,7 @@ def compared(own: Sequence[Fingerprint], others: Sequence[Fingerprint]) -> Compa
             continue
         squares = sum((value - fmean(side)) ** 2 for side in sides for value in side)
         degrees = sum(len(side) - 1 for side in sides)
-        typical = next((found for begin, found in _MORE.items() if name.startswith(begin)), TYPICAL)
+        typical = next((found for begin, found in TYPICAL.items() if name.startswith(begin)), _OTHERS)
         variance = (_WEIGHT * typical**2 + squares) / (_WEIGHT + degrees)
         change = fmean(sides[0]) - fmean(sides[1])
         standard = math.sqrt(variance * sum(1 / len(side) for side in sides))

@@ -19,7 +19,7 @@ from openpts.vocabulary.better import Better
 from openpts.vocabulary.condition_text import data_text
 from openpts_twin.fingerprint import FingerprintConditions
 from openpts_twin.fingerprint.features import FLASH, Fingerprint, fingerprint_of
-from openpts_twin.fingerprint.script import PROBES, WINDOW
+from openpts_twin.fingerprint.script import COLLECTING, PROBES, WINDOW
 
 _TITLE: Final = "Fingerprint"
 
@@ -56,16 +56,17 @@ def _test_rows(run: Run) -> Rows:
         ("Test Stimulus", f"{len(PROBES)} loads"),
         ("Length of a load", format_duration(conditions.probe_ns)),
         ("Pass", "SEQ 128 KiB W, TC 1 / QD 32"),
-        ("Stimulus of the sweep", "RND 4 KiB W, TC 4 / QD 32"),
+        ("Stimulus of the sweep", "RND 64 KiB W, TC 1 / QD 32"),
         ("Sweep", "where free flash ends"),
         ("Window of the sweep", f"{100 * WINDOW:g} % of the range"),
-        ("Sweep ends", "where collection began"),
+        ("Sweep ends", f"{COLLECTING} windows after collection began"),
+        ("Bursts", "RND 64 KiB W, TC 1 / QD 8"),
         ("Steady State", NO_STEADY_STATE),
     )
 
 
 def _page(found: Fingerprint, text: str) -> Page:
     rows = ((name, f"{math.exp(value):,.6g}") for name, value in found.items())
-    note = "Latencies in ns, rates in I/Os or bytes per second, the rest are ratios."
+    note = "Times in ns, rates in I/Os or bytes per second, the buffer in bytes, the rest are ratios."
     table = rows_table("fingerprint-figures", "Figures", "Figure:<2 | Value", rows, note=note)
     return Page("fingerprint", _TITLE, (Verdict(text), table), mandatory=True)

@@ -6,19 +6,22 @@ Clause
     None: practice beyond the specification.
 Steps
     Purge; the range written once in sequence. Reads of 4, 16 and 128 KiB at QD 1, of 4 KiB and 128 KiB at
-    high demand; writes of 4 KiB at QD 1.
-    Random writes in windows of 0.5 % of the range until the rate has fallen for three, at most 0.8 x of it.
+    more demand; writes of 4 KiB at QD 1.
+    RND 64 KiB writes in windows of 0.25 % of the range until the rate has fallen for six, to at most 0.75 x
+    of it; single reads after a window in which heat slowed the drive down. Bursts of the same.
 Pass rule
     None: `openpts fingerprint` compares runs.
 Reported
     Each figure of the fingerprint.
 """
 
+from collections.abc import Sequence
+from statistics import median
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from openpts.analysis.one_pass import collection_began
 from openpts.procedures.kit.standard import Standard
 from openpts.procedures.shared.sequential_writes import written_in_sequence
 from openpts.units import KIB, NS_PER_S
@@ -32,10 +35,12 @@ from openpts.vocabulary.requests import (
     SetWriteCache,
     samples_in,
 )
+from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import AccessPattern, Step
-from openpts.vocabulary.stop import ByteAmount, Duration
+from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf, StopRule
 from openpts.vocabulary.workload import simple_workload
 from openpts_twin.fingerprint import FingerprintConditions
+from openpts_twin.write_buffer import bursts
 
 
 class Probe(Struct, frozen=True):
@@ -52,34 +57,90 @@ PROBES: Final = {
     "read 4 KiB, QD 1": Probe(AccessPattern.RANDOM, 4 * KIB, 100),
     "read 16 KiB, QD 1": Probe(AccessPattern.RANDOM, 16 * KIB, 100),
     "read 128 KiB, QD 1": Probe(AccessPattern.RANDOM, 128 * KIB, 100),
+    "read 4 KiB, QD 32": Probe(AccessPattern.RANDOM, 4 * KIB, 100, 1, 32),
     "read 4 KiB, QD 256": Probe(AccessPattern.RANDOM, 4 * KIB, 100, 4, 64),
     "read 128 KiB, QD 32": Probe(AccessPattern.SEQUENTIAL, 128 * KIB, 100, 1, 32),
     "write 4 KiB, QD 1": Probe(AccessPattern.RANDOM, 4 * KIB, 0),
 }
 """Loads by name, in their order."""
-_WRITES: Final = Probe(AccessPattern.RANDOM, 4 * KIB, 0, tc=4, qd=32)
-WINDOW: Final = 0.005
-_MOST_WINDOWS: Final = 160
+_MOST_PROBED: Final = 0.005
+"""Of the range: what a load of writes takes at most, as all of it is spare flash used."""
+_WRITES: Final = Probe(AccessPattern.RANDOM, 64 * KIB, 0, qd=32)
+_COOLING: Final = Probe(AccessPattern.RANDOM, 4 * KIB, 100)
+_COOLING_NS: Final = 20 * NS_PER_S
+WINDOW: Final = 0.0025
+_MOST_WINDOWS: Final = 320
+COLLECTING: Final = 6
+"""Windows in which the rate has to stay low: where a cache is full it falls as well, but not by as much."""
+_FALL: Final = 0.75
+_FEWEST_BEFORE: Final = 3
+_MOST_COOLINGS: Final = 12
 
-standard_conditions: Final = Standard(FingerprintConditions, probe_ns=60 * NS_PER_S)
+# The buffer is a part of the drive, and not in use with the cache off.
+standard_conditions: Final = Standard(FingerprintConditions, probe_ns=50 * NS_PER_S, write_cache_enabled=True)
+
+
+def at_scale(conditions: FingerprintConditions, scale: int) -> FingerprintConditions:
+    """With amounts that are large beside a buffer, which a scale leaves as it is."""
+    return replace(conditions, scale=scale)
 
 
 def script(conditions: FingerprintConditions, user_capacity_bytes: int) -> Script:
-    """The range written, probes in it, and random writes until collection begins."""
+    """The range written, probes in it, random writes until collection begins, and bursts."""
     yield Purge()
     yield SetWriteCache(conditions.write_cache_enabled)
     span_pct = conditions.active_range.end_pct - conditions.active_range.start_pct
     range_bytes = span_pct / 100 * user_capacity_bytes
     yield from written_in_sequence(conditions, 128 * KIB, range_bytes, tc=1, qd=32)
     for number, probe in enumerate(PROBES.values(), start=1):
-        yield Apply(Phase.PROFILE, number, (_step(conditions, probe, Duration(conditions.probe_ns)),))
-    rates: list[float] = []
-    while collection_began(rates) is None and len(rates) < _MOST_WINDOWS:
-        window = _step(conditions, _WRITES, ByteAmount(round(WINDOW * range_bytes)))
-        rates.append(samples_in((yield Apply(Phase.SWEEP, 1, (window,))))[-1].iops)
+        lasts = Duration(conditions.probe_ns)
+        most = ByteAmount(round(_MOST_PROBED * range_bytes))
+        stop = lasts if probe.read_pct == 100 else FirstOf((lasts, most))
+        yield Apply(Phase.PROFILE, number, (_step(conditions, probe, stop),))
+    yield from _until_collection(conditions, range_bytes)
+    yield from bursts(conditions.active_range, conditions.data, round(range_bytes), conditions.scale)
     yield CycleFinished(Outcome(None, 0))
 
 
-def _step(conditions: FingerprintConditions, probe: Probe, stop: Duration | ByteAmount) -> Step:
+def _until_collection(conditions: FingerprintConditions, range_bytes: float) -> Script:
+    """Rates of a drive that heat slows down are not those of its flash: they do not count, and it cools."""
+    window = _step(conditions, _WRITES, ByteAmount(round(WINDOW * range_bytes)))
+    rates: list[float] = []
+    part = 1
+    for _ in range(_MOST_WINDOWS):
+        sample = samples_in((yield Apply(Phase.SWEEP, part, (window,), with_intervals=True)))[-1]
+        if is_throttled(sample):
+            yield from _cooled(conditions, part)
+            part += 1
+            continue
+        rates.append(sample.iops)
+        if has_fallen(rates):
+            return
+
+
+def has_fallen(rates: Sequence[float]) -> bool:
+    """Whether collection began right before the last ``COLLECTING`` of equally large windows."""
+    before = rates[:-COLLECTING]
+    if len(before) < _FEWEST_BEFORE:
+        return False
+    limit = _FALL * median(before)
+    return all(rate < limit for rate in rates[-COLLECTING:])
+
+
+def _cooled(conditions: FingerprintConditions, part: int) -> Script:
+    """Single reads: idle time would let the drive collect."""
+    cooling = _step(conditions, _COOLING, Duration(_COOLING_NS))
+    for _ in range(_MOST_COOLINGS):
+        sample = samples_in((yield Apply(Phase.REST, part, (cooling,), with_intervals=True)))[-1]
+        if not any(interval.throttled for interval in sample.intervals[-1:]):
+            return
+
+
+def is_throttled(sample: Sample) -> bool:
+    """Whether heat slowed the drive down, as far as it tells."""
+    return any(interval.throttled for interval in sample.intervals)
+
+
+def _step(conditions: FingerprintConditions, probe: Probe, stop: StopRule) -> Step:
     workload = simple_workload("probe", probe.pattern, probe.size_bytes, probe.read_pct)
     return Step.of(conditions.stimulus(workload, tc=probe.tc, qd=probe.qd), stop)

@@ -11,10 +11,11 @@ from msgspec import Struct
 from openpts.analysis.latency import LatencyDistribution
 from openpts.api import measures, run_test
 from openpts.record.reader import Run, StepRecord
+from openpts.runs.reference import percentile_of, words_of
 from openpts.units import NS_PER_MS, per_second
 from openpts.vocabulary.sample import StepState
 from openpts_twin.documents import Prediction
-from openpts_twin.twin.evidence import percentiles_ns
+from openpts_twin.twin.evidence import PERCENTILES, percentiles_ns
 from openpts_twin.twin.twin_file import Fit
 
 _COVERAGE: Final = 1.96
@@ -45,6 +46,7 @@ def predict(
     options: Sequence[str],
     out: Path,
     *,
+    load: str | None = None,
     fit: Fit | None,
     scale: int | None,
     against: Run | None,
@@ -52,14 +54,19 @@ def predict(
 ) -> tuple[Prediction, ...]:
     """Run the test on a twin and on its alternatives, each in a folder of ``out``.
 
-    Raises RunFailedError where `openpts run` does not end well, which has said why.
+    ``load`` is the trace or job that the test is to apply. Raises RunFailedError where `openpts run` does not
+    end well, which has said why.
     """
+    applied = () if load is None else (load,)
     changes = [{}, *(fit.alternatives if fit else ())]
     found: list[Mapping[str, Quantity]] = []
     for number, change in enumerate(changes):
         folder = out / ("twin" if not number else f"alternative-{number}")
         tell(f"{test} on the twin" if not number else f"{test} on alternative {number} of {len(changes) - 1}")
-        found.append(quantities(run_test(test, target_of(preset, scale, change), *options, out=folder)))
+        # an alternative has a seed of its own: what chance does to a figure is in no fit
+        seed = ("--seed", str(number)) if number else ()
+        words = (*applied, target_of(preset, scale, change), *options, *seed)
+        found.append(quantities(run_test(test, *words, out=folder)))
     best, *others = found
     measured = quantities(against) if against else {}
     return tuple(_predicted(key, best[key], others, fit, measured.get(key)) for key in best)
@@ -97,11 +104,21 @@ def quantities(run: Run) -> dict[str, Quantity]:
     found: dict[str, Quantity] = {}
     for measure in measures(run):
         if measure.comparable is not None and not measure.key.startswith(_APART):
-            kind = {"ms": "p99.9" if "nines" in measure.key else "mean"}.get(measure.unit, "rate")
+            kind = kind_of_time(measure.key) if measure.unit == "ms" else "rate"
             found[measure.key] = Quantity(measure.label, measure.unit, kind, measure.comparable)
     for name, steps in _phases(run).items():
         found.update(_of_phase(name, steps))
     return found
+
+
+def kind_of_time(key: str) -> str:
+    """What a fit has the error of a response time under: the nearest of its percentiles."""
+    percentiles = [found for word in words_of(key) if (found := percentile_of(word)) is not None]
+    if not percentiles:
+        return "mean"
+    return min(
+        PERCENTILES, key=lambda kind: abs(math.log((100 - PERCENTILES[kind]) / (100 - percentiles[0])))
+    )
 
 
 def _phases(run: Run) -> Mapping[str, list[StepRecord]]:

@@ -7,9 +7,10 @@ from openpts.fields.field import Field
 from openpts.fields.kinds import SECONDS
 from openpts.procedures.kit.procedure import Procedure
 
-REGION, TO_HALF, TO_END, AGAIN = 1, 2, 3, 4
-"""Numbers of Phase.FILL: what pairs of reads read, up to half of the drive, all of it, all of it again."""
-SINGLE, PAIRS, ALIGNED = 1, 2, 3
+REGION, TO_HALF, TO_END, AGAIN, REGION_AGAIN = 1, 2, 3, 4, 5
+"""Numbers of Phase.FILL: what pairs of reads read, up to half of the drive, all of it, all of it again, and
+what pairs read, beside collection."""
+SINGLE, PAIRS, ALIGNED, PAIRS_AGAIN = 1, 2, 3, 4
 """Numbers of Phase.SWEEP."""
 UNTIL_COLLECTION: Final = 1
 """Number of Phase.CONDITIONING: random writes."""
@@ -55,9 +56,9 @@ PROCEDURE: Final = Procedure(
     purpose="""What is inside a drive, found from its rates and latencies alone.
 
     At full length: a purge, pairs of reads at growing distances, the user capacity written in sequence with
-    a break at half, random writes until spare flash runs out, the capacity in sequence once more, and writes
-    to a small part of it: some three times the user capacity. Each finding names its evidence and how far it
-    can be relied on; what can't be told is left open.
+    a break at half, random writes until spare flash runs out, bursts that fill the write buffer, the capacity
+    in sequence once more, and writes to a small part of it: some three times the user capacity. Each finding
+    names its evidence and how far it can be relied on; what can't be told is left open.
     """,
     quick={"longest_idle_seconds": 60},
     phase_line="openpts_twin.xray.phase_line:phase_line",

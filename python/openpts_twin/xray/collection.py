@@ -19,6 +19,8 @@ _UNEVEN: Final = 0.9
 _BETWEEN: Final = 0.35
 _FASTER: Final = 1.3
 _LEAST_AFTER: Final = 4
+_PACED, _IN_BURSTS = 0.7, 0.5
+_FEWEST_SHARES: Final = 2
 _FIRST: Final = 4
 """Windows of a refill in sequence that are its first, and as many after them."""
 _RISES: Final = 1.12
@@ -30,6 +32,26 @@ class Victims(StrEnum):
     GREEDY = "greedy"
     FIFO = "fifo"
     CHOICES = "choices"
+
+
+class Pace(StrEnum):
+    """How much is moved at a time, in the words of a preset."""
+
+    PACED = "paced"
+    BURST = "burst"
+
+
+def pace_of(shares: Sequence[float]) -> Pace | None:
+    """The pace by medians of response times as shares of their means, of windows in which the drive collects.
+
+    At a constant demand the mean follows from the rate. Where a block is moved at a time, most writes meet
+    none of that, and take as long as before.
+    """
+    if len(shares) < _FEWEST_SHARES:
+        return None
+    if min(shares) >= _PACED:
+        return Pace.PACED
+    return Pace.BURST if max(shares) <= _IN_BURSTS else None
 
 
 class Found(Struct, frozen=True):

@@ -30,7 +30,11 @@ LABELS: Final = {
     "page_mapped.geometry.chunk_pages": "Pages in a row on one unit of the flash",
     "page_mapped.geometry.dies": "Units that work at the same time",
     "page_mapped.collection.victim": "Blocks that are collected",
+    "page_mapped.collection.pace": "Moved at a time",
+    "page_mapped.collection.frontiers": "Blocks of moved pages",
     "collects_in_idle": "Collection in idle time",
+    "write_buffer_bytes": "Write buffer",
+    "throttles_from_c": "Slowed down by heat from",
     "read_ahead": "Read-ahead",
 }
 _DECIMALS: Final = {
@@ -123,7 +127,9 @@ def _test_rows(found: XrayRun) -> Rows:
         ("Test Stimulus 3", "RND 64 KiB W until spare flash runs out"),
         ("TOIO - TC/QD", "32 - TC 1/QD 32"),
         ("Test Stimulus 4", "RND 4 to 64 KiB W, aligned to their size and half of it"),
-        ("Test Stimulus 5", "RND 64 KiB W to a small part"),
+        ("Test Stimulus 5", "Bursts of RND 64 KiB W"),
+        ("TOIO - TC/QD", "8 - TC 1/QD 8"),
+        ("Test Stimulus 6", "RND 64 KiB W to a small part"),
         ("Longest idle time", format_duration(found.asked.longest_idle_ns)),
     )
 
@@ -134,6 +140,11 @@ def _list_figures(found: XrayRun, findings: tuple[Finding, ...]) -> dict[str, An
         FINDINGS: msgspec.to_builtins(findings),
         "fill": [[one.start_bytes, one.bytes_per_s / MB] for one in found.fill],
         "pairs_of_reads": [[pages, latency_ns / 1e6] for pages, latency_ns in found.pairs_ns],
+        "pairs_of_reads_while_collecting": [
+            [pages, latency_ns / 1e6] for pages, latency_ns in found.pairs_again_ns
+        ],
+        "random_median_over_mean": found.medians,
+        "write_buffer_taken_in_bytes": found.buffer_bytes,
         "random_mb_per_s": [one.bytes_per_s / MB for one in found.random],
         "again_mb_per_s": [one.bytes_per_s / MB for one in found.again],
         "hot_mb_per_s": [one.bytes_per_s / MB for one in found.hot],

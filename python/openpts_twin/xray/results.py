@@ -1,18 +1,22 @@
 """What an x-ray found: courses, latencies and rates from the samples of a run, and what follows from them."""
 
+import math
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import pairwise
 from statistics import median
 from typing import Final
 
 from msgspec import Struct
 
+from openpts.analysis.latency import LatencyDistribution
 from openpts.analysis.one_pass import collection_began
 from openpts.record.reader import Run
 from openpts.units import KIB, NS_PER_S, format_block_size, format_capacity
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample, StepState
 from openpts_twin.findings import Finding, cannot_tell, told
+from openpts_twin.write_buffer import NUMBERS, size_of
 from openpts_twin.xray import (
     AGAIN,
     ALIGNED,
@@ -20,6 +24,7 @@ from openpts_twin.xray import (
     HOT,
     HOT_WINDOW,
     PAIRS,
+    PAIRS_AGAIN,
     RANDOM_WINDOW,
     REGION,
     RESTS_S,
@@ -28,7 +33,8 @@ from openpts_twin.xray import (
     UNTIL_COLLECTION,
     XrayConditions,
 )
-from openpts_twin.xray.collection import Found, Victims, victims_of
+from openpts_twin.xray.collection import Found, Pace, Victims, pace_of, victims_of
+from openpts_twin.xray.frontiers import frontiers_of, kept_share
 from openpts_twin.xray.geometry import Geometry, replay
 from openpts_twin.xray.rates import Fall, Window, at_higher_rate, first_fall, windows_of
 from openpts_twin.xray.unit import Rates, Unit, unit_of
@@ -45,8 +51,10 @@ _MERGED: Final = 30
 _END: Final = 3
 _LEAST_FLASH: Final = 1.04
 """A drive that maps pages has more, if only by what 1 GB is less than 1 GiB."""
-_LEAST_GAIN: Final = 0.1
-"""Of a burst, at the rate of a drive that has nothing to collect."""
+_LESS, _MORE = 0.3, 0.35
+"""What a burst may take in beside whole program units: less, as data wait there, or more, as some leave."""
+_LEAST_GAIN, _NO_GAIN = 0.2, 0.06
+"""Of a burst, at the rate of a drive that has nothing to collect; up to the second, rates vary so much."""
 
 
 class Probe(Struct, frozen=True):
@@ -58,7 +66,11 @@ class Probe(Struct, frozen=True):
 
 
 class XrayRun(Struct, frozen=True, dict=True):
-    """What was measured; what was not is empty or None."""
+    """What was measured; what was not is empty or None.
+
+    ``medians`` are those of random writes, as shares of the mean, window by window. ``throttled_from_c`` is
+    the temperature at which the drive first told that heat slows it down.
+    """
 
     run: Run
     asked: XrayConditions
@@ -68,6 +80,10 @@ class XrayRun(Struct, frozen=True, dict=True):
     rest_ns: int
     singles_ns: tuple[float, ...]
     pairs_ns: list[tuple[int, float]]
+    pairs_again_ns: list[tuple[int, float]]
+    medians: list[float]
+    buffer_bytes: float | None
+    throttled_from_c: float | None
     random: list[Window]
     bursts: list[Window]
     aligned: list[list[Probe]]
@@ -110,6 +126,16 @@ class XrayRun(Struct, frozen=True, dict=True):
         """Layout by pairs of reads."""
         return replay(self.pairs_ns)
 
+    @property
+    def buffered_bytes(self) -> float:
+        """What the write buffer holds beside a cache; a scale makes it look as much larger."""
+        return (self.buffer_bytes or 0.0) * self.asked.scale
+
+    @cached_property
+    def pace(self) -> Pace | None:
+        """Pace of collection, by the windows in which it was at work from their beginning."""
+        return None if self.began is None else pace_of(self.medians[self.began + 1 :])
+
     @cached_property
     def unit(self) -> Unit:
         """Unit of the map by alignments."""
@@ -132,11 +158,9 @@ def xray_run(run: Run) -> XrayRun:
     fill = [*_samples(run, Phase.FILL, REGION), *_samples(run, Phase.FILL, TO_HALF)]
     windows = windows_of(fill)[3:]
     rests = _samples(run, Phase.REST, CACHE_REST)
-    pairs = [
-        ((sample.step.stimulus.stride_bytes or 0) // _PAGE_BYTES, sample.mean_latency_ns or 0.0)
-        for sample in _samples(run, Phase.SWEEP, PAIRS)
-        if sample.step.stimulus is not None
-    ]
+    random = _samples(run, Phase.CONDITIONING, UNTIL_COLLECTION)
+    filling = [one for number in NUMBERS for one in _samples(run, Phase.BURST, number)]
+    asked = run.conditions(XrayConditions)
     bursts = [
         window
         for number in range(CACHE_REST + 1, CACHE_REST + 1 + len(RESTS_S))
@@ -144,14 +168,18 @@ def xray_run(run: Run) -> XrayRun:
     ]
     return XrayRun(
         run=run,
-        asked=run.conditions(XrayConditions),
+        asked=asked,
         fill=windows,
         cache=first_fall(windows),
         after_rest=windows_of(_samples(run, Phase.BURST, CACHE_REST)),
         rest_ns=sum(sample.elapsed_ns for sample in rests),
         singles_ns=tuple(one.mean_latency_ns or 0.0 for one in _samples(run, Phase.SWEEP, SINGLE)),
-        pairs_ns=pairs,
-        random=windows_of(_samples(run, Phase.CONDITIONING, UNTIL_COLLECTION)),
+        pairs_ns=_pairs(_samples(run, Phase.SWEEP, PAIRS)),
+        pairs_again_ns=_pairs(_samples(run, Phase.SWEEP, PAIRS_AGAIN)),
+        medians=[_median_share(sample) for sample in random],
+        buffer_bytes=size_of(filling, asked.scale),
+        throttled_from_c=_throttled_from_c(run),
+        random=windows_of(random),
         bursts=bursts,
         aligned=_passes(_samples(run, Phase.SWEEP, ALIGNED)),
         again=windows_of(_samples(run, Phase.FILL, AGAIN)),
@@ -162,6 +190,29 @@ def xray_run(run: Run) -> XrayRun:
 def _samples(run: Run, phase: Phase, number: int) -> list[Sample]:
     steps = run.phase(phase, number=number)
     return [step.sample for step in steps if step.sample.state is StepState.COMPLETE]
+
+
+def _pairs(samples: list[Sample]) -> list[tuple[int, float]]:
+    """Mean latencies by distance in pages."""
+    return [
+        (stimulus.stride_bytes // _PAGE_BYTES, sample.mean_latency_ns or 0.0)
+        for sample in samples
+        if (stimulus := sample.step.stimulus) is not None and stimulus.stride_bytes
+    ]
+
+
+def _median_share(sample: Sample) -> float:
+    """The median response time of writes over their mean."""
+    middle = LatencyDistribution.merged([sample.write.histogram]).percentile_ns(50) or 0
+    return middle / (sample.mean_latency_ns or 1)
+
+
+def _throttled_from_c(run: Run) -> float | None:
+    intervals = (interval for step in run.steps for interval in step.sample.intervals)
+    for before, interval in pairwise(intervals):
+        if interval.throttled and before.throttled is False:
+            return interval.temperature_c
+    return None
 
 
 def _passes(samples: list[Sample]) -> list[list[Probe]]:
@@ -185,10 +236,19 @@ def rates_of(probes: list[Probe]) -> Rates:
 
 def findings_of(found: XrayRun) -> tuple[Finding, ...]:
     """All findings, told or not."""
-    of_pages = (*_cache(found), *_spare(found), *_unit(found), *_victims(found), *_idle(found))
+    of_pages = (
+        *_cache(found),
+        *_spare(found),
+        *_unit(found),
+        *_victims(found),
+        *_pace(found),
+        *_frontiers(found),
+        *_idle(found),
+        *_buffer(found),
+    )
     if why := _map_of_blocks(found):
         of_pages = tuple(cannot_tell(one.name, f"{RANDOM}: {why}") for one in of_pages)
-    return (*of_pages, *_layout(found), *_read_ahead(found))
+    return (*of_pages, *_layout(found), *_read_ahead(found), *_heat(found))
 
 
 def _map_of_blocks(found: XrayRun) -> str:
@@ -210,23 +270,25 @@ def _cache(found: XrayRun) -> Iterator[Finding]:
         return
     factor = fall.before_bytes_per_s / fall.after_bytes_per_s
     evidence = f"{CACHE}: the rate falls to 1/{factor:.1f} once"
-    yield told("cache_bytes", round(fall.at_bytes), "bytes", evidence, high=factor > 2)
-    again = _again(found, fall)
-    if again is None:
+    size = fall.at_bytes - found.buffered_bytes
+    yield told("cache_bytes", round(size), "bytes", evidence, high=factor > 2)
+    taken = _again(found, fall)
+    if taken is None:
         yield cannot_tell("page_mapped.idle.folds", "writes after idle time were not measured")
         return
+    again = max(0.0, taken - found.buffered_bytes)
     rest = f"{found.rest_ns / NS_PER_S:.0f} s of idle time"
-    folds = again > _FOLDED * fall.at_bytes
-    if not folds and again > _FULL * fall.at_bytes:
+    folds = again > _FOLDED * size
+    if not folds and again > _FULL * size:
         yield cannot_tell("page_mapped.idle.folds", f"{CACHE}: after {rest} neither full nor empty")
         return
     evidence = f"{CACHE}: after {rest} {format_capacity(round(again))} at the higher rate"
-    yield told("page_mapped.idle.folds", folds, "", evidence, high=again > fall.at_bytes / 2 or again == 0)
+    yield told("page_mapped.idle.folds", folds, "", evidence, high=again > size / 2 or again == 0)
     if not folds:
         yield cannot_tell("cache_policy", f"{rest} did not empty the cache: its size at half is not known")
         return
     yield told("cache_half_full_bytes", round(again), "bytes", evidence, high=True)
-    change = again / fall.at_bytes - 1
+    change = again / size - 1
     policy = "static" if abs(change) <= _ALIKE else "dynamic"
     if change > _ALIKE:
         yield cannot_tell("cache_policy", "the cache takes in more on a half full drive")
@@ -305,6 +367,65 @@ def _victims(found: XrayRun) -> Iterator[Finding]:
     yield told(name, str(victims.victims), "", evidence, high=victims.agrees)
 
 
+def _pace(found: XrayRun) -> Iterator[Finding]:
+    name = "page_mapped.collection.pace"
+    if found.pace is None or found.began is None:
+        yield cannot_tell(name, f"{RANDOM}: response times do not tell doses from whole blocks")
+        return
+    shares = found.medians[found.began + 1 :]
+    middle = f"{100 * min(shares):.0f} to {100 * max(shares):.0f} %"
+    evidence = f"{RANDOM}: the median of response times is {middle} of the mean while the drive collects"
+    yield told(name, str(found.pace), "", evidence, high=False)
+
+
+def _frontiers(found: XrayRun) -> Iterator[Finding]:
+    """Whole blocks that are moved at a time leave long stretches of the host's pages as they are."""
+    name, kept = "page_mapped.collection.frontiers", kept_share(found.pairs_ns, found.pairs_again_ns)
+    if kept is None:
+        yield cannot_tell(name, f"{READS}: pairs were not read in what was written while the drive collects")
+        return
+    evidence = f"{READS}: of what is written while the drive collects {100 * kept:.0f} % lies as before"
+    frontiers = frontiers_of(kept)
+    # full blocks, as of the oldest, are moved in whole rows
+    by_emptiness = found.victims.victims in {Victims.GREEDY, Victims.CHOICES}
+    if frontiers is None or found.pace is not Pace.PACED or not by_emptiness or found.cache is not None:
+        yield cannot_tell(name, f"{evidence}, which may have other reasons")
+        return
+    yield told(name, str(frontiers), "", evidence, high=False)
+
+
+def _buffer(found: XrayRun) -> Iterator[Finding]:
+    """The buffer holds whole program units of all units of the flash, where these are known."""
+    name, size, layout = "write_buffer_bytes", found.buffer_bytes, found.geometry
+    if size is None:
+        yield cannot_tell(name, "bursts of writes while the drive collects never meet a full buffer")
+        return
+    evidence = f"bursts while the drive collects: {format_capacity(round(size))} at the rate of the interface"
+    if found.pace is not Pace.PACED:
+        yield cannot_tell(name, f"{evidence}, but whole blocks that are moved may end them")
+    elif found.cache is not None:
+        yield told(name, round(size), "bytes", evidence, high=False)
+    elif layout.units is None or layout.program_pages is None:
+        yield cannot_tell(name, f"{evidence}, and what is programmed at once is not known")
+    else:
+        row_bytes = layout.units * layout.program_pages * _PAGE_BYTES
+        rows = math.floor(size / row_bytes + _LESS)
+        if not rows or size / row_bytes - rows > _MORE:
+            yield cannot_tell(name, f"{evidence}, {size / row_bytes:.2f} times what is programmed at once")
+            return
+        evidence += f", {size / row_bytes:.2f} times what all units program at once"
+        yield told(name, rows * row_bytes, "bytes", evidence, high=True)
+
+
+def _heat(found: XrayRun) -> Iterator[Finding]:
+    name, from_c = "throttles_from_c", found.throttled_from_c
+    if from_c is None:
+        yield cannot_tell(name, "the drive never told that heat slows it down")
+    else:
+        evidence = "the temperature at which the drive first told that heat slows it down"
+        yield told(name, round(from_c), "°C", evidence, high=False)
+
+
 def _idle(found: XrayRun) -> Iterator[Finding]:
     """Whether the drive collects in idle time, by what bursts gain by rests."""
     if found.cache is not None:
@@ -316,13 +437,12 @@ def _idle(found: XrayRun) -> Iterator[Finding]:
         return
     rests = ", ".join(f"{100 * gain:.0f} %" for gain in gains)
     evidence = f"{RESTS}: at the full rate after {', '.join(f'{rest:g} s' for rest in RESTS_S[1:])}: {rests}"
-    collects = max(gains) > _LEAST_GAIN
-    if collects and gains[-1] < max(gains):
-        yield cannot_tell("collects_in_idle", f"{evidence}: more rest does not give more")
-        return
-    yield told(
-        "collects_in_idle", collects, "", evidence, high=max(gains) > 3 * _LEAST_GAIN or max(gains) < 0.03
-    )
+    if max(gains) <= _NO_GAIN:
+        yield told("collects_in_idle", False, "", evidence, high=max(gains) < _NO_GAIN / 2)
+    elif max(gains) < _LEAST_GAIN or gains[-1] < max(gains):
+        yield cannot_tell("collects_in_idle", f"{evidence}: too little, or not more after more rest")
+    else:
+        yield told("collects_in_idle", True, "", evidence, high=max(gains) > _LEAST_GAIN * 3 / 2)
 
 
 def _gains(found: XrayRun) -> list[float] | None:

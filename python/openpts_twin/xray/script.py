@@ -9,8 +9,9 @@ Steps
     Purge; a small region in SEQ 128 KiB writes, one at a time; single reads in it, and pairs of RND 4 KiB
     reads at growing distances; SEQ 128 KiB writes up to half of the drive in windows, which show a cache; if
     there is one, idle time and the same again; the rest of the drive; RND 64 KiB writes in windows until
-    the rate falls for good; RND 4 to 64 KiB writes aligned to their size and to half of it; RND 64 KiB writes
-    after short rests; all LBAs in SEQ 128 KiB writes once more; RND 64 KiB writes to a small part.
+    the rate falls for good; RND 4 to 64 KiB writes aligned to their size and to half of it; bursts of
+    RND 64 KiB writes that fill the write buffer; the small region written and read as before; RND 64 KiB
+    writes after short rests; all LBAs in SEQ 128 KiB writes once more; RND 64 KiB writes to a small part.
 Pass rule
     None: what the evidence does not decide is left open.
 Reported
@@ -39,6 +40,7 @@ from openpts.vocabulary.requests import (
 )
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Batches, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf, IoCount
+from openpts_twin.write_buffer import bursts
 from openpts_twin.xray import (
     AGAIN,
     ALIGNED,
@@ -46,8 +48,10 @@ from openpts_twin.xray import (
     HOT,
     HOT_WINDOW,
     PAIRS,
+    PAIRS_AGAIN,
     RANDOM_WINDOW,
     REGION,
+    REGION_AGAIN,
     RESTS_S,
     SINGLE,
     TO_END,
@@ -55,6 +59,7 @@ from openpts_twin.xray import (
     UNTIL_COLLECTION,
     XrayConditions,
 )
+from openpts_twin.xray.frontiers import REGION_PAGES, compared_distances
 from openpts_twin.xray.geometry import MOST_PAGES, search
 from openpts_twin.xray.rates import Fall, first_fall, windows_of
 from openpts_twin.xray.unit import PROBES
@@ -76,8 +81,8 @@ _REST_WINDOWS: Final = 20
 _MOST_RANDOM_WINDOWS: Final = 400
 _BURST_SHARE: Final = 0.004
 _BLOCK_BYTES: Final = 64 * KIB
-_PASSES: Final = 5
-_PROBE_SHARE: Final = 0.001
+_PASSES: Final = 8
+_PROBE_SHARE: Final = 0.002
 """Of the time that a fill takes."""
 _AGAIN_WINDOWS: Final = 20
 _HOT_AFTER: Final = 12
@@ -108,7 +113,7 @@ def script(conditions: XrayConditions, user_capacity_bytes: int) -> Script:
     drive = _Drive(conditions, user_capacity_bytes)
     yield Purge()
     yield SetWriteCache(conditions.write_cache_enabled)
-    yield from _pairs(drive)
+    pairs = yield from _pairs(drive)
     fall = yield from _until_half(drive)
     if fall is not None:
         yield from _cache_after_rest(drive, fall)
@@ -117,28 +122,37 @@ def script(conditions: XrayConditions, user_capacity_bytes: int) -> Script:
     flash = yield from _until_collection(drive)
     if flash is not None:
         yield from _alignments(drive, round(2 * sum(sample.elapsed_ns for sample in samples) * _PROBE_SHARE))
+        yield from bursts(ActiveRange(), conditions.data, user_capacity_bytes, conditions.scale)
+        if (distances := compared_distances(pairs)) is not None:
+            yield from _pairs_beside_collection(drive, distances)
         yield from _after_rests(drive)
         yield from _hot(drive, flash, _HOT_SHARE if fall is None else _HOT_SHARE_CACHED)
     yield CycleFinished(Outcome(None, 0))
 
 
-def _pairs(drive: "_Drive") -> Script:
+def _pairs(drive: "_Drive") -> ScriptPart[list[tuple[int, float]]]:
     """Pairs of reads, at the distances that the search asks for, in what was written one after the other."""
-    region = drive.region
-    written = Stimulus.of(AccessPattern.SEQUENTIAL, _SEQUENTIAL_BYTES, 0, 1, 1, region)
-    yield Apply(Phase.FILL, REGION, (drive.step(written, _REGION_BYTES * drive.scale),))
-    count = IoCount(_SINGLES * drive.scale)
+    yield Apply(Phase.FILL, REGION, (drive.written_region(_REGION_BYTES),))
     patterns = (AccessPattern.SEQUENTIAL, AccessPattern.RANDOM)
-    singles = [Stimulus.of(pattern, _PAGE_BYTES, 100, 1, 1, region) for pattern in patterns]
-    yield Apply(Phase.SWEEP, SINGLE, tuple(Step.of(single, count) for single in singles))
-    asks = search()
+    yield Apply(Phase.SWEEP, SINGLE, tuple(drive.singles(pattern) for pattern in patterns))
+    asks, measured = search(), []
     distance = next(asks)
     while True:
-        [sample] = samples_in((yield Apply(Phase.SWEEP, PAIRS, (drive.pairs(distance),))))
+        [sample] = samples_in((yield Apply(Phase.SWEEP, PAIRS, (drive.pairs(distance, _REGION_BYTES),))))
+        measured.append((distance, sample.mean_latency_ns or 0.0))
         try:
             distance = asks.send(sample.mean_latency_ns or 0.0)
         except StopIteration:
-            return
+            return measured
+
+
+def _pairs_beside_collection(drive: "_Drive", distances: tuple[int, int]) -> Script:
+    """What was written while the drive collects, read at distances that tell whether it lies as before."""
+    region_bytes = REGION_PAGES * _PAGE_BYTES
+    yield Apply(Phase.FILL, REGION_AGAIN, (drive.written_region(region_bytes),))
+    pairs = tuple(drive.pairs(pages, region_bytes) for pages in distances)
+    # single reads, until the buffer is empty
+    yield Apply(Phase.SWEEP, PAIRS_AGAIN, (drive.singles(AccessPattern.RANDOM), *pairs))
 
 
 def _until_half(drive: "_Drive") -> ScriptPart[Fall | None]:
@@ -236,10 +250,6 @@ class _Drive:
         """Where the region ends."""
         return _REGION_BYTES * self.scale / self.bytes
 
-    @property
-    def region(self) -> ActiveRange:
-        return self._part(_REGION_BYTES)
-
     def _part(self, simulated_bytes: int) -> ActiveRange:
         """The first so many bytes, to the sector."""
         last = simulated_bytes * self.scale // self.sector_bytes - 1
@@ -268,10 +278,22 @@ class _Drive:
         stimulus = Stimulus.of(AccessPattern.RANDOM, size_bytes, 0, 1, _QD, ActiveRange(0, 100 * end))
         return self.step(replace(stimulus, alignment_bytes=alignment_bytes), amount * self.bytes)
 
-    def pairs(self, distance_pages: int) -> Step:
+    def written_region(self, region_bytes: int) -> Step:
+        """What pairs of reads read, written one block after the other."""
+        part = self._part(region_bytes)
+        return self.step(
+            Stimulus.of(AccessPattern.SEQUENTIAL, _SEQUENTIAL_BYTES, 0, 1, 1, part), region_bytes * self.scale
+        )
+
+    def singles(self, pattern: AccessPattern) -> Step:
+        """Reads of the region, one after the other."""
+        reads = Stimulus.of(pattern, _PAGE_BYTES, 100, 1, 1, self._part(_REGION_BYTES))
+        return Step.of(reads, IoCount(_SINGLES * self.scale))
+
+    def pairs(self, distance_pages: int, region_bytes: int) -> Step:
         """Pairs of reads at a distance, as often as not to end within a pass: each pass begins alike."""
         stride = distance_pages * _PAGE_BYTES
-        pairs = max(1, min(_MOST_PAIRS, _REGION_BYTES // (2 * stride)))
+        pairs = max(1, min(_MOST_PAIRS, region_bytes // (2 * stride)))
         reads = Stimulus.of(AccessPattern.SEQUENTIAL, _PAGE_BYTES, 100, 1, 2, self._part(2 * stride * pairs))
         paired = replace(reads, stride_bytes=stride, pacing=Batches(2, 10 * NS_PER_US))
         return Step.of(paired, IoCount(2 * pairs * -(-_MOST_PAIRS // pairs) * self.scale))

@@ -5,8 +5,9 @@ divides ``a``, and else ``1 + (b - a) / u`` on average: each is written whole, i
 writes of the size of a unit take half as long again at half of their alignment, larger ones no longer.
 """
 
+import math
 from collections.abc import Mapping, Sequence
-from statistics import median
+from statistics import fmean, stdev
 from typing import Final, TypeAlias
 
 from msgspec import Struct
@@ -20,8 +21,11 @@ Rates: TypeAlias = Mapping[tuple[int, int], float]
 """Rates by size and alignment, in any one measure."""
 _LEAST: Final = 1.35
 """Writes of the size of a unit take so many times as long at half of their alignment; of half of it, 1.25."""
-_MOST: Final = 1.25
-"""Larger ones take no longer than this, and those of its size do in all passes but one."""
+_LIMIT: Final = math.log(1.5) / 2
+"""Half way between the logarithms for writes of the size of a unit and for larger ones."""
+_SURE: Final = 2.0
+"""Standard errors by which a ratio has to be on one side."""
+_FEWEST: Final = 4
 
 
 class Unit(Struct, frozen=True):
@@ -33,18 +37,31 @@ class Unit(Struct, frozen=True):
 
 
 def unit_of(passes: Sequence[Rates]) -> Unit:
-    """The unit, by the medians of all passes over the probes."""
+    """The unit: the largest size whose ratio may be that of a unit, if it can't be another one."""
     found = [ratios_of(rates) for rates in passes]
     if not found or any(len(one) < len(SIZES) for one in found):
         return Unit(None, why="not all alignments were measured")
-    ratios = {size: median(one[size] for one in found) for size in SIZES}
-    unit = max((size for size, ratio in ratios.items() if ratio > _MOST), default=None)
+    if len(found) < _FEWEST:
+        return Unit(None, why="too few passes were measured")
+    logs = {size: _mean_and_error([math.log(one[size]) for one in found]) for size in SIZES}
+    unit = max((size for size, (mean, error) in logs.items() if mean + _SURE * error > _LIMIT), default=None)
     if unit is None:
         return Unit(None, why="the rate is the same at each alignment")
-    if ratios[unit] < _LEAST or sorted(one[unit] for one in found)[1:2] < [_MOST]:
-        size = format_block_size(unit)
-        return Unit(None, ratios[unit], f"writes of {size} take only {ratios[unit]:.2f} times as long")
-    return Unit(unit, ratios[unit])
+    mean, error = logs[unit]
+    ratio, size_text = math.exp(mean), format_block_size(unit)
+    if mean - _SURE * error < _LIMIT:
+        why = f"writes of {size_text} take {ratio:.2f} times as long, +- {100 * error:.0f} %: not clear"
+        return Unit(None, ratio, why)
+    if ratio < _LEAST:
+        return Unit(None, ratio, f"writes of {size_text} take only {ratio:.2f} times as long")
+    return Unit(unit, ratio)
+
+
+def _mean_and_error(values: Sequence[float]) -> tuple[float, float]:
+    """Of all but the lowest and the highest, which a stall makes, as if these were next to the others."""
+    inner = sorted(values)[1:-1]
+    kept = [inner[0], *inner, inner[-1]]
+    return fmean(kept), stdev(kept) / math.sqrt(len(inner))
 
 
 def ratios_of(rates: Rates) -> dict[int, float]:

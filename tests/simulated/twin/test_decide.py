@@ -10,7 +10,8 @@ from click.testing import CliRunner, Result
 from openpts.analysis.uncertainty import Block
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
-from openpts_twin.decide import carried_out
+from openpts.runs.measured_run import MeasuredRun
+from openpts_twin.decide import measured_rounds
 from openpts_twin.decide.command import decide
 from openpts_twin.decide.question import read_question
 from openpts_twin.decide.sequential import look
@@ -40,16 +41,17 @@ def test_a_drive_with_less_spare_flash_is_slower(tmp_path: Path) -> None:
     found = document(folder)
     assert (found["decision"], found["question"]["of"]) == ("yes", 1)
     assert found["difference_pct"] < found["high_pct"] < 0
-    question = read_question("B slower than A by 5 %")
+    question = read_question("B slower than A by 5 %", lambda _: "")
     blocks = [
         Block(place * 10**9, 10**9, question.towards_yes(tuple(values)))
         for place, values in enumerate(found["values"])
     ]
-    assert look(blocks, question.margin, found["most_rounds"]).mean > question.margin
+    assert look(blocks, question.margin, 4 * found["most_rounds"]).mean > question.margin
     for name, place in (("a", 0), ("b", 1)):
         run = read_run(folder / name)
         assert run.manifest.state is RunState.INTERRUPTED
-        counted = [step.sample.iops for step in run.steps][-found["rounds"] :]
+        counted = [step.sample.iops for step in run.steps][-len(found["values"]) :]
+        assert len(counted) == 4 * found["rounds"]
         assert counted == pytest.approx([values[place] for values in found["values"]])
 
 
@@ -72,7 +74,7 @@ def test_a_stop_leaves_the_question_open(tmp_path: Path, monkeypatch: pytest.Mon
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(carried_out, "block_of", stop)
+    monkeypatch.setattr(measured_rounds, "block_of", stop)
     folder = tmp_path / "out"
     result = asked(folder, "keeps p99.9 <= 5 ms at 4k random read qd 1", DRIVE)
     assert result.return_value == 13, result.output
@@ -85,3 +87,32 @@ def test_a_stop_leaves_the_question_open(tmp_path: Path, monkeypatch: pytest.Mon
 def test_as_many_targets_as_the_question_has_drives(tmp_path: Path, targets: tuple[str, ...]) -> None:
     result = asked(tmp_path / "out", "keeps iops >= 1 k", *targets)
     assert "targets are named" in str(result.exception)
+
+
+def test_a_figure_of_a_whole_test(tmp_path: Path) -> None:
+    """Runs of the test follow each other until they answer, and it is their own key value that is judged."""
+    folder = tmp_path / "out"
+    result = asked(folder, "tp.seq_128_kib.read >= 3 GB/s by 2 %", DRIVE)
+    assert result.return_value == 0, result.output
+    found = document(folder)
+    names = found["drives"][0]["runs"]
+    assert names == [f"a-{number}" for number in range(1, len(names) + 1)]
+    assert len(names) == found["rounds"] < found["fixed_rounds"]
+    runs = [MeasuredRun.of(read_run(folder / name)) for name in names]
+    assert {run.state for run in runs} == {RunState.COMPLETE}
+    assert len({run.seeds for run in runs}) == len(runs)
+    assert found["values"] == [[run.value("seq_128_kib.read")] for run in runs]
+    assert found["difference_pct"] == pytest.approx(100 * (found["drives"][0]["mean"] / 3000 - 1))
+
+
+def test_a_plan_of_whole_tests(tmp_path: Path, golden: Golden) -> None:
+    result = asked(tmp_path / "out", "keeps tp seq 128k read >= 3 GB/s", DRIVE, "--plan-only")
+    assert result.return_value == 0
+    assert result.output == golden
+
+
+def test_a_figure_that_a_test_does_not_have(tmp_path: Path) -> None:
+    """It is refused before the drive is touched, and not after hours."""
+    result = asked(tmp_path / "out", "keeps tp.seq_128_kib.reads >= 3 GB/s", DRIVE)
+    assert "did you mean tp.seq_128_kib.read?" in str(result.exception)
+    assert not (tmp_path / "out").exists()

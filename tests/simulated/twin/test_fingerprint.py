@@ -59,3 +59,18 @@ def test_slower_flash_is_named(first: Path, tmp_path: Path, golden: Golden) -> N
 
 def test_a_run_is_not_compared_with_itself(first: Path) -> None:
     assert "twice" in str(told(str(first), "--against", str(first)).exception)
+
+
+def test_a_larger_write_buffer_is_named(tmp_path: Path) -> None:
+    """Nothing else follows from it."""
+    stick = "sim:mlc?scale=8"
+    first = made(tmp_path / "first", stick, "--no-report")
+    other = made(
+        tmp_path / "other", f"{stick}&page_mapped.write_buffer.program_units_per_die=4", "--no-report"
+    )
+    document = json.loads(told(str(other), "--against", str(first), "--json").stdout)
+    [buffer, *others] = document["differences"]
+    assert buffer["name"] == "write buffer"
+    assert buffer["ratio"] == pytest.approx(2, rel=0.25)
+    assert not document["same"]
+    assert all(one["distance"] < 4 for one in others)

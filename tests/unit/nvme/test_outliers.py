@@ -1,5 +1,6 @@
 """Causes of slow I/Os, held against stalls that were planted, and against the drive's own counts."""
 
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
 
@@ -12,7 +13,7 @@ from openpts.units import NS_PER_MS, NS_PER_S
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.sample import SlowIo
-from openpts_nvme.outliers.around import Around
+from openpts_nvme.outliers.around import Around, Surroundings
 from openpts_nvme.outliers.causes import Cause, Comparison
 from openpts_nvme.outliers.judge import judged
 from openpts_nvme.outliers.monitor import BUCKETS, OPERATIONS, PREFIX, comparisons_of
@@ -65,6 +66,30 @@ def test_what_the_record_does_not_tell_is_not_known() -> None:
         replace(told, slow=replace(AT_DRIVE, looks=0)),
     ):
         assert cause_of(less)[0] is Cause.NOT_KNOWN
+
+
+_MOST_SECONDS = [second for second in range(38) if second % 5 in {1, 2, 3}]
+
+
+@pytest.mark.parametrize(
+    ("slow_s", "others_too", "cause"),
+    [
+        (_MOST_SECONDS, False, Cause.LINK),
+        (_MOST_SECONDS, True, Cause.DRIVE),
+        # none of the seconds is without: whether errors are usual can't be told
+        (range(2, 38), True, Cause.DRIVE),
+    ],
+)
+def test_errors_of_a_link_that_come_with_slow_ios_alone_are_their_cause(
+    slow_s: Sequence[int], others_too: bool, cause: Cause
+) -> None:
+    slow_ios = [replace(AT_DRIVE, submitted_ns=s * NS_PER_S + NS_PER_S // 2) for s in slow_s]
+    errors = [sum(second in slow_s or others_too for second in range(at)) for at in range(42)]
+    counter = TelemetrySeries([s * NS_PER_S for s in range(42)], [float(count) for count in errors])
+    surroundings = Surroundings({"link_errors_tcp": counter}, (), 1.0, slow_ios)
+    step = StepRecord(StepPlace(1, Phase.ROUND, 1, 0), step_of([[80_000] * 1000]))
+    found = {cause_of(Witnessed(slow, surroundings.around(slow, step)))[0] for slow in slow_ios}
+    assert found == {cause}
 
 
 def test_the_drives_own_count_confirms_or_denies() -> None:

@@ -7,7 +7,8 @@ import msgspec
 import pytest
 
 from openpts_twin.findings import FINDINGS, Confidence, Finding, cannot_tell, findings_in, told
-from openpts_twin.xray.collection import Victims, victims_of
+from openpts_twin.xray.collection import Pace, Victims, pace_of, victims_of
+from openpts_twin.xray.frontiers import Frontiers, compared_distances, frontiers_of, kept_share
 from openpts_twin.xray.geometry import Geometry, replay, search
 from openpts_twin.xray.rates import Window, at_higher_rate, first_fall
 from openpts_twin.xray.unit import PROBES, SIZES, ratios_of, unit_of
@@ -172,6 +173,49 @@ def test_the_class_of_collection(
     before: list[float], after: list[float], refill: list[float], expected: Victims | None
 ) -> None:
     assert victims_of(before, after, refill).victims is expected
+
+
+@pytest.mark.parametrize(
+    ("shares", "expected"),
+    [
+        ([0.95, 1.0], Pace.PACED),
+        ([0.3, 0.16], Pace.BURST),
+        ([0.47, 0.83], None),
+        ([0.6, 0.6], None),
+        ([1.0], None),
+    ],
+)
+def test_the_pace_of_collection(shares: list[float], expected: Pace | None) -> None:
+    assert pace_of(shares) is expected
+
+
+class Interleaved(Layout):
+    """As many moved pages behind each group of the host's as are given: they take the places that follow."""
+
+    def __init__(self, *args: int, moved: int) -> None:
+        super().__init__(*args)
+        self.moved = moved
+
+    def die(self, page: int) -> int:
+        return super().die(page + page // (self.group * self.unit) * self.moved)
+
+
+@pytest.mark.parametrize("moved", [36, 100, 333])
+@pytest.mark.parametrize("dies", [16, 64])
+def test_moved_pages_among_those_of_the_host_show_by_pairs(dies: int, moved: int) -> None:
+    before = searched(Layout(dies, 8, 4, 24))
+    distances = compared_distances(before)
+    assert distances is not None
+    together, apart = distances
+    assert (together, apart) == (dies * 24, 4)
+    mixed = Interleaved(dies, 8, 4, 24, moved=moved)
+    for layout, expected in ((Layout(dies, 8, 4, 24), Frontiers.SEPARATE), (mixed, Frontiers.MIXED)):
+        during = [(pages, layout.pairs_ns(pages, region=65_536)) for pages in distances]
+        kept = kept_share(before, during)
+        assert kept is not None
+        assert frontiers_of(kept) is expected
+    assert kept_share(before, [(apart, 1.0)]) is None
+    assert kept_share([], []) is None
 
 
 def test_findings_are_read_as_they_were_written() -> None:

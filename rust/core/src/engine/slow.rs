@@ -5,6 +5,10 @@
 //! should be and finds nothing, the answer is not there. Each look also asks the kernel how many I/Os the driver
 //! has, and how long the thread was ready to run and had no processor. All of this happens in the time of I/Os
 //! that are late anyway.
+//!
+//! What wakes the thread is an alarm that stands beside its waits: a time-out of each wait would set a timer for
+//! each I/O. It is set for the end of the silence as it is then, and anew when it has rung: answers in between
+//! do not touch it.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -18,8 +22,8 @@ use super::slots::{Flights, Outstanding};
 
 /// How late a thread may be before that is an absence: timers and wake-ups of an idle processor take less.
 const SLACK_NS: u64 = 50_000;
-/// How old the last reading of the scheduler's count may become: what a thread waited for before an I/O is
-/// taken for its own by no more than this.
+/// How old the last reading of the scheduler's count may become, or half of the limit, if that is longer: what a
+/// thread waited for before an I/O is taken for its own by no more than this.
 const READING_NS: u64 = 1_000_000;
 /// Looks at the driver's count are so far apart at least.
 const LOOKS_APART_NS: u64 = 20_000;
@@ -118,12 +122,15 @@ impl Ord for ByLatency {
 /// What one thread looks at.
 pub(super) struct SlowWatch {
     limit_ns: u64,
+    reading_ns: u64,
     scheduler: Option<File>,
     driver: Option<File>,
     flights: Vec<Arc<Flights>>,
     /// When the thread last returned to its own code, and when it should return at the latest.
     returned_ns: u64,
     due_ns: u64,
+    /// When the next alarm rings, unless it has.
+    alarm_ns: u64,
     last_answer_ns: u64,
     /// When the queue was filled from empty, and how long it had been empty.
     begun: (u64, u64),
@@ -143,11 +150,13 @@ impl SlowWatch {
     pub(super) fn new(limit_ns: u64, driver: Option<File>, flights: Vec<Arc<Flights>>) -> Box<Self> {
         Box::new(Self {
             limit_ns,
+            reading_ns: READING_NS.max(limit_ns / 2),
             scheduler: File::open("/proc/thread-self/schedstat").ok(),
             driver,
             flights,
             returned_ns: 0,
             due_ns: u64::MAX,
+            alarm_ns: 0,
             last_answer_ns: 0,
             begun: (0, 0),
             interruptions: 0,
@@ -189,7 +198,7 @@ impl SlowWatch {
             self.interruptions = interruptions;
             push(&mut self.signals, Stretch { from_ns: since_ns, until_ns: now_ns, amount, ran_ns: 0 });
         }
-        if self.scheduled.is_some_and(|before| now_ns > before.at_ns + READING_NS) {
+        if self.scheduled.is_some_and(|before| now_ns > before.at_ns + self.reading_ns) {
             self.read_scheduled(now_ns);
         }
     }
@@ -236,19 +245,23 @@ impl SlowWatch {
         self.due_ns = u64::MAX;
     }
 
-    /// How long a wait for an answer may last before the thread looks again.
+    /// The alarm that the thread needs now, with I/Os in flight, if none that is set rings early enough.
     #[inline]
-    pub(super) fn patience(&mut self, now_ns: u64) -> Duration {
+    pub(super) fn alarm(&mut self, now_ns: u64) -> Option<Duration> {
         let silence_ns = now_ns.saturating_sub(self.last_answer_ns);
         let first_ns = self.limit_ns / 2;
-        Duration::from_nanos(if silence_ns < first_ns { first_ns - silence_ns } else { silence_ns })
+        let after_ns = if silence_ns < first_ns { first_ns - silence_ns } else { silence_ns };
+        let is_set = now_ns < self.alarm_ns && self.alarm_ns <= now_ns.saturating_add(after_ns);
+        (!is_set).then(|| {
+            self.alarm_ns = now_ns.saturating_add(after_ns);
+            Duration::from_nanos(after_ns)
+        })
     }
 
-    /// The thread will be back after this time at the latest.
+    /// The thread will be back at this time at the latest, or when the alarm rings.
     #[inline]
-    pub(super) fn waits(&mut self, now_ns: u64, patience: Duration) {
-        let patience_ns = u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX);
-        self.due_ns = now_ns.saturating_add(patience_ns);
+    pub(super) fn waits(&mut self, now_ns: u64, until_ns: u64) {
+        self.due_ns = if self.alarm_ns > now_ns { until_ns.min(self.alarm_ns) } else { until_ns };
     }
 
     /// The slow I/Os since this was asked last, in the order of their submission.
@@ -391,15 +404,15 @@ mod tests {
         let mut now_ns = from_ns;
         watch.leaves(now_ns, true);
         for look_ns in looks_ns {
-            let patience = watch.patience(now_ns);
-            watch.waits(now_ns, patience);
+            watch.alarm(now_ns);
+            watch.waits(now_ns, u64::MAX);
             now_ns = *look_ns;
             watch.returned(now_ns, 0);
             watch.reaped(now_ns, 0, 1);
             watch.leaves(now_ns, false);
         }
-        let patience = watch.patience(now_ns);
-        watch.waits(now_ns, patience);
+        watch.alarm(now_ns);
+        watch.waits(now_ns, u64::MAX);
         watch.returned(found_ns, 0);
         watch.note(read_at(from_ns), found_ns - from_ns);
         watch.reaped(found_ns, 1, 0);
@@ -425,16 +438,37 @@ mod tests {
     fn time_in_its_own_code_is_no_wait() {
         let mut watch = watch();
         watch.leaves(0, true);
-        watch.waits(0, Duration::from_micros(100));
+        watch.waits(0, 100 * US);
         watch.returned(40 * US, 0);
         watch.reaped(40 * US, 0, 2);
         watch.leaves(3_040 * US, false);
-        watch.waits(3_040 * US, Duration::from_micros(100));
+        watch.waits(3_040 * US, 3_140 * US);
         watch.returned(3_050 * US, 1);
         watch.note(read_at(0), 3_050 * US);
         watch.reaped(3_050 * US, 1, 1);
         let slow = watch.take().remove(0);
         assert_eq!((slow.own_ns, slow.absent_ns, slow.interruptions), (3_000 * US, 0, 1));
+    }
+
+    #[test]
+    fn answers_do_not_touch_the_alarm_and_it_rings_half_a_limit_after_the_last() {
+        let (mut watch, mut alarms_ns) = (watch(), Vec::new());
+        let mut turn = |now_ns: u64, answers: usize| {
+            watch.returned(now_ns, 0);
+            watch.reaped(now_ns, answers, 1);
+            watch.leaves(now_ns, false);
+            alarms_ns.extend(watch.alarm(now_ns).map(|after| (now_ns, now_ns + after.as_nanos() as u64)));
+        };
+        // An answer each 10 us. The alarm of the beginning rings, and is set for 100 us after the last of them.
+        (0..=90).step_by(10).for_each(|us| turn(us * US, 1));
+        turn(101 * US, 0);
+        // None more: it rings after half of the limit, and when that is over once more.
+        turn(190 * US, 0);
+        turn(290 * US, 0);
+        // An answer comes before that: the next silence is looked at as early as the first.
+        turn(300 * US, 1);
+        let expected = [(0, 100), (101, 190), (190, 290), (290, 490), (300, 400)];
+        assert_eq!(alarms_ns, expected.map(|(set, rings)| (set * US, rings * US)));
     }
 
     #[test]

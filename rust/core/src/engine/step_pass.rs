@@ -443,30 +443,31 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
             }
         }
         let (in_flight, batched) = (self.context.queue.in_flight(), self.batched);
-        let look = self.context.slow.as_mut().filter(|_| self.context.queue.keeps_time()).map(|slow| {
+        if let Some(slow) = self.context.slow.as_mut().filter(|_| self.context.queue.keeps_time()) {
             slow.leaves(now_ns, batched > 0 && in_flight == batched);
-            let look = slow.patience(now_ns);
-            let at_most = match wait {
-                Wait::Not => Duration::ZERO,
-                Wait::Completions => look,
-                Wait::AtMost(patience) if in_flight > 0 => patience.min(look),
-                Wait::AtMost(patience) => patience,
+            if in_flight > 0
+                && let Some(after) = slow.alarm(now_ns)
+            {
+                self.context.queue.set_alarm(after);
+            }
+            let until_ns = match wait {
+                Wait::Not => now_ns,
+                Wait::Completions => u64::MAX,
+                Wait::AtMost(patience) => {
+                    now_ns.saturating_add(u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX))
+                }
             };
-            slow.waits(now_ns, at_most);
-            at_most
-        });
+            slow.waits(now_ns, until_ns);
+        }
         self.waited = !matches!(wait, Wait::Not);
         self.submitted = std::mem::take(&mut self.batched);
         let queue = &mut self.context.queue;
         let entered = match (wait, self.context.completion_wait) {
             (Wait::Not, _) => queue.enter(0),
-            (Wait::AtMost(patience), _) => queue.enter_for(1, look.unwrap_or(patience)),
-            (Wait::Completions, CompletionWait::Each) => match look {
-                Some(look) => queue.enter_for(1, look),
-                None => queue.enter(1),
-            },
+            (Wait::AtMost(patience), _) => queue.enter_for(1, patience),
+            (Wait::Completions, CompletionWait::Each) => queue.enter(1),
             (Wait::Completions, CompletionWait::Batched) => {
-                queue.enter_batched(queue.in_flight().clamp(1, BATCH_COMPLETIONS), BATCH_PATIENCE, look)
+                queue.enter_batched(queue.in_flight().clamp(1, BATCH_COMPLETIONS), BATCH_PATIENCE)
             }
         };
         if is_played {

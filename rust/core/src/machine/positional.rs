@@ -137,12 +137,7 @@ impl Queue for Positional {
         Ok(())
     }
 
-    fn enter_batched(
-        &mut self,
-        completions: usize,
-        _patience: Duration,
-        _timeout: Option<Duration>,
-    ) -> Result<(), QueueError> {
+    fn enter_batched(&mut self, completions: usize, _patience: Duration) -> Result<(), QueueError> {
         self.enter(completions)
     }
 

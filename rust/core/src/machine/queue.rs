@@ -101,17 +101,15 @@ pub trait Queue {
     fn enter_for(&mut self, completions: usize, timeout: Duration) -> Result<(), QueueError>;
 
     /// Submit and wait for `completions`, but from `patience` after the call on be content with one. Where
-    /// the kernel has no such wait (before Linux 6.12) one completion is enough at once. Wait no longer than
-    /// `timeout` in any case, if there is one.
+    /// the kernel has no such wait (before Linux 6.12) one completion is enough at once.
     ///
     /// # Errors
     /// If the kernel refuses.
-    fn enter_batched(
-        &mut self,
-        completions: usize,
-        patience: Duration,
-        timeout: Option<Duration>,
-    ) -> Result<(), QueueError>;
+    fn enter_batched(&mut self, completions: usize, patience: Duration) -> Result<(), QueueError>;
+
+    /// From the next `enter` on, end a wait for one completion when this time is over: the wait that is in
+    /// progress then, or else the next one. It costs nothing per wait. An alarm may be set beside another.
+    fn set_alarm(&mut self, _after: Duration) {}
 
     /// Take the finished I/Os, as many as there are now.
     fn reap(&mut self, each: impl FnMut(Completion));
@@ -124,7 +122,7 @@ pub trait Queue {
         0
     }
 
-    /// Whether a wait ends with its time, also while I/Os are in flight.
+    /// Whether a wait ends with its time or an alarm, also while I/Os are in flight.
     fn keeps_time(&self) -> bool {
         true
     }

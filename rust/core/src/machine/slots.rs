@@ -29,6 +29,10 @@ impl Slots {
         self.in_flight
     }
 
+    pub(super) fn free(&self) -> usize {
+        self.busy.len() - self.in_flight
+    }
+
     pub(super) fn buffer(&self, slot: usize, length: usize) -> &[u8] {
         self.assert_free(slot);
         self.buffers.block(slot, length)

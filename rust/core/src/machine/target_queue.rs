@@ -82,13 +82,12 @@ impl Queue for TargetQueue {
         inside!(self, queue => queue.enter_for(completions, timeout))
     }
 
-    fn enter_batched(
-        &mut self,
-        completions: usize,
-        patience: Duration,
-        timeout: Option<Duration>,
-    ) -> Result<(), QueueError> {
-        inside!(self, queue => queue.enter_batched(completions, patience, timeout))
+    fn enter_batched(&mut self, completions: usize, patience: Duration) -> Result<(), QueueError> {
+        inside!(self, queue => queue.enter_batched(completions, patience))
+    }
+
+    fn set_alarm(&mut self, after: Duration) {
+        inside!(self, queue => queue.set_alarm(after));
     }
 
     fn interruptions(&self) -> u64 {

@@ -2,9 +2,27 @@ import math
 
 import pytest
 
-from openpts_twin.decide.question import Load, Question, read_question
+from openpts.errors import UsageError
+from openpts_twin.decide.question import Load, Question
+from openpts_twin.decide.question import read_question as read
 from tests.support.refusals import refusal
 from tests.support.transcript import Golden
+
+UNITS = {
+    "wsat.rnd_4_kib_rw0.steady_iops": "IOPS",
+    "lat rnd 4k rw0 p99.9": "ms",
+    "wsat.media.amplification": "",
+}
+
+
+def unit_of(figure: str) -> str:
+    if figure not in UNITS:
+        raise UsageError(f"{figure}: the test has no such figure")
+    return UNITS[figure]
+
+
+def read_question(text: str) -> Question:
+    return read(text, unit_of)
 
 
 @pytest.mark.parametrize(
@@ -21,11 +39,35 @@ from tests.support.transcript import Golden
             {"figure": "p99.9", "upwards": False, "bound": 8e5, "margin_pct": 10},
         ),
         ("keep iops >= 180 k", {"figure": "iops", "upwards": True, "bound": 180e3}),
+        ("p99.9 <= 10 ms", {"figure": "p99.9", "upwards": False, "bound": 1e7}),
         ("keeps bandwidth >= 2 GB/s", {"figure": "throughput", "upwards": True, "bound": 2e9}),
     ],
 )
 def test_what_a_question_means(text: str, found: dict[str, object]) -> None:
     assert read_question(text) == Question(text=text, **found)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (
+            "wsat.rnd_4_kib_rw0.steady_iops >= 100 k",
+            {"upwards": True, "bound": 1e5, "test": "wsat", "test_unit": "IOPS"},
+        ),
+        (
+            "B's lat rnd 4k rw0 p99.9 slower than A by 10 %",
+            {"upwards": True, "of": 1, "margin_pct": 10, "test": "lat", "test_unit": "ms"},
+        ),
+        (
+            "keeps lat rnd 4k rw0 p99.9 <= 800 us",
+            {"upwards": False, "bound": 0.8, "test": "lat", "test_unit": "ms"},
+        ),
+        ("A wsat.media.amplification lower than B", {"upwards": False, "test": "wsat"}),
+    ],
+)
+def test_figures_of_whole_tests(text: str, found: dict[str, object]) -> None:
+    figure = next(one for one in UNITS if one in text)
+    assert read_question(text) == Question(text=text, figure=figure, load=None, **found)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -62,6 +104,10 @@ def test_how_far_a_round_is_on_the_side_of_yes() -> None:
         "keeps p99.9 <= 10 W",
         "keeps iops >= 0",
         "B slower than A at 4k read qd many",
+        "A wsat.media.amplification faster than B",
+        "wsat.rnd_4_kib_rw0.steady_iops >= 5 ms",
+        "wsat.rnd_4_kib_rw0.steady_iops >= 5 k at 4k read",
+        "wsat.steady >= 5",
         "",
     ],
 )

@@ -4,6 +4,7 @@ from statistics import fmean, variance
 import pytest
 
 from openpts_twin.fingerprint.features import FARTHEST_ALIKE, compared
+from openpts_twin.fingerprint.script import COLLECTING, has_fallen
 
 NAME = "time of read 4 KiB, QD 1"
 
@@ -34,3 +35,19 @@ def test_repeats_that_vary_more_find_less() -> None:
     restless = compared([{NAME: -0.1}, {NAME: 0.1}], [{NAME: -0.05}, {NAME: 0.15}])
     assert not quiet.same
     assert restless.same
+
+
+@pytest.mark.parametrize(
+    ("rates", "expected"),
+    [
+        ([100.0] * 20 + [30.0] * COLLECTING, True),
+        ([100.0] * 20 + [30.0] * (COLLECTING - 1), False),
+        # a cache that is full, before free blocks run out
+        ([300.0] * 30 + [224.0] * 3 + [230.0] * COLLECTING, False),
+        ([100.0, 30.0] * COLLECTING, False),
+        ([100.0] * 2 + [30.0] * COLLECTING, False),
+        ([], False),
+    ],
+)
+def test_collection_began_where_the_rate_stays_low(rates: list[float], *, expected: bool) -> None:
+    assert has_fallen(rates) is expected

@@ -157,7 +157,7 @@ fn the_ring_keeps_several_in_flight_and_takes_them_in_any_order() {
         while slots.len() < 8 {
             let missing = 8 - slots.len();
             if batched {
-                queue.enter_batched(missing, Duration::from_millis(5), None).unwrap();
+                queue.enter_batched(missing, Duration::from_millis(5)).unwrap();
             } else {
                 queue.enter(missing).unwrap();
             }
@@ -181,7 +181,7 @@ fn a_batched_wait_is_content_with_one_when_its_patience_ends() {
     writer.write_all(&[7; 512]).unwrap();
     queue.push(0, &io(Operation::Read, 0, 512));
     queue.push(1, &io(Operation::Read, 0, 512));
-    queue.enter_batched(2, Duration::from_millis(20), None).unwrap();
+    queue.enter_batched(2, Duration::from_millis(20)).unwrap();
     let mut results = Vec::new();
     queue.reap(|completion| results.push(completion.result));
     assert_eq!(results, [512]);
@@ -259,6 +259,41 @@ fn waiting_ends_with_the_time_out() {
         assert_eq!(queue.in_flight(), before);
         // Dropping it now must neither wait nor free the buffers under the kernel.
     }
+}
+
+#[test]
+fn an_alarm_ends_a_wait_of_any_kind_once_and_leaves_the_next_alone() {
+    let (reader, _writer) = std::io::pipe().unwrap();
+    type Enter = fn(&mut TargetQueue) -> Result<(), QueueError>;
+    let waits: [Enter; 3] = [
+        |queue| queue.enter(1),
+        |queue| queue.enter_for(1, Duration::from_secs(60)),
+        |queue| queue.enter_batched(2, Duration::from_millis(1)),
+    ];
+    for (wait, slots) in waits.iter().flat_map(|wait| [(wait, 1), (wait, 8)]) {
+        let mut queue = hanging(&reader, &Waker::new().unwrap(), slots);
+        assert!(queue.keeps_time());
+        queue.set_alarm(Duration::from_millis(40));
+        let began = Instant::now();
+        wait(&mut queue).unwrap();
+        let waited = began.elapsed();
+        assert!((Duration::from_millis(40)..Duration::from_secs(30)).contains(&waited), "{waited:?}");
+        queue.reap(|_| panic!("an empty pipe has nothing to read"));
+        assert_eq!(queue.in_flight(), slots);
+        let began = Instant::now();
+        queue.enter_for(1, Duration::from_millis(60)).unwrap();
+        assert!(began.elapsed() >= Duration::from_millis(60), "it rings once");
+    }
+}
+
+#[test]
+fn alarms_leave_each_slot_its_entry() {
+    let (reader, _writer) = std::io::pipe().unwrap();
+    let mut queue = open(IoPath::Uring, &reader, &Waker::new().unwrap(), 6).unwrap();
+    (0..20).for_each(|_| queue.set_alarm(Duration::from_secs(60)));
+    (0..6).for_each(|slot| queue.push(slot, &io(Operation::Read, 0, 512)));
+    queue.enter_for(1, Duration::from_millis(1)).unwrap();
+    assert_eq!(queue.in_flight(), 6);
 }
 
 #[test]

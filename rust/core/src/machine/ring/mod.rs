@@ -29,6 +29,8 @@ use setup::{Made, Reaping};
 
 /// Marks the completion that is no I/O but the waker's call.
 const WOKEN: u64 = u64::MAX;
+/// Marks the one that is an alarm.
+const ALARM: u64 = u64::MAX - 1;
 /// The kernel counts a woken waker as one completion only. So who waits for several looks after it himself,
 /// once in this time.
 const LOOK_AROUND: Duration = Duration::from_millis(50);
@@ -52,6 +54,10 @@ pub struct Ring<C: Commands> {
     features: Features,
     /// Waits that a signal ended.
     interruptions: u64,
+    /// Boxed: the kernel reads it where it is when the alarm's entry is submitted.
+    alarm: Box<types::Timespec>,
+    /// When a ring that polls looks up.
+    alarm_at: Option<Instant>,
 }
 
 impl<C: Commands> Ring<C> {
@@ -93,6 +99,8 @@ impl<C: Commands> Ring<C> {
             minimum_wait,
             features,
             interruptions: 0,
+            alarm: Box::default(),
+            alarm_at: None,
         })
     }
 
@@ -170,6 +178,7 @@ impl<C: Commands> Ring<C> {
             }
             return Ok(());
         }
+        let deadline = deadline.into_iter().chain(self.alarm_at).min();
         for look in 1_u32.. {
             let answer = self.ring.submit_and_wait(0);
             self.entered(answer)?;
@@ -239,34 +248,44 @@ impl<C: Commands> Queue for Ring<C> {
         }
     }
 
-    fn enter_batched(
-        &mut self,
-        completions: usize,
-        patience: Duration,
-        timeout: Option<Duration>,
-    ) -> Result<(), QueueError> {
+    fn enter_batched(&mut self, completions: usize, patience: Duration) -> Result<(), QueueError> {
         let completions = self.attainable(completions);
         let patience_us = u32::try_from(patience.as_micros()).unwrap_or(u32::MAX);
         if !self.minimum_wait || completions <= 1 || patience_us == 0 {
-            let completions = completions.min(1);
-            return match timeout {
-                Some(timeout) => self.enter_for(completions, timeout),
-                None => self.enter(completions),
-            };
+            return self.enter(completions.min(1));
         }
-        let timespec = types::Timespec::from(timeout.unwrap_or(FOR_EVER));
+        let timespec = types::Timespec::from(FOR_EVER);
         let args = types::SubmitArgs::new().timespec(&timespec).min_wait_usec(patience_us);
         let answer = self.ring.submitter().submit_with_args(completions, &args);
         self.entered(answer).map(drop)
+    }
+
+    fn set_alarm(&mut self, after: Duration) {
+        if self.reaping == Reaping::Polls {
+            self.alarm_at = Instant::now().checked_add(after);
+            return;
+        }
+        let mut submission = self.ring.submission();
+        // The kernel has refused what was there: each slot still has to find its entry.
+        if submission.capacity() - submission.len() > self.slots.free() {
+            *self.alarm = after.into();
+            let entry = opcode::Timeout::new(&raw const *self.alarm).build().user_data(ALARM);
+            // SAFETY: the kernel reads the time while it takes the entry, and the ring owns both until then.
+            let _ = unsafe { submission.push(&entry.into()) };
+        }
     }
 
     #[inline]
     fn reap(&mut self, mut each: impl FnMut(Completion)) {
         for answer in self.ring.completion() {
             let answer: cqueue::Entry = answer.into();
-            if answer.user_data() == WOKEN {
-                self.watch.dismiss();
-                continue;
+            match answer.user_data() {
+                WOKEN => {
+                    self.watch.dismiss();
+                    continue;
+                }
+                ALARM => continue,
+                _ => (),
             }
             let slot = usize::try_from(answer.user_data()).expect("we numbered it");
             self.slots.release(slot);

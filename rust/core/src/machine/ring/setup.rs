@@ -21,12 +21,12 @@ pub(super) struct Made<S: squeue::EntryMarker, C: cqueue::EntryMarker> {
     pub(super) deferred_completion: bool,
 }
 
-/// A ring with an entry for each slot and one for the waker.
+/// A ring with an entry for each slot, one for the waker and one for an alarm.
 pub(super) fn make<S: squeue::EntryMarker, C: cqueue::EntryMarker>(
     shape: &Shape,
     reaping: Reaping,
 ) -> Result<Made<S, C>, QueueError> {
-    let entries = u32::try_from(shape.slots + 1).unwrap_or(u32::MAX);
+    let entries = u32::try_from(shape.slots + 2).unwrap_or(u32::MAX);
     let mut builder = IoUring::<S, C>::builder();
     if reaping == Reaping::Polls {
         builder.setup_iopoll();

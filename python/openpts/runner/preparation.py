@@ -17,7 +17,6 @@ from openpts.vocabulary.facts import ROTATIONAL, Facts, PurgeReport, WriteCacheR
 from openpts.vocabulary.purge import PurgeChoice
 
 LEFT_OUT: Final = "the operator asked for none"
-_STATE_KEPT: Final = "the cycle before has left the state that this one measures"
 """Why there was no purge, in the report of one."""
 
 
@@ -33,10 +32,8 @@ class Preparation(Struct, frozen=True):
             with _with_hint_to_run_unpurged():
                 self.device.check_purge(self.purge_choice)
 
-    def purge(self, progress: Progress, *, needed: bool = True) -> tuple[PurgeReport, tuple[Deviation, ...]]:
+    def purge(self, progress: Progress) -> tuple[PurgeReport, tuple[Deviation, ...]]:
         """Purge and prove it. Raises PurgeError: a failed purge ends the run."""
-        if not needed:
-            return no_purge(_STATE_KEPT), ()
         if self.purge_choice.left_out:
             report = no_purge(LEFT_OUT)
             return report, (purge_left_out(report),)

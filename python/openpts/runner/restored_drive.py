@@ -47,8 +47,8 @@ def repeat(
     samples = {step.place: step.sample for step in run.steps}
     for answered in requests:
         match answered.request:
-            case Purge(needed):
-                preparation.purge(lambda _share, _text: None, needed=needed)
+            case Purge(needed=True):
+                preparation.purge(lambda _share, _text: None)
             case SetWriteCache(enabled):
                 preparation.write_cache(enabled)
             case Apply(steps=steps):

@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.analysis.limited_seconds import ENGINE_THREADS
+from openpts.device.purge.purge import no_purge
 from openpts.device.write_cache import ENABLED
 from openpts.engine.contract import Engine, EngineStoppedError
 from openpts.errors import InterruptedRunError, RunFailedError
@@ -65,6 +66,7 @@ TICK_S = 0.1
 STOP_LIMIT_S = 3.0
 # A machine that falls asleep again and again must not keep a run from its end.
 _MOST_REPEATS: Final = 3
+_STATE_KEPT: Final = "the cycle before has left the state that this one measures"
 # Idle means that the host issues no commands, nor asks for a temperature.
 _WITHOUT_COMMANDS: Final = frozenset({Phase.WAIT_STATE})
 
@@ -144,7 +146,7 @@ class ScriptRunner:
     def _carry_out(self, request: Request) -> Answer:
         match request:
             case Purge(needed):
-                self._purge(needed=needed)
+                self._purge() if needed else self._keep_state()
             case SetWriteCache(enabled):
                 self.keep_write_cache(*self.preparation.write_cache(enabled))
             case Apply():
@@ -168,8 +170,8 @@ class ScriptRunner:
                 self.pause.tell(CycleEnded(len(self._purges), request))
         return None
 
-    def _purge(self, *, needed: bool) -> None:
-        """Purge, with the drive's log around it; or begin a cycle that needs none."""
+    def _purge(self) -> None:
+        """Purge, with the drive's log around it."""
         self.write_down()  # it may take hours, in which what was measured could be lost
         self.pause.until_written()
         if self._purges:
@@ -179,13 +181,19 @@ class ScriptRunner:
         self.sampler.leave_drive_alone = True
         self.emit(PurgeStarted())
         purge_report, deviations = self.preparation.purge(
-            lambda share, text: self.emit(PurgeProgressed(share, text)), needed=needed
+            lambda share, text: self.emit(PurgeProgressed(share, text))
         )
         self._purges.append(purge_report)
         self._health_between_steps()
         self.add_deviations(deviations)
         self.writer.update_manifest(purges=self._purges)
         self.emit(PurgeFinished(purge_report))
+
+    def _keep_state(self) -> None:
+        """Begin a cycle that goes on from the state of the one before: its record has no purge."""
+        self._phase = None
+        self._purges.append(no_purge(_STATE_KEPT))
+        self.writer.update_manifest(purges=self._purges)
 
     def keep_write_cache(self, report: WriteCacheReport, deviations: tuple[Deviation, ...]) -> None:
         """Keep in the record how the cache was set, and what of that deviates."""

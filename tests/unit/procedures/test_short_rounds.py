@@ -45,9 +45,12 @@ def test_a_variable_that_is_still_on_its_way_when_it_ends_becomes_a_minute() -> 
     one = (element(0, *RISES), element(65, *LEVEL))
     assert following(one, one)[0] == (4, 4)
     assert following(one, one, one) == ((60, 4), False)
-    # others would be most of what the rounds write
+    # a key value as well, which no rule of steady state is about
     other = (element(0, *LEVEL), element(65, *RISES))
-    assert following(other, other, other) == ((4, 4), True)
+    assert following(other, other, other) == ((4, 60), False)
+    # all others would be most of what the rounds write
+    further = (element(0, *LEVEL), element(50, *RISES))
+    assert following(further, further, further) == ((4, 4), True)
 
 
 def test_a_variable_is_known_only_from_elements_of_one_length() -> None:

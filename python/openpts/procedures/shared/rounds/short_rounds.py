@@ -6,6 +6,7 @@ from typing import Final, TypeAlias
 
 from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.analysis.uncertainty import blocks_of, is_known, late_excess, of_short_elements
+from openpts.units import KIB
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.stop import Duration
@@ -15,6 +16,9 @@ Window: TypeAlias = Sequence[tuple[Sample, ...]]
 """Samples of the last rounds, up to five: one of each element."""
 
 _FEWEST_ROUNDS: Final = 3
+_KEY_BLOCK_SIZE_BYTES: Final = 4 * KIB
+_KEY_READ_PCTS: Final = (0, 65, 100)
+"""Of IOPS and latency: what their reports have on the cover."""
 _SHARE: Final = 1 / 2
 """What an element may miss, of the width that was asked for: scatter needs the rest."""
 
@@ -28,14 +32,18 @@ def following_round(
 ) -> tuple[tuple[Step, ...], bool]:
     """The steps of the next round, and whether each variable is known ``within`` such a share of its mean.
 
-    An element of a variable that is still on its way when it ends, in three rounds alike, becomes a minute:
-    write buffers and collection take their time to get used to another load. So does one that a window of
+    An element that is still on its way when it ends, in three rounds alike, becomes a minute: write buffers
+    and collection take their time to get used to another load. So does one of a variable that a window of
     five doesn't know well enough: a stall in one round of five is rare, and not to be waited out. It has to
     be as long in all rounds of the window, so that each length between would cost rounds of all elements.
-    Those of no variable stay short: longer ones would be most of what the rounds write.
+    That goes for variables and key values; other elements stay short, since longer ones would be most of
+    what the rounds write.
     """
     followed = [
         next((variable for variable in tracking if variable.matches(step.stimulus)), None) for step in steps
+    ]
+    matters = [
+        variable is not None or _is_of_key_value(step) for step, variable in zip(steps, followed, strict=True)
     ]
     alike = [
         [samples[place] for samples in window if samples[place].step == step]
@@ -47,18 +55,27 @@ def following_round(
     ]
     following = tuple(
         _of_a_minute(step, minute_ns)
-        if variable and (_is_on_its_way(within, samples) or (is_unknown and len(samples) == WINDOW_ROUNDS))
+        if one_matters and (_is_on_its_way(within, samples) or (is_unknown and len(samples) == WINDOW_ROUNDS))
         else step
-        for step, variable, samples, is_unknown in zip(steps, followed, alike, unknown, strict=True)
+        for step, one_matters, samples, is_unknown in zip(steps, matters, alike, unknown, strict=True)
     )
     known = (
         step == before and len(samples) == len(window) and not is_unknown
-        for step, before, variable, samples, is_unknown in zip(
-            following, steps, followed, alike, unknown, strict=True
+        for step, before, one_matters, samples, is_unknown in zip(
+            following, steps, matters, alike, unknown, strict=True
         )
-        if variable
+        if one_matters
     )
     return following, all(known)
+
+
+def _is_of_key_value(step: Step) -> bool:
+    stimulus = step.stimulus
+    return (
+        stimulus is not None
+        and stimulus.block_size_bytes == _KEY_BLOCK_SIZE_BYTES
+        and stimulus.read_pct in _KEY_READ_PCTS
+    )
 
 
 def _of_a_minute(step: Step, minute_ns: int) -> Step:

@@ -154,7 +154,7 @@ def components(answers: Answers) -> Iterator[Found]:
         if not fits:
             break
         text = data[at + 44 : at + size].rstrip(b"\0 ").decode("ascii", "replace")
-        yield from _text(answers, kind, text)
+        yield from _judge_text(answers, kind, text)
         found.append(kind)
         at += size
     yield outcome("HWCLOG-6", bool(found), f"{len(found)} components", "one at least")
@@ -167,7 +167,7 @@ def components(answers: Answers) -> Iterator[Found]:
         yield outcome(identifier, kind in found, "listed" if kind in found else "not listed", "listed")
 
 
-def _text(answers: Answers, kind: int, text: str) -> Iterator[Found]:
+def _judge_text(answers: Answers, kind: int, text: str) -> Iterator[Found]:
     serial = (_data(answers, "I01") or bytes(24))[4:24].decode("ascii", "replace").strip()
     if kind == _SERIAL and serial:
         yield outcome(

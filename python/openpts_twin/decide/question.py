@@ -96,7 +96,7 @@ class Question(Struct, frozen=True, kw_only=True):
 
     @property
     def unit(self) -> str:
-        """That of the figure."""
+        """Unit of the figure."""
         return self.test_unit if self.test else _RATES.get(self.figure, "ns")
 
     @property

@@ -19,7 +19,7 @@ from tests.support.five_states import five_states
 pytestmark = [needs_lab, pytest.mark.slow]
 
 SERIAL: Final = "STATES5"
-EXITS_MS: Final = (0, 60, 120, 240, 480)
+EXITS_MS: Final = (0, 150, 400, 800, 1600)
 ENTRY_MS: Final = 1
 DECLARED_EXIT_MS: Final = (0, 0.4, 1, 4, 12)
 AFTER_IDLE_MS: Final = tuple(50 * (ENTRY_MS + exit_ms) for exit_ms in DECLARED_EXIT_MS)

@@ -10,11 +10,11 @@ from functools import cache
 import pytest
 
 from openpts_nvme.logs.declaration import Log, declared_logs
-from openpts_nvme.logs.encode import encode
 from openpts_nvme.logs.page import LogError, decode, whole_bytes
 from openpts_nvme.logs.words import lines_of
 from tests.mutations.mutator import damaged
 from tests.support.drawn_pages import drawn_page, has_values
+from tests.support.encoded_pages import encode
 
 _PAGES = int(os.environ.get("OPENPTS_LOG_PAGES", "5000"))
 _PARTS = 20

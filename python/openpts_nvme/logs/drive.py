@@ -13,7 +13,7 @@ from openpts.device.nvme.nvme_admin import (
     set_feature,
 )
 from openpts_nvme.logs.declaration import Log, declared_logs
-from openpts_nvme.logs.encode import encode
+from openpts_nvme.logs.encode import encode_feature
 from openpts_nvme.logs.page import LogError, Page, Value, decode, whole_bytes
 
 # What every controller gives at once; and no more is read of a page that says how long it is
@@ -102,7 +102,7 @@ class LogReader:
         It is OCP's, as the specification asks, or 0 for a drive that refuses that one.
         Raises NvmeCommandError, LogError.
         """
-        data = encode(log, values)
+        data = encode_feature(log, values)
         try:
             set_feature(self._fd, log.id, 0, data=data, uuid_index=self.uuid_index)
         except NvmeCommandError:

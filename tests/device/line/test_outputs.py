@@ -32,12 +32,12 @@ from openpts.runner.run import run_test
 from openpts_fio.engine.process import find_fio
 from openpts_nvme.logs import asked
 from openpts_nvme.logs.declaration import declared_logs
-from openpts_nvme.logs.encode import encode
 from openpts_traces.cli import trace_characterize
 from openpts_traces.recipes import recipes
 from tests.device.openpts_process import openpts
 from tests.simulated.killed_run import Killed, killed, nth
 from tests.support.command_tree import all_commands
+from tests.support.encoded_pages import encode
 from tests.support.openpts_command import COMMAND
 from tests.support.oracle_presets import write_oracle
 from tests.unit.traces.characteristics.traces import random_ios, write_trace

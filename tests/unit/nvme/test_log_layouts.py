@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from openpts_nvme.logs.declaration import declared_logs
-from openpts_nvme.logs.encode import encode
 from openpts_nvme.logs.page import decode
 from tests.support.drawn_pages import drawn_page
+from tests.support.encoded_pages import encode
 from tests.support.ocp_pages import ErrorRecovery, LatencyMonitor, PowerMeasurement, SmartExtended, number
 
 _PAGES = 200

@@ -16,7 +16,7 @@ from openpts_nvme.logs.asked import named
 from openpts_nvme.logs.command import logs
 from openpts_nvme.logs.declaration import declared_logs
 from openpts_nvme.logs.drive import LogReader
-from openpts_nvme.logs.encode import encode
+from tests.support.encoded_pages import encode
 from tests.support.nvme_tcp_host import Host
 from tests.support.served_drive import admin, served
 from tests.support.transcript import Golden

@@ -9,9 +9,10 @@ from docs.log_tables import PAGE, with_tables
 
 from openpts.device.health.nvme_health import SMART_LOG_FIELDS
 from openpts_nvme.logs.declaration import EntryList, Field, Log, declared_logs
-from openpts_nvme.logs.encode import encode
+from openpts_nvme.logs.encode import encode_feature
 from openpts_nvme.logs.page import LogError, decode, whole_bytes
 from tests.support.drawn_pages import drawn_page, has_values
+from tests.support.encoded_pages import encode
 from tests.support.smart_log import SmartLog
 
 _LOGS = list(declared_logs().values())
@@ -67,6 +68,22 @@ def test_ten_thousand_random_pages_come_back_as_they_were() -> None:
         assert has_values(page.values, values)
         assert whole_bytes(log, data[: log.length]) <= len(data)
         assert encode(log, page.values, page.version) == data
+        if log.is_feature:
+            assert encode_feature(log, page.values) == data
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"active_threshold_a_ms": 7},
+        {"active_threshold_a_ms": 5 * 257},
+        {"active_read_keeps_largest": (True,) * 5},
+        {"no_such_field": 1},
+    ],
+)
+def test_what_a_feature_cannot_hold_is_not_sent(values: dict[str, Any]) -> None:
+    with pytest.raises(LogError):
+        encode_feature(declared_logs()["latency-monitor-feature"], values)
 
 
 def test_the_manual_has_the_tables() -> None:

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from openpts_nvme.logs.declaration import OCP_UUID, declared_logs
-from openpts_nvme.logs.encode import encode
 from openpts_nvme.logs.page import decode
 from tests.support.drawn_pages import drawn_page
+from tests.support.encoded_pages import encode
 
 _PAGES = 60
 _SHIM = Path(__file__).parents[2] / "support/nvme_pages.c"

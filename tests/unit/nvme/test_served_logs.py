@@ -9,7 +9,7 @@ import pytest
 
 from openpts.device.health.nvme_health import ocp_uuid_index
 from openpts_nvme.logs.declaration import OCP_UUID, Log, declared_logs
-from openpts_nvme.logs.encode import encode
+from openpts_nvme.logs.encode import encode_feature
 from openpts_nvme.logs.page import Page, decode, whole_bytes
 from tests.support.nvme_tcp_host import Host
 from tests.support.served_drive import admin, both, pattern, served
@@ -58,7 +58,7 @@ def set_monitor(host: Host, **values: Any) -> int:
         f"active_threshold_{letter}_ms": ms for letter, ms in zip("abcd", (5, 30, 100, 235), strict=True)
     }
     feature = declared_logs()["latency-monitor-feature"]
-    data = encode(feature, {"enable": 1} | thresholds | values)
+    data = encode_feature(feature, {"enable": 1} | thresholds | values)
     return host.command(0x09, feature.id | 1 << 31, 0, 0, 0, 1, data=data).status
 
 

@@ -16,6 +16,7 @@ from openpts.units import KIB, NS_PER_S, format_block_size, format_capacity
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample, StepState
 from openpts_twin.findings import Finding, cannot_tell, told
+from openpts_twin.rates import Fall, Window, at_higher_rate, first_fall, windows_of
 from openpts_twin.write_buffer import NUMBERS, size_of
 from openpts_twin.xray import (
     AGAIN,
@@ -36,7 +37,6 @@ from openpts_twin.xray import (
 from openpts_twin.xray.collection import Found, Pace, Victims, pace_of, victims_of
 from openpts_twin.xray.frontiers import frontiers_of, kept_share
 from openpts_twin.xray.geometry import Geometry, replay
-from openpts_twin.xray.rates import Fall, Window, at_higher_rate, first_fall, windows_of
 from openpts_twin.xray.unit import Rates, Unit, unit_of
 
 _PAGE_BYTES: Final = 4 * KIB

@@ -18,8 +18,8 @@ from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample, StepState
 from openpts_twin.fingerprint import FingerprintConditions
 from openpts_twin.fingerprint.script import COLLECTING, PROBES, WINDOW, has_fallen, is_throttled
+from openpts_twin.rates import Window, at_higher_rate, first_fall, windows_of
 from openpts_twin.write_buffer import size_of
-from openpts_twin.xray.rates import Window, at_higher_rate, first_fall, windows_of
 
 Fingerprint = Mapping[str, float]
 """Logarithms by name."""

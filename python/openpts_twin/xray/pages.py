@@ -8,8 +8,8 @@ from openpts.pages.kit import Col, Plot, PlotName, page, table
 from openpts.pages.model import Axis, Cell, Page, Series, Verdict
 from openpts.procedures.shared.methodology import nothing_page
 from openpts.units import GB, KIB, MB
+from openpts_twin.rates import Window
 from openpts_twin.xray import RESTS_S
-from openpts_twin.xray.rates import Window
 from openpts_twin.xray.results import ALIGNMENT, CACHE, PART, RANDOM, READS, REFILL, RESTS, XrayRun, rates_of
 from openpts_twin.xray.unit import SIZES, ratios_of
 

@@ -16,6 +16,7 @@ from openpts.units import KIB, NS_PER_S, format_block_size, format_capacity
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample, StepState
 from openpts_twin.findings import Finding, cannot_tell, told
+from openpts_twin.rates import Fall, Window, at_higher_rate, first_fall, windows_of
 from openpts_twin.write_buffer import NUMBERS, size_of
 from openpts_twin.xray import (
     AGAIN,
@@ -36,7 +37,6 @@ from openpts_twin.xray import (
 from openpts_twin.xray.collection import Found, Pace, Victims, pace_of, victims_of
 from openpts_twin.xray.frontiers import frontiers_of, kept_share
 from openpts_twin.xray.geometry import Geometry, replay
-from openpts_twin.xray.rates import Fall, Window, at_higher_rate, first_fall, windows_of
 from openpts_twin.xray.unit import Rates, Unit, unit_of
 
 _PAGE_BYTES: Final = 4 * KIB
@@ -53,6 +53,7 @@ _LEAST_FLASH: Final = 1.04
 """A drive that maps pages has more, if only by what 1 GB is less than 1 GiB."""
 _LESS, _MORE = 0.3, 0.35
 """What a burst may take in beside whole program units: less, as data wait there, or more, as some leave."""
+_AS_MUCH: Final = 0.9
 _LEAST_GAIN, _NO_GAIN = 0.2, 0.06
 """Of a burst, at the rate of a drive that has nothing to collect; up to the second, rates vary so much."""
 
@@ -372,6 +373,9 @@ def _pace(found: XrayRun) -> Iterator[Finding]:
     if found.pace is None or found.began is None:
         yield cannot_tell(name, f"{RANDOM}: response times do not tell doses from whole blocks")
         return
+    if found.pace is Pace.BURST and found.victims.victims not in {Victims.GREEDY, Victims.FIFO}:
+        yield cannot_tell(name, f"{RANDOM}: blocks that differ in what they hold make response times uneven")
+        return
     shares = found.medians[found.began + 1 :]
     middle = f"{100 * min(shares):.0f} to {100 * max(shares):.0f} %"
     evidence = f"{RANDOM}: the median of response times is {middle} of the mean while the drive collects"
@@ -439,7 +443,7 @@ def _idle(found: XrayRun) -> Iterator[Finding]:
     evidence = f"{RESTS}: at the full rate after {', '.join(f'{rest:g} s' for rest in RESTS_S[1:])}: {rests}"
     if max(gains) <= _NO_GAIN:
         yield told("collects_in_idle", False, "", evidence, high=max(gains) < _NO_GAIN / 2)
-    elif max(gains) < _LEAST_GAIN or gains[-1] < max(gains):
+    elif max(gains) < _LEAST_GAIN or gains[-1] < _AS_MUCH * max(gains):
         yield cannot_tell("collects_in_idle", f"{evidence}: too little, or not more after more rest")
     else:
         yield told("collects_in_idle", True, "", evidence, high=max(gains) > _LEAST_GAIN * 3 / 2)

@@ -40,6 +40,7 @@ from openpts.vocabulary.requests import (
 )
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Batches, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf, IoCount
+from openpts_twin.rates import Fall, first_fall, windows_of
 from openpts_twin.write_buffer import bursts
 from openpts_twin.xray import (
     AGAIN,
@@ -61,7 +62,6 @@ from openpts_twin.xray import (
 )
 from openpts_twin.xray.frontiers import REGION_PAGES, compared_distances
 from openpts_twin.xray.geometry import MOST_PAGES, search
-from openpts_twin.xray.rates import Fall, first_fall, windows_of
 from openpts_twin.xray.unit import PROBES
 
 _PAGE_BYTES: Final = 4 * KIB

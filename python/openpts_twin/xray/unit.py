@@ -23,7 +23,7 @@ _LEAST: Final = 1.35
 """Writes of the size of a unit take so many times as long at half of their alignment; of half of it, 1.25."""
 _LIMIT: Final = math.log(1.5) / 2
 """Half way between the logarithms for writes of the size of a unit and for larger ones."""
-_SURE: Final = 2.0
+_SURE: Final = 1.5
 """Standard errors by which a ratio has to be on one side."""
 _FEWEST: Final = 4
 

@@ -7,10 +7,10 @@ import msgspec
 import pytest
 
 from openpts_twin.findings import FINDINGS, Confidence, Finding, cannot_tell, findings_in, told
+from openpts_twin.rates import Window, at_higher_rate, first_fall
 from openpts_twin.xray.collection import Pace, Victims, pace_of, victims_of
 from openpts_twin.xray.frontiers import Frontiers, compared_distances, frontiers_of, kept_share
 from openpts_twin.xray.geometry import Geometry, replay, search
-from openpts_twin.xray.rates import Window, at_higher_rate, first_fall
 from openpts_twin.xray.unit import PROBES, SIZES, ratios_of, unit_of
 
 READ_NS = 60_000

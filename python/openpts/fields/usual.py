@@ -87,7 +87,7 @@ WITHIN: Final = Field(
     text=lambda within: "at full length" if within is None else f"short form, known within {within:g} %",
 )
 KNOWN_FLASH: Final = Field(
-    "",
+    "Short form: what the flash holds, as stated",
     "Short form: what the flash holds, in active ranges, as the report of an earlier short run of this drive "
     "has it. Without, as much is written once more to find it.",
     number(gt=1, le=10),

@@ -39,4 +39,5 @@ PROCEDURE: Final = Procedure(
     several sizes, random writes until the drive has to collect, and bursts that fill its write buffer.
     """,
     quick={"probe_seconds": 5},
+    phase_line="openpts_twin.fingerprint.phase_line:phase_line",
 )

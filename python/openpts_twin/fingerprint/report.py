@@ -57,7 +57,6 @@ def _test_rows(run: Run) -> Rows:
         ("Length of a load", format_duration(conditions.probe_ns)),
         ("Pass", "SEQ 128 KiB W, TC 1 / QD 32"),
         ("Stimulus of the sweep", "RND 64 KiB W, TC 1 / QD 32"),
-        ("Sweep", "where free flash ends"),
         ("Window of the sweep", f"{100 * WINDOW:g} % of the range"),
         ("Sweep ends", f"{COLLECTING} windows after collection began"),
         ("Bursts", "RND 64 KiB W, TC 1 / QD 8"),

@@ -122,14 +122,12 @@ def _test_rows(found: XrayRun) -> Rows:
     return stimulus_rows(
         found.run,
         ("Test Stimulus 1", "Pairs of RND 4 KiB reads at growing distances"),
-        ("Test Stimulus 2", "SEQ 128 KiB W, the drive twice"),
+        ("Test Stimulus 2", "SEQ 128 KiB W, the drive twice; RND 64 KiB W until spare flash runs out"),
         ("TOIO - TC/QD", "32 - TC 1/QD 32"),
-        ("Test Stimulus 3", "RND 64 KiB W until spare flash runs out"),
-        ("TOIO - TC/QD", "32 - TC 1/QD 32"),
-        ("Test Stimulus 4", "RND 4 to 64 KiB W, aligned to their size and half of it"),
-        ("Test Stimulus 5", "Bursts of RND 64 KiB W"),
+        ("Test Stimulus 3", "RND 4 to 64 KiB W, aligned to their size and half of it"),
+        ("Test Stimulus 4", "Bursts of RND 64 KiB W"),
         ("TOIO - TC/QD", "8 - TC 1/QD 8"),
-        ("Test Stimulus 6", "RND 64 KiB W to a small part"),
+        ("Test Stimulus 5", "RND 64 KiB W to a small part"),
         ("Longest idle time", format_duration(found.asked.longest_idle_ns)),
     )
 

@@ -113,16 +113,17 @@ def sample_of(items: Sequence[pytest.Item]) -> set[str]:
     matrices = [(item, matrix) for item in fast if (matrix := item.get_closest_marker("full_matrix"))]
     chosen = {item.nodeid for item in fast} - {item.nodeid for item, _ in matrices}
     matrices.sort(key=lambda case: crc32(case[0].name.partition("[")[2].encode()))
-    taken = Counter[tuple[str, str, str]]()
+    taken, cases = Counter[tuple[str, str, str]](), Counter[str]()
     # First cases all of whose values are missing yet, then those that have one: fewer are enough so.
     for lacks in (all, any):
         for item, matrix in matrices:
-            if item.nodeid in chosen:
-                continue
             test, times = item.nodeid.partition("[")[0], matrix.kwargs.get("times", 1)
+            if item.nodeid in chosen or cases[test] == matrix.kwargs.get("most"):
+                continue
             values = [(test, name, repr(value)) for name, value in item.callspec.params.items()]
             if lacks(taken[value] < times for value in values):
                 taken.update(values)
+                cases[test] += 1
                 chosen.add(item.nodeid)
     return chosen
 

@@ -33,6 +33,7 @@ WRONG = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.with_plugins  # of which it names the nearest
 def test_one_line_that_says_what_is_wrong(tmp_path: Path, golden: Golden) -> None:
     said = []

@@ -54,6 +54,7 @@ def target(kind: str) -> str:
     return "file:scratch" if kind == "file" else "sim:oracle?capacity=64MiB"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["file", "simulated"])
 def test_one_line_and_nothing_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, golden: Golden

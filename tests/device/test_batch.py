@@ -94,6 +94,7 @@ def measuring(folder: Path, count: int, *words: str) -> Iterator[subprocess.Pope
             process.kill()
 
 
+@pytest.mark.slow
 def test_one_drive_that_fails_stops_only_itself(tmp_path: Path, golden: Golden) -> None:
     """The second wears out in its preconditioning, the third is too small for its own name."""
     worn = write_short_lived(tmp_path, "mlc", 1.0, 1.0)
@@ -119,6 +120,7 @@ def test_one_drive_that_fails_stops_only_itself(tmp_path: Path, golden: Golden) 
     assert read_run(tmp_path / "batch" / batch.entries[1].folder).manifest.state is RunState.FAILED
 
 
+@pytest.mark.slow
 def test_starts_are_in_order_staggered_and_so_many_at_once(tmp_path: Path) -> None:
     stagger_s, at_most = 0.5, 2
     requests = [request(target, *QUICK) for target in files(tmp_path, 3)]
@@ -142,6 +144,7 @@ def test_runs_on_one_drive_follow_one_another(tmp_path: Path) -> None:
     assert seconds(batch.entries[1].started_at) >= seconds(batch.entries[0].ended_at)
 
 
+@pytest.mark.slow
 def test_a_killed_run_costs_only_itself_and_an_interrupt_stops_all_others(tmp_path: Path) -> None:
     with measuring(tmp_path, 4, "--at-most", "2") as process:
         # the run, and for a moment what it is about to start
@@ -195,6 +198,7 @@ def test_a_run_that_is_stopped_while_python_starts_says_so(
     assert (entry.state, entry.reason) == (RunState.INTERRUPTED, "stopped by the operator")
 
 
+@pytest.mark.slow
 def test_a_batch_that_is_killed_leaves_no_run_behind_and_goes_on(tmp_path: Path) -> None:
     with measuring(tmp_path, 2) as process:
         assert len(processes(Path("batch"))) >= 2
@@ -242,6 +246,7 @@ def test_nothing_starts_where_one_drive_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "drive0").exists()
 
 
+@pytest.mark.slow
 def test_loop_devices_are_confirmed_each_and_share_the_processors(
     attach: Callable[..., Path], tmp_path: Path
 ) -> None:
@@ -269,6 +274,7 @@ def test_loop_devices_are_confirmed_each_and_share_the_processors(
         assert [entry["cpus"] is not None for entry in entries] == [True, True]
 
 
+@pytest.mark.slow
 @pytest.mark.with_plugins
 def test_a_batch_ends_with_its_population(tmp_path: Path) -> None:
     drives = [f"sim:theory?capacity=1GB&seed={seed}" for seed in (1, 2)]

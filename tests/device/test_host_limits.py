@@ -98,6 +98,7 @@ def burning() -> Iterator[None]:
             program.wait()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("burning")
 def test_a_processor_that_others_take_is_found(attach_memory: Callable[[int], Path]) -> None:
     found = load(attach_memory(64 * MIB), "--cpus", 0)

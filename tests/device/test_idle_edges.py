@@ -54,6 +54,7 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> list[Sample]:
     return [sample for sample in ended if sample is not None]
 
 
+@pytest.mark.slow
 def test_segments_follow_each_other_without_a_hole_or_an_overlap(samples: list[Sample]) -> None:
     assert_small([after.started_ns - end_ns(before) for before, after in pairwise(samples)])
 

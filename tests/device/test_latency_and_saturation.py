@@ -60,6 +60,7 @@ def test_latency_on_a_file(tmp_path: Path) -> None:
     assert ("PTS-DEF-03" in {entry.rule_id for entry in run.ledger}) == too_large
 
 
+@pytest.mark.slow
 @pytest.mark.proves("PTS-WSAT-08", "PTS-WSAT-14", "PTS-WSAT-16")
 def test_write_saturation_on_a_loop_device(tmp_path: Path, attach: Callable[..., Path]) -> None:
     node = attach("--sector-size", "4096", size_bytes=64 * MIB)

@@ -69,6 +69,7 @@ def said(
     return lines
 
 
+@pytest.mark.slow
 def test_no_folder_is_made_for_a_file(finished: Path, golden: Golden) -> None:
     assert said(finished, FILES, "slip/of/a/name") == golden
     assert sorted(one.name for one in finished.iterdir()) == ["run"]

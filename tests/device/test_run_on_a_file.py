@@ -99,6 +99,7 @@ def test_the_steps_ran_in_the_order_of_the_loops_without_idle(finished: Path) ->
         assert step.sample.elapsed_ns >= 20_000_000
 
 
+@pytest.mark.slow
 def test_a_scratch_file_of_ours_is_used_again_and_others_are_not(tmp_path: Path, golden: Golden) -> None:
     target = "file:x?size=64MiB"
     arguments = (*CLIENT, *SHORT, *ONE_ELEMENT, "--max-rounds", "1", "--no-report", "--json")

@@ -35,6 +35,7 @@ def test_a_file_that_a_test_has_written_to_is_the_next_ones_target(tmp_path: Pat
     check(ended, tmp_path / "s")
 
 
+@pytest.mark.slow
 def test_a_loop_device_is_confirmed_once(attach: Callable[..., Path], tmp_path: Path) -> None:
     device = str(attach(size_bytes=128 * MIB))
     words = ("run", "all", device, "--confirm-device-path", device, *SHORT, "--out", "s", "--json")

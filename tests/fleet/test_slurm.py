@@ -61,6 +61,7 @@ def lock_is_held(path: Path) -> bool:
     return f":{place.st_ino} " in Path("/proc/locks").read_text()
 
 
+@pytest.mark.slow
 def test_a_run_goes_to_its_slot_and_is_complete(cluster: Cluster) -> None:
     host = cluster.hosts["h1"]
     run = submit(cluster, host, "s00", *SHORT)

@@ -75,6 +75,7 @@ def starts(host: SystemdHost, request: RunRequest) -> tuple[int, int]:
     return len(note.starts if note else ()), len(claims)
 
 
+@pytest.mark.slow
 def test_a_run_is_a_unit_until_its_end_and_then_in_the_journal(
     backend: SshBackend, systemd_hosts: list[SystemdHost]
 ) -> None:
@@ -92,6 +93,7 @@ def test_a_run_is_a_unit_until_its_end_and_then_in_the_journal(
     assert starts(systemd_hosts[1], wanted) == (1, 1)
 
 
+@pytest.mark.slow
 def test_what_is_submitted_many_times_is_begun_once_and_then_left_to_measure(
     backend: SshBackend, request_: RunRequest, systemd_hosts: list[SystemdHost]
 ) -> None:
@@ -224,6 +226,7 @@ def refused(backend: SshBackend, **changes: object) -> Observation:
     return backend.submit(structs.replace(wanted, **changes))
 
 
+@pytest.mark.slow
 def test_what_the_host_refuses_is_told_at_once(backend: SshBackend) -> None:
     other = refused(backend, serial="S1")
     assert (other.stage, other.folder) == (RunState.FAILED, None)

@@ -130,6 +130,7 @@ def resident_bytes() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
+@pytest.mark.full_matrix(most=3)
 @pytest.mark.parametrize("name", SAMPLES)
 def test_what_is_damaged_is_taken_or_ends_in_a_sentence(
     all_readers: Mapping[str, Reader], scratch: Path, name: str

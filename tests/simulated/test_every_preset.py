@@ -58,6 +58,7 @@ def test_each_test_runs_quickly(test: str, preset: str, tmp_path: Path) -> None:
     ran_quickly(test, preset, tmp_path)
 
 
+@pytest.mark.full_matrix(most=3)
 @pytest.mark.with_plugins
 @pytest.mark.parametrize(
     ("test", "preset"),
@@ -74,6 +75,7 @@ def test_a_scaled_drive_leaves_a_record_that_is_possible(test: str, preset: str,
     ran_quickly(test, preset, tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.with_plugins
 def test_what_is_said_of_a_scale(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     """The preset's own one gives way, that of the operator stays and is refused with what to type."""

@@ -100,6 +100,7 @@ def test_fio_has_nothing_to_compare_with(tmp_path: Path, golden: Golden) -> None
     assert ended.complaint == golden
 
 
+@pytest.mark.slow
 def test_a_run_from_the_command_line(tmp_path: Path) -> None:
     write_oracle(tmp_path, [5000], by="seconds")
     ended = openpts(

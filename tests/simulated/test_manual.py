@@ -97,6 +97,7 @@ def _followed() -> Iterator[Any]:
             yield pytest.param(page, id=page.stem, marks=marks)
 
 
+@pytest.mark.full_matrix(most=3)
 @pytest.mark.parametrize("page", list(_followed()))
 def test_what_a_page_types_is_done(
     page: Path, tmp_path: Path, world: Path, monkeypatch: pytest.MonkeyPatch

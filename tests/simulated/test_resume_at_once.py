@@ -67,6 +67,7 @@ def test_a_suite_has_the_files_of_its_operator_from_its_beginning(tmp_path: Path
     assert invoke("verify", cut)[0] is None
 
 
+@pytest.mark.slow
 def test_of_those_that_resume_a_suite_at_once_one_carries_it_out(tmp_path: Path) -> None:
     cut = killed_before_its_record(tmp_path)
     found = resumed_at_once(cut)
@@ -77,6 +78,7 @@ def test_of_those_that_resume_a_suite_at_once_one_carries_it_out(tmp_path: Path)
     assert [len(read_run(cut / entry.folder).manifest.attempts) for entry in suite.entries] == [1, 1]
 
 
+@pytest.mark.slow
 def test_of_those_that_resume_a_batch_at_once_one_carries_it_out(tmp_path: Path) -> None:
     folder = tmp_path / "batch"
     words = ("run", "tp", TARGET, f"{TARGET}&seed=2", "--max-rounds", "2", *QUICK, "--out", str(folder))
@@ -103,6 +105,7 @@ def test_where_nothing_has_begun_the_operator_is_told_to_begin(tmp_path: Path, l
     )
 
 
+@pytest.mark.slow
 def test_a_suite_that_is_carried_out_is_left_alone_by_who_resumes_it(tmp_path: Path) -> None:
     """Its state, its index and its records are those of the process that carries it out."""
     folder = tmp_path / "suite"

@@ -32,6 +32,11 @@ def test_each_value_of_a_full_matrix_occurs_so_many_times(times: int) -> None:
     assert len(taken) < len(items)
 
 
+def test_of_costly_cases_so_many_are_enough() -> None:
+    items = matrix("test_one", pytest.mark.full_matrix(most=3))
+    assert len(sample_of(items)) == 3 < len(sample_of(matrix("test_one", pytest.mark.full_matrix())))
+
+
 def test_tests_of_one_matrix_take_the_same_cases_in_whatever_order_they_come() -> None:
     items = [case for name in ("test_one", "test_other") for case in matrix(name, pytest.mark.full_matrix())]
     chosen = sample_of(items)

@@ -76,6 +76,7 @@ def test_a_file_is_formatted_filled_and_trimmed(file: str, tmp_path: Path) -> No
     assert "made by openpts" in ended.stdout
 
 
+@pytest.mark.slow
 def test_a_drive_is_formatted_with_consent_only(
     attach: Callable[..., Path], run: Callable[..., str], tmp_path: Path, golden: Golden
 ) -> None:

@@ -38,6 +38,7 @@ def left(directory: Path) -> list[str]:
     return sorted(one.name for one in directory.iterdir() if one.name.startswith(FILE_NAME))
 
 
+@pytest.mark.slow
 def test_commits_are_counted_timed_and_gone(tmp_path: Path) -> None:
     ended = openpts("check", str(tmp_path), *SMALL, "--json", "--out", "run", cwd=tmp_path)
     assert ended.exit_code in ANSWERS, ended.stderr
@@ -73,6 +74,7 @@ def test_what_is_appended_is_in_the_file(tmp_path: Path) -> None:
     assert all(end <= start for end, start in zip(ends, starts[1:], strict=False)), "one after the other"
 
 
+@pytest.mark.slow
 def test_small_files_are_made_read_and_gone(tmp_path: Path) -> None:
     words = ("--for", "build", "--repeats", "2", "--minutes", "0.08")
     ended = openpts("check", str(tmp_path), *words, "--json", "--out", "run", cwd=tmp_path)
@@ -93,6 +95,7 @@ def test_what_others_have_put_into_the_folder_of_small_files_stays(tmp_path: Pat
     assert [one.name for one in folder.iterdir()] == ["diary"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_question_that_is_stopped_leaves_nothing(tmp_path: Path, number: signal.Signals) -> None:
     with subprocess.Popen(
@@ -109,6 +112,7 @@ def test_a_question_that_is_stopped_leaves_nothing(tmp_path: Path, number: signa
     assert left(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_what_a_kill_has_left_the_next_question_removes(tmp_path: Path) -> None:
     with subprocess.Popen(
         [*COMMAND, "check", str(tmp_path), "--for", "commit", "--size", "64MiB"],

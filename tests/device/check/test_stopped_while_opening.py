@@ -37,6 +37,7 @@ class StoppedAt:
         return self
 
 
+@pytest.mark.full_matrix(most=3)
 @pytest.mark.parametrize("line", [1, 5, 8, 26, 74, 90, 125, 170])
 def test_no_file_is_left(line: int, tmp_path: Path) -> None:
     file = tmp_path / FILE_NAME

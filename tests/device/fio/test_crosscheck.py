@@ -35,6 +35,7 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("fio")
 def test_reads_are_compared_and_change_nothing(file: Path) -> None:
     before, status = file.read_bytes(), file.stat()

@@ -119,6 +119,7 @@ def scrapes(port: int) -> Iterator[str]:
             time.sleep(0.2)
 
 
+@pytest.mark.slow
 def test_one_address_serves_all_runs_while_they_measure(tmp_path: Path) -> None:
     [port] = free_ports(1)
     drives = [f"file:{tmp_path / name}?size=8MiB" for name in ("a", "b")]
@@ -168,6 +169,7 @@ def test_a_batch_in_which_no_run_began_is_refused(tmp_path: Path) -> None:
         run_folders_of([tmp_path / "batch"])
 
 
+@pytest.mark.slow
 def test_each_run_is_held_against_limits_and_baseline_and_tells_by_message(
     folder: Path, tmp_path: Path
 ) -> None:

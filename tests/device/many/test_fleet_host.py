@@ -152,6 +152,7 @@ def test_who_ends_a_start_that_waits_ends_the_run(host: Host) -> None:
     assert "is cancelled" in end(second)[1]
 
 
+@pytest.mark.slow
 def test_a_killed_run_stays_interrupted_until_it_is_resumed(host: Host) -> None:
     run_id = new_run_id()
     process = host.begin(run_id, *SHORT)
@@ -169,6 +170,7 @@ def test_a_killed_run_stays_interrupted_until_it_is_resumed(host: Host) -> None:
     assert len(host.journal.claim_of(run_id).read_text().splitlines()) == 2
 
 
+@pytest.mark.slow
 def test_what_was_put_in_the_way_since_is_lost_only_to_a_word_of_its_own(host: Host) -> None:
     run_id, words = new_run_id(), (*SHORT, "--overwrite-file")
     process = host.begin(run_id, *words)

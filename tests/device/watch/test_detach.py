@@ -72,6 +72,7 @@ def read_all(terminal: int) -> bytes:
         found += piece
 
 
+@pytest.mark.slow
 @pytest.mark.on_disk
 def test_a_run_outlives_its_terminal_and_is_stopped_from_another(tmp_path: Path) -> None:
     pid, terminal = in_terminal(("run", "iops", *FILE, *LONG, "--out", "run", "--detach"), tmp_path)
@@ -112,6 +113,7 @@ def test_a_refusal_is_said_at_once_with_its_exit_code(tmp_path: Path) -> None:
         assert openpts(*words, "--detach", *more, cwd=tmp_path).exit_code == 2
 
 
+@pytest.mark.slow
 def test_suites_and_several_drives_print_into_their_folders(tmp_path: Path) -> None:
     short = ("--quick", "--no-report", "--detach")
     for words in (("all", "sim:mlc", "--tests", "tp,lat"), ("tp", "sim:mlc", "sim:client-qlc")):

@@ -43,6 +43,7 @@ def found(suites: dict[str, Path]) -> dict[str, Any]:
     return answer
 
 
+@pytest.mark.slow
 def test_gate_and_population_say_the_same_of_the_same_folders(
     found: dict[str, Any], suites: dict[str, Path], tmp_path: Path
 ) -> None:

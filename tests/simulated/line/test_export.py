@@ -169,6 +169,7 @@ def test_all_forms_of_several_streams_are_valid(streams: Path, tmp_path: Path) -
     check_other_forms(streams, tmp_path)
 
 
+@pytest.mark.slow
 def test_fio_takes_the_options_of_each_job(streams: Path, folder: Path, tmp_path: Path) -> None:
     of_fio(tmp_path)
     found: set[tuple[str, ...]] = set()
@@ -221,6 +222,7 @@ def test_streams_are_jobs_that_add_up_to_the_step(streams: Path, tmp_path: Path)
     assert sum(job["sync"]["total_ios"] for job in beside["jobs"]) == step.flush.ios
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", ["-l", "-g -t lat", "-H"])
 def test_fio_plot_draws(folder: Path, tmp_path: Path, words: str) -> None:
     pytest.importorskip("fio_plot")

@@ -66,6 +66,7 @@ def values(text: str, name: str) -> dict[tuple[tuple[str, str], ...], float]:
     }
 
 
+@pytest.mark.slow
 def test_counters_at_the_end_are_those_of_the_record(run_and_scrapes: tuple[Run, list[str], str]) -> None:
     run, scrapes, _ = run_and_scrapes
     last = scrapes[-1]

@@ -164,6 +164,7 @@ def test_percentiles_of_a_run_are_those_of_its_record_within_the_stated_error(
             assert of_record <= row[f"{name}_ms"] <= of_record * (1 + error_bound_pct(128) / 100)
 
 
+@pytest.mark.slow
 def test_percentiles_by_any_field_have_each_run_once(archive: Path, runs: list[Path]) -> None:
     """By run, those of each: a field may be called as a column of the distributions is."""
     words = ("--percentile", "p50", "--measure", SUBJECT)
@@ -471,6 +472,7 @@ def s3(s3_server: Variables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     return f"s3://lab/{tmp_path.name}"
 
 
+@pytest.mark.slow
 def test_s3_holds_what_a_folder_does(
     s3: str, archive: Path, runs: list[Path], labeled: Path, golden: Golden
 ) -> None:
@@ -543,6 +545,7 @@ def test_a_killed_compact_on_s3_loses_no_run(s3: str, runs: list[Path], labeled:
     assert rows(s3) == before
 
 
+@pytest.mark.full_matrix(most=3)
 @pytest.mark.parametrize(
     "words",
     [

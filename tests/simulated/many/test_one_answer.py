@@ -120,6 +120,7 @@ def limits_file(place: Path, *limits: str, false_alarm_pct: float = ALARM_PCT) -
     return path
 
 
+@pytest.mark.full_matrix(most=3)
 def test_a_figure_of_a_run_is_one_number_everywhere(sides: Sides, tmp_path: Path) -> None:
     (population,) = asked("population", *sides.runs)["populations"]
     of_drives = {value["key"]: value["drives"] for value in population["values"]}

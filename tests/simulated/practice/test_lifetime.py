@@ -38,6 +38,7 @@ def worn(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return run_whole("lifetime", DriveClass.ENTERPRISE, folder / "run", to_the_end, target)
 
 
+@pytest.mark.slow
 def test_a_drive_is_written_until_it_takes_no_more(worn: Run, golden: Golden) -> None:
     figures = summarize(worn)
     assert worn.manifest.state is RunState.COMPLETE

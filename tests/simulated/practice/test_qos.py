@@ -67,6 +67,7 @@ def test_peaks_are_those_of_the_drive(figures: dict[str, Any]) -> None:
     assert figures["peaks_iops"] == pytest.approx({"0/100": IOPS, "100/0": IOPS, "70/30": IOPS}, rel=1e-3)
 
 
+@pytest.mark.full_matrix(most=3)
 @pytest.mark.parametrize(
     ("read_pct", "limit"), [(100, TIGHT), (100, LOOSE), (70, TIGHT), (70, LOOSE), (70, WRITES)], ids=str
 )

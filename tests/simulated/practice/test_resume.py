@@ -272,6 +272,7 @@ def test_a_complete_run_is_refused(one_cut: Path) -> None:
         resumed(one_cut.parent / "whole")
 
 
+@pytest.mark.slow
 def test_a_suite_goes_on_with_the_test_that_was_cut_off(tmp_path: Path) -> None:
     """Killed in the second of three, just after that has ended, and before its record has begun."""
     target, plan = f"sim:{write_oracle(tmp_path, [20_000.0])}", tmp_path / "plan.toml"

@@ -15,6 +15,7 @@ from openpts_serve.rehearsal.check import Amplification, check_amplification, ch
 from tests.support.transcript import Golden
 
 
+@pytest.mark.full_matrix(most=3)
 @pytest.mark.parametrize("preset", shipped_presets(), ids=lambda preset: preset.name)
 def test_published_figures(preset: Preset) -> None:
     for figure in figures_of(preset):

@@ -83,6 +83,7 @@ def test_a_share_of_the_endurance_beyond_all_of_it_is_told_in_plain_digits(tmp_p
     assert f", {share_pct:,.0f} % of the rated endurance" in result.output
 
 
+@pytest.mark.slow
 def test_the_text_has_every_fact_and_where_the_report_lies(tmp_path: Path, golden: Golden) -> None:
     preset = write_oracle(tmp_path, [IOPS])
     words = ("--like", str(preset), "--out", str(tmp_path / "run"), "--step-seconds", "1", "--nines", "9")
@@ -111,6 +112,7 @@ def test_two_lengths_of_a_step_are_refused() -> None:
         CliRunner().invoke(rehearse_command, ["iops", *words], catch_exceptions=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("preset", ["enterprise-tlc", "client-qlc"])
 def test_a_class_of_drives_is_rehearsed_at_its_own_length(tmp_path: Path, preset: str) -> None:
     """The whole chain on a mechanistic drive; a few short rounds."""

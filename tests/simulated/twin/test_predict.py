@@ -62,6 +62,7 @@ def predicted(*words: str) -> dict[str, Any]:
     return {one["key"]: one for one in json.loads(result.stdout)["predictions"]}
 
 
+@pytest.mark.slow
 def test_a_job_on_a_twin_and_its_alternatives(tmp_path: Path, twin: Path, job: Path) -> None:
     """Values are those of a run on the preset; what depends on the open parameter has the wider interval."""
     found = predicted(str(twin), str(job), "--out", str(tmp_path / "out"), "--", *WORDS)

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
 from docs.schema_files import EVENTS
 from jsonschema_rs import Draft202012Validator
 from msgspec.structs import replace
@@ -42,6 +43,7 @@ def killed(folder: Path) -> None:
     process.wait()
 
 
+@pytest.mark.slow
 def test_a_run_that_was_killed_and_resumed_has_the_events_of_both_attempts(tmp_path: Path) -> None:
     killed(tmp_path)
     with (tmp_path / "run" / EVENTS_NAME).open("ab") as file:
@@ -59,6 +61,7 @@ def test_a_run_that_was_killed_and_resumed_has_the_events_of_both_attempts(tmp_p
     assert openpts("verify", "run", cwd=tmp_path).exit_code == 0
 
 
+@pytest.mark.slow
 def test_each_test_of_a_suite_has_its_own_and_its_plan(tmp_path: Path) -> None:
     done = openpts("run", "all", "sim:mlc", "--tests", "iops,tp", *SHORT, "--out", "s", cwd=tmp_path)
     assert done.exit_code == 0, done.stderr

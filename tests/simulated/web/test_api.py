@@ -50,6 +50,7 @@ def ids(client: TestClient, **query: Any) -> dict[str, str]:
     return {Path(one["place"]).name: one["id"] for one in runs}
 
 
+@pytest.mark.slow
 def test_the_list_has_each_run_once_with_what_its_record_says(client: TestClient, library: Path) -> None:
     found = got(client, "/api/runs")
     by_name = {Path(one["place"]).name: one for one in found["runs"]}

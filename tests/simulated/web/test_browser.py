@@ -149,6 +149,7 @@ def test_every_page_is_accessible_and_fits(page: Any) -> None:
         assert page.evaluate("violations") == [], name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", [{"color_scheme": "dark"}], indirect=True)
 def test_dark_is_dark(page: Any) -> None:
     opened(page, paths(page)["compare"])
@@ -159,6 +160,7 @@ def test_dark_is_dark(page: Any) -> None:
     until(page, f"{plot} == 'rgb(255, 255, 255)'")
 
 
+@pytest.mark.slow
 def test_runs_are_found_and_compared_by_keyboard_alone(page: Any) -> None:
     all_read(page)
     page.goto("/")
@@ -188,6 +190,7 @@ def _tab_to(page: Any, what: str, *, back: bool = False) -> None:
     pytest.fail(f"no way by keyboard to {what}")
 
 
+@pytest.mark.slow
 def test_a_comparison_shows_first_what_differs_in_conditions(page: Any) -> None:
     opened(page, paths(page)["compare"])
     text = page.inner_text("main")
@@ -200,6 +203,7 @@ def test_a_comparison_shows_first_what_differs_in_conditions(page: Any) -> None:
     until(page, "document.querySelector('main').innerText.includes('new beside old')")
 
 
+@pytest.mark.slow
 def test_limits_are_judged_from_the_library(page: Any) -> None:
     all_read(page)
     page.goto("/?model=X100&sort=run&order=up")
@@ -214,6 +218,7 @@ def test_limits_are_judged_from_the_library(page: Any) -> None:
     assert page.locator("h1 .verdict").inner_text() == "fail"
 
 
+@pytest.mark.slow
 def test_texts_of_drives_are_texts(page: Any) -> None:
     for path in (
         "/",
@@ -225,6 +230,7 @@ def test_texts_of_drives_are_texts(page: Any) -> None:
         assert page.locator("main script:not([type='application/json']), main img").count() == 0
 
 
+@pytest.mark.slow
 def test_a_report_opens_and_reaches_nothing_of_the_library(page: Any) -> None:
     page.goto(paths(page)["run"])
     page.get_by_role("link", name="Report", exact=True).click()
@@ -235,6 +241,7 @@ def test_a_report_opens_and_reaches_nothing_of_the_library(page: Any) -> None:
     until(page, "document.querySelector('[data-live=yes]')")  # its own scripts draw its plots
 
 
+@pytest.mark.slow
 def test_without_scripts_words_and_tables_are_there(chromium: Any, page: Any, address: str) -> None:
     context = chromium.new_context(java_script_enabled=False, base_url=address)
     plain = context.new_page()
@@ -252,6 +259,7 @@ def _told(page: Any) -> dict[str, Any]:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.on_disk
 def test_a_live_page_goes_on_through_a_kill_and_a_resumption(
     chromium: Any, tmp_path: Path, openpts_run: Callable[..., "subprocess.Popen[str]"]
@@ -367,6 +375,7 @@ def _until(holds: Callable[[], bool], at_most_s: float = 60.0) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.slow
 def test_pictures_of_the_manual(chromium: Any, library: Path, tmp_path: Path) -> None:
     """Of honest runs alone."""
     place = tmp_path / "runs"

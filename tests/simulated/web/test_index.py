@@ -41,6 +41,7 @@ def listed(index: Index, **words: str) -> dict[str, RunSummary]:
     return {Path(one.place).name: one for one in run_list(index, Filter(**words)).runs}
 
 
+@pytest.mark.slow
 def test_a_run_is_read_once_and_again_when_it_has_changed(
     runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

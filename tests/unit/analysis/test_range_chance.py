@@ -54,6 +54,7 @@ def test_the_correction_is_rs() -> None:
     assert holm([]) == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("count", "lines"), [(3, 12), (4, 1), (5, 6)])
 def test_where_nothing_differs_a_difference_is_seldom_shown(count: int, lines: int) -> None:
     """2,000 comparisons of drives that are the same: at most 5 % show a line, but for 4 standard errors."""

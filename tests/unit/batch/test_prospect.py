@@ -15,6 +15,7 @@ LIMIT = "slots 4 to 6 share PCIe 3.0 x4"
 TOO_MUCH = ("--no-report", "--qd", "256")  # outstanding at once: each run is refused
 
 
+@pytest.mark.slow
 def test_a_plan_says_the_same_of_drives_and_host_as_a_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

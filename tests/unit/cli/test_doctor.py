@@ -88,6 +88,7 @@ def test_changes_are_told_once_for_all_processors() -> None:
     assert len(lines) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scenario", list(Scenario))
 def test_the_json_keeps_to_its_schema(scenario: Scenario, laptop: SystemRoots) -> None:
     examined, journal = examine(laptop, scenario), Journal(laptop.sys.parent / "journal", laptop)

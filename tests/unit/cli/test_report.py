@@ -55,6 +55,7 @@ def test_the_paths_of_documents_and_data_are_told(run_folder: Path, tmp_path: Pa
     assert len(list(Path(second.split(" in ")[1]).glob("*.csv"))) == int(second.split()[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["conformance", "verify"])
 def test_above_runs_one_of_them_is_named(whole_report: Path, command: str) -> None:
     done = run_cli(command, whole_report.parent)
@@ -193,6 +194,7 @@ FAULTS: dict[str, tuple[Callable[[Path], object], str]] = {
 }
 
 
+@pytest.mark.full_matrix(most=3)
 @pytest.mark.parametrize(("change", "told"), FAULTS.values(), ids=FAULTS)
 def test_verify_covers_the_files_of_a_report(
     whole_report: Path, tmp_path: Path, change: Callable[[Path], object], told: str
@@ -206,6 +208,7 @@ def test_verify_covers_the_files_of_a_report(
     assert told in json.loads(done.output)["files"][0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("left_out", ["html", "pdf", "csv"])
 def test_what_a_report_leaves_out_stays_where_it_shows_the_same(
     whole_report: Path, tmp_path: Path, left_out: str

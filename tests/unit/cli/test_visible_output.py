@@ -110,6 +110,7 @@ def test_rich_alone_controls_the_terminal(tmp_path: Path) -> None:
     assert shown.count(r"\u202egnp.exe") == 5
 
 
+@pytest.mark.slow
 def test_those_who_draw_on_the_terminal_themselves_are_known() -> None:
     """Everybody else prints text, which is made visible on its way."""
 

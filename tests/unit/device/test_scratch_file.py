@@ -255,6 +255,7 @@ def _killed_at(path: Path, *how: str) -> None:
     assert ended.returncode == -signal.SIGKILL
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("before", ["new", "used before", "given away"])
 def test_a_file_that_a_killed_run_has_left_is_taken_again(before: str, path: Path) -> None:
     if before == "given away":
@@ -268,6 +269,7 @@ def test_a_file_that_a_killed_run_has_left_is_taken_again(before: str, path: Pat
     assert check(FileTarget(path, None), ROOTS) == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("put", "says"),
     [

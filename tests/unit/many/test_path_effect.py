@@ -19,6 +19,7 @@ def test_one_value_in_groups_has_the_chance_of_all_ways_to_deal_it_out() -> None
     assert group_chances([values], GROUPS)[0] == pytest.approx(exact, abs=0.01)
 
 
+@pytest.mark.slow
 def test_one_value_along_an_order_has_the_chance_of_spearmans() -> None:
     values, order = [1.0, 1.2, 1.1, 1.6, 1.5, 1.4, 1.9], [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
     exact = stats.permutation_test(

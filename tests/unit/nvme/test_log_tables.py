@@ -57,6 +57,7 @@ def test_what_a_table_names_is_among_its_fields(log: Log) -> None:
     assert set(log.ascending) | ({log.length_in} - {None}) <= {one.name for one in log.fields}
 
 
+@pytest.mark.slow
 def test_ten_thousand_random_pages_come_back_as_they_were() -> None:
     draw = random.Random(37)
     for number in range(_PAGES):

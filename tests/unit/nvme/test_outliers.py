@@ -46,6 +46,7 @@ AT_DRIVE = SlowIo(
 CLEAN = Around(link_errors=0.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("limit_ms", "lengths_ms", "least"), [(0.2, (0.2, 5.0), 0.95), (5.0, (5.0, 50.0), 0.99)]
 )

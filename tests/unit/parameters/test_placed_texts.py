@@ -93,6 +93,7 @@ def test_values_are_those_that_other_readers_find() -> None:
     assert read_yaml(YAML).content == yaml.safe_load(YAML)
 
 
+@pytest.mark.full_matrix(most=3)
 @pytest.mark.parametrize(
     ("read", "text", "place", "says"),
     [

@@ -54,6 +54,7 @@ def alone(program: str) -> Any:
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 def test_other_processes_draw_the_same(drawn_here: dict[str, str]) -> None:
     drawn = alone("""
         svg.made_drawing = drawn_elsewhere
@@ -100,6 +101,7 @@ def test_a_process_with_threads_is_not_forked(drawn_here: dict[str, str]) -> Non
     assert isinstances == [True, False, False]
 
 
+@pytest.mark.slow
 def test_a_process_that_ends_leaves_its_work_to_this_one(drawn_here: dict[str, str]) -> None:
     drawn = alone("""
         svg.made_drawing = end

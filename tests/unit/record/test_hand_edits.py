@@ -362,6 +362,7 @@ def test_an_edit_is_refused_by_what_it_contradicts_unless_only_a_seal_can_find_i
     return None
 
 
+@pytest.mark.slow
 @pytest.mark.with_plugins
 @pytest.mark.parametrize(
     ("test", "target", "scale"),

@@ -49,6 +49,7 @@ def test_figures_of_all_kinds() -> None:
     assert faults(gallery()) == []
 
 
+@pytest.mark.full_matrix(most=3)
 @pytest.mark.parametrize("case", SLOW_BUT_FOR_A_SAMPLE)
 def test_reports_of_all_cases(reports: Reports, case: str) -> None:
     report = reports(case)
@@ -56,6 +57,7 @@ def test_reports_of_all_cases(reports: Reports, case: str) -> None:
         assert faults(report) == []
 
 
+@pytest.mark.full_matrix(most=3)
 @pytest.mark.parametrize("name", PROCEDURES)
 def test_reports_of_all_tests(name: str) -> None:
     report = build_report(made_up_run(name), "2026-01-01T00:00:00+00:00")

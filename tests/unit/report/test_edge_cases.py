@@ -166,7 +166,7 @@ def axis_texts(figure: Figure) -> list[str]:
     return texts + [mark.label for mark in figure.marks] + [band.label for band in figure.bands]
 
 
-@pytest.mark.full_matrix
+@pytest.mark.full_matrix(most=3)
 @pytest.mark.parametrize("edge", EDGES)
 @pytest.mark.parametrize("name", SPECIFIED)
 def test_no_text_shows_a_program_s_innards(

@@ -141,6 +141,7 @@ def test_drawings_use_the_colors_of_the_theme(reports: Reports) -> None:
     assert not re.search(r'(fill|stroke)="#[0-9a-f]{3,6}"', body)
 
 
+@pytest.mark.slow
 def test_hostile_text_stays_text(reports: Reports, tmp_path: Path) -> None:
     report = reports("hostile")
     html = html_of(report)
@@ -153,6 +154,7 @@ def test_hostile_text_stays_text(reports: Reports, tmp_path: Path) -> None:
     assert "[U+6E2C]" in printed
 
 
+@pytest.mark.full_matrix(most=3)
 @pytest.mark.parametrize("case", SLOW_BUT_FOR_A_SAMPLE)
 def test_pdf_can_be_made_of_every_case(reports: Reports, tmp_path: Path, case: str) -> None:
     report = reports(case)

@@ -86,6 +86,7 @@ def exact_mb_per_s(ios: Sequence[int], size_bytes: int) -> float:
     return float(sum(Fraction(n * size_bytes, 60 * 10**6) for n in ios) / len(ios))
 
 
+@pytest.mark.full_matrix(most=3)
 @pytest.mark.parametrize("case", CASES)
 def test_whatever_came_of_it_makes_whole_files(case: str) -> None:
     report = report_of(CASES[case])

@@ -204,6 +204,7 @@ def test_air() -> None:
         serve_drive(order("theory?capacity=512MB", ambient_c=30.0)).__enter__()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("action", [BLOCK_ERASE, CRYPTO_ERASE, OVERWRITE | 1 << 4])
 def test_a_sanitize_takes_its_time_refuses_io_and_erases(action: int) -> None:
     with served(sanitize_takes_s=1.5) as drive, both(drive) as (host, io):

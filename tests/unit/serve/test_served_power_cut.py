@@ -66,6 +66,7 @@ def test_without_the_cache_a_kill_takes_nothing(tmp_path: Path) -> None:
     assert contents(tmp_path) == data
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "expected"),
     [("lost-write", bytes(SECTOR)), ("torn-sector", pattern(SECTOR)[: SECTOR // 2] + bytes(SECTOR // 2))],
@@ -111,6 +112,7 @@ class Promises:
         return version < latest
 
 
+@pytest.mark.slow
 def test_what_was_promised_outlives_one_kill_after_the_other(tmp_path: Path) -> None:
     random, promises, lost = Random(17), Promises(), 0
     for cut in range(CUTS + 1):

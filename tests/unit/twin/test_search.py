@@ -74,6 +74,7 @@ def test_the_kind_of_drive_is_the_one_of_which_least_has_to_change(evidence: Evi
     assert min(far, key=lambda name: far[name]) == "mlc"
 
 
+@pytest.mark.slow
 def test_a_search_finds_what_the_drive_is_and_its_files_say_so(evidence: Evidence, tmp_path: Path) -> None:
     found = Search(_content(), evidence, SCALE, lambda _: None).find()
     assert found.values[names.READ] == pytest.approx(80, rel=0.05)

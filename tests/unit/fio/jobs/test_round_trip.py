@@ -3,6 +3,7 @@
 from math import gcd
 
 import msgspec
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -215,6 +216,7 @@ def test_a_step_that_is_written_as_a_job_file_is_read_back_as_the_same_step(step
     assert normal(read) == normal(step)
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(st.lists(steps(), min_size=1, max_size=3))
 def test_jobs_read_written_and_read_again_are_the_same_steps(made: list[Step]) -> None:

@@ -37,6 +37,7 @@ def seals_of_others(folder: Path, keys: SshKeys) -> dict[str, tuple[bytes, bytes
     return seals
 
 
+@pytest.mark.full_matrix(most=3)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_each_change_is_refused(sealed: Path, keys: SshKeys, tmp_path: Path, part: int) -> None:
     folder = tmp_path / "run"

@@ -340,6 +340,7 @@ def test_a_report_that_is_made_again_leaves_the_seal_as_it_is(
     assert said("verify", folder, "--signers", ann) == golden
 
 
+@pytest.mark.slow
 def test_a_suite_is_sealed_with_its_runs(tmp_path: Path, keys: SshKeys, ann: Path) -> None:
     """Those that have a seal of their own keep it."""
     suite = tmp_path / "suite"

@@ -26,6 +26,7 @@ from tests.support.report_page import (
 from tests.support.sample_figures import gallery
 
 
+@pytest.mark.slow
 def test_series_scale_and_reset_of_a_plot(tab: Browser, reports: Reports, tmp_path: Path) -> None:
     show(tab, written(reports("steady"), tmp_path))
     alive(tab, "iops-a1-rw0-plot")
@@ -64,6 +65,7 @@ def test_the_tooltip_lists_all_series_in_the_plot_s_order_with_units(
     tab.until("!document.querySelector('.tip')")
 
 
+@pytest.mark.slow
 def test_keys_step_through_the_values_and_zoom(tab: Browser, gallery_page: Path) -> None:
     show(tab, gallery_page)
     alive(tab, "nines")
@@ -137,6 +139,7 @@ def test_a_double_click_shows_the_whole_again(tab: Browser, gallery_page: Path) 
     tab.until(f"{json.dumps(whole)} === {TICKS % ('prewrites', 'x')}.join('|')")
 
 
+@pytest.mark.slow
 def test_figures_of_a_group_zoom_together(tab: Browser, tmp_path: Path) -> None:
     wsat = next(figure for figure in gallery().figures() if figure.id == "wsat")
     report = changed(
@@ -192,6 +195,7 @@ def test_a_row_marks_its_series_in_the_plot(tab: Browser, reports: Reports, tmp_
     tab.until("!document.querySelector('#iops-a1-rw0-plot .dim')")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_all_kinds_of_figures_come_alive_in_both_themes(tab: Browser, gallery_page: Path, dark: bool) -> None:
     tab.media(dark=dark, still=True)

@@ -33,6 +33,7 @@ def test_the_theme_is_the_system_s_until_one_is_chosen_and_that_is_kept(
     assert tab.run(ground) == "rgb(20, 24, 29)"
 
 
+@pytest.mark.slow
 def test_every_control_is_reached_and_shown_by_tab(tab: Browser, gallery_page: Path) -> None:
     show(tab, gallery_page)
     tab.run("document.querySelectorAll('nav details').forEach(d => { d.open = true; })")
@@ -91,6 +92,7 @@ def test_a_browser_that_unpacks_nothing_says_so(tab: Browser, gallery_page: Path
     assert tab.run("document.querySelector('[data-theme-choice=dark]').checkVisibility()")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [500, 1400])
 def test_nothing_is_wider_than_the_window(tab: Browser, reports: Reports, tmp_path: Path, width: int) -> None:
     tab.window(width, 900)
@@ -100,6 +102,7 @@ def test_nothing_is_wider_than_the_window(tab: Browser, reports: Reports, tmp_pa
     assert tab.run("document.querySelector('nav > details').open") is (width > 900)
 
 
+@pytest.mark.slow
 def test_small_figures_stand_side_by_side(tab: Browser, tmp_path: Path) -> None:
     report = gallery()
     section = report.sections[0]
@@ -159,6 +162,7 @@ def test_a_practice_test_has_no_header_of_the_specification(
     assert "Test Spec" not in words
 
 
+@pytest.mark.slow
 def test_printed_pages_have_header_red_line_and_no_controls(
     tab: Browser, reports: Reports, tmp_path: Path
 ) -> None:

@@ -70,6 +70,7 @@ def parsed(text: str) -> list[list[str | float]]:
     return [[value(field) for field in row] for row in csv.reader(io.StringIO(text))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["simulated", "hostile"])
 def test_saved_tables_hold_what_the_data_files_hold(
     tab: Browser, reports: Reports, tmp_path: Path, case: str

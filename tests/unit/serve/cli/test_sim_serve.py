@@ -100,6 +100,7 @@ def test_what_makes_no_sense(golden: Golden) -> None:
     assert refused("client-qlc?capacity=1MB", *here) == golden
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGKILL])
 def test_its_own_contents_are_found_again(ending: signal.Signals, tmp_path: Path) -> None:
     """Also those that a killed one has left; meanwhile no other one gets them."""

@@ -206,6 +206,7 @@ def test_bursts_of_one_operation_are_kept(bursts: Path, like_bursts: TraceModel)
     assert found["miss ratio"] < 0.06
 
 
+@pytest.mark.slow
 def test_independent_arrivals_are_found_out_by_their_dispersion(like_bursts: TraceModel) -> None:
     steady, in_steps = (one.dispersion or 0 for one in like_bursts.fit.candidates)
     chosen = next(one for one in like_bursts.candidates if one.process == like_bursts.chosen)

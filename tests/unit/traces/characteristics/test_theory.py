@@ -132,6 +132,7 @@ def test_exact_miss_ratios_are_those_of_a_stack(blocks: int) -> None:
     assert exact_miss_ratios(used, sizes) == pytest.approx(np.array(exact))
 
 
+@pytest.mark.full_matrix(most=3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_error_of_sampled_miss_ratios_covers_the_exact_ones(kind: str, tmp_path: Path) -> None:
     errors, printed = [], []

@@ -45,6 +45,7 @@ def trace(folder: Path, seed: int) -> Path:
     return write_trace(path, ios, capacity_bytes=capacity_bytes, resolution_ns=resolution_ns)
 
 
+@pytest.mark.full_matrix(most=3)
 @pytest.mark.parametrize("seed", range(8))
 def test_figures_of_all_kinds_of_traces(seed: int, tmp_path: Path) -> None:
     source = trace(tmp_path, seed)
@@ -52,6 +53,7 @@ def test_figures_of_all_kinds_of_traces(seed: int, tmp_path: Path) -> None:
         check("characterize", printed("characterize", source, *words))
 
 
+@pytest.mark.slow
 def test_figures_of_a_long_trace_and_of_flushes_alone(tmp_path: Path) -> None:
     random = np.random.default_rng(1)
     n = 40_000

@@ -139,11 +139,8 @@ class Cycle(NamedTuple):
         return means, outcome.steady_round is not None
 
     def true(self, drive: Writes) -> dict[RoundPoint, list[Sample]]:
-        """Samples of each key point at full length; the others are there for what they leave to it."""
-        brief = in_short(self.conditions)
-        steps = tuple(
-            element(self.conditions if point in self.key_points else brief, point) for point in self.points
-        )
+        """Samples of each key point at full length."""
+        steps = tuple(element(self.conditions, point) for point in self.points)
         rounds = [drive.apply(Apply(Phase.ROUND, 0, steps)) for _ in range(_TRUE_ROUNDS)][_UNCOUNTED:]
         return {point: [one[place] for one in rounds] for place, point in enumerate(self.points)}
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace as with_changes
 
-from openpts.procedures.shared.rounds.short_rounds import following_round
+from openpts.procedures.shared.rounds.short_rounds import first_round, following_round
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.sample import Interval, Sample
 from openpts.vocabulary.stimulus import AccessPattern
@@ -32,13 +32,25 @@ def element(read_pct: int, *rates: float) -> Sample:
 def following(*rounds: Sequence[Sample]) -> tuple[tuple[int, ...], bool]:
     """Seconds of the next elements, and whether the window is enough."""
     window = [tuple(one) for one in rounds]
-    steps, enough = following_round(0.05, MINUTE_NS, (WRITES,), window, tuple(one.step for one in window[-1]))
+    lengths_ns, steps = (4 * NS_PER_S, MINUTE_NS), tuple(one.step for one in window[-1])
+    steps, enough = following_round(0.05, lengths_ns, (WRITES,), window, steps)
     lengths = [step.stop.duration_ns // NS_PER_S for step in steps if isinstance(step.stop, Duration)]
     return tuple(lengths), enough
 
 
 LEVEL = (1000.0, 1002.0, 998.0, 1001.0)
 RISES = (1000.0, 1100.0, 1200.0, 1300.0)
+
+
+def test_the_first_round_has_a_minute_and_all_others_short_elements_where_these_show_the_same() -> None:
+    steps = tuple(element(read_pct, *LEVEL).step for read_pct in (0, 50, 65))
+    first = first_round(MINUTE_NS, (WRITES,), steps)
+    assert [step.stop for step in first] == [Duration(ns * NS_PER_S) for ns in (60, 4, 60)]
+    level, later = element(0, *LEVEL * 15), element(65, *[930.0] * 5, *[1000.0] * 55)
+    assert following((level, element(50, *RISES), later)) == ((4, 4, 60), False)
+    # each of these short elements is level, so that nothing else would have made it longer
+    short = element(65, *[930.0] * 4)
+    assert following(*[(element(0, *LEVEL), short)] * 5) == ((4, 4), True)
 
 
 def test_a_variable_that_is_still_on_its_way_when_it_ends_becomes_a_minute() -> None:

@@ -11,7 +11,7 @@ from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.procedures.shared.judged_rounds import JudgedRounds
 from openpts.procedures.shared.one_pass import condition_in_one_pass
 from openpts.procedures.shared.rounds.conditions import RoundConditions
-from openpts.procedures.shared.rounds.short_rounds import Window, following_round
+from openpts.procedures.shared.rounds.short_rounds import Window, first_round, following_round
 from openpts.procedures.shared.sequential_writes import written_in_sequence
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, Outcome, Script, ScriptPart, samples_in
@@ -79,8 +79,9 @@ def until_steady(
     figures = partial(_tracked, tracking)
     following = _as_before
     if conditions.within_pct is not None:
-        within, minute_ns = conditions.within_pct / 100, conditions.full_minute_ns
-        following = partial(following_round, within, minute_ns, tracking)
+        lengths_ns = (conditions.minute_ns, conditions.full_minute_ns)
+        steps = first_round(conditions.full_minute_ns, tracking, steps)
+        following = partial(following_round, conditions.within_pct / 100, lengths_ns, tracking)
     return (yield from rounds_until_steady(conditions.max_rounds, steps, names, figures, following))
 
 

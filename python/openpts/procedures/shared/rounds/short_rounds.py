@@ -6,7 +6,7 @@ from typing import Final, TypeAlias
 
 from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.analysis.uncertainty import blocks_of, is_known, late_excess, of_short_elements
-from openpts.units import KIB
+from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.stop import Duration
@@ -23,14 +23,28 @@ _SHARE: Final = 1 / 2
 """What an element may miss, of the width that was asked for: scatter needs the rest."""
 
 
+def first_round(
+    minute_ns: int, tracking: Sequence[TrackingVariable], steps: tuple[Step, ...]
+) -> tuple[Step, ...]:
+    """The steps of the first round: elements of variables and key values take a minute."""
+    return tuple(
+        _of_a_minute(step, minute_ns) if one_matters else step
+        for step, one_matters in zip(steps, _which_matter(tracking, steps), strict=True)
+    )
+
+
 def following_round(
     within: float,
-    minute_ns: int,
+    lengths_ns: tuple[int, int],
     tracking: Sequence[TrackingVariable],
     window: Window,
     steps: tuple[Step, ...],
 ) -> tuple[tuple[Step, ...], bool]:
     """The steps of the next round, and whether each variable is known ``within`` such a share of its mean.
+
+    ``lengths_ns`` are those of a short element and of one of a minute. Where the minute of the first round
+    went on as it began, a short element shows the same, and all that follow are short: some drives take
+    longer than that to get used to a load, and look steady in each short element.
 
     An element that is still on its way when it ends, in three rounds alike, becomes a minute: write buffers
     and collection take their time to get used to another load. So does one of a variable that a window of
@@ -39,11 +53,16 @@ def following_round(
     That goes for variables and key values; other elements stay short, since longer ones would be most of
     what the rounds write.
     """
+    short_ns, minute_ns = lengths_ns
+    matters = _which_matter(tracking, steps)
+    if len(window) == 1:
+        began = zip(steps, matters, window[0], strict=True)
+        return tuple(
+            Step(step.streams, Duration(short_ns)) if matter and _goes_on(within, short_ns, one) else step
+            for step, matter, one in began
+        ), False
     followed = [
         next((variable for variable in tracking if variable.matches(step.stimulus)), None) for step in steps
-    ]
-    matters = [
-        variable is not None or _is_of_key_value(step) for step, variable in zip(steps, followed, strict=True)
     ]
     alike = [
         [samples[place] for samples in window if samples[place].step == step]
@@ -67,6 +86,21 @@ def following_round(
         if one_matters
     )
     return following, all(known)
+
+
+def _which_matter(tracking: Sequence[TrackingVariable], steps: tuple[Step, ...]) -> list[bool]:
+    return [
+        _is_of_key_value(step) or any(variable.matches(step.stimulus) for variable in tracking)
+        for step in steps
+    ]
+
+
+def _goes_on(within: float, short_ns: int, sample: Sample) -> bool:
+    """Whether a short element would have shown the rate of the whole one."""
+    first = sample.intervals[: max(1, short_ns // sample.interval_ns)]
+    ios = sum(one.ios for one in first)
+    rate = ios * NS_PER_S / (len(first) * sample.interval_ns) if first else 0.0
+    return abs(rate - sample.iops) <= _SHARE * within * sample.iops
 
 
 def _is_of_key_value(step: Step) -> bool:

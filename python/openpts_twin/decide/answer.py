@@ -1,10 +1,13 @@
 """The answer: a sentence with its evidence, and the record of how it came about."""
 
 import math
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct
 
+from openpts.analysis.uncertainty import Block, correlation_times_ns
+from openpts.units import NS_PER_S
 from openpts.vocabulary.document import Document
 from openpts_twin.decide.question import Question, shown
 from openpts_twin.decide.sequential import FALSE_YES, POWER, Decision, Lengths, Look
@@ -49,6 +52,8 @@ class DecisionDocument(Document, frozen=True, kw_only=True, tag="openpts.decisio
     drives: tuple[DecidedDrive, ...]
     values: tuple[tuple[float, ...], ...]
     """Of each quarter of a round, or each run of a test, the figure of each drive."""
+    noise_s: float
+    """How long noise lasted, as far as that shows; 0 for none."""
 
 
 def decision_document(
@@ -58,9 +63,11 @@ def decision_document(
     drives: tuple[DecidedDrive, ...],
     values: tuple[tuple[float, ...], ...],
     *,
+    blocks: Sequence[Block],
     stopped: bool,
 ) -> DecisionDocument:
-    """The record of a decision; ``stopped`` is one that the operator ended."""
+    """The record of a decision by ``blocks``; ``stopped`` is one that the operator ended."""
+    noise_ns = correlation_times_ns(blocks)[1]
     side = 1 if question.upwards else -1
     ends = (found.low, found.high) if question.upwards else (found.high, found.low)
     low, high = (None if end is None else percent(side * end) for end in ends)
@@ -72,7 +79,9 @@ def decision_document(
         question=question,
         decision=found.decision,
         sentence=_sentence(question, found, lengths, stopped=stopped),
-        evidence=_evidence(question, found, lengths, drives, against),
+        evidence="; ".join(
+            [_evidence(question, found, lengths, drives, against), *_lasting(blocks, noise_ns)]
+        ),
         false_yes=FALSE_YES,
         power=POWER,
         rounds=found.count / lengths.looks_per_round,
@@ -83,6 +92,7 @@ def decision_document(
         high_pct=high,
         drives=drives,
         values=values,
+        noise_s=noise_ns / NS_PER_S,
     )
 
 
@@ -125,3 +135,11 @@ def _evidence(
     restless = [f"{one.name} is not in steady state" for one in drives if not one.steady]
     counted = f"{made}, a fixed plan has {lengths.fixed}"
     return "; ".join([", ".join(means), differs, counted, *restless] if means else [counted])
+
+
+def _lasting(blocks: Sequence[Block], noise_ns: float) -> Iterator[str]:
+    if blocks and 2 * noise_ns > blocks[0].length_ns:
+        yield (
+            f"noise lasts some {noise_ns / NS_PER_S:.0f} s, too long for the error rates to hold: ask once "
+            "more, on another day"
+        )

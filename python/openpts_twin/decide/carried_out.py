@@ -236,7 +236,7 @@ def _decide(
         )
         for place, (target, folders) in enumerate(zip(targets, runs.folders, strict=True))
     )
-    return decision_document(question, found, lengths, drives, tuple(values), stopped=stopped)
+    return decision_document(question, found, lengths, drives, tuple(values), blocks=blocks, stopped=stopped)
 
 
 def _look_line(question: Question, found: Look, lengths: Lengths) -> str:

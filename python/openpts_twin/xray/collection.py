@@ -92,5 +92,7 @@ def victims_of(before: Sequence[float], after: Sequence[float], refill: Sequence
     if _STEADY <= lowest <= _FASTER:
         return Found(Victims.GREEDY, lowest, agrees=rising is False)
     if _BETWEEN < lowest <= _UNEVEN:
+        if rising is False:  # as of the oldest, of which some lay in the part by chance
+            return Found(None, lowest, why="the rate falls as with a choice, a refill does not rise as then")
         return Found(Victims.CHOICES, lowest, agrees=bool(rising))
     return Found(None, lowest, why=f"the lowest rate, {100 * lowest:.0f} % of that before, fits no class")

@@ -55,6 +55,7 @@ _LESS, _MORE = 0.3, 0.35
 """What a burst may take in beside whole program units: less, as data wait there, or more, as some leave."""
 _AS_MUCH: Final = 0.9
 _LEAST_GAIN, _NO_GAIN = 0.2, 0.06
+_MOST_WARMING_K = 4
 """Of a burst, at the rate of a drive that has nothing to collect; up to the second, rates vary so much."""
 
 
@@ -69,8 +70,8 @@ class Probe(Struct, frozen=True):
 class XrayRun(Struct, frozen=True, dict=True):
     """What was measured; what was not is empty or None.
 
-    ``medians`` are those of random writes, as shares of the mean, window by window. ``throttled_from_c`` is
-    the temperature at which the drive first told that heat slows it down.
+    ``medians`` are those of random writes, as shares of the mean, window by window. ``throttled_from_c`` are
+    the temperatures of the intervals before and in which the drive first told that heat slows it down.
     """
 
     run: Run
@@ -84,7 +85,7 @@ class XrayRun(Struct, frozen=True, dict=True):
     pairs_again_ns: list[tuple[int, float]]
     medians: list[float]
     buffer_bytes: float | None
-    throttled_from_c: float | None
+    throttled_from_c: tuple[float, float] | None
     random: list[Window]
     bursts: list[Window]
     aligned: list[list[Probe]]
@@ -208,11 +209,13 @@ def _median_share(sample: Sample) -> float:
     return middle / (sample.mean_latency_ns or 1)
 
 
-def _throttled_from_c(run: Run) -> float | None:
+def _throttled_from_c(run: Run) -> tuple[float, float] | None:
     intervals = (interval for step in run.steps for interval in step.sample.intervals)
     for before, interval in pairwise(intervals):
-        if interval.throttled and before.throttled is False:
-            return interval.temperature_c
+        low_c, high_c = before.temperature_c, interval.temperature_c
+        begins = interval.throttled and before.throttled is False
+        if begins and low_c is not None and high_c is not None:
+            return low_c, high_c
     return None
 
 
@@ -422,12 +425,16 @@ def _buffer(found: XrayRun) -> Iterator[Finding]:
 
 
 def _heat(found: XrayRun) -> Iterator[Finding]:
-    name, from_c = "throttles_from_c", found.throttled_from_c
-    if from_c is None:
+    name = "throttles_from_c"
+    if found.throttled_from_c is None:
         yield cannot_tell(name, "the drive never told that heat slows it down")
+        return
+    low_c, high_c = found.throttled_from_c
+    evidence = f"at {low_c:g} to {high_c:g} °C the drive first told that heat slows it down"
+    if abs(high_c - low_c) > _MOST_WARMING_K:
+        yield cannot_tell(name, f"{evidence}: too far apart")
     else:
-        evidence = "the temperature at which the drive first told that heat slows it down"
-        yield told(name, round(from_c), "°C", evidence, high=False)
+        yield told(name, round((low_c + high_c) / 2), "°C", evidence, high=False)
 
 
 def _idle(found: XrayRun) -> Iterator[Finding]:

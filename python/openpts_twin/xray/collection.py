@@ -91,8 +91,9 @@ def victims_of(before: Sequence[float], after: Sequence[float], refill: Sequence
         return Found(None, lowest, why="the rate varies as much before free blocks run out")
     if _STEADY <= lowest <= _FASTER:
         return Found(Victims.GREEDY, lowest, agrees=rising is False)
-    if _BETWEEN < lowest <= _UNEVEN:
-        if rising is False:  # as of the oldest, of which some lay in the part by chance
-            return Found(None, lowest, why="the rate falls as with a choice, a refill does not rise as then")
+    # of the oldest, some may have lain in the part by chance: a refill does not rise then
+    if _BETWEEN < lowest <= _UNEVEN and rising is not False:
         return Found(Victims.CHOICES, lowest, agrees=bool(rising))
-    return Found(None, lowest, why=f"the lowest rate, {100 * lowest:.0f} % of that before, fits no class")
+    return Found(
+        None, lowest, why=f"the lowest rate, {100 * lowest:.0f} % of that before, and a refill fit no class"
+    )

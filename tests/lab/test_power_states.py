@@ -26,7 +26,7 @@ AFTER_IDLE_MS: Final = tuple(50 * (ENTRY_MS + exit_ms) for exit_ms in DECLARED_E
 """The kernel sets its own table when it connects: without its time-outs, 50 times of what is declared."""
 MOST_ADDED_MS: Final = 50
 SHORT: Final = (
-    "--shortest-seconds 0.02 --longest-seconds 2 --per-decade 5 --repeats 4 --least-repeats 2 "
+    "--shortest-seconds 0.02 --longest-seconds 2 --per-decade 10 --repeats 4 --least-repeats 2 "
     "--point-seconds 10 --settle-seconds 0.1 --range 8MiB --no-report"
 )
 
@@ -83,7 +83,7 @@ def test_each_commanded_state_is_left_after_what_was_planted(states: list[FoundS
 
 
 def test_the_staircase_has_each_state_that_it_reaches(states: list[FoundState]) -> None:
-    grid = 10 ** (1 / 5) * 1.01
+    grid = 10 ** (1 / 10) * 1.01
     entered_ms = 0.0
     for number, state in enumerate(states[1:], start=1):
         entered_ms += AFTER_IDLE_MS[number] + ENTRY_MS

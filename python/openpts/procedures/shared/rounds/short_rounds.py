@@ -29,7 +29,7 @@ def first_round(
     """The steps of the first round: elements of variables and key values take a minute."""
     return tuple(
         _of_a_minute(step, minute_ns) if one_matters else step
-        for step, one_matters in zip(steps, _which_matter(tracking, steps), strict=True)
+        for step, one_matters in zip(steps, _which_matter(_followed(tracking, steps), steps), strict=True)
     )
 
 
@@ -54,16 +54,14 @@ def following_round(
     what the rounds write.
     """
     short_ns, minute_ns = lengths_ns
-    matters = _which_matter(tracking, steps)
+    followed = _followed(tracking, steps)
+    matters = _which_matter(followed, steps)
     if len(window) == 1:
         began = zip(steps, matters, window[0], strict=True)
         return tuple(
             Step(step.streams, Duration(short_ns)) if matter and _goes_on(within, short_ns, one) else step
             for step, matter, one in began
         ), False
-    followed = [
-        next((variable for variable in tracking if variable.matches(step.stimulus)), None) for step in steps
-    ]
     alike = [
         [samples[place] for samples in window if samples[place].step == step]
         for place, step in enumerate(steps)
@@ -88,10 +86,15 @@ def following_round(
     return following, all(known)
 
 
-def _which_matter(tracking: Sequence[TrackingVariable], steps: tuple[Step, ...]) -> list[bool]:
+def _followed(tracking: Sequence[TrackingVariable], steps: tuple[Step, ...]) -> list[TrackingVariable | None]:
     return [
-        _is_of_key_value(step) or any(variable.matches(step.stimulus) for variable in tracking)
-        for step in steps
+        next((variable for variable in tracking if variable.matches(step.stimulus)), None) for step in steps
+    ]
+
+
+def _which_matter(followed: Sequence[TrackingVariable | None], steps: tuple[Step, ...]) -> list[bool]:
+    return [
+        variable is not None or _is_of_key_value(step) for variable, step in zip(followed, steps, strict=True)
     ]
 
 

@@ -5,7 +5,6 @@ import fcntl
 import json
 import os
 import subprocess
-import sys
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -237,15 +236,24 @@ def test_open_in_another_process(flags: int, attach, cleanup: ExitStack, roots: 
     ],
     ids=["guard", "listing"],
 )
-def test_open_in_another_process_for_a_moment(refusals, attach, cleanup, roots: SystemRoots) -> None:
+def test_open_in_another_process_for_a_moment(
+    refusals, attach, cleanup: ExitStack, roots: SystemRoots, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As another openpts has it that lists drives."""
     node = attach()
-    glance = f"import os, time; os.open({str(node)!r}, os.O_RDONLY); print(flush=True); time.sleep(0.3)"
-    process = cleanup.enter_context(subprocess.Popen([sys.executable, "-c", glance], stdout=subprocess.PIPE))
-    assert process.stdout is not None
-    process.stdout.readline()
+    with node.open("rb") as file:
+        reader = cleanup.enter_context(subprocess.Popen(["sleep", "60"], stdin=file))
     assert quiet_refusals(BlockDevice.of_node(node, roots), read_usage(roots)) != ()
+    pauses = []
+
+    def pause(pause_s: float) -> None:
+        pauses.append(pause_s)
+        reader.kill()
+        reader.wait()
+
+    monkeypatch.setattr(guard.time, "sleep", pause)
     assert refusals(node, roots) == ()
+    assert pauses == [0.1]
 
 
 def test_open_in_another_process_for_a_moment_after_the_claim(

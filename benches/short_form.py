@@ -2,11 +2,12 @@
 
 A drive is conditioned once, by the product's own scripts, and then measured by several tests in their short
 form; what they should have found is measured on the same drive afterwards, in elements of full length, once
-it has been written to for long. Of IOPS the round has two block sizes of eight. Drives are of 400 GB, scaled
+it has been written to for long. Of IOPS the round has two block sizes of eight and three mixes of seven, or
+with --whole all 56 elements. Drives are of 400 GB, scaled
 down to 8 GB: an element of 5 s has 100 ms of the drive's own time, beside which buffers count as little as on
 a real one, and 6 % of its capacity are written in a minute, as on a small one.
 
-    .venv/bin/python -m benches.short_form [--drives 20] [--seed N] [--tests lat,iops,tp]
+    .venv/bin/python -m benches.short_form [--drives 20] [--seed N] [--tests lat,iops,tp] [--whole]
 """
 
 import argparse
@@ -79,11 +80,11 @@ class Found(NamedTuple):
         return "{} {:+.1f} % (± {:.1f}; true one's s {:.1f}){}".format(self.name, *shares, marks)
 
 
-def conditions_of(test: str, seed: int) -> Any:
-    """Those of the test at full length, of IOPS with fewer block sizes."""
+def conditions_of(test: str, seed: int, *, whole: bool = False) -> Any:
+    """Those of the test at full length; of IOPS with fewer block sizes and mixes, but for whole rounds."""
     standard = {"iops": iops_conditions, "lat": lat_conditions, "tp": tp_conditions}[test]
     conditions = standard(DriveClass.ENTERPRISE, seed=seed)
-    if (sizes := _BLOCK_SIZES_BYTES.get(test)) is None:
+    if whole or (sizes := _BLOCK_SIZES_BYTES.get(test)) is None:
         return conditions
     tracking = tuple(one for one in conditions.tracking if one.block_size_bytes in sizes)
     return replace(conditions, read_pcts=(100, 65, 0), block_sizes_bytes=sizes, tracking=tracking)
@@ -173,14 +174,16 @@ def saturated(drive: Writes, seed: int) -> list[Sample]:
             minutes += answer
 
 
-def random_tests(tests: Sequence[str], seed: int, folder: Path, family: str) -> list[Found] | str:
+def random_tests(
+    tests: Sequence[str], seed: int, folder: Path, family: str, *, whole: bool
+) -> list[Found] | str:
     """Tests of random I/O after one pass, that of write saturation; why it doesn't hold, if so."""
     drive = Writes(draw(family, seed, folder, _AT_SCALE), CAPACITY_BYTES)
     minutes = saturated(drive, seed)
     state = drive.one_pass.state_off
     if state is None:
         return drive.one_pass.why_not
-    cycles = [Cycle(test, c := conditions_of(test, seed), c.block_sizes_bytes) for test in tests]
+    cycles = [Cycle(test, c := conditions_of(test, seed, whole=whole), c.block_sizes_bytes) for test in tests]
     short = [cycle.short(drive, state) for cycle in cycles]
     passed = drive.written_bytes / drive.capacity_bytes
     window = drive.samples[AFTERWARDS][-1].step
@@ -260,6 +263,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--tests", default="lat,iops,tp")
     parser.add_argument("--family", default="enterprise")
+    parser.add_argument("--whole", action="store_true")
     options = parser.parse_args()
     tests = options.tests.split(",")
     random = [test for test in tests if test != "tp"]
@@ -267,7 +271,9 @@ def main() -> None:
     reasons = []
     with TemporaryDirectory() as place:
         for seed in range(options.seed, options.seed + options.drives):
-            found = random_tests(random, seed, Path(place), options.family) if random else []
+            found = (
+                random_tests(random, seed, Path(place), options.family, whole=options.whole) if random else []
+            )
             if isinstance(found, str):
                 reasons.append(found)
                 print(f"{seed}: {found}", flush=True)

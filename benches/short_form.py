@@ -23,7 +23,6 @@ from benches.short_state import LONG, SIMULATED_BYTES, Writes
 from msgspec.structs import replace
 from scipy.stats import binomtest
 
-from openpts.analysis.rounds import RoundsMean
 from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.analysis.uncertainty import STATE, blocks_of, of_mean, rectangular, with_components
 from openpts.procedures.kit.steps import ART, IOPS, THROUGHPUT, Metric
@@ -34,6 +33,7 @@ from openpts.procedures.pts.wsat.script import script as wsat_script
 from openpts.procedures.pts.wsat.script import standard_conditions as wsat_conditions
 from openpts.procedures.shared.one_pass import AFTERWARDS
 from openpts.procedures.shared.rounds.conditions import SHORTER, RoundConditions
+from openpts.procedures.shared.rounds.results import MatrixCell, analyze_round_test
 from openpts.procedures.shared.rounds.script import element, preconditioning, until_steady
 from openpts.units import KIB
 from openpts.vocabulary.drive_class import DriveClass
@@ -117,27 +117,22 @@ class Cycle(NamedTuple):
         """Those of 4 KiB."""
         return [one for one in self.points if one.block_size_bytes == 4 * KIB]
 
-    def short(self, drive: Writes, state: float) -> tuple[dict[RoundPoint, RoundsMean], bool]:
+    def short(self, drive: Writes) -> tuple[dict[RoundPoint, MatrixCell], bool]:
         """Means over the window of the short form, and whether it was steady."""
-        return self._means(drive, in_short(self.conditions), state)
+        return self._means(drive, in_short(self.conditions))
 
-    def at_full_length(self, drive: Writes) -> tuple[dict[RoundPoint, RoundsMean], bool]:
+    def at_full_length(self, drive: Writes) -> tuple[dict[RoundPoint, MatrixCell], bool]:
         """The same of the test as the specification has it."""
-        return self._means(drive, self.conditions, None)
+        return self._means(drive, self.conditions)
 
-    def _means(
-        self, drive: Writes, conditions: RoundConditions, state: float | None
-    ) -> tuple[dict[RoundPoint, RoundsMean], bool]:
+    def _means(self, drive: Writes, conditions: RoundConditions) -> tuple[dict[RoundPoint, MatrixCell], bool]:
         steps = tuple(element(conditions, point) for point in self.points)
         tracking = tuple(one for one in conditions.tracking if one.block_size_bytes in self.sizes)
-        outcome, window = drive.carry_out(until_steady(conditions, steps, tracking))
-        means = {
-            point: RoundsMean(
-                tuple(samples[place] for samples in window), state and state * (point.read_pct < 100)
-            )
-            for place, point in enumerate(self.points)
-        }
-        return means, outcome.steady_round is not None
+        drive.rounds.clear()
+        outcome, _ = drive.carry_out(until_steady(conditions, steps, tracking))
+        one_pass = drive.one_pass if conditions.within_pct else None
+        results = analyze_round_test(conditions, drive.rounds, outcome.steady_round, self.sizes, one_pass)
+        return results.cells, outcome.steady_round is not None
 
     def true(self, drive: Writes) -> dict[RoundPoint, list[Sample]]:
         """Samples of each key point at full length."""
@@ -146,7 +141,7 @@ class Cycle(NamedTuple):
         return {point: [one[place] for one in rounds] for place, point in enumerate(self.points)}
 
     def found(
-        self, means: dict[RoundPoint, RoundsMean], true: dict[RoundPoint, list[Sample]], *, steady: bool
+        self, means: dict[RoundPoint, MatrixCell], true: dict[RoundPoint, list[Sample]], *, steady: bool
     ) -> Iterator[Found]:
         """The key values."""
         metric = _METRICS[self.test]
@@ -184,10 +179,12 @@ def random_tests(
     if state is None:
         return drive.one_pass.why_not
     cycles = [Cycle(test, c := conditions_of(test, seed, whole=whole), c.block_sizes_bytes) for test in tests]
-    short = [cycle.short(drive, state) for cycle in cycles]
+    short = [cycle.short(drive) for cycle in cycles]
     passed = drive.written_bytes / drive.capacity_bytes
     window = drive.samples[AFTERWARDS][-1].step
-    long = [one.iops for one in drive.apply(Apply(Phase.CONDITIONING, 0, (window,) * LONG))]
+    # what whole rounds of large writes leave takes longer to be gone
+    count = 4 * LONG if whole else LONG
+    long = [one.iops for one in drive.apply(Apply(Phase.CONDITIONING, 0, (window,) * count))][-LONG:]
     true = [cycle.true(drive) for cycle in cycles]
     print(f"{seed}: wrote {passed:.2f} user capacities", flush=True)
     return [
@@ -234,7 +231,7 @@ def throughput(seed: int, folder: Path, family: str) -> list[Found]:
     return found
 
 
-def _mean(metric: Metric[Any], mean: RoundsMean) -> tuple[float, float]:
+def _mean(metric: Metric[Any], mean: MatrixCell) -> tuple[float, float]:
     """A mean and its expanded uncertainty."""
     uncertainty = metric.mean_uncertainty(mean)
     return (metric.of(mean) or 0.0) / metric.per, (uncertainty and uncertainty.expanded) or 0.0

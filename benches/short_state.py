@@ -92,6 +92,7 @@ class Writes:
         )
         self.engine = drive.engine(Demand(4, 32, MIB), drawn.seed, NativeOptions())
         self.samples: dict[int, list[Sample]] = {}
+        self.rounds: list[tuple[int, Sample]] = []
         self.written_bytes = 0
 
     def carry_out(self, script: ScriptPart[T]) -> T:
@@ -110,6 +111,8 @@ class Writes:
         self.written_bytes += sum(one.write.bytes for one in samples)
         if request.phase is Phase.CONDITIONING:
             self.samples.setdefault(request.number, []).extend(samples)
+        if request.phase is Phase.ROUND:
+            self.rounds += ((request.number, one) for one in samples)
         return samples
 
     @property

@@ -129,7 +129,7 @@ def test_the_short_form_comes_to_the_end_of_the_curve(tmp_path: Path) -> None:
     measures = summarize(read_run(short.folder))["measures"]
     found, histogram = (measures[f"rnd_4_kib_rw0.{key}_iops"] for key in ("steady", "histogram"))
     assert "rnd_4_kib_rw0.plateau_iops" not in measures
-    assert {one["name"] for one in found["uncertainty"]["components"]} >= {"scatter", "state after the pass"}
+    assert {one["name"] for one in found["uncertainty"]["components"]} >= {"scatter", "state of the drive"}
     # the same drive as long random writing has left it
     worn_in, minute_ns = f"{target}&state=worn-in", 60 * NS_PER_S
     from_then_on = adjusted(drive_fills=1, tracking_period_ns=minute_ns, histogram_ns=minute_ns)

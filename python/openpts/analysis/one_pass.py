@@ -95,6 +95,14 @@ def drift(rates: Sequence[float]) -> float:
     return report.slope_excursion / report.average
 
 
+def unrest(rates: Sequence[float]) -> str:
+    """What keeps windows after a pass from being at rest, in words."""
+    last = _judged(rates)
+    if drift(rates) > _MOST_DRIFT:
+        return f"it still moves by {100 * drift(rates):.0f} % over {len(last)} windows"
+    return f"{len(last)} windows range over {judge(range(len(last)), last).range_pct:.0f} % of their mean"
+
+
 def warms_up(temperatures_c: Sequence[float], length_s: float) -> bool:
     """Whether a drive got so much warmer in the last windows that heat may slow it down later.
 

@@ -5,7 +5,15 @@ import math
 import pytest
 from scipy.special import lambertw
 
-from openpts.analysis.one_pass import WINDOWS, amplification, at_rest, collection_began, pieces, warms_up
+from openpts.analysis.one_pass import (
+    WINDOWS,
+    amplification,
+    at_rest,
+    collection_began,
+    pieces,
+    unrest,
+    warms_up,
+)
 
 
 @pytest.mark.parametrize("flash", [1.02, 1.07, 1.15, 1.28, 1.5, 2.0])
@@ -50,6 +58,12 @@ def test_at_rest_is_neither_a_slope_nor_a_beginning() -> None:
     assert not at_rest([300.0, *level])
     assert at_rest([300.0, *level, *level])
     assert not at_rest([100.0 + window for window in range(WINDOWS)])
+
+
+def test_what_keeps_windows_from_being_at_rest_is_the_slope_or_the_range() -> None:
+    assert unrest([100.0 + place for place in range(20)]) == "it still moves by 17 % over 20 windows"
+    # up and down about 100: 40 % of it, along a line of 2 %
+    assert unrest([120.0, 80.0, 80.0, 120.0] * 5) == "20 windows range over 40 % of their mean"
 
 
 def test_a_drive_warms_up_where_heat_may_yet_slow_it_down() -> None:

@@ -1,15 +1,27 @@
 """Elements of the short form: which are made longer, and when a window is known well enough."""
 
+import math
 from collections.abc import Sequence
 
+import pytest
 from msgspec.structs import replace as with_changes
 
+from openpts.analysis.one_pass import WINDOWS
+from openpts.pages.measure import Measured
+from openpts.pages.model import Cell
+from openpts.procedures.pts.iops.script import standard_conditions
+from openpts.procedures.shared.one_pass import OnePass
+from openpts.procedures.shared.rounds.results import analyze_round_test
 from openpts.procedures.shared.rounds.short_rounds import first_round, following_round
+from openpts.procedures.shared.rounds.words import unknown_values
 from openpts.units import KIB, NS_PER_S
+from openpts.vocabulary.better import Better
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.sample import Interval, Sample
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.stop import Duration
-from openpts.vocabulary.verdict import TrackingVariable
+from openpts.vocabulary.uncertainty import Uncertainty
+from openpts.vocabulary.verdict import RoundPoint, TrackingVariable
 from tests.support.synthetic_run import step_sample
 
 WRITES = TrackingVariable(AccessPattern.RANDOM, 4 * KIB, 0)
@@ -83,11 +95,53 @@ def test_a_variable_that_a_window_does_not_know_well_enough_has_longer_elements(
     level, stalled = element(0, *LEVEL), element(0, 1000.0, 100.0, 1000.0, 1000.0)
     assert following((level,), (stalled,), (level,), (level,)) == ((4,), False)
     assert following((level,), (stalled,), (level,), (level,), (level,)) == ((60,), False)
-    mixed = [(level, element(65, *(rate * (1 + place) for rate in LEVEL))) for place in range(5)]
-    assert following(*mixed) == ((4, 4), True)
+    # of what reports have on their cover as well, which no rule of steady state is about; of no others
+    mixed = [
+        (level, *(element(pct, *(rate * (1 + place) for rate in LEVEL)) for pct in (50, 65)))
+        for place in range(5)
+    ]
+    assert following(*mixed) == ((4, 4, 60), False)
 
 
 def test_none_is_longer_than_a_minute() -> None:
     assert following(*[(element(0, *(1000.0 + 100 * place for place in range(20))),)] * 3) == ((60,), False)
     minute = element(0, *(1000.0 + 100 * place for place in range(60)))
     assert following(*[(minute,)] * 3) == ((60,), False)
+
+
+def test_rounds_that_change_the_rate_of_the_windows_after_the_pass_are_in_another_state() -> None:
+    """By root sum of squares with what the pass may have left."""
+    conditions = with_changes(
+        standard_conditions(DriveClass.ENTERPRISE, seed=1),
+        block_sizes_bytes=(4 * KIB,),
+        read_pcts=(100, 0),
+        within_pct=5.0,
+    )
+    windows = tuple(step_sample(4 * KIB, 0, 1000, 4) for _ in range(WINDOWS))
+    one_pass = OnePass(tuple(step_sample(4 * KIB, 0, 2000, 4) for _ in range(WINDOWS)), windows, 1.28)
+
+    def state(write_iops: float, read_pct: int) -> float | None:
+        rates = [
+            (number, pct, iops) for number in range(1, 6) for pct, iops in ((100, 5000), (0, write_iops))
+        ]
+        rounds = [(number, step_sample(4 * KIB, pct, iops, 4)) for number, pct, iops in rates]
+        cells = analyze_round_test(conditions, rounds, 5, one_pass=one_pass).cells
+        return cells[RoundPoint(AccessPattern.RANDOM, 4 * KIB, read_pct)].state
+
+    left = one_pass.state_off
+    assert left is not None
+    assert state(1000, 0) == pytest.approx(left)
+    assert state(1040, 0) == state(960, 0) == pytest.approx(math.hypot(left, 0.04))
+    assert state(1040, 100) == 0
+
+
+def test_values_that_are_not_known_as_well_as_was_asked_for_are_named() -> None:
+    def value(label: str, expanded: float) -> Measured:
+        found = Uncertainty(standard=expanded / 2, coverage_factor=2.0)
+        return Measured(label, label, "IOPS", Cell("200", 200.0), Better.HIGHER, uncertainty=found)
+
+    conditions = standard_conditions(DriveClass.ENTERPRISE, seed=1)
+    values = (value("well", 10.0), value("badly", 12.0))
+    (one,) = unknown_values(with_changes(conditions, within_pct=5.0), values)
+    assert one.text == "badly: known within 6 % at 95 %, and 5 % were asked for."
+    assert unknown_values(conditions, values) == ()

@@ -17,6 +17,7 @@ from openpts.analysis.one_pass import (
     drift,
     is_fresh,
     pieces,
+    unrest,
     warms_up,
 )
 from openpts.fields.conditions import Conditions
@@ -108,8 +109,7 @@ class OnePass(Struct, frozen=True):
         if not at_rest(rates):
             return (
                 "the rate after the pass does not come to rest, as with a cache that is folded, a map of "
-                f"blocks, compression or heat: it still moves by {100 * drift(rates):.0f} % over {JUDGED} "
-                "windows"
+                f"blocks, compression or heat: {unrest(rates)}"
             )
         if self._warms_up:
             celsius = _temperatures_c(self.afterwards)[-1]

@@ -5,9 +5,10 @@ from openpts.vocabulary.requests import Outcome
 
 
 def reached_text(outcome: Outcome, conditions: Conditions | None, cycle: int) -> str:
-    """``reached in round 5`` or ``not reached in 25 tracking rounds``."""
+    """``reached in round 5`` or ``not reached in 25 tracking rounds``; also why the short form went on."""
     noun = "tracking round" if conditions is None else conditions.round_word(cycle)
     if outcome.steady_round is not None:
         return f"reached in {noun} {outcome.steady_round}"
     plural = "" if outcome.last_round == 1 else "es" if noun == "pass" else "s"
-    return f"not reached in {outcome.last_round} {noun}{plural}"
+    known = "" if getattr(conditions, "within_pct", None) is None else ", or values not known well enough,"
+    return f"not reached{known} in {outcome.last_round} {noun}{plural}"

@@ -37,6 +37,7 @@ from openpts.procedures.shared.rounds.words import (
     red_lines,
     short_name,
     summary_state,
+    unknown_values,
     verification_record,
 )
 from openpts.procedures.shared.steady_state_pages import (
@@ -164,9 +165,10 @@ _IOPS: Final = IOPS.measure("iops", "{name}", decimals=0)
 def report(run: Run) -> ReportContent:
     """The test's part of a report, from the samples in the record."""
     results = analyze_cycle(run, 1)
+    measures = _measures(results)
     return ReportContent(
-        verdicts=(steady_state_sentence(results),),
-        measures=_measures(results),
+        verdicts=(steady_state_sentence(results), *unknown_values(results.conditions, measures)),
+        measures=measures,
         sections=sections_of(
             run,
             TestSection(

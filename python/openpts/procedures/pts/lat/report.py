@@ -43,6 +43,7 @@ from openpts.procedures.shared.rounds.words import (
     not_steady,
     red_lines,
     summary_state,
+    unknown_values,
     verification_record,
 )
 from openpts.procedures.shared.steady_state_pages import convergence_page, steady_state_sentence
@@ -101,11 +102,12 @@ REQUIRED: Final = (_CONVERGENCE, _window(0), _TABLE, _HISTOGRAM)
 def report(run: Run) -> ReportContent:
     """The test's part of a report, from the samples in the record."""
     results = analyze_cycle(run, 1)
+    measures = _measures(results)
     histogram = run.phase(Phase.HISTOGRAM)
     times = response_times([step.sample for step in histogram]) if histogram else None
     return ReportContent(
-        verdicts=(steady_state_sentence(results),),
-        measures=_measures(results),
+        verdicts=(steady_state_sentence(results), *unknown_values(results.conditions, measures)),
+        measures=measures,
         sections=sections_of(
             run,
             TestSection(

@@ -1,5 +1,6 @@
 """A test that runs rounds of test points, analyzed as a whole: from samples to verdicts and cells."""
 
+import math
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from statistics import fmean
@@ -9,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.analysis.latency import BUCKET_WIDTH, LatencyDistribution, ios_needed
+from openpts.analysis.one_pass import WINDOWS
 from openpts.analysis.response_times import response_times
 from openpts.analysis.rounds import (
     CompleteRound,
@@ -17,6 +19,7 @@ from openpts.analysis.rounds import (
     complete_rounds,
     judge_window,
     measurement_window,
+    test_point,
 )
 from openpts.analysis.uncertainty import WIDTH, Block, of_mean, rectangular, with_components
 from openpts.procedures.kit.header import of_cycle
@@ -133,13 +136,13 @@ def analyze_round_test(
     numbered: Iterable[tuple[int, Sample]],
     steady_round: int | None,
     block_sizes_bytes: tuple[int, ...] | None = None,
-    state: float | None = None,
+    one_pass: OnePass | None = None,
 ) -> RoundTestResults:
     """Judge and average a test, or one cycle of it, from its samples, each with its round number.
 
     ``steady_round`` only places the window; whether it is steady is judged again. ``block_sizes_bytes`` are
     those of the cycle where a test has one cycle for each size; the conditions then become the cycle's.
-    ``state`` is as of ``RoundsMean``; what is only read shows nothing of it.
+    ``one_pass`` is that before the rounds of the short form.
     """
     if block_sizes_bytes is not None:
         tracking = tuple(v for v in conditions.tracking if v.block_size_bytes in block_sizes_bytes)
@@ -148,6 +151,7 @@ def analyze_round_test(
     rounds = complete_rounds(numbered, points)
     window = measurement_window(len(rounds), steady_round)
     chosen = window.select(rounds)
+    state = None if one_pass is None else _state_off(one_pass, chosen)
     return RoundTestResults(
         conditions=conditions,
         rounds=rounds,
@@ -161,6 +165,26 @@ def analyze_round_test(
             if chosen
         },
     )
+
+
+def _state_off(one_pass: OnePass, chosen: Sequence[CompleteRound]) -> float | None:
+    """By what share the drive's state, in all that writes, may differ from that in rounds of full length.
+
+    Besides the state that the pass leaves it is that of the rounds: large writes and rests for reads, of
+    seconds each, change the rate of the windows after the pass. Minutes of them change it as well, but less.
+    """
+    off = one_pass.state_off
+    window = one_pass.afterwards[-1].step.stimulus if one_pass.afterwards else None
+    if off is None or window is None or (point := test_point(window)) is None:
+        return off
+    in_rounds = [
+        samples[point].iops
+        for samples in chosen
+        if point in samples
+        and (stimulus := samples[point].step.stimulus)
+        and (stimulus.tc, stimulus.qd) == (window.tc, window.qd)
+    ]
+    return math.hypot(off, fmean(in_rounds) / fmean(one_pass.rates[-WINDOWS:]) - 1) if in_rounds else off
 
 
 def test_points(conditions: RoundConditions) -> tuple[RoundPoint, ...]:
@@ -185,7 +209,7 @@ def analyze_cycle(run: Run, cycle: int, block_sizes_bytes: tuple[int, ...] | Non
         block_sizes_bytes,
         None
         if conditions.within_pct is None
-        else one_pass_of(run.phase(Phase.CONDITIONING, cycle=cycle), conditions.known_flash).state_off,
+        else one_pass_of(run.phase(Phase.CONDITIONING, cycle=cycle), conditions.known_flash),
     )
 
 

@@ -4,11 +4,13 @@ from collections.abc import Sequence
 from statistics import fmean
 from typing import Final, TypeAlias
 
+from msgspec.structs import replace
+
 from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.analysis.uncertainty import blocks_of, is_known, late_excess, of_short_elements
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.sample import Sample
-from openpts.vocabulary.stimulus import Step
+from openpts.vocabulary.stimulus import Step, Stimulus
 from openpts.vocabulary.stop import Duration
 from openpts.vocabulary.verdict import TrackingVariable
 
@@ -28,8 +30,8 @@ def first_round(
 ) -> tuple[Step, ...]:
     """The steps of the first round: elements of variables and key values take a minute."""
     return tuple(
-        _of_a_minute(step, minute_ns) if one_matters else step
-        for step, one_matters in zip(steps, _which_matter(_followed(tracking, steps), steps), strict=True)
+        step if variable is None else _of_a_minute(step, minute_ns)
+        for step, variable in zip(steps, _followed(tracking, steps), strict=True)
     )
 
 
@@ -40,7 +42,7 @@ def following_round(
     window: Window,
     steps: tuple[Step, ...],
 ) -> tuple[tuple[Step, ...], bool]:
-    """The steps of the next round, and whether each variable is known ``within`` such a share of its mean.
+    """The steps of the next round, and whether each variable and key value is known ``within`` such a share.
 
     ``lengths_ns`` are those of a short element and of one of a minute. Where the minute of the first round
     went on as it began, a short element shows the same, and all that follow are short: some drives take
@@ -55,12 +57,11 @@ def following_round(
     """
     short_ns, minute_ns = lengths_ns
     followed = _followed(tracking, steps)
-    matters = _which_matter(followed, steps)
     if len(window) == 1:
-        began = zip(steps, matters, window[0], strict=True)
+        began = zip(steps, followed, window[0], strict=True)
         return tuple(
-            Step(step.streams, Duration(short_ns)) if matter and _goes_on(within, short_ns, one) else step
-            for step, matter, one in began
+            Step(step.streams, Duration(short_ns)) if variable and _goes_on(within, short_ns, one) else step
+            for step, variable, one in began
         ), False
     alike = [
         [samples[place] for samples in window if samples[place].step == step]
@@ -72,30 +73,30 @@ def following_round(
     ]
     following = tuple(
         _of_a_minute(step, minute_ns)
-        if one_matters and (_is_on_its_way(within, samples) or (is_unknown and len(samples) == WINDOW_ROUNDS))
+        if variable and (_is_on_its_way(within, samples) or (is_unknown and len(samples) == WINDOW_ROUNDS))
         else step
-        for step, one_matters, samples, is_unknown in zip(steps, matters, alike, unknown, strict=True)
+        for step, variable, samples, is_unknown in zip(steps, followed, alike, unknown, strict=True)
     )
     known = (
         step == before and len(samples) == len(window) and not is_unknown
-        for step, before, one_matters, samples, is_unknown in zip(
-            following, steps, matters, alike, unknown, strict=True
+        for step, before, variable, samples, is_unknown in zip(
+            following, steps, followed, alike, unknown, strict=True
         )
-        if one_matters
+        if variable
     )
     return following, all(known)
 
 
 def _followed(tracking: Sequence[TrackingVariable], steps: tuple[Step, ...]) -> list[TrackingVariable | None]:
-    return [
-        next((variable for variable in tracking if variable.matches(step.stimulus)), None) for step in steps
-    ]
+    """What has to be known of each element: its variable, the same figure of a key value, or nothing."""
+    return [_variable_of(step.stimulus, tracking) for step in steps]
 
 
-def _which_matter(followed: Sequence[TrackingVariable | None], steps: tuple[Step, ...]) -> list[bool]:
-    return [
-        variable is not None or _is_of_key_value(step) for variable, step in zip(followed, steps, strict=True)
-    ]
+def _variable_of(stimulus: Stimulus | None, tracking: Sequence[TrackingVariable]) -> TrackingVariable | None:
+    own = next((variable for variable in tracking if variable.matches(stimulus)), None)
+    if own is None and tracking and stimulus is not None and _is_of_key_value(stimulus):
+        return replace(tracking[0], block_size_bytes=stimulus.block_size_bytes, read_pct=stimulus.read_pct)
+    return own
 
 
 def _goes_on(within: float, short_ns: int, sample: Sample) -> bool:
@@ -106,13 +107,8 @@ def _goes_on(within: float, short_ns: int, sample: Sample) -> bool:
     return abs(rate - sample.iops) <= _SHARE * within * sample.iops
 
 
-def _is_of_key_value(step: Step) -> bool:
-    stimulus = step.stimulus
-    return (
-        stimulus is not None
-        and stimulus.block_size_bytes == _KEY_BLOCK_SIZE_BYTES
-        and stimulus.read_pct in _KEY_READ_PCTS
-    )
+def _is_of_key_value(stimulus: Stimulus) -> bool:
+    return stimulus.block_size_bytes == _KEY_BLOCK_SIZE_BYTES and stimulus.read_pct in _KEY_READ_PCTS
 
 
 def _of_a_minute(step: Step, minute_ns: int) -> Step:

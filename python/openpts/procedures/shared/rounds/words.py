@@ -1,6 +1,10 @@
 """Words of the reports on tests of rounds: header fields, red lines, records."""
 
+from collections.abc import Sequence
+
 from openpts.analysis.steady_state import WINDOW_ROUNDS
+from openpts.pages.measure import Measured
+from openpts.pages.model import Verdict
 from openpts.procedures.kit.header import (
     Rows,
     data_text,
@@ -9,6 +13,7 @@ from openpts.procedures.kit.header import (
     setup_rows,
     stimulus_rows,
 )
+from openpts.procedures.shared.rounds.conditions import RoundConditions
 from openpts.procedures.shared.rounds.results import RoundTestResults
 from openpts.procedures.shared.steady_state_pages import HasWindow, rounds_reason
 from openpts.record.reader import Run
@@ -34,6 +39,20 @@ def red_lines(results: HasWindow) -> tuple[str, ...]:
     if not results.window.is_full:
         return (f"STEADY STATE NOT REACHED - {rounds_reason(results)} completed",)
     return () if results.steady else ("STEADY STATE NOT REACHED - last five Rounds shown",)
+
+
+def unknown_values(conditions: RoundConditions, measures: Sequence[Measured]) -> tuple[Verdict, ...]:
+    """The values of the short form that are not known as well as was asked for."""
+    shares_pct = {
+        one.label: 100 * one.uncertainty.expanded / one.cell.value
+        for one in measures
+        if one.cell.value and one.uncertainty and one.uncertainty.expanded
+    }
+    return tuple(
+        Verdict(f"{label}: known within {pct:.2g} % at 95 %, and {within:g} % were asked for.")
+        for label, pct in shares_pct.items()
+        if (within := conditions.within_pct) is not None and pct > within
+    )
 
 
 def demand(results: RoundTestResults) -> str:

@@ -6,14 +6,18 @@ from typing import TypeVar, cast
 
 import pytest
 from benches.drawn_drives import draw
+from click.testing import CliRunner
 from msgspec.structs import replace
 
+from openpts.cli.main import cli
 from openpts.engine.next_sample import next_sample
 from openpts.engine.options import Demand, NativeOptions
 from openpts.engine.simulated import SimulatedDrive
+from openpts.errors import RunFailedError
 from openpts.procedures.pts.iops.script import standard_conditions
 from openpts.procedures.shared.one_pass import AFTERWARDS, PASS, OnePass, condition_in_one_pass
 from openpts.procedures.shared.rounds.script import conditioned
+from openpts.record.reader import read_run
 from openpts.simulation.presets import load_preset
 from openpts.units import KIB, MB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
@@ -136,3 +140,15 @@ def test_where_collection_never_shows_the_test_goes_on_at_full_length() -> None:
     goes_on_with = drive.carry_out(conditioned(short, 128 * KIB, drive.capacity_bytes))
     assert PASS not in drive.windows
     assert goes_on_with == standard_conditions(DriveClass.ENTERPRISE, seed=1)
+
+
+def test_where_only_the_short_form_is_asked_for_the_test_ends_with_its_record(tmp_path: Path) -> None:
+    target = "sim:pslc?capacity=1GB&scale=1"
+    asked = CliRunner().invoke(
+        cli, ["run", "lat", target, "--short", "--only-short", "--out", str(tmp_path / "run")]
+    )
+    assert isinstance(asked.exception, RunFailedError)
+    assert "the rate never fell for good" in str(asked.exception)
+    record = read_run(tmp_path / "run")
+    assert record.phase(Phase.CONDITIONING)
+    assert not record.phase(Phase.ROUND)

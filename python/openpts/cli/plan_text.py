@@ -295,13 +295,16 @@ def _table_lines(plan: RunPlan) -> Iterator[str]:
 
 def _extent_line(name: str, shortest: Extent, longest: Extent) -> str:
     lengths = (format_duration(extent.duration_ns) for extent in (shortest, longest))
-    return f"{name:<36}{next(lengths):>14}{next(lengths):>14}{format_capacity(longest.written_bytes):>16}"
+    most = format_capacity(max(shortest.written_bytes, longest.written_bytes))
+    return f"{name:<36}{next(lengths):>14}{next(lengths):>14}{most:>16}"
 
 
 def _applies(phase: PhaseExtent) -> str:
     if phase.shortest_applies == phase.longest_applies:
         return str(phase.longest_applies)
-    return f"{phase.shortest_applies} to {phase.longest_applies}"
+    # the short form goes on without its pass at full length
+    least, most = sorted((phase.shortest_applies, phase.longest_applies))
+    return f"{least} to {most}"
 
 
 _NAMES = {

@@ -15,6 +15,7 @@ from openpts.fields.kinds import (
     ROUNDS,
     SECONDS,
     SIZE,
+    SWITCH,
     THREADS,
     WORKLOAD,
     count,
@@ -96,6 +97,12 @@ KNOWN_FLASH: Final = Field(
     text=lambda flash: "found" if flash is None else f"{flash:g} x active range, known",
     free="a part of the short form, which is a deviation by itself",
 )
+ONLY_SHORT: Final = Field(
+    "Short form: stops where it does not hold",
+    "Short form: stop where the drive doesn't behave as assumed, instead of going on at full length.",
+    SWITCH,
+    free="a run that stops there has no results",
+)
 TRACKING_PERIOD: Final = Field(
     "From one tracked minute to the next",
     "Time from the start of one tracked minute to that of the next.",
@@ -164,6 +171,6 @@ def even_most(name: str, most: int, what: str) -> Contradictions:
 
 
 def only_in_the_short_form(given: Collection[str], within_pct: float | None) -> Contradictions:
-    """What is known of the flash is of use to the short form alone."""
-    if "flash_holds" in given and within_pct is None:
-        yield ("flash_holds", "short"), "does nothing without --short"
+    """What is of use to the short form alone."""
+    for name in {"flash_holds", "only_short"} & set(given) if within_pct is None else ():
+        yield (name, "short"), "does nothing without --short"

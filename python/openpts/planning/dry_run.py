@@ -19,7 +19,7 @@ from openpts.units import NS_PER_S
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.phase import Phase, phase_text
 from openpts.vocabulary.replay import ReplayMode
-from openpts.vocabulary.requests import Answer, Apply, DriverRequest, Purge, ReadHealth, Script
+from openpts.vocabulary.requests import Answer, Apply, DriverRequest, Purge, ReadHealth, Script, Slower
 from openpts.vocabulary.sample import NOTHING, Measured, OperationSample, Sample, StepState, StreamSample
 from openpts.vocabulary.stimulus import Step, Stimulus
 from openpts.vocabulary.stop import (
@@ -82,6 +82,10 @@ def dry_run(
                 count += len(apply.steps)
                 _refuse_too_many(count, apply)
                 samples = tuple(_sample(step, user_capacity_bytes, drive) for step in apply.steps)
+                if apply.slower is Slower.ALWAYS or (
+                    apply.slower is Slower.AT_SHORTEST and ending is Ending.SHORTEST
+                ):
+                    samples = tuple(_half_as_fast(sample) for sample in samples)
                 planned.append(
                     PlannedApply(
                         max(1, cycle) if apply is request else cycle,
@@ -229,6 +233,12 @@ def _twice_as_fast(sample: Sample) -> Sample:
     """A round that differs so much from its neighbors that no window of them is steady."""
     parts: tuple[Measured, ...] = sample.streams or ((sample,) if sample.step.streams else ())
     return _measured(sample.step, sample.elapsed_ns, [2 * part.ios for part in parts])
+
+
+def _half_as_fast(sample: Sample) -> Sample:
+    """The same I/Os in twice the time."""
+    parts: tuple[Measured, ...] = sample.streams or (sample,)
+    return _measured(sample.step, 2 * sample.elapsed_ns, [part.ios for part in parts])
 
 
 def _length_ns(stop: StopRule, ios_per_s: float, bytes_per_s: float, capacity_bytes: int) -> int:

@@ -15,6 +15,7 @@ Three drivers run the same script: on a device, on assumed rates (a plan), and o
 """
 
 from collections.abc import Generator
+from enum import StrEnum
 from typing import TypeVar
 
 from msgspec import Struct
@@ -43,6 +44,14 @@ class SetWriteCache(Struct, frozen=True):
     enabled: bool
 
 
+class Slower(StrEnum):
+    """In which plans a drive is assumed to have slowed down by its collection."""
+
+    NEVER = "never"
+    AT_SHORTEST = "at its shortest"
+    ALWAYS = "always"
+
+
 class Apply(Struct, frozen=True):
     """Carry out steps without idle time between them.
 
@@ -53,7 +62,7 @@ class Apply(Struct, frozen=True):
     of them may be carried out again, and only the last time counts. ``with_intervals``: the script looks at
     the intervals of the answer; without, the record alone has them, so that days need no more memory than
     minutes. ``until_alike``: the script may ask for the last step again, until what several of it measured
-    lies close enough together.
+    lies close enough together. ``slower``: which plans have the drive half as fast in these steps.
     """
 
     phase: Phase
@@ -64,6 +73,7 @@ class Apply(Struct, frozen=True):
     repeatable: bool = False
     with_intervals: bool = False
     until_alike: bool = False
+    slower: Slower = Slower.NEVER
 
 
 class ReadHealth(Struct, frozen=True):

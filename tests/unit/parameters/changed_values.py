@@ -166,6 +166,7 @@ CHANGED: Final[dict[str, Any]] = {
     "short": True,
     "within": 3,
     "flash_holds": 1.28,
+    "only_short": True,
     "shortest_seconds": 0.002,
     "per_decade": 4,
     "least_repeats": 2,

@@ -48,6 +48,22 @@ def test_iops_has_rounds_of_56_minutes_5_at_the_least_and_25_at_the_most(ending:
     assert {len(one.apply.steps) for one in plan if one.apply.phase is Phase.ROUND} == {56}
 
 
+def test_the_shortest_run_of_a_short_form_holds_and_the_longest_only_where_nothing_else_may_come() -> None:
+    short = {"within_pct": 5.0, "minute_ns": 5 * NS_PER_S}
+    plan = planned("iops", Ending.SHORTEST, **short)
+    assert not numbers(plan, Phase.WIPC)
+    # the minutes of the first round: three tracked elements, of which one is a key value as are two more
+    assert numbers(plan, Phase.ROUND) == [1, 2, 3, 4, 5, 6]
+    assert duration_s(plan, Phase.ROUND) == 6 * 56 * 5 + 5 * 55
+    # what the flash holds, with 7.5 % of it spare, twice; then ten windows
+    written = sum(sum(one.written_bytes) for one in plan if one.apply.phase is Phase.CONDITIONING)
+    assert written / CAPACITY_BYTES == pytest.approx(2 * 1.075 + 0.1, abs=0.02)
+    assert numbers(planned("iops", **short), Phase.WIPC)
+    plan = planned("iops", **short, only_short=True)
+    assert not numbers(plan, Phase.WIPC)
+    assert numbers(plan, Phase.ROUND) == list(range(1, 26))
+
+
 @pytest.mark.parametrize("max_rounds", range(1, 12))
 def test_the_longest_run_is_steady_in_the_last_round_that_there_may_be(max_rounds: int) -> None:
     assert numbers(planned("iops", max_rounds=max_rounds), Phase.ROUND) == list(range(1, max_rounds + 1))

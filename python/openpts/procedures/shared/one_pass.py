@@ -20,10 +20,11 @@ from openpts.analysis.one_pass import (
     unrest,
     warms_up,
 )
+from openpts.errors import RunFailedError
 from openpts.fields.conditions import Conditions
 from openpts.units import KIB, MIB, NS_PER_S
 from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.requests import Apply, ScriptPart, samples_in
+from openpts.vocabulary.requests import Apply, ScriptPart, Slower, samples_in
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, OperationWeights, Step
 from openpts.vocabulary.stop import ByteAmount
@@ -38,6 +39,8 @@ _TRIM_BYTES: Final = 16 * MIB
 _TC, _QD = 4, 32
 _WINDOW: Final = 0.0025
 _MOST_WINDOWS: Final = 400
+_USUAL_WINDOWS: Final = 30
+"""What a plan assumes: 7.5 % of spare flash."""
 _PIECES: Final = 100
 _LATER_WINDOW: Final = 0.01
 _MOST_LATER_WINDOWS: Final = 60
@@ -138,13 +141,31 @@ class OnePass(Struct, frozen=True):
 
 
 def condition_in_one_pass(
-    conditions: Conditions, user_capacity_bytes: int, known_flash: float | None = None
+    conditions: Conditions,
+    user_capacity_bytes: int,
+    known_flash: float | None = None,
+    *,
+    only_short: bool = False,
 ) -> ScriptPart[bool]:
     """Find how much the flash holds, then bring the active range into the steady state of random writes.
 
     Writes twice what the flash holds and trims the range once, or once with ``known_flash``, on a purged
-    drive. Returns whether the drive behaved as the state of random writes has it (``OnePass``).
+    drive. Returns whether the drive behaved as the state of random writes has it (``OnePass``); raises
+    RunFailedError where it didn't, and there is to be no test at full length.
     """
+    slower = Slower.ALWAYS if only_short else Slower.AT_SHORTEST
+    reason = (yield from _carried_out(conditions, user_capacity_bytes, known_flash, slower)).why_not
+    if reason and only_short:
+        raise RunFailedError(
+            f"the short form does not hold for this drive: {reason}; to go on at full length, leave out "
+            "--only-short"
+        )
+    return not reason
+
+
+def _carried_out(
+    conditions: Conditions, user_capacity_bytes: int, known_flash: float | None, slower: Slower
+) -> ScriptPart[OnePass]:
     whole = _Range(conditions, user_capacity_bytes)
     samples: list[tuple[int, Sample]] = []
     flash = known_flash
@@ -154,13 +175,14 @@ def condition_in_one_pass(
 
         # Random writes until free blocks run out: that is what the flash holds beyond the range
         while OnePass.of(samples).flash is None and len(samples) < _MOST_WINDOWS:
-            window = yield _window(UNTIL_COLLECTION, whole.random(1, _WINDOW))
+            begun = slower if len(samples) >= _USUAL_WINDOWS else Slower.NEVER
+            window = yield _window(UNTIL_COLLECTION, whole.random(1, _WINDOW), begun)
             samples.append((UNTIL_COLLECTION, samples_in(window)[-1]))
 
         # Empty flash, so that the pass makes no collection: what it moves would have another age
         yield Apply(Phase.CONDITIONING, EMPTIED, (whole.trimmed(),))
         if (flash := OnePass.of(samples).flash) is None:
-            return False
+            return OnePass.of(samples)
 
     steps = [
         step
@@ -172,14 +194,14 @@ def condition_in_one_pass(
 
     found = OnePass.of(samples, known_flash)
     while len(found.afterwards) < _MOST_LATER_WINDOWS and not found.is_at_rest:
-        window = yield _window(AFTERWARDS, whole.random(1, _LATER_WINDOW))
+        window = yield _window(AFTERWARDS, whole.random(1, _LATER_WINDOW), slower)
         samples.append((AFTERWARDS, samples_in(window)[-1]))
         found = OnePass.of(samples, known_flash)
-    return not found.why_not
+    return found
 
 
-def _window(number: int, step: Step) -> Apply:
-    return Apply(Phase.CONDITIONING, number, (step,), with_intervals=True)
+def _window(number: int, step: Step, slower: Slower) -> Apply:
+    return Apply(Phase.CONDITIONING, number, (step,), with_intervals=True, slower=slower)
 
 
 def _temperatures_c(windows: Sequence[Sample]) -> list[float]:

@@ -31,7 +31,7 @@ class ThroughputConditions(RoundConditions, frozen=True, kw_only=True, tag_field
     the short form, ``preconditions_once``, the first one for all.
     """
 
-    unused: ClassVar[frozenset[str]] = frozenset({"within_pct", "known_flash"})
+    unused: ClassVar[frozenset[str]] = frozenset({"within_pct", "known_flash", "only_short"})
 
     within_pct: Annotated[
         float | None,
@@ -40,6 +40,7 @@ class ThroughputConditions(RoundConditions, frozen=True, kw_only=True, tag_field
         ),
     ] = None
     known_flash: Annotated[float | None, fields_of(RoundConditions)["known_flash"].but(help="")] = None
+    only_short: Annotated[bool, fields_of(RoundConditions)["only_short"].but(help="")] = False
     block_sizes_bytes: Annotated[
         tuple[int, ...],
         fields_of(RoundConditions)["block_sizes_bytes"].but(

@@ -150,7 +150,10 @@ def _conditioned(
     """In the short form one pass first; the conditions of the stimulus: full length where it doesn't hold."""
     if conditions.within_pct is None:
         return conditions
-    if (yield from condition_in_one_pass(conditions, user_capacity_bytes, conditions.known_flash)):
+    holds = yield from condition_in_one_pass(
+        conditions, user_capacity_bytes, conditions.known_flash, only_short=conditions.only_short
+    )
+    if holds:
         return conditions.after_the_pass
     return replace(conditions, within_pct=None)
 

@@ -96,6 +96,7 @@ class RoundConditions(Conditions, frozen=True, kw_only=True):
         SHORT,
         "within_pct",
         "known_flash",
+        "only_short",
         ROUND_SECONDS,
     )
 
@@ -134,6 +135,7 @@ class RoundConditions(Conditions, frozen=True, kw_only=True):
     max_rounds: Annotated[int, usual.MAX_ROUNDS]
     within_pct: Annotated[float | None, usual.WITHIN.but(change=_with_within)] = None
     known_flash: Annotated[float | None, usual.KNOWN_FLASH] = None
+    only_short: Annotated[bool, usual.ONLY_SHORT] = False
     tracking: Annotated[
         tuple[TrackingVariable, ...],
         Field(

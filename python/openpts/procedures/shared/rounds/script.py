@@ -41,7 +41,10 @@ def conditioned(conditions: C, block_size_bytes: int, user_capacity_bytes: int) 
     if conditions.within_pct is None:
         yield from preconditioning(conditions, block_size_bytes, user_capacity_bytes)
         return conditions
-    if (yield from condition_in_one_pass(conditions, user_capacity_bytes, conditions.known_flash)):
+    holds = yield from condition_in_one_pass(
+        conditions, user_capacity_bytes, conditions.known_flash, only_short=conditions.only_short
+    )
+    if holds:
         return conditions
     conditions = replace(conditions, within_pct=None, minute_ns=conditions.full_minute_ns)
     yield from preconditioning(conditions, block_size_bytes, user_capacity_bytes)

@@ -102,8 +102,10 @@ def _variable_of(stimulus: Stimulus | None, tracking: Sequence[TrackingVariable]
 def _goes_on(within: float, short_ns: int, sample: Sample) -> bool:
     """Whether a short element would have shown the rate of the whole one."""
     first = sample.intervals[: max(1, short_ns // sample.interval_ns)]
+    if not first:
+        return True  # as in a plan
     ios = sum(one.ios for one in first)
-    rate = ios * NS_PER_S / (len(first) * sample.interval_ns) if first else 0.0
+    rate = ios * NS_PER_S / (len(first) * sample.interval_ns)
     return abs(rate - sample.iops) <= _SHARE * within * sample.iops
 
 

@@ -11,9 +11,9 @@ from openpts.pages.measure import Measured
 from openpts.pages.model import Cell
 from openpts.procedures.pts.iops.script import standard_conditions
 from openpts.procedures.shared.one_pass import OnePass
-from openpts.procedures.shared.rounds.results import analyze_round_test
+from openpts.procedures.shared.rounds.results import RoundTestResults, analyze_round_test
 from openpts.procedures.shared.rounds.short_rounds import first_round, following_round
-from openpts.procedures.shared.rounds.words import unknown_values
+from openpts.procedures.shared.rounds.words import short_form_words
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.better import Better
 from openpts.vocabulary.drive_class import DriveClass
@@ -109,26 +109,36 @@ def test_none_is_longer_than_a_minute() -> None:
     assert following(*[(minute,)] * 3) == ((60,), False)
 
 
-def test_rounds_that_change_the_rate_of_the_windows_after_the_pass_are_in_another_state() -> None:
-    """By root sum of squares with what the pass may have left."""
+def one_pass() -> OnePass:
+    """One that holds, with windows of 1,000 IOPS after it."""
+    fresh, afterwards = (
+        tuple(step_sample(4 * KIB, 0, iops, 4) for _ in range(WINDOWS)) for iops in (2000, 1000)
+    )
+    return OnePass(fresh, afterwards, 1.28)
+
+
+def rounds_of(write_iops: float, before: OnePass | None) -> RoundTestResults:
+    """Five rounds of 4 KiB reads and of writes at this rate."""
     conditions = with_changes(
         standard_conditions(DriveClass.ENTERPRISE, seed=1),
         block_sizes_bytes=(4 * KIB,),
         read_pcts=(100, 0),
         within_pct=5.0,
+        minute_ns=5 * NS_PER_S,
     )
-    windows = tuple(step_sample(4 * KIB, 0, 1000, 4) for _ in range(WINDOWS))
-    one_pass = OnePass(tuple(step_sample(4 * KIB, 0, 2000, 4) for _ in range(WINDOWS)), windows, 1.28)
+    elements = [(number, *one) for number in range(1, 6) for one in ((100, 5000.0), (0, write_iops))]
+    rounds = [(number, step_sample(4 * KIB, pct, iops, 4)) for number, pct, iops in elements]
+    return analyze_round_test(conditions, rounds, 5, one_pass=before)
+
+
+def test_rounds_that_change_the_rate_of_the_windows_after_the_pass_are_in_another_state() -> None:
+    """By root sum of squares with what the pass may have left."""
 
     def state(write_iops: float, read_pct: int) -> float | None:
-        rates = [
-            (number, pct, iops) for number in range(1, 6) for pct, iops in ((100, 5000), (0, write_iops))
-        ]
-        rounds = [(number, step_sample(4 * KIB, pct, iops, 4)) for number, pct, iops in rates]
-        cells = analyze_round_test(conditions, rounds, 5, one_pass=one_pass).cells
+        cells = rounds_of(write_iops, one_pass()).cells
         return cells[RoundPoint(AccessPattern.RANDOM, 4 * KIB, read_pct)].state
 
-    left = one_pass.state_off
+    left = one_pass().state_off
     assert left is not None
     assert state(1000, 0) == pytest.approx(left)
     assert state(1040, 0) == state(960, 0) == pytest.approx(math.hypot(left, 0.04))
@@ -140,8 +150,10 @@ def test_values_that_are_not_known_as_well_as_was_asked_for_are_named() -> None:
         found = Uncertainty(standard=expanded / 2, coverage_factor=2.0)
         return Measured(label, label, "IOPS", Cell("200", 200.0), Better.HIGHER, uncertainty=found)
 
-    conditions = standard_conditions(DriveClass.ENTERPRISE, seed=1)
     values = (value("well", 10.0), value("badly", 12.0))
-    (one,) = unknown_values(with_changes(conditions, within_pct=5.0), values)
+    short = rounds_of(1000, one_pass())
+    one, others = short_form_words(short, values)
     assert one.text == "badly: known within 6 % at 95 %, and 5 % were asked for."
-    assert unknown_values(conditions, values) == ()
+    assert "elements of 5.00 s" in others.text
+    # at full length, after a pass that didn't hold as well
+    assert short_form_words(rounds_of(1000, None), values) == ()

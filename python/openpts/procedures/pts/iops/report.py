@@ -35,9 +35,9 @@ from openpts.procedures.shared.rounds.words import (
     loop_test_rows,
     not_steady,
     red_lines,
+    short_form_words,
     short_name,
     summary_state,
-    unknown_values,
     verification_record,
 )
 from openpts.procedures.shared.steady_state_pages import (
@@ -167,7 +167,7 @@ def report(run: Run) -> ReportContent:
     results = analyze_cycle(run, 1)
     measures = _measures(results)
     return ReportContent(
-        verdicts=(steady_state_sentence(results), *unknown_values(results.conditions, measures)),
+        verdicts=(steady_state_sentence(results), *short_form_words(results, measures)),
         measures=measures,
         sections=sections_of(
             run,

@@ -42,8 +42,8 @@ from openpts.procedures.shared.rounds.words import (
     loop_test_rows,
     not_steady,
     red_lines,
+    short_form_words,
     summary_state,
-    unknown_values,
     verification_record,
 )
 from openpts.procedures.shared.steady_state_pages import convergence_page, steady_state_sentence
@@ -106,7 +106,7 @@ def report(run: Run) -> ReportContent:
     histogram = run.phase(Phase.HISTOGRAM)
     times = response_times([step.sample for step in histogram]) if histogram else None
     return ReportContent(
-        verdicts=(steady_state_sentence(results), *unknown_values(results.conditions, measures)),
+        verdicts=(steady_state_sentence(results), *short_form_words(results, measures)),
         measures=measures,
         sections=sections_of(
             run,

@@ -13,11 +13,10 @@ from openpts.procedures.kit.header import (
     setup_rows,
     stimulus_rows,
 )
-from openpts.procedures.shared.rounds.conditions import RoundConditions
 from openpts.procedures.shared.rounds.results import RoundTestResults
 from openpts.procedures.shared.steady_state_pages import HasWindow, rounds_reason
 from openpts.record.reader import Run
-from openpts.units import format_block_size
+from openpts.units import format_block_size, format_duration
 from openpts.vocabulary.verdict import RoundPoint
 
 
@@ -41,17 +40,27 @@ def red_lines(results: HasWindow) -> tuple[str, ...]:
     return () if results.steady else ("STEADY STATE NOT REACHED - last five Rounds shown",)
 
 
-def unknown_values(conditions: RoundConditions, measures: Sequence[Measured]) -> tuple[Verdict, ...]:
-    """The values of the short form that are not known as well as was asked for."""
+def short_form_words(results: RoundTestResults, measures: Sequence[Measured]) -> tuple[Verdict, ...]:
+    """What the short form knows less of: key values not as well as was asked for, and all other cells."""
+    within_pct = results.conditions.within_pct
+    if within_pct is None or all(cell.state is None for cell in results.cells.values()):
+        return ()
     shares_pct = {
         one.label: 100 * one.uncertainty.expanded / one.cell.value
         for one in measures
         if one.cell.value and one.uncertainty and one.uncertainty.expanded
     }
-    return tuple(
-        Verdict(f"{label}: known within {pct:.2g} % at 95 %, and {within:g} % were asked for.")
-        for label, pct in shares_pct.items()
-        if (within := conditions.within_pct) is not None and pct > within
+    others = (
+        "Short form: cells of neither key values nor tracking variables are of elements of "
+        f"{format_duration(results.conditions.minute_ns)}, too short for many loads, and have no interval."
+    )
+    return (
+        *(
+            Verdict(f"{label}: known within {pct:.2g} % at 95 %, and {within_pct:g} % were asked for.")
+            for label, pct in shares_pct.items()
+            if pct > within_pct
+        ),
+        Verdict(others),
     )
 
 

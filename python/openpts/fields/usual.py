@@ -172,5 +172,6 @@ def even_most(name: str, most: int, what: str) -> Contradictions:
 
 def only_in_the_short_form(given: Collection[str], within_pct: float | None) -> Contradictions:
     """What is of use to the short form alone."""
-    for name in {"flash_holds", "only_short"} & set(given) if within_pct is None else ():
-        yield (name, "short"), "does nothing without --short"
+    for name in ("flash_holds", "only_short"):
+        if name in given and within_pct is None:
+            yield (name, "short"), "does nothing without --short"

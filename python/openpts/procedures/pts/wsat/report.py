@@ -159,9 +159,9 @@ def _steady_verdict(cycle: SaturationCycle) -> Verdict:
     count = len(results.tracked_iops)
     if results.verdict is None:
         return Verdict(f"{title}: Steady State can't be judged: n/a ({cycle.tracked_words}).")
-    if (within_pct := cycle.conditions.within_pct) is not None:
-        rule = f"no five Tracking Rounds of {count} are steady and known within {within_pct:g} %"
-        return Verdict(f"{title}: {rule}.", "fail")
+    if cycle.state is not None:
+        rule = f"no five of {count} are steady and known within {cycle.conditions.within_pct:g} %"
+        return Verdict(f"{title}: Steady State not found in Tracking Rounds: {rule}.", "fail")
     return Verdict(
         f"{title}: Steady State not found in {count} Tracking Rounds"
         f" (looked for after {cycle.conditions.steady_after_drive_fills:g} x user capacity).",

@@ -73,5 +73,7 @@ def _placed(windows: Sequence[Window], number: int, before: float) -> Fall:
     after_s = sum(one.elapsed_ns for one in windows[number + 1 : number + 1 + _AROUND]) / 1e9
     low = after / after_s if after_s else windows[number].bytes_per_s
     fallen = windows[number]
-    at_bytes = fallen.start_bytes + at_higher_rate(fallen, before, low)
+    # a cache that is folded takes some in again before long: what comes first is as slow as the slowest
+    slowest = min((one.bytes_per_s for one in windows[number + 1 : number + 1 + _AROUND]), default=low)
+    at_bytes = fallen.start_bytes + at_higher_rate(fallen, before, slowest)
     return Fall(at_bytes, before, low, number)

@@ -50,6 +50,23 @@ def test_a_fall_is_placed_within_its_window(falls_at: float) -> None:
     assert (fall.before_bytes_per_s, fall.after_bytes_per_s) == pytest.approx((3000, 200))
 
 
+@pytest.mark.parametrize("falls_at", [401.0, 420.0, 439.0])
+def test_a_fall_is_placed_by_what_comes_next_not_by_a_cache_that_takes_some_in_again(falls_at: float) -> None:
+    """From the fall on, 100 at the lower rate and 50 at the higher one by turns, in windows of 40."""
+
+    def takes_ns(done: float) -> float:
+        later = max(0.0, done - falls_at)
+        rounds, rest = divmod(later, 150)
+        low = 100 * rounds + min(rest, 100)
+        return 1e9 * ((done - low) / 3000 + low / 200)
+
+    edges = [float(edge) for edge in range(0, 1200, 40)]
+    windows = [Window(a, b - a, takes_ns(b) - takes_ns(a)) for a, b in pairwise(edges)]
+    fall = first_fall(windows)
+    assert fall is not None
+    assert fall.at_bytes == pytest.approx(falls_at, rel=0.002)
+
+
 def test_a_rate_that_does_not_fall_has_no_fall_and_nothing_at_a_higher_rate() -> None:
     assert first_fall(windows_at((500.0, 400.0), 300, [float(n) for n in range(0, 1000, 50)])) is None
     hiccup = windows_at((500.0, 500.0), 0, [0.0, 50.0, 100.0, 150.0, 200.0, 250.0, 300.0])

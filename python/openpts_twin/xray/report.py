@@ -143,8 +143,10 @@ def _list_figures(found: XrayRun, findings: tuple[Finding, ...]) -> dict[str, An
         "pairs_of_reads_while_collecting": [
             [pages, latency_ns / 1e6] for pages, latency_ns in found.pairs_again_ns
         ],
-        "random_median_over_mean": found.medians,
-        "write_buffer_taken_in_bytes": found.buffer_bytes,
+        "random_median_and_mean_ms": [
+            [one.median_ns / 1e6, one.mean_ns / 1e6] for one in found.responses or ()
+        ],
+        "write_buffer_taken_in_bytes": None if found.buffer is None else found.buffer.taken_bytes,
         "random_mb_per_s": [one.bytes_per_s / MB for one in found.random],
         "again_mb_per_s": [one.bytes_per_s / MB for one in found.again],
         "hot_mb_per_s": [one.bytes_per_s / MB for one in found.hot],

@@ -10,17 +10,17 @@ from typing import Final
 from msgspec import Struct
 
 from openpts.analysis.latency import LatencyDistribution
-from openpts.analysis.one_pass import collection_began
 from openpts.record.reader import Run
 from openpts.units import KIB, NS_PER_S, format_block_size, format_capacity
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample, StepState
 from openpts_twin.findings import Finding, cannot_tell, told
 from openpts_twin.rates import Fall, Window, at_higher_rate, first_fall, windows_of
-from openpts_twin.write_buffer import NUMBERS, size_of
+from openpts_twin.write_buffer import NUMBERS, Filled, filled_by
 from openpts_twin.xray import (
     AGAIN,
     ALIGNED,
+    ALIGNED_PURGED,
     CACHE_REST,
     HOT,
     HOT_WINDOW,
@@ -34,8 +34,8 @@ from openpts_twin.xray import (
     UNTIL_COLLECTION,
     XrayConditions,
 )
-from openpts_twin.xray.collection import Found, Pace, Victims, pace_of, victims_of
-from openpts_twin.xray.frontiers import frontiers_of, kept_share
+from openpts_twin.xray.collection import Found, Pace, Response, Victims, began, pace_of, victims_of
+from openpts_twin.xray.frontiers import Frontiers, frontiers_of, kept_share
 from openpts_twin.xray.geometry import Geometry, replay
 from openpts_twin.xray.unit import Rates, Unit, unit_of
 
@@ -51,8 +51,12 @@ _MERGED: Final = 30
 _END: Final = 3
 _LEAST_FLASH: Final = 1.04
 """A drive that maps pages has more, if only by what 1 GB is less than 1 GiB."""
-_LESS, _MORE = 0.3, 0.35
-"""What a burst may take in beside whole program units: less, as data wait there, or more, as some leave."""
+_STOPPED: Final = 0.18
+"""Of the rate that lasts, in an eighth of the write buffer."""
+_LESS, _MORE = 0.3, 1.05
+"""What a burst may take in less than whole program units, as data wait there; and how exact it is."""
+_MOST_LEFT: Final = 0.3
+"""Of what a burst took in; by half of it its size is known."""
 _AS_MUCH: Final = 0.9
 _LEAST_GAIN, _NO_GAIN = 0.2, 0.06
 _MOST_WARMING_K = 4
@@ -68,11 +72,7 @@ class Probe(Struct, frozen=True):
 
 
 class XrayRun(Struct, frozen=True, dict=True):
-    """What was measured; what was not is empty or None.
-
-    ``medians`` are those of random writes, as shares of the mean, window by window. ``throttled_from_c`` are
-    the temperatures of the intervals before and in which the drive first told that heat slows it down.
-    """
+    """What was measured; what was not is empty or None."""
 
     run: Run
     asked: XrayConditions
@@ -83,12 +83,11 @@ class XrayRun(Struct, frozen=True, dict=True):
     singles_ns: tuple[float, ...]
     pairs_ns: list[tuple[int, float]]
     pairs_again_ns: list[tuple[int, float]]
-    medians: list[float]
-    buffer_bytes: float | None
-    throttled_from_c: tuple[float, float] | None
+    buffer: Filled | None
     random: list[Window]
     bursts: list[Window]
     aligned: list[list[Probe]]
+    aligned_purged: list[list[Probe]]
     again: list[Window]
     hot: list[Window]
 
@@ -100,8 +99,8 @@ class XrayRun(Struct, frozen=True, dict=True):
     @cached_property
     def began(self) -> int | None:
         """The window of random writes in which collection began."""
-        rates = [one.bytes_per_s for one in self.random]
-        return next((n for end in range(len(rates) + 1) if (n := collection_began(rates[:end]))), None)
+        rates, cached = [one.bytes_per_s for one in self.random], self.cache is not None
+        return next((n for end in range(len(rates) + 1) if (n := began(rates[:end], cached=cached))), None)
 
     @cached_property
     def flash(self) -> float | None:
@@ -120,8 +119,7 @@ class XrayRun(Struct, frozen=True, dict=True):
         """How many times slower than the end of the fill random writes are in the end; 1 where none were."""
         if not self.fill or not self.random:
             return 1.0
-        ends = (median(one.bytes_per_s for one in each[-_END:]) for each in (self.fill, self.random))
-        return next(ends) / next(ends)
+        return self.flash_bytes_per_s / median(one.bytes_per_s for one in self.random[-_END:])
 
     @cached_property
     def geometry(self) -> Geometry:
@@ -129,19 +127,42 @@ class XrayRun(Struct, frozen=True, dict=True):
         return replay(self.pairs_ns)
 
     @property
+    def flash_bytes_per_s(self) -> float:
+        """Rate at the end of the fill."""
+        return median(one.bytes_per_s for one in self.fill[-_END:])
+
+    @property
     def buffered_bytes(self) -> float:
         """What the write buffer holds beside a cache; a scale makes it look as much larger."""
-        return (self.buffer_bytes or 0.0) * self.asked.scale
+        return 0.0 if self.buffer is None else self.buffer.bytes * self.asked.scale
 
     @cached_property
+    def responses(self) -> tuple[Response, Response] | None:
+        """Of random writes before collection, but for the first window, and of those all beside it."""
+        began, samples = self.began, _samples(self.run, Phase.CONDITIONING, UNTIL_COLLECTION)
+        if began is None or began < 2 or len(samples) < began + 2:
+            return None
+        return _response(samples[1:began]), _response(samples[began + 1 :])
+
+    @property
     def pace(self) -> Pace | None:
-        """Pace of collection, by the windows in which it was at work from their beginning."""
-        return None if self.began is None else pace_of(self.medians[self.began + 1 :])
+        """Pace of collection; whole blocks that are moved stop a burst altogether."""
+        pace = None if self.responses is None else pace_of(*self.responses)
+        if pace is Pace.BURST and (self.buffer is None or self.buffer.slowest_share > _STOPPED):
+            return None
+        return pace
 
     @cached_property
     def unit(self) -> Unit:
-        """Unit of the map by alignments."""
-        return unit_of([rates_of(each) for each in self.aligned])
+        """Unit of the map by alignments: on the purged drive, or else while it collects."""
+        purged, collecting = (
+            unit_of([rates_of(each) for each in passes]) for passes in (self.aligned_purged, self.aligned)
+        )
+        if purged.unit_bytes is None:
+            return collecting
+        if collecting.unit_bytes not in {None, purged.unit_bytes}:
+            return Unit(None, why="another one on the purged drive than while it collects")
+        return purged
 
     @cached_property
     def victims(self) -> Found:
@@ -151,7 +172,8 @@ class XrayRun(Struct, frozen=True, dict=True):
             return Found(None, why="free blocks never ran out")
         number = int((flash - 1) / HOT_WINDOW)
         rates = [one.bytes_per_s for one in self.hot]
-        before, after = rates[: max(0, number - 1)], rates[number + 1 :]
+        # the first window ends what the fill before it has begun
+        before, after = rates[1 : max(1, number - 1)], rates[number + 1 :]
         return victims_of(before, after, [one.bytes_per_s for one in self.again])
 
 
@@ -178,12 +200,11 @@ def xray_run(run: Run) -> XrayRun:
         singles_ns=tuple(one.mean_latency_ns or 0.0 for one in _samples(run, Phase.SWEEP, SINGLE)),
         pairs_ns=_pairs(_samples(run, Phase.SWEEP, PAIRS)),
         pairs_again_ns=_pairs(_samples(run, Phase.SWEEP, PAIRS_AGAIN)),
-        medians=[_median_share(sample) for sample in random],
-        buffer_bytes=size_of(filling, asked.scale),
-        throttled_from_c=_throttled_from_c(run),
+        buffer=filled_by(filling, asked.scale),
         random=windows_of(random),
         bursts=bursts,
         aligned=_passes(_samples(run, Phase.SWEEP, ALIGNED)),
+        aligned_purged=_passes(_samples(run, Phase.SWEEP, ALIGNED_PURGED)),
         again=windows_of(_samples(run, Phase.FILL, AGAIN)),
         hot=windows_of(_samples(run, Phase.LOAD, HOT)),
     )
@@ -203,20 +224,11 @@ def _pairs(samples: list[Sample]) -> list[tuple[int, float]]:
     ]
 
 
-def _median_share(sample: Sample) -> float:
-    """The median response time of writes over their mean."""
-    middle = LatencyDistribution.merged([sample.write.histogram]).percentile_ns(50) or 0
-    return middle / (sample.mean_latency_ns or 1)
-
-
-def _throttled_from_c(run: Run) -> tuple[float, float] | None:
-    intervals = (interval for step in run.steps for interval in step.sample.intervals)
-    for before, interval in pairwise(intervals):
-        low_c, high_c = before.temperature_c, interval.temperature_c
-        begins = interval.throttled and before.throttled is False
-        if begins and low_c is not None and high_c is not None:
-            return low_c, high_c
-    return None
+def _response(samples: list[Sample]) -> Response:
+    writes = LatencyDistribution.merged([one.write.histogram for one in samples])
+    ios = sum(one.write.ios for one in samples)
+    mean_ns = sum((one.mean_latency_ns or 0) * one.write.ios for one in samples) / ios
+    return Response(writes.percentile_ns(50) or 0, mean_ns)
 
 
 def _passes(samples: list[Sample]) -> list[list[Probe]]:
@@ -322,16 +334,14 @@ def _spare(found: XrayRun) -> Iterator[Finding]:
         return
     evidence = f"{RANDOM}: free blocks run out after {flash - 1:.3f} user capacities of random writes"
     if found.cache is not None:
-        yield cannot_tell(name, f"{evidence}, but the cache takes some of the spare flash")
-        return
-    yield told(name, round(flash, 4), "user capacities", evidence, high=flash > 1 + 4 * RANDOM_WINDOW)
+        evidence += ", if the cache has given back by then what it took of them"
+    high = found.cache is None and flash > 1 + 4 * RANDOM_WINDOW
+    yield told(name, round(flash, 4), "user capacities", evidence, high=high)
 
 
 def _unit(found: XrayRun) -> Iterator[Finding]:
     unit, name = found.unit, "page_mapped.mapping.unit_pages"
-    if found.cache is not None:
-        yield cannot_tell(name, "a cache takes in some of the writes, and folds others beside them")
-    elif unit.unit_bytes is None:
+    if unit.unit_bytes is None:
         yield cannot_tell(name, f"{ALIGNMENT}: {unit.why}")
     else:
         size = format_block_size(unit.unit_bytes)
@@ -362,9 +372,6 @@ def _victims(found: XrayRun) -> Iterator[Finding]:
     if victims.victims is None:
         yield cannot_tell(name, f"{PART}: {victims.why}")
         return
-    if found.cache is not None and victims.victims is Victims.CHOICES:
-        yield cannot_tell(name, f"{PART}: the rate varies as that of a cache that is folded does")
-        return
     evidence = f"{PART}: at least {100 * (victims.lowest or 0):.0f} % of the rate once free blocks ran out"
     if victims.agrees:
         evidence += f"; {REFILL} agrees"
@@ -373,63 +380,84 @@ def _victims(found: XrayRun) -> Iterator[Finding]:
 
 def _pace(found: XrayRun) -> Iterator[Finding]:
     name = "page_mapped.collection.pace"
-    if found.pace is None or found.began is None:
+    if found.pace is None or found.responses is None:
         yield cannot_tell(name, f"{RANDOM}: response times do not tell doses from whole blocks")
         return
-    if found.pace is Pace.BURST and found.victims.victims not in {Victims.GREEDY, Victims.FIFO}:
-        yield cannot_tell(name, f"{RANDOM}: blocks that differ in what they hold make response times uneven")
-        return
-    shares = found.medians[found.began + 1 :]
-    middle = f"{100 * min(shares):.0f} to {100 * max(shares):.0f} %"
-    evidence = f"{RANDOM}: the median of response times is {middle} of the mean while the drive collects"
+    before, after = found.responses
+    evidence = (
+        f"{RANDOM}: while the drive collects response times are {after.mean_ns / before.mean_ns:.1f} times "
+        f"as long on average, their median {after.median_ns / before.median_ns:.1f} times"
+    )
     yield told(name, str(found.pace), "", evidence, high=False)
 
 
 def _frontiers(found: XrayRun) -> Iterator[Finding]:
-    """Whole blocks that are moved at a time leave long stretches of the host's pages as they are."""
+    """Pages that do not lie as before have moved ones between them.
+
+    Those that do need not be separate: whole blocks that are moved at a time leave long stretches of the
+    host's pages as they are, and so do full ones, as of the oldest.
+    """
     name, kept = "page_mapped.collection.frontiers", kept_share(found.pairs_ns, found.pairs_again_ns)
     if kept is None:
-        yield cannot_tell(name, f"{READS}: pairs were not read in what was written while the drive collects")
+        why = "pairs were not read in what was written while the drive collects, or beside other work"
+        yield cannot_tell(name, f"{READS}: {why}")
         return
     evidence = f"{READS}: of what is written while the drive collects {100 * kept:.0f} % lies as before"
     frontiers = frontiers_of(kept)
-    # full blocks, as of the oldest, are moved in whole rows
-    by_emptiness = found.victims.victims in {Victims.GREEDY, Victims.CHOICES}
-    if frontiers is None or found.pace is not Pace.PACED or not by_emptiness or found.cache is not None:
+    in_doses = found.pace is Pace.PACED and found.victims.victims in {Victims.GREEDY, Victims.CHOICES}
+    # what was read before lay in the cache
+    if frontiers is None or found.cache is not None or not (in_doses or frontiers is Frontiers.MIXED):
         yield cannot_tell(name, f"{evidence}, which may have other reasons")
         return
     yield told(name, str(frontiers), "", evidence, high=False)
 
 
 def _buffer(found: XrayRun) -> Iterator[Finding]:
-    """The buffer holds whole program units of all units of the flash, where these are known."""
-    name, size, layout = "write_buffer_bytes", found.buffer_bytes, found.geometry
-    if size is None:
+    """The buffer holds whole program units of all units of the flash, where these are known.
+
+    What it took in leaves at the rate of collection, or at that of the flash between blocks that are moved.
+    """
+    name, buffer, layout = "write_buffer_bytes", found.buffer, found.geometry
+    if buffer is None:
         yield cannot_tell(name, "bursts of writes while the drive collects never meet a full buffer")
         return
-    evidence = f"bursts while the drive collects: {format_capacity(round(size))} at the rate of the interface"
-    if found.pace is not Pace.PACED:
+    taken = buffer.taken_bytes
+    evidence = f"bursts while the drive collects: {format_capacity(round(taken))} at the interface's rate"
+    if found.pace is None:
         yield cannot_tell(name, f"{evidence}, but whole blocks that are moved may end them")
-    elif found.cache is not None:
-        yield told(name, round(size), "bytes", evidence, high=False)
-    elif layout.units is None or layout.program_pages is None:
-        yield cannot_tell(name, f"{evidence}, and what is programmed at once is not known")
-    else:
+        return
+    behind = buffer.after_bytes_per_s if found.pace is Pace.PACED else found.flash_bytes_per_s
+    left = behind / buffer.before_bytes_per_s
+    if found.cache is None and layout.units is not None and layout.program_pages is not None:
         row_bytes = layout.units * layout.program_pages * _PAGE_BYTES
-        rows = math.floor(size / row_bytes + _LESS)
-        if not rows or size / row_bytes - rows > _MORE:
-            yield cannot_tell(name, f"{evidence}, {size / row_bytes:.2f} times what is programmed at once")
+        least, most = (1 - left) * taken / row_bytes, _MORE * taken / row_bytes + _LESS
+        whole = range(max(1, math.ceil(least / _MORE)), math.floor(most) + 1)
+        evidence += f", {taken / row_bytes:.2f} times what all units program at once"
+        if len(whole) == 1:
+            yield told(name, whole[0] * row_bytes, "bytes", evidence, high=True)
             return
-        evidence += f", {size / row_bytes:.2f} times what all units program at once"
-        yield told(name, rows * row_bytes, "bytes", evidence, high=True)
+    elif max(left, found.flash_bytes_per_s / buffer.before_bytes_per_s) <= _MOST_LEFT:
+        yield told(name, round(taken * (1 - left / 2)), "bytes", evidence, high=False)
+        return
+    yield cannot_tell(name, f"{evidence}, of which up to {100 * left:.0f} % may have left meanwhile")
 
 
 def _heat(found: XrayRun) -> Iterator[Finding]:
+    """The temperatures of the intervals before and in which the drive first told that heat slows it down."""
     name = "throttles_from_c"
-    if found.throttled_from_c is None:
-        yield cannot_tell(name, "the drive never told that heat slows it down")
+    told_of = [
+        (one.temperature_c, one.throttled)
+        for step in found.run.steps
+        for one in step.sample.intervals
+        if one.temperature_c is not None and one.throttled is not None
+    ]
+    begins = ((low_c, high_c) for (low_c, was), (high_c, is_) in pairwise(told_of) if is_ and not was)
+    limits = next(begins, None)
+    if limits is None:
+        upto = f", up to {max(told_of)[0]:g} °C" if told_of else ""
+        yield cannot_tell(name, f"the drive never told that heat slows it down{upto}")
         return
-    low_c, high_c = found.throttled_from_c
+    low_c, high_c = limits
     evidence = f"at {low_c:g} to {high_c:g} °C the drive first told that heat slows it down"
     if abs(high_c - low_c) > _MOST_WARMING_K:
         yield cannot_tell(name, f"{evidence}: too far apart")

@@ -2,13 +2,14 @@
 
 import random
 from itertools import pairwise
+from statistics import fmean, median
 
 import msgspec
 import pytest
 
 from openpts_twin.findings import FINDINGS, Confidence, Finding, cannot_tell, findings_in, told
 from openpts_twin.rates import Window, at_higher_rate, first_fall
-from openpts_twin.xray.collection import Pace, Victims, pace_of, victims_of
+from openpts_twin.xray.collection import Pace, Response, Victims, began, pace_of, victims_of
 from openpts_twin.xray.frontiers import Frontiers, compared_distances, frontiers_of, kept_share
 from openpts_twin.xray.geometry import Geometry, replay, search
 from openpts_twin.xray.unit import PROBES, SIZES, ratios_of, unit_of
@@ -180,7 +181,11 @@ GREEDY_REFILL, CHOICES_REFILL = [88.0] * 8 + [100.0] * 12, [44.0, 52, 60, 66, 72
         ([100.0, 70, 100, 66, 100], [80.0, 100, 56, 90, 100], GREEDY_REFILL, None),
         ([100.0, 70, 100, 66, 100], [100.0] * 5, CHOICES_REFILL, None),
         ([100.0] * 20, [280.0] * 5, GREEDY_REFILL, None),
-        ([100.0] * 20, [91.5] * 5, GREEDY_REFILL, None),
+        ([100.0] * 20, [91.5] * 5, GREEDY_REFILL, Victims.GREEDY),
+        # some spare blocks were not free, and yet each that is taken holds as much as the one before
+        ([98.0, 59, 53, 51, 48, 46, 44], [38.0, 37, 38, 39, 38], GREEDY_REFILL, Victims.GREEDY),
+        # the turn of full blocks comes before that of those which random writes have emptied
+        ([100.0, 84, 100, 107, 30, 17, 9, 27, 3], [97.0, 100, 99, 15, 100], [24.0] * 20, Victims.FIFO),
         ([100.0] * 20, [30.0] * 5, GREEDY_REFILL, None),
         ([100.0], [100.0] * 5, GREEDY_REFILL, None),
         ([100.0] * 20, [100.0], GREEDY_REFILL, None),
@@ -192,18 +197,32 @@ def test_the_class_of_collection(
     assert victims_of(before, after, refill).victims is expected
 
 
+def responses(times_ns: list[float]) -> Response:
+    return Response(median(times_ns), fmean(times_ns))
+
+
 @pytest.mark.parametrize(
-    ("shares", "expected"),
+    ("later", "expected"),
     [
-        ([0.95, 1.0], Pace.PACED),
-        ([0.3, 0.16], Pace.BURST),
-        ([0.47, 0.83], None),
-        ([0.6, 0.6], None),
-        ([1.0], None),
+        ([300.0, 350, 400, 300, 350], Pace.PACED),
+        ([300.0, 150, 900, 140, 130], None),
+        # 32 of a thousand writes meet a block that is moved
+        ([110.0] * 968 + [20_000.0] * 32, Pace.BURST),
+        ([120.0] * 5, None),
+        ([0.0] * 5, None),
     ],
 )
-def test_the_pace_of_collection(shares: list[float], expected: Pace | None) -> None:
-    assert pace_of(shares) is expected
+def test_the_pace_of_collection(later: list[float], expected: Pace | None) -> None:
+    assert pace_of(responses([95.0, 100, 105]), responses(later)) is expected
+
+
+@pytest.mark.parametrize(
+    ("cached", "folding", "expected"), [(False, 70.0, 20), (True, 70.0, 32), (True, 50.0, 32)]
+)
+def test_a_cache_that_is_folded_is_no_collection(cached: bool, folding: float, expected: int) -> None:
+    """Folding takes as much of the flash as the host at most; collection several times as much."""
+    rates = [100.0] * 20 + [folding] * 12 + [20.0] * 3
+    assert next(n for end in range(36) if (n := began(rates[:end], cached=cached)) is not None) == expected
 
 
 class Interleaved(Layout):
@@ -232,6 +251,9 @@ def test_moved_pages_among_those_of_the_host_show_by_pairs(dies: int, moved: int
         assert kept is not None
         assert frontiers_of(kept) is expected
     assert kept_share(before, [(apart, 1.0)]) is None
+    # the flash was at other work still
+    busy_ns = [(pages, 1.2 * latency_ns) for pages, latency_ns in during]
+    assert kept_share(before, busy_ns) is None
     assert kept_share([], []) is None
 
 

@@ -1,9 +1,9 @@
 """X-rays of simulated drives that are drawn, beside the truth about them.
 
-Printed are how many drives were told right and wrong, and of how many it can't be told, as a table with a row
-for each property, and what was wrong. A cache is right within 2 %, over-provisioning within 1 point of the user
-capacity; all else has to be exact. With --keep, outcomes are kept in a file, and drives that are in it are not
-run again: slices of seeds make one table.
+Printed are how many drives were told right and wrong, and of how many it can't be told, as a table with a
+row for each property, and what was wrong. A cache is right within 2 %, over-provisioning within 1 point of
+the user capacity; all else has to be exact. With --keep, outcomes are kept in a file, and drives that are in
+it are not run again: slices of seeds make one table.
 
     .venv/bin/python -m benches.xray [--families enterprise,client] [--drives 4] [--seed N] [--keep FILE]
 """
@@ -24,8 +24,9 @@ from msgspec import Struct
 
 from openpts.record.reader import Run, read_run
 from openpts_twin.findings import Finding, Value
+from openpts_twin.xray.properties import findings_of
 from openpts_twin.xray.report import LABELS
-from openpts_twin.xray.results import findings_of, xray_run
+from openpts_twin.xray.results import xray_run
 
 SCALES = {"enterprise": 48, "coarse-map": 48, "client": 16, "industrial": 2, "log-block": 2, "reduction": 8}
 TOLERANCES = {

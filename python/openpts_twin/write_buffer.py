@@ -66,13 +66,15 @@ def bursts(active_range: ActiveRange, data: DataPattern, user_capacity_bytes: in
 class Filled(Struct, frozen=True):
     """A buffer that was filled: what was taken in until it was full, at which rate, and the rate behind it.
 
-    ``slowest_bytes_per_s`` is the rate of the slowest window, an eighth of the buffer.
+    ``scatter_bytes`` is by how much bursts differ in what they took in, ``slowest_bytes_per_s`` the rate of
+    the slowest window, an eighth of the buffer.
     """
 
     taken_bytes: float
     before_bytes_per_s: float
     after_bytes_per_s: float
     slowest_bytes_per_s: float
+    scatter_bytes: float = 0.0
 
     @property
     def bytes(self) -> float:
@@ -94,12 +96,17 @@ def filled_by(samples: Sequence[Sample], scale: int) -> Filled | None:
     if lasting is None:
         return None
     found = [one for each in others if (one := _filled(each, lasting.after_bytes_per_s)) is not None]
+    if len(found) <= len(NUMBERS) // 2:
+        return None
     # data that do not fill a program unit yet stay in the buffer: what is free before a burst is less than it
-    fullest = max(found, key=lambda one: one.taken_bytes, default=lasting)
-    enough = len(found) > len(NUMBERS) // 2
-    slowest = min((one.slowest_bytes_per_s for one in found), default=0)
-    taken = fullest.taken_bytes / scale
-    return replace(fullest, taken_bytes=taken, slowest_bytes_per_s=slowest) if enough else None
+    taken = [one.taken_bytes / scale for one in found]
+    return Filled(
+        max(taken),
+        max(one.before_bytes_per_s for one in found),
+        lasting.after_bytes_per_s,
+        min(one.slowest_bytes_per_s for one in found),
+        max(taken) - min(taken),
+    )
 
 
 def size_of(samples: Sequence[Sample], scale: int) -> float | None:

@@ -17,7 +17,8 @@ from openpts.units import GB, MB, format_capacity, format_duration
 from openpts.vocabulary.better import Better
 from openpts_twin.findings import FINDINGS, Finding
 from openpts_twin.xray.pages import SUMMARY, evidence_pages
-from openpts_twin.xray.results import XrayRun, findings_of, xray_run
+from openpts_twin.xray.properties import findings_of
+from openpts_twin.xray.results import XrayRun, xray_run
 
 _TITLE: Final = "X-Ray"
 LABELS: Final = {

@@ -64,7 +64,7 @@ from openpts_twin.xray import (
 )
 from openpts_twin.xray.collection import began
 from openpts_twin.xray.frontiers import REGION_PAGES, compared_distances
-from openpts_twin.xray.geometry import MOST_PAGES, search
+from openpts_twin.xray.geometry import MOST_PAGES, pair_ns, search
 from openpts_twin.xray.unit import PROBES
 
 _PAGE_BYTES: Final = 4 * KIB
@@ -152,9 +152,9 @@ def _pairs(drive: "_Drive") -> ScriptPart[list[tuple[int, float]]]:
     distance = next(asks)
     while True:
         [sample] = samples_in((yield Apply(Phase.SWEEP, PAIRS, (drive.pairs(distance, _REGION_BYTES),))))
-        measured.append((distance, sample.mean_latency_ns or 0.0))
+        measured.append((distance, pair_ns(sample)))
         try:
-            distance = asks.send(sample.mean_latency_ns or 0.0)
+            distance = asks.send(measured[-1][1])
         except StopIteration:
             return measured
 

@@ -6,13 +6,18 @@ from statistics import fmean, median
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
+from openpts.analysis.latency import encode_counts
+from openpts.vocabulary.sample import NOTHING, OperationSample, Sample
 from openpts_twin.findings import FINDINGS, Confidence, Finding, cannot_tell, findings_in, told
 from openpts_twin.rates import Window, at_higher_rate, first_fall
+from openpts_twin.write_buffer import filled_by
 from openpts_twin.xray.collection import Pace, Response, Victims, began, pace_of, victims_of
 from openpts_twin.xray.frontiers import Frontiers, compared_distances, frontiers_of, kept_share
-from openpts_twin.xray.geometry import Geometry, replay, search
+from openpts_twin.xray.geometry import Geometry, pair_ns, replay, search
 from openpts_twin.xray.unit import PROBES, SIZES, ratios_of, unit_of
+from tests.support.synthetic_run import step_sample
 
 READ_NS = 60_000
 
@@ -153,6 +158,43 @@ def test_the_unit_of_the_map_is_found_by_alignments(unit: int) -> None:
 @pytest.mark.parametrize("unit", [512, 2048, 128 * 1024, 1024 * 1024])
 def test_a_unit_that_no_size_has_is_not_told(unit: int) -> None:
     assert unit_of([rates_of(unit)] * 5).unit_bytes is None
+
+
+def test_reads_that_wait_for_something_else_are_no_pairs_that_wait() -> None:
+    pairs_ns = [(70_000, 96), (130_000, 32)]
+    for others in ([], [(1_900_000, 1)]):
+        ios = sum(count for _, count in (*pairs_ns, *others))
+        total_ns = sum(ns * count for ns, count in (*pairs_ns, *others))
+        read = OperationSample(
+            ios, ios * 4096, total_ns, 70_000, 1_900_000, encode_counts([*pairs_ns, *others])
+        )
+        sample = replace(step_sample(4096, 100, 1000, 1), read=read)
+        assert pair_ns(sample) == pytest.approx(85_000, rel=0.001)
+    assert pair_ns(replace(sample, read=NOTHING)) == 0
+
+
+def writes(size: int, bytes_per_s: float) -> Sample:
+    sample = step_sample(65_536, 0, 1000, 1)
+    write = replace(sample.write, bytes=size)
+    return replace(sample, write=write, elapsed_ns=round(1e9 * size / bytes_per_s))
+
+
+def test_a_buffer_that_is_emptied_by_groups_is_full_where_a_burst_first_waits() -> None:
+    """3 MB behind 3 GB/s, emptied at 500 MB/s, at 500 KB a time: the short bursts end before that shows."""
+    reads = step_sample(4096, 100, 1000, 1)
+    long = [
+        reads,
+        *(writes(size, 3e9) for size in [100_000] * 10),
+        *(writes(4_000_000, 5e8) for _ in range(6)),
+    ]
+    short = [reads, *[writes(250_000, 3e9)] * 12, writes(250_000, 2e8), *[writes(250_000, 3e9)] * 3]
+    filled = filled_by([*long, *(short * 6)], scale=1)
+    assert filled is not None
+    assert filled.taken_bytes == pytest.approx(3e6)
+    assert filled.bytes == pytest.approx(3e6 * (1 - 1 / 6 / 2))
+    assert filled.slowest_share == pytest.approx(0.4)
+    assert filled.scatter_bytes == 0
+    assert filled_by([*long, *([reads, *[writes(250_000, 3e9)] * 16] * 6)], scale=1) is None
 
 
 def test_noise_makes_no_wrong_unit() -> None:

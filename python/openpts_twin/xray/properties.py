@@ -211,7 +211,7 @@ def _buffer(found: XrayRun) -> Iterator[Finding]:
         return
     taken = buffer.taken_bytes
     evidence = f"bursts while the drive collects: {format_capacity(round(taken))} at the interface's rate"
-    if found.pace is None:
+    if found.pace is None or found.victims.victims not in {Victims.GREEDY, Victims.CHOICES}:
         yield cannot_tell(name, f"{evidence}, but whole blocks that are moved may end them")
         return
     behind = buffer.after_bytes_per_s if found.pace is Pace.PACED else found.flash_bytes_per_s
@@ -220,7 +220,7 @@ def _buffer(found: XrayRun) -> Iterator[Finding]:
     if rows is not None:
         evidence += f", {taken / rows.bytes:.2f} times what all units program at once"
         yield told(name, rows.count * rows.bytes, "bytes", evidence, high=True)
-    elif found.cache is not None and left <= _MOST_LEFT:
+    elif found.cache is not None and found.pace is Pace.PACED and left <= _MOST_LEFT:
         yield told(name, round(taken * (1 - left / 2)), "bytes", evidence, high=False)
     else:
         yield cannot_tell(name, f"{evidence}, and how much of it in whole program units is not clear")

@@ -31,7 +31,7 @@ from openpts_twin.xray import (
 )
 from openpts_twin.xray.collection import Found, Pace, Response, began, pace_of, victims_of
 from openpts_twin.xray.geometry import Geometry, pair_ns, replay
-from openpts_twin.xray.unit import Rates, Unit, unit_of
+from openpts_twin.xray.unit import Rates, Unit, may_be, unit_of
 
 _PAGE_BYTES: Final = 4 * KIB
 CACHE, READS, RANDOM, ALIGNMENT, REFILL, PART = (f"Plot X-XRAY-{number}" for number in range(1, 7))
@@ -133,15 +133,15 @@ class XrayRun(Struct, frozen=True, dict=True):
 
     @cached_property
     def unit(self) -> Unit:
-        """Unit of the map by alignments: on the purged drive, or else while it collects."""
-        purged, collecting = (
-            unit_of([rates_of(each) for each in passes]) for passes in (self.aligned_purged, self.aligned)
-        )
-        if purged.unit_bytes is None:
+        """Unit of the map by alignments on the purged drive, where nothing is collected, or while it is."""
+        passes = [rates_of(each) for each in self.aligned_purged]
+        purged, collecting = unit_of(passes), unit_of([rates_of(each) for each in self.aligned])
+        if purged.unit_bytes is not None:
+            return purged
+        agrees = collecting.unit_bytes is not None and may_be(collecting.unit_bytes, passes)
+        if self.cache is not None or self.pace is Pace.PACED or agrees:
             return collecting
-        if collecting.unit_bytes not in {None, purged.unit_bytes}:
-            return Unit(None, why="another one on the purged drive than while it collects")
-        return purged
+        return Unit(None, why=f"{purged.why} on the purged drive, and collection is uneven")
 
     @cached_property
     def victims(self) -> Found:

@@ -21,12 +21,12 @@ _CACHED_FALL: Final = 0.45
 _STEADY: Final = 0.93
 _COLLAPSED: Final = 0.2
 _UNEVEN: Final = 0.9
-_SMOOTH: Final = 0.05
+_SMOOTH: Final = 0.08
 _BETWEEN: Final = 0.35
 _FASTER: Final = 1.3
 _LEAST_AFTER: Final = 4
 _TOO_FEW: Final = "too few writes came after free blocks ran out"
-_PACED, _IN_BURSTS = 0.4, 0.25
+_PACED, _GOES_ON, _IN_BURSTS = 0.4, 0.15, 0.35
 _LEAST_SLOWER: Final = 1.5
 _FIRST: Final = 4
 """Windows of a refill in sequence that are its first, and as many after them."""
@@ -63,19 +63,19 @@ class Response(Struct, frozen=True):
     mean_ns: float
 
 
-def pace_of(before: Response, after: Response) -> Pace | None:
-    """The pace by the response times before the drive collects, and while it does.
+def pace_of(before: Response, after: Response, slowest: float) -> Pace | None:
+    """The pace by the response times before the drive collects and while it does, and by bursts meanwhile.
 
     Where doses are moved beside each write, all writes take longer. Where a block is moved at a time, most
-    meet none of that, and take as long as before. In between are growths of the median of ``_IN_BURSTS`` to
-    ``_PACED`` of that of the mean, on logarithmic scales.
+    meet none of that, and take as long as before: the median grows less than the mean. ``slowest`` is the
+    rate of the slowest part of bursts, as a share of that which lasts: a block that is moved stops it.
     """
     if not (before.median_ns and after.median_ns) or after.mean_ns < _LEAST_SLOWER * before.mean_ns:
         return None
     growth = math.log(after.median_ns / before.median_ns) / math.log(after.mean_ns / before.mean_ns)
-    if growth >= _PACED:
+    if growth >= _PACED and slowest >= _GOES_ON:
         return Pace.PACED
-    return Pace.BURST if growth <= _IN_BURSTS else None
+    return Pace.BURST if growth + slowest <= _IN_BURSTS else None
 
 
 class Found(Struct, frozen=True):
@@ -114,8 +114,8 @@ def victims_of(before: Sequence[float], after: Sequence[float], refill: Sequence
 
 def _by_evenness(lowest_before: float, lowest: float, after: Sequence[float], rising: bool | None) -> Found:
     """The class where the rate does not break down."""
-    steps = [abs(later - one) for one, later in pairwise(after)]
-    if _BETWEEN < lowest < _STEADY and median(steps) <= _SMOOTH * median(after):
+    step = max(abs(later - one) for one, later in pairwise(after))
+    if _BETWEEN < lowest < _STEADY and step <= _SMOOTH * median(after):
         # not all blocks of the part are empty: the emptiest of all are alike, those of a draw are not
         return Found(Victims.GREEDY, lowest)
     if lowest_before < _STEADY:

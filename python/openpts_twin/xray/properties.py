@@ -211,12 +211,12 @@ def _buffer(found: XrayRun) -> Iterator[Finding]:
         return
     taken = buffer.taken_bytes
     evidence = f"bursts while the drive collects: {format_capacity(round(taken))} at the interface's rate"
-    if found.pace is None or found.victims.victims not in {Victims.GREEDY, Victims.CHOICES}:
-        yield cannot_tell(name, f"{evidence}, but whole blocks that are moved may end them")
+    if found.pace is None or found.unit.unit_bytes != _PAGE_BYTES:
+        yield cannot_tell(name, f"{evidence}, but what is moved or written beside them may end them")
         return
     behind = buffer.after_bytes_per_s if found.pace is Pace.PACED else found.flash_bytes_per_s
     left = behind / buffer.before_bytes_per_s
-    rows = _rows(layout, buffer, left, found.pace) if found.cache is None else None
+    rows = _whole_rows(layout, buffer, left, found.pace) if found.cache is None else None
     if rows is not None:
         evidence += f", {taken / rows.bytes:.2f} times what all units program at once"
         yield told(name, rows.count * rows.bytes, "bytes", evidence, high=True)
@@ -233,7 +233,7 @@ class _Rows(Struct, frozen=True):
     bytes: int
 
 
-def _rows(layout: Geometry, buffer: Filled, left: float, pace: Pace) -> _Rows | None:
+def _whole_rows(layout: Geometry, buffer: Filled, left: float, pace: Pace) -> _Rows | None:
     """How many rows a buffer holds of which at most a share had left when it was full, if one number fits."""
     if layout.units is None or layout.program_pages is None or layout.group_units is None:
         return None

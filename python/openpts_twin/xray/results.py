@@ -37,8 +37,6 @@ _PAGE_BYTES: Final = 4 * KIB
 CACHE, READS, RANDOM, ALIGNMENT, REFILL, PART = (f"Plot X-XRAY-{number}" for number in range(1, 7))
 RESTS: Final = "Table X-XRAY-2"
 _END: Final = 3
-_STOPPED, _GOES_ON = 0.25, 0.15
-"""Of the rate that lasts, in an eighth of the write buffer."""
 
 
 class Probe(Struct, frozen=True):
@@ -124,12 +122,10 @@ class XrayRun(Struct, frozen=True, dict=True):
 
     @property
     def pace(self) -> Pace | None:
-        """Pace of collection; whole blocks that are moved stop a burst altogether, doses do not."""
+        """Pace of collection."""
         if self.responses is None or self.buffer is None:
             return None
-        pace, slowest = pace_of(*self.responses), self.buffer.slowest_share
-        agrees = slowest <= _STOPPED if pace is Pace.BURST else slowest >= _GOES_ON
-        return pace if agrees else None
+        return pace_of(*self.responses, self.buffer.slowest_share)
 
     @cached_property
     def unit(self) -> Unit:

@@ -56,13 +56,16 @@ def test_a_fall_is_placed_within_its_window(falls_at: float) -> None:
     assert (fall.before_bytes_per_s, fall.after_bytes_per_s) == pytest.approx((3000, 200))
 
 
+@pytest.mark.parametrize("high", [50, 80])
 @pytest.mark.parametrize("falls_at", [401.0, 420.0, 439.0])
-def test_a_fall_is_placed_by_what_comes_next_not_by_a_cache_that_takes_some_in_again(falls_at: float) -> None:
-    """From the fall on, 100 at the lower rate and 50 at the higher one by turns, in windows of 40."""
+def test_a_fall_is_placed_by_what_comes_next_not_by_a_cache_that_takes_some_in_again(
+    falls_at: float, high: int
+) -> None:
+    """From the fall on, 100 at the lower rate and some at the higher one by turns, in windows of 40."""
 
     def takes_ns(done: float) -> float:
         later = max(0.0, done - falls_at)
-        rounds, rest = divmod(later, 150)
+        rounds, rest = divmod(later, 100 + high)
         low = 100 * rounds + min(rest, 100)
         return 1e9 * ((done - low) / 3000 + low / 200)
 
@@ -226,6 +229,8 @@ GREEDY_REFILL, CHOICES_REFILL = [88.0] * 8 + [100.0] * 12, [44.0, 52, 60, 66, 72
         ([100.0] * 20, [91.5] * 5, GREEDY_REFILL, Victims.GREEDY),
         # some spare blocks were not free, and yet each that is taken holds as much as the one before
         ([98.0, 59, 53, 51, 48, 46, 44], [38.0, 37, 38, 39, 38], GREEDY_REFILL, Victims.GREEDY),
+        # most draws meet a block that is empty, and some do not
+        ([100.0] * 20, [100.0, 99, 78, 100, 100, 99, 100, 79, 100, 100], [50.0] * 20, None),
         # the turn of full blocks comes before that of those which random writes have emptied
         ([100.0, 84, 100, 107, 30, 17, 9, 27, 3], [97.0, 100, 99, 15, 100], [24.0] * 20, Victims.FIFO),
         ([100.0] * 20, [30.0] * 5, GREEDY_REFILL, None),
@@ -244,18 +249,21 @@ def responses(times_ns: list[float]) -> Response:
 
 
 @pytest.mark.parametrize(
-    ("later", "expected"),
+    ("later", "slowest", "expected"),
     [
-        ([300.0, 350, 400, 300, 350], Pace.PACED),
-        ([300.0, 150, 900, 140, 130], None),
-        # 32 of a thousand writes meet a block that is moved
-        ([110.0] * 968 + [20_000.0] * 32, Pace.BURST),
-        ([120.0] * 5, None),
-        ([0.0] * 5, None),
+        ([300.0, 350, 400, 300, 350], 0.6, Pace.PACED),
+        # each of many writes at once meets a block that is moved
+        ([300.0, 350, 400, 300, 350], 0.02, None),
+        ([300.0, 150, 900, 140, 130], 0.6, None),
+        # 32 of a thousand writes meet one
+        ([110.0] * 968 + [20_000.0] * 32, 0.1, Pace.BURST),
+        ([110.0] * 968 + [20_000.0] * 32, 0.6, None),
+        ([120.0] * 5, 0.6, None),
+        ([0.0] * 5, 0.6, None),
     ],
 )
-def test_the_pace_of_collection(later: list[float], expected: Pace | None) -> None:
-    assert pace_of(responses([95.0, 100, 105]), responses(later)) is expected
+def test_the_pace_of_collection(later: list[float], slowest: float, expected: Pace | None) -> None:
+    assert pace_of(responses([95.0, 100, 105]), responses(later), slowest) is expected
 
 
 @pytest.mark.parametrize(

@@ -57,8 +57,8 @@ PROCEDURE: Final = Procedure(
 
     At full length: a purge, pairs of reads at growing distances, the user capacity written in sequence with
     a break at half, random writes until spare flash runs out, bursts that fill the write buffer, the capacity
-    in sequence once more, and writes to a small part of it: some three times the user capacity. Each finding
-    names its evidence and how far it can be relied on; what can't be told is left open.
+    in sequence once more, and writes to a small part of it: some three times the user capacity; and a second
+    purge. Each finding names its evidence and how far it can be relied on; what can't be told is left open.
     """,
     quick={"longest_idle_seconds": 60},
     phase_line="openpts_twin.xray.phase_line:phase_line",

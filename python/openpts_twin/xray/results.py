@@ -147,6 +147,8 @@ class XrayRun(Struct, frozen=True, dict=True):
             return Found(None, why="free blocks never ran out")
         number = int((flash - 1) / HOT_WINDOW)
         rates = [one.bytes_per_s for one in self.hot]
+        if self.cache is not None and rates and median(rates) > self.cache.before_bytes_per_s / 2:
+            return Found(None, why="the cache takes all of it in")
         # the first window ends what the fill before it has begun
         before, after = rates[1 : max(1, number - 1)], rates[number + 1 :]
         return victims_of(before, after, [one.bytes_per_s for one in self.again])

@@ -280,11 +280,12 @@ def _idle(found: XrayRun) -> Iterator[Finding]:
         return
     rests = ", ".join(f"{100 * gain:.0f} %" for gain in gains)
     evidence = f"{RESTS}: at the full rate after {', '.join(f'{rest:g} s' for rest in RESTS_S[1:])}: {rests}"
-    if max(gains) <= _NO_GAIN:
+    # what bursts lose by a rest is chance
+    noise = max(0.0, -min(gains))
+    grows = gains[-1] >= _AS_MUCH * max(gains) and gains[-2] >= _LEAST_BEFORE * gains[-1]
+    if max(*gains, noise) <= _NO_GAIN:
         yield told("collects_in_idle", False, "", evidence, high=max(gains) < _NO_GAIN / 2)
-    elif (
-        max(gains) < _LEAST_GAIN or gains[-1] < _AS_MUCH * max(gains) or gains[-2] < _LEAST_BEFORE * gains[-1]
-    ):
+    elif max(gains) < max(_LEAST_GAIN, noise) or not grows:
         yield cannot_tell("collects_in_idle", f"{evidence}: too little, or not more after more rest")
     else:
         yield told("collects_in_idle", True, "", evidence, high=max(gains) > _LEAST_GAIN * 3 / 2)

@@ -29,6 +29,7 @@ _LEAST_FLASH: Final = 1.04
 """A drive that maps pages has more, if only by what 1 GB is less than 1 GiB."""
 _EXACT: Final = 1.05
 """How exact it is what a burst took in."""
+_AS_FAST: Final = 0.95
 _MOST_LEFT: Final = 0.3
 """Of what a burst took in; by half of it its size is known."""
 _LEAST_GAIN, _NO_GAIN = 0.2, 0.06
@@ -203,7 +204,7 @@ def _frontiers(found: XrayRun) -> Iterator[Finding]:
 def _buffer(found: XrayRun) -> Iterator[Finding]:
     """The buffer holds whole program units of all units of the flash, one group of which may wait to be full.
 
-    What it took in leaves at the rate of collection, or at that of the flash between blocks that are moved.
+    What it took in leaves at the rate of the flash at most: collection may begin behind the burst.
     """
     name, buffer, layout = "write_buffer_bytes", found.buffer, found.geometry
     if buffer is None:
@@ -214,14 +215,13 @@ def _buffer(found: XrayRun) -> Iterator[Finding]:
     if found.pace is None or found.unit.unit_bytes != _PAGE_BYTES:
         yield cannot_tell(name, f"{evidence}, but what is moved or written beside them may end them")
         return
-    behind = buffer.after_bytes_per_s if found.pace is Pace.PACED else found.flash_bytes_per_s
-    left = behind / buffer.before_bytes_per_s
+    left = max(buffer.after_bytes_per_s, found.flash_bytes_per_s) / buffer.before_bytes_per_s
     rows = _whole_rows(layout, buffer, left, found.pace) if found.cache is None else None
     if rows is not None:
         evidence += f", {taken / rows.bytes:.2f} times what all units program at once"
         yield told(name, rows.count * rows.bytes, "bytes", evidence, high=True)
     elif found.cache is not None and found.pace is Pace.PACED and left <= _MOST_LEFT:
-        yield told(name, round(taken * (1 - left / 2)), "bytes", evidence, high=False)
+        yield told(name, round(buffer.bytes), "bytes", evidence, high=False)
     else:
         yield cannot_tell(name, f"{evidence}, and how much of it in whole program units is not clear")
 
@@ -234,14 +234,20 @@ class _Rows(Struct, frozen=True):
 
 
 def _whole_rows(layout: Geometry, buffer: Filled, left: float, pace: Pace) -> _Rows | None:
-    """How many rows a buffer holds of which at most a share had left when it was full, if one number fits."""
+    """How many rows a buffer holds, if one number fits what it took in.
+
+    ``left`` is the rate of the flash beside that of the interface: so fast what was taken in leaves at most,
+    from the end of the first programs on, which is as long as the flash takes for a row.
+    """
+    if left > _AS_FAST:
+        return None
     if layout.units is None or layout.program_pages is None or layout.group_units is None:
         return None
     row_bytes = layout.units * layout.program_pages * _PAGE_BYTES
     taken, waiting = buffer.taken_bytes / row_bytes, layout.group_units / layout.units
     if pace is Pace.BURST and buffer.scatter_bytes > waiting * row_bytes:
         return None
-    least, most = (1 - left) * taken / _EXACT, taken * _EXACT + waiting
+    least, most = (taken - max(0.0, left * taken - 1)) / _EXACT, taken * _EXACT + waiting
     fitting = range(max(1, math.ceil(least)), math.floor(most) + 1)
     return _Rows(fitting[0], row_bytes) if len(fitting) == 1 else None
 

@@ -1,28 +1,32 @@
 """X-rays of simulated drives that are drawn, beside the truth about them.
 
-Printed are a line for each property that is wrong, and for each property how many drives were told right and
-wrong, and of how many it can't be told. A cache is right within 2 %, over-provisioning within 1 point of the
-user capacity; all else has to be exact.
+Printed are how many drives were told right and wrong, and of how many it can't be told, as a table with a
+row for each property, and what was wrong. A cache is right within 2 %, over-provisioning within 1 point of
+the user capacity; all else has to be exact. With --keep, outcomes are kept in a file, and drives that are in
+it are not run again: slices of seeds make one table.
 
-    .venv/bin/python -m benches.xray [--families enterprise,client] [--drives 4] [--seed N]
+    .venv/bin/python -m benches.xray [--families enterprise,client] [--drives 4] [--seed N] [--keep FILE]
 """
 
 import argparse
 import random
 import subprocess
 import sys
-import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Literal
 
+import msgspec
 from benches.drawn_drives import FAMILIES, Drawn, draw
+from msgspec import Struct
 
 from openpts.record.reader import Run, read_run
 from openpts_twin.findings import Finding, Value
-from openpts_twin.xray.results import findings_of, xray_run
+from openpts_twin.xray.properties import findings_of
+from openpts_twin.xray.report import LABELS
+from openpts_twin.xray.results import xray_run
 
 SCALES = {"enterprise": 48, "coarse-map": 48, "client": 16, "industrial": 2, "log-block": 2, "reduction": 8}
 TOLERANCES = {
@@ -33,6 +37,16 @@ TOLERANCES = {
     "throttles_from_c": 2,
 }
 _RELATIVE = {"cache_bytes", "cache_half_full_bytes", "write_buffer_bytes"}
+
+
+class Outcome(Struct, frozen=True):
+    """What became of a property of a drive, or of the run itself, and what was told of it."""
+
+    family: str
+    seed: int
+    name: str
+    outcome: Literal["right", "wrong", "can't tell"]
+    told: str
 
 
 def cache_bytes(geometry: dict[str, float], slc: dict[str, Any] | None, mapped: float, capacity: int) -> int:
@@ -99,54 +113,82 @@ def xray(drive: Drawn, folder: Path) -> Run:
     return read_run(folder)
 
 
-def collected(family: str, seed: int) -> dict[str, str]:
-    """Pace and frontiers, which drives of the families have alike, drawn by a chance of their own."""
+def collected(family: str, seed: int) -> dict[str, Value]:
+    """What drives of a family have alike, drawn by a chance of its own: pace, frontiers, a client's map."""
     if family == "log-block":
         return {}
     chance = random.Random(f"collection {family} {seed}")
-    return {
+    drawn: dict[str, Value] = {
         "page_mapped.collection.pace": chance.choice(["paced", "paced", "burst"]),
         "page_mapped.collection.frontiers": chance.choice(["separate", "mixed"]),
     }
+    if family == "client":
+        drawn["page_mapped.mapping.unit_pages"] = chance.choice([1, 1, 2, 4])
+    return drawn
 
 
-def looked_at(drive: Drawn, place: Path) -> Iterator[tuple[Finding, str]]:
-    """Each finding, and what became of it."""
-    run = xray(drive, place / f"{drive.family}-{drive.seed}")
+def looked_at(drive: Drawn, place: Path) -> Iterator[Outcome]:
+    """What became of each finding."""
+    try:
+        run = xray(drive, place / f"{drive.family}-{drive.seed}")
+    except subprocess.CalledProcessError as error:
+        yield Outcome(drive.family, drive.seed, "The run", "wrong", error.stderr.decode())
+        return
     true = truth(drive, run)
     for one in findings_of(xray_run(run)):
-        outcome = (
-            "can't tell" if one.value is None else "right" if is_right(one, true.get(one.name)) else "wrong"
+        outcome: Literal["right", "wrong", "can't tell"] = "can't tell"
+        if one.is_told:
+            outcome = "right" if is_right(one, true.get(one.name)) else "wrong"
+        told = f"{one.value} and not {true.get(one.name)}; {one.evidence}"
+        yield Outcome(drive.family, drive.seed, one.name, outcome, told)
+
+
+def table(outcomes: Iterable[Outcome]) -> Iterator[str]:
+    """Right / wrong / can't tell, in Markdown, and what was wrong."""
+    counts: dict[str, dict[str, Counter[str]]] = {}
+    drives: dict[str, set[int]] = {}
+    wrong = []
+    for one in outcomes:
+        drives.setdefault(one.family, set()).add(one.seed)
+        counts.setdefault(one.name, {}).setdefault(one.family, Counter())[one.outcome] += 1
+        if one.outcome == "wrong":
+            wrong.append(f"- {one.family} {one.seed}: {LABELS.get(one.name, one.name)}: {one.told}")
+    yield "| Property | " + " | ".join(f"{name}, {len(seeds)}" for name, seeds in drives.items()) + " |"
+    yield "|---|" + "---|" * len(drives)
+    for name, of_families in counts.items():
+        cells = (of_families.get(family) for family in drives)
+        words = (
+            "-" if cell is None else " / ".join(str(cell[word]) for word in ("right", "wrong", "can't tell"))
+            for cell in cells
         )
-        if outcome == "wrong":
-            told = f"{one.name} {one.value} and not {true.get(one.name)}; {one.evidence}"
-            print(f"  {drive.family} {drive.seed}: {told}")
-        yield one, outcome
+        yield f"| {LABELS.get(name, name)} | " + " | ".join(words) + " |"
+    yield from ("", "Wrong:" if wrong else "None is wrong.", *wrong)
 
 
 def main() -> None:
-    """Print what is wrong, then a line for each property."""
+    """Run what is not kept yet, and print the table of all."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--families", default=",".join(FAMILIES))
     parser.add_argument("--drives", type=int, default=4)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--keep", type=Path)
     options = parser.parse_args()
-    for family in options.families.split(","):
-        counts: dict[str, Counter[str]] = {}
-        begun = time.monotonic()
-        with TemporaryDirectory() as place:
-            for seed in range(options.seed, options.seed + options.drives):
-                for one, outcome in looked_at(
-                    draw(family, seed, Path(place), collected(family, seed)), Path(place)
-                ):
-                    counts.setdefault(one.name, Counter())[outcome] += 1
-        print(f"{family}, {options.drives} drives, {(time.monotonic() - begun) / options.drives:.0f} s each")
-        for name, found in counts.items():
-            print(
-                f"  {name}: "
-                + ", ".join(f"{found[word]} {word}" for word in ("right", "wrong", "can't tell"))
-            )
-        sys.stdout.flush()
+    kept: list[Outcome] = []
+    if options.keep is not None and options.keep.exists():
+        kept = msgspec.json.Decoder(Outcome).decode_lines(options.keep.read_bytes())
+    done = {(one.family, one.seed) for one in kept}
+    for seed in range(options.seed, options.seed + options.drives):
+        for family in options.families.split(","):
+            if (family, seed) in done:
+                continue
+            with TemporaryDirectory() as place:
+                drive = draw(family, seed, Path(place), collected(family, seed))
+                outcomes = list(looked_at(drive, Path(place)))
+            kept += outcomes
+            if options.keep is not None:
+                with options.keep.open("ab") as file:
+                    file.write(msgspec.json.Encoder().encode_lines(outcomes))
+    print("\n".join(table(kept)))
 
 
 if __name__ == "__main__":

@@ -10,8 +10,10 @@ from openpts.vocabulary.sample import Sample
 
 _FALL: Final = 0.75
 """A rate that stays below so much of what it was has fallen."""
-_BEFORE, _AFTER = 2, 3
-"""Windows that show what it was, and that it stays."""
+_BEFORE, _AFTER, _MOST_AFTER = 2, 3, 6
+"""Windows that show what it was, and that it stays: so many at least, and at most."""
+_LOW: Final = 2 / 3
+"""Of these: a cache that is folded takes some in again."""
 _AROUND: Final = 8
 """Windows on either side of a fall by which both rates are known."""
 
@@ -59,11 +61,12 @@ def at_higher_rate(window: Window, higher_bytes_per_s: float, lower_bytes_per_s:
 
 
 def first_fall(windows: Sequence[Window]) -> Fall | None:
-    """The first window from which on the rate stays low; None if it never does."""
+    """The first low window from which on most are; None if there is none."""
     rates = [window.bytes_per_s for window in windows]
     for number in range(_BEFORE, len(windows) - _AFTER + 1):
         before = median(rates[max(0, number - _AROUND) : number])
-        if all(rate < _FALL * before for rate in rates[number : number + _AFTER]):
+        low = [rate < _FALL * before for rate in rates[number : number + _MOST_AFTER]]
+        if low[0] and sum(low) >= _LOW * len(low):
             return _placed(windows, number, before)
     return None
 
@@ -73,5 +76,7 @@ def _placed(windows: Sequence[Window], number: int, before: float) -> Fall:
     after_s = sum(one.elapsed_ns for one in windows[number + 1 : number + 1 + _AROUND]) / 1e9
     low = after / after_s if after_s else windows[number].bytes_per_s
     fallen = windows[number]
-    at_bytes = fallen.start_bytes + at_higher_rate(fallen, before, low)
+    # a cache that is folded takes some in again before long: what comes first is as slow as the slowest
+    slowest = min((one.bytes_per_s for one in windows[number + 1 : number + 1 + _AROUND]), default=low)
+    at_bytes = fallen.start_bytes + at_higher_rate(fallen, before, slowest)
     return Fall(at_bytes, before, low, number)

@@ -9,6 +9,7 @@ before a burst for other work.
 from collections.abc import Sequence
 from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.units import KIB, NS_PER_S
@@ -18,6 +19,7 @@ from openpts.vocabulary.requests import Apply, Script, samples_in
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration
+from openpts_twin.rates import at_higher_rate, windows_of
 
 NUMBERS: Final = range(11, 18)
 """Numbers of Phase.BURST, one for each burst."""
@@ -56,36 +58,80 @@ def bursts(active_range: ActiveRange, data: DataPattern, user_capacity_bytes: in
         steps = (Step.of(writes, ByteAmount(one * scale)) for one in blocks)
         samples = samples_in((yield Apply(Phase.BURST, number, (wait, *steps))))
         if number == NUMBERS[0]:
-            if (size := _taken_in(samples)) is None:
+            if (found := _filled(samples)) is None:
                 return
-            windows = [size / scale / _WINDOWS_OF_BUFFER] * _WINDOWS
+            windows = [found.bytes / scale / _WINDOWS_OF_BUFFER] * _WINDOWS
+
+
+class Filled(Struct, frozen=True):
+    """A buffer that was filled: what was taken in until it was full, at which rate, and the rate behind it.
+
+    ``scatter_bytes`` is by how much bursts differ in what they took in, ``slowest_bytes_per_s`` the rate of
+    the slowest window, an eighth of the buffer.
+    """
+
+    taken_bytes: float
+    before_bytes_per_s: float
+    after_bytes_per_s: float
+    slowest_bytes_per_s: float
+    scatter_bytes: float = 0.0
+
+    @property
+    def bytes(self) -> float:
+        """What it holds: programs take about half of the time until the first ones make room."""
+        return self.taken_bytes * (1 - self.after_bytes_per_s / self.before_bytes_per_s / 2)
+
+    @property
+    def slowest_share(self) -> float:
+        """Rate of the slowest window, as a share of the rate that lasts."""
+        return self.slowest_bytes_per_s / self.after_bytes_per_s
+
+
+def filled_by(samples: Sequence[Sample], scale: int) -> Filled | None:
+    """The buffer by the samples of all bursts; None where the rate does not fall."""
+    steps = 1 + _WINDOWS
+    first, *others = (samples[start : start + steps] for start in range(0, max(1, len(samples)), steps))
+    # the first one finds how long windows have to be, and the rate that lasts, for which others are too short
+    lasting = _filled(first)
+    if lasting is None:
+        return None
+    found = [one for each in others if (one := _filled(each, lasting.after_bytes_per_s)) is not None]
+    if len(found) <= len(NUMBERS) // 2:
+        return None
+    # data that do not fill a program unit yet stay in the buffer: what is free before a burst is less than it
+    taken = [one.taken_bytes / scale for one in found]
+    return Filled(
+        max(taken),
+        max(one.before_bytes_per_s for one in found),
+        lasting.after_bytes_per_s,
+        min(one.slowest_bytes_per_s for one in found),
+        max(taken) - min(taken),
+    )
 
 
 def size_of(samples: Sequence[Sample], scale: int) -> float | None:
     """Bytes that the buffer holds, by the samples of all bursts; None where the rate does not fall."""
-    steps = 1 + _WINDOWS
-    of_bursts = [samples[start : start + steps] for start in range(0, len(samples), steps)]
-    # the first one only finds how long windows have to be
-    found = [size for one in of_bursts[1:] if (size := _taken_in(one)) is not None]
-    # data that do not fill a program unit yet stay in the buffer: what is free before a burst is less than it
-    return max(found) / scale if len(found) > len(NUMBERS) // 2 else None
+    filled = filled_by(samples, scale)
+    return None if filled is None else filled.bytes
 
 
-def _taken_in(samples: Sequence[Sample]) -> float | None:
-    """What was taken in at the first rate, less what left meanwhile; None where the rate never fell."""
-    windows = [(one.write.bytes, one.elapsed_ns) for one in samples if one.write.bytes and one.elapsed_ns]
+def _filled(samples: Sequence[Sample], lasting_bytes_per_s: float | None = None) -> Filled | None:
+    """By one burst, with the rate behind its end if it is known; None where the rate never fell."""
+    windows = windows_of(samples)
     if len(windows) < _WINDOWS:
         return None
-    first = max(size / ns for size, ns in windows[:_FIRST])
-    slow = [size / ns < _SLOWER * first for size, ns in windows]
-    full = next((n for n in range(_FIRST, len(slow)) if slow[n]), None)
-    if full is None or len(windows) - full < _LEAST_AFTER:
+    rates = [one.bytes_per_s for one in windows]
+    first = max(rates[:_FIRST])
+    full = next((n for n in range(_FIRST, len(rates)) if rates[n] < _SLOWER * first), None)
+    if full is None:
         return None
-    later = sum(size for size, _ in windows[full + 1 :]) / sum(ns for _, ns in windows[full + 1 :])
+    later = lasting_bytes_per_s
+    if later is None:
+        behind = windows[full + 1 :]
+        if len(behind) + 1 < _LEAST_AFTER:
+            return None
+        later = 1e9 * sum(one.bytes for one in behind) / sum(one.elapsed_ns for one in behind)
     if first < _LEAST_CONTRAST * later:
         return None
-    size, ns = windows[full]
-    at_first = min(max((size / later - ns) / (1 / later - 1 / first), 0.0), size)
-    taken_in = sum(size for size, _ in windows[:full]) + at_first
-    # programs take about half of that time until the first ones make room
-    return taken_in * (1 - later / first / 2)
+    taken = windows[full].start_bytes + at_higher_rate(windows[full], first, later)
+    return Filled(taken, first, later, min(rates))

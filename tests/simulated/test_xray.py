@@ -8,7 +8,8 @@ import pytest
 from openpts.record.reader import read_run
 from openpts.vocabulary.drive_class import DriveClass
 from openpts_twin.findings import Finding
-from openpts_twin.xray.results import findings_of, xray_run
+from openpts_twin.xray.properties import findings_of
+from openpts_twin.xray.results import xray_run
 from tests.simulated.whole_tests import run_whole
 
 

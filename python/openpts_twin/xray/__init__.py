@@ -7,15 +7,15 @@ from openpts.fields.field import Field
 from openpts.fields.kinds import SECONDS
 from openpts.procedures.kit.procedure import Procedure
 
-REGION, TO_HALF, TO_END, AGAIN, REGION_AGAIN = 1, 2, 3, 4, 5
-"""Numbers of Phase.FILL: what pairs of reads read, up to half of the drive, all of it, all of it again, and
-what pairs read, beside collection."""
-SINGLE, PAIRS, ALIGNED, PAIRS_AGAIN = 1, 2, 3, 4
-"""Numbers of Phase.SWEEP."""
+REGION, TO_HALF, TO_END, AGAIN, REGION_AGAIN, PURGED = 1, 2, 3, 4, 5, 6
+"""Numbers of Phase.FILL: what pairs of reads read, up to half of the drive, all of it, all of it again, what
+pairs read, beside collection, and a part of the drive when it was purged again."""
+SINGLE, PAIRS, ALIGNED, PAIRS_AGAIN, ALIGNED_PURGED = 1, 2, 3, 4, 5
+"""Numbers of Phase.SWEEP. Alignments are looked at while the drive collects, and when it was purged again."""
 UNTIL_COLLECTION: Final = 1
 """Number of Phase.CONDITIONING: random writes."""
-HOT: Final = 1
-"""Number of Phase.LOAD: writes to a small part."""
+HOT, WARM = 1, 2
+"""Numbers of Phase.LOAD: writes to a small part, and writes for as long as the drive becomes warmer."""
 CACHE_REST: Final = 1
 """Number of the rest in which a cache may be folded, and of the burst after it; those from 2 on are short."""
 RANDOM_WINDOW, HOT_WINDOW = 0.0025, 0.01
@@ -57,8 +57,8 @@ PROCEDURE: Final = Procedure(
 
     At full length: a purge, pairs of reads at growing distances, the user capacity written in sequence with
     a break at half, random writes until spare flash runs out, bursts that fill the write buffer, the capacity
-    in sequence once more, and writes to a small part of it: some three times the user capacity. Each finding
-    names its evidence and how far it can be relied on; what can't be told is left open.
+    in sequence once more, and writes to a small part of it: some three times the user capacity; and a second
+    purge. Each finding names its evidence and how far it can be relied on; what can't be told is left open.
     """,
     quick={"longest_idle_seconds": 60},
     phase_line="openpts_twin.xray.phase_line:phase_line",

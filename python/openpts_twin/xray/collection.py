@@ -6,21 +6,28 @@ oldest has to move the whole drive before it comes to the part again: the rate b
 best of some that it draws meets none of the part now and then: the rate falls for moments.
 """
 
+import math
 from collections.abc import Sequence
 from enum import StrEnum
-from statistics import median
+from itertools import pairwise
+from statistics import median, quantiles
 from typing import Final
 
 from msgspec import Struct
 
+from openpts.analysis.one_pass import collection_began
+
+_CACHED_FALL: Final = 0.45
 _STEADY: Final = 0.93
 _COLLAPSED: Final = 0.2
 _UNEVEN: Final = 0.9
+_SMOOTH: Final = 0.08
 _BETWEEN: Final = 0.35
 _FASTER: Final = 1.3
 _LEAST_AFTER: Final = 4
-_PACED, _IN_BURSTS = 0.7, 0.5
-_FEWEST_SHARES: Final = 2
+_TOO_FEW: Final = "too few writes came after free blocks ran out"
+_PACED, _GOES_ON, _IN_BURSTS = 0.4, 0.15, 0.35
+_LEAST_SLOWER: Final = 1.5
 _FIRST: Final = 4
 """Windows of a refill in sequence that are its first, and as many after them."""
 _RISES: Final = 1.12
@@ -41,17 +48,34 @@ class Pace(StrEnum):
     BURST = "burst"
 
 
-def pace_of(shares: Sequence[float]) -> Pace | None:
-    """The pace by medians of response times as shares of their means, of windows in which the drive collects.
+def began(rates: Sequence[float], *, cached: bool) -> int | None:
+    """The window of random writes from which on the drive collects, if the last ones show it.
 
-    At a constant demand the mean follows from the rate. Where a block is moved at a time, most writes meet
-    none of that, and take as long as before.
+    A cache is folded beside what the host writes, which takes at most as much of the flash once more.
     """
-    if len(shares) < _FEWEST_SHARES:
+    return collection_began(rates, _CACHED_FALL) if cached else collection_began(rates)
+
+
+class Response(Struct, frozen=True):
+    """Response times of writes."""
+
+    median_ns: float
+    mean_ns: float
+
+
+def pace_of(before: Response, after: Response, slowest: float) -> Pace | None:
+    """The pace by the response times before the drive collects and while it does, and by bursts meanwhile.
+
+    Where doses are moved beside each write, all writes take longer. Where a block is moved at a time, most
+    meet none of that, and take as long as before: the median grows less than the mean. ``slowest`` is the
+    rate of the slowest part of bursts, as a share of that which lasts: a block that is moved stops it.
+    """
+    if not (before.median_ns and after.median_ns) or after.mean_ns < _LEAST_SLOWER * before.mean_ns:
         return None
-    if min(shares) >= _PACED:
+    growth = math.log(after.median_ns / before.median_ns) / math.log(after.mean_ns / before.mean_ns)
+    if growth >= _PACED and slowest >= _GOES_ON:
         return Pace.PACED
-    return Pace.BURST if max(shares) <= _IN_BURSTS else None
+    return Pace.BURST if growth + slowest <= _IN_BURSTS else None
 
 
 class Found(Struct, frozen=True):
@@ -77,14 +101,24 @@ def rises(refill: Sequence[float]) -> bool | None:
 def victims_of(before: Sequence[float], after: Sequence[float], refill: Sequence[float]) -> Found:
     """The class by the rates of windows until free blocks ran out and of those since, and by a refill."""
     if len(before) < 2 or not after:
-        return Found(None, why="too few writes came after free blocks ran out")
-    usual, rising = median(before), rises(refill)
-    lowest = min(after) / usual
-    if lowest <= _COLLAPSED:
-        return Found(Victims.FIFO, lowest, agrees=True)
+        return Found(None, why=_TOO_FEW)
+    lowest = min(after) / median(before)
+    # what is oldest need not be what random writes have emptied: all of it may be moved at once before
+    lowest_before = min(before) / quantiles([*before, *after], n=4)[-1]
+    if min(lowest, lowest_before) <= _COLLAPSED:
+        return Found(Victims.FIFO, min(lowest, lowest_before), agrees=lowest <= _COLLAPSED)
     if len(after) < _LEAST_AFTER:
-        return Found(None, lowest, why="too few writes came after free blocks ran out")
-    if min(before) < _STEADY * usual:
+        return Found(None, lowest, why=_TOO_FEW)
+    return _by_evenness(min(before) / median(before), lowest, after, rises(refill))
+
+
+def _by_evenness(lowest_before: float, lowest: float, after: Sequence[float], rising: bool | None) -> Found:
+    """The class where the rate does not break down."""
+    step = max(abs(later - one) for one, later in pairwise(after))
+    if _BETWEEN < lowest < _STEADY and step <= _SMOOTH * median(after):
+        # not all blocks of the part are empty: the emptiest of all are alike, those of a draw are not
+        return Found(Victims.GREEDY, lowest)
+    if lowest_before < _STEADY:
         # spare blocks were not all free: what a choice leaves behind
         if rising and _BETWEEN < lowest <= _UNEVEN:
             return Found(Victims.CHOICES, lowest)

@@ -13,6 +13,8 @@ from openpts_twin.xray.geometry import MOST_PAGES, replay
 REGION_PAGES: Final = 8 * MOST_PAGES
 """What is written during collection, for many pairs at the longest distance."""
 _AS_BEFORE, _LOST = 0.9, 0.5
+_NOISE: Final = 0.05
+"""Pairs that share no unit take as long as before, or the flash was at other work still."""
 Latencies: TypeAlias = Sequence[tuple[int, float]]
 """Mean latencies of pairs by distance in pages."""
 
@@ -42,6 +44,8 @@ def kept_share(before: Latencies, during: Latencies) -> float | None:
     if compared is None or not set(compared) <= after.keys():
         return None
     together, apart = compared
+    if abs(after[apart] / dict(before)[apart] - 1) > _NOISE:
+        return None
     # the layout was found, so that pairs at the first distance waited
     return (after[together] - after[apart]) / (dict(before)[together] - dict(before)[apart])
 

@@ -10,6 +10,9 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct
 
+from openpts.analysis.latency import LatencyDistribution
+from openpts.vocabulary.sample import Sample
+
 CHUNKS: Final = (*range(1, 17), 24, 32, 48, 64, 96, 128)
 """Distances within which the chunk is looked for."""
 _MOST_CHUNKS: Final = 264
@@ -20,11 +23,27 @@ MOST_PAGES: Final = 8192
 _LEAST_CONTRAST: Final = 1.02
 """Pairs that wait take so much longer than those that do not, or can't be told from noise."""
 _CLEAR_CONTRAST: Final = 1.1
+_MOST_TIMES_AS_LONG: Final = 3
 _NEVER, _OFTEN, _ALWAYS = 0.1, 0.55, 0.93
 """Shares of pairs that wait: up to the first none do, from the last on all."""
 
 Pairs: TypeAlias = Generator[int, float, "Geometry"]
 """Asks for a distance in pages, receives the mean latency of pairs at it, in ns."""
+
+
+def pair_ns(sample: Sample) -> float:
+    """Mean latency of pairs of reads, without those that waited for something else; 0 if none were read.
+
+    The second of a pair waits for the first at most.
+    """
+    mean_ns = sample.mean_latency_ns
+    if mean_ns is None or not sample.read.histogram:
+        return mean_ns or 0.0
+    reads = LatencyDistribution.merged([sample.read.histogram])
+    most_ns = _MOST_TIMES_AS_LONG * (reads.percentile_ns(50) or 0)
+    late = [((low + high) / 2, count) for low, high, count in reads.buckets() if low > most_ns]
+    late_ios = sum(count for _, count in late)
+    return (mean_ns * reads.count - sum(ns * count for ns, count in late)) / (reads.count - late_ios)
 
 
 class Geometry(Struct, frozen=True):

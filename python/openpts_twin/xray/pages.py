@@ -89,11 +89,15 @@ def _rests_page(found: XrayRun) -> Page:
 
 def _alignments_page(found: XrayRun) -> Page:
     name = PlotName("xray-alignments", ALIGNMENT, "Random Writes: Time at Half of the Alignment v Size")
-    passes = [ratios_of(rates_of(each)) for each in found.aligned]
-    if not any(passes):
+    states = {"Pass": found.aligned, "Purged": found.aligned_purged}
+    columns = [
+        _ratios(f"{state} {number}", ratios_of(rates_of(each)))
+        for state, passes in states.items()
+        for number, each in enumerate(passes, start=1)
+    ]
+    if not columns:
         return nothing_page(name.id, name.title, "not measured")
     head: Col[int] = Col("Size (KiB)", lambda size: Cell(f"{size / KIB:g}", size / KIB))
-    columns = [_ratios(number, ratios) for number, ratios in enumerate(passes, start=1)]
     shown = table(f"{name.id}-values", "Times as long as at their own alignment", head, columns, SIZES)
     plot = Plot(
         x=ticks.block_size_axis([size / KIB for size in SIZES]),
@@ -105,5 +109,5 @@ def _alignments_page(found: XrayRun) -> Page:
     return page(name, plot.over(name, shown), shown)
 
 
-def _ratios(number: int, ratios: dict[int, float]) -> Col[int]:
-    return Col(f"Pass {number}", lambda size: cells.number_or("not measured", ratios.get(size), 2))
+def _ratios(label: str, ratios: dict[int, float]) -> Col[int]:
+    return Col(label, lambda size: cells.number_or("not measured", ratios.get(size), 2))

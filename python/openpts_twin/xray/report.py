@@ -17,7 +17,8 @@ from openpts.units import GB, MB, format_capacity, format_duration
 from openpts.vocabulary.better import Better
 from openpts_twin.findings import FINDINGS, Finding
 from openpts_twin.xray.pages import SUMMARY, evidence_pages
-from openpts_twin.xray.results import XrayRun, findings_of, xray_run
+from openpts_twin.xray.properties import findings_of
+from openpts_twin.xray.results import XrayRun, xray_run
 
 _TITLE: Final = "X-Ray"
 LABELS: Final = {
@@ -42,7 +43,7 @@ _DECIMALS: Final = {
     "page_mapped.mapping.physical_per_user": 3,
     "page_mapped.geometry.dies": 0,
 }
-"""Properties that are compared, and how exact they are shown."""
+"""Properties that are compared, as key values, and how exact they are shown."""
 
 
 def report(run: Run) -> ReportContent:
@@ -75,6 +76,8 @@ def _verdicts(findings: tuple[Finding, ...]) -> Iterator[Verdict]:
     told = [one for one in findings if one.is_told]
     yield Verdict(f"X-ray: {len(told)} of {len(findings)} properties told.")
     for one in told:
+        if one.name in _DECIMALS:
+            continue  # a key value
         yield Verdict(f"{_label(one)}: {_write_value(one)} ({one.confidence} confidence).", "info")
 
 
@@ -141,8 +144,10 @@ def _list_figures(found: XrayRun, findings: tuple[Finding, ...]) -> dict[str, An
         "pairs_of_reads_while_collecting": [
             [pages, latency_ns / 1e6] for pages, latency_ns in found.pairs_again_ns
         ],
-        "random_median_over_mean": found.medians,
-        "write_buffer_taken_in_bytes": found.buffer_bytes,
+        "random_median_and_mean_ms": [
+            [one.median_ns / 1e6, one.mean_ns / 1e6] for one in found.responses or ()
+        ],
+        "write_buffer_taken_in_bytes": None if found.buffer is None else found.buffer.taken_bytes,
         "random_mb_per_s": [one.bytes_per_s / MB for one in found.random],
         "again_mb_per_s": [one.bytes_per_s / MB for one in found.again],
         "hot_mb_per_s": [one.bytes_per_s / MB for one in found.hot],

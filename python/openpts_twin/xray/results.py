@@ -1,32 +1,27 @@
-"""What an x-ray found: courses, latencies and rates from the samples of a run, and what follows from them."""
+"""What an x-ray measured: courses, latencies and rates from the samples of a run, and what they come to."""
 
-import math
-from collections.abc import Iterator
 from functools import cached_property
-from itertools import pairwise
 from statistics import median
 from typing import Final
 
 from msgspec import Struct
 
 from openpts.analysis.latency import LatencyDistribution
-from openpts.analysis.one_pass import collection_began
 from openpts.record.reader import Run
-from openpts.units import KIB, NS_PER_S, format_block_size, format_capacity
+from openpts.units import KIB
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample, StepState
-from openpts_twin.findings import Finding, cannot_tell, told
 from openpts_twin.rates import Fall, Window, at_higher_rate, first_fall, windows_of
-from openpts_twin.write_buffer import NUMBERS, size_of
+from openpts_twin.write_buffer import NUMBERS, Filled, filled_by
 from openpts_twin.xray import (
     AGAIN,
     ALIGNED,
+    ALIGNED_PURGED,
     CACHE_REST,
     HOT,
     HOT_WINDOW,
     PAIRS,
     PAIRS_AGAIN,
-    RANDOM_WINDOW,
     REGION,
     RESTS_S,
     SINGLE,
@@ -34,29 +29,14 @@ from openpts_twin.xray import (
     UNTIL_COLLECTION,
     XrayConditions,
 )
-from openpts_twin.xray.collection import Found, Pace, Victims, pace_of, victims_of
-from openpts_twin.xray.frontiers import frontiers_of, kept_share
-from openpts_twin.xray.geometry import Geometry, replay
-from openpts_twin.xray.unit import Rates, Unit, unit_of
+from openpts_twin.xray.collection import Found, Pace, Response, began, pace_of, victims_of
+from openpts_twin.xray.geometry import Geometry, pair_ns, replay
+from openpts_twin.xray.unit import Rates, Unit, may_be, unit_of
 
 _PAGE_BYTES: Final = 4 * KIB
 CACHE, READS, RANDOM, ALIGNMENT, REFILL, PART = (f"Plot X-XRAY-{number}" for number in range(1, 7))
 RESTS: Final = "Table X-XRAY-2"
-_FOLDED, _FULL = 0.45, 0.1
-"""What a cache that was folded takes in at least of what it took in before, and a full one at most."""
-_ALIKE: Final = 0.05
-_READ_AHEAD: Final = 0.7
-_MERGED: Final = 30
-"""So many times slower than in sequence, random writes move more than pages of collected blocks can be."""
 _END: Final = 3
-_LEAST_FLASH: Final = 1.04
-"""A drive that maps pages has more, if only by what 1 GB is less than 1 GiB."""
-_LESS, _MORE = 0.3, 0.35
-"""What a burst may take in beside whole program units: less, as data wait there, or more, as some leave."""
-_AS_MUCH: Final = 0.9
-_LEAST_GAIN, _NO_GAIN = 0.2, 0.06
-_MOST_WARMING_K = 4
-"""Of a burst, at the rate of a drive that has nothing to collect; up to the second, rates vary so much."""
 
 
 class Probe(Struct, frozen=True):
@@ -68,11 +48,7 @@ class Probe(Struct, frozen=True):
 
 
 class XrayRun(Struct, frozen=True, dict=True):
-    """What was measured; what was not is empty or None.
-
-    ``medians`` are those of random writes, as shares of the mean, window by window. ``throttled_from_c`` are
-    the temperatures of the intervals before and in which the drive first told that heat slows it down.
-    """
+    """What was measured; what was not is empty or None."""
 
     run: Run
     asked: XrayConditions
@@ -83,12 +59,11 @@ class XrayRun(Struct, frozen=True, dict=True):
     singles_ns: tuple[float, ...]
     pairs_ns: list[tuple[int, float]]
     pairs_again_ns: list[tuple[int, float]]
-    medians: list[float]
-    buffer_bytes: float | None
-    throttled_from_c: tuple[float, float] | None
+    buffer: Filled | None
     random: list[Window]
     bursts: list[Window]
     aligned: list[list[Probe]]
+    aligned_purged: list[list[Probe]]
     again: list[Window]
     hot: list[Window]
 
@@ -100,8 +75,8 @@ class XrayRun(Struct, frozen=True, dict=True):
     @cached_property
     def began(self) -> int | None:
         """The window of random writes in which collection began."""
-        rates = [one.bytes_per_s for one in self.random]
-        return next((n for end in range(len(rates) + 1) if (n := collection_began(rates[:end]))), None)
+        rates, cached = [one.bytes_per_s for one in self.random], self.cache is not None
+        return next((n for end in range(len(rates) + 1) if (n := began(rates[:end], cached=cached))), None)
 
     @cached_property
     def flash(self) -> float | None:
@@ -120,8 +95,7 @@ class XrayRun(Struct, frozen=True, dict=True):
         """How many times slower than the end of the fill random writes are in the end; 1 where none were."""
         if not self.fill or not self.random:
             return 1.0
-        ends = (median(one.bytes_per_s for one in each[-_END:]) for each in (self.fill, self.random))
-        return next(ends) / next(ends)
+        return self.flash_bytes_per_s / median(one.bytes_per_s for one in self.random[-_END:])
 
     @cached_property
     def geometry(self) -> Geometry:
@@ -129,19 +103,41 @@ class XrayRun(Struct, frozen=True, dict=True):
         return replay(self.pairs_ns)
 
     @property
+    def flash_bytes_per_s(self) -> float:
+        """Rate at the end of the fill."""
+        return median(one.bytes_per_s for one in self.fill[-_END:])
+
+    @property
     def buffered_bytes(self) -> float:
         """What the write buffer holds beside a cache; a scale makes it look as much larger."""
-        return (self.buffer_bytes or 0.0) * self.asked.scale
+        return 0.0 if self.buffer is None else self.buffer.bytes * self.asked.scale
 
     @cached_property
+    def responses(self) -> tuple[Response, Response] | None:
+        """Of random writes before collection, but for the first window, and of those all beside it."""
+        began, samples = self.began, _samples(self.run, Phase.CONDITIONING, UNTIL_COLLECTION)
+        if began is None or began < 2 or len(samples) < began + 2:
+            return None
+        return _response(samples[1:began]), _response(samples[began + 1 :])
+
+    @property
     def pace(self) -> Pace | None:
-        """Pace of collection, by the windows in which it was at work from their beginning."""
-        return None if self.began is None else pace_of(self.medians[self.began + 1 :])
+        """Pace of collection."""
+        if self.responses is None or self.buffer is None:
+            return None
+        return pace_of(*self.responses, self.buffer.slowest_share)
 
     @cached_property
     def unit(self) -> Unit:
-        """Unit of the map by alignments."""
-        return unit_of([rates_of(each) for each in self.aligned])
+        """Unit of the map by alignments on the purged drive, where nothing is collected, or while it is."""
+        passes = [rates_of(each) for each in self.aligned_purged]
+        purged, collecting = unit_of(passes), unit_of([rates_of(each) for each in self.aligned])
+        if purged.unit_bytes is not None:
+            return purged
+        agrees = collecting.unit_bytes is not None and may_be(collecting.unit_bytes, passes)
+        if self.cache is not None or self.pace is Pace.PACED or agrees:
+            return collecting
+        return Unit(None, why=f"{purged.why} on the purged drive, and collection is uneven")
 
     @cached_property
     def victims(self) -> Found:
@@ -151,7 +147,10 @@ class XrayRun(Struct, frozen=True, dict=True):
             return Found(None, why="free blocks never ran out")
         number = int((flash - 1) / HOT_WINDOW)
         rates = [one.bytes_per_s for one in self.hot]
-        before, after = rates[: max(0, number - 1)], rates[number + 1 :]
+        if self.cache is not None and rates and median(rates) > self.cache.before_bytes_per_s / 2:
+            return Found(None, why="the cache takes all of it in")
+        # the first window ends what the fill before it has begun
+        before, after = rates[1 : max(1, number - 1)], rates[number + 1 :]
         return victims_of(before, after, [one.bytes_per_s for one in self.again])
 
 
@@ -178,12 +177,11 @@ def xray_run(run: Run) -> XrayRun:
         singles_ns=tuple(one.mean_latency_ns or 0.0 for one in _samples(run, Phase.SWEEP, SINGLE)),
         pairs_ns=_pairs(_samples(run, Phase.SWEEP, PAIRS)),
         pairs_again_ns=_pairs(_samples(run, Phase.SWEEP, PAIRS_AGAIN)),
-        medians=[_median_share(sample) for sample in random],
-        buffer_bytes=size_of(filling, asked.scale),
-        throttled_from_c=_throttled_from_c(run),
+        buffer=filled_by(filling, asked.scale),
         random=windows_of(random),
         bursts=bursts,
         aligned=_passes(_samples(run, Phase.SWEEP, ALIGNED)),
+        aligned_purged=_passes(_samples(run, Phase.SWEEP, ALIGNED_PURGED)),
         again=windows_of(_samples(run, Phase.FILL, AGAIN)),
         hot=windows_of(_samples(run, Phase.LOAD, HOT)),
     )
@@ -197,26 +195,17 @@ def _samples(run: Run, phase: Phase, number: int) -> list[Sample]:
 def _pairs(samples: list[Sample]) -> list[tuple[int, float]]:
     """Mean latencies by distance in pages."""
     return [
-        (stimulus.stride_bytes // _PAGE_BYTES, sample.mean_latency_ns or 0.0)
+        (stimulus.stride_bytes // _PAGE_BYTES, pair_ns(sample))
         for sample in samples
         if (stimulus := sample.step.stimulus) is not None and stimulus.stride_bytes
     ]
 
 
-def _median_share(sample: Sample) -> float:
-    """The median response time of writes over their mean."""
-    middle = LatencyDistribution.merged([sample.write.histogram]).percentile_ns(50) or 0
-    return middle / (sample.mean_latency_ns or 1)
-
-
-def _throttled_from_c(run: Run) -> tuple[float, float] | None:
-    intervals = (interval for step in run.steps for interval in step.sample.intervals)
-    for before, interval in pairwise(intervals):
-        low_c, high_c = before.temperature_c, interval.temperature_c
-        begins = interval.throttled and before.throttled is False
-        if begins and low_c is not None and high_c is not None:
-            return low_c, high_c
-    return None
+def _response(samples: list[Sample]) -> Response:
+    writes = LatencyDistribution.merged([one.write.histogram for one in samples])
+    ios = sum(one.write.ios for one in samples)
+    mean_ns = sum((one.mean_latency_ns or 0) * one.write.ios for one in samples) / ios
+    return Response(writes.percentile_ns(50) or 0, mean_ns)
 
 
 def _passes(samples: list[Sample]) -> list[list[Probe]]:
@@ -236,244 +225,3 @@ def _passes(samples: list[Sample]) -> list[list[Probe]]:
 def rates_of(probes: list[Probe]) -> Rates:
     """Rates of a pass."""
     return {(one.size_bytes, one.alignment_bytes): one.written.bytes_per_s for one in probes}
-
-
-def findings_of(found: XrayRun) -> tuple[Finding, ...]:
-    """All findings, told or not."""
-    of_pages = (
-        *_cache(found),
-        *_spare(found),
-        *_unit(found),
-        *_victims(found),
-        *_pace(found),
-        *_frontiers(found),
-        *_idle(found),
-        *_buffer(found),
-    )
-    if why := _map_of_blocks(found):
-        of_pages = tuple(cannot_tell(one.name, f"{RANDOM}: {why}") for one in of_pages)
-    return (*of_pages, *_layout(found), *_read_ahead(found), *_heat(found))
-
-
-def _map_of_blocks(found: XrayRun) -> str:
-    """Why the map may be one of blocks with a log before them, whose end looks as that of a cache does."""
-    if found.slowdown > _MERGED:
-        return f"1/{found.slowdown:.0f} of the rate in sequence, as where a map of blocks merges them"
-    if found.flash is not None and found.flash < _LEAST_FLASH:
-        return f"the rate falls after {found.flash - 1:.3f} user capacities, as at the end of a log of blocks"
-    return ""
-
-
-def _cache(found: XrayRun) -> Iterator[Finding]:
-    fall = found.cache
-    if fall is None:
-        if found.fill:
-            yield told("cache_bytes", 0, "bytes", f"{CACHE}: one rate up to half of the drive", high=True)
-        else:
-            yield cannot_tell("cache_bytes", "the fill was not measured")
-        return
-    factor = fall.before_bytes_per_s / fall.after_bytes_per_s
-    evidence = f"{CACHE}: the rate falls to 1/{factor:.1f} once"
-    size = fall.at_bytes - found.buffered_bytes
-    yield told("cache_bytes", round(size), "bytes", evidence, high=factor > 2)
-    taken = _again(found, fall)
-    if taken is None:
-        yield cannot_tell("page_mapped.idle.folds", "writes after idle time were not measured")
-        return
-    again = max(0.0, taken - found.buffered_bytes)
-    rest = f"{found.rest_ns / NS_PER_S:.0f} s of idle time"
-    folds = again > _FOLDED * size
-    if not folds and again > _FULL * size:
-        yield cannot_tell("page_mapped.idle.folds", f"{CACHE}: after {rest} neither full nor empty")
-        return
-    evidence = f"{CACHE}: after {rest} {format_capacity(round(again))} at the higher rate"
-    yield told("page_mapped.idle.folds", folds, "", evidence, high=again > size / 2 or again == 0)
-    if not folds:
-        yield cannot_tell("cache_policy", f"{rest} did not empty the cache: its size at half is not known")
-        return
-    yield told("cache_half_full_bytes", round(again), "bytes", evidence, high=True)
-    change = again / size - 1
-    policy = "static" if abs(change) <= _ALIKE else "dynamic"
-    if change > _ALIKE:
-        yield cannot_tell("cache_policy", "the cache takes in more on a half full drive")
-    else:
-        yield told("cache_policy", policy, "", f"{evidence}, {100 * change:+.0f} %", high=True)
-
-
-def _again(found: XrayRun, fall: Fall) -> float | None:
-    """Bytes at the higher rate after idle time."""
-    if not found.after_rest:
-        return None
-    again = first_fall(found.after_rest)
-    if (
-        again is not None
-        and again.before_bytes_per_s > (fall.before_bytes_per_s + fall.after_bytes_per_s) / 2
-    ):
-        return again.at_bytes
-    high = fall.before_bytes_per_s, fall.after_bytes_per_s
-    return sum(at_higher_rate(window, *high) for window in found.after_rest[1:])
-
-
-def _spare(found: XrayRun) -> Iterator[Finding]:
-    flash = found.flash
-    name = "page_mapped.mapping.physical_per_user"
-    if flash is None:
-        yield cannot_tell(name, "the rate of random writes never fell for good")
-        return
-    evidence = f"{RANDOM}: free blocks run out after {flash - 1:.3f} user capacities of random writes"
-    if found.cache is not None:
-        yield cannot_tell(name, f"{evidence}, but the cache takes some of the spare flash")
-        return
-    yield told(name, round(flash, 4), "user capacities", evidence, high=flash > 1 + 4 * RANDOM_WINDOW)
-
-
-def _unit(found: XrayRun) -> Iterator[Finding]:
-    unit, name = found.unit, "page_mapped.mapping.unit_pages"
-    if found.cache is not None:
-        yield cannot_tell(name, "a cache takes in some of the writes, and folds others beside them")
-    elif unit.unit_bytes is None:
-        yield cannot_tell(name, f"{ALIGNMENT}: {unit.why}")
-    else:
-        size = format_block_size(unit.unit_bytes)
-        evidence = (
-            f"{ALIGNMENT}: writes of {size} take {unit.ratio:.2f} times as long at half of their alignment, "
-            "larger ones do not"
-        )
-        yield told(name, unit.unit_bytes // _PAGE_BYTES, "pages of 4 KiB", evidence, high=True)
-
-
-def _layout(found: XrayRun) -> Iterator[Finding]:
-    layout = found.geometry
-    values = {
-        "page_mapped.geometry.chunk_pages": (layout.chunk_pages, "pages"),
-        "page_mapped.geometry.dies": (layout.units, "units"),
-    }
-    for name, (value, unit) in values.items():
-        if value is None:
-            yield cannot_tell(name, f"{READS}: {layout.why}")
-        else:
-            evidence = f"{READS}: pairs that wait take {layout.contrast:.2f} times as long"
-            yield told(name, value, unit, evidence, high=layout.is_clear)
-
-
-def _victims(found: XrayRun) -> Iterator[Finding]:
-    victims = found.victims
-    name = "page_mapped.collection.victim"
-    if victims.victims is None:
-        yield cannot_tell(name, f"{PART}: {victims.why}")
-        return
-    if found.cache is not None and victims.victims is Victims.CHOICES:
-        yield cannot_tell(name, f"{PART}: the rate varies as that of a cache that is folded does")
-        return
-    evidence = f"{PART}: at least {100 * (victims.lowest or 0):.0f} % of the rate once free blocks ran out"
-    if victims.agrees:
-        evidence += f"; {REFILL} agrees"
-    yield told(name, str(victims.victims), "", evidence, high=victims.agrees)
-
-
-def _pace(found: XrayRun) -> Iterator[Finding]:
-    name = "page_mapped.collection.pace"
-    if found.pace is None or found.began is None:
-        yield cannot_tell(name, f"{RANDOM}: response times do not tell doses from whole blocks")
-        return
-    if found.pace is Pace.BURST and found.victims.victims not in {Victims.GREEDY, Victims.FIFO}:
-        yield cannot_tell(name, f"{RANDOM}: blocks that differ in what they hold make response times uneven")
-        return
-    shares = found.medians[found.began + 1 :]
-    middle = f"{100 * min(shares):.0f} to {100 * max(shares):.0f} %"
-    evidence = f"{RANDOM}: the median of response times is {middle} of the mean while the drive collects"
-    yield told(name, str(found.pace), "", evidence, high=False)
-
-
-def _frontiers(found: XrayRun) -> Iterator[Finding]:
-    """Whole blocks that are moved at a time leave long stretches of the host's pages as they are."""
-    name, kept = "page_mapped.collection.frontiers", kept_share(found.pairs_ns, found.pairs_again_ns)
-    if kept is None:
-        yield cannot_tell(name, f"{READS}: pairs were not read in what was written while the drive collects")
-        return
-    evidence = f"{READS}: of what is written while the drive collects {100 * kept:.0f} % lies as before"
-    frontiers = frontiers_of(kept)
-    # full blocks, as of the oldest, are moved in whole rows
-    by_emptiness = found.victims.victims in {Victims.GREEDY, Victims.CHOICES}
-    if frontiers is None or found.pace is not Pace.PACED or not by_emptiness or found.cache is not None:
-        yield cannot_tell(name, f"{evidence}, which may have other reasons")
-        return
-    yield told(name, str(frontiers), "", evidence, high=False)
-
-
-def _buffer(found: XrayRun) -> Iterator[Finding]:
-    """The buffer holds whole program units of all units of the flash, where these are known."""
-    name, size, layout = "write_buffer_bytes", found.buffer_bytes, found.geometry
-    if size is None:
-        yield cannot_tell(name, "bursts of writes while the drive collects never meet a full buffer")
-        return
-    evidence = f"bursts while the drive collects: {format_capacity(round(size))} at the rate of the interface"
-    if found.pace is not Pace.PACED:
-        yield cannot_tell(name, f"{evidence}, but whole blocks that are moved may end them")
-    elif found.cache is not None:
-        yield told(name, round(size), "bytes", evidence, high=False)
-    elif layout.units is None or layout.program_pages is None:
-        yield cannot_tell(name, f"{evidence}, and what is programmed at once is not known")
-    else:
-        row_bytes = layout.units * layout.program_pages * _PAGE_BYTES
-        rows = math.floor(size / row_bytes + _LESS)
-        if not rows or size / row_bytes - rows > _MORE:
-            yield cannot_tell(name, f"{evidence}, {size / row_bytes:.2f} times what is programmed at once")
-            return
-        evidence += f", {size / row_bytes:.2f} times what all units program at once"
-        yield told(name, rows * row_bytes, "bytes", evidence, high=True)
-
-
-def _heat(found: XrayRun) -> Iterator[Finding]:
-    name = "throttles_from_c"
-    if found.throttled_from_c is None:
-        yield cannot_tell(name, "the drive never told that heat slows it down")
-        return
-    low_c, high_c = found.throttled_from_c
-    evidence = f"at {low_c:g} to {high_c:g} °C the drive first told that heat slows it down"
-    if abs(high_c - low_c) > _MOST_WARMING_K:
-        yield cannot_tell(name, f"{evidence}: too far apart")
-    else:
-        yield told(name, round((low_c + high_c) / 2), "°C", evidence, high=False)
-
-
-def _idle(found: XrayRun) -> Iterator[Finding]:
-    """Whether the drive collects in idle time, by what bursts gain by rests."""
-    if found.cache is not None:
-        yield cannot_tell("collects_in_idle", "what a cache gives back in idle time can't be told from it")
-        return
-    gains = _gains(found)
-    if gains is None:
-        yield cannot_tell("collects_in_idle", "random writes after rests were not measured")
-        return
-    rests = ", ".join(f"{100 * gain:.0f} %" for gain in gains)
-    evidence = f"{RESTS}: at the full rate after {', '.join(f'{rest:g} s' for rest in RESTS_S[1:])}: {rests}"
-    if max(gains) <= _NO_GAIN:
-        yield told("collects_in_idle", False, "", evidence, high=max(gains) < _NO_GAIN / 2)
-    elif max(gains) < _LEAST_GAIN or gains[-1] < _AS_MUCH * max(gains):
-        yield cannot_tell("collects_in_idle", f"{evidence}: too little, or not more after more rest")
-    else:
-        yield told("collects_in_idle", True, "", evidence, high=max(gains) > _LEAST_GAIN * 3 / 2)
-
-
-def _gains(found: XrayRun) -> list[float] | None:
-    """What each rest but the first gives back, as shares of a burst."""
-    began = found.began
-    if began is None or len(found.bursts) != len(RESTS_S):
-        return None
-    full = median(one.bytes_per_s for one in found.random[:began])
-    reference, *others = found.bursts
-    saved_ns = 1e9 * (1 / reference.bytes_per_s - 1 / full)
-    if saved_ns <= 0:
-        return None
-    return [(reference.elapsed_ns - one.elapsed_ns) / (saved_ns * one.bytes) for one in others]
-
-
-def _read_ahead(found: XrayRun) -> Iterator[Finding]:
-    if len(found.singles_ns) != 2 or not all(found.singles_ns):
-        yield cannot_tell("read_ahead", "single reads were not measured")
-        return
-    in_sequence_ns, at_random_ns = found.singles_ns
-    share = in_sequence_ns / at_random_ns
-    evidence = f"single reads in sequence take {100 * share:.0f} % of those at random"
-    yield told("read_ahead", share < _READ_AHEAD, "", evidence, high=abs(share - _READ_AHEAD) > 0.15)

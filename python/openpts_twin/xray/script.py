@@ -24,7 +24,6 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from openpts.analysis.one_pass import collection_began
 from openpts.procedures.kit.standard import Standard
 from openpts.units import KIB, MIB, NS_PER_S, NS_PER_US
 from openpts.vocabulary.phase import Phase
@@ -45,11 +44,13 @@ from openpts_twin.write_buffer import bursts
 from openpts_twin.xray import (
     AGAIN,
     ALIGNED,
+    ALIGNED_PURGED,
     CACHE_REST,
     HOT,
     HOT_WINDOW,
     PAIRS,
     PAIRS_AGAIN,
+    PURGED,
     RANDOM_WINDOW,
     REGION,
     REGION_AGAIN,
@@ -58,10 +59,12 @@ from openpts_twin.xray import (
     TO_END,
     TO_HALF,
     UNTIL_COLLECTION,
+    WARM,
     XrayConditions,
 )
+from openpts_twin.xray.collection import began
 from openpts_twin.xray.frontiers import REGION_PAGES, compared_distances
-from openpts_twin.xray.geometry import MOST_PAGES, search
+from openpts_twin.xray.geometry import MOST_PAGES, pair_ns, search
 from openpts_twin.xray.unit import PROBES
 
 _PAGE_BYTES: Final = 4 * KIB
@@ -81,13 +84,17 @@ _REST_WINDOWS: Final = 20
 _MOST_RANDOM_WINDOWS: Final = 400
 _BURST_SHARE: Final = 0.004
 _BLOCK_BYTES: Final = 64 * KIB
-_PASSES: Final = 8
+_PASSES, _PASSES_PURGED = 8, 4
+_PURGED_LONGER: Final = 2
 _PROBE_SHARE: Final = 0.002
 """Of the time that a fill takes."""
 _AGAIN_WINDOWS: Final = 20
 _HOT_AFTER: Final = 12
-_HOT_SHARE, _HOT_SHARE_CACHED = 0.02, 0.05
-"""The small part, and where a cache would take in all of it."""
+_HOT_SHARE: Final = 0.02
+_WARMING_NS: Final = 20 * NS_PER_S
+_COOLING_NS: Final = 60 * NS_PER_S
+_MOST_WARMING: Final = 15
+_LEAST_WARMING_K: Final = 1
 _MOST_TIMES_AS_LONG: Final = 20
 _COLLAPSED: Final = 0.2
 
@@ -115,18 +122,24 @@ def script(conditions: XrayConditions, user_capacity_bytes: int) -> Script:
     yield SetWriteCache(conditions.write_cache_enabled)
     pairs = yield from _pairs(drive)
     fall = yield from _until_half(drive)
-    if fall is not None:
-        yield from _cache_after_rest(drive, fall)
-    rest = drive.sequential(0.5, 1, drive.bytes / 2 / _REST_WINDOWS)
+    done = 0 if fall is None else (yield from _cache_after_rest(drive, fall))
+    # no LBA twice: what is overwritten would take the spare flash that random writes are to find
+    rest = drive.sequential(0.5, 1, (drive.bytes / 2 - done) / _REST_WINDOWS)
     samples = samples_in((yield Apply(Phase.FILL, TO_END, (rest,) * _REST_WINDOWS)))
-    flash = yield from _until_collection(drive)
+    flash = yield from _until_collection(drive, cached=fall is not None)
+    written = sum(sample.write.bytes for sample in samples)
+    fill_ns = sum(sample.elapsed_ns for sample in samples) * drive.bytes / max(1, written)
+    probe_ns = round(fill_ns * _PROBE_SHARE)
     if flash is not None:
-        yield from _alignments(drive, round(2 * sum(sample.elapsed_ns for sample in samples) * _PROBE_SHARE))
+        yield from _alignments(drive, ALIGNED, _PASSES, probe_ns)
         yield from bursts(ActiveRange(), conditions.data, user_capacity_bytes, conditions.scale)
         if (distances := compared_distances(pairs)) is not None:
             yield from _pairs_beside_collection(drive, distances)
         yield from _after_rests(drive)
-        yield from _hot(drive, flash, _HOT_SHARE if fall is None else _HOT_SHARE_CACHED)
+        yield from _warm(drive)
+        yield from _hot(drive, flash)
+        if fall is None:
+            yield from _alignments_purged(drive, _PURGED_LONGER * probe_ns)
     yield CycleFinished(Outcome(None, 0))
 
 
@@ -139,9 +152,9 @@ def _pairs(drive: "_Drive") -> ScriptPart[list[tuple[int, float]]]:
     distance = next(asks)
     while True:
         [sample] = samples_in((yield Apply(Phase.SWEEP, PAIRS, (drive.pairs(distance, _REGION_BYTES),))))
-        measured.append((distance, sample.mean_latency_ns or 0.0))
+        measured.append((distance, pair_ns(sample)))
         try:
-            distance = asks.send(sample.mean_latency_ns or 0.0)
+            distance = asks.send(measured[-1][1])
         except StopIteration:
             return measured
 
@@ -171,8 +184,11 @@ def _until_half(drive: "_Drive") -> ScriptPart[Fall | None]:
     return first_fall(windows_of(samples, before))
 
 
-def _cache_after_rest(drive: "_Drive", fall: Fall) -> Script:
-    """The cache once more, on the second half, after twice the time that it takes to fold all of it."""
+def _cache_after_rest(drive: "_Drive", fall: Fall) -> ScriptPart[int]:
+    """The cache once more, on the second half, after twice the time that it takes to fold all of it.
+
+    Gives the bytes that were written.
+    """
     idle_s = 10 + 2 * fall.at_bytes / fall.after_bytes_per_s
     idle_ns = min(round(idle_s * NS_PER_S), drive.longest_idle_ns)
     yield Apply(Phase.REST, CACHE_REST, (Step.of(None, Duration(idle_ns)),))
@@ -182,17 +198,18 @@ def _cache_after_rest(drive: "_Drive", fall: Fall) -> Script:
         done += amount
         amount = max(amount, round(_WINDOW_GROWTH * done))
     yield Apply(Phase.BURST, CACHE_REST, tuple(steps))
+    return done
 
 
-def _until_collection(drive: "_Drive") -> ScriptPart[float | None]:
+def _until_collection(drive: "_Drive", *, cached: bool) -> ScriptPart[float | None]:
     """Random writes until free blocks run out; what the flash holds then, in user capacities."""
     rates: list[float] = []
-    while collection_began(rates) is None:
+    while (window := began(rates, cached=cached)) is None:
         if len(rates) == _MOST_RANDOM_WINDOWS:
             return None
-        window = Apply(Phase.CONDITIONING, UNTIL_COLLECTION, (drive.random(RANDOM_WINDOW),))
-        rates.append(samples_in((yield window))[-1].bandwidth_bytes_per_s)
-    return 1 + (collection_began(rates) or 0) * RANDOM_WINDOW
+        written = Apply(Phase.CONDITIONING, UNTIL_COLLECTION, (drive.random(RANDOM_WINDOW),))
+        rates.append(samples_in((yield written))[-1].bandwidth_bytes_per_s)
+    return 1 + window * RANDOM_WINDOW
 
 
 def _after_rests(drive: "_Drive") -> Script:
@@ -202,21 +219,49 @@ def _after_rests(drive: "_Drive") -> Script:
         yield Apply(Phase.BURST, number, (drive.random(_BURST_SHARE),))
 
 
-def _alignments(drive: "_Drive", probe_ns: int) -> Script:
-    """Random writes of each size at two alignments, again and again, for so long each.
+def _warm(drive: "_Drive") -> Script:
+    """Random writes while the drive collects, which keeps most of it busy, for as long as it becomes warmer.
 
-    While the drive collects the flash limits their rate.
+    Heat rises by fractions of a degree in a second, so that the limit is met slowly.
     """
-    for _ in range(_PASSES):
+    writes = replace(drive.random(1), stop=Duration(_WARMING_NS))
+    for _ in range(_MOST_WARMING):
+        [sample] = samples_in((yield Apply(Phase.LOAD, WARM, (writes,))))
+        if any(one.throttled for one in sample.intervals):
+            cooling = replace(drive.singles(AccessPattern.RANDOM), stop=Duration(_COOLING_NS))
+            yield Apply(Phase.LOAD, WARM, (cooling,))
+            return
+        warm_c = [one.temperature_c for one in sample.intervals if one.temperature_c is not None]
+        if not warm_c or warm_c[-1] - warm_c[0] < _LEAST_WARMING_K:
+            return
+
+
+def _alignments(drive: "_Drive", number: int, passes: int, probe_ns: int, share: float = 1) -> Script:
+    """Random writes of each size at two alignments, again and again, for so long each, where the flash limits
+    their rate: while the drive collects, or on one whose interface is faster than its flash.
+    """
+    for _ in range(passes):
         steps = (
-            replace(drive.random(1, 1, size, alignment), stop=Duration(max(1, probe_ns)))
+            replace(drive.random(1, share, size, alignment), stop=Duration(max(1, probe_ns)))
             for size, alignment in PROBES
             if alignment >= drive.sector_bytes
         )
-        yield Apply(Phase.SWEEP, ALIGNED, tuple(steps))
+        yield Apply(Phase.SWEEP, number, tuple(steps))
 
 
-def _hot(drive: "_Drive", flash: float, share: float) -> Script:
+def _alignments_purged(drive: "_Drive", probe_ns: int) -> Script:
+    """The same in a part of a drive that is else empty, so that nothing is collected.
+
+    A cache would take all of it in.
+    """
+    yield Purge()
+    region_bytes = REGION_PAGES * _PAGE_BYTES
+    yield Apply(Phase.FILL, PURGED, (drive.written_region(region_bytes),))
+    share = region_bytes * drive.scale / drive.bytes
+    yield from _alignments(drive, ALIGNED_PURGED, _PASSES_PURGED, probe_ns, share)
+
+
+def _hot(drive: "_Drive", flash: float) -> Script:
     """All LBAs in sequence again, then writes to a small part, until well after free blocks ran out.
 
     Once the rate has broken down, more would show no more.
@@ -225,7 +270,7 @@ def _hot(drive: "_Drive", flash: float, share: float) -> Script:
     yield Apply(Phase.FILL, AGAIN, (again,) * _AGAIN_WINDOWS)
     times: list[float] = []
     for number in range(math.ceil((flash - 1) / HOT_WINDOW) + _HOT_AFTER):
-        step = drive.random(HOT_WINDOW, share)
+        step = drive.random(HOT_WINDOW, _HOT_SHARE)
         if times and isinstance(step.stop, ByteAmount):
             most_ns = round(_MOST_TIMES_AS_LONG * median(times) * step.stop.amount_bytes)
             step = replace(step, stop=FirstOf((step.stop, Duration(most_ns))))

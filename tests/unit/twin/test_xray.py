@@ -2,16 +2,22 @@
 
 import random
 from itertools import pairwise
+from statistics import fmean, median
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
+from openpts.analysis.latency import encode_counts
+from openpts.vocabulary.sample import NOTHING, OperationSample, Sample
 from openpts_twin.findings import FINDINGS, Confidence, Finding, cannot_tell, findings_in, told
 from openpts_twin.rates import Window, at_higher_rate, first_fall
-from openpts_twin.xray.collection import Pace, Victims, pace_of, victims_of
+from openpts_twin.write_buffer import filled_by
+from openpts_twin.xray.collection import Pace, Response, Victims, began, pace_of, victims_of
 from openpts_twin.xray.frontiers import Frontiers, compared_distances, frontiers_of, kept_share
-from openpts_twin.xray.geometry import Geometry, replay, search
+from openpts_twin.xray.geometry import Geometry, pair_ns, replay, search
 from openpts_twin.xray.unit import PROBES, SIZES, ratios_of, unit_of
+from tests.support.synthetic_run import step_sample
 
 READ_NS = 60_000
 
@@ -48,6 +54,26 @@ def test_a_fall_is_placed_within_its_window(falls_at: float) -> None:
     assert fall is not None
     assert fall.at_bytes == pytest.approx(falls_at)
     assert (fall.before_bytes_per_s, fall.after_bytes_per_s) == pytest.approx((3000, 200))
+
+
+@pytest.mark.parametrize("high", [50, 80])
+@pytest.mark.parametrize("falls_at", [401.0, 420.0, 439.0])
+def test_a_fall_is_placed_by_what_comes_next_not_by_a_cache_that_takes_some_in_again(
+    falls_at: float, high: int
+) -> None:
+    """From the fall on, 100 at the lower rate and some at the higher one by turns, in windows of 40."""
+
+    def takes_ns(done: float) -> float:
+        later = max(0.0, done - falls_at)
+        rounds, rest = divmod(later, 100 + high)
+        low = 100 * rounds + min(rest, 100)
+        return 1e9 * ((done - low) / 3000 + low / 200)
+
+    edges = [float(edge) for edge in range(0, 1200, 40)]
+    windows = [Window(a, b - a, takes_ns(b) - takes_ns(a)) for a, b in pairwise(edges)]
+    fall = first_fall(windows)
+    assert fall is not None
+    assert fall.at_bytes == pytest.approx(falls_at, rel=0.002)
 
 
 def test_a_rate_that_does_not_fall_has_no_fall_and_nothing_at_a_higher_rate() -> None:
@@ -137,6 +163,43 @@ def test_a_unit_that_no_size_has_is_not_told(unit: int) -> None:
     assert unit_of([rates_of(unit)] * 5).unit_bytes is None
 
 
+def test_reads_that_wait_for_something_else_are_no_pairs_that_wait() -> None:
+    pairs_ns = [(70_000, 96), (130_000, 32)]
+    for others in ([], [(1_900_000, 1)]):
+        ios = sum(count for _, count in (*pairs_ns, *others))
+        total_ns = sum(ns * count for ns, count in (*pairs_ns, *others))
+        read = OperationSample(
+            ios, ios * 4096, total_ns, 70_000, 1_900_000, encode_counts([*pairs_ns, *others])
+        )
+        sample = replace(step_sample(4096, 100, 1000, 1), read=read)
+        assert pair_ns(sample) == pytest.approx(85_000, rel=0.001)
+    assert pair_ns(replace(sample, read=NOTHING)) == 0
+
+
+def writes(size: int, bytes_per_s: float) -> Sample:
+    sample = step_sample(65_536, 0, 1000, 1)
+    write = replace(sample.write, bytes=size)
+    return replace(sample, write=write, elapsed_ns=round(1e9 * size / bytes_per_s))
+
+
+def test_a_buffer_that_is_emptied_by_groups_is_full_where_a_burst_first_waits() -> None:
+    """3 MB behind 3 GB/s, emptied at 500 MB/s, at 500 KB a time: the short bursts end before that shows."""
+    reads = step_sample(4096, 100, 1000, 1)
+    long = [
+        reads,
+        *(writes(size, 3e9) for size in [100_000] * 10),
+        *(writes(4_000_000, 5e8) for _ in range(6)),
+    ]
+    short = [reads, *[writes(250_000, 3e9)] * 12, writes(250_000, 2e8), *[writes(250_000, 3e9)] * 3]
+    filled = filled_by([*long, *(short * 6)], scale=1)
+    assert filled is not None
+    assert filled.taken_bytes == pytest.approx(3e6)
+    assert filled.bytes == pytest.approx(3e6 * (1 - 1 / 6 / 2))
+    assert filled.slowest_share == pytest.approx(0.4)
+    assert filled.scatter_bytes == 0
+    assert filled_by([*long, *([reads, *[writes(250_000, 3e9)] * 16] * 6)], scale=1) is None
+
+
 def test_noise_makes_no_wrong_unit() -> None:
     chance = random.Random(5)
     for unit in SIZES:
@@ -163,7 +226,13 @@ GREEDY_REFILL, CHOICES_REFILL = [88.0] * 8 + [100.0] * 12, [44.0, 52, 60, 66, 72
         ([100.0, 70, 100, 66, 100], [80.0, 100, 56, 90, 100], GREEDY_REFILL, None),
         ([100.0, 70, 100, 66, 100], [100.0] * 5, CHOICES_REFILL, None),
         ([100.0] * 20, [280.0] * 5, GREEDY_REFILL, None),
-        ([100.0] * 20, [91.5] * 5, GREEDY_REFILL, None),
+        ([100.0] * 20, [91.5] * 5, GREEDY_REFILL, Victims.GREEDY),
+        # some spare blocks were not free, and yet each that is taken holds as much as the one before
+        ([98.0, 59, 53, 51, 48, 46, 44], [38.0, 37, 38, 39, 38], GREEDY_REFILL, Victims.GREEDY),
+        # most draws meet a block that is empty, and some do not
+        ([100.0] * 20, [100.0, 99, 78, 100, 100, 99, 100, 79, 100, 100], [50.0] * 20, None),
+        # the turn of full blocks comes before that of those which random writes have emptied
+        ([100.0, 84, 100, 107, 30, 17, 9, 27, 3], [97.0, 100, 99, 15, 100], [24.0] * 20, Victims.FIFO),
         ([100.0] * 20, [30.0] * 5, GREEDY_REFILL, None),
         ([100.0], [100.0] * 5, GREEDY_REFILL, None),
         ([100.0] * 20, [100.0], GREEDY_REFILL, None),
@@ -175,18 +244,35 @@ def test_the_class_of_collection(
     assert victims_of(before, after, refill).victims is expected
 
 
+def responses(times_ns: list[float]) -> Response:
+    return Response(median(times_ns), fmean(times_ns))
+
+
 @pytest.mark.parametrize(
-    ("shares", "expected"),
+    ("later", "slowest", "expected"),
     [
-        ([0.95, 1.0], Pace.PACED),
-        ([0.3, 0.16], Pace.BURST),
-        ([0.47, 0.83], None),
-        ([0.6, 0.6], None),
-        ([1.0], None),
+        ([300.0, 350, 400, 300, 350], 0.6, Pace.PACED),
+        # each of many writes at once meets a block that is moved
+        ([300.0, 350, 400, 300, 350], 0.02, None),
+        ([300.0, 150, 900, 140, 130], 0.6, None),
+        # 32 of a thousand writes meet one
+        ([110.0] * 968 + [20_000.0] * 32, 0.1, Pace.BURST),
+        ([110.0] * 968 + [20_000.0] * 32, 0.6, None),
+        ([120.0] * 5, 0.6, None),
+        ([0.0] * 5, 0.6, None),
     ],
 )
-def test_the_pace_of_collection(shares: list[float], expected: Pace | None) -> None:
-    assert pace_of(shares) is expected
+def test_the_pace_of_collection(later: list[float], slowest: float, expected: Pace | None) -> None:
+    assert pace_of(responses([95.0, 100, 105]), responses(later), slowest) is expected
+
+
+@pytest.mark.parametrize(
+    ("cached", "folding", "expected"), [(False, 70.0, 20), (True, 70.0, 32), (True, 50.0, 32)]
+)
+def test_a_cache_that_is_folded_is_no_collection(cached: bool, folding: float, expected: int) -> None:
+    """Folding takes as much of the flash as the host at most; collection several times as much."""
+    rates = [100.0] * 20 + [folding] * 12 + [20.0] * 3
+    assert next(n for end in range(36) if (n := began(rates[:end], cached=cached)) is not None) == expected
 
 
 class Interleaved(Layout):
@@ -215,6 +301,9 @@ def test_moved_pages_among_those_of_the_host_show_by_pairs(dies: int, moved: int
         assert kept is not None
         assert frontiers_of(kept) is expected
     assert kept_share(before, [(apart, 1.0)]) is None
+    # the flash was at other work still
+    busy_ns = [(pages, 1.2 * latency_ns) for pages, latency_ns in during]
+    assert kept_share(before, busy_ns) is None
     assert kept_share([], []) is None
 
 

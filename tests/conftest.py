@@ -69,6 +69,8 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
     finally:
         gc.enable()
         gc.freeze()
+        # runs and reports are made of many small objects that hold no cycles
+        gc.set_threshold(20_000, 20, 20)
 
 
 def _compile_own_share(config: pytest.Config) -> None:

@@ -180,7 +180,7 @@ def test_a_resumed_suite_ends_as_one_that_was_left_alone(
 ) -> None:
     folder, cut = tmp_path / "suite", tmp_path / "cut"
     plan = tmp_path / "plan.toml"
-    plan.write_text('tests = ["tp", "hir"]\n[common]\ntime_scale = "1/100"\n[tp]\nmax_rounds = 3\n')
+    plan.write_text('tests = ["tp", "lat"]\n[common]\ntime_scale = "1/100"\n[tp]\nmax_rounds = 3\n')
     words = ("--plan", plan, "--limits", limits_file(tmp_path, f"{WRITE} >= {least}"), *more)
     with killed(in_turn, folder, cut, nth(kind, number)):
         undisturbed, _ = invoke("run", "all", TARGET, "--no-report", *words, "--out", folder)

@@ -15,7 +15,7 @@ PACKAGE: Final = Path(openpts.__file__).parent
 def trees() -> tuple[tuple[str, ast.Module], ...]:
     """Each with its module's path, which begins with the package's name for a plug-in."""
     folders = sorted(PACKAGE.parent.glob("openpts*"))
-    gc.disable()  # all of them stay: looking for garbage takes five times as long as parsing
+    gc.disable()  # all of them stay: looking for garbage among them takes five times as long as parsing
     try:
         return tuple(
             (
@@ -27,6 +27,7 @@ def trees() -> tuple[tuple[str, ast.Module], ...]:
         )
     finally:
         gc.enable()
+        gc.freeze()
 
 
 @cache

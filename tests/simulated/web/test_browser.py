@@ -138,7 +138,7 @@ PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobil
 LOOKS = {"light": {}, "dark": {"color_scheme": "dark"}, "phone": PHONE}
 
 
-@pytest.mark.full_matrix
+@pytest.mark.full_matrix(most=2)
 @pytest.mark.parametrize("page", LOOKS.values(), ids=LOOKS, indirect=True)
 def test_every_page_is_accessible_and_fits(page: Any) -> None:
     for name, path in paths(page).items():

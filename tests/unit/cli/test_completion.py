@@ -89,7 +89,7 @@ def lines_of(folder: Path, before: Sequence[str], current: str, present: Path | 
     return ended.stdout.splitlines()
 
 
-@pytest.mark.parametrize("current", ["", "--", "-"])
+@pytest.mark.parametrize("current", ["", "-"])
 def test_every_command_is_completed_as_by_click(
     current: str, installed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -109,6 +109,12 @@ def test_values_follow_their_option(installed: Path) -> None:
     assert offered(installed, ["run", "iops", "--seed", "1"], "sim:enter") == {"sim:enterprise-tlc"}
     assert "mlc" in offered(installed, ["sim", "show"], "")
     assert offered(installed, ["run", "iops", "--seed"], "") == set()
+
+
+def test_of_options_those_are_offered_that_begin_so(installed: Path) -> None:
+    options, long = (offered(installed, ["run", "iops"], current) for current in ("-", "--"))
+    assert {word for word in options if word.startswith("--")} == long < options
+    assert offered(installed, ["run", "iops"], "--see") == {"--seed"}
 
 
 def test_values_are_those_that_ship(installed: Path) -> None:

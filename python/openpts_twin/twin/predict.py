@@ -19,6 +19,8 @@ from openpts_twin.twin.evidence import PERCENTILES, percentiles_ns
 from openpts_twin.twin.twin_file import Fit
 
 _COVERAGE: Final = 1.96
+# that of Student's distribution where a deviation is known from so many alternatives
+_OF_FEW: Final = {2: 4.303, 4: 2.776}
 _TAILS: Final = ("p99", "p99.9")
 # of the simulated drive itself, not of the load
 _APART: Final = ("energy.", "media.")
@@ -81,11 +83,9 @@ def _predicted(
 ) -> Prediction:
     half = None
     if fit is not None:
-        away = [abs(one[key].value - best.value) if key in one else 0.0 for one in others]
-        # two alternatives, one to each side, for each direction
-        sides = [max(pair) for pair in zip(away[::2], away[1::2], strict=True)]
+        away = [one[key].value - best.value if key in one else 0.0 for one in others]
         of_model = fit.error_pct.get(best.kind, 0.0) / 100 * abs(best.value)
-        half = _COVERAGE * math.hypot(*sides, of_model)
+        half = math.hypot(_OF_FEW[len(away)] * _deviation(away), _COVERAGE * of_model)
     known = None if measured is None else measured.value
     return Prediction(
         key=key,
@@ -97,6 +97,17 @@ def _predicted(
         measured=known,
         error_pct=None if not known else 100 * (best.value / known - 1),
     )
+
+
+def _deviation(away: Sequence[float]) -> float:
+    """Standard deviation from differences to alternatives, of which two are on both sides of a direction.
+
+    Half of what two differ by is the direction's, with half of the variance of chance. Their middle has 3/2
+    of it, and nothing of the direction. Twice the variance is wanted: that of the drive, and of the twin.
+    """
+    pairs = list(zip(away[::2], away[1::2], strict=True))
+    middle = sum(((one + other) / 2) ** 2 for one, other in pairs) / len(pairs)
+    return math.sqrt(sum(((one - other) / 2) ** 2 for one, other in pairs) + middle * (4 - len(pairs)) / 3)
 
 
 def quantities(run: Run) -> dict[str, Quantity]:

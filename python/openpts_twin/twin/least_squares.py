@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-_DAMPING = 1e-3
 _AXES = 2
 
 
@@ -36,11 +35,14 @@ class Problem(Struct, frozen=True):
         ]
 
 
-def solve(problem: Problem) -> list[float]:
-    """The move of the unknowns after which the weighted sum of squares is least, slightly damped."""
+def solve(problem: Problem, damping: float) -> list[float]:
+    """The move of the unknowns after which the weighted sum of squares is least.
+
+    ``damping``, as a share of each unknown's own weight, shortens it, most where little is known.
+    """
     matrix = problem.normal()
     for number, row in enumerate(matrix):
-        row[number] *= 1 + _DAMPING
+        row[number] *= 1 + damping
     return _solved(matrix, [-each for each in problem.gradient()])
 
 

@@ -91,12 +91,12 @@ def _doubled(most: float, least: float = 1) -> Callable[[Any], tuple[Any, ...]]:
     return beside
 
 
-_VICTIMS: Final = ("greedy", "fifo", {"choices": 8})
+VICTIMS: Final = ("greedy", "fifo", {"choices": 8})
 
 CHOICES: Final = (
     Choice(CHUNK, _doubled(64)),
     Choice(DIES, _doubled(1024)),
-    Choice(VICTIM, lambda value: tuple(one for one in _VICTIMS if one != value)),
+    Choice(VICTIM, lambda value: tuple(one for one in VICTIMS if one != value)),
     Choice(BUFFER, _doubled(64)),
     Choice(GROUP, _doubled(256)),
     Choice(FOLD, _doubled(1, 0.5)),

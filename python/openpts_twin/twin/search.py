@@ -14,10 +14,11 @@ from typing import Any, Final
 from msgspec import Struct
 
 from openpts.errors import OpenptsError, UsageError
+from openpts.vocabulary.stimulus import Step
 from openpts_twin.twin import parameters as names
 from openpts_twin.twin.evidence import Evidence
 from openpts_twin.twin.least_squares import Problem, covariance, solve
-from openpts_twin.twin.parameters import CHOICES, CONTINUOUS, Continuous, Values, preset_of, value_of
+from openpts_twin.twin.parameters import CHOICES, CONTINUOUS, VICTIMS, Continuous, Values, preset_of, value_of
 from openpts_twin.twin.replay import Replay
 from openpts_twin.twin.start import dies_of, starts_of
 
@@ -28,7 +29,10 @@ _FAR: Final = 2.5
 # of how far a parameter may be: more of it stands out more clearly from chance
 _STEP: Final = 0.25
 _MOST_MOVE: Final = 0.5
+# what a step is damped by, as Levenberg and Marquardt do: more where less did not lead to less
+_DAMPINGS: Final = (0.01, 0.3, 3.0)
 _IMPROVES: Final = 0.98
+_APART: Final = math.log(2)
 _HELPS: Final = 0.8
 _HOPELESS: Final = 2.5
 # replays with other seeds show what chance does to a figure; of three, this much of the range is a deviation
@@ -78,6 +82,11 @@ def kind_of(figure: str) -> str:
     return "course" if words[0] == "rate" and len(words) > 1 else words[-1]
 
 
+def _mix(step: Step) -> object:
+    """What steps have in common whose figures chance changes alike."""
+    return tuple((each.operations, each.random_pct, each.toio > 1) for each in step.stimuli)
+
+
 class Search:
     """A search on the evidence; every trial is a replay."""
 
@@ -98,6 +107,7 @@ class Search:
         self._tell = tell
         self._trials = 0
         self._kinds = [kind_of(name) for _, figures in evidence.steps() for name in figures]
+        self._loads = [(name, _mix(step)) for step, figures in evidence.steps() for name in figures]
         self._units = [_FLOORS[kind] for kind in self._kinds]
         self._chance = [0.0] * len(self._kinds)
         self._free: tuple[Continuous, ...] = tuple(
@@ -108,7 +118,7 @@ class Search:
 
     def find(self, begun: Begun) -> Found:
         """The candidate that comes nearest."""
-        best = self.judged_beside_chance(begun.trial)
+        best = self.judged_beside_chance(self._collecting(begun.trial, begun.assumed))
         matrix = self._jacobian(best)
         best = self._approach(best, matrix, steps=2)
         chosen = self._choose(best, matrix)
@@ -164,12 +174,38 @@ class Search:
         """The trial, judged anew: a figure that differs from seed to seed counts so much less."""
         logs = [best.logs]
         logs += [found for seed in _OTHER_SEEDS if (found := self._logs(best.values, seed=seed)) is not None]
-        for number, of_seeds in enumerate(zip(*logs, strict=True)):
-            deviation = (max(of_seeds) - min(of_seeds)) / _OF_RANGE
+        own = [((max(of_seeds) - min(of_seeds)) / _OF_RANGE) ** 2 for of_seeds in zip(*logs, strict=True)]
+        alike = defaultdict[object, list[float]](list)
+        for key, variance in zip(self._loads, own, strict=True):
+            alike[key].append(variance)
+        for number, key in enumerate(self._loads):
+            # three replays tell little of one figure: those of the same mix of other sizes tell as much again
+            variance = (own[number] + sum(alike[key]) / len(alike[key])) / 2
             # the drive's own figure has the same scatter
-            unit = math.hypot(self._units[number], math.sqrt(2) * deviation)
-            self._units[number], self._chance[number] = unit, 2 * (deviation / unit) ** 2
-        return self._judged(best.values, best.logs)
+            unit = math.hypot(self._units[number], math.sqrt(2 * variance))
+            self._units[number], self._chance[number] = unit, 2 * variance / unit**2
+        judged = self._judged(best.values, best.logs)
+        self._tell(f"beside chance: {judged.cost:.3f}")
+        return judged
+
+    def _collecting(self, best: Trial, assumed: Sequence[str]) -> Trial:
+        """The trial with the rule of collection that comes nearest: the course of all writes depends on it.
+
+        Where no step shows the space by itself, one makes up for the other: each is tried with more and less.
+        """
+        if names.VICTIM in self._sure:
+            return best
+        number = next((n for n, one in enumerate(self._free) if one.name == names.SPACE), None)
+        away = (0.0, _APART, -_APART) if number is not None and names.SPACE in assumed else (0.0,)
+        begun = best
+        for victim in VICTIMS:
+            for by in away:
+                move = [by if each == number else 0.0 for each in range(len(self._free))]
+                values = {**self._moved(begun.values, move), names.VICTIM: victim}
+                trial = self._try(values) if by or victim != value_of(self.content, names.VICTIM) else None
+                if trial is not None and trial.cost < best.cost:
+                    best = trial
+        return best
 
     def _is_better(self, trial: Trial | None, best: Trial) -> bool:
         """Whether a trial is nearer by more than chance would bring it."""
@@ -180,17 +216,17 @@ class Search:
         return trial.cost < best.cost - max((1 - _IMPROVES) * best.cost, by_chance)
 
     def _approach(self, best: Trial, matrix: list[list[float]], steps: int) -> Trial:
-        """Steps towards less, from which the matrix learns; one that does not lead there is tried shorter."""
+        """Steps towards less, from which the matrix learns; one that does not lead there is damped more."""
         for _ in range(steps):
-            move = self._move(best, matrix)
-            for share in (1.0, 0.4):
-                trial = self._try(self._moved(best.values, [share * each for each in move]))
+            for damping in _DAMPINGS:
+                move = self._move(best, matrix, damping)
+                trial = self._try(self._moved(best.values, move))
                 if trial is not None and trial.cost < best.cost:
                     break
             else:
                 return best
             gained = best.cost - trial.cost
-            self._learn(matrix, [share * each for each in move], best, trial)
+            self._learn(matrix, move, best, trial)
             best = trial
             if gained < (1 - _IMPROVES) * best.cost:
                 return best
@@ -234,8 +270,8 @@ class Search:
         weights = [min(1.0, (_FAR / each) ** 2) if each else 1.0 for each in best.residuals]
         return Problem(matrix, list(best.residuals), weights, [1 / each.spread**2 for each in self._free])
 
-    def _move(self, best: Trial, matrix: list[list[float]]) -> list[float]:
-        move = solve(self._problem(best, matrix))
+    def _move(self, best: Trial, matrix: list[list[float]], damping: float) -> list[float]:
+        move = solve(self._problem(best, matrix), damping)
         return [max(-_MOST_MOVE, min(_MOST_MOVE, each)) for each in move]
 
     def _moved(self, values: Values, move: Sequence[float]) -> dict[str, Any]:
@@ -272,7 +308,7 @@ class Search:
         """A trial of another choice, or of what the rest would be with it: moved while that helps much."""
         trial = self._try(values)
         while trial is not None and trial.cost < _HOPELESS * best.cost:
-            moved = self._try(self._moved(trial.values, self._move(trial, matrix)))
+            moved = self._try(self._moved(trial.values, self._move(trial, matrix, _DAMPINGS[0])))
             if moved is None or moved.cost > _HELPS * trial.cost:
                 return trial if moved is None or trial.cost < moved.cost else moved
             trial = moved

@@ -33,8 +33,9 @@ class Fit(Struct, frozen=True, forbid_unknown_fields=True):
     """How well a twin is known.
 
     ``alternatives`` come in pairs, one to each side: values by their dotted names, one standard deviation
-    away along a direction that the runs tell least of. ``error_pct`` is the standard deviation of what
-    the twin showed from what was measured, by kind of figure: ``rate``, ``mean``, ``p99``, ...
+    away along a direction that the runs tell least of. ``error_pct`` is how far what the twin showed was
+    from what was measured, beside chance, by kind of figure (``rate``, ``mean``, ``p99``, ...): the standard
+    deviation of which 1.96 hold 95 % of them.
     """
 
     preset_sha256: str

@@ -15,11 +15,13 @@ def _problem(seed: int) -> tuple[Problem, np.ndarray, np.ndarray, np.ndarray]:
     return problem, columns, residuals, columns * weights @ columns.T + np.diag(priors)
 
 
+@pytest.mark.parametrize("damping", [0.0, 0.3, 3.0])
 @pytest.mark.parametrize("seed", range(5))
-def test_the_move_is_that_of_the_normal_equations(seed: int) -> None:
+def test_the_move_is_that_of_the_normal_equations(seed: int, damping: float) -> None:
     problem, columns, residuals, matrix = _problem(seed)
-    expected = np.linalg.solve(matrix, -(columns * problem.weights) @ residuals)
-    assert solve(problem) == pytest.approx(expected, rel=0.02, abs=2e-3)  # it is damped by a thousandth
+    damped = matrix + damping * np.diag(np.diag(matrix))
+    expected = np.linalg.solve(damped, -(columns * problem.weights) @ residuals)
+    assert solve(problem, damping) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("seed", range(5))

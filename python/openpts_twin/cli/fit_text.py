@@ -17,7 +17,7 @@ def print_fit(stream: IO[str], document: FitDocument) -> None:
     print_parts(stream, f"{document.preset}: twin of {document.drive}, like {document.like}")
     print_parts(stream, table)
     errors = ", ".join(f"{kind} {error:.1f} %" for kind, error in document.error_pct.items())
-    print_parts(stream, f"left unexplained (95 % within twice as much): {errors}; {document.trials} replays")
+    print_parts(stream, f"left unexplained (standard deviation): {errors}; {document.trials} replays")
     if document.assumed:
         names = ", ".join(name.removeprefix("page_mapped.") for name in document.assumed)
         print_parts(stream, f"no run shows directly, begun from {document.like}: {names}")

@@ -84,8 +84,10 @@ def _predicted(
     half = None
     if fit is not None:
         away = [one[key].value - best.value if key in one else 0.0 for one in others]
+        # drawn as the drive itself may differ, and each with a seed of its own, as the drive has
+        deviation = math.sqrt(sum(each * each for each in away) / len(away))
         of_model = fit.error_pct.get(best.kind, 0.0) / 100 * abs(best.value)
-        half = math.hypot(_OF_FEW[len(away)] * _deviation(away), _COVERAGE * of_model)
+        half = math.hypot(_OF_FEW[len(away)] * deviation, _COVERAGE * of_model)
     known = None if measured is None else measured.value
     return Prediction(
         key=key,
@@ -97,17 +99,6 @@ def _predicted(
         measured=known,
         error_pct=None if not known else 100 * (best.value / known - 1),
     )
-
-
-def _deviation(away: Sequence[float]) -> float:
-    """Standard deviation from differences to alternatives, of which two are on both sides of a direction.
-
-    Half of what two differ by is the direction's, with half of the variance of chance. Their middle has 3/2
-    of it, and nothing of the direction. Twice the variance is wanted: that of the drive, and of the twin.
-    """
-    pairs = list(zip(away[::2], away[1::2], strict=True))
-    middle = sum(((one + other) / 2) ** 2 for one, other in pairs) / len(pairs)
-    return math.sqrt(sum(((one - other) / 2) ** 2 for one, other in pairs) + middle * (4 - len(pairs)) / 3)
 
 
 def quantities(run: Run) -> dict[str, Quantity]:

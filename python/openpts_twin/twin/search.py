@@ -9,6 +9,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import mul
+from random import Random
 from typing import Any, Final
 
 from msgspec import Struct
@@ -17,13 +18,13 @@ from openpts.errors import OpenptsError, UsageError
 from openpts.vocabulary.stimulus import Step
 from openpts_twin.twin import parameters as names
 from openpts_twin.twin.evidence import Evidence
-from openpts_twin.twin.least_squares import Problem, covariance, solve
+from openpts_twin.twin.least_squares import Problem, draw, solve
 from openpts_twin.twin.parameters import CHOICES, CONTINUOUS, VICTIMS, Continuous, Values, preset_of, value_of
 from openpts_twin.twin.replay import Replay
 from openpts_twin.twin.start import dies_of, starts_of
 
-# an interval of so many deviations to each side holds 95 %
-_HELD: Final = 1.96
+# of a normal distribution, within one deviation of its middle
+_WITHIN_ONE: Final = 0.683
 # what a figure is off beyond that counts by its logarithm: some are what the model does not have
 _FAR: Final = 2.5
 # of how far a parameter may be: more of it stands out more clearly from chance
@@ -32,6 +33,7 @@ _MOST_MOVE: Final = 0.5
 # what a step is damped by, as Levenberg and Marquardt do: more where less did not lead to less
 _DAMPINGS: Final = (0.01, 0.3, 3.0)
 _IMPROVES: Final = 0.98
+_ALTERNATIVES: Final = 4
 _APART: Final = math.log(2)
 _HELPS: Final = 0.8
 _HOPELESS: Final = 2.5
@@ -65,8 +67,8 @@ class Begun(Struct, frozen=True):
 class Found(Struct, frozen=True):
     """The best candidate and others that agree with the figures about as well.
 
-    ``errors`` are what is left of the figures' logarithms beside chance, by kind of figure: the standard
-    deviation with which 95 % of them are within the interval that it makes.
+    ``errors`` are what is left of the figures' logarithms beside chance, by kind of figure: as with a
+    standard deviation, 68 % of them are within it.
     """
 
     values: dict[str, Any]
@@ -328,18 +330,15 @@ class Search:
     def _errors(self, best: Trial) -> dict[str, float]:
         found = defaultdict[str, list[float]](list)
         for kind, log, unit, chance in zip(self._kinds, best.logs, self._units, self._chance, strict=True):
-            found[kind].append(math.sqrt(max(0.0, (log / _HELD) ** 2 - chance * unit**2)))
-        # as in conformal prediction: of n errors, the one that 95 % of n + 1 are not above
-        return {
-            kind: sorted(all_of)[min(len(all_of), math.ceil(0.95 * (len(all_of) + 1))) - 1]
-            for kind, all_of in found.items()
-        }
+            found[kind].append(math.sqrt(max(0.0, log * log - chance * unit * unit)))
+        # what chance does to some figures is far from normal: their share is not counted with the others'
+        return {kind: sorted(errors)[int(_WITHIN_ONE * len(errors))] for kind, errors in found.items()}
 
     def _alternatives(self, best: Trial, matrix: list[list[float]]) -> Iterator[dict[str, Any]]:
-        """Candidates along the axes in which the figures leave most room, one deviation to each side."""
-        for move in covariance(self._problem(best, matrix), best.cost):
-            yield self._moved(best.values, move)
-            yield self._moved(best.values, [-each for each in move])
+        """Candidates drawn from those that agree with the figures about as well."""
+        for number in range(_ALTERNATIVES):
+            chance = Random(number)  # noqa: S311 drives, no secret
+            yield self._moved(best.values, draw(self._problem(best, matrix), best.cost, chance))
 
 
 def _loss(residual: float) -> float:

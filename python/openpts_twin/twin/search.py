@@ -68,7 +68,7 @@ class Found(Struct, frozen=True):
     """The best candidate and others that agree with the figures about as well.
 
     ``errors`` are what is left of the figures' logarithms beside chance, by kind of figure: as with a
-    standard deviation, 68 % of them are within it.
+    standard deviation, 68 % of them are within it; and not less than what the search takes for granted.
     """
 
     values: dict[str, Any]
@@ -331,8 +331,11 @@ class Search:
         found = defaultdict[str, list[float]](list)
         for kind, log, unit, chance in zip(self._kinds, best.logs, self._units, self._chance, strict=True):
             found[kind].append(math.sqrt(max(0.0, log * log - chance * unit * unit)))
-        # what chance does to some figures is far from normal: their share is not counted with the others'
-        return {kind: sorted(errors)[int(_WITHIN_ONE * len(errors))] for kind, errors in found.items()}
+        # what chance does to some figures is far from normal: they are not counted with the others
+        return {
+            kind: max(_FLOORS[kind], sorted(errors)[int(_WITHIN_ONE * len(errors))])
+            for kind, errors in found.items()
+        }
 
     def _alternatives(self, best: Trial, matrix: list[list[float]]) -> Iterator[dict[str, Any]]:
         """Candidates drawn from those that agree with the figures about as well."""

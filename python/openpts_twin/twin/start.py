@@ -286,7 +286,10 @@ def _cache(seen: _Seen, dies: int) -> Values:
     course = _sequential_course(seen.evidence)
     if course is None or value_of(seen.content, names.STATIC) is None:
         return {}
-    values = {names.SLC_PROGRAM: dies * seen.known(names.SLC_UNIT) * PAGE_BYTES / course.first * _US}
+    program_us = dies * seen.known(names.SLC_UNIT) * PAGE_BYTES / course.first * _US
+    if course.first > _NEAR_LINK * seen.known(names.LINK_WRITE):
+        program_us = min(program_us, seen.known(names.SLC_PROGRAM))
+    values = {names.SLC_PROGRAM: program_us}
     held, bits, space = course.held, seen.known(names.BITS), seen.known(names.SPACE)
     # what is mapped in them is not free for them any longer
     dynamic = (bits * held - seen.known(names.STATIC) * space) / (1 - held) if held < 1 else 1.0

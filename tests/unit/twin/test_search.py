@@ -98,6 +98,12 @@ def test_a_cache_is_as_large_as_the_first_fill_shows(static: float, dynamic: flo
     assert values[names.PROGRAM] == pytest.approx(3500, rel=0.05)
 
 
+def test_of_a_cache_that_is_faster_than_the_link_the_preset_says_how_fast() -> None:
+    true = with_values(_content("tlc"), {names.SLC_PROGRAM: 200.0, names.LINK_WRITE: 0.2e9})
+    values = next(starts_of(true, _shown(true, STEPS[:1]), 2)).values
+    assert values[names.SLC_PROGRAM] == 200.0
+
+
 def test_a_figure_that_changes_with_the_seed_counts_less(evidence: Evidence) -> None:
     search = Search(_content(), evidence, SCALE, lambda _: None)
     begun = search.begin().trial

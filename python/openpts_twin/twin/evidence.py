@@ -4,10 +4,9 @@ Of a run that repeats the same steps in many rounds, the first rounds are enough
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, takewhile
 from typing import Final
 
-import msgspec
 from msgspec import Struct
 
 from openpts.analysis.latency import LatencyDistribution, ios_needed
@@ -17,8 +16,8 @@ from openpts.record.manifest import Manifest
 from openpts.record.reader import Run, StepRecord
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample, StepState
-from openpts.vocabulary.stimulus import Step
-from openpts.vocabulary.stop import DriveFills
+from openpts.vocabulary.stimulus import OperationWeights, Step
+from openpts.vocabulary.stop import ByteAmount, DriveFills
 from openpts_twin.findings import Finding, findings_in
 from openpts_twin.xray import XrayConditions
 
@@ -32,11 +31,11 @@ _ROUNDS: Final = 1
 _OFF: Final = "WCD"
 # a step that writes a good part of the drive shows the end of caches, and the beginning of collection
 _LONG_FILLS: Final = 0.5
-PARTS: Final = 12
+PARTS: Final = 24
 
 
 class Part(Struct, frozen=True):
-    """Steps between two purges, or the last of them and the end, with what was measured in each.
+    """Steps on a drive that was purged before, with what was measured in each.
 
     ``cached``: its volatile write cache was not switched off.
     """
@@ -77,10 +76,11 @@ def evidence_of(runs: Sequence[Run]) -> Evidence:
                 f"{run.folder} is of another drive than {runs[0].folder} ({found}, {_drive(first)}): "
                 "fit each drive by itself"
             )
-    parts = tuple(_without_repeats([part for run in runs if not _is_xray(run) for part in _parts(run)]))
+    target = first.target
+    every = [part for run in runs if not _is_xray(run) for part in _parts(run)]
+    parts = tuple(_with_fewer_fills(every, target.user_capacity_bytes))
     if not any(figures for part in parts for figures in part.measured):
         raise UsageError(f"no step with figures in {', '.join(str(run.folder) for run in runs)}")
-    target = first.target
     return Evidence(
         drive=_drive(first),
         capacity_bytes=target.user_capacity_bytes,
@@ -115,7 +115,7 @@ def _parts(run: Run) -> Iterator[Part]:
     test = str(run.manifest.conditions.test)
     capacity = run.manifest.target.user_capacity_bytes
     for _, cycle in groupby(run.steps, key=lambda step: step.place.cycle):
-        steps = [step for step in cycle if step.sample.state is StepState.COMPLETE and _counts(step)]
+        steps = [step for step in takewhile(_counts, cycle) if step.sample.state is StepState.COMPLETE]
         if steps:
             measured = tuple(figures_of(step.sample, capacity) for step in steps)
             number = steps[0].place.cycle
@@ -124,31 +124,60 @@ def _parts(run: Run) -> Iterator[Part]:
             yield Part(test, cached, tuple(step.sample.step for step in steps), measured)
 
 
-def _without_repeats(parts: Sequence[Part]) -> Iterator[Part]:
-    """The parts, of which only the first fills the drive as it was filled: what follows needs data there."""
-    seen: set[Step] = set()
-    for part in parts:
-        first, *others = part.steps
-        if first in seen and isinstance(first.stop, DriveFills) and not _writes_at_random(others):
-            once = msgspec.structs.replace(first, stop=DriveFills(min(1.0, first.stop.fills)))
-            yield Part(part.test, part.cached, (once, *others), ({}, *part.measured[1:]))
+def _with_fewer_fills(parts: Sequence[Part], capacity_bytes: int) -> Iterator[Part]:
+    """The parts; what writes nothing at random comes right behind another's fill, which is as its own."""
+    found: list[Part] = []
+    for part in sorted(parts, key=lambda part: not _writes_at_random(part.steps)):
+        place = None
+        if (fill := _fill(part, capacity_bytes)) is not None and not _writes_at_random(part.steps):
+            place = next((n for n, one in enumerate(found) if _fill(one, capacity_bytes) == fill), None)
+        if place is None:
+            found.append(part)
         else:
-            yield part
-        if isinstance(first.stop, DriveFills) and first.stimulus is not None:
-            seen.add(first)
+            found[place] = _behind_fill(found[place], part)
+    return iter(found)
+
+
+def _behind_fill(part: Part, other: Part) -> Part:
+    """A part with the steps of another behind its fill."""
+    names = dict.fromkeys([*part.test.split(", "), other.test])
+    steps = (part.steps[0], *other.steps[1:], *part.steps[1:])
+    return Part(
+        ", ".join(names), part.cached, steps, (part.measured[0], *other.measured[1:], *part.measured[1:])
+    )
+
+
+def _fill(part: Part, capacity_bytes: int) -> tuple[object, ...] | None:
+    """What a part begins with, where it writes the drive once or more in sequence: how data lie then."""
+    stimulus = part.steps[0].stimulus
+    if stimulus is None or stimulus.random_pct or stimulus.operations != OperationWeights(write=100):
+        return None
+    fills = fills_of(part.steps[0], capacity_bytes)
+    # each thread writes a sequence of its own
+    return (
+        (part.cached, stimulus.active_range, stimulus.tc, round(fills, 3)) if fills and fills >= 1 else None
+    )
+
+
+def fills_of(step: Step, capacity_bytes: int) -> float | None:
+    """How many times the capacity a step moves; None where time ends it."""
+    match step.stop:
+        case ByteAmount(amount_bytes):
+            return amount_bytes / capacity_bytes
+        case DriveFills(fills):
+            return fills
+        case _:
+            return None
 
 
 def _writes_at_random(steps: Sequence[Step]) -> bool:
-    """Whether steps write at random with more than one I/O at a time: then it matters how full a drive is."""
     return any(
-        stimulus.changes_target and stimulus.random_pct > 0 and stimulus.toio > 1
-        for step in steps
-        for stimulus in step.stimuli
+        stimulus.changes_target and stimulus.random_pct > 0 for step in steps for stimulus in step.stimuli
     )
 
 
 def _counts(step: StepRecord) -> bool:
-    """Whether a step is among those that are enough; what is left out comes after them."""
+    """Whether a step is among those that are enough; what comes after the first that is not is left out."""
     return step.place.phase is not Phase.ROUND or step.place.number <= _ROUNDS
 
 
@@ -178,14 +207,25 @@ def percentiles_ns(distribution: LatencyDistribution) -> Iterator[tuple[str, int
 
 
 def _course(sample: Sample) -> Figures:
-    """The rate in parts of the step that moved equally many bytes."""
-    share_bytes = sample.bytes / PARTS
+    """The rate in parts of the step, short ones at its beginning: there caches end."""
     found: dict[str, float] = {}
-    number, elapsed_ns, moved = 0, 0, 0.0
+    number, elapsed_ns, moved, total = 0, 0, 0, 0
     for interval in sample.intervals:
         elapsed_ns += interval.elapsed_ns
         moved += interval.bytes
-        if moved >= share_bytes * (1 - 1e-6) and elapsed_ns:
+        total += interval.bytes
+        if total >= _end_of(number, sample.bytes) and elapsed_ns:
             found[f"rate {number}"] = moved / elapsed_ns
-            number, elapsed_ns, moved = number + 1, 0, 0.0
+            elapsed_ns, moved = 0, 0
+            while number < PARTS and total >= _end_of(number, sample.bytes):
+                number += 1
     return found
+
+
+def _end_of(part: int, total_bytes: float) -> float:
+    return share_until(part + 1) * total_bytes * (1 - 1e-6)
+
+
+def share_until(part: int) -> float:
+    """The share of a long step's bytes before a part of its course."""
+    return (part / PARTS) ** 2

@@ -2,7 +2,7 @@
 
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -13,12 +13,14 @@ from openpts.simulation.scale import SIMULATED_BYTES_AT_MOST
 from openpts_twin.findings import Confidence, Finding
 from openpts_twin.twin.evidence import Evidence, evidence_of
 from openpts_twin.twin.parameters import value_of, with_values
-from openpts_twin.twin.search import Found, Search
+from openpts_twin.twin.search import Begun, Found, Search
 from openpts_twin.twin.start import distance
 from openpts_twin.twin.twin_file import texts_of
 
 # a fit replays the runs some fifty times: with half of what other runs simulate
-_BYTES = SIMULATED_BYTES_AT_MOST // 2
+_BYTES: Final = SIMULATED_BYTES_AT_MOST // 2
+# a kind of drive that is not farther than this from the nearest may be the right one as well
+_NEAR: Final = 1.0
 
 
 class Twin(Struct, frozen=True):
@@ -42,16 +44,30 @@ def fit(
     evidence = evidence_of(runs)
     if scale is None:
         scale = evidence.scale if evidence.scale > 1 else max(1, -(-evidence.capacity_bytes // _BYTES))
-    preset = load_preset(like) if like else _nearest(evidence)
-    told = _told(evidence, _content(preset))
-    # of a class that draws some and takes the best, the number is not told
-    values = {one.name: {"choices": 8} if one.value == "choices" else one.value for one in told}
-    content = with_values(_content(preset), values)
-    tell(f"like {preset.name}")
-    sure = frozenset(one.name for one in told if one.confidence is Confidence.HIGH)
-    found = Search(content, evidence, scale, tell, sure).find()
-    text, fit_text = texts_of(name, content, evidence, found, scale=scale)
-    return Twin(text, fit_text, preset.name, evidence, found)
+    search, start = _begun([load_preset(like)] if like else _nearest(evidence), evidence, scale, tell)
+    found = search.find(start)
+    text, fit_text = texts_of(name, search.content, evidence, found, scale=scale)
+    return Twin(text, fit_text, search.content["name"], evidence, found)
+
+
+def _begun(
+    presets: Sequence[Preset], evidence: Evidence, scale: int, tell: Callable[[str], None]
+) -> tuple[Search, Begun]:
+    """The search that begins nearest to what was measured. Raises UsageError where none can begin."""
+    found: list[tuple[Search, Begun]] = []
+    for preset in presets:
+        told = _told(evidence, _content(preset))
+        # of a class that draws some and takes the best, the number is not told
+        values = {one.name: {"choices": 8} if one.value == "choices" else one.value for one in told}
+        sure = frozenset(one.name for one in told if one.confidence is Confidence.HIGH)
+        tell(f"like {preset.name}")
+        search = Search(with_values(_content(preset), values), evidence, scale, tell, sure)
+        try:
+            found.append((search, search.begin()))
+        except UsageError:
+            if preset is presets[-1] and not found:
+                raise
+    return min(found, key=lambda one: one[1].trial.cost)
 
 
 def _content(preset: Preset) -> Mapping[str, Any]:
@@ -71,8 +87,8 @@ def _told(evidence: Evidence, content: Mapping[str, Any]) -> tuple[Finding, ...]
     )
 
 
-def _nearest(evidence: Evidence) -> Preset:
-    """The shipped preset of which least has to be changed, by what can be computed from the runs."""
+def _nearest(evidence: Evidence) -> list[Preset]:
+    """The shipped presets of which least has to be changed, by what can be computed from the runs."""
     # not those without times, nor those that reduce data, which no such run shows
     fitting = [
         preset
@@ -81,4 +97,5 @@ def _nearest(evidence: Evidence) -> Preset:
         and preset.figures()
         and value_of(_content(preset), "page_mapped.reduction") is None
     ]
-    return min(fitting, key=lambda preset: distance(_content(preset), evidence))
+    far = {preset.name: distance(_content(preset), evidence) for preset in fitting}
+    return [preset for preset in fitting if far[preset.name] <= min(far.values()) + _NEAR]

@@ -1,12 +1,10 @@
 """Weighted least squares with few unknowns: normal equations, and where they leave room."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from random import Random
 
 from msgspec import Struct
-
-_DAMPING = 1e-3
-_AXES = 2
 
 
 class Problem(Struct, frozen=True):
@@ -36,42 +34,30 @@ class Problem(Struct, frozen=True):
         ]
 
 
-def solve(problem: Problem) -> list[float]:
-    """The move of the unknowns after which the weighted sum of squares is least, slightly damped."""
+def solve(problem: Problem, damping: float) -> list[float]:
+    """The move of the unknowns after which the weighted sum of squares is least.
+
+    ``damping``, as a share of each unknown's own weight, shortens it, most where little is known.
+    """
     matrix = problem.normal()
     for number, row in enumerate(matrix):
-        row[number] *= 1 + _DAMPING
+        row[number] *= 1 + damping
     return _solved(matrix, [-each for each in problem.gradient()])
 
 
-def covariance(problem: Problem, variance: float) -> Iterator[list[float]]:
-    """Moves of one standard deviation along the axes that the residuals hold least, widest first."""
-    matrix = problem.normal()
-    size = len(matrix)
-    found: list[list[float]] = []
-    for axis in range(min(_AXES, size)):
-        vector = [1.0 if each == axis else 0.5 / (1 + each) for each in range(size)]
-        for _ in range(100):
-            for other in found:
-                vector = _without(vector, other)
-            vector = _unit(_solved(matrix, vector))
-        held = sum(
-            a * sum(m * b for m, b in zip(row, vector, strict=True))
-            for a, row in zip(vector, matrix, strict=True)
-        )
-        found.append(vector)
-        deviation = math.sqrt(max(variance, 1.0) / held)
-        yield [deviation * each for each in vector]
+def draw(problem: Problem, variance: float, chance: Random) -> list[float]:
+    """A move at random, as far as the residuals and the priors leave room for it.
 
-
-def _without(vector: Sequence[float], other: Sequence[float]) -> list[float]:
-    share = sum(a * b for a, b in zip(vector, other, strict=True))
-    return [a - share * b for a, b in zip(vector, other, strict=True)]
-
-
-def _unit(vector: Sequence[float]) -> list[float]:
-    length = math.sqrt(sum(each * each for each in vector)) or 1.0
-    return [each / length for each in vector]
+    Noise on both is what the move makes up for: its covariance is the inverse of the normal matrix.
+    """
+    noise = [chance.gauss() for _ in problem.residuals]
+    right = [
+        sum(math.sqrt(w) * x * z for w, x, z in zip(problem.weights, column, noise, strict=True))
+        + math.sqrt(prior) * chance.gauss()
+        for column, prior in zip(problem.columns, problem.priors, strict=True)
+    ]
+    deviation = math.sqrt(max(variance, 1.0))
+    return [deviation * each for each in _solved(problem.normal(), right)]
 
 
 def _solved(matrix: Sequence[Sequence[float]], right: Sequence[float]) -> list[float]:

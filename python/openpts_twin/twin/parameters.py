@@ -41,6 +41,7 @@ STATIC: Final = "page_mapped.slc.static_share"
 DYNAMIC: Final = "page_mapped.slc.dynamic_share"
 SLC_PROGRAM: Final = "page_mapped.slc.program_us"
 SLC_UNIT: Final = "page_mapped.slc.program_unit_pages"
+BITS: Final = "page_mapped.slc.bits"
 FOLD: Final = "page_mapped.slc.fold_share"
 
 
@@ -90,15 +91,15 @@ def _doubled(most: float, least: float = 1) -> Callable[[Any], tuple[Any, ...]]:
     return beside
 
 
-_VICTIMS: Final = ("greedy", "fifo", {"choices": 8})
+VICTIMS: Final = ("greedy", "fifo", {"choices": 8})
 
 CHOICES: Final = (
     Choice(CHUNK, _doubled(64)),
     Choice(DIES, _doubled(1024)),
+    Choice(VICTIM, lambda value: tuple(one for one in VICTIMS if one != value)),
     Choice(BUFFER, _doubled(64)),
     Choice(GROUP, _doubled(256)),
     Choice(FOLD, _doubled(1, 0.5)),
-    Choice(VICTIM, lambda value: tuple(one for one in _VICTIMS if one != value)),
 )
 
 

@@ -19,6 +19,8 @@ from openpts_twin.twin.evidence import PERCENTILES, percentiles_ns
 from openpts_twin.twin.twin_file import Fit
 
 _COVERAGE: Final = 1.96
+# that of Student's distribution where a deviation is known from so many alternatives
+_OF_FEW: Final = {2: 4.303, 4: 2.776}
 _TAILS: Final = ("p99", "p99.9")
 # of the simulated drive itself, not of the load
 _APART: Final = ("energy.", "media.")
@@ -81,11 +83,11 @@ def _predicted(
 ) -> Prediction:
     half = None
     if fit is not None:
-        away = [abs(one[key].value - best.value) if key in one else 0.0 for one in others]
-        # two alternatives, one to each side, for each direction
-        sides = [max(pair) for pair in zip(away[::2], away[1::2], strict=True)]
+        away = [one[key].value - best.value if key in one else 0.0 for one in others]
+        # drawn as the drive itself may differ, and each with a seed of its own, as the drive has
+        deviation = math.sqrt(sum(each * each for each in away) / len(away))
         of_model = fit.error_pct.get(best.kind, 0.0) / 100 * abs(best.value)
-        half = _COVERAGE * math.hypot(*sides, of_model)
+        half = math.hypot(_OF_FEW[len(away)] * deviation, _COVERAGE * of_model)
     known = None if measured is None else measured.value
     return Prediction(
         key=key,

@@ -12,13 +12,13 @@ from openpts.engine.simulated import SimulatedDrive
 from openpts.simulation.presets import Preset
 from openpts.units import KIB
 from openpts.vocabulary.stimulus import Step
-from openpts.vocabulary.stop import DriveFills, Duration, FirstOf, IoCount
+from openpts.vocabulary.stop import ByteAmount, DriveFills, Duration, FirstOf, IoCount
 from openpts_twin.twin.evidence import Evidence, Figures, Part, figures_of
 
 # what only reads leaves the drive as it was: so many simulated I/Os of it are enough, or pages of large ones
 _READS: Final = 12_000
 _READ_BYTES: Final = 120_000 * 4 * KIB
-_FEWEST_READS: Final = 1_200
+_FEWEST_READS: Final = 5_000
 # what the last step writes changes nothing that comes after it
 _LAST: Final = 100_000
 # not the seed of any run, whose own offsets are not a part of what a drive is
@@ -30,22 +30,26 @@ class Replay(Struct, frozen=True):
 
     scale: int
 
-    def figures(self, preset: Preset, evidence: Evidence) -> Iterator[tuple[Figures, Figures]]:
+    def figures(
+        self, preset: Preset, evidence: Evidence, seed: int = _SEED
+    ) -> Iterator[tuple[Figures, Figures]]:
         """Of every step what was measured, and what it shows on the drive of a preset.
 
         Raises UsageError for a preset that can't have that capacity, RunFailedError where a step fails.
         """
         for part in evidence.parts:
-            yield from zip(part.measured, self._part(preset, evidence.capacity_bytes, part), strict=True)
+            yield from zip(
+                part.measured, self._part(preset, evidence.capacity_bytes, part, seed), strict=True
+            )
 
-    def _part(self, preset: Preset, capacity_bytes: int, part: Part) -> Iterator[Figures]:
+    def _part(self, preset: Preset, capacity_bytes: int, part: Part, seed: int) -> Iterator[Figures]:
         drive = SimulatedDrive(
-            preset, path=f"sim:{preset.name}", capacity_bytes=capacity_bytes, scale=self.scale, seed=_SEED
+            preset, path=f"sim:{preset.name}", capacity_bytes=capacity_bytes, scale=self.scale, seed=seed
         )
         drive.set_write_cache(part.cached)
         *before, last = part.steps
         steps = [self._shortened(step) for step in before] + [self._shortened(last, last=True)]
-        engine = drive.engine(_demand(steps), _SEED, NativeOptions())
+        engine = drive.engine(_demand(steps), seed, NativeOptions())
         engine.submit(steps)
         for _ in steps:
             yield figures_of(next_sample(engine, f"{part.test} on {preset.name}"), capacity_bytes)
@@ -53,10 +57,16 @@ class Replay(Struct, frozen=True):
 
     def _shortened(self, step: Step, *, last: bool = False) -> Step:
         stimulus = step.stimulus
-        if stimulus is None or isinstance(step.stop, DriveFills) or (step.changes_target and not last):
+        if (
+            stimulus is None
+            or isinstance(step.stop, ByteAmount | DriveFills)
+            or (step.changes_target and not last)
+        ):
             return step
         ios = _LAST
         if not step.changes_target:
+            if not stimulus.random_pct:
+                return step  # where data lie in different cells, a part of them is not as fast as all
             ios = max(_FEWEST_READS, min(_READS, _READ_BYTES // stimulus.block_sizes[0].block_size_bytes))
         count = IoCount(ios * self.scale)
         return replace(step, stop=FirstOf((step.stop, count)) if isinstance(step.stop, Duration) else count)

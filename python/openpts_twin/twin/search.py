@@ -1,31 +1,45 @@
 """The search for the values with which a simulated drive shows what was measured.
 
 Continuous values by Gauss-Newton steps on logarithms of figures, in units of each figure's own scatter;
-choices by trying what lies beside them. A figure that is far off counts as if it were less so: some are what
-the model does not have.
+choices by trying what lies beside them. A figure that chance changes counts less, and one that is far off as
+if it were less so: some are what the model does not have.
 """
 
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import mul
+from random import Random
 from typing import Any, Final
 
 from msgspec import Struct
 
 from openpts.errors import OpenptsError, UsageError
+from openpts.vocabulary.stimulus import Step
 from openpts_twin.twin import parameters as names
-from openpts_twin.twin.evidence import Evidence, Figures
-from openpts_twin.twin.least_squares import Problem, covariance, solve
-from openpts_twin.twin.parameters import CHOICES, CONTINUOUS, Continuous, Values, preset_of, value_of
+from openpts_twin.twin.evidence import Evidence
+from openpts_twin.twin.least_squares import Problem, draw, solve
+from openpts_twin.twin.parameters import CHOICES, CONTINUOUS, VICTIMS, Continuous, Values, preset_of, value_of
 from openpts_twin.twin.replay import Replay
-from openpts_twin.twin.start import dies_of, start_of
+from openpts_twin.twin.start import dies_of, starts_of
 
-# residuals beyond count with their size, not with its square
+# of a normal distribution, within one deviation of its middle
+_WITHIN_ONE: Final = 0.683
+# what a figure is off beyond that counts by its logarithm: some are what the model does not have
 _FAR: Final = 2.5
-_STEP: Final = 0.08
+# of how far a parameter may be: more of it stands out more clearly from chance
+_STEP: Final = 0.25
 _MOST_MOVE: Final = 0.5
+# what a step is damped by, as Levenberg and Marquardt do: more where less did not lead to less
+_DAMPINGS: Final = (0.01, 0.3, 3.0)
 _IMPROVES: Final = 0.98
-_HOPELESS: Final = 4.0
+_ALTERNATIVES: Final = 4
+_APART: Final = math.log(2)
+_HELPS: Final = 0.8
+_HOPELESS: Final = 2.5
+# replays with other seeds show what chance does to a figure; of three, this much of the range is a deviation
+_OTHER_SEEDS: Final = (1, 2)
+_OF_RANGE: Final = 1.693
 # scatter of figures at the least: a model is not better than that
 _FLOORS: Final = {"rate": 0.01, "course": 0.03, "mean": 0.02, "p50": 0.01, "p99": 0.05, "p99.9": 0.1}
 
@@ -33,17 +47,28 @@ Tell = Callable[[str], None]
 
 
 class Trial(Struct, frozen=True):
-    """A candidate, and how far each figure is from what was measured, in units of its scatter."""
+    """A candidate, and how far each figure is from what was measured: as logarithms, and in units of its
+    scatter.
+    """
 
     values: dict[str, Any]
+    logs: tuple[float, ...]
     residuals: tuple[float, ...]
     cost: float
+
+
+class Begun(Struct, frozen=True):
+    """The best of the computed candidates, and what no step shows."""
+
+    trial: Trial
+    assumed: tuple[str, ...]
 
 
 class Found(Struct, frozen=True):
     """The best candidate and others that agree with the figures about as well.
 
-    ``errors`` are what is left of the figures' logarithms, as a standard deviation by kind of figure.
+    ``errors`` are what is left of the figures' logarithms beside chance, by kind of figure: as with a
+    standard deviation, 68 % of them are within it; and not less than what the search takes for granted.
     """
 
     values: dict[str, Any]
@@ -59,6 +84,11 @@ def kind_of(figure: str) -> str:
     return "course" if words[0] == "rate" and len(words) > 1 else words[-1]
 
 
+def _mix(step: Step) -> object:
+    """What steps have in common whose figures chance changes alike."""
+    return tuple((each.operations, each.random_pct, each.toio > 1) for each in step.stimuli)
+
+
 class Search:
     """A search on the evidence; every trial is a replay."""
 
@@ -72,81 +102,133 @@ class Search:
     ) -> None:
         """``sure`` are names of values that the content has from elsewhere: they stay."""
         self._sure = sure
-        self._content = content
+        self.content = content
         self._evidence = evidence
         self._scale = scale
         self._replay = Replay(scale)
         self._tell = tell
         self._trials = 0
-        self._scatter: dict[str, float] = dict(_FLOORS)
-        self._free: tuple[Continuous, ...] = ()
-
-    def find(self) -> Found:
-        """The candidate that comes nearest. Raises UsageError where none can be simulated at all."""
-        best, assumed = self.begin()
-        self._free = tuple(
+        self._kinds = [kind_of(name) for _, figures in evidence.steps() for name in figures]
+        self._loads = [(name, _mix(step)) for step, figures in evidence.steps() for name in figures]
+        self._units = [_FLOORS[kind] for kind in self._kinds]
+        self._chance = [0.0] * len(self._kinds)
+        self._free: tuple[Continuous, ...] = tuple(
             each
             for each in CONTINUOUS
-            if each.name not in self._sure and value_of(self._content, each.name, 0) > each.least
+            if each.name not in sure and value_of(content, each.name, 0) > each.least
         )
+
+    def find(self, begun: Begun) -> Found:
+        """The candidate that comes nearest."""
+        best = self.judged_beside_chance(self._collecting(begun.trial, begun.assumed))
         matrix = self._jacobian(best)
         best = self._approach(best, matrix, steps=2)
         chosen = self._choose(best, matrix)
         if chosen is not best:
             best, matrix = chosen, self._jacobian(chosen)
         best = self._approach(best, matrix, steps=3)
-        return Found(
-            best.values, assumed, tuple(self._alternatives(best, matrix)), self._errors(best), self._trials
-        )
+        alternatives = tuple(self._alternatives(best, matrix))
+        return Found(best.values, begun.assumed, alternatives, self._errors(best), self._trials)
 
-    def begin(self) -> tuple[Trial, tuple[str, ...]]:
-        """The best of the computed candidates, and what no step shows. Raises as ``find`` does."""
-        shipped = dies_of(self._content, self._evidence)
-        found: list[tuple[float, Trial, tuple[str, ...]]] = []
-        known = {name: value_of(self._content, name) for name in self._sure}
+    def begin(self) -> Begun:
+        """Where the search begins. Raises UsageError where no candidate can be simulated at all."""
+        shipped = dies_of(self.content, self._evidence)
+        found: list[Begun] = []
+        known = {name: value_of(self.content, name) for name in self._sure}
         for dies in (shipped,) if names.DIES in self._sure else (shipped, shipped * 2, shipped // 2):
             if dies < 1:
                 continue
-            start = start_of(self._content, self._evidence, dies)
-            trial = self._try({**start.values, **known})
-            if trial is not None:
-                found.append((trial.cost, trial, start.assumed))
+            for start in starts_of(self.content, self._evidence, dies):
+                trial = self._try({**start.values, **known})
+                if trial is not None:
+                    found.append(Begun(trial, start.assumed))
         if not found:
-            raise UsageError(f"no drive like {self._content['name']} can be simulated at scale {self._scale}")
-        _, trial, assumed = min(found, key=lambda one: one[0])
-        return trial, assumed
+            raise UsageError(f"no drive like {self.content['name']} can be simulated at scale {self._scale}")
+        return min(found, key=lambda one: one.trial.cost)
 
     def _try(self, values: Values) -> Trial | None:
         """A trial; None where the preset can't have such values."""
+        logs = self._logs(values)
+        if logs is None:
+            return None
+        trial = self._judged(values, logs)
+        self._tell(f"trial {self._trials}: {trial.cost:.3f}")
+        return trial
+
+    def _logs(self, values: Values, **seed: int) -> tuple[float, ...] | None:
         self._trials += 1
         try:
-            pairs = list(self._replay.figures(preset_of(self._content, values), self._evidence))
+            pairs = list(self._replay.figures(preset_of(self.content, values), self._evidence, **seed))
         except (OpenptsError, ValueError):
             return None
-        residuals = tuple(self._residuals(pairs))
-        cost = sum(map(_loss, residuals)) / max(1, len(residuals))
-        self._tell(f"trial {self._trials}: {cost:.3f}")
-        return Trial(dict(values), residuals, cost)
+        # a step too short for a percentile on the candidate says nothing
+        return tuple(
+            math.log(shown[name] / value) if shown.get(name) else 0.0
+            for measured, shown in pairs
+            for name, value in measured.items()
+        )
 
-    def _residuals(self, pairs: Sequence[tuple[Figures, Figures]]) -> Iterator[float]:
-        for measured, shown in pairs:
-            for name, value in measured.items():
-                other = shown.get(name)
-                # a step too short for a percentile on the candidate says nothing
-                yield math.log(other / value) / self._scatter[kind_of(name)] if other else 0.0
+    def _judged(self, values: Values, logs: tuple[float, ...]) -> Trial:
+        residuals = tuple(log / unit for log, unit in zip(logs, self._units, strict=True))
+        return Trial(dict(values), logs, residuals, sum(map(_loss, residuals)) / max(1, len(residuals)))
+
+    def judged_beside_chance(self, best: Trial) -> Trial:
+        """The trial, judged anew: a figure that differs from seed to seed counts so much less."""
+        logs = [best.logs]
+        logs += [found for seed in _OTHER_SEEDS if (found := self._logs(best.values, seed=seed)) is not None]
+        own = [((max(of_seeds) - min(of_seeds)) / _OF_RANGE) ** 2 for of_seeds in zip(*logs, strict=True)]
+        alike = defaultdict[object, list[float]](list)
+        for key, variance in zip(self._loads, own, strict=True):
+            alike[key].append(variance)
+        for number, key in enumerate(self._loads):
+            # three replays tell little of one figure: those of the same mix of other sizes tell as much again
+            variance = (own[number] + sum(alike[key]) / len(alike[key])) / 2
+            # the drive's own figure has the same scatter
+            unit = math.hypot(self._units[number], math.sqrt(2 * variance))
+            self._units[number], self._chance[number] = unit, 2 * variance / unit**2
+        judged = self._judged(best.values, best.logs)
+        self._tell(f"beside chance: {judged.cost:.3f}")
+        return judged
+
+    def _collecting(self, best: Trial, assumed: Sequence[str]) -> Trial:
+        """The trial with the rule of collection that comes nearest: the course of all writes depends on it.
+
+        Where no step shows the space by itself, one makes up for the other: each is tried with more and less.
+        """
+        if names.VICTIM in self._sure:
+            return best
+        number = next((n for n, one in enumerate(self._free) if one.name == names.SPACE), None)
+        away = (0.0, _APART, -_APART) if number is not None and names.SPACE in assumed else (0.0,)
+        begun = best
+        for victim in VICTIMS:
+            for by in away:
+                move = [by if each == number else 0.0 for each in range(len(self._free))]
+                values = {**self._moved(begun.values, move), names.VICTIM: victim}
+                trial = self._try(values) if by or victim != value_of(self.content, names.VICTIM) else None
+                if trial is not None and trial.cost < best.cost:
+                    best = trial
+        return best
+
+    def _is_better(self, trial: Trial | None, best: Trial) -> bool:
+        """Whether a trial is nearer by more than chance would bring it."""
+        if trial is None:
+            return False
+        far = (min(_FAR, abs(each)) ** 2 for each in best.residuals)
+        by_chance = 2 * math.sqrt(sum(map(mul, far, self._chance))) / max(1, len(self._units))
+        return trial.cost < best.cost - max((1 - _IMPROVES) * best.cost, by_chance)
 
     def _approach(self, best: Trial, matrix: list[list[float]], steps: int) -> Trial:
-        """Steps towards less, from which the matrix learns; one that does not lead there is tried shorter."""
+        """Steps towards less, from which the matrix learns; one that does not lead there is damped more."""
         for _ in range(steps):
-            move = self._move(best, matrix)
-            for share in (1.0, 0.4):
-                trial = self._try(self._moved(best.values, [share * each for each in move]))
+            for damping in _DAMPINGS:
+                move = self._move(best, matrix, damping)
+                trial = self._try(self._moved(best.values, move))
                 if trial is not None and trial.cost < best.cost:
                     break
             else:
                 return best
             gained = best.cost - trial.cost
-            self._learn(matrix, [share * each for each in move], best, trial)
+            self._learn(matrix, move, best, trial)
             best = trial
             if gained < (1 - _IMPROVES) * best.cost:
                 return best
@@ -156,37 +238,48 @@ class Search:
         """Of each parameter what a step does to every figure."""
         columns: list[list[float]] = []
         for number in range(len(self._free)):
-            move = [_STEP if each == number else 0.0 for each in range(len(self._free))]
+            step = _STEP * self._free[number].spread
+            move = [step if each == number else 0.0 for each in range(len(self._free))]
             trial = self._try(self._moved(best.values, move))
             columns.append(
                 [0.0] * len(best.residuals)
                 if trial is None
-                else [(b - a) / _STEP for a, b in zip(best.residuals, trial.residuals, strict=True)]
+                else [each / step for each in self._beyond_chance(best.residuals, trial.residuals)]
             )
         return columns
+
+    def _beyond_chance(self, old: Sequence[float], new: Sequence[float]) -> list[float]:
+        """Differences, less what chance has of them (positive-part James-Stein)."""
+        return [
+            (b - a) * max(0.0, 1 - chance / (b - a) ** 2) if b != a else 0.0
+            for a, b, chance in zip(old, new, self._chance, strict=True)
+        ]
 
     def _learn(self, matrix: list[list[float]], move: list[float], old: Trial, new: Trial) -> None:
         """Broyden's update: what the step did, in place of what was expected of it."""
         length = sum(each * each for each in move)
         if not length:
             return
-        for row, (a, b) in enumerate(zip(old.residuals, new.residuals, strict=True)):
-            missed = b - a - sum(column[row] * each for column, each in zip(matrix, move, strict=True))
+        expected = [
+            a + sum(column[row] * each for column, each in zip(matrix, move, strict=True))
+            for row, a in enumerate(old.residuals)
+        ]
+        for row, missed in enumerate(self._beyond_chance(expected, new.residuals)):
             for column, each in zip(matrix, move, strict=True):
                 column[row] += missed * each / length
 
     def _problem(self, best: Trial, matrix: list[list[float]]) -> Problem:
-        weights = [min(1.0, _FAR / abs(each)) if each else 1.0 for each in best.residuals]
+        weights = [min(1.0, (_FAR / each) ** 2) if each else 1.0 for each in best.residuals]
         return Problem(matrix, list(best.residuals), weights, [1 / each.spread**2 for each in self._free])
 
-    def _move(self, best: Trial, matrix: list[list[float]]) -> list[float]:
-        move = solve(self._problem(best, matrix))
+    def _move(self, best: Trial, matrix: list[list[float]], damping: float) -> list[float]:
+        move = solve(self._problem(best, matrix), damping)
         return [max(-_MOST_MOVE, min(_MOST_MOVE, each)) for each in move]
 
     def _moved(self, values: Values, move: Sequence[float]) -> dict[str, Any]:
         changed = dict(values)
         for each, by in zip(self._free, move, strict=True):
-            now = changed.get(each.name, value_of(self._content, each.name))
+            now = changed.get(each.name, value_of(self.content, each.name))
             changed[each.name] = each.value(each.at(now) + by)
         return changed
 
@@ -199,7 +292,7 @@ class Search:
             again = True
             while again:
                 again = False
-                now = best.values.get(choice.name, value_of(self._content, choice.name))
+                now = best.values.get(choice.name, value_of(self.content, choice.name))
                 if now is None:
                     break
                 tried.append(now)
@@ -208,18 +301,20 @@ class Search:
                         continue
                     tried.append(value)
                     trial = self._profiled(self._with_choice(best.values, choice.name, value), best, matrix)
-                    if trial is not None and trial.cost < best.cost * _IMPROVES:
+                    if trial is not None and self._is_better(trial, best):
                         best, again = trial, True
                         break
         return best
 
     def _profiled(self, values: Values, best: Trial, matrix: list[list[float]]) -> Trial | None:
-        """A trial of another choice, and one of what the rest would be with it: the better of both."""
+        """A trial of another choice, or of what the rest would be with it: moved while that helps much."""
         trial = self._try(values)
-        if trial is None or trial.cost > _HOPELESS * best.cost:
-            return None
-        moved = self._try(self._moved(values, self._move(trial, matrix)))
-        return trial if moved is None or trial.cost < moved.cost else moved
+        while trial is not None and trial.cost < _HOPELESS * best.cost:
+            moved = self._try(self._moved(trial.values, self._move(trial, matrix, _DAMPINGS[0])))
+            if moved is None or moved.cost > _HELPS * trial.cost:
+                return trial if moved is None or trial.cost < moved.cost else moved
+            trial = moved
+        return None
 
     def _with_choice(self, values: Values, name: str, value: Any) -> dict[str, Any]:
         """The values with another choice, and what is tied to it: so many programs in a second."""
@@ -234,19 +329,21 @@ class Search:
 
     def _errors(self, best: Trial) -> dict[str, float]:
         found = defaultdict[str, list[float]](list)
-        kinds = [kind_of(name) for _, figures in self._evidence.steps() for name in figures]
-        for kind, residual in zip(kinds, best.residuals, strict=True):
-            found[kind].append(abs(residual) * self._scatter[kind])
-        # the middle of the deviations, as that of a normal distribution: some figures are far off
-        return {kind: 1.4826 * sorted(all_of)[len(all_of) // 2] for kind, all_of in found.items()}
+        for kind, log, unit, chance in zip(self._kinds, best.logs, self._units, self._chance, strict=True):
+            found[kind].append(math.sqrt(max(0.0, log * log - chance * unit * unit)))
+        # what chance does to some figures is far from normal: they are not counted with the others
+        return {
+            kind: max(_FLOORS[kind], sorted(errors)[int(_WITHIN_ONE * len(errors))])
+            for kind, errors in found.items()
+        }
 
     def _alternatives(self, best: Trial, matrix: list[list[float]]) -> Iterator[dict[str, Any]]:
-        """Candidates along the axes in which the figures leave most room, one deviation to each side."""
-        for move in covariance(self._problem(best, matrix), best.cost):
-            yield self._moved(best.values, move)
-            yield self._moved(best.values, [-each for each in move])
+        """Candidates drawn from those that agree with the figures about as well."""
+        for number in range(_ALTERNATIVES):
+            chance = Random(number)  # noqa: S311 drives, no secret
+            yield self._moved(best.values, draw(self._problem(best, matrix), best.cost, chance))
 
 
 def _loss(residual: float) -> float:
     size = abs(residual)
-    return size * size if size <= _FAR else _FAR * (2 * size - _FAR)
+    return size * size if size <= _FAR else _FAR * _FAR * (1 + 2 * math.log(size / _FAR))

@@ -6,6 +6,7 @@ that the search begins from, and is named.
 
 import math
 from collections.abc import Callable, Iterator, Mapping
+from itertools import takewhile
 from statistics import median
 from typing import Any, Final
 
@@ -14,16 +15,21 @@ from msgspec import Struct
 from openpts.units import NS_PER_US
 from openpts.vocabulary.stimulus import Stimulus
 from openpts_twin.twin import parameters as names
-from openpts_twin.twin.evidence import PARTS, Evidence, Figures
+from openpts_twin.twin.evidence import PARTS, Evidence, Figures, fills_of, share_until
 from openpts_twin.twin.parameters import PAGE_BYTES, Values, preset_of, value_of
 
 _LARGE_BYTES: Final = 128 * 1024
-_NEAR_LINK: Final = 0.95
-# the link is what is seen of reads where all else would allow so many times as much
-_OTHERS_ALLOW: Final = 1.5
+_NEAR_LINK: Final = 0.97
 # what a cache does to a long sequential write, and what it counts if there is one on one side alone
 _FALL: Final = 1.5
 _OTHER_KIND: Final = 5.0
+# of the capacity what is behind a cache, and before anything is written again in most active ranges; how much
+# of a part is in the cache if it is one of the cache
+_LATER: Final = 0.4
+_FIRST: Final = 0.75
+_HALF: Final = 0.5
+_LEAST_DYNAMIC: Final = 0.02
+_LEAST_STATIC: Final = 0.001
 _US: Final = 1e6
 
 
@@ -37,6 +43,7 @@ class Start(Struct, frozen=True):
 class _Seen(Struct, frozen=True):
     content: Mapping[str, Any]
     evidence: Evidence
+    by_link: bool
 
     def of(
         self, wanted: Callable[[Stimulus], bool], *, cached: bool = False
@@ -51,9 +58,18 @@ class _Seen(Struct, frozen=True):
         return float(value_of(self.content, name, 0.0))
 
 
-def start_of(content: Mapping[str, Any], evidence: Evidence, dies: int) -> Start:
-    """Where the search begins if the drive has so many dies."""
-    seen = _Seen(content, evidence)
+def starts_of(content: Mapping[str, Any], evidence: Evidence, dies: int) -> Iterator[Start]:
+    """Where the search may begin if the drive has so many dies: two where the link or the cells may be the
+    limit of large reads.
+    """
+    for by_link in (False, True):
+        seen = _Seen(content, evidence, by_link)
+        if not by_link or _are_sizes_equal(seen):
+            yield _start_of(seen, dies)
+
+
+def _start_of(seen: _Seen, dies: int) -> Start:
+    content = seen.content
     computed = (
         (names.GROUP, _group(seen, dies)),
         (names.LINK_READ, _link_read(seen)),
@@ -67,6 +83,8 @@ def start_of(content: Mapping[str, Any], evidence: Evidence, dies: int) -> Start
             values[names.READ] = read_us
         if (front_us := _front_read_us(seen, values)) is not None:
             values[names.FRONT_READ] = front_us
+    if (chunk := _chunk(seen, dies, values.get(names.READ))) is not None:
+        values[names.CHUNK] = chunk
     values |= _cache(seen, dies)
     if (space := _space(seen, values)) is not None:
         values[names.SPACE] = space
@@ -86,13 +104,18 @@ def dies_of(content: Mapping[str, Any], evidence: Evidence) -> int:
 
 def distance(content: Mapping[str, Any], evidence: Evidence) -> float:
     """How far what can be computed is from the values of a preset: the sum of squared logarithms."""
-    seen = _Seen(content, evidence)
-    start = start_of(content, evidence, dies_of(content, evidence)).values
     compared = (names.READ, names.PROGRAM, names.FRONT_READ, names.LINK_READ, names.SLC_PROGRAM)
-    found = sum(math.log(start[name] / seen.known(name)) ** 2 for name in compared if name in start)
-    course = _sequential_course(seen)
-    falls = course is not None and course[0] > _FALL * course[-1]
-    return found + (_OTHER_KIND if falls != (names.SLC_PROGRAM in start) else 0.0)
+    course = _sequential_course(evidence)
+    falls = course is not None and course.first > _FALL * course.later
+    other_kind = _OTHER_KIND if falls != (value_of(content, names.STATIC) is not None) else 0.0
+    return other_kind + min(
+        sum(
+            math.log(start.values[name] / value_of(content, name)) ** 2
+            for name in compared
+            if name in start.values
+        )
+        for start in starts_of(content, evidence, dies_of(content, evidence))
+    )
 
 
 def _group(seen: _Seen, dies: int) -> int:
@@ -111,41 +134,98 @@ def _writes(stimulus: Stimulus) -> bool:
     return stimulus.operations.write > 0 and stimulus.operations.read == 0
 
 
+def _large_reads(seen: _Seen) -> list[float]:
+    """The most bytes per second of each size of large reads, the least first."""
+    rates: dict[int, float] = {}
+    for stimulus, figures in seen.of(lambda one: _reads(one) and one.toio > 1):
+        if (size := _first_size(stimulus)) >= _LARGE_BYTES:
+            rates[size] = max(rates.get(size, 0.0), figures["rate"] * size)
+    return sorted(rates.values())
+
+
+def _are_sizes_equal(seen: _Seen) -> bool:
+    """Whether sizes of large reads are equally fast, as they are where the link is the limit."""
+    *_, second, rate = (0.0, 0.0, *_large_reads(seen))
+    return second > _NEAR_LINK * rate
+
+
 def _link_read(seen: _Seen) -> float:
-    """Bytes per second of large reads, unless it may be the cells or the channels that allow no more."""
-    rates = [
-        figures["rate"] * _first_size(stimulus)
-        for stimulus, figures in seen.of(lambda one: _reads(one) and _first_size(one) >= _LARGE_BYTES)
-    ]
-    known = seen.known(names.LINK_READ)
-    rate = max(rates, default=known)
-    dies, chunk = seen.known(names.DIES), seen.known(names.CHUNK)
-    transfer_us = seen.known(names.TRANSFER)
-    of_cells = dies * chunk / (seen.known(names.READ) + transfer_us * (0.2 + 0.8 * chunk))
-    of_channels = seen.known(names.CHANNELS) / transfer_us if transfer_us else math.inf
-    if rate < known and min(of_cells, of_channels) * PAGE_BYTES * _US < _OTHERS_ALLOW * rate:
-        return known
-    return rate * 1.002
+    """Bytes per second of large reads if the link is their limit, of the preset if it shows no more."""
+    rate = max(_large_reads(seen), default=0.0) * 1.002
+    return rate if seen.by_link else max(rate, seen.known(names.LINK_READ))
 
 
-def _sequential_course(seen: _Seen) -> list[float] | None:
-    """Bytes per second in parts of the first long sequential write on a purged drive."""
-    for part in seen.evidence.parts:
+def _chunk(seen: _Seen, dies: int, read_us: float | None) -> int | None:
+    """Pages in a row on a die, from the most that large reads have of all cells."""
+    rate = max(_large_reads(seen), default=0.0)
+    if not rate or read_us is None or seen.by_link:
+        return None
+
+    def far(chunk: int) -> float:
+        busy_us = read_us + seen.known(names.TRANSFER) * (0.2 + 0.8 * chunk)
+        return abs(math.log(dies * chunk / busy_us * PAGE_BYTES * _US / rate))
+
+    return min((1 << power for power in range(7) if seen.known(names.UNIT) % (1 << power) == 0), key=far)
+
+
+class _Course(Struct, frozen=True):
+    """A long sequential write: times the capacity, rates until each share of it, in bytes per second."""
+
+    fills: float
+    rates: tuple[tuple[float, float], ...]
+
+    @property
+    def first(self) -> float:
+        """The rate before it falls, if it does."""
+        begin, between = self.rates[0][1], math.sqrt(self.rates[0][1] * self.later)
+        return median(rate for _, rate in takewhile(lambda one: one[1] >= min(begin, between), self.rates))
+
+    @property
+    def later(self) -> float:
+        """The rate behind a cache's, while the drive is filled for the first time."""
+        behind = [rate for until, rate in self.rates if _LATER < until * self.fills < _FIRST]
+        return median(behind or [self.last])
+
+    @property
+    def last(self) -> float:
+        """The rate at its end."""
+        return self.rates[-1][1]
+
+    @property
+    def held(self) -> float:
+        """How many times the capacity is written before the first fall."""
+        held = begin = 0.0
+        slow_s = 1 / self.later - 1 / self.first
+        for until, rate in self.rates:
+            share = min(1.0, max(0.0, (1 / self.later - 1 / rate) / slow_s)) if slow_s > 0 else 0.0
+            held, begin = held + share * (until - begin), until
+            if share < _HALF:
+                break
+        return held * self.fills
+
+
+def _sequential_course(evidence: Evidence) -> _Course | None:
+    """The first long sequential write on a purged drive."""
+    for part in evidence.parts:
         step, figures = part.steps[0], part.measured[0]
         if step.stimulus is None or not _writes(step.stimulus) or step.stimulus.random_pct:
             continue
-        course = [figures[f"rate {number}"] * 1e9 for number in range(PARTS) if f"rate {number}" in figures]
-        if course:
-            return course
+        rates = [
+            (share_until(number + 1), figures[f"rate {number}"] * 1e9)
+            for number in range(PARTS)
+            if f"rate {number}" in figures
+        ]
+        if rates:
+            return _Course(fills_of(step, evidence.capacity_bytes) or 1.0, tuple(rates))
     return None
 
 
 def _program_us(seen: _Seen, dies: int) -> float | None:
-    """From the rate at which long sequential writing is programmed, at its end: behind a cache's."""
-    course = _sequential_course(seen)
+    """From the rate at which long sequential writing is programmed: at its end, if a cache takes some."""
+    course = _sequential_course(seen.evidence)
     if course is None:
         return None
-    rate = median(course[PARTS // 2 :] or course)
+    rate = course.later if value_of(seen.content, names.STATIC) is None else course.last
     program_us = dies * seen.known(names.UNIT) * PAGE_BYTES / rate * _US
     if rate > _NEAR_LINK * seen.known(names.LINK_WRITE):
         # the link is what is seen: the cells are faster, by how much only random writes show
@@ -203,11 +283,19 @@ def _front_read_us(seen: _Seen, values: Values) -> float | None:
 
 def _cache(seen: _Seen, dies: int) -> Values:
     """Single-bit cells: how much of a sequential fill goes into them, and how fast."""
-    course = _sequential_course(seen)
+    course = _sequential_course(seen.evidence)
     if course is None or value_of(seen.content, names.STATIC) is None:
         return {}
-    program_us = dies * seen.known(names.SLC_UNIT) * PAGE_BYTES / course[0] * _US
-    return {names.SLC_PROGRAM: program_us}
+    program_us = dies * seen.known(names.SLC_UNIT) * PAGE_BYTES / course.first * _US
+    if course.first > _NEAR_LINK * seen.known(names.LINK_WRITE):
+        program_us = min(program_us, seen.known(names.SLC_PROGRAM))
+    values = {names.SLC_PROGRAM: program_us}
+    held, bits, space = course.held, seen.known(names.BITS), seen.known(names.SPACE)
+    # what is mapped in them is not free for them any longer
+    dynamic = (bits * held - seen.known(names.STATIC) * space) / (1 - held) if held < 1 else 1.0
+    if dynamic > _LEAST_DYNAMIC:
+        return {**values, names.DYNAMIC: min(1.0, dynamic)}
+    return {**values, names.DYNAMIC: _LEAST_DYNAMIC, names.STATIC: max(_LEAST_STATIC, bits * held / space)}
 
 
 def _space(seen: _Seen, values: Values) -> float | None:
@@ -217,7 +305,8 @@ def _space(seen: _Seen, values: Values) -> float | None:
         for stimulus, figures in seen.of(lambda one: _writes(one) and one.random_pct == 100)
         if _first_size(stimulus) == PAGE_BYTES and stimulus.toio > 1
     ]
-    if not rates:
+    # where single-bit cells take some of them it says little
+    if not rates or value_of(seen.content, names.STATIC) is not None:
         return None
     low, high = 1.01, 3.0
     for _ in range(30):

@@ -32,9 +32,9 @@ _TABLE: Final = "page_mapped"
 class Fit(Struct, frozen=True, forbid_unknown_fields=True):
     """How well a twin is known.
 
-    ``alternatives`` come in pairs, one to each side: values by their dotted names, one standard deviation
-    away along a direction that the runs tell least of. ``error_pct`` is the standard deviation of what
-    the twin showed from what was measured, by kind of figure: ``rate``, ``mean``, ``p99``, ...
+    ``alternatives`` are drawn at random from what agrees with the runs about as well: values by their dotted
+    names. ``error_pct`` is how far what the twin showed was from what was measured, beside chance, by kind of
+    figure (``rate``, ``mean``, ``p99``, ...): a standard deviation, as 68 % of them are within it.
     """
 
     preset_sha256: str

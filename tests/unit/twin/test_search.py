@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from openpts.errors import UsageError
 from openpts.simulation.presets import load_preset
@@ -12,10 +13,10 @@ from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimul
 from openpts.vocabulary.stop import DriveFills, Duration, StopRule
 from openpts_twin.twin import parameters as names
 from openpts_twin.twin.evidence import Evidence, Part
-from openpts_twin.twin.parameters import preset_of, with_values
+from openpts_twin.twin.parameters import preset_of, value_of, with_values
 from openpts_twin.twin.replay import Replay
 from openpts_twin.twin.search import Search
-from openpts_twin.twin.start import distance, start_of
+from openpts_twin.twin.start import distance, starts_of
 from openpts_twin.twin.twin_file import fit_path, read_fit, texts_of
 
 CAPACITY, SCALE = 32_006_733_824, 32
@@ -62,11 +63,65 @@ def evidence() -> Evidence:
 
 
 def test_the_beginning_follows_from_the_models_equations(evidence: Evidence) -> None:
-    values = start_of(_content(), evidence, 2).values
+    values = next(starts_of(_content(), evidence, 2)).values
     assert values[names.PROGRAM] == pytest.approx(2200, rel=0.03)
     assert values[names.READ] == pytest.approx(80, rel=0.01)
     assert values[names.FRONT_READ] == pytest.approx(45, rel=0.01)
     assert values[names.SPACE] == pytest.approx(1.15, abs=0.03)
+    assert values[names.CHUNK] == 2
+
+
+def _shown(content: dict[str, Any], steps: tuple[Step, ...]) -> Evidence:
+    """What a drive shows in steps after a purge."""
+    empty = Evidence(
+        "a drive", CAPACITY, 512, 1, ("tp in here",), (Part("tp", True, steps, ({},) * len(steps)),)
+    )
+    shown = tuple(figures for _, figures in Replay(SCALE).figures(preset_of(content, {}), empty))
+    return replace(empty, parts=(Part("tp", True, steps, shown),))
+
+
+@pytest.mark.parametrize(("static", "dynamic"), [(0.04, 0.8), (0.08, 0.3), (0.1, 0.0)])
+def test_a_cache_is_as_large_as_the_first_fill_shows(static: float, dynamic: float) -> None:
+    """What is written before the fall, against what the parameters mean: so many superblocks of one bit."""
+    true = with_values(_content("tlc"), {names.STATIC: static, names.DYNAMIC: dynamic, names.FOLD: 0.0})
+    evidence = _shown(true, STEPS[:4])
+    values = next(starts_of(_content("tlc"), evidence, 2)).values
+    space, bits = value_of(true, names.SPACE), value_of(true, names.BITS)
+
+    def held(values: dict[str, Any]) -> float:
+        kappa = float(values[names.DYNAMIC])
+        fixed = float(values.get(names.STATIC, value_of(_content("tlc"), names.STATIC)))
+        return float((fixed * space + kappa) / (bits + kappa))
+
+    assert held(values) == pytest.approx(held({names.STATIC: static, names.DYNAMIC: dynamic}), rel=0.15)
+    assert values[names.SLC_PROGRAM] == pytest.approx(450, rel=0.05)
+    assert values[names.PROGRAM] == pytest.approx(3500, rel=0.05)
+
+
+def test_of_a_cache_that_is_faster_than_the_link_the_preset_says_how_fast() -> None:
+    true = with_values(_content("tlc"), {names.SLC_PROGRAM: 200.0, names.LINK_WRITE: 0.2e9})
+    values = next(starts_of(true, _shown(true, STEPS[:1]), 2)).values
+    assert values[names.SLC_PROGRAM] == 200.0
+
+
+def test_a_figure_that_changes_with_the_seed_counts_less(evidence: Evidence) -> None:
+    search = Search(_content(), evidence, SCALE, lambda _: None)
+    begun = search.begin().trial
+    judged = search.judged_beside_chance(begun)
+    assert judged.logs == begun.logs
+    assert judged.cost < begun.cost
+    less = {
+        f"{step} {name}"
+        for (step, name), one, other in zip(
+            ((step, name) for step, figures in evidence.steps() for name in figures),
+            begun.residuals,
+            judged.residuals,
+            strict=True,
+        )
+        if abs(other) < 0.5 * abs(one)
+    }
+    assert less
+    assert not any("100/0 rate" in name for name in less)
 
 
 def test_the_kind_of_drive_is_the_one_of_which_least_has_to_change(evidence: Evidence) -> None:
@@ -76,7 +131,8 @@ def test_the_kind_of_drive_is_the_one_of_which_least_has_to_change(evidence: Evi
 
 @pytest.mark.slow
 def test_a_search_finds_what_the_drive_is_and_its_files_say_so(evidence: Evidence, tmp_path: Path) -> None:
-    found = Search(_content(), evidence, SCALE, lambda _: None).find()
+    search = Search(_content(), evidence, SCALE, lambda _: None)
+    found = search.find(search.begin())
     assert found.values[names.READ] == pytest.approx(80, rel=0.05)
     assert found.values[names.PROGRAM] == pytest.approx(2200, rel=0.05)
     assert found.values[names.SPACE] - 1 == pytest.approx(0.15, rel=0.1)
@@ -103,7 +159,7 @@ def test_a_search_finds_what_the_drive_is_and_its_files_say_so(evidence: Evidenc
 def test_what_an_x_ray_is_sure_of_is_not_searched(evidence: Evidence) -> None:
     content = with_values(_content(), {names.CHUNK: 2, names.DIES: 2})
     sure = frozenset({names.CHUNK, names.DIES})
-    trial, _ = Search(content, evidence, SCALE, lambda _: None, sure).begin()
+    trial = Search(content, evidence, SCALE, lambda _: None, sure).begin().trial
     assert (trial.values[names.CHUNK], trial.values[names.DIES]) == (2, 2)
 
 

@@ -258,6 +258,10 @@ def responses(times_ns: list[float]) -> Response:
         # 32 of a thousand writes meet one
         ([110.0] * 968 + [20_000.0] * 32, 0.1, Pace.BURST),
         ([110.0] * 968 + [20_000.0] * 32, 0.6, None),
+        # a block stops one write in two, whose median grows by less than half of the mean's powers
+        ([360.0] * 6 + [3_000.0] * 5, 0.2, None),
+        # most writes are quicker than before
+        ([50.0] * 9 + [1_500.0], 0.1, None),
         ([120.0] * 5, 0.6, None),
         ([0.0] * 5, 0.6, None),
     ],

@@ -75,7 +75,7 @@ def pace_of(before: Response, after: Response, slowest: float) -> Pace | None:
     growth = math.log(after.median_ns / before.median_ns) / math.log(after.mean_ns / before.mean_ns)
     if growth >= _PACED and slowest >= _GOES_ON:
         return Pace.PACED
-    # a median well below that before is of writes that the drive has become quicker with: doses may hide in it
+    # where the median is well below that before, writes have become quicker, and doses may hide in them
     return Pace.BURST if growth > _FASTER_BETWEEN and growth + slowest <= _IN_BURSTS else None
 
 

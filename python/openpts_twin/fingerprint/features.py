@@ -37,7 +37,7 @@ TYPICAL: Final = {
     _CACHE_END: 0.003,
     FLASH: 0.0025,
     _SWEEP: 0.01,
-    _COLLECTING: 0.02,
+    _COLLECTING: 0.03,
     _BUFFER: 0.08,
 }
 """Typical standard deviations, by how names begin."""
@@ -47,6 +47,8 @@ _WEIGHT: Final = 4
 FARTHEST_ALIKE: Final = 4.0
 """A figure that differs by more of its standard deviations is of another part."""
 _FEWEST_WINDOWS: Final = 10
+_LAST: Final = 3
+"""Windows that show the rate while the drive collects."""
 _FEWEST_INTERVALS: Final = 10
 _SETTLING: Final = 2
 """First seconds of a load: what the one before it wrote is still being programmed."""
@@ -94,29 +96,30 @@ def figures_of(by_phase: Mapping[Phase, Sequence[Sample]], scale: int) -> Finger
     buffer_bytes = size_of(by_phase[Phase.BURST], scale)
     if buffer_bytes is not None:
         found[_BUFFER] = math.log(buffer_bytes)
-    random_writes = _of_random_writes(by_phase[Phase.SWEEP], (buffer_bytes or 0.0) * scale)
+    random_writes = _of_random_writes(by_phase[Phase.SWEEP])
     return {**found, **_of_fill(by_phase[Phase.CONDITIONING]), **random_writes}
 
 
-def _of_random_writes(samples: Sequence[Sample], buffer_bytes: float) -> Mapping[str, float]:
+def _of_random_writes(samples: Sequence[Sample]) -> Mapping[str, float]:
     """What they found free before collection began, and at which rate, by windows that heat left alone."""
     throttled = [is_throttled(one) for one in samples]
-    # the drive rests after a window in which it was slowed down, and its buffer runs empty
+    # the drive rests after a window in which it was slowed down
     course = zip(windows_of(samples), throttled, (False, *throttled), strict=False)
     cool = [(window, has_rested) for window, is_hot, has_rested in course if not is_hot]
     rates = [one.bytes_per_s for one, _ in cool]
     if not has_fallen(rates):
         return {}
     began = len(rates) - COLLECTING
-    fell, collecting = cool[began][0], cool[began + 1 :]
-    before, after = median(rates[:began]), median(one.bytes_per_s for one, _ in collecting)
+    fell, later = cool[began][0], cool[began + 1 :]
+    before, after = median(rates[:began]), median(one.bytes_per_s for one, _ in later)
     free = fell.start_bytes + at_higher_rate(fell, before, after)
     whole = fell.bytes / WINDOW
-    # what an empty buffer took in was not written to the flash meanwhile
-    programmed = sum(one.bytes - buffer_bytes * has_rested for one, has_rested in collecting)
     found = {FLASH: math.log1p(free / whole)}
-    if programmed > 0:
-        found[_COLLECTING] = math.log(programmed / sum(one.elapsed_ns for one, _ in collecting))
+    # a cache that ends before collection begins is taken for its begin: the last windows are behind both. And
+    # behind a rest a buffer that ran empty takes in what the flash does not
+    last = later[-_LAST:]
+    if not any(has_rested for _, has_rested in last):
+        found[_COLLECTING] = math.log(median(one.bytes_per_s for one, _ in last))
     if began >= _FEWEST_WINDOWS:
         found[_SWEEP] = math.log(before)
     return found

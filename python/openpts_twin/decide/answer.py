@@ -33,8 +33,8 @@ class DecisionDocument(Document, frozen=True, kw_only=True, tag="openpts.decisio
     """How a question was decided; ``difference_pct`` is on the side of yes, of A or of the bound.
 
     ``low_pct`` to ``high_pct`` hold it with 99 % at whatever look it ended. ``rounds`` are those that
-    counted, ``fixed_rounds`` what a test of fixed length would have made, ``most_rounds`` the last one; of
-    the figure of a test each is a whole run.
+    counted, ``fixed_rounds`` what a test of fixed length would have made, ``most_rounds`` the last one where
+    noise does not outlast a quarter; of the figure of a test each is a whole run.
     """
 
     question: Question
@@ -80,7 +80,10 @@ def decision_document(
         decision=found.decision,
         sentence=_sentence(question, found, lengths, stopped=stopped),
         evidence="; ".join(
-            [_evidence(question, found, lengths, drives, against), *_lasting(blocks, noise_ns)]
+            [
+                _evidence(question, found, lengths, drives, against),
+                *_lasting(blocks, noise_ns, found, lengths),
+            ]
         ),
         false_yes=FALSE_YES,
         power=POWER,
@@ -137,9 +140,9 @@ def _evidence(
     return "; ".join([", ".join(means), differs, counted, *restless] if means else [counted])
 
 
-def _lasting(blocks: Sequence[Block], noise_ns: float) -> Iterator[str]:
+def _lasting(blocks: Sequence[Block], noise_ns: float, found: Look, lengths: Lengths) -> Iterator[str]:
     if blocks and 2 * noise_ns > blocks[0].length_ns:
         yield (
-            f"noise lasts some {noise_ns / NS_PER_S:.0f} s, too long for the error rates to hold: ask once "
-            "more, on another day"
+            f"noise lasts some {noise_ns / NS_PER_S:.0f} s, so that they tell as much as "
+            f"{found.told / lengths.looks_per_round:.2g} on their own"
         )

@@ -143,7 +143,7 @@ def _choices(asked: Asked, load: Load | None, work: Path) -> Choices:
     values: dict[str, Any] = {
         "job": str(work / _JOB),
         "figure": figure,
-        "further_rounds": ceil(asked.lengths.most_rounds) + UNCOUNTED,
+        "further_rounds": ceil(asked.lengths.longest_rounds) + UNCOUNTED,
     }
     if load.read_pct < 100:  # a fresh drive's rate is steady, too, until it has to collect
         values["load_fills"] = _FILLS_QUICK if asked.quick else _FILLS
@@ -163,6 +163,7 @@ def _plan(choices: Choices, target: str) -> RunPlan:
 def _print_plan(asked: Asked, plans: Sequence[RunPlan], targets: Sequence[str], stream: IO[str]) -> None:
     """Hours, writes and wear of each drive, before anything is touched."""
     lengths, question = asked.lengths, asked.question
+    lasting = f", {lengths.longest_rounds:g} where noise lasts" if question.load else ""
     round_ns = sum(plans[0].longest[-1].durations_ns)
     lines = [
         f"question    {question.text}",
@@ -170,7 +171,7 @@ def _print_plan(asked: Asked, plans: Sequence[RunPlan], targets: Sequence[str], 
         if question.load
         else f"test        {question.test}, each run from the purge on",
         f"{question.repeats:<12}{lengths.fixed} by a fixed plan for a spread of {asked.spread_pct:g} %, "
-        f"{lengths.most_rounds:g} at most, fewer as soon as they answer",
+        f"{lengths.most_rounds:g} at most{lasting}, fewer as soon as they answer",
     ]
     repeats = lengths.most if question.test else 1
     for name, target, plan in zip(NAMES, targets, plans, strict=False):
@@ -222,7 +223,7 @@ def _decide(
                 values.append(figures)
                 found = look(blocks, question.margin, lengths.most)
                 click.echo(_look_line(question, found, lengths), file=stream)
-                if found.decision is not Decision.OPEN or found.count >= lengths.most:
+                if found.decision is not Decision.OPEN or lengths.has_ended(found):
                     break
     except KeyboardInterrupt:
         stopped = True
@@ -242,6 +243,8 @@ def _decide(
 def _look_line(question: Question, found: Look, lengths: Lengths) -> str:
     side = 1 if question.upwards else -1
     made = f"{found.count / lengths.looks_per_round:g} of {lengths.most_rounds:g} {question.repeats} at most"
+    if found.told < found.count:
+        made += f", which tell as much as {found.told / lengths.looks_per_round:.3g}"
     text = f"{made}: {percent(side * found.mean):+.2f} %"
     return f"{text}, {found.decision}" if found.low is not None else text
 

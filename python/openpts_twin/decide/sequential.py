@@ -4,10 +4,13 @@ Each round says how far it is on the side of yes, in natural logarithms. Two hyp
 rounds so far: that nothing is on that side (0), and that the margin is. The first is rejected for a yes, the
 second for a no. Rounds of a drive have a spread that is not known, so a mean is judged by Student's t, as the
 normal score of the same probability (Jennison and Turnbull, Group Sequential Methods, 11.3). Bounds are lines
-over the information, as of Wald's test, and it ends with the last look: 1.05 x what a fixed number needs.
+over the information, as of Wald's test, and it ends once that is what was planned: with 1.05 x the looks
+that a fixed number needs, where each tells something of its own.
 
 A round is judged in quarters: the noise of a minute is that of four quarters, and four times as many values
-tell their spread better. What a quarter tells of the next is taken from their intervals.
+tell their spread better. What a quarter tells of the next is taken from their intervals: under noise that
+lasts, the mean varies by more than their scatter says, and the information is less than their number by so
+much. It then goes on for longer, up to a limit at which it stays open.
 """
 
 import math
@@ -28,6 +31,8 @@ POWER: Final = 0.95
 FEWEST_LOOKS: Final = 3
 LOOKS_PER_ROUND: Final = 4
 _LONGEST: Final = 1.05
+_LONGEST_LASTING: Final = 3
+"""Times as many looks at the most where noise lasts: enough where it lasts for a quarter, by simulation."""
 _NORMAL: Final = NormalDist()
 _ALPHA, _BETA = _NORMAL.inv_cdf(1 - FALSE_YES), _NORMAL.inv_cdf(POWER)
 # Start and slope of the lines for the sum of looks, in units of its standard deviation at the last look, and
@@ -50,7 +55,7 @@ class Decision(StrEnum):
 
 
 class Lengths(Struct, frozen=True):
-    """How many rounds a test of fixed length needs, and after how many looks this one ends at the latest.
+    """How many rounds a test of fixed length needs, and after how many looks this one ends: ``most``.
 
     A look is at a part of a round, or at a whole one: ``looks_per_round``.
     """
@@ -67,9 +72,23 @@ class Lengths(Struct, frozen=True):
         return cls(fixed, min(most, math.floor(_LONGEST * fixed * looks_per_round)), looks_per_round)
 
     @property
+    def longest(self) -> int:
+        """After how many looks it ends where noise lasts; looks at whole rounds do not tell of it."""
+        return self.most * (_LONGEST_LASTING if self.looks_per_round > 1 else 1)
+
+    def has_ended(self, found: "Look") -> bool:
+        """Whether that look was the last one, whatever it said."""
+        return found.told >= self.most or found.count >= self.longest
+
+    @property
     def most_rounds(self) -> float:
-        """After how many rounds it ends at the latest."""
+        """After how many rounds it ends at the latest, where noise does not outlast a look."""
         return self.most / self.looks_per_round
+
+    @property
+    def longest_rounds(self) -> float:
+        """After how many rounds it ends at the latest."""
+        return self.longest / self.looks_per_round
 
 
 def _needed(margin: float, spread: float) -> int:
@@ -80,11 +99,12 @@ def _needed(margin: float, spread: float) -> int:
 class Look(Struct, frozen=True):
     """What all values so far say: the mean on the side of yes, and where it lies with 99 % at any look.
 
-    ``count`` is how many they are. Scores are of the mean against 0 and, downwards, against the margin; None
-    before there is a spread.
+    ``count`` is how many they are, ``told`` how many that tell nothing of each other would tell as much.
+    Scores are of the mean against 0 and, downwards, against the margin; None before there is a spread.
     """
 
     count: int
+    told: float
     decision: Decision
     mean: float
     low: float | None = None
@@ -94,29 +114,34 @@ class Look(Struct, frozen=True):
 
 
 def look(values: Sequence[Block], margin: float, most: int) -> Look:
-    """Judge the values; not decided means at the last look that neither hypothesis can be rejected."""
+    """Judge the values; not decided means that neither hypothesis can be rejected, at the last look for good.
+
+    The last look is the one at which ``told`` is ``most``.
+    """
     count = len(values)
     mean = sum(one.value for one in values) / max(1, count)
     if count < FEWEST_LOOKS:
-        return Look(count, Decision.OPEN, mean)
+        return Look(count, count, Decision.OPEN, mean)
     # a drift of one drive against the other is no noise of theirs: the mean over the rounds is what is asked
     found = budget(one for one in of_mean(values).components if one.name != DRIFT)
+    scatter = found.components[0].standard
+    told = count * (scatter / found.standard) ** 2 if scatter else count
     # what does not vary at all is known as well as a figure is
     standard = found.standard or abs(margin) * _SMALLEST
     degrees = max(1, math.floor(min(found.degrees_of_freedom, 10_000)))
     none, less = (_score(distance / standard, degrees) for distance in (mean, margin - mean))
-    yes_at, no_at = scores_needed(count, most)
+    yes_at, no_at = scores_needed(told, most)
     decision = Decision.YES if none >= yes_at else Decision.NO if less >= no_at else Decision.OPEN
     tail = max(_SMALLEST, math.erfc(yes_at / math.sqrt(2)) / 2)
     reach = critical_value(1 - 2 * tail, degrees) * standard
-    return Look(count, decision, mean, mean - reach, mean + reach, none, less)
+    return Look(count, told, decision, mean, mean - reach, mean + reach, none, less)
 
 
-def scores_needed(count: int, most: int) -> tuple[float, float]:
-    """The scores to be reached at a look for a yes and for a no."""
-    if count >= most:
+def scores_needed(told: float, most: int) -> tuple[float, float]:
+    """The scores to be reached for a yes and for a no, by looks that tell as much as so many."""
+    if told >= most:
         return _LAST, _LAST_NO
-    share = count / most
+    share = told / most
     yes_at, no_at = ((start + slope * share) / math.sqrt(share) for start, slope in (_YES, _NO))
     return yes_at, no_at
 

@@ -10,9 +10,10 @@ import click
 from openpts.cli.options import PATH, argument, flag, option, with_options
 from openpts.cli.printed_document import print_document
 from openpts.cli.terminal import wrapped
-from openpts.errors import LimitError
+from openpts.errors import LimitError, UsageError
 
 if TYPE_CHECKING:
+    from openpts.record.reader import Run
     from openpts_twin.fingerprint.features import Comparison, Difference
 
 _AGAINST: Final = "--against"
@@ -59,8 +60,10 @@ def fingerprint(
     from openpts_twin.fingerprint.features import compared, fingerprint_of  # noqa: PLC0415 likewise
 
     run_folders_of([*runs, *against])  # refuses a run that is named twice
-    own, others = ([fingerprint_of(run) for run in read_runs(*side)] for side in (runs, against))
-    found = compared(own, others)
+    own, others = (list(read_runs(*side)) for side in (runs, against))
+    prints = [[fingerprint_of(run) for run in side] for side in (own, others)]
+    _refuse_other_conditions([*others, *own])
+    found = compared(*prints)
     if as_json:
         print_document(found)
     else:
@@ -69,11 +72,25 @@ def fingerprint(
     return 0 if found.same else LimitError.exit_code
 
 
+def _refuse_other_conditions(found: "list[Run]") -> None:
+    """Raises UsageError: figures of another range or of other data tell nothing of a drive's parts."""
+    from openpts.runs.measured_run import conditions_key  # noqa: PLC0415 help needs nothing that reads runs
+
+    first, *others = found
+    for one in others:
+        if conditions_key(one) != conditions_key(first):
+            raise UsageError(
+                f"{one.folder} was made under other conditions than {first.folder}: run the test again with "
+                "the same options"
+            )
+
+
 def _lines(found: "Comparison") -> Iterator[str]:
     """The answer, and what differs most."""
     first, *others = found.differences
     if found.same:
-        yield f"Same parts: {_words(first)} is farthest off, and {found.farthest_alike:g} are allowed."
+        compared = f"of {len(found.differences)} figures {_words(first)} is farthest off"
+        yield f"Same parts: {compared}, and {found.farthest_alike:g} are allowed."
         return
     yield f"Other parts: {_words(first)}."
     for one in others[:_MOST_SHOWN]:

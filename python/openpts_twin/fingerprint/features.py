@@ -37,7 +37,7 @@ TYPICAL: Final = {
     _CACHE_END: 0.003,
     FLASH: 0.0025,
     _SWEEP: 0.01,
-    _COLLECTING: 0.02,
+    _COLLECTING: 0.03,
     _BUFFER: 0.08,
 }
 """Typical standard deviations, by how names begin."""
@@ -47,7 +47,11 @@ _WEIGHT: Final = 4
 FARTHEST_ALIKE: Final = 4.0
 """A figure that differs by more of its standard deviations is of another part."""
 _FEWEST_WINDOWS: Final = 10
+_LAST: Final = 3
+"""Windows that show the rate while the drive collects."""
 _FEWEST_INTERVALS: Final = 10
+_SETTLING: Final = 2
+"""First seconds of a load: what the one before it wrote is still being programmed."""
 
 
 class Difference(Struct, frozen=True):
@@ -74,32 +78,48 @@ def fingerprint_of(run: Run) -> Fingerprint:
             f"{run.folder} is a run of {test}, which has no fingerprint: use `openpts run fingerprint`"
         )
     by_phase = {phase: [step.sample for step in run.phase(phase)] for phase in Phase}
-    probes, windows = by_phase[Phase.PROFILE], by_phase[Phase.SWEEP]
-    if len(probes) < len(PROBES) or not windows or windows[-1].state is not StepState.COMPLETE:
+    windows = by_phase[Phase.SWEEP]
+    if (
+        len(by_phase[Phase.PROFILE]) < len(PROBES)
+        or not windows
+        or windows[-1].state is not StepState.COMPLETE
+    ):
         raise UsageError(f"{run.folder} was cut off: `openpts resume {run.folder}` goes on with it")
+    return figures_of(by_phase, run.conditions(FingerprintConditions).scale)
+
+
+def figures_of(by_phase: Mapping[Phase, Sequence[Sample]], scale: int) -> Fingerprint:
+    """The figures of the samples of a whole test; ``scale`` is that of a simulated drive."""
     found: dict[str, float] = {}
-    for name, sample in zip(PROBES, probes, strict=True):
+    for name, sample in zip(PROBES, by_phase[Phase.PROFILE], strict=True):
         found |= _of_probe(name, sample)
-    buffer_bytes = size_of(by_phase[Phase.BURST], run.conditions(FingerprintConditions).scale)
+    buffer_bytes = size_of(by_phase[Phase.BURST], scale)
     if buffer_bytes is not None:
         found[_BUFFER] = math.log(buffer_bytes)
-    return {**found, **_of_fill(by_phase[Phase.CONDITIONING]), **_of_random_writes(windows)}
+    random_writes = _of_random_writes(by_phase[Phase.SWEEP])
+    return {**found, **_of_fill(by_phase[Phase.CONDITIONING]), **random_writes}
 
 
 def _of_random_writes(samples: Sequence[Sample]) -> Mapping[str, float]:
     """What they found free before collection began, and at which rate, by windows that heat left alone."""
-    windows = windows_of(samples)
-    cool = [window for window, sample in zip(windows, samples, strict=True) if not is_throttled(sample)]
-    rates = [one.bytes_per_s for one in cool]
+    throttled = [is_throttled(one) for one in samples]
+    # the drive rests after a window in which it was slowed down
+    course = zip(windows_of(samples), throttled, (False, *throttled), strict=False)
+    cool = [(window, has_rested) for window, is_hot, has_rested in course if not is_hot]
+    rates = [one.bytes_per_s for one, _ in cool]
     if not has_fallen(rates):
         return {}
     began = len(rates) - COLLECTING
-    collecting = cool[began + 1 :]
-    before, after = median(rates[:began]), median(one.bytes_per_s for one in collecting)
-    free = cool[began].start_bytes + at_higher_rate(cool[began], before, after)
-    whole = cool[0].bytes / WINDOW
-    mean = sum(one.bytes for one in collecting) / sum(one.elapsed_ns for one in collecting)
-    found = {FLASH: math.log1p(free / whole), _COLLECTING: math.log(mean)}
+    fell, later = cool[began][0], cool[began + 1 :]
+    before, after = median(rates[:began]), median(one.bytes_per_s for one, _ in later)
+    free = fell.start_bytes + at_higher_rate(fell, before, after)
+    whole = fell.bytes / WINDOW
+    found = {FLASH: math.log1p(free / whole)}
+    # a cache that ends before collection begins is taken for its begin: the last windows are behind both. And
+    # behind a rest a buffer that ran empty takes in what the flash does not
+    last = later[-_LAST:]
+    if not any(has_rested for _, has_rested in last):
+        found[_COLLECTING] = math.log(median(one.bytes_per_s for one, _ in last))
     if began >= _FEWEST_WINDOWS:
         found[_SWEEP] = math.log(before)
     return found
@@ -110,7 +130,7 @@ def _of_probe(name: str, sample: Sample) -> Mapping[str, float]:
 
     Of a mean, as a median jumps where half of the I/Os take longer, such as those over two dies.
     """
-    cool = [one for one in sample.intervals if not one.throttled]
+    cool = [one for one in sample.intervals[_SETTLING:] or sample.intervals if not one.throttled]
     ios = sum(one.ios for one in cool)
     if not ios:
         return {}
@@ -120,12 +140,15 @@ def _of_probe(name: str, sample: Sample) -> Mapping[str, float]:
 
 
 def _of_fill(samples: Sequence[Sample]) -> Mapping[str, float]:
-    """The rate at the end of the pass, that before it fell for good over it, and where it fell."""
+    """The rate at the end of the pass, that before it fell for good over it, and where it fell.
+
+    Rates are means, as a second may have so few I/Os that a median is one of few steps.
+    """
     intervals = [one for sample in samples for one in sample.intervals]
     if len(intervals) < _FEWEST_INTERVALS:
         return {_PASS: math.log(fmean(one.bandwidth_bytes_per_s for one in samples))}
     last = [one.bandwidth_bytes_per_s for one in intervals[len(intervals) // 2 :] if not one.throttled]
-    found = {_PASS: math.log(median(last))} if last else {}
+    found = {_PASS: math.log(fmean(last))} if last else {}
     if any(one.throttled for one in intervals):
         return found
     done, windows = 0.0, []
@@ -135,8 +158,11 @@ def _of_fill(samples: Sequence[Sample]) -> Mapping[str, float]:
     fall = first_fall(windows)
     if fall is None:
         return found | {_CACHE: 0.0, _CACHE_END: 0.0}
-    ratio = fall.before_bytes_per_s / fall.after_bytes_per_s
-    return found | {_CACHE: math.log(ratio), _CACHE_END: math.log(max(fall.at_bytes / done, 1e-3))}
+    before = fmean(one.bandwidth_bytes_per_s for one in intervals[: fall.window])
+    return found | {
+        _CACHE: math.log(before / fmean(last)),
+        _CACHE_END: math.log(max(fall.at_bytes / done, 1e-3)),
+    }
 
 
 def compared(own: Sequence[Fingerprint], others: Sequence[Fingerprint]) -> Comparison:

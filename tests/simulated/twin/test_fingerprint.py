@@ -5,12 +5,15 @@ import math
 from pathlib import Path
 
 import pytest
+from benches.drawn_drives import draw
+from benches.fingerprint import HOTTER_K, SCALES, DriveInUse, Life, taken
 from click.testing import CliRunner, Result
 
 from openpts.cli.run import run
+from openpts.errors import UsageError
 from openpts.record.reader import read_run
 from openpts_twin.fingerprint.command import fingerprint
-from openpts_twin.fingerprint.features import fingerprint_of
+from openpts_twin.fingerprint.features import compared, fingerprint_of
 from tests.support.transcript import Golden
 
 DRIVE = "sim:enterprise-tlc?scale=290"
@@ -59,6 +62,42 @@ def test_slower_flash_is_named(first: Path, tmp_path: Path, golden: Golden) -> N
 
 def test_a_run_is_not_compared_with_itself(first: Path) -> None:
     assert "twice" in str(told(str(first), "--against", str(first)).exception)
+
+
+@pytest.mark.parametrize(
+    ("family", "seed", "life"),
+    [
+        # it rests while it cools, and its buffer is empty behind that: a third of a window at this scale
+        ("enterprise", 9001, Life(hotter_k=HOTTER_K)),
+        # a second of its pass is so few I/Os that one more is a step of 3 %
+        ("client", 9002, Life(used=True)),
+        # its cache ends shortly before collection begins
+        ("client", 11006, Life(used=True, filled=0.95, hotter_k=HOTTER_K)),
+        ("industrial", 9001, Life(used=True, filled=0.95, at_random=True)),
+    ],
+)
+def test_what_a_drive_went_through_makes_it_no_other(
+    monkeypatch: pytest.MonkeyPatch, family: str, seed: int, life: Life
+) -> None:
+    monkeypatch.setitem(SCALES, "enterprise", 96)
+    found = compared([taken(family, seed, {}, life, 2)], [taken(family, seed, {}, Life(), 1)])
+    assert found.same, found.differences[0]
+
+
+def test_the_bench_measures_what_the_command_does(tmp_path: Path) -> None:
+    drive = draw("industrial", 9001, tmp_path)
+    run = read_run(made(tmp_path / "run", drive.target(scale=8, seed=1), "--no-report"))
+    assert fingerprint_of(run) == pytest.approx(DriveInUse(drive, 8, 1).figures(), rel=1e-9)
+
+
+def test_half_a_range_is_not_compared_with_the_whole(first: Path, tmp_path: Path) -> None:
+    """What random writes find free is more than half a capacity then: it would be named as other flash."""
+    half = made(tmp_path / "half", DRIVE, "--active-range", "50", "--no-report")
+    again = made(tmp_path / "again", f"{DRIVE}&seed=2", "--active-range", "50", "--no-report")
+    refused = told(str(half), "--against", str(first)).exception
+    assert isinstance(refused, UsageError)
+    assert str(half) in str(refused)
+    assert told(str(half), "--against", str(again)).return_value == 0
 
 
 def test_a_larger_write_buffer_is_named(tmp_path: Path) -> None:

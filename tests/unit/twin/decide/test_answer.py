@@ -31,5 +31,5 @@ def test_noise_that_outlasts_what_is_judged_at_once_is_told() -> None:
         blocks = quarters(lasts_s, seed=1)
         found = look(blocks, QUESTION.margin, len(blocks))
         document = decision_document(QUESTION, found, lengths, (), (), blocks=blocks, stopped=False)
-        assert ("error rates" in document.evidence) is is_told
+        assert ("noise lasts" in document.evidence) is is_told
         assert 0.5 < document.noise_s / lasts_s < 2

@@ -1,10 +1,13 @@
 import math
+from collections.abc import Mapping, Sequence
 from statistics import fmean, variance
 
 import pytest
 
-from openpts_twin.fingerprint.features import FARTHEST_ALIKE, compared
-from openpts_twin.fingerprint.script import COLLECTING, has_fallen
+from openpts.vocabulary.phase import Phase
+from openpts_twin.fingerprint.features import FARTHEST_ALIKE, compared, figures_of
+from openpts_twin.fingerprint.script import COLLECTING, PROBES, has_fallen
+from tests.support.interval_samples import step_of
 
 NAME = "time of read 4 KiB, QD 1"
 
@@ -35,6 +38,23 @@ def test_repeats_that_vary_more_find_less() -> None:
     restless = compared([{NAME: -0.1}, {NAME: 0.1}], [{NAME: -0.05}, {NAME: 0.15}])
     assert not quiet.same
     assert restless.same
+
+
+def figures(probe: Sequence[Sequence[int]], fill: Sequence[Sequence[int]]) -> Mapping[str, float]:
+    """Of loads and of a pass with I/Os that took so long in each second, and no random writes."""
+    applied = {Phase.PROFILE: [step_of(probe)] * len(PROBES), Phase.CONDITIONING: [step_of(fill)]}
+    return figures_of({**dict.fromkeys(Phase, ()), **applied}, 1)
+
+
+def test_what_a_load_finds_left_of_the_one_before_is_no_part_of_its_time() -> None:
+    found = figures([[900_000]] * 2 + [[80_000]] * 48, [[1]])
+    assert math.exp(found[NAME]) == pytest.approx(80_000)
+
+
+def test_a_pass_with_few_writes_a_second_has_the_rate_that_it_has() -> None:
+    """21 or 22 writes a second: a median is one of them."""
+    found = figures([[1]], [[1] * (21 + (second % 3 == 0)) for second in range(60)])
+    assert math.exp(found["pass in sequence"]) == pytest.approx(4096 * (21 + 1 / 3))
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,9 @@ from importlib.resources import files
 from itertools import pairwise
 from typing import Final
 
-from msgspec.structs import replace
-
 from openpts_nvme.dssd.answers import NOT_ASKED, Answer, Answers
 from openpts_nvme.dssd.placement import natural, requirements
-from openpts_nvme.dssd.rules import Outcome, State, check
+from openpts_nvme.dssd.rules import Outcome, State, checks
 
 Found = tuple[str, Outcome]
 """A requirement, and how one check of it ended."""
@@ -34,9 +32,11 @@ def of_record(kind: str, name: str, data: bytes) -> Iterator[Found]:
     """What the lines of ``records.toml`` ask of one record of a list, called ``name`` in the evidence."""
     answers = {"R": Answer(data)}
     for identifier, lines in _records()[kind].items():
-        for found in (found for line in lines for found in check(line, answers)):
-            if found.state in {State.MET, State.NOT_MET}:
-                yield identifier, replace(found, seen=f"{name}:{found.seen}")
+        for line in lines:
+            for one in checks(line):
+                found = one.outcome(answers)
+                if found.state is State.MET or found.state is State.NOT_MET:
+                    yield identifier, Outcome(found.state, f"{name}:{found.seen}", found.asked)
 
 
 @cache

@@ -5,7 +5,7 @@ import pytest
 from openpts_nvme.dssd.answers import Answer, Answers
 from openpts_nvme.dssd.judge import Verdict, asked_sources, judge, lines, number_of_checks
 from openpts_nvme.dssd.placement import Kind, requirements
-from openpts_nvme.dssd.rules import State, check, sources, unrolled
+from openpts_nvme.dssd.rules import State, checks, sources, unrolled
 
 PAGE = bytes(range(256)) * 2
 ANSWERS: Answers = {
@@ -48,7 +48,7 @@ ANSWERS: Answers = {
     ],
 )
 def test_a_line_ends_as_its_bytes_say(line: str, state: State) -> None:
-    assert [each.state for each in check(line, ANSWERS)] == [state]
+    assert [each.outcome(ANSWERS).state for each in checks(line)] == [state]
 
 
 def test_loops_and_sources() -> None:

@@ -86,11 +86,6 @@ def asked_sources() -> frozenset[str]:
     return frozenset[str]().union(*of_lines) | structures.SOURCES | descriptors.SOURCES
 
 
-def number_of_checks() -> int:
-    """Checks of one line, loops unrolled."""
-    return sum(len(checks(line)) for texts in lines().values() for line in texts)
-
-
 def judge(answers: Answers) -> tuple[Judged, ...]:
     """All requirements in the specification's order."""
     outcomes: dict[str, list[Outcome]] = {}

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from openpts.analysis.order_statistics import median_ranks
 from openpts.pages import cells
 from openpts.pages.kit import PlotName, page, page_of, rows_table
 from openpts.pages.measure import Measure
@@ -17,7 +18,6 @@ from openpts.record.reader import Run
 from openpts.units import NS_PER_MS, NS_PER_S, format_latency_ms
 from openpts.vocabulary.readiness import Interruption
 from openpts_nvme.ready import ReadyConditions
-from openpts_nvme.ready.order_statistics import median_interval
 
 _TITLE: Final = "Time to Ready"
 _SOURCE: Final = "OCP Datacenter NVMe SSD 2.7, 7.2.1"
@@ -63,7 +63,8 @@ class Times(Struct, frozen=True):
     @property
     def interval_ns(self) -> tuple[int, int] | None:
         """See the class."""
-        return median_interval(sorted(self.times_ns))
+        ordered, ranks = sorted(self.times_ns), median_ranks(len(self.times_ns))
+        return None if ranks is None else (ordered[ranks[0] - 1], ordered[-ranks[0]])
 
     @property
     def keeps(self) -> bool | None:

@@ -4,9 +4,9 @@ import struct
 from collections.abc import Iterable
 from typing import Final
 
+from openpts.device.health.nvme_health import ocp_uuid_index
 from openpts_nvme.drivers.dssd.door import Door, Order, Reply, timed
 from openpts_nvme.dssd.answers import LATER, REGISTERS, SELECTIONS, Answer, Answers, Family, family
-from openpts_nvme.logs.declaration import OCP_UUID
 
 IDENTIFY, GET_LOG_PAGE, GET_FEATURES, SECURITY_RECEIVE = 0x06, 0x02, 0x0A, 0x82
 ALL: Final = 0xFFFFFFFF
@@ -70,9 +70,7 @@ class Asker:
 
     def _find_uuid(self, answers: Answers) -> int:
         answers["I17"] = self._identify(0x17)
-        data = answers["I17"].data
-        entries = [data[at + 16 : at + 32] for at in range(32, len(data), 32)]
-        return entries.index(OCP_UUID) + 1 if OCP_UUID in entries else 0
+        return ocp_uuid_index(answers["I17"].data)
 
     def _one(self, source: str) -> Answer | None:
         match family(source):

@@ -2,6 +2,7 @@
 
 import pytest
 
+from openpts_nvme.dssd import descriptors, structures
 from openpts_nvme.dssd.answers import Answer, Answers
 from openpts_nvme.dssd.judge import Verdict, asked_sources, judge, lines
 from openpts_nvme.dssd.placement import Kind, requirements
@@ -86,3 +87,11 @@ def test_all_sources_have_names() -> None:
     from openpts_nvme.dssd.answers import title  # noqa: PLC0415
 
     assert all(title(source) for source in asked_sources())
+
+
+@pytest.mark.parametrize("source", sorted(structures.SOURCES | descriptors.SOURCES))
+@pytest.mark.parametrize("size", [1, 30, 64, 263, 500, 2050, 4095])
+def test_an_answer_that_was_cut_off_is_judged_as_far_as_it_goes(source: str, size: int) -> None:
+    whole = {name: Answer(b"\x01" * 4096) for name in structures.SOURCES | descriptors.SOURCES}
+    judged = judge({**whole, source: Answer(b"\x01" * size)})
+    assert len(judged) == len(requirements())

@@ -56,7 +56,7 @@ class NvmePath(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """Such as ``nvme0 (tcp, traddr=10.0.0.1, live, optimized)``."""
+        """Controller, transport, address and states: ``nvme0 (tcp, traddr=10.0.0.1, live, optimized)``."""
         words = (read_text(self.controller / name) or "-" for name in ("transport", "address", "state"))
         return f"{self.controller.name} ({', '.join([*words, *([self.access] if self.access else [])])})"
 

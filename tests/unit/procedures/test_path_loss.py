@@ -11,14 +11,19 @@ from tests.support.made_up_run import made_up_run, with_intervals
 
 
 def with_paths(run: Run, *points: tuple[float, int, int] | tuple[float, int]) -> Run:
-    """Sampled so many paths, and of them optimized, at these seconds after the run's beginning."""
+    """Sampled so many paths, and of them optimized, at these seconds after the run's beginning.
+
+    As in a record, a value that has not changed is not stored.
+    """
     begin_ns = run.steps[0].sample.started_ns
-    sampled = tuple(
-        TelemetryPoint(begin_ns + round(at_s * NS_PER_S), name, float(value))
-        for at_s, *values in points
-        for name, value in zip((PATHS, OPTIMIZED), values, strict=False)
-    )
-    return replace(run, sampled=sampled)
+    held: dict[str, float] = {}
+    sampled = []
+    for at_s, *values in points:
+        for name, value in zip((PATHS, OPTIMIZED), values, strict=False):
+            if held.get(name) != value:
+                sampled.append(TelemetryPoint(begin_ns + round(at_s * NS_PER_S), name, float(value)))
+            held[name] = value
+    return replace(run, sampled=tuple(sampled))
 
 
 @pytest.fixture(scope="module")

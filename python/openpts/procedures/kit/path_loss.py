@@ -24,10 +24,11 @@ def path_loss_deviations(run: Run) -> tuple[Deviation, ...]:
     most, ordered = max(series.values), run.manifest.ordered
     period_ns = round(NS_PER_S * ((ordered and ordered.telemetry_period_s) or 1))
     told = run.telemetry_series.get(OPTIMIZED)
-    optimized = dict(zip(told.t_ns, told.values, strict=True)) if told else {}
+    # a value is stored when it changes, not whenever the other one does
+    instants = sorted({*series.t_ns, *(told.t_ns if told else ())})
     sampled = (
-        (live, optimized.get(at_ns) == 0, at_ns)
-        for at_ns, live in zip(series.t_ns, series.values, strict=True)
+        (series.held(at_ns, at_ns)[0], told is not None and not told.held(at_ns, at_ns)[0], at_ns)
+        for at_ns in instants
     )
     spans = [(*state, next(alike)[2]) for state, alike in groupby(sampled, key=itemgetter(0, 1))]
     ends_ns = [*(at_ns for *_, at_ns in spans[1:]), None]
@@ -54,9 +55,11 @@ def _entry(
         clause="1.1",
         required="all paths to the drive" if live < most else "an optimized path to the drive",
         used=used,
-        effect="I/O stood still when the path was lost, and went by fewer paths after that"
-        if live < most
-        else "I/O went by a path on which the drive is slower, as it says itself (ANA)",
+        effect="I/O went by a path on which the drive is slower, as it says itself (ANA)"
+        if live == most
+        else "I/O stood still when the path was lost, and went by fewer paths after that"
+        if live
+        else "I/O stood still until there was a path again",
     )
 
 

@@ -30,13 +30,15 @@ exec 8>/tmp/orders 9</tmp/ended
 openpts() {{
   words=; for word; do words="$words${{words:+, }}\\"$word\\""; done
   streams="\\"/proc/$$/fd/1\\", \\"/proc/$$/fd/2\\""
-  echo "{{\\"arguments\\": [$words], \\"cwd\\": \\"$PWD\\", \\"streams\\": [$streams]}}" >&8
+  order="\\"arguments\\": [$words], \\"cwd\\": \\"$PWD\\", \\"streams\\": [$streams]"
+  echo "{{$order, \\"input\\": \\"${{input:-/dev/null}}\\"}}" >&8
   read -r code <&9; return $code
 }}
 """
 """For a script that waits for openpts more than twice: a start takes ten seconds on an emulated processor.
 
-Its environment is that of this place; its words have no quotes, its streams go to files.
+Its environment is that of this place; its words have no quotes, its streams go to files. It reads what the
+file ``$input`` has, if that is set.
 """
 
 

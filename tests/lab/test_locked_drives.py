@@ -29,8 +29,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         f"""
         psid=$(sed -n 's/.*"psid": "\\([^"]*\\)".*"{state}".*/\\1/p' {folder}/served)
         for number in 00000000000000000000000000000000 $psid; do
-          echo $number | python3 -m openpts purge $(node {state}) --confirm-serial {state} \\
-            --erase-signatures --method psid-revert > {folder}/{state}-$number 2>&1
+          input=/tmp/number; echo $number > $input
+          openpts purge $(node {state}) --confirm-serial {state} --erase-signatures --method psid-revert \\
+            > {folder}/{state}-$number 2>&1
           echo $? >> {folder}/{state}-$number
         done"""
         for state in ("locked", "shadow-mbr")
@@ -38,7 +39,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     orders = " ".join(f"{state},{state},0,0" for state in STATES)
     ended = in_lab(
         folder,
-        timeout_s=1500,
+        timeout_s=3000,
         script=f"""
         exec 2> {folder}/errors.log
         export PYTHONPATH={ROOT}:{os.environ.get("PYTHONPATH", "")}

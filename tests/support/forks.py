@@ -95,7 +95,7 @@ def serve() -> None:
 
 
 def _become(order: dict[str, Any]) -> None:
-    for number, name in enumerate(("/dev/null", *order["streams"])):
+    for number, name in enumerate((order.get("input", "/dev/null"), *order["streams"])):
         fd = os.open(name, os.O_RDWR | os.O_APPEND)  # both streams may go to one file
         os.dup2(fd, number)
         os.close(fd)

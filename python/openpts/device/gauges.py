@@ -178,20 +178,23 @@ def _lost_segments(device: BlockDevice) -> tuple[Gauge, ...]:
 
 
 def _paths(device: BlockDevice) -> tuple[Gauge, ...]:
-    """Of a drive with several controllers: how many take commands, whichever they are by now."""
+    """Of a drive with several ways to it, or that tells of one: how many take I/O, whichever these are."""
     subsystem = NvmeSubsystem.of(device)
-    if len(subsystem.controllers) < 2:
+    fact, tells = subsystem.paths_fact(device), any(path.access for path in subsystem.paths(device))
+    if fact is None:
         return ()
-    what, source = "paths_live: controllers that take commands", str(subsystem.controllers[0].parent)
+    what = "paths_live: those that take I/O" + (", and paths_optimized of them" if tells else "")
 
-    def live() -> bytes:
-        return b"%d" % len(NvmeSubsystem.of(device).live_controllers)
+    def count() -> bytes:
+        now = NvmeSubsystem.of(device).paths(device)
+        return b"%d %d" % (sum(path.is_live for path in now), sum(path.is_optimized for path in now))
 
-    return (Gauge("paths", what, source, understand=_live, ask=live),)
+    def understand(contents: Sequence[bytes], _at_ns: int) -> Values:
+        live, _, optimized = contents[0].partition(b" ")
+        told = [("paths_live", whole_number(live))]
+        return known([*told, ("paths_optimized", whole_number(optimized))] if tells else told)
 
-
-def _live(contents: Sequence[bytes], _at_ns: int) -> Values:
-    return known([("paths_live", whole_number(contents[0]))])
+    return (Gauge("paths", what, fact.source, understand=understand, ask=count),)
 
 
 def _sent_again(contents: Sequence[bytes], _at_ns: int) -> Values:

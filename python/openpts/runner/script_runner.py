@@ -372,9 +372,14 @@ class ScriptRunner:
         return replace(sample, started_ns=started_ns, standstills=standstills, slow_ios=slow)
 
     def _note_end(self, sample: Sample) -> None:
-        """A step is handed over just after its end: that is where the engine's clock and the host's meet."""
+        """A step is handed over just after its end: that is where the engine's clock and the host's meet.
+
+        On a busy host it is handed over late: the clocks are as far apart as the soonest one says.
+        """
         self._step_ended_ns = sample.started_ns + sample.elapsed_ns
-        self._engine_clock_offset_ns = self._step_ended_ns - time.monotonic_ns()
+        apart_ns = self._step_ended_ns - time.monotonic_ns()
+        before_ns = self._engine_clock_offset_ns
+        self._engine_clock_offset_ns = apart_ns if before_ns is None else max(before_ns, apart_ns)
 
     def _stop(self) -> None:
         """Stops the engine and keeps the samples that it still hands over."""

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from openpts.analysis.order_statistics import median_ranks
 from openpts.pages.measure import Measured
 from openpts.vocabulary.slots import are_beside, slot_order
 from openpts_many.population.drives import Drive, Population, Populations
@@ -25,7 +26,6 @@ from openpts_many.population.path_effect import group_chances, order_chances
 from openpts_many.population.statistics import (
     confidence_between_ends,
     confidence_beyond_one_end,
-    median_ranks,
     missed_share,
     repeatability,
     spread_of,

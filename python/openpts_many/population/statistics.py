@@ -42,21 +42,6 @@ def missed_share(drives: int, confidence: float = CONFIDENCE) -> float:
     return -math.expm1(math.log1p(-confidence) / drives)
 
 
-def median_ranks(drives: int, confidence: float = CONFIDENCE) -> tuple[int, float] | None:
-    """The rank from either end between which the population's median is, and with what confidence.
-
-    None where even the smallest and the largest do not reach the confidence: below 6 drives for 95 %.
-    """
-    best = None
-    tail = 0.0
-    for rank in range(1, drives // 2 + 1):
-        tail += comb(drives, rank - 1) / 2**drives
-        if 1 - 2 * tail < confidence:
-            break
-        best = rank, 1 - 2 * tail
-    return best
-
-
 def share_bounds(found: int, drives: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
     """Between which shares of the population have a property that so many of the drives have."""
     error = (1 - confidence) / 2

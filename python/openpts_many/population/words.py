@@ -4,11 +4,12 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Final
 
+from openpts.analysis.order_statistics import median_ranks
 from openpts.pages import cells
 from openpts_many.population.figures import Effect, NamedValue, TestFigures, ValueFigures
 from openpts_many.population.findings import FALSE_ALARM, PATH_ALARM, SUSPICION
 from openpts_many.population.outliers import FEWEST
-from openpts_many.population.statistics import CONFIDENCE, COVERED, median_ranks, share_bounds
+from openpts_many.population.statistics import CONFIDENCE, COVERED, share_bounds
 
 RULE: Final = (
     "A drive stands out if the gap between its value and those of the others is too wide for the spacings of "

@@ -14,7 +14,7 @@ from msgspec import Struct
 from openpts_nvme.dssd import descriptors, structures
 from openpts_nvme.dssd.answers import NOT_ASKED, Answers
 from openpts_nvme.dssd.placement import Kind, Requirement, identifiers, requirements
-from openpts_nvme.dssd.rules import Outcome, State, check, sources, unrolled
+from openpts_nvme.dssd.rules import Outcome, State, checks, sources
 
 _PLACE: Final = re.compile(r"\{#(\d+)\+(\d+)\}")
 
@@ -86,16 +86,11 @@ def asked_sources() -> frozenset[str]:
     return frozenset[str]().union(*of_lines) | structures.SOURCES | descriptors.SOURCES
 
 
-def number_of_checks() -> int:
-    """Checks of one line, loops unrolled."""
-    return sum(len(unrolled(line)) for texts in lines().values() for line in texts)
-
-
 def judge(answers: Answers) -> tuple[Judged, ...]:
     """All requirements in the specification's order."""
     outcomes: dict[str, list[Outcome]] = {}
     for identifier, texts in lines().items():
-        outcomes[identifier] = [outcome for line in texts for outcome in check(line, answers)]
+        outcomes[identifier] = [each.outcome(answers) for line in texts for each in checks(line)]
     for found in _structures(answers):
         outcomes.setdefault(found[0], []).append(found[1])
     was_searched = not answers.get("A1", NOT_ASKED).words

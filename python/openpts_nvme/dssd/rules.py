@@ -5,12 +5,14 @@
 ``for n 0..15: A1[{160+1n}] <= 2`` is sixteen checks.
 """
 
+import math
+import operator
 import re
-from collections.abc import Iterator
+from collections.abc import Callable
 from enum import StrEnum
-from functools import cache
+from functools import cache, partial
 from itertools import product
-from typing import Final
+from typing import Final, Literal
 
 from msgspec import Struct
 
@@ -28,9 +30,13 @@ _PLACE: Final = re.compile(r"\{([^}]+)\}")
 _PART: Final = re.compile(r"([+-]?)(\d*)([a-z]?)")
 _LONG_BYTES: Final = 16
 
-# a record's lines are asked of each record of a list
-_atom, _number = cache(_ATOM.fullmatch), cache(_NUMBER.fullmatch)
-_condition, _standing = cache(_CONDITION.fullmatch), cache(_STANDING.fullmatch)
+_COMPARISONS: Final = {
+    "==": operator.eq, "!=": operator.ne,
+    "<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt,
+}  # fmt: skip
+
+_Bytes = Callable[[Answers], bytes]
+_Value = Callable[[Answers], float]
 
 
 class State(StrEnum):
@@ -92,139 +98,172 @@ def sources(line: str) -> frozenset[str]:
     found = set()
     for each in unrolled(line):
         for condition in re.split(r" if | and ", each):
-            standing = _standing(condition)
+            standing = _STANDING.fullmatch(condition)
             parts = re.split(r" (?:==|!=|<=|>=|<|>|in|~) ", condition)
             texts = [standing["source"]] if standing else parts[:1] if " ~ " in condition else parts
             for text in texts:
                 for term in re.split(r" [+*] ", text):
-                    if not _number(term) and (atom := _atom(term)):
+                    if not _NUMBER.fullmatch(term) and (atom := _ATOM.fullmatch(term)):
                         found.add(atom["source"])
     return frozenset(found)
-
-
-def check(line: str, answers: Answers) -> Iterator[Outcome]:
-    """The outcome of each check of a line."""
-    for each in unrolled(line):
-        yield _one(each, answers)
 
 
 def value_of(text: str, answers: Answers) -> float | None:
     """The value of a sum of fields and numbers; None where one was not answered."""
     try:
-        return _sum(text, answers)
+        return _sum(text)(answers)
     except _UnansweredError:
         return None
 
 
-def _one(line: str, answers: Answers) -> Outcome:
-    head, _, conditions = line.partition(" if ")
-    try:
-        if conditions and not all(_holds(each, answers)[0] for each in conditions.split(" and ")):
-            return Outcome(State.NOT_APPLICABLE, "", line)
-    except _UnansweredError as error:
-        return Outcome(State.NOT_APPLICABLE if error.is_refused else State.NOT_CHECKED, str(error), line)
-    try:
-        holds, seen = _holds(head, answers)
-    except _UnansweredError as error:
-        return Outcome(State.NOT_MET if error.is_refused else State.NOT_CHECKED, str(error), head)
-    return Outcome(State.MET if holds else State.NOT_MET, seen, head)
+class _Condition(Struct, frozen=True):
+    """Whether it holds for a drive's answers, and what was seen there in words."""
+
+    holds: Callable[[Answers], bool]
+    seen: Callable[[Answers], str]
 
 
-def _holds(condition: str, answers: Answers) -> tuple[bool, str]:
-    if standing := _standing(condition):
-        return _stands(standing["source"], standing["status"], answers)
-    found = _condition(condition)
+class Check(Struct, frozen=True):
+    """A line without a loop, of which nothing is left to be read."""
+
+    line: str
+    head: str
+    asked: _Condition
+    conditions: tuple[_Condition, ...]
+
+    def outcome(self, answers: Answers) -> Outcome:
+        """How it ends for a drive's answers."""
+        try:
+            for each in self.conditions:
+                if not each.holds(answers):
+                    return Outcome(State.NOT_APPLICABLE, "", self.line)
+        except _UnansweredError as error:
+            return Outcome(
+                State.NOT_APPLICABLE if error.is_refused else State.NOT_CHECKED, str(error), self.line
+            )
+        try:
+            state = State.MET if self.asked.holds(answers) else State.NOT_MET
+            return Outcome(state, self.asked.seen(answers), self.head)
+        except _UnansweredError as error:
+            return Outcome(State.NOT_MET if error.is_refused else State.NOT_CHECKED, str(error), self.head)
+
+
+@cache
+def checks(line: str) -> tuple[Check, ...]:
+    """A line's checks, read once: the lines of a record are asked of each record of a list."""
+    found = []
+    for each in unrolled(line):
+        head, _, conditions = each.partition(" if ")
+        read = tuple(map(_condition, conditions.split(" and "))) if conditions else ()
+        found.append(Check(each, head, _condition(head), read))
+    return tuple(found)
+
+
+@cache
+def _condition(text: str) -> _Condition:
+    if standing := _STANDING.fullmatch(text):
+        return _standing(standing["source"], int(standing["status"] or 0))
+    found = _CONDITION.fullmatch(text)
     if found is None:
-        raise ValueError(f"{condition!r} is no condition, such as LC0[494:495] == 6")
-    left, operator, right = found["left"], found["operator"], found["right"]
-    if operator == "~":
-        text = _bytes(left, answers).decode("latin-1")
-        return re.fullmatch(right, text) is not None, f"{_words(left)} = {text!r}"
-    value = _sum(left, answers)
-    seen = f"{_words(left)} = {_figure(left, value)}"
-    if operator == "in":
-        return any(_in(value, part, answers) for part in right.split(",")), seen
-    other = _sum(right, answers)
-    if not _number(right):
-        seen += f", {_words(right)} = {_figure(right, other)}"
-    holds = {
-        "==": value == other,
-        "!=": value != other,
-        "<=": value <= other,
-        ">=": value >= other,
-        "<": value < other,
-        ">": value > other,
-    }[operator]
-    return holds, seen
-
-
-def _stands(source: str, status: str | None, answers: Answers) -> tuple[bool, str]:
-    answer = answers.get(source, NOT_ASKED)
-    if answer.why:
-        raise _UnansweredError(source, answer)
-    seen = f"{title(source)}: {answer.words or 'answered'}"
-    return (answer.status == 0 if status is None else answer.status == int(status)), seen
-
-
-def _in(value: float, part: str, answers: Answers) -> bool:
-    first, dots, last = part.strip().partition("..")
-    low = _sum(first, answers)
-    return value >= low and (value <= _sum(last, answers) if last else bool(dots) or value == low)
-
-
-def _sum(text: str, answers: Answers) -> float:
-    total = 0.0 if "." in text and _number(text) else 0
-    for term in text.split(" + "):
-        factors = [_value(factor, answers) for factor in term.split(" * ")]
-        result = factors[0]
-        for factor in factors[1:]:
-            result *= factor
-        total += result
-    return total
-
-
-def _value(text: str, answers: Answers) -> float:
-    if number := _number(text):
-        if number["hex"]:
-            return int(number["hex"], 16)
-        return float(text) if "." in text else int(text)
-    atom = _atom(text)
-    if atom is None:
-        raise ValueError(f"{text!r} is neither a number nor a field, such as LC0[494:495]")
-    data = _bytes(text, answers)
-    if atom["source"].startswith("M."):
-        return float(data)
-    value = int.from_bytes(data, "big" if atom["big"] else "little")
-    if atom["high"] is None:
-        return value
-    high = int(atom["high"])
-    low = int(atom["low"] or high)
-    return value >> low & (1 << high - low + 1) - 1
-
-
-def _bytes(text: str, answers: Answers) -> bytes:
-    atom = _atom(text)
-    if atom is None:
-        raise ValueError(f"{text!r} is no field, such as LC0[494:495]")
-    source = atom["source"]
-    answer = answers.get(source, NOT_ASKED)
-    if answer.words:
-        raise _UnansweredError(source, answer)
-    if atom["first"] is None:
-        return answer.data
-    first = int(atom["first"])
-    last = int(atom["last"] or first)
-    if last >= len(answer.data):
-        raise _UnansweredError(
-            source, Answer(status=0x02, why=f"has {len(answer.data)} bytes, none at {last}")
+        raise ValueError(f"{text!r} is no condition, such as LC0[494:495] == 6")
+    left, comparison, right = found["left"], found["operator"], found["right"]
+    if comparison == "~":
+        data, pattern = _bytes(left), re.compile(right.encode("latin-1"))
+        return _Condition(
+            lambda answers: pattern.fullmatch(data(answers)) is not None,
+            lambda answers: f"{_words(left)} = {data(answers).decode('latin-1')!r}",
         )
-    return answer.data[first : last + 1]
+    value = _sum(left)
+    if comparison == "in":
+        return _Condition(_among(value, right), partial(_seen, (left,)))
+    compares, other = _COMPARISONS[comparison], _sum(right)
+    shown = (left,) if _NUMBER.fullmatch(right) else (left, right)
+    return _Condition(lambda answers: compares(value(answers), other(answers)), partial(_seen, shown))
+
+
+def _standing(source: str, status: int) -> _Condition:
+    def answer(answers: Answers) -> Answer:
+        found = answers.get(source, NOT_ASKED)
+        if found.why:
+            raise _UnansweredError(source, found)
+        return found
+
+    return _Condition(
+        lambda answers: answer(answers).status == status,
+        lambda answers: f"{title(source)}: {answer(answers).words or 'answered'}",
+    )
+
+
+def _among(value: _Value, text: str) -> Callable[[Answers], bool]:
+    """Whether a value is one of those listed: ``0,97..122``, ``8000h..``."""
+    parts = []
+    for part in text.split(","):
+        first, dots, last = part.strip().partition("..")
+        parts.append((_sum(first), _sum(last or first) if last or not dots else lambda _: math.inf))
+
+    def holds(answers: Answers) -> bool:
+        found = value(answers)
+        return any(low(answers) <= found <= high(answers) for low, high in parts)
+
+    return holds
+
+
+@cache
+def _sum(text: str) -> _Value:
+    products = [[_factor(factor) for factor in term.split(" * ")] for term in text.split(" + ")]
+    if len(products) == len(products[0]) == 1:
+        return products[0][0]
+    return lambda answers: sum(math.prod(each(answers) for each in factors) for factors in products)
+
+
+def _factor(text: str) -> _Value:
+    if number := _NUMBER.fullmatch(text):
+        value = int(number["hex"], 16) if number["hex"] else float(text) if "." in text else int(text)
+        return lambda _: value
+    atom, data = _atom(text), _bytes(text)
+    if atom["source"].startswith("M."):
+        return lambda answers: float(data(answers))
+    order: Literal["big", "little"] = "big" if atom["big"] else "little"
+    if atom["high"] is None:
+        return lambda answers: int.from_bytes(data(answers), order)
+    low = int(atom["low"] or atom["high"])
+    mask = (1 << int(atom["high"]) - low + 1) - 1
+    return lambda answers: int.from_bytes(data(answers), order) >> low & mask
+
+
+def _bytes(text: str) -> _Bytes:
+    atom = _atom(text)
+    source, is_part = atom["source"], atom["first"] is not None
+    first = int(atom["first"] or 0)
+    last = int(atom["last"] or first)
+
+    def data(answers: Answers) -> bytes:
+        answer = answers.get(source, NOT_ASKED)
+        if answer.why or answer.status:
+            raise _UnansweredError(source, answer)
+        if is_part and last >= len(answer.data):
+            why = f"has {len(answer.data)} bytes, none at {last}"
+            raise _UnansweredError(source, Answer(status=0x02, why=why))
+        return answer.data[first : last + 1] if is_part else answer.data
+
+    return data
+
+
+def _atom(text: str) -> re.Match[str]:
+    found = _ATOM.fullmatch(text)
+    if found is None:
+        raise ValueError(f"{text!r} is neither a number nor a field, such as LC0[494:495]")
+    return found
+
+
+def _seen(texts: tuple[str, ...], answers: Answers) -> str:
+    return ", ".join(f"{_words(text)} = {_figure(text, _sum(text)(answers))}" for text in texts)
 
 
 @cache
 def _words(text: str) -> str:
     """Fields as a reader knows them: ``log C0h byte 103``."""
-    return _ATOM.sub(_field_words, text) if not _number(text) else text
+    return _ATOM.sub(_field_words, text) if not _NUMBER.fullmatch(text) else text
 
 
 def _field_words(atom: re.Match[str]) -> str:

@@ -9,11 +9,9 @@ from importlib.resources import files
 from itertools import pairwise
 from typing import Final
 
-from msgspec.structs import replace
-
-from openpts_nvme.dssd.answers import NOT_ASKED, Answer, Answers
+from openpts_nvme.dssd.answers import NOT_ASKED, Answer, Answers, Family
 from openpts_nvme.dssd.placement import natural, requirements
-from openpts_nvme.dssd.rules import Outcome, State, check
+from openpts_nvme.dssd.rules import Outcome, State, checks
 
 Found = tuple[str, Outcome]
 """A requirement, and how one check of it ended."""
@@ -23,6 +21,7 @@ _WATTS: Final = (0.01, 0.0001)
 _COMPONENT: Final = struct.Struct("<QQI24x")
 _WANTED_COMPONENTS: Final = {"controller": 1, "NAND": 2, "DRAM": 3, "power management": 4, "board": 5}
 _SERIAL, _DATE = 9, 12
+_LEAST_BYTES: Final = {"LC6": 64, "LC9": 432}
 
 
 def outcome(identifier: str, holds: bool, seen: str, asked: str) -> Found:
@@ -34,9 +33,11 @@ def of_record(kind: str, name: str, data: bytes) -> Iterator[Found]:
     """What the lines of ``records.toml`` ask of one record of a list, called ``name`` in the evidence."""
     answers = {"R": Answer(data)}
     for identifier, lines in _records()[kind].items():
-        for found in (found for line in lines for found in check(line, answers)):
-            if found.state in {State.MET, State.NOT_MET}:
-                yield identifier, replace(found, seen=f"{name}:{found.seen}")
+        for line in lines:
+            for one in checks(line):
+                found = one.outcome(answers)
+                if found.state is State.MET or found.state is State.NOT_MET:
+                    yield identifier, Outcome(found.state, f"{name}:{found.seen}", found.asked)
 
 
 @cache
@@ -45,8 +46,10 @@ def _records() -> dict[str, dict[str, list[str]]]:
 
 
 def _data(answers: Answers, source: str) -> bytes | None:
+    """An answer that is whole: evidence may have been cut off since."""
     answer = answers.get(source, NOT_ASKED)
-    return None if answer.words else answer.data
+    least = _LEAST_BYTES.get(source, 1 if source.startswith(Family.PROBE) else 4096)
+    return None if answer.words or len(answer.data) < least else answer.data
 
 
 def uuid_list(answers: Answers) -> Iterator[Found]:
@@ -98,7 +101,8 @@ def sectors(answers: Answers) -> Iterator[Found]:
     shifts = sorted({each >> 16 & 255 for each in found if each & 0xFFFF == 0})
     sizes = ", ".join(f"{1 << shift:,}" for shift in shifts if shift)
     yield outcome("SECTOR-4", {9, 12} <= set(shifts), f"{sizes} bytes", "512 and 4,096 bytes")
-    if not any(_data(answers, "I02") or b"") or any((_data(answers, "I02") or bytes(8))[4:8]):
+    listed = _data(answers, "I02") or b""
+    if not any(listed) or any(listed[4:8]):
         return
     blocks = int.from_bytes(data[0:8], "little")
     # SFF-8447 above 50 GB; the whole drive is one namespace

@@ -3,9 +3,9 @@
 from typing import Any, Final
 
 from openpts.pages import cells
-from openpts.pages.kit import Col, PlotName, page, page_of, table
+from openpts.pages.kit import PlotName, page, page_of, rows_table
 from openpts.pages.measure import Measure, Measured, Subject
-from openpts.pages.model import Cell, Page, Verdict
+from openpts.pages.model import Page, Verdict
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows, demand_text, stimulus_rows
 from openpts.procedures.shared.methodology import NO_STEADY_STATE, methodology, state_page
@@ -106,21 +106,23 @@ def amplification_page(found: FdpRun) -> Page:
         f"beyond 1 that one handle has, ignored if less than {100 * IGNORED_BELOW:g} %; no verdict "
         f"if one handle has less than {1 + LEAST_COST:g}."
     )
-    shown = table(
+    shown = rows_table(
         "fdp-amplification-values",
         "Written in the load",
-        Col[tuple[str, Written]]("Load", lambda row: Cell(row[0]), align="left", width=0),
-        [
-            Col("Host, log 22h (GB)", lambda row: cells.number(row[1].host_bytes / GB, 2)),
-            Col("Streams (GB)", lambda row: cells.number(row[1].streams_bytes / GB, 2)),
-            Col("Media, log 22h (GB)", lambda row: cells.number(row[1].media_bytes / GB, 2)),
-            Col("Amplification, log 22h", lambda row: cells.number_or("n/a", row[1].amplification, 3)),
-            Col(
-                "Amplification, media counter over streams",
-                lambda row: cells.number_or("no counter", row[1].other_amplification, 3),
-            ),
-        ],
-        loads,
+        "Load:<0 | Host, log 22h (GB) | Streams (GB) | Media, log 22h (GB) | Amplification, log 22h | "
+        "Amplification, media counter over streams",
+        (
+            (
+                label,
+                *(
+                    cells.number(one / GB, 2)
+                    for one in (load.host_bytes, load.streams_bytes, load.media_bytes)
+                ),
+                cells.number_or("n/a", load.amplification, 3),
+                cells.number_or("no counter", load.other_amplification, 3),
+            )
+            for label, load in loads
+        ),
     )
     return page(name, placement_verdict(found), *others_verdicts(found), rule, shown)
 

@@ -57,11 +57,11 @@ def logs(
     """
     from openpts_nvme.logs import asked  # noqa: PLC0415 help needs nothing that runs
 
-    with asked.source_of(target) as source:
-        if name is None:
-            _list(target, source.all(), as_json=as_json)
-        else:
-            _show(target, source.one(asked.named(name)), as_json=as_json)
+    found = asked.pages_of(target, None if name is None else asked.named(name))
+    if name is None:
+        _list(target, found, as_json=as_json)
+    else:
+        _show(target, found[0], as_json=as_json)
 
 
 def _list(target: str, found: Any, *, as_json: bool) -> None:

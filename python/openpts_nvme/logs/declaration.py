@@ -3,15 +3,12 @@
 import tomllib
 from functools import cache
 from importlib import resources
-from typing import Final, Literal
+from typing import Literal
 
 import msgspec
 from msgspec import Struct
 
 Kind = Literal["number", "text", "uuid", "hex", "stamp"]
-
-# C194D55B-E094-4794-A21D-29998F56BE6F, whose entry of the UUID list stands for the pages of OCP
-OCP_UUID: Final = bytes.fromhex("c194d55be0944794a21d29998f56be6f")
 
 
 class Field(Struct, frozen=True, forbid_unknown_fields=True):

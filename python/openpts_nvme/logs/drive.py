@@ -34,6 +34,14 @@ class DriveLog(Struct, frozen=True):
     refused: str = ""
 
 
+def decoded(log: Log, uuid_index: int, data: bytes) -> DriveLog:
+    """The bytes of a page; what its declaration refuses is in words."""
+    try:
+        return DriveLog(log, uuid_index, data, decode(log, data))
+    except LogError as error:
+        return DriveLog(log, uuid_index, data, refused=str(error))
+
+
 class LogReader:
     """Log pages of an open NVMe drive, OCP's by their UUID index. Raises NvmeCommandError."""
 
@@ -60,41 +68,29 @@ class LogReader:
             if not log.is_feature and (follows_ocp if log.ocp else has[log.name.partition("-")[0]])
         )
 
-    def read(self, log: Log, *, endurance_group: int = 1, specific: int = 0) -> DriveLog:
-        """A page, whole and decoded; a refusal by the drive or by the page's declaration is in words."""
-        index = self.uuid_index if log.ocp else 0
-        try:
-            data = self.bytes_of(log, endurance_group=endurance_group, specific=specific)
-        except NvmeCommandError as error:
-            return DriveLog(log, index, refused=f"the drive refuses it: {error}")
-        try:
-            return DriveLog(log, index, data, decode(log, data))
-        except LogError as error:
-            return DriveLog(log, index, data, refused=str(error))
-
-    def bytes_of(self, log: Log, *, endurance_group: int = 1, specific: int = 0) -> bytes:
-        """The bytes of a page, up to 1 MiB of it. Raises NvmeCommandError."""
-        group = endurance_group if log.scope == "endurance group" else 0
+    def read(self, log: Log) -> DriveLog:
+        """A page, up to 1 MiB of it, and decoded; a refusal by drive or declaration is in words."""
         index = self.uuid_index if log.ocp else 0
 
         def part(offset: int, length: int) -> bytes:
             asked = -(-length // 4) * 4
+            group = int(log.scope == "endurance group")
             return read_log(
-                self._fd,
-                log.id,
-                asked,
+                *(self._fd, log.id, asked),
                 uuid_index=index,
                 offset=offset,
-                specific=specific,
                 endurance_group=group,
                 retain_events=True,
             )[:length]
 
-        data = part(0, log.length)
-        whole = min(whole_bytes(log, data), _MOST_BYTES)
-        for at in range(len(data), whole, _PIECE_BYTES):
-            data += part(at, min(_PIECE_BYTES, whole - at))
-        return data
+        try:
+            data = part(0, log.length)
+            whole = min(whole_bytes(log, data), _MOST_BYTES)
+            for at in range(len(data), whole, _PIECE_BYTES):
+                data += part(at, min(_PIECE_BYTES, whole - at))
+        except NvmeCommandError as error:
+            return DriveLog(log, index, refused=f"the drive refuses it: {error}")
+        return decoded(log, index, data)
 
     def configure(self, log: Log, values: dict[str, Value]) -> int:
         """Set a declared feature on a target of the guard, and return the UUID index that the drive took.

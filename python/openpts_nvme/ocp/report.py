@@ -1,14 +1,15 @@
 """The conformance page: each requirement with verdict and evidence, from the answers in the run folder."""
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
 
 from openpts.pages import cells
-from openpts.pages.kit import Col, table
+from openpts.pages.kit import Cells, rows_table
 from openpts.pages.measure import Measure, Subject
-from openpts.pages.model import Block, Cell, Page, Table
+from openpts.pages.model import Block, Page, Table
 from openpts.pages.model import Verdict as Sentence
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows
@@ -87,38 +88,18 @@ def _sentences(judged: tuple[Judged, ...]) -> tuple[Sentence, ...]:
 
 
 def _pages(answers: Answers, judged: tuple[Judged, ...], verdicts: tuple[Sentence, ...]) -> tuple[Page, ...]:
-    def of(*wanted: Verdict) -> list[Judged]:
-        return [each for each in judged if each.verdict in wanted]
-
-    failed, declared = of(Verdict.NOT_MET), of(Verdict.DECLARED)
-    open_ones = of(Verdict.NOT_CHECKED)
-    blocks: tuple[Block, ...] = (*verdicts, _sections_table(judged))
-    if failed:
-        blocks = (*blocks, _tabulate("ocp-not-met-table", "Not met", failed))
-    if declared:
-        blocks = (*blocks, _tabulate("ocp-declared-table", "Said to be unsupported", declared))
+    failed = _tabulate(judged, "not-met", "Not met", Verdict.NOT_MET)
+    declared = _tabulate(judged, "declared", "Said to be unsupported", Verdict.DECLARED)
+    met = _tabulate(judged, "met", "Met, or not applicable", Verdict.MET, Verdict.NOT_APPLICABLE)
+    not_checked = _tabulate(judged, "open", "Not checked in this run", Verdict.NOT_CHECKED)
+    out = _tabulate(judged, "out", "Not checkable", Verdict.NOT_CHECKABLE)
+    found = (one for one in (failed, declared) if one.rows)
+    blocks: tuple[Block, ...] = (*verdicts, _sections_table(judged), *found, targets_table(answers))
     return (
-        Page(
-            "ocp-verdict",
-            f"Conformance to {SPECIFICATION}",
-            (*blocks, targets_table(answers)),
-            mandatory=True,
-        ),
-        Page(
-            "ocp-met",
-            "Requirements met",
-            (_tabulate("ocp-met-table", "Met, or not applicable", of(Verdict.MET, Verdict.NOT_APPLICABLE)),),
-        ),
-        Page(
-            "ocp-open",
-            "Requirements not checked",
-            (_tabulate("ocp-open-table", "Not checked in this run", open_ones),),
-        ),
-        Page(
-            "ocp-out",
-            "Requirements that a host can't check",
-            (_reasons_table(judged), _tabulate("ocp-out-table", "Not checkable", of(Verdict.NOT_CHECKABLE))),
-        ),
+        Page("ocp-verdict", f"Conformance to {SPECIFICATION}", blocks, mandatory=True),
+        Page("ocp-met", "Requirements met", (met,)),
+        Page("ocp-open", "Requirements not checked", (not_checked,)),
+        Page("ocp-out", "Requirements that a host can't check", (_reasons_table(judged), out)),
     )
 
 
@@ -126,26 +107,22 @@ def _short(text: str) -> str:
     return text if len(text) <= _MOST_LETTERS else f"{text[: _MOST_LETTERS - 3]}..."
 
 
-def _tabulate(name: str, title: str, rows: list[Judged]) -> Table:
-    head: Col[Judged] = Col(
-        "Requirement", lambda one: Cell(one.requirement.identifier), align="left", width=0.8
-    )
-    return table(
-        name,
+def _tabulate(judged: tuple[Judged, ...], name: str, title: str, *wanted: Verdict) -> Table:
+    return rows_table(
+        f"ocp-{name}-table",
         title,
-        head,
-        [
-            Col("Asks for", lambda one: cells.words(one.requirement.words), align="left", width=1.3),
-            Col(
-                "Section",
-                lambda one: cells.words(one.requirement.section.split(" ")[0]),
-                align="left",
-                width=0.4,
-            ),
-            Col("Verdict", lambda one: cells.words(_verdict_words(one)), align="left", width=0.6),
-            Col("Evidence", lambda one: cells.words(_short(one.why)), align="left", width=2.2),
-        ],
-        rows,
+        "Requirement:<0.8 | Asks for:<1.3 | Section:<0.4 | Verdict:<0.6 | Evidence:<2.2",
+        (
+            (
+                each.requirement.identifier,
+                each.requirement.words,
+                each.requirement.section.split(" ")[0],
+                _verdict_words(each),
+                _short(each.why),
+            )
+            for each in judged
+            if each.verdict in wanted
+        ),
     )
 
 
@@ -154,27 +131,20 @@ def _verdict_words(one: Judged) -> str:
 
 
 def _sections_table(judged: tuple[Judged, ...]) -> Table:
-    sections = list(dict.fromkeys(each.requirement.section for each in judged))
-    by_section = {
-        section: counts(tuple(each for each in judged if each.requirement.section == section))
-        for section in sections
-    }
-    head: Col[str] = Col("Section", Cell, align="left", width=1.8)
-
-    def of(verdict: Verdict) -> Col[str]:
-        return Col(verdict.capitalize(), lambda section: cells.count(by_section[section][verdict]), width=0.6)
-
-    return table("ocp-sections", "Verdicts by section", head, [of(verdict) for verdict in Verdict], sections)
+    by_section: dict[str, list[Judged]] = {}
+    for each in judged:
+        by_section.setdefault(each.requirement.section, []).append(each)
+    rows: list[Cells] = [
+        (section, *map(cells.count, counts(tuple(some)).values())) for section, some in by_section.items()
+    ]
+    heads = ("Section:<1.8", *(f"{verdict.capitalize()}:0.6" for verdict in Verdict))
+    return rows_table("ocp-sections", "Verdicts by section", heads, rows)
 
 
 def _reasons_table(judged: tuple[Judged, ...]) -> Table:
-    head: Col[str] = Col("Reason", lambda code: Cell(reasons()[code]), align="left", width=2.5)
-    number: Col[str] = Col(
-        "Requirements",
-        lambda code: cells.count(sum(each.requirement.reason == code for each in judged)),
-        width=0.6,
-    )
-    return table("ocp-reasons", "Why a host can't check them", head, [number], list(reasons()))
+    found = Counter(each.requirement.reason for each in judged)
+    rows = ((words, cells.count(found[code])) for code, words in reasons().items())
+    return rows_table("ocp-reasons", "Why a host can't check them", "Reason:<2.5 | Requirements:0.6", rows)
 
 
 def _test_rows(conditions: OcpConditions) -> Rows:

@@ -6,9 +6,8 @@ from importlib.resources import files
 import msgspec
 from msgspec import Struct
 
-from openpts.pages import cells
-from openpts.pages.kit import Col, table
-from openpts.pages.model import Cell, Table
+from openpts.pages.kit import rows_table
+from openpts.pages.model import Table
 from openpts_fio.trim_targets import TRIMS, TrimTarget
 from openpts_nvme.dssd.answers import NOT_ASKED, Answers
 
@@ -46,18 +45,11 @@ def _of_trims(target: TrimTarget, answers: Answers) -> Target:
 
 def targets_table(answers: Answers) -> Table:
     """The targets beside what was measured, and the tests that measure the others."""
-    head: Col[Target] = Col("Requirement", lambda one: Cell(one.requirement), align="left", width=0.7)
-    return table(
+    return rows_table(
         "ocp-targets",
         "Targets of performance",
-        head,
-        [
-            Col("Of", lambda one: cells.words(one.title), align="left", width=1.4),
-            Col("OCP 2.7 asks for", lambda one: cells.words(one.asked), align="left", width=1.4),
-            Col("Measured here", lambda one: cells.words(one.measured), align="left", width=1.0),
-            Col("Else measured by", lambda one: cells.words(one.test), align="left", width=1.4),
-        ],
-        targets(answers),
+        "Requirement:<0.7 | Of:<1.4 | OCP 2.7 asks for:<1.4 | Measured here:<1 | Else measured by:<1.4",
+        ((one.requirement, one.title, one.asked, one.measured, one.test) for one in targets(answers)),
         note="Targets of one customer, without a verdict. A suite of FioSynth has its own in its file, which "
         "may differ.",
     )

@@ -3,7 +3,7 @@
 import struct
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from typing import Final, Protocol
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -28,16 +28,7 @@ from openpts.vocabulary.power_states import PowerMode, PowerSetting, PowerStates
 from openpts.vocabulary.requests import DriverRequest
 
 _VIRTUAL: Final = "a simulated host has none"
-
-
-class _Control(Protocol):
-    """The power states of a drive."""
-
-    def set(self, request: SetPowerStates) -> PowerStatesSet:
-        """Carry it out; what can't be is in the answer."""
-
-    def put_back(self) -> None:
-        """Leave the drive as it was found. Raises TargetError."""
+_NOT_SETTABLE: Final = "only NVMe drives declare and take power states"
 
 
 class _OfSimulated:
@@ -61,30 +52,15 @@ class _OfSimulated:
             request.mode, request.state, "the preset", states, self._drive.power_setting(), refused
         )
 
-    def put_back(self) -> None:
-        """Nothing: the drive ends with the run."""
 
-
-class _OfOthers:
-    """What has no power states that openpts can set: its own may be seen all the same."""
-
-    def set(self, request: SetPowerStates) -> PowerStatesSet:
-        return PowerStatesSet(
-            request.mode, request.state, "", refused="only NVMe drives declare and take power states"
-        )
-
-    def put_back(self) -> None:
-        """Nothing was changed."""
-
-
-def _control_of(device: DeviceUnderTest) -> _Control:
+def _control_of(device: DeviceUnderTest) -> _OfSimulated | NvmePowerStates | None:
     if isinstance(device, SimulatedDevice):
         return _OfSimulated(device.drive)
     if isinstance(device, PhysicalDevice):
         block = device.target.device
         if block is not None and block.kind is DeviceKind.NVME:
             return NvmePowerStates.of(device.target, Journal.of_machine())
-    return _OfOthers()
+    return None
 
 
 class PowerStatesDriver(Driver):
@@ -94,7 +70,7 @@ class PowerStatesDriver(Driver):
         super().__init__(test)
         self._sets: list[PowerStatesSet] = []
         self._processors = ""
-        self._control: _Control = _OfOthers()
+        self._control: _OfSimulated | NvmePowerStates | None = None
 
     @contextmanager
     def opened(self, target: str, consent: Consent, run_id: str) -> Iterator[DeviceUnderTest]:
@@ -108,14 +84,22 @@ class PowerStatesDriver(Driver):
                 yield device
             except BaseException:
                 with suppress(TargetError):
-                    self._control.put_back()
+                    self._put_back()
                 raise
+            self._put_back()
+
+    def _put_back(self) -> None:
+        """Leave the drive as it was found; a simulated one ends with its run. Raises TargetError."""
+        if isinstance(self._control, NvmePowerStates):
             self._control.put_back()
 
     def answer(self, request: DriverRequest, runner: ScriptRunner) -> PowerStatesSet:
         """Set the states; the record has each setting once."""
         assert isinstance(request, SetPowerStates)  # noqa: S101 the script of the test asks for nothing else
-        done = replace(self._control.set(request), processors=self._processors)
+        done = PowerStatesSet(request.mode, request.state, "", refused=_NOT_SETTABLE)
+        if self._control is not None:
+            done = self._control.set(request)
+        done = replace(done, processors=self._processors)
         if done not in self._sets:
             self._sets.append(done)
             runner.writer.update_manifest(power_states=self._sets)

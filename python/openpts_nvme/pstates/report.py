@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from openpts.analysis.change_points import RULE
 from openpts.pages import cells, ticks
-from openpts.pages.kit import Col, Plot, PlotName, page, page_of, table, values_of
+from openpts.pages.kit import Cells, Plot, PlotName, page, page_of, rows_table, values_of
 from openpts.pages.measure import Measure, Measured, Subject
 from openpts.pages.model import Cell, Figure, Page, Table, Verdict
 from openpts.procedures.kit.content import ReportContent
@@ -15,7 +15,7 @@ from openpts.procedures.shared.methodology import NO_STEADY_STATE, methodology
 from openpts.record.reader import Run
 from openpts.units import NS_PER_MS, NS_PER_S, format_block_size, format_duration, format_latency_ms
 from openpts.vocabulary.power_states import PowerMode
-from openpts_nvme.pstates.results import LEAST_CHANGE, FoundState, Level, Point, StatesRun, states_run
+from openpts_nvme.pstates.results import LEAST_CHANGE, FoundState, Level, StatesRun, states_run
 
 _TITLE: Final = "Power States"
 _UNSEEN: Final = "no step seen"
@@ -107,26 +107,23 @@ def _staircase_page(found: StatesRun) -> Page:
 
 
 def _points_table(found: StatesRun) -> Table:
-    awake = {point.planned_ns: point for point in found.always_on}
-    head: Col[Point] = Col(
-        "Idle time (s)",
-        lambda point: Cell(f"{point.idle_ns / NS_PER_S:.4g}", point.idle_ns / NS_PER_S),
-        width=0,
+    awake = {point.planned_ns: cells.latency(point.median_ns) for point in found.always_on}
+    return rows_table(
+        "pstates-staircase-points",
+        "Latency of the first read after an idle time: medians",
+        "Idle time (s):0 | Transitions on (ms) | Transitions off (ms) | Shortest (ms) | Longest (ms) | Reads",
+        (
+            (
+                Cell(f"{point.idle_ns / NS_PER_S:.4g}", point.idle_ns / NS_PER_S),
+                cells.latency(point.median_ns),
+                awake.get(point.planned_ns, cells.missing("not measured")),
+                cells.latency(min(point.latencies_ns)),
+                cells.latency(max(point.latencies_ns)),
+                cells.count(len(point.latencies_ns)),
+            )
+            for point in found.autonomous
+        ),
     )
-
-    def without(point: Point) -> Cell:
-        other = awake.get(point.planned_ns)
-        return cells.missing("not measured") if other is None else cells.latency(other.median_ns)
-
-    columns: list[Col[Point]] = [
-        Col("Transitions on (ms)", lambda point: cells.latency(point.median_ns)),
-        Col("Transitions off (ms)", without),
-        Col("Shortest (ms)", lambda point: cells.latency(min(point.latencies_ns))),
-        Col("Longest (ms)", lambda point: cells.latency(max(point.latencies_ns))),
-        Col("Reads", lambda point: cells.count(len(point.latencies_ns))),
-    ]
-    title = "Latency of the first read after an idle time: medians"
-    return table("pstates-staircase-points", title, head, columns, found.autonomous)
 
 
 def _figure(found: StatesRun, name: PlotName, shown: Table) -> Figure | None:
@@ -145,15 +142,21 @@ def _figure(found: StatesRun, name: PlotName, shown: Table) -> Figure | None:
 
 
 def _levels_table(found: StatesRun) -> Table:
-    columns: list[Col[Level]] = [
-        Col("Latency (ms)", lambda level: cells.latency(level.latency_ns)),
-        Col("Longer than awake (ms)", lambda level: _difference(level.exit_ns)),
-        Col("95 % from (ms)", lambda level: _difference(level.exit_from_ns)),
-        Col("to (ms)", lambda level: _difference(level.exit_to_ns)),
-        Col("Confidence of the step (%)", lambda level: cells.percent(100 * level.confidence, 0)),
-    ]
-    head: Col[Level] = Col("Begins", lambda level: Cell(_entry_text(level)), align="left", width=0)
-    return table("pstates-staircase-levels", "Levels of the staircase", head, columns, found.levels)
+    return rows_table(
+        "pstates-staircase-levels",
+        "Levels of the staircase",
+        "Begins:<0 | Latency (ms) | Longer than awake (ms) | 95 % from (ms) | to (ms) | "
+        "Confidence of the step (%)",
+        (
+            (
+                _entry_text(level),
+                cells.latency(level.latency_ns),
+                *map(_difference, (level.exit_ns, level.exit_from_ns, level.exit_to_ns)),
+                cells.percent(100 * level.confidence, 0),
+            )
+            for level in found.levels
+        ),
+    )
 
 
 def _difference(time_ns: float) -> Cell:
@@ -173,21 +176,33 @@ def _states_page(found: StatesRun) -> Page:
         "Commanded: feature 02h, then idle time, then a read. Declared latencies are maxima. Power: mean of "
         "the idle times in the commanded state."
     )
-    head: Col[FoundState] = Col("State", lambda state: Cell(_name(state)), align="left", width=0)
-    shown = table("pstates-states-table", name.title, head, _STATE_COLUMNS, found.states, note=note)
+    shown = rows_table(
+        "pstates-states-table", name.title, _STATE_HEADS, map(_state_row, found.states), note=note
+    )
     return page(name, source, shown, *_verdicts(found))
 
 
-def _declared(name: str, per: int = NS_PER_MS, decimals: int = 3) -> Any:
-    def cell(state: FoundState) -> Cell:
-        value = None if state.declared is None else getattr(state.declared, name)
-        return cells.number_or("not declared", value, decimals, per=per)
-
-    return cell
+_STATE_HEADS: Final = (
+    "State:<0 | I/O in it | Entered after, declared:1.4 | measured:2 | Entry, declared (ms) | "
+    "Exit, declared (ms) | measured (ms) | commanded (ms) | Idle, declared (W) | measured (W)"
+)
 
 
-def _entry_cell(state: FoundState) -> Cell:
-    return cells.missing(_UNSEEN) if state.level is None else cells.words(_entry_text(state.level))
+def _state_row(state: FoundState) -> Cells:
+    declared, level = state.declared, state.level
+    told = (None, None, None) if declared is None else (declared.entry_ns, declared.exit_ns, declared.idle_w)
+    return (
+        _name(state),
+        "" if declared is None else "yes" if declared.operational else "no",
+        _entered_cell(state),
+        cells.missing(_UNSEEN) if level is None else _entry_text(level),
+        cells.number_or("not declared", told[0], 3, per=NS_PER_MS),
+        cells.number_or("not declared", told[1], 3, per=NS_PER_MS),
+        cells.missing(_UNSEEN) if level is None else _difference(level.exit_ns),
+        cells.number_or("not commanded", state.commanded_ns, 3, per=NS_PER_MS),
+        cells.number_or("not declared", told[2], 4),
+        cells.number_or("no meter", state.power_w, 4),
+    )
 
 
 def _entered_cell(state: FoundState) -> Cell:
@@ -195,29 +210,6 @@ def _entered_cell(state: FoundState) -> Cell:
         return cells.words("on command only") if state.declared else cells.missing("not declared")
     return Cell(_idle_text(state.entered_ns), state.entered_ns / NS_PER_S)
 
-
-def _exit_cell(state: FoundState) -> Cell:
-    return cells.missing(_UNSEEN) if state.level is None else _difference(state.level.exit_ns)
-
-
-_STATE_COLUMNS: Final[tuple[Col[FoundState], ...]] = (
-    Col(
-        "I/O in it",
-        lambda state: cells.words(
-            "" if state.declared is None else "yes" if state.declared.operational else "no"
-        ),
-    ),
-    Col("Entered after, declared", _entered_cell, width=1.4),
-    Col("measured", _entry_cell, width=2),
-    Col("Entry, declared (ms)", _declared("entry_ns")),
-    Col("Exit, declared (ms)", _declared("exit_ns")),
-    Col("measured (ms)", _exit_cell),
-    Col(
-        "commanded (ms)", lambda state: cells.number_or("not commanded", state.commanded_ns, 3, per=NS_PER_MS)
-    ),
-    Col("Idle, declared (W)", _declared("idle_w", 1, 4)),
-    Col("measured (W)", lambda state: cells.number_or("no meter", state.power_w, 4)),
-)
 
 _MEASURES: Final[tuple[Measure[FoundState], ...]] = (
     Measure(

@@ -6,8 +6,9 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from openpts.analysis.order_statistics import median_ranks
 from openpts.pages import cells
-from openpts.pages.kit import Col, PlotName, page, page_of, table
+from openpts.pages.kit import PlotName, page, page_of, rows_table
 from openpts.pages.measure import Measure
 from openpts.pages.model import Cell, Page, Verdict
 from openpts.procedures.kit.content import ReportContent
@@ -17,7 +18,6 @@ from openpts.record.reader import Run
 from openpts.units import NS_PER_MS, NS_PER_S, format_latency_ms
 from openpts.vocabulary.readiness import Interruption
 from openpts_nvme.ready import ReadyConditions
-from openpts_nvme.ready.order_statistics import median_interval
 
 _TITLE: Final = "Time to Ready"
 _SOURCE: Final = "OCP Datacenter NVMe SSD 2.7, 7.2.1"
@@ -41,10 +41,6 @@ class Figure(Struct, frozen=True):
         """``20 s (TTR-2)``."""
         return f"{self.limit_ns // NS_PER_S} s ({self.requirement})" if self.limit_ns else "-"
 
-    def cell(self, numbered: tuple[int, Interruption]) -> Cell:
-        """The time of an interruption, in ms."""
-        return _cell(self.pick(numbered[1]))
-
 
 _FIGURES: Final = (
     Figure("first_identify", "First Identify", lambda one: one.identify_ns, "TTR-1", NS_PER_S),
@@ -67,7 +63,8 @@ class Times(Struct, frozen=True):
     @property
     def interval_ns(self) -> tuple[int, int] | None:
         """See the class."""
-        return median_interval(sorted(self.times_ns))
+        ordered, ranks = sorted(self.times_ns), median_ranks(len(self.times_ns))
+        return None if ranks is None else (ordered[ranks[0] - 1], ordered[-ranks[0]])
 
     @property
     def keeps(self) -> bool | None:
@@ -148,31 +145,37 @@ def ready_page(found: Sequence[Interruption], verdicts: tuple[Verdict, ...]) -> 
     name = PlotName("ready-times", "", "Time to ready")
     if not found:
         return page_of(name, absent="the drive was never interrupted")
-    medians = table(
+    medians = rows_table(
         "ready-medians",
         "Times of all interruptions (ms)",
-        Col[Times]("Time", lambda row: Cell(row.figure.name), align="left", width=1.4),
-        [
-            Col("Median", lambda row: row.median_cell),
-            Col("Least", lambda row: Cell(_ms(min(row.times_ns)))),
-            Col("Most", lambda row: Cell(_ms(max(row.times_ns)))),
-            Col("Limit", lambda row: Cell(row.figure.limit_text)),
-            Col("Kept", lambda row: Cell({None: "-", True: "yes", False: "not shown"}[row.keeps])),
-        ],
-        times_of(found),
+        "Time:<1.4 | Median | Least | Most | Limit | Kept",
+        (
+            (
+                one.figure.name,
+                one.median_cell,
+                _ms(min(one.times_ns)),
+                _ms(max(one.times_ns)),
+                one.figure.limit_text,
+                {None: "-", True: "yes", False: "not shown"}[one.keeps],
+            )
+            for one in times_of(found)
+        ),
         note=f"Limits: {_SOURCE}.",
     )
-    each = table(
+    each = rows_table(
         "ready-interruptions",
         "Each interruption (ms)",
-        Col[tuple[int, Interruption]]("Interruption", lambda row: cells.count(row[0])),
-        [
-            *(Col(figure.name, figure.cell) for figure in _FIGURES),
-            Col("Gap from", lambda row: _cell(row[1].gap_from_ns)),
-            Col("Longest before", lambda row: _cell(row[1].calm_gap_ns)),
-            Col("Node", lambda row: Cell(row[1].path), align="left", width=1.4),
-        ],
-        enumerate(found, start=1),
+        ("Interruption", *(figure.name for figure in _FIGURES), "Gap from | Longest before | Node:<1.4"),
+        (
+            (
+                cells.count(number),
+                *(_cell(figure.pick(one)) for figure in _FIGURES),
+                _cell(one.gap_from_ns),
+                _cell(one.calm_gap_ns),
+                one.path,
+            )
+            for number, one in enumerate(found, start=1)
+        ),
     )
     return page(name, *verdicts, medians, each)
 

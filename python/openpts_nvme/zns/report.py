@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from openpts.pages import cells
 from openpts.pages.facts_table import items_table
-from openpts.pages.kit import Col, PlotName, page, page_of, table
+from openpts.pages.kit import PlotName, page, page_of, rows_table
 from openpts.pages.measure import Measure, Measured, Subject
 from openpts.pages.model import Cell, Page, Verdict
 from openpts.procedures.kit.content import ReportContent
@@ -38,6 +38,10 @@ def report(run: Run) -> ReportContent:
         sections=methodology(run, _TITLE, _test_rows(run), lambda: (zones_page(found, verdicts),)),
         figures=lambda: _key_numbers(found),
     )
+
+
+def _ms(time_ns: float) -> Cell:
+    return cells.number(time_ns / NS_PER_MS, 3)
 
 
 def _named(writes: ZoneWrites) -> str:
@@ -107,27 +111,20 @@ def zones_page(found: ZonesMeasured | None, verdicts: tuple[Verdict, ...]) -> Pa
         ("Active zones at most", f"{found.active_limit:,}" if found.active_limit else "no limit"),
         ("Largest append", format_capacity(found.append_limit_bytes) if found.append_limit_bytes else "none"),
     )
-    times = table(
+    times = rows_table(
         "zns-times",
         "Times of commands (ms)",
-        Col[ZoneTimes]("Command, zone", lambda row: Cell(row.what), align="left", width=0),
-        [
-            Col("Zones", lambda row: cells.count(len(row.times_ns))),
-            Col("Least", lambda row: cells.number(min(row.times_ns) / NS_PER_MS, 3)),
-            Col("Median", lambda row: cells.number(median(row.times_ns) / NS_PER_MS, 3)),
-            Col("Most", lambda row: cells.number(max(row.times_ns) / NS_PER_MS, 3)),
-        ],
-        found.times,
+        "Command, zone:<0 | Zones | Least | Median | Most",
+        (
+            (one.what, cells.count(len(one.times_ns)), *(_ms(of(one.times_ns)) for of in (min, median, max)))
+            for one in found.times
+        ),
     )
-    writes = table(
+    writes = rows_table(
         "zns-writes",
         "Writes and appends to one zone",
-        Col[ZoneWrites]("I/O", lambda row: Cell(_named(row)), align="left", width=0),
-        [
-            Col("MB", lambda row: cells.number(row.bytes / MB, 1)),
-            Col("MB/s", lambda row: cells.number(_rate(row), 1)),
-        ],
-        found.writes,
+        "I/O:<0 | MB | MB/s",
+        ((_named(one), cells.number(one.bytes / MB, 1), cells.number(_rate(one), 1)) for one in found.writes),
     )
     return page(name, *verdicts, items_table("zns-layout", "Layout and limits", items), times, writes)
 

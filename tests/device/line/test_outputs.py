@@ -7,10 +7,8 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, Final, get_args, get_type_hints, is_typeddict
 
 import click
@@ -246,10 +244,9 @@ def _logs(at: Place) -> Iterator[_Document]:
     log = declared_logs()["smart-extended"]
     (at.folder / "c0.bin").write_bytes(encode(log, {"free_blocks_pct": 7}))
     yield at.printed("logs", "c0.bin", "C0h")
-    with asked.source_of("c0.bin") as source:
-        found = source.one(log)
+    found = asked.pages_of("c0.bin", log)
     patch: pytest.MonkeyPatch = at.request.getfixturevalue("monkeypatch")
-    patch.setattr(asked, "source_of", lambda _: nullcontext(SimpleNamespace(all=lambda: [found])))
+    patch.setattr(asked, "pages_of", lambda *_: found)
     yield at.printed("logs", "/dev/nvme0n1")
 
 

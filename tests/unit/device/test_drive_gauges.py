@@ -1,5 +1,6 @@
 """Temperature, link, bus errors and interrupts of a drive of a made-up machine."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -7,6 +8,8 @@ import pytest
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.gauges import drive_gauges
+from openpts.device.guard.rules import quiet_refusals
+from openpts.device.guard.usage import read_usage
 from openpts.device.identity.identity import drive_facts
 from openpts.device.identity.interface import hardware_folder, nvme_controller_folder
 from openpts.device.link.pcie import pci_functions
@@ -36,6 +39,33 @@ def gauges(server: SystemRoots) -> Callable[[], Gauges]:
 
 def read(gauge: Gauge, at_ns: int = 0) -> Values:
     return gauge.understand([path.read_bytes() if path.exists() else b"" for path in gauge.paths], at_ns)
+
+
+@pytest.fixture
+def ana(server: SystemRoots) -> Callable[..., BlockDevice]:
+    """A drive that nvme-tcp reaches by paths of these access states (ANA), as Linux 6.1 lays them out."""
+
+    def drive(*states: str) -> BlockDevice:
+        subsystem = server.sys / "devices/virtual/nvme-subsystem/nvme-subsys7"
+        for place in (subsystem, server.sys / "devices/virtual/nvme-fabrics/ctl"):
+            shutil.rmtree(place, ignore_errors=True)
+        (subsystem / "nvme7n1").mkdir(parents=True)
+        (subsystem / "nvme7n1/dev").write_text("259:77\n")
+        for place_of, target in (("class/nvme-subsystem", subsystem), ("class/block", subsystem / "nvme7n1")):
+            (server.sys / place_of).mkdir(parents=True, exist_ok=True)
+            link = server.sys / place_of / target.name
+            link.unlink(missing_ok=True)
+            link.symlink_to(target)
+        for number, state in enumerate(states, 7):
+            folder = server.sys / f"devices/virtual/nvme-fabrics/ctl/nvme{number}"
+            (folder / f"nvme7c{number}n1").mkdir(parents=True)
+            (folder / f"nvme7c{number}n1/ana_state").write_text(f"{state}\n")
+            (folder / "state").write_text("live\n")
+            (folder / "transport").write_text("tcp\n")
+            (subsystem / folder.name).symlink_to(folder)
+        return BlockDevice.of_name("nvme7n1", server)
+
+    return drive
 
 
 @pytest.mark.proves("PTS-HIR-19")
@@ -147,7 +177,7 @@ def test_paths_are_those_that_take_commands_whichever_they_are_by_now(server: Sy
     subsystem = server.sys / "devices/virtual/nvme-subsystem/nvme-subsys2"
     (server.sys / "class/nvme-subsystem").mkdir(parents=True, exist_ok=True)
     (server.sys / "class/nvme-subsystem/nvme-subsys2").symlink_to(subsystem)
-    assert NvmeSubsystem.of(drive).paths is None
+    assert NvmeSubsystem.of(drive).paths_fact(drive) is None
     assert "paths" not in {gauge.name for gauge in drive_gauges(drive)}
 
     def controller(name: str, **attributes: str) -> None:
@@ -160,7 +190,7 @@ def test_paths_are_those_that_take_commands_whichever_they_are_by_now(server: Sy
     (subsystem / "nvme2/state").write_text("live\n")
     (subsystem / "iopolicy").write_text("numa\n")
     controller("nvme7", transport="tcp", address="traddr=10.0.0.1,trsvcid=4420", state="connecting")
-    told = NvmeSubsystem.of(drive).paths
+    told = NvmeSubsystem.of(drive).paths_fact(drive)
     assert told is not None
     assert told.value == (
         "nvme2 (pcie, -, live); nvme7 (tcp, traddr=10.0.0.1,trsvcid=4420, connecting); I/O policy numa"
@@ -176,3 +206,38 @@ def test_paths_are_those_that_take_commands_whichever_they_are_by_now(server: Sy
     assert live() == {"paths_live": 1}
     controller("nvme8", state="live")
     assert live() == {"paths_live": 2}
+    for name in ("nvme7", "nvme8"):
+        (subsystem / name).unlink()
+    assert live() == {"paths_live": 1}
+
+
+def test_a_path_takes_io_where_the_drive_says_so(ana: Callable[..., BlockDevice]) -> None:
+    drive = ana("optimized", "non-optimized", "change")
+    told = NvmeSubsystem.of(drive).paths_fact(drive)
+    assert told is not None
+    assert told.value == (
+        "nvme7 (tcp, -, live, optimized); nvme8 (tcp, -, live, non-optimized); nvme9 (tcp, -, live, change); "
+        "I/O policy unknown"
+    )
+
+    def counted() -> Values:
+        (gauge,) = (gauge for gauge in drive_gauges(drive) if gauge.name == "paths")
+        assert gauge.ask is not None
+        return gauge.understand([gauge.ask()], 0)
+
+    assert counted() == {"paths_live": 2, "paths_optimized": 1}
+    ana("inaccessible", "non-optimized", "persistent-loss")
+    assert counted() == {"paths_live": 1, "paths_optimized": 0}
+    (NvmeSubsystem.of(drive).controllers[1] / "state").write_text("connecting\n")
+    assert counted() == {"paths_live": 0, "paths_optimized": 0}
+
+
+def test_a_drive_that_no_path_reaches_is_refused_before_it_is_read(
+    ana: Callable[..., BlockDevice], server: SystemRoots
+) -> None:
+    def refused(*states: str) -> list[str]:
+        return [one.rule_id for one in quiet_refusals(ana(*states), read_usage(server))]
+
+    assert refused("inaccessible", "non-optimized") == []
+    assert refused("optimized") == []
+    assert refused("inaccessible") == refused("inaccessible", "change", "persistent-loss") == ["reach"]

@@ -74,6 +74,7 @@ def test_the_kernel_is_given_the_number_and_the_drive_asked_again(
         (OSError(errno.ENOTTY, "Inappropriate ioctl for device"), LOCKED),
         (OSError(errno.EACCES, "Permission denied"), LOCKED),
         (0, LOCKED),
+        (OSError(524, "Unknown error 524"), LOCKED),
     ],
 )
 def test_a_failure_says_why_and_never_the_number(

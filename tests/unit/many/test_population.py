@@ -3,10 +3,10 @@
 import pytest
 from scipy import stats
 
+from openpts.analysis.order_statistics import median_ranks
 from openpts_many.population.statistics import (
     confidence_between_ends,
     confidence_beyond_one_end,
-    median_ranks,
     missed_share,
     repeatability,
     share_bounds,

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from openpts_nvme.logs.declaration import OCP_UUID, declared_logs
+from openpts.device.health.nvme_health import OCP_UUID
+from openpts_nvme.logs.declaration import declared_logs
 from openpts_nvme.logs.page import decode
 from tests.support.drawn_pages import drawn_page
 from tests.support.encoded_pages import encode

@@ -6,13 +6,13 @@ from collections.abc import Callable
 import pytest
 from scipy.stats import binom
 
+from openpts.analysis.order_statistics import median_ranks
 from openpts.cli.log_lines import event_lines
 from openpts.runner.event_stream import EventStream
 from openpts.runner.events import DriveInterrupted
 from openpts.runner.progress import RunProgress
 from openpts.units import NS_PER_MS, NS_PER_S
 from openpts.vocabulary.readiness import Interruption
-from openpts_nvme.ready.order_statistics import median_interval
 from openpts_nvme.ready.report import judge, report, times_of
 from tests.support.made_up_run import made_up_run
 from tests.support.transcript import Golden
@@ -20,13 +20,13 @@ from tests.support.transcript import Golden
 
 @pytest.mark.parametrize("count", [1, 5, 6, 8, 9, 20, 100])
 def test_the_interval_has_the_median_in_95_of_100_samples(count: int) -> None:
-    found = median_interval(range(1, count + 1))
+    found = median_ranks(count)
     if found is None:
         assert binom.cdf(0, count, 0.5) * 2 > 0.05
         return
-    low, high = found
-    assert low + high == count + 1
-    assert 2 * binom.cdf(low - 1, count, 0.5) <= 0.05 < 2 * binom.cdf(low, count, 0.5)
+    rank, confidence = found
+    assert 2 * binom.cdf(rank - 1, count, 0.5) <= 0.05 < 2 * binom.cdf(rank, count, 0.5)
+    assert confidence == pytest.approx(1 - 2 * binom.cdf(rank - 1, count, 0.5))
 
 
 def test_the_figures_of_a_run_are_medians_of_its_interruptions() -> None:

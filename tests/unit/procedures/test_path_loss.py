@@ -3,20 +3,27 @@
 import pytest
 from msgspec.structs import replace
 
-from openpts.procedures.kit.path_loss import PATHS, path_loss_deviations
+from openpts.procedures.kit.path_loss import OPTIMIZED, PATHS, path_loss_deviations
 from openpts.record.health import TelemetryPoint
 from openpts.record.reader import Run
 from openpts.units import NS_PER_MS, NS_PER_S
 from tests.support.made_up_run import made_up_run, with_intervals
 
 
-def with_paths(run: Run, *points: tuple[float, int]) -> Run:
-    """Sampled so many paths at these seconds after the run's beginning."""
+def with_paths(run: Run, *points: tuple[float, int, int] | tuple[float, int]) -> Run:
+    """Sampled so many paths, and of them optimized, at these seconds after the run's beginning.
+
+    As in a record, a value that has not changed is not stored.
+    """
     begin_ns = run.steps[0].sample.started_ns
-    sampled = tuple(
-        TelemetryPoint(begin_ns + round(at_s * NS_PER_S), PATHS, float(live)) for at_s, live in points
-    )
-    return replace(run, sampled=sampled)
+    held: dict[str, float] = {}
+    sampled = []
+    for at_s, *values in points:
+        for name, value in zip((PATHS, OPTIMIZED), values, strict=False):
+            if held.get(name) != value:
+                sampled.append(TelemetryPoint(begin_ns + round(at_s * NS_PER_S), name, float(value)))
+            held[name] = value
+    return replace(run, sampled=tuple(sampled))
 
 
 @pytest.fixture(scope="module")
@@ -55,3 +62,15 @@ def test_the_longest_wait_is_that_of_the_time_with_fewer_paths(
 def test_each_time_is_an_entry_of_its_own(run: Run) -> None:
     found = path_loss_deviations(with_paths(run, (0, 3), (10, 2), (12, 1), (15, 3)))
     assert [entry.used.partition(" from ")[0] for entry in found] == ["2 of 3", "1 of 3"]
+
+
+def test_a_time_without_an_optimized_path_is_told_though_no_path_is_lost(run: Run) -> None:
+    points = [(0.0, 2, 1), (5.0, 2, 0), (7.0, 1, 0), (9.0, 0, 0), (12.0, 2, 2), (15.0, 2, 1)]
+    found = path_loss_deviations(with_paths(run, *points))
+    assert [(entry.required, entry.used.partition(" from ")[0]) for entry in found] == [
+        ("an optimized path to the drive", "2 of 2, none of them optimized,"),
+        ("all paths to the drive", "1 of 2, none of them optimized,"),
+        ("all paths to the drive", "0 of 2"),
+    ]
+    (whole,) = path_loss_deviations(with_paths(run, (0, 1, 0), (10, 1, 0)))
+    assert whole.used.startswith("1 of 1, none of them optimized, from 0.0 s to the end of the run")

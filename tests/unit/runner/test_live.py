@@ -13,6 +13,7 @@ from openpts.errors import InterruptedRunError
 from openpts.gauge import Gauge
 from openpts.record.health import ReadingPoint, TelemetryPoint
 from openpts.record.reader import read_run
+from openpts.runner import script_runner
 from openpts.runner.events import (
     CycleEnded,
     DeviationFound,
@@ -260,6 +261,31 @@ def test_samples_are_written_with_the_step_beside_which_they_were_taken(
     assert {(point.name, point.value) for point in points} == {("temperature_c", 41.0)}
     # the steps of this engine all begin at 0 and take a second by its clock, and no time by that of the wall
     assert all(abs(point.t_ns - 10**9) < 60 * 10**9 for point in points)
+
+
+def test_a_step_that_is_handed_over_late_does_not_move_what_is_sampled(
+    bench: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late_ns = iter((0, 5 * NS_PER_S, 7 * NS_PER_S, 0, NS_PER_S))
+    now_ns = 100 * NS_PER_S
+
+    def busy(running: Step) -> Sample:
+        nonlocal now_ns
+        now_ns = 100 * NS_PER_S + next(late_ns)
+        return complete(running)
+
+    subject = bench(busy)
+    monkeypatch.setattr(script_runner.time, "monotonic_ns", lambda: now_ns)
+    offsets: list[int] = []
+
+    def take(offset_ns: int) -> tuple[TelemetryPoint, ...]:
+        offsets.append(offset_ns)
+        return ()
+
+    monkeypatch.setattr(subject.driver.sampler, "take", take)
+    subject.driver.drive(short_test())
+    # all steps of this engine end at its first second
+    assert set(offsets) == {NS_PER_S - 100 * NS_PER_S}
 
 
 def test_steps_in_which_the_host_was_the_limit_are_told_when_the_record_has_them(

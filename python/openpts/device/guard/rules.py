@@ -15,6 +15,7 @@ from openpts.device.guard.claims import Claim, ClaimKind, NamedFile
 from openpts.device.guard.drive_claim import OWNED_REMEDY, owner_of_drive
 from openpts.device.guard.signatures import SignatureSearchError, find_signatures
 from openpts.device.guard.usage import Usage
+from openpts.device.nvme.nvme_subsystem import NvmeSubsystem
 from openpts.device.security.security import read_security
 from openpts.errors import RefusedError
 
@@ -29,6 +30,14 @@ def _partition(device: BlockDevice, _usage: Usage) -> str | None:
 def _read_only(device: BlockDevice, _usage: Usage) -> str | None:
     """The kernel's switch against writing."""
     return f"{device.node} is set read-only" if device.read_only else None
+
+
+def _out_of_reach(device: BlockDevice, _usage: Usage) -> str | None:
+    """Paths none of which takes I/O by the drive's own word: what is sent waits until one does."""
+    paths = NvmeSubsystem.of(device).paths(device)
+    if not paths or any(path.access is None or path.is_live for path in paths):
+        return None
+    return f"no path to {device.node} takes I/O: {'; '.join(path.text for path in paths)}"
 
 
 def _claimed(kind: ClaimKind) -> _Evidence:
@@ -257,6 +266,12 @@ QUIET_RULES: Final = (
         "the kernel lets us write to it",
         "see cat /sys/block/{name}/ro; allow writing with blockdev --setrw {node}",
         _read_only,
+    ),
+    GuardRule(
+        "reach",
+        "of a drive that says by which paths it takes I/O (ANA), one path does",
+        "see nvme list-subsys {node}; make a path optimized or non-optimized where the drive is served",
+        _out_of_reach,
     ),
 )
 """Asked of the kernel alone: these don't open the drive."""

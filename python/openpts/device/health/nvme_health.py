@@ -109,7 +109,7 @@ _OCP_GUID_AT: Final = 496
 # AFD514C9-7C6F-4F9C-A4F2-BFEA2810AFC5, least significant byte first
 _OCP_GUID: Final = bytes.fromhex("c5af1028eabff2a49c4f6f7cc914d5af")
 # C194D55B-E094-4794-A21D-29998F56BE6F, whose entry of the UUID list stands for OCP's pages
-_OCP_UUID: Final = bytes.fromhex("c194d55be0944794a21d29998f56be6f")
+OCP_UUID: Final = bytes.fromhex("c194d55be0944794a21d29998f56be6f")
 _UUID_ENTRY_BYTES: Final = 32
 _UUID_AT: Final = 16
 # name: first byte, bytes
@@ -149,10 +149,10 @@ def ocp_uuid_index(uuid_list: bytes) -> int:
     """
     for index in range(1, len(uuid_list) // _UUID_ENTRY_BYTES):
         start = index * _UUID_ENTRY_BYTES + _UUID_AT
-        uuid = uuid_list[start : start + len(_OCP_UUID)]
+        uuid = uuid_list[start : start + len(OCP_UUID)]
         if not any(uuid):
             return 0
-        if uuid == _OCP_UUID:
+        if uuid == OCP_UUID:
             return index
     return 0
 

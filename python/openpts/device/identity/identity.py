@@ -92,7 +92,7 @@ def drive_facts(
     device: BlockDevice, roots: SystemRoots, controller: NvmeController | None, controller_source: str
 ) -> Facts:
     """The facts of a drive, read from sysfs but for what ``controller`` says."""
-    paths = NvmeSubsystem.of(device).paths
+    paths = NvmeSubsystem.of(device).paths_fact(device)
     return {
         "manufacturer": _manufacturer(device, roots),
         "model": model(device),

@@ -156,22 +156,21 @@ def read_log(
     *,
     uuid_index: int = 0,
     offset: int = 0,
-    specific: int = 0,
     endurance_group: int = 0,
     retain_events: bool = False,
 ) -> bytes:
     """``length`` bytes, a multiple of 4, of a controller's log from byte ``offset``. Raises NvmeCommandError.
 
-    ``uuid_index`` says whose page of this number is meant, 0 for no particular vendor; ``specific`` is the
-    Log Specific Parameter; ``endurance_group`` is the group that a log of placement is of. ``retain_events``
-    leaves the log's event, and telemetry data that wait for a reader, to others.
+    ``uuid_index`` says whose page of this number is meant, 0 for no particular vendor; ``endurance_group`` is
+    the group that a log of placement is of. ``retain_events`` leaves the log's event, and telemetry data that
+    wait for a reader, to others.
     """
     buffer = ctypes.create_string_buffer(length)
     dwords = length // 4 - 1
     _command(
         fd,
         _GET_LOG_PAGE,
-        page | specific << 8 | retain_events << 15 | (dwords & 0xFFFF) << 16,
+        page | retain_events << 15 | (dwords & 0xFFFF) << 16,
         buffer,
         cdw11=dwords >> 16 | endurance_group << 16,
         cdw12=offset & 0xFFFFFFFF,

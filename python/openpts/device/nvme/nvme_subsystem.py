@@ -30,6 +30,35 @@ def namespace_behind(name: str) -> str:
 
 _CONTROLLER: Final = re.compile(r"nvme[0-9]+")
 _DIGITS: Final = re.compile(r"[0-9]+")
+_OPTIMIZED: Final = "optimized"
+_FOR_IO: Final = {None, _OPTIMIZED, "non-optimized"}
+
+
+class NvmePath(Struct, frozen=True):
+    """A way to a namespace: the folder of its controller, and what the drive says of it (ANA).
+
+    ``access`` is ``optimized``, ``non-optimized``, ``inaccessible``, ``persistent-loss``, ``change``; None
+    where the drive does not say.
+    """
+
+    controller: Path
+    access: str | None
+
+    @property
+    def is_live(self) -> bool:
+        """Whether I/O goes this way, if the drive has the choice."""
+        return read_text(self.controller / "state") == "live" and self.access in _FOR_IO
+
+    @property
+    def is_optimized(self) -> bool:
+        """Whether I/O goes this way at the drive's full speed."""
+        return self.is_live and self.access == _OPTIMIZED
+
+    @property
+    def text(self) -> str:
+        """Controller, transport, address and states: ``nvme0 (tcp, traddr=10.0.0.1, live, optimized)``."""
+        words = (read_text(self.controller / name) or "-" for name in ("transport", "address", "state"))
+        return f"{self.controller.name} ({', '.join([*words, *([self.access] if self.access else [])])})"
 
 
 class NvmeSubsystem(Struct, frozen=True):
@@ -73,17 +102,24 @@ class NvmeSubsystem(Struct, frozen=True):
         """Controllers that take commands."""
         return tuple(folder for folder in self.controllers if read_text(folder / "state") == "live")
 
-    @property
-    def paths(self) -> Fact | None:
-        """The controllers with their states, where there are several: ``nvme0 (tcp, live), nvme1 (...)``."""
-        if len(self.controllers) < 2:
+    def paths(self, device: BlockDevice) -> tuple[NvmePath, ...]:
+        """All ways to one of its namespaces."""
+        access = {
+            folder.parent: read_text(folder / "ana_state")
+            for controller in self.controllers
+            for folder in _folders(controller, _ONE_PATH)
+            if namespace_behind(folder.name) == device.whole.name
+        }
+        return tuple(NvmePath(controller, access.get(controller)) for controller in self.controllers)
+
+    def paths_fact(self, device: BlockDevice) -> Fact | None:
+        """The paths where there are several, or the drive tells of one, and the kernel's rule of choice."""
+        paths = self.paths(device)
+        if len(paths) < 2 and not any(path.access for path in paths):
             return None
-        told = []
-        for one in self.controllers:
-            words = (read_text(one / name) or "-" for name in ("transport", "address", "state"))
-            told.append(f"{one.name} ({', '.join(words)})")
         policy = read_text(self.places[-1] / "iopolicy") or "unknown"
-        return Fact(f"{'; '.join(told)}; I/O policy {policy}", str(self.places[-1]))
+        told = "; ".join(path.text for path in paths)
+        return Fact(f"{told}; I/O policy {policy}", str(self.places[-1]))
 
     @property
     def namespaces(self) -> tuple[BlockDevice, ...]:

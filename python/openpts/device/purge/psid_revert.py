@@ -17,7 +17,7 @@ from openpts.device.nvme.nvme_admin import NvmeCommandError
 from openpts.device.purge.held_drive import held_drive
 from openpts.device.purge.method import Capability, Progress
 from openpts.device.purge.nvme_drive import NvmeQuestions, check_held, of_all, opened
-from openpts.device.security.security import read_security
+from openpts.device.security.security import ENOTSUPP, read_security
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError
 from openpts.vocabulary.facts import Facts
@@ -31,7 +31,7 @@ _STATUS: Final = {
     3: "the drive has no free session: another program is at work on its locking",
     18: "the drive accepts no more tries until its next power cycle",
 }
-_NO_DRIVER: Final = frozenset({errno.ENOTTY, errno.EOPNOTSUPP})
+_NO_DRIVER: Final = frozenset({errno.ENOTTY, errno.EOPNOTSUPP, ENOTSUPP})
 
 
 def _none_given() -> bytes:

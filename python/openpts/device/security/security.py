@@ -19,9 +19,9 @@ from openpts.vocabulary.facts import Fact
 _TCG: Final = 0x01
 _LEVEL0: Final = 0x0001
 _NO_TCG: Final = Level0()
-_ENOTSUPP: Final = 524
+ENOTSUPP: Final = 524
 """The kernel's own number, which it lets out where it knows no such drive; no errno of user space."""
-_UNSUPPORTED: Final = frozenset({errno.ENOTTY, errno.EOPNOTSUPP, errno.EINVAL, _ENOTSUPP})
+_UNSUPPORTED: Final = frozenset({errno.ENOTTY, errno.EOPNOTSUPP, errno.EINVAL, ENOTSUPP})
 # <linux/sed-opal.h>
 _FL_LOCKING, _FL_ENABLED, _FL_LOCKED, _FL_MBR_ENABLED, _FL_MBR_DONE = 2, 4, 8, 16, 32
 

@@ -63,7 +63,7 @@ def self_test(asker: Asker, answers: Answers) -> None:
     """A short self-test: its time, and whether a block is as before."""
     before = asker.door.read(0, READ_BYTES)
     begin = time.monotonic()
-    if asker.send(Order(_SELF_TEST, (1,), ALL), "self-test").status:
+    if asker.send(Order(_SELF_TEST, (1,), ALL)).status:
         return
     while time.monotonic() - begin < 180:
         log = asker.log(0x06)

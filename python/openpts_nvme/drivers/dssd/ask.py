@@ -1,12 +1,13 @@
 """Ask a drive all that the checks look at: structures, logs, features, registers, configuration space."""
 
 import struct
+import time
 from collections.abc import Iterable
 from typing import Final
 
-from openpts_nvme.drivers.dssd.door import Door, Order, Reply, timed
+from openpts.device.health.nvme_health import ocp_uuid_index
+from openpts_nvme.drivers.dssd.door import Door, Order, Reply
 from openpts_nvme.dssd.answers import LATER, REGISTERS, SELECTIONS, Answer, Answers, Family, family
-from openpts_nvme.logs.declaration import OCP_UUID
 
 IDENTIFY, GET_LOG_PAGE, GET_FEATURES, SECURITY_RECEIVE = 0x06, 0x02, 0x0A, 0x82
 ALL: Final = 0xFFFFFFFF
@@ -32,19 +33,18 @@ _NOT_THERE: Final = Answer(status=0x02)
 
 
 class Asker:
-    """Asks, keeps the slowest command, and the UUID index by which OCP's pages are asked for."""
+    """Asks, keeps the time of the slowest command, and the UUID index by which OCP's pages are asked for."""
 
     def __init__(self, door: Door) -> None:
         self.door = door
         self.slowest_s = 0.0
-        self.slowest = ""
         self.uuid_index = 0
 
-    def send(self, order: Order, name: str) -> Reply:
+    def send(self, order: Order) -> Reply:
         """Send a command; its time counts."""
-        reply = timed(self.door, order)
-        if reply.seconds > self.slowest_s:
-            self.slowest_s, self.slowest = reply.seconds, name
+        begin = time.monotonic()
+        reply = self.door.admin(order)
+        self.slowest_s = max(self.slowest_s, time.monotonic() - begin)
         return reply
 
     def all_of(self, sources: Iterable[str]) -> Answers:
@@ -70,9 +70,7 @@ class Asker:
 
     def _find_uuid(self, answers: Answers) -> int:
         answers["I17"] = self._identify(0x17)
-        data = answers["I17"].data
-        entries = [data[at + 16 : at + 32] for at in range(32, len(data), 32)]
-        return entries.index(OCP_UUID) + 1 if OCP_UUID in entries else 0
+        return ocp_uuid_index(answers["I17"].data)
 
     def _one(self, source: str) -> Answer | None:
         match family(source):
@@ -90,9 +88,7 @@ class Asker:
 
     def _identify(self, structure: int) -> Answer:
         namespace = self.door.namespace if structure == 0 else 0
-        return _answer(
-            self.send(Order(IDENTIFY, (structure,), namespace, reads=_PAGE), f"Identify {structure:02X}h")
-        )
+        return _answer(self.send(Order(IDENTIFY, (structure,), namespace, reads=_PAGE)))
 
     def log(self, number: int, *, index: int | None = None) -> Answer:
         """A log, all of it if it says how long it is; OCP's by the UUID index unless another is given."""
@@ -132,14 +128,14 @@ class Asker:
             offset >> 32,
             uuid,
         )
-        return _answer(self.send(Order(GET_LOG_PAGE, words, ALL, reads=size), f"log {number:02X}h"))
+        return _answer(self.send(Order(GET_LOG_PAGE, words, ALL, reads=size)))
 
     def feature(self, number: int, select: int, *, index: int | None = None) -> Answer:
         """Dword 0 of a feature, and its data behind it."""
         uuid = self.uuid_index if index is None and number >= 0xC0 else index or 0
         room = 0 if select == SELECTIONS["c"] else _FEATURE_BYTES.get(number, 0)
         order = Order(GET_FEATURES, (number | select << 8, 0, 0, 0, uuid), reads=room)
-        reply = self.send(order, f"feature {number:02X}h")
+        reply = self.send(order)
         if reply.status:
             return Answer(status=reply.status)
         data = reply.data if number == 0x0E and room else (reply.result & ALL).to_bytes(4, "little")
@@ -165,7 +161,7 @@ class Asker:
 
     def _level_0(self, answers: Answers, wanted: list[str]) -> None:
         order = Order(SECURITY_RECEIVE, (0x01 << 24 | 0x0001 << 8, _LEVEL_0_BYTES), reads=_LEVEL_0_BYTES)
-        reply = self.send(order, "level 0 discovery")
+        reply = self.send(order)
         found = {} if reply.status else level_0(reply.data)
         for name in wanted:
             if family(name) is Family.SECURITY:

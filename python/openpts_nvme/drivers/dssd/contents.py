@@ -29,7 +29,7 @@ def _used_bytes(asker: Asker) -> int:
     end = time.monotonic() + _MOST_REST_S
     used, since = -1, time.monotonic()
     while time.monotonic() < min(since + _REST_S, end):
-        now = int.from_bytes(asker.send(order, "Identify 00h").data[16:24], "little")
+        now = int.from_bytes(asker.send(order).data[16:24], "little")
         if now != used:
             used, since = now, time.monotonic()
         time.sleep(0.05)
@@ -146,7 +146,7 @@ def sanitizes(asker: Asker, answers: Answers) -> None:
     for name, action in (("block_erase", _BLOCK_ERASE), ("crypto_erase", _CRYPTO_ERASE)):
         door.write(0, b"\x5a" * FILL_BYTES)
         begin = time.monotonic()
-        if asker.send(Order(_SANITIZE, (action,)), name).status:
+        if asker.send(Order(_SANITIZE, (action,))).status:
             continue
         for number in (0x03, 0xC0, 0xC1, 0xC4, 0xC5, 0xC6, 0xC7):
             log = asker.log(number)

@@ -1,18 +1,16 @@
-"""The door to a drive: admin commands, registers, and I/O of whole sectors; every command's time is kept."""
+"""The door to a drive: admin commands, registers, and I/O of whole sectors."""
 
-import time
 from typing import Protocol
 
 from msgspec import Struct
 
 
 class Reply(Struct, frozen=True):
-    """A command's completion: status type and code, dword 0 (and 1), its data, and how long it took."""
+    """A command's completion: status type and code, dword 0 (and 1), and its data."""
 
     status: int
     result: int
     data: bytes
-    seconds: float = 0.0
 
 
 class Order(Struct, frozen=True):
@@ -62,10 +60,3 @@ class Door(Protocol):
 
     def beside(self) -> "Door":
         """The same drive for another thread."""
-
-
-def timed(door: Door, order: Order) -> Reply:
-    """A command with its time."""
-    begin = time.monotonic()
-    reply = door.admin(order)
-    return Reply(reply.status, reply.result, reply.data, time.monotonic() - begin)

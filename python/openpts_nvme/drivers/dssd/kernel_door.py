@@ -4,11 +4,11 @@ import mmap
 import os
 import time
 from contextlib import suppress
-from pathlib import Path
 from typing import Final, Self
 
 from openpts.device.kernel_calls import discard, zero_out
 from openpts.device.nvme.nvme_admin import send_admin
+from openpts.device.nvme.nvme_subsystem import NvmeSubsystem
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import TargetError
 from openpts.host.setting_file import write_request
@@ -23,11 +23,11 @@ class KernelDoor:
     """Implements Door on a drive that the guard has opened. Raises TargetError for what is no NVMe drive."""
 
     def __init__(self, target: OpenTarget) -> None:
-        if target.device is None or not target.device.name.startswith("nvme"):
+        controller = None if target.device is None else NvmeSubsystem.of(target.device).live_controller
+        if target.device is None or controller is None:
             raise TargetError(f"{target.facts.path} is no NVMe drive: name one such as /dev/nvme0n1")
-        self._target = target
-        self._controller = (target.device.folder / "device").resolve()
-        self.namespace = _number(target.device.folder / "nsid", 1)
+        self._target, self._controller = target, controller
+        self.namespace = target.device.integer("nsid") or 1
         self.sector_bytes = target.facts.sector_bytes
         self.capacity_bytes = target.facts.user_capacity_bytes
 
@@ -111,10 +111,3 @@ class KernelDoor:
     def beside(self) -> Self:
         """See the protocol: reads by offset disturb no other thread."""
         return self
-
-
-def _number(path: Path, default: int) -> int:
-    try:
-        return int(path.read_text())
-    except (OSError, ValueError):
-        return default

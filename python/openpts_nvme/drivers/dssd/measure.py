@@ -20,7 +20,7 @@ def measured(answers: Answers, name: str, value: float) -> None:
 
 def probed(asker: Asker, answers: Answers, name: str, order: Order) -> int:
     """A command whose status checks know as ``P.name``."""
-    reply = asker.send(order, name)
+    reply = asker.send(order)
     answers[f"P.{name}"] = Answer(status=reply.status) if reply.status else Answer(reply.data)
     return reply.status
 

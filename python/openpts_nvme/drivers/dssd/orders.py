@@ -65,7 +65,7 @@ def _answered(one: Declared, asker: Asker, answers: Answers, before: dict[int, t
     if one.feature:
         return asker.feature(one.feature, 0, index=index)
     if one.opcode:
-        reply = asker.send(Order(one.opcode, one.words, one.namespace), one.name)
+        reply = asker.send(Order(one.opcode, one.words, one.namespace))
         return Answer(reply.data, reply.status)
     base = value_of(one.of, answers) if one.of else 0
     if base is None or (value := round(base) + one.value) <= 0 < -one.value:
@@ -99,4 +99,4 @@ def _remember(one: Declared, asker: Asker, before: dict[int, tuple[int, bytes]])
 def set_feature(asker: Asker, number: int, value: int, data: bytes = b"", *, save: bool = False) -> int:
     """Set a feature by the specification's UUID index; its status."""
     words = (number | save << 31, value & 0xFFFFFFFF, 0, 0, asker.uuid_index)
-    return asker.send(Order(_SET_FEATURES, words, data=data), f"feature {number:02X}h").status
+    return asker.send(Order(_SET_FEATURES, words, data=data)).status

@@ -76,7 +76,7 @@ def _shut_down(asker: Asker, kind: int) -> float | None:
 
 def firmware(asker: Asker, answers: Answers, image: bytes) -> None:
     """An image in a slot that does not run: refused if damaged, stored, activated; then back to what ran."""
-    door, slots, controller = asker.door, asker.log(0x03), asker.send(_CONTROLLER, "Identify 01h")
+    door, slots, controller = asker.door, asker.log(0x03), asker.send(_CONTROLLER)
     if slots.words or controller.status:
         return
     told, ran = controller.data[260], slots.data[0] & 7
@@ -122,7 +122,7 @@ def _commit(asker: Asker, answers: Answers, name: str, word: int, image: bytes =
     for at in range(0, len(image), FILL_BYTES):
         part = image[at : at + FILL_BYTES]
         part += bytes(-len(part) % 4)
-        status = asker.send(Order(_DOWNLOAD, (len(part) // 4 - 1, at // 4), data=part), name).status
+        status = asker.send(Order(_DOWNLOAD, (len(part) // 4 - 1, at // 4), data=part)).status
         if status:
             answers[f"P.{name}"] = Answer(status=status)
             return status
@@ -135,7 +135,7 @@ def _features(asker: Asker) -> list[Answer]:
 
 def _runs(asker: Asker, slot: int) -> bool:
     """Whether the slot's firmware runs, by the log of slots and by Identify."""
-    slots, controller = asker.log(0x03), asker.send(_CONTROLLER, "Identify 01h")
+    slots, controller = asker.log(0x03), asker.send(_CONTROLLER)
     if slots.words or controller.status:
         return False
     revision = slots.data[8 * slot : 8 * slot + 8]

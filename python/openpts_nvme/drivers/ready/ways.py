@@ -41,11 +41,15 @@ Orderer = Callable[[KernelDrive, SystemRoots], Order]
 """Interrupts the drive."""
 
 
-def _reset(drive: KernelDrive, roots: SystemRoots) -> Order:
-    """The driver shuts the controller off and on again."""
-    told_ns = time.monotonic_ns()
-    write_request(drive.controller / "reset_controller", "1", roots)
-    return Order(told_ns)
+def _requested(name: str) -> Orderer:
+    """By a file of the controller's: shut it off and on again, or identify all namespaces beside the I/O."""
+
+    def order(drive: KernelDrive, roots: SystemRoots) -> Order:
+        told_ns = time.monotonic_ns()
+        write_request(drive.controller / name, "1", roots)
+        return Order(told_ns)
+
+    return order
 
 
 def _subsystem_reset(drive: KernelDrive, roots: SystemRoots) -> Order:
@@ -58,13 +62,6 @@ def _subsystem_reset(drive: KernelDrive, roots: SystemRoots) -> Order:
             reset_subsystem(fd)
         finally:
             os.close(fd)
-    return Order(told_ns)
-
-
-def _rescan(drive: KernelDrive, roots: SystemRoots) -> Order:
-    """The driver identifies all namespaces again, beside the I/O."""
-    told_ns = time.monotonic_ns()
-    write_request(drive.controller / "rescan_controller", "1", roots)
     return Order(told_ns)
 
 
@@ -177,10 +174,10 @@ def _commanded(command: str) -> Orderer:
 
 
 _WAYS: Final[Mapping[Way, Orderer]] = {
-    Way.RESET: _reset,
+    Way.RESET: _requested("reset_controller"),
     Way.SUBSYSTEM_RESET: _subsystem_reset,
     Way.FLR: _function_reset,
-    Way.RESCAN: _rescan,
+    Way.RESCAN: _requested("rescan_controller"),
     Way.REMOVAL: _removal,
     Way.POWER: _power,
     Way.FIRMWARE: _firmware,

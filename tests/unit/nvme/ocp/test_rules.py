@@ -2,10 +2,11 @@
 
 import pytest
 
+from openpts_nvme.dssd import descriptors, structures
 from openpts_nvme.dssd.answers import Answer, Answers
-from openpts_nvme.dssd.judge import Verdict, asked_sources, judge, lines, number_of_checks
+from openpts_nvme.dssd.judge import Verdict, asked_sources, judge, lines
 from openpts_nvme.dssd.placement import Kind, requirements
-from openpts_nvme.dssd.rules import State, check, sources, unrolled
+from openpts_nvme.dssd.rules import State, checks, sources, unrolled
 
 PAGE = bytes(range(256)) * 2
 ANSWERS: Answers = {
@@ -48,7 +49,7 @@ ANSWERS: Answers = {
     ],
 )
 def test_a_line_ends_as_its_bytes_say(line: str, state: State) -> None:
-    assert [each.state for each in check(line, ANSWERS)] == [state]
+    assert [each.outcome(ANSWERS).state for each in checks(line)] == [state]
 
 
 def test_loops_and_sources() -> None:
@@ -66,7 +67,7 @@ def test_loops_and_sources() -> None:
 def test_a_requirement_is_checked_if_and_only_if_it_is_placed_so() -> None:
     hosts = {each.identifier for each in requirements().values() if each.kind is Kind.HOST}
     assert set(lines()) <= hosts
-    assert number_of_checks() >= 1000
+    assert sum(len(checks(line)) for texts in lines().values() for line in texts) >= 1000
     nothing = {each.requirement.identifier for each in judge({}) if each.verdict is Verdict.NOT_CHECKED}
     assert nothing == hosts
     assert len(hosts) >= 700
@@ -86,3 +87,11 @@ def test_all_sources_have_names() -> None:
     from openpts_nvme.dssd.answers import title  # noqa: PLC0415
 
     assert all(title(source) for source in asked_sources())
+
+
+@pytest.mark.parametrize("source", sorted(structures.SOURCES | descriptors.SOURCES))
+@pytest.mark.parametrize("size", [1, 30, 64, 263, 500, 2050, 4095])
+def test_an_answer_that_was_cut_off_is_judged_as_far_as_it_goes(source: str, size: int) -> None:
+    whole = {name: Answer(b"\x01" * 4096) for name in structures.SOURCES | descriptors.SOURCES}
+    judged = judge({**whole, source: Answer(b"\x01" * size)})
+    assert len(judged) == len(requirements())

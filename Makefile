@@ -5,8 +5,8 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 DEMO   := build/demo
 SAMPLES := build/samples
-# twice the processors that are sure to be there: half of its time a test waits for a disk or a clock
-JOBS   ?= 3
+# twice the processors that are sure to be there: a quarter of its time a test waits for a disk or a clock
+JOBS   ?= 4
 # Tests start openpts hundreds of times: compiled once, each start takes two thirds of the time.
 unexport PYTHONDONTWRITEBYTECODE
 

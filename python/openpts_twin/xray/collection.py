@@ -26,7 +26,7 @@ _BETWEEN: Final = 0.35
 _FASTER: Final = 1.3
 _LEAST_AFTER: Final = 4
 _TOO_FEW: Final = "too few writes came after free blocks ran out"
-_PACED, _GOES_ON, _IN_BURSTS, _FASTER_BETWEEN = 0.6, 0.15, 0.35, -0.3
+_PACED, _GOES_ON, _IN_BURSTS, _FASTER_BETWEEN = 0.8, 0.15, 0.35, -0.3
 _LEAST_SLOWER: Final = 1.5
 _FIRST: Final = 4
 """Windows of a refill in sequence that are its first, and as many after them."""

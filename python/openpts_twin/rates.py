@@ -54,6 +54,8 @@ def at_higher_rate(window: Window, higher_bytes_per_s: float, lower_bytes_per_s:
     """Bytes of a window at the higher of two rates, if it is to take the time that it took."""
     if higher_bytes_per_s <= lower_bytes_per_s:
         return 0.0
+    if not lower_bytes_per_s:
+        return window.bytes
     lower_s = window.bytes / lower_bytes_per_s
     saved_s = lower_s - window.elapsed_ns / 1e9
     share = saved_s / (1 / lower_bytes_per_s - 1 / higher_bytes_per_s)

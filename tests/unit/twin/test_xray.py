@@ -32,6 +32,14 @@ def windows_at(rates: tuple[float, float], falls_at: float, edges: list[float]) 
     return found
 
 
+def test_a_window_without_a_write_behind_a_fall_leaves_all_of_the_fallen_one_to_the_rate_before() -> None:
+    seconds = [100.0] * 20 + [40.0] + [20.0, 0.0] * 20
+    windows = [Window(sum(seconds[:place]), one, 1e9) for place, one in enumerate(seconds)]
+    fall = first_fall(windows)
+    assert fall is not None
+    assert fall.at_bytes == 2040
+
+
 @pytest.mark.parametrize("falls_at", [400.0, 437.5, 455.0, 799.9])
 def test_a_fall_is_placed_within_its_window(falls_at: float) -> None:
     edges = [

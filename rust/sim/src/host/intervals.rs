@@ -120,16 +120,21 @@ impl<'a> Intervals<'a> {
         is_steady
     }
 
-    /// The step has ended; gives all that was counted in it, and what each of several streams has. What the last interval has lasts from its
-    /// beginning to the last completion.
+    /// The step has ended; gives all that was counted in it, and what each of several streams has. What the
+    /// last interval has lasts from its beginning to the last completion, or to the end of what counts where
+    /// all of it was answered at the beginning.
     pub(super) fn end(
         mut self,
         last_completion_ps: Option<Ps>,
+        counted_ps: Ps,
         reading: DriveReading,
     ) -> (Box<Tally>, Vec<Tally>) {
         if !self.parts.iter().all(Tally::is_empty) {
-            let since_origin_ps = last_completion_ps.map_or(0, |last| last.saturating_sub(self.origin_ps));
-            let elapsed_ns = self.account.last_length_ns(self.scale.nominal_ns(since_origin_ps));
+            let since_origin_ns = |at_ps: Ps| self.scale.nominal_ns(at_ps.saturating_sub(self.origin_ps));
+            let last_ns = last_completion_ps.map_or(0, since_origin_ns);
+            let has_length = last_ns > self.account.begin_ns(self.account.interval());
+            let used_ns = if has_length { last_ns } else { since_origin_ns(counted_ps) };
+            let elapsed_ns = self.account.last_length_ns(used_ns);
             self.report(elapsed_ns, 0, reading);
         }
         self.account.end()

@@ -544,7 +544,7 @@ impl<'a> StepRun<'a> {
             outcome.unissued += one.unissued;
         }
         let reading = DriveReading::by(self.drive, self.now_ps);
-        let (whole, counts) = self.intervals.end(self.answers.last_completion(), reading);
+        let (whole, counts) = self.intervals.end(self.answers.last_completion(), counted_ps, reading);
         let started_ns = self.answers.outcome.started_ns.unwrap_or(0);
         Ran {
             outcome: self.answers.outcome,

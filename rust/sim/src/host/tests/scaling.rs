@@ -130,6 +130,22 @@ fn a_scaled_step_after_another_begins_to_count_once_its_queue_has_filled() {
     assert!(gap_ns <= filled_ns, "a lead-in takes none of the nominal drive's time: {gap_ns}");
 }
 
+/// Writes that wait for their group, issued before the step's time begins and after, are answered together:
+/// some of them count, at the very beginning of the step, which is over before anything else is answered.
+#[test]
+fn an_interval_whose_answers_all_come_as_it_begins_lasts_no_longer_than_its_step() {
+    let scale = 2;
+    let group = Some((1000, 50 * SERVICE_NS * 1000));
+    let setup = scaled(scale, Servers { group, ..Servers::new(2) });
+    let mut stimulus = over(scale, reads(1, 16));
+    stimulus.operations.write = stimulus.operations.read;
+    let lasting_so = |ns: u64| step(stimulus.clone(), lasting(ns));
+    let lasts_ns = SERVICE_NS / 4;
+    let (cell, intervals) = setup.run(vec![lasting_so(10 * MS), lasting_so(lasts_ns)]).remove(1);
+    let lengths_ns: Vec<_> = intervals.iter().map(|interval| interval.elapsed_ns).collect();
+    assert_eq!((cell.elapsed_ns, lengths_ns), (lasts_ns, vec![lasts_ns]));
+}
+
 #[test]
 fn the_next_step_begins_when_the_drain_of_a_real_queue_is_over() {
     for scale in SCALES {

@@ -98,7 +98,7 @@ KNOWN_FLASH: Final = Field(
     free="a part of the short form, which is a deviation by itself",
 )
 ONLY_SHORT: Final = Field(
-    "",
+    "Short form: stops where it does not hold",
     "Short form: stop where the drive doesn't behave as assumed, instead of going on at full length.",
     SWITCH,
     free="a run that stops there has no results",

@@ -40,7 +40,7 @@ class ThroughputConditions(RoundConditions, frozen=True, kw_only=True, tag_field
         ),
     ] = None
     known_flash: Annotated[float | None, fields_of(RoundConditions)["known_flash"].but(help="")] = None
-    only_short: Annotated[bool, fields_of(RoundConditions)["only_short"].but(help="")] = False
+    only_short: Annotated[bool | None, fields_of(RoundConditions)["only_short"].but(help="")] = None
     block_sizes_bytes: Annotated[
         tuple[int, ...],
         fields_of(RoundConditions)["block_sizes_bytes"].but(

@@ -84,7 +84,7 @@ class WriteSaturationConditions(Conditions, frozen=True, kw_only=True, tag_field
     nines: Annotated[int | None, usual.NINES] = None
     within_pct: Annotated[float | None, usual.WITHIN] = None
     known_flash: Annotated[float | None, usual.KNOWN_FLASH] = None
-    only_short: Annotated[bool, usual.ONLY_SHORT] = False
+    only_short: Annotated[bool | None, usual.ONLY_SHORT] = None
 
     @property
     def after_the_pass(self) -> "WriteSaturationConditions":

@@ -151,7 +151,7 @@ def _conditioned(
     if conditions.within_pct is None:
         return conditions
     holds = yield from condition_in_one_pass(
-        conditions, user_capacity_bytes, conditions.known_flash, only_short=conditions.only_short
+        conditions, user_capacity_bytes, conditions.known_flash, only_short=conditions.only_short is True
     )
     if holds:
         return conditions.after_the_pass

@@ -135,7 +135,7 @@ class RoundConditions(Conditions, frozen=True, kw_only=True):
     max_rounds: Annotated[int, usual.MAX_ROUNDS]
     within_pct: Annotated[float | None, usual.WITHIN.but(change=_with_within)] = None
     known_flash: Annotated[float | None, usual.KNOWN_FLASH] = None
-    only_short: Annotated[bool, usual.ONLY_SHORT] = False
+    only_short: Annotated[bool | None, usual.ONLY_SHORT] = None
     tracking: Annotated[
         tuple[TrackingVariable, ...],
         Field(

@@ -42,7 +42,7 @@ def conditioned(conditions: C, block_size_bytes: int, user_capacity_bytes: int) 
         yield from preconditioning(conditions, block_size_bytes, user_capacity_bytes)
         return conditions
     holds = yield from condition_in_one_pass(
-        conditions, user_capacity_bytes, conditions.known_flash, only_short=conditions.only_short
+        conditions, user_capacity_bytes, conditions.known_flash, only_short=conditions.only_short is True
     )
     if holds:
         return conditions

@@ -1,8 +1,7 @@
 """The properties of a drive that an x-ray tells, with their evidence, or why they are left open."""
 
 import math
-from collections.abc import Iterator
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
 from statistics import median
 from typing import Final
 
@@ -36,7 +35,7 @@ _LEAST_GAIN, _NO_GAIN = 0.2, 0.06
 """Of a burst, at the rate of a drive that has nothing to collect; up to the second, rates vary so much."""
 _AS_MUCH, _LEAST_BEFORE = 0.9, 0.15
 """The longest rest gives back the most, and half of it a part of that."""
-_MOST_WARMING_K: Final = 4
+_MOST_WARMING_K: Final = 1
 
 
 def findings_of(found: XrayRun) -> tuple[Finding, ...]:
@@ -252,6 +251,14 @@ def _whole_rows(layout: Geometry, buffer: Filled, left: float, pace: Pace) -> _R
     return _Rows(fitting[0], row_bytes) if len(fitting) == 1 else None
 
 
+def slowed_at(readings: Sequence[tuple[float, bool]]) -> list[float]:
+    """Temperatures before, in and after the first interval that heat slowed down; none without one."""
+    for place in range(1, len(readings)):
+        if readings[place][1] and not readings[place - 1][1]:
+            return [celsius for celsius, _ in readings[place - 1 : place + 2]]
+    return []
+
+
 def _heat(found: XrayRun) -> Iterator[Finding]:
     """The temperatures of the intervals before and in which the drive first told that heat slows it down."""
     name = "throttles_from_c"
@@ -261,16 +268,15 @@ def _heat(found: XrayRun) -> Iterator[Finding]:
         for one in step.sample.intervals
         if one.temperature_c is not None and one.throttled is not None
     ]
-    begins = ((low_c, high_c) for (low_c, was), (high_c, is_) in pairwise(told_of) if is_ and not was)
-    limits = next(begins, None)
-    if limits is None:
+    limits = slowed_at(told_of)
+    if not limits:
         upto = f", up to {max(told_of)[0]:g} °C" if told_of else ""
         yield cannot_tell(name, f"the drive never told that heat slows it down{upto}")
         return
-    low_c, high_c = limits
+    low_c, high_c, *_ = limits
     evidence = f"at {low_c:g} to {high_c:g} °C the drive first told that heat slows it down"
-    if abs(high_c - low_c) > _MOST_WARMING_K:
-        yield cannot_tell(name, f"{evidence}: too far apart")
+    if max(limits) - min(limits) > _MOST_WARMING_K:
+        yield cannot_tell(name, f"{evidence}: it warms too quickly there")
     else:
         yield told(name, round((low_c + high_c) / 2), "°C", evidence, high=False)
 

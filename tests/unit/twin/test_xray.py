@@ -16,6 +16,7 @@ from openpts_twin.write_buffer import filled_by
 from openpts_twin.xray.collection import Pace, Response, Victims, began, pace_of, victims_of
 from openpts_twin.xray.frontiers import Frontiers, compared_distances, frontiers_of, kept_share
 from openpts_twin.xray.geometry import Geometry, pair_ns, replay, search
+from openpts_twin.xray.properties import slowed_at
 from openpts_twin.xray.unit import PROBES, SIZES, ratios_of, unit_of
 from tests.support.synthetic_run import step_sample
 
@@ -332,3 +333,13 @@ def test_findings_are_read_as_they_were_written() -> None:
     assert values["page_mapped.geometry.dies"] == 32
     assert values.get("page_mapped.geometry.channels") is None
     assert read[1] == Finding("page_mapped.idle.folds", True, "", Confidence.LOW, "Plot X-XRAY-1")
+
+
+def test_the_temperatures_around_the_first_interval_that_heat_slowed_down() -> None:
+    assert slowed_at([(70.0, False), (74.0, False), (75.0, True), (80.0, True), (60.0, False)]) == [
+        74,
+        75,
+        80,
+    ]
+    assert slowed_at([(75.0, True), (70.0, False), (75.0, True)]) == [70, 75]
+    assert slowed_at([(70.0, False), (71.0, False)]) == []

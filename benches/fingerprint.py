@@ -5,8 +5,8 @@ cool, one used and 20 K hotter, two whose life before the test is drawn; and on 
 whose life is drawn as well. The four are two pairs of the same drive, and each other is a pair with one of
 them: no run of another part is in two pairs, and no run at all in two pairs of the same drive.
 
-A line for each drive shows how far it is; at the end stand the tables of docs/fingerprint.md, and each pair
-told wrongly. `--keep` adds the figures of each drive to a file, and goes on behind the last one there.
+A line for each drive shows how far it is; at the end stand the tables of docs/fingerprint.md, and each pair with a
+wrong answer. `--keep` adds the figures of each drive to a file, and goes on behind the last one there.
 
     .venv/bin/python -m benches.fingerprint [--drives 106] [--first 1] [--families client] [--keep FILE]
 """
@@ -203,7 +203,7 @@ def pairs(of_drive: list[dict[str, Any]]) -> Iterator[tuple[str, str, Comparison
 
 
 def judged(kept: list[dict[str, Any]]) -> None:
-    """The tables, and what is told wrongly."""
+    """The tables, and the wrong answers."""
     by_part: dict[str, list[float]] = {}
     drives: dict[tuple[str, int], list[dict[str, Any]]] = {}
     for one in kept:

@@ -1,6 +1,6 @@
 """X-rays of simulated drives that are drawn, beside the truth about them.
 
-Printed are how many drives were told right and wrong, and of how many it can't be told, as a table with a
+Printed are right and wrong answers, and how many drives are left open, as a table with a
 row for each property, and what was wrong. A cache is right within 2 %, over-provisioning within 1 point of
 the user capacity; all else has to be exact. With --keep, outcomes are kept in a file, and drives that are in
 it are not run again: slices of seeds make one table.
@@ -40,7 +40,7 @@ _RELATIVE = {"cache_bytes", "cache_half_full_bytes", "write_buffer_bytes"}
 
 
 class Outcome(Struct, frozen=True):
-    """What became of a property of a drive, or of the run itself, and what was told of it."""
+    """What became of a property of a drive, or of the run itself, and the answer about it."""
 
     family: str
     seed: int

@@ -5,8 +5,8 @@ cool, one used and 20 K hotter, two whose life before the test is drawn; and on 
 whose life is drawn as well. The four are two pairs of the same drive, and each other is a pair with one of
 them: no run of another part is in two pairs, and no run at all in two pairs of the same drive.
 
-A line for each drive shows how far it is; at the end stand the tables of docs/fingerprint.md, and each pair with a
-wrong answer. `--keep` adds the figures of each drive to a file, and goes on behind the last one there.
+A line for each drive shows how far it is; at the end stand the tables of docs/fingerprint.md, and each pair
+with a wrong answer. `--keep` adds the figures of each drive to a file, and goes on behind the last one there.
 
     .venv/bin/python -m benches.fingerprint [--drives 106] [--first 1] [--families client] [--keep FILE]
 """

@@ -87,9 +87,9 @@ def decision_document(
         ),
         false_yes=FALSE_YES,
         power=POWER,
-        rounds=found.count / lengths.looks_per_round,
+        rounds=lengths.rounds(found.count),
         fixed_rounds=lengths.fixed,
-        most_rounds=lengths.most_rounds,
+        most_rounds=lengths.rounds(lengths.most),
         difference_pct=mean,
         low_pct=low,
         high_pct=high,
@@ -121,7 +121,7 @@ def _sentence(question: Question, found: Look, lengths: Lengths, *, stopped: boo
         return f"Yes: {_claim(question, margin=False)}{under}."
     if found.decision is Decision.NO:
         return f"No: it is not so that {_claim(question, margin=True)}{under}."
-    made, word = f"{found.count / lengths.looks_per_round:g}", question.repeats
+    made, word = f"{lengths.rounds(found.count):g}", question.repeats
     if stopped:
         return f"Not decided: stopped by the operator. {word.capitalize()} that count: {made}."
     return (
@@ -134,7 +134,7 @@ def _evidence(
     question: Question, found: Look, lengths: Lengths, drives: tuple[DecidedDrive, ...], differs: str
 ) -> str:
     means = [f"{one.name} {shown(one.mean, question.unit)}" for one in drives if one.mean]
-    made = f"{found.count / lengths.looks_per_round:g} {question.repeats}"
+    made = f"{lengths.rounds(found.count):g} {question.repeats}"
     restless = [f"{one.name} is not in steady state" for one in drives if not one.steady]
     counted = f"{made}, a fixed plan has {lengths.fixed}"
     return "; ".join([", ".join(means), differs, counted, *restless] if means else [counted])
@@ -144,5 +144,5 @@ def _lasting(blocks: Sequence[Block], noise_ns: float, found: Look, lengths: Len
     if blocks and 2 * noise_ns > blocks[0].length_ns:
         yield (
             f"noise lasts some {noise_ns / NS_PER_S:.0f} s, so that they tell as much as "
-            f"{found.told / lengths.looks_per_round:.2g} on their own"
+            f"{lengths.rounds(found.told):.2g} on their own"
         )

@@ -1,7 +1,7 @@
 """What `openpts decide` does once it knows the question: the plan, the runs, the answer, its record."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace as with_fields
 from itertools import chain
 from math import ceil, exp, log
@@ -16,6 +16,7 @@ from openpts.batch.chosen_drives import ChosenDrive, chosen_drives, refuse_any
 from openpts.batch.named_drives import named_drives
 from openpts.cli.consent_options import consent_of, taken
 from openpts.cli.fitting_scale import at_fitting_scale
+from openpts.cli.live_outputs import log_stream
 from openpts.cli.plan_text import answer_lines
 from openpts.cli.planned_run import planned_run
 from openpts.cli.printed_document import print_document
@@ -61,7 +62,10 @@ _FILLS_QUICK: Final = 0.5
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """A question with what its plan is made from; without ``round_s``, rounds are those of the test."""
+    """A question, what its plan is made from, and how it is answered.
+
+    Without ``round_s``, rounds are those of the test.
+    """
 
     question: Question
     round_s: float | None
@@ -70,6 +74,21 @@ class Asked(msgspec.Struct, frozen=True):
     quick: bool
     tbw_bytes: int | None
     plan_only: bool
+    as_json: bool
+    no_report: bool
+
+    def say(self, line: str) -> None:
+        """Print a line of what is done."""
+        click.echo(line, file=self.stream)
+
+    def say_of(self, place: int, line: str) -> None:
+        """The same of the drive at that place."""
+        self.say(f"{NAMES[place]}: {line}")
+
+    @property
+    def stream(self) -> IO[str]:
+        """Where it is said what is done."""
+        return log_stream(as_json=self.as_json)
 
     @property
     def lengths(self) -> Lengths:
@@ -78,21 +97,13 @@ class Asked(msgspec.Struct, frozen=True):
         return Lengths.of(self.question.margin, self.spread_pct / 100, looks_per_round)
 
 
-def carried_out(
-    asked: Asked,
-    names: Sequence[str],
-    options: dict[str, Any],
-    stream: IO[str],
-    *,
-    as_json: bool,
-    no_report: bool,
-) -> int:
+def carried_out(asked: Asked, names: Sequence[str], options: dict[str, Any]) -> int:
     """Print the plan, carry it out, and say the answer; returns the exit code. Raises what a run raises."""
     agreed, purge = taken(options), options.pop("purge")
     with temporary_folder("decide") as work:
         choices = _choices(asked, asked.question.load, work)
-        targets = [at_fitting_scale(name, [choices], stream) for name in names]
-        _print_plan(asked, [_plan(choices, target) for target in targets], targets, stream)
+        targets = [at_fitting_scale(name, [choices], asked.stream) for name in names]
+        _print_plan(asked, [_plan(choices, target) for target in targets], targets)
         if asked.plan_only:
             return 0
         drives = _consented(targets, agreed)
@@ -105,32 +116,11 @@ def carried_out(
                 for (one, consent), folder in zip(drives, folders, strict=True)
             ]
 
-        runs = _runs(asked, choices, orders, stream)
-        document = _decide(asked, runs, [one.name for one, _ in drives], stream)
-    _end(asked, document, runs, stream, as_json=as_json, no_report=no_report)
+        kind = WholeTests if asked.question.test else Runs
+        runs = kind(asked.question, choices.test, orders, asked.say_of)
+        document = _decide(asked, runs, [one.name for one, _ in drives])
+    _end(asked, document, runs)
     return _EXIT_CODES[document.decision]
-
-
-def _runs(
-    asked: Asked, choices: Choices, orders: Callable[[str], list[Order]], stream: IO[str]
-) -> Runs | WholeTests:
-    question, said_on = asked.question, _said_on(stream)
-    if question.test:
-        return WholeTests(
-            choices.test,
-            lambda number: orders(f"-{number}"),
-            said_on,
-            figure=question.figure,
-            towards_yes=question.towards_yes,
-        )
-    return Runs(
-        choices.test,
-        orders(""),
-        said_on,
-        steps_per_round=LOOKS_PER_ROUND,
-        figure=question.figure,
-        towards_yes=question.towards_yes,
-    )
 
 
 def _choices(asked: Asked, load: Load | None, work: Path) -> Choices:
@@ -143,7 +133,7 @@ def _choices(asked: Asked, load: Load | None, work: Path) -> Choices:
     values: dict[str, Any] = {
         "job": str(work / _JOB),
         "figure": figure,
-        "further_rounds": ceil(asked.lengths.longest_rounds) + UNCOUNTED,
+        "further_rounds": ceil(asked.lengths.rounds(asked.lengths.longest)) + UNCOUNTED,
     }
     if load.read_pct < 100:  # a fresh drive's rate is steady, too, until it has to collect
         values["load_fills"] = _FILLS_QUICK if asked.quick else _FILLS
@@ -160,10 +150,10 @@ def _plan(choices: Choices, target: str) -> RunPlan:
     )
 
 
-def _print_plan(asked: Asked, plans: Sequence[RunPlan], targets: Sequence[str], stream: IO[str]) -> None:
+def _print_plan(asked: Asked, plans: Sequence[RunPlan], targets: Sequence[str]) -> None:
     """Hours, writes and wear of each drive, before anything is touched."""
     lengths, question = asked.lengths, asked.question
-    lasting = f", {lengths.longest_rounds:g} where noise lasts" if question.load else ""
+    lasting = f", {lengths.rounds(lengths.longest):g} where noise lasts" if question.load else ""
     round_ns = sum(plans[0].longest[-1].durations_ns)
     lines = [
         f"question    {question.text}",
@@ -171,7 +161,7 @@ def _print_plan(asked: Asked, plans: Sequence[RunPlan], targets: Sequence[str], 
         if question.load
         else f"test        {question.test}, each run from the purge on",
         f"{question.repeats:<12}{lengths.fixed} by a fixed plan for a spread of {asked.spread_pct:g} %, "
-        f"{lengths.most_rounds:g} at most{lasting}, fewer as soon as they answer",
+        f"{lengths.rounds(lengths.most):g} at most{lasting}, fewer as soon as they answer",
     ]
     repeats = lengths.most if question.test else 1
     for name, target, plan in zip(NAMES, targets, plans, strict=False):
@@ -180,7 +170,7 @@ def _print_plan(asked: Asked, plans: Sequence[RunPlan], targets: Sequence[str], 
         each = "run" if question.test else "quarter"
         lines.append(f"together    both drives at once, each {each} of both before the next of either")
     for line in lines:
-        click.echo(wrapped(line, stream, BELOW_LABELS), file=stream)
+        asked.say(wrapped(line, asked.stream, BELOW_LABELS))
 
 
 def _consented(targets: Sequence[str], agreed: dict[str, Any]) -> list[tuple[ChosenDrive, Consent]]:
@@ -204,13 +194,7 @@ def _consented(targets: Sequence[str], agreed: dict[str, Any]) -> list[tuple[Cho
     ]
 
 
-def _said_on(stream: IO[str]) -> Any:
-    return lambda number, text: click.echo(f"{NAMES[number]}: {text}", file=stream)
-
-
-def _decide(
-    asked: Asked, runs: Runs | WholeTests, targets: Sequence[str], stream: IO[str]
-) -> DecisionDocument:
+def _decide(asked: Asked, runs: Runs | WholeTests, targets: Sequence[str]) -> DecisionDocument:
     """Judge round by round, until the question is answered, the rounds are at their end, or on Ctrl-C."""
     question, lengths = asked.question, asked.lengths
     blocks: list[Block] = []
@@ -222,7 +206,7 @@ def _decide(
                 blocks.append(block)
                 values.append(figures)
                 found = look(blocks, question.margin, lengths.most)
-                click.echo(_look_line(question, found, lengths), file=stream)
+                asked.say(_look_line(question, found, lengths))
                 if found.decision is not Decision.OPEN or lengths.has_ended(found):
                     break
     except KeyboardInterrupt:
@@ -242,31 +226,23 @@ def _decide(
 
 def _look_line(question: Question, found: Look, lengths: Lengths) -> str:
     side = 1 if question.upwards else -1
-    made = f"{found.count / lengths.looks_per_round:g} of {lengths.most_rounds:g} {question.repeats} at most"
+    made = f"{lengths.rounds(found.count):g} of {lengths.rounds(lengths.most):g} {question.repeats} at most"
     if found.told < found.count:
-        made += f", which tell as much as {found.told / lengths.looks_per_round:.3g}"
+        made += f", which tell as much as {lengths.rounds(found.told):.3g}"
     text = f"{made}: {percent(side * found.mean):+.2f} %"
     return f"{text}, {found.decision}" if found.low is not None else text
 
 
-def _end(
-    asked: Asked,
-    document: DecisionDocument,
-    runs: Runs | WholeTests,
-    stream: IO[str],
-    *,
-    as_json: bool,
-    no_report: bool,
-) -> None:
+def _end(asked: Asked, document: DecisionDocument, runs: Runs | WholeTests) -> None:
     asked.folder.mkdir(parents=True, exist_ok=True)
     raw = msgspec.json.format(msgspec.json.encode(document), indent=1)
     write_files(asked.folder, {_RECORD: raw + b"\n"})
-    for folder in () if no_report else chain.from_iterable(runs.folders):
+    for folder in () if asked.no_report else chain.from_iterable(runs.folders):
         if (folder / "run.db").exists():
             reports_on(folder)
-    if as_json:
+    if asked.as_json:
         print_document(document)
         return
     click.echo(wrapped(document.sentence, sys.stdout))
     click.echo(wrapped(document.evidence, sys.stdout))
-    click.echo(f"record: {asked.folder / _RECORD}", file=stream)
+    asked.say(f"record: {asked.folder / _RECORD}")

@@ -8,7 +8,6 @@ import click
 
 from openpts.cli.consent_options import CONFIRM_NAMESPACE, CONSENT_OPTIONS_OF_SEVERAL
 from openpts.cli.help_order import together
-from openpts.cli.live_outputs import log_stream
 from openpts.cli.number_types import Endurance, FiniteRange, Percent
 from openpts.cli.options import argument, flag, option, with_options
 from openpts.cli.run_words import PURGE_OPTION, RUN_OPTIONS
@@ -83,7 +82,7 @@ def decide(
         quick=quick,
         tbw_bytes=tbw,
         plan_only=plan_only,
+        as_json=as_json,
+        no_report=no_report,
     )
-    return carried_out(
-        asked, names, options, log_stream(as_json=as_json), as_json=as_json, no_report=no_report
-    )
+    return carried_out(asked, names, options)

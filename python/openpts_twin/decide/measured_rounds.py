@@ -25,14 +25,16 @@ from openpts.runner.order import Order
 from openpts.runner.run import run_test
 from openpts.vocabulary.phase import Phase, phase_text
 from openpts.vocabulary.sample import Measured, Sample
+from openpts_twin.decide.question import Question
+from openpts_twin.decide.sequential import LOOKS_PER_ROUND
 
 UNCOUNTED: Final = 2
 """Rounds behind steady state that only bring the drives to the same round."""
 
 Said = Callable[[int, str], None]
 """Takes what happens on the drive of that number, in words."""
-TowardsYes = Callable[[tuple[float, ...]], float]
-"""How far the figures of all drives are on the side of yes, in natural logarithms."""
+Orders = Callable[[str], Sequence[Order]]
+"""Gives the order for each drive; the ends of their folders' names are given."""
 Judged = tuple[Block, tuple[float, ...]]
 """What is judged, and the figure of each drive in it."""
 
@@ -52,11 +54,12 @@ def figure_of(measured: Measured, figure: str) -> float | None:
     return LatencyDistribution.merged(encoded).percentile_ns(float(figure[1:]))
 
 
-def block_of(samples: Sequence[Sample], figure: str, towards_yes: TowardsYes, place: int) -> Judged | None:
+def block_of(samples: Sequence[Sample], question: Question, place: int) -> Judged | None:
     """A step of all drives for the judge; None where one of them has no I/O.
 
     The intervals of steps tell how far one tells of the next; each has I/Os enough for a rate or a mean.
     """
+    figure = question.figure
     values = tuple(found for one in samples if (found := figure_of(one, figure)))
     if len(values) < len(samples):
         return None
@@ -66,11 +69,9 @@ def block_of(samples: Sequence[Sample], figure: str, towards_yes: TowardsYes, pl
         for intervals in zip(*whole, strict=False):
             of_each = tuple(found for one in intervals if (found := figure_of(one, figure)))
             if len(of_each) == len(samples):
-                parts.append(towards_yes(of_each))
-    first = samples[0]
-    block = Block(
-        place * first.elapsed_ns, first.elapsed_ns, towards_yes(values), tuple(parts), first.interval_ns
-    )
+                parts.append(question.towards_yes(of_each))
+    length_ns, interval_ns = samples[0].elapsed_ns, samples[0].interval_ns
+    block = Block(place * length_ns, length_ns, question.towards_yes(values), tuple(parts), interval_ns)
     return block, values
 
 
@@ -79,15 +80,19 @@ Reported = SimpleQueue[tuple[int, Sample | BaseException | None]]
 
 
 class OneRun(Struct, kw_only=True):
-    """The run of one drive; ``stop`` ends it at its next event."""
+    """The run of one drive."""
 
     number: int
     test: Procedure
     order: Order
     said: Reported
     on_said: Said
-    stop: Signal
+    stop: Signal = field(default_factory=Signal)
     phase: Phase | None = None
+
+    def end(self) -> None:
+        """The run is needed no more: it ends at its next event."""
+        self.stop.set()
 
     def go_through(self) -> None:
         """The whole run; its end is said, and the error that it ended with."""
@@ -99,16 +104,31 @@ class OneRun(Struct, kw_only=True):
         self.said.put((self.number, ended))
 
     def hear(self, event: Event) -> None:
-        """What happens in the run."""
-        self.end_if_told()
+        """What happens in the run. Raises InterruptedRunError where the run is needed no more."""
+        self.end_where_needed_no_more()
         if isinstance(event, StepsStarted) and event.apply.phase is not self.phase:
             self.phase = event.apply.phase
             self.on_said(self.number, phase_text(event.apply.phase, event.apply.number))
 
-    def end_if_told(self) -> None:
-        """Raises InterruptedRunError where the run is needed no more."""
+    def end_where_needed_no_more(self) -> None:
+        """Raises InterruptedRunError there."""
         if self.stop.is_set():
             raise InterruptedRunError("ended by `openpts decide`, which needed no more of it")
+
+
+@contextmanager
+def side_by_side(runs: Sequence[OneRun]) -> Iterator[None]:
+    """Runs at once, each in a thread of its own; leaving the block ends them."""
+    threads = [Thread(target=one.go_through, name=f"decide-{one.number}") for one in runs]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        for one in runs:
+            one.end()
+        for thread in threads:
+            thread.join()
 
 
 class _PacedRun(OneRun, kw_only=True):
@@ -119,8 +139,13 @@ class _PacedRun(OneRun, kw_only=True):
     is_steady: bool = False
     is_counting: bool = False
 
+    def end(self) -> None:
+        """The run is needed no more: it ends at its next event, or where it waits."""
+        super().end()
+        self.go.release()
+
     def hear(self, event: Event) -> None:
-        """What happens in the run."""
+        """What happens in the run. Raises InterruptedRunError where the run is needed no more."""
         super().hear(event)
         match event:
             case RunStarted():
@@ -134,32 +159,18 @@ class _PacedRun(OneRun, kw_only=True):
             case StepFinished(place, sample) if place.phase is Phase.ROUND and self.is_counting:
                 self.said.put((self.number, sample))
                 self.go.acquire()
-                self.end_if_told()
+                self.end_where_needed_no_more()
 
 
 class Runs:
-    """Runs side by side, each of whose rounds has so many steps; ``towards_yes`` judges a ``figure``."""
+    """One run of rounds on each drive, at once; each quarter of a round is judged."""
 
-    def __init__(
-        self,
-        test: Procedure,
-        orders: Sequence[Order],
-        on_said: Said,
-        *,
-        steps_per_round: int,
-        figure: str,
-        towards_yes: TowardsYes,
-    ) -> None:
+    def __init__(self, question: Question, test: Procedure, orders: Orders, on_said: Said) -> None:
+        self._question = question
         self._said: Reported = SimpleQueue()
-        self._stop = Signal()
-        self._uncounted = UNCOUNTED * steps_per_round
-        self._figure = figure
-        self._towards_yes = towards_yes
         self._runs = [
-            _PacedRun(
-                number=number, test=test, order=order, said=self._said, on_said=on_said, stop=self._stop
-            )
-            for number, order in enumerate(orders)
+            _PacedRun(number=number, test=test, order=order, said=self._said, on_said=on_said)
+            for number, order in enumerate(orders(""))
         ]
 
     @property
@@ -178,22 +189,13 @@ class Runs:
 
         Raises the error of a run that ended with one.
         """
-        threads = [Thread(target=one.go_through, name=f"decide-{one.number}") for one in self._runs]
-        for thread in threads:
-            thread.start()
-        try:
+        with side_by_side(self._runs):
             yield self._blocks()
-        finally:
-            self._stop.set()
-            for one in self._runs:
-                one.go.release()
-            for thread in threads:
-                thread.join()
 
     def _blocks(self) -> Iterator[Judged]:
         count = 0
         for samples in self._together():
-            if found := block_of(samples, self._figure, self._towards_yes, count):
+            if found := block_of(samples, self._question, count):
                 count += 1
                 yield found
 
@@ -209,7 +211,7 @@ class Runs:
                     return
                 found[number] = said
             count += 1
-            if count > self._uncounted:
+            if count > UNCOUNTED * LOOKS_PER_ROUND:
                 yield tuple(found[number] for number in range(len(self._runs)))
             for one in self._runs:
                 one.go.release()

@@ -57,7 +57,8 @@ class Decision(StrEnum):
 class Lengths(Struct, frozen=True):
     """How many rounds a test of fixed length needs, and after how many looks this one ends: ``most``.
 
-    A look is at a part of a round, or at a whole one: ``looks_per_round``.
+    A look is at a part of a round, or at a whole one: ``looks_per_round``. Where noise outlasts a look, it
+    ends after ``longest``.
     """
 
     fixed: int
@@ -80,15 +81,9 @@ class Lengths(Struct, frozen=True):
         """Whether that look was the last one, whatever it said."""
         return found.told >= self.most or found.count >= self.longest
 
-    @property
-    def most_rounds(self) -> float:
-        """After how many rounds it ends at the latest, where noise does not outlast a look."""
-        return self.most / self.looks_per_round
-
-    @property
-    def longest_rounds(self) -> float:
-        """After how many rounds it ends at the latest."""
-        return self.longest / self.looks_per_round
+    def rounds(self, looks: float) -> float:
+        """Rounds of so many looks."""
+        return looks / self.looks_per_round
 
 
 def _needed(margin: float, spread: float) -> int:

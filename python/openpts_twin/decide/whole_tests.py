@@ -3,12 +3,10 @@
 The drives are tested at once. Each time is a run of its own with a seed of its own, from the purge on.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from queue import SimpleQueue
-from threading import Event as Signal
-from threading import Thread
 from typing import Final
 
 from openpts.analysis.uncertainty import Block
@@ -27,28 +25,20 @@ from openpts.runs.measured_run import Figure, MeasuredRun, test_named
 from openpts.temporary_folder import temporary_folder
 from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.people import People
-from openpts_twin.decide.measured_rounds import Judged, OneRun, Reported, Said, TowardsYes
+from openpts_twin.decide.measured_rounds import Judged, OneRun, Orders, Reported, Said, side_by_side
+from openpts_twin.decide.question import Question
 
 _REHEARSED_ON: Final = "sim:enterprise-tlc?scale=290"
 
 
 class WholeTests:
-    """Runs of a test, of which ``figure`` is judged; ``orders`` are those of all drives, by their number."""
+    """Runs of a test on each drive, at once and again and again; each is judged."""
 
-    def __init__(
-        self,
-        test: Procedure,
-        orders: Callable[[int], Sequence[Order]],
-        on_said: Said,
-        *,
-        figure: str,
-        towards_yes: TowardsYes,
-    ) -> None:
+    def __init__(self, question: Question, test: Procedure, orders: Orders, on_said: Said) -> None:
+        self._question = question
         self._test = test
         self._orders = orders
         self._on_said = on_said
-        self._figure = figure
-        self._towards_yes = towards_yes
         self._made: list[Sequence[Order]] = []
         self._states: list[Sequence[Figure]] = []
 
@@ -69,32 +59,24 @@ class WholeTests:
 
     def _blocks(self) -> Iterator[Judged]:
         while True:
-            self._made.append(self._orders(len(self._made) + 1))
+            self._made.append(self._orders(f"-{len(self._made) + 1}"))
             self._run_at_once(self._made[-1])
-            found = [_figure(one.folder, self._figure) for one in self._made[-1] if one.folder]
+            found = [_figure(one.folder, self._question.figure) for one in self._made[-1] if one.folder]
             self._states.append(found)
             values = tuple(one.value for one in found if one.value)
-            yield Block(len(self._made), 1, self._towards_yes(values)), values
+            yield Block(len(self._made), 1, self._question.towards_yes(values)), values
 
     def _run_at_once(self, orders: Sequence[Order]) -> None:
         said: Reported = SimpleQueue()
-        stop = Signal()
         runs = [
-            OneRun(number=n, test=self._test, order=order, said=said, on_said=self._on_said, stop=stop)
-            for n, order in enumerate(orders)
+            OneRun(number=number, test=self._test, order=order, said=said, on_said=self._on_said)
+            for number, order in enumerate(orders)
         ]
-        threads = [Thread(target=one.go_through, name=f"decide-{one.number}") for one in runs]
-        for thread in threads:
-            thread.start()
-        try:
+        with side_by_side(runs):
             for _ in runs:
                 _, ended = said.get()
                 if isinstance(ended, BaseException):
                     raise ended
-        finally:
-            stop.set()
-            for thread in threads:
-                thread.join()
 
 
 def _figure(folder: Path, name: str) -> Figure:

@@ -51,9 +51,9 @@ def test_the_fixed_plan_has_the_power_of_students_t(spread: float) -> None:
 def test_no_answer_takes_more_than_105_percent_of_the_fixed_plan(looks_per_round: int) -> None:
     for spread in (0.001, 0.01, 0.02, 0.05, 0.1, 0.5):
         lengths = Lengths.of(MARGIN, spread, looks_per_round)
-        assert lengths.most_rounds * looks_per_round == lengths.most
-        assert lengths.most_rounds <= 1.05 * lengths.fixed
-    assert lengths.most_rounds >= 0.97 * lengths.fixed
+        assert lengths.rounds(lengths.most) * looks_per_round == lengths.most
+        assert lengths.rounds(lengths.most) <= 1.05 * lengths.fixed
+    assert lengths.rounds(lengths.most) >= 0.97 * lengths.fixed
 
 
 def test_scores_and_interval_are_those_of_students_t() -> None:

@@ -12,6 +12,7 @@ from typing import Final
 from msgspec import Struct
 
 from openpts.errors import UsageError
+from openpts.procedures.kit.host_limits import busy_host
 from openpts.record.reader import Run
 from openpts.vocabulary.document import Document
 from openpts.vocabulary.phase import Phase
@@ -71,12 +72,17 @@ class Comparison(Document, frozen=True, kw_only=True, tag="openpts.fingerprint/1
 
 
 def fingerprint_of(run: Run) -> Fingerprint:
-    """The figures of a run. Raises UsageError for one of another test, or one that ended before its end."""
+    """The figures of a run.
+
+    Raises UsageError for one of another test, one that ended before its end, and one on a busy host.
+    """
     test = run.manifest.conditions.test
     if test != "fingerprint":
         raise UsageError(
             f"{run.folder} is a run of {test}, which has no fingerprint: use `openpts run fingerprint`"
         )
+    if why := busy_host(run):
+        raise UsageError(f"{run.folder} has no fingerprint: {why}. Measure again on an idle host")
     by_phase = {phase: [step.sample for step in run.phase(phase)] for phase in Phase}
     windows = by_phase[Phase.SWEEP]
     if (

@@ -7,6 +7,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from openpts.procedures.kit.host_limits import busy_host
 from openpts.units import KIB, NS_PER_S, format_block_size, format_capacity
 from openpts_twin.findings import Finding, cannot_tell, told
 from openpts_twin.rates import Fall, at_higher_rate, first_fall
@@ -52,7 +53,10 @@ def findings_of(found: XrayRun) -> tuple[Finding, ...]:
     )
     if why := _map_of_blocks(found):
         of_pages = tuple(cannot_tell(one.name, f"{RANDOM}: {why}") for one in of_pages)
-    return (*of_pages, *_layout(found), *_read_ahead(found), *_heat(found))
+    findings = (*of_pages, *_layout(found), *_read_ahead(found), *_heat(found))
+    if why := busy_host(found.run):
+        return tuple(cannot_tell(one.name, f"{why}: measure again on an idle one") for one in findings)
+    return findings
 
 
 def _map_of_blocks(found: XrayRun) -> str:

@@ -16,6 +16,9 @@ from openpts.vocabulary.phase import Phase
 # Their steps bring the drive into a state: no figure of theirs is a result.
 _NO_RESULTS: Final = frozenset({Phase.WIPC, Phase.ROUND_PREWRITE, Phase.HISTOGRAM_PREWRITE})
 
+_MOST_LIMITED: Final = 0.1
+"""Of a run's time: beyond it, what all of its figures together come to is the host's as well."""
+
 
 class LimitedTime(Struct, frozen=True):
     """How long a part of the host was the limit in steps, of how much that was judged.
@@ -49,6 +52,24 @@ def limited_times(pairs: Sequence[tuple[StepRecord, StepMarks]]) -> tuple[Limite
             )
             found.append(LimitedTime(limit, marked_ns, judged_ns, tuple(sorted(names)), limited))
     return tuple(found)
+
+
+def busy_host(run: Run) -> str:
+    """How long the host itself was the limit, where that is more than a tenth of the time; empty otherwise.
+
+    A link that carries all that it can is how the drive is attached, and is not counted.
+    """
+    steps = run.host_marks or ()
+    limits = frozenset(HostLimit) - {HostLimit.LINK}
+    limited_ns = sum(
+        to_ns - from_ns
+        for one in steps
+        for from_ns, to_ns in {span for limit in limits for span in one.marked(limit)}
+    )
+    judged_ns = sum(one.judged_ns for one in steps)
+    if limited_ns <= _MOST_LIMITED * judged_ns:
+        return ""
+    return f"the host, and not the drive, was the limit in {100 * limited_ns / judged_ns:.0f} % of the time"
 
 
 def host_limit_deviations(run: Run) -> tuple[Deviation, ...]:

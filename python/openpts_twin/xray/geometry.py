@@ -5,6 +5,7 @@ distances at which pairs do so are those of the layout: chunks of pages go round
 is filled by rows, and groups go round the drive. All distances are in pages of 4 KiB.
 """
 
+import math
 from collections.abc import Generator, Sequence
 from typing import Final, TypeAlias
 
@@ -23,6 +24,8 @@ MOST_PAGES: Final = 8192
 _LEAST_CONTRAST: Final = 1.02
 """Pairs that wait take so much longer than those that do not, or can't be told from noise."""
 _CLEAR_CONTRAST: Final = 1.1
+_LEAST_SPAN: Final = 40
+"""Standard deviations of a reading: limits of shares are as near as 0.07 to what they divide."""
 _MOST_TIMES_AS_LONG: Final = 3
 _NEVER, _OFTEN, _ALWAYS = 0.1, 0.55, 0.93
 """Shares of pairs that wait: up to the first none do, from the last on all."""
@@ -80,15 +83,21 @@ class _Waits:
 
 def search() -> Pairs:
     """Look for chunk, group and units, by as few distances as it takes."""
-    latencies_ns = {}
+    latencies_ns, squares_ns2 = {}, 0.0
     for distance in CHUNKS:
         latencies_ns[distance] = yield distance
+    for distance, first_ns in latencies_ns.items():
+        again_ns = yield distance
+        latencies_ns[distance] = (first_ns + again_ns) / 2
+        squares_ns2 += (first_ns - again_ns) ** 2 / 2
     shortest_ns, longest_ns = min(latencies_ns.values()), max(latencies_ns.values())
     if not shortest_ns:
         return Geometry(why="the latencies of pairs were not measured")
     contrast = longest_ns / shortest_ns
     if contrast < _LEAST_CONTRAST:
         return Geometry(contrast=contrast, why="no pair of reads takes longer than any other")
+    if longest_ns - shortest_ns < _LEAST_SPAN * math.sqrt(squares_ns2 / len(CHUNKS)):
+        return Geometry(contrast=contrast, why="pairs differ as much from one time to the next")
     waits = _Waits(shortest_ns, longest_ns)
     chunk = next((one for one in CHUNKS if waits.share(latencies_ns[one]) <= _NEVER), None)
     if chunk is None or any(waits.share(latencies_ns[one]) < _NEVER for one in CHUNKS if one < chunk):

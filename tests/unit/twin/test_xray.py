@@ -1,7 +1,8 @@
 """The finders of the x-ray against exact arithmetic: rates and latencies of drives whose inside is known."""
 
 import random
-from itertools import pairwise
+from collections.abc import Callable
+from itertools import pairwise, product
 from statistics import fmean, median
 
 import msgspec
@@ -111,12 +112,12 @@ class Layout:
         return READ_NS * (1 + waiting / count / 2)
 
 
-def searched(layout: Layout) -> list[tuple[int, float]]:
-    """All distances that the search asks for, with the latency of each."""
+def searched(layout: Layout, noise: Callable[[], float] = lambda: 1.0) -> list[tuple[int, float]]:
+    """All distances that the search asks for, with the latency of each, times some noise."""
     asks, measured = search(), []
     distance = next(asks)
     while True:
-        measured.append((distance, layout.pairs_ns(distance)))
+        measured.append((distance, layout.pairs_ns(distance) * noise()))
         try:
             distance = asks.send(measured[-1][1])
         except StopIteration:
@@ -131,6 +132,28 @@ def test_the_layout_is_found_by_pairs_of_reads(dies: int, group: int, chunk: int
     assert (found.chunk_pages, found.units) == (chunk, dies)
     if dies > group:
         assert (found.group_units, found.program_pages) == (group, unit)
+
+
+@pytest.mark.parametrize(
+    ("spread", "open_at_least", "open_at_most"), [(0.005, 0, 0), (0.02, 50, 60), (0.1, 60, 60)]
+)
+def test_noise_makes_no_wrong_layout(spread: float, open_at_least: int, open_at_most: int) -> None:
+    """What can't be told from it is left open: the extremes of many readings always differ."""
+    chance = random.Random(7)
+    found = [
+        (
+            replay(searched(Layout(dies, group, chunk, 24), lambda: chance.lognormvariate(0, spread))),
+            chunk,
+            dies,
+        )
+        for dies, group in product((2, 16, 128), (2, 16))
+        for chunk in (2, 4)
+        for _ in range(6)
+        if group <= dies
+    ]
+    assert {one.chunk_pages for one, chunk, _ in found if one.chunk_pages != chunk} <= {None}
+    assert {one.units for one, _, dies in found if one.units != dies} <= {None}
+    assert open_at_least <= sum(one.chunk_pages is None for one, *_ in found) <= open_at_most
 
 
 def test_where_a_chunk_is_all_that_a_unit_programs_groups_do_not_show() -> None:

@@ -19,12 +19,16 @@ _WIDEST_PCT: Final = 1000
 
 
 class DecidedDrive(Struct, frozen=True, kw_only=True):
-    """A drive of the question: its target, its runs, and whether its figures are of steady state."""
+    """A drive of the question: its target, its runs, and whether its figures are of steady state.
+
+    ``busy_host`` is why those of its last run are the host's as well, empty if they are not.
+    """
 
     name: str
     target: str
     runs: tuple[str, ...]
     steady: bool
+    busy_host: str
     mean: float | None
     """Geometric mean of the figure over what was judged, in ns, IOPS or B/s, or in the unit of a test's."""
 
@@ -136,6 +140,7 @@ def _evidence(
     means = [f"{one.name} {shown(one.mean, question.unit)}" for one in drives if one.mean]
     made = f"{lengths.rounds(found.count):g} {question.repeats}"
     restless = [f"{one.name} is not in steady state" for one in drives if not one.steady]
+    restless += [f"{one.name}: {one.busy_host}" for one in drives if one.busy_host]
     counted = f"{made}, a fixed plan has {lengths.fixed}"
     return "; ".join([", ".join(means), differs, counted, *restless] if means else [counted])
 

@@ -29,7 +29,9 @@ from openpts.errors import LimitError, NoVerdictError
 from openpts.parameters.overrides import Given
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.plan import RunPlan
+from openpts.procedures.kit.host_limits import busy_host
 from openpts.procedures.registry import procedure_of
+from openpts.record.reader import read_run
 from openpts.record.writer import RunWriter
 from openpts.run_folder_files import write_files
 from openpts.runner.order import Order
@@ -218,6 +220,7 @@ def _decide(asked: Asked, runs: Runs | WholeTests, targets: Sequence[str]) -> De
             runs=tuple(folder.name for folder in folders),
             steady=place not in runs.not_steady and bool(values),
             mean=exp(fmean(log(one[place]) for one in values)) if values else None,
+            busy_host=busy_host(read_run(folders[-1])) if values else "",
         )
         for place, (target, folders) in enumerate(zip(targets, runs.folders, strict=True))
     )

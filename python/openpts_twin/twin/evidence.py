@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from openpts.analysis.latency import LatencyDistribution, ios_needed
 from openpts.errors import UsageError
+from openpts.procedures.kit.host_limits import limited_steps
 from openpts.procedures.registry import procedure_of
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run, StepRecord
@@ -80,7 +81,8 @@ def evidence_of(runs: Sequence[Run]) -> Evidence:
     every = [part for run in runs if not _is_xray(run) for part in _parts(run)]
     parts = tuple(_with_fewer_fills(every, target.user_capacity_bytes))
     if not any(figures for part in parts for figures in part.measured):
-        raise UsageError(f"no step with figures in {', '.join(str(run.folder) for run in runs)}")
+        folders = ", ".join(str(run.folder) for run in runs)
+        raise UsageError(f"no step with figures of the drive in {folders}; those limited by the host are not")
     return Evidence(
         drive=_drive(first),
         capacity_bytes=target.user_capacity_bytes,
@@ -113,11 +115,13 @@ def _drive(manifest: Manifest) -> str:
 
 def _parts(run: Run) -> Iterator[Part]:
     test = str(run.manifest.conditions.test)
-    capacity = run.manifest.target.user_capacity_bytes
+    capacity, limited = run.manifest.target.user_capacity_bytes, limited_steps(run)
     for _, cycle in groupby(run.steps, key=lambda step: step.place.cycle):
         steps = [step for step in takewhile(_counts, cycle) if step.sample.state is StepState.COMPLETE]
         if steps:
-            measured = tuple(figures_of(step.sample, capacity) for step in steps)
+            measured = tuple(
+                {} if step.place in limited else figures_of(step.sample, capacity) for step in steps
+            )
             number = steps[0].place.cycle
             caches = [cache.actual for cache in run.manifest.write_caches]
             cached = _OFF not in caches[number - 1 : number]

@@ -9,7 +9,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from openpts.analysis.limited_seconds import ENGINE_THREADS
 from openpts.pages.model import Block, Table, Verdict
-from openpts.procedures.kit.host_limits import busy_host, host_limit_deviations
+from openpts.procedures.kit.host_limits import busy_host, host_limit_deviations, limited_steps
 from openpts.record.health import TelemetryPoint
 from openpts.record.reader import Run
 from openpts.report.host_limit_blocks import host_limit_blocks
@@ -103,6 +103,8 @@ def test_a_busy_host_is_told_from_a_full_link(measured: Run, until: float, expec
         path_0_use_pct=[(0, 0), (end, 97)],
         engine_wait_pct=[(0, 0), (until * end, 60), *([(end, 0)] if until < 1 else [])],
     )
+    limited = sum(step.sample.elapsed_ns for step in run.steps if step.place in limited_steps(run))
+    assert limited == pytest.approx(until * end * NS_PER_S, rel=0.1)
     assert expected in (found := busy_host(run))
     assert bool(found) == bool(expected)
     assert not busy_host(measured)

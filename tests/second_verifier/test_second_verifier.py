@@ -16,7 +16,7 @@ from openpts.record.reader import read_run
 from openpts.report.summary import summarize
 from openpts.vocabulary.drive_class import DriveClass
 from tests.second_verifier.chunk import compared, differing
-from tests.second_verifier.faults import OF_OPENPTS, OF_THE_VERIFIER, ROOT, Fault, missed
+from tests.second_verifier.faults import GO_ENVIRONMENT, OF_OPENPTS, OF_THE_VERIFIER, ROOT, Fault, missed
 from tests.second_verifier.generated import TESTS, generated_run, write_run
 from tests.simulated.one_point import STEPS_BEFORE_ROUNDS, run_one_point
 from tests.simulated.whole_tests import run_whole
@@ -32,7 +32,7 @@ def test_its_own_tests(program: Path) -> None:
     done = subprocess.run(
         ["go", "test", "-trimpath", "./..."],  # as it is built: else its libraries are compiled once more
         cwd=ROOT / "verifier",
-        env={**os.environ, "CGO_ENABLED": "0"},
+        env=GO_ENVIRONMENT,
         check=False,
         capture_output=True,
         text=True,
@@ -100,6 +100,7 @@ def test_both_find_the_round_of_a_drive_that_follows_a_script(
     assert (steady["round"] if steady["reached"] else None) == steady_round
 
 
+@pytest.mark.full_matrix(most=2)
 @pytest.mark.parametrize("first", [1, 51, 101, 151])
 def test_both_say_the_same_of_drawn_runs(program: Path, first: int) -> None:
     found = [(seed, said["differences"]) for seed, said in differing(program, range(first, first + 50))]
@@ -158,6 +159,7 @@ def look(program: Path, *words: str | Path) -> subprocess.CompletedProcess[str]:
 SOME = (OF_OPENPTS[1], OF_OPENPTS[13], OF_OPENPTS[15], OF_THE_VERIFIER[3], OF_THE_VERIFIER[14])
 
 
+@pytest.mark.full_matrix(most=3)
 @pytest.mark.parametrize("fault", SOME, ids=lambda fault: f"{Path(fault.file).stem}: {fault.new}")
 def test_a_planted_fault_is_found(program: Path, tmp_path: Path, fault: Fault) -> None:
     assert list(missed([fault], program, tmp_path)) == []

@@ -13,7 +13,13 @@ _NOTEBOOKS = Path(__file__).parents[2] / "examples" / "notebooks"
 
 
 @pytest.mark.with_plugins
-@pytest.mark.parametrize("notebook", sorted(_NOTEBOOKS.glob("*.py")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "notebook",
+    [
+        pytest.param(path, marks=pytest.mark.slow if path.stem == "two_drives" else (), id=path.stem)
+        for path in sorted(_NOTEBOOKS.glob("*.py"))
+    ],
+)
 def test_a_notebook_shows_what_it_says(notebook: Path, tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     done = subprocess.run(
         [sys.executable, notebook], cwd=tmp_path, capture_output=True, text=True, check=False

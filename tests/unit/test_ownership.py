@@ -282,7 +282,7 @@ def _contend(folder: Path) -> None:
             (folder / f"{word}-{me}-{time.monotonic_ns()}").touch()
 
 
-@pytest.mark.parametrize("kills", [20, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [10, pytest.param(100, marks=pytest.mark.slow)])
 def test_of_many_that_are_killed_at_random_never_two_own_a_drive(tmp_path: Path, kills: int) -> None:
     context, generator = get_context("fork"), random.Random(7)
     contenders = []

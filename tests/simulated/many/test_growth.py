@@ -152,6 +152,7 @@ def is_in_proportion(lines: list[int]) -> bool:
 
 
 @pytest.mark.with_plugins
+@pytest.mark.full_matrix(most=7)
 @pytest.mark.parametrize(
     "test",
     [

@@ -64,7 +64,7 @@ def bursts(active_range: ActiveRange, data: DataPattern, user_capacity_bytes: in
 
 
 class Filled(Struct, frozen=True):
-    """A buffer that was filled: what was taken in until it was full, at which rate, and the rate behind it."""
+    """A buffer that was filled: what was taken in until it was full, the rate then, and the one behind it."""
 
     taken_bytes: float
     before_bytes_per_s: float

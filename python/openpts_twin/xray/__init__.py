@@ -20,8 +20,8 @@ CACHE_REST: Final = 1
 """Number of the rest in which a cache may be folded, and of the burst after it; those from 2 on are short."""
 RANDOM_WINDOW, HOT_WINDOW = 0.0025, 0.01
 """Windows of random writes, in user capacities."""
-RESTS_S: Final = (0.1, 8.0) * 5
-"""Rests before bursts, one too short for collection in idle time and one for it by turns."""
+RESTS_S: Final = (1.0, 8.0) * 5
+"""Rests before bursts, by turns for what was begun before and for collection in idle time as well."""
 
 
 class XrayConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="test", tag="xray"):

@@ -87,8 +87,10 @@ def _by_evenness(lowest_before: float, lowest: float, after: Sequence[float], ri
         # not all blocks of the part are empty: the emptiest of all are alike, those of a draw are not
         return Found(Victims.GREEDY, lowest)
     if lowest_before < _STEADY:
-        # spare blocks were not all free, as a choice leaves them: the rate varies from one to the next throughout
+        # spare blocks were not all free, as a choice leaves them: the rate varies throughout
         lowest = min(after) / median(after)
+        if rising is False and lowest >= _STEADY:
+            return Found(Victims.GREEDY, lowest)
         if rising and _BETWEEN < lowest <= _UNEVEN:
             return Found(Victims.CHOICES, lowest)
         return Found(None, lowest, why="the rate varies as much before free blocks run out")

@@ -33,6 +33,9 @@ _MOST_TIMES_AS_LONG: Final = 3
 _NEVER, _OFTEN, _ALWAYS = 0.1, 0.55, 0.93
 """Shares of pairs that wait: up to the first none do, from the last on all."""
 
+_OF_A_ROW: Final = 0.5
+"""Of what the share falls by from row to row."""
+
 Pairs: TypeAlias = Generator[int, float, "Geometry"]
 """Asks for a distance in pages, receives the mean latency of pairs at it, in ns."""
 
@@ -114,24 +117,24 @@ def search(shortest: int = 1) -> Pairs:
 def _groups(waits: _Waits, found: Geometry) -> Pairs:
     """How many groups there are: rows of one wait for each other, and after the last comes the first again.
 
-    Without a second group every row waits for every other. The share falls by one row's from row to row, and
-    rises so again.
+    Without a second group every row waits for every other. The share may fall row by row until none wait, and
+    rise so until all do.
     """
     assert found.chunk_pages is not None and found.group_units is not None  # noqa: S101, PT018 found before
     chunk, group, contrast = found.chunk_pages, found.group_units, found.contrast
-    rows_of_group = None
+    rows_of_group, before = None, 1.0
     for rows in range(1, min(_MOST_ROWS, MOST_PAGES // (group * chunk))):
         share = waits.share((yield rows * group * chunk))
-        if rows_of_group is None and share <= _NEVER:
-            rows_of_group = round(rows / (1 - max(0.0, share)))
-        elif rows_of_group is not None and share >= _ALWAYS:
-            groups, rest = divmod(round(rows + (1 - share) * rows_of_group), rows_of_group)
+        if rows_of_group is None and before <= _NEVER and before - share < _OF_A_ROW / rows:
+            rows_of_group = rows - 1
+        elif rows_of_group is not None and before >= _ALWAYS and share - before < _OF_A_ROW / rows_of_group:
+            groups, rest = divmod(rows - 1, rows_of_group)
             if rest:
                 return Geometry(chunk, contrast=contrast, why="groups do not come again in whole rows")
-            units = group * groups
-            return Geometry(chunk, group, units, rows_of_group * chunk, contrast)
+            return Geometry(chunk, group, group * groups, rows_of_group * chunk, contrast)
         if rows_of_group is None and rows >= _MOST_ROWS_OF_GROUP:
             break
+        before = share
     if rows_of_group is None:
         return Geometry(chunk, group, group, None, contrast)
     return Geometry(chunk, group, contrast=contrast, why="no group came again")

@@ -130,7 +130,7 @@ def _layout(found: XrayRun) -> Iterator[Finding]:
         if value is None:
             yield cannot_tell(name, f"{READS}: {layout.why}")
         else:
-            evidence = f"{READS}: pairs that wait take {layout.contrast:.2f} times as long"
+            evidence = f"{READS}: reads that wait take {layout.contrast:.2f} times as long"
             yield told(name, value, unit, evidence, high=layout.is_clear)
 
 

@@ -148,6 +148,7 @@ def xray_run(run: Run) -> XrayRun:
     random = _samples(run, Phase.CONDITIONING, UNTIL_COLLECTION)
     filling = [one for number in NUMBERS for one in _samples(run, Phase.BURST, number)]
     asked = run.conditions(XrayConditions)
+    apart = _apart(_samples(run, Phase.SWEEP, APART), asked.scale)
     bursts = [
         window
         for number in range(CACHE_REST + 1, CACHE_REST + 1 + len(RESTS_S))
@@ -161,8 +162,7 @@ def xray_run(run: Run) -> XrayRun:
         after_rest=windows_of(_samples(run, Phase.BURST, CACHE_REST)),
         rest_ns=sum(sample.elapsed_ns for sample in rests),
         singles_ns=tuple(one.mean_latency_ns or 0.0 for one in _samples(run, Phase.SWEEP, SINGLE)),
-        pairs_ns=_apart(_samples(run, Phase.SWEEP, APART), asked.scale)
-        or _pairs(_samples(run, Phase.SWEEP, PAIRS)),
+        pairs_ns=_pairs(_samples(run, Phase.SWEEP, PAIRS)) if replay(apart).units is None else apart,
         buffer=filled_by(filling, asked.scale),
         random=windows_of(random),
         bursts=bursts,

@@ -1,7 +1,8 @@
 """The properties of a drive that an x-ray tells, with their evidence, or why they are left open."""
 
+import math
 from collections.abc import Iterator, Sequence
-from statistics import median
+from statistics import fmean, median, stdev
 from typing import Final
 
 from openpts.units import KIB, NS_PER_S, format_block_size, format_capacity
@@ -9,7 +10,6 @@ from openpts_twin.findings import Finding, cannot_tell, told
 from openpts_twin.rates import Fall, at_higher_rate, first_fall
 from openpts_twin.xray import RANDOM_WINDOW, RESTS_S
 from openpts_twin.xray.results import ALIGNMENT, CACHE, PART, RANDOM, READS, REFILL, RESTS, XrayRun
-from openpts_twin.xray.unit import mean_and_error
 
 _PAGE_BYTES: Final = 4 * KIB
 _FOLDED, _FULL = 0.45, 0.1
@@ -184,9 +184,9 @@ def _idle(found: XrayRun) -> Iterator[Finding]:
         return
     gains = _gains(found)
     if gains is None:
-        yield cannot_tell(name, "random writes after rests were not measured")
+        yield cannot_tell(name, f"{RESTS}: not measured, or as fast after short rests")
         return
-    gain, error = mean_and_error(gains)
+    gain, error = fmean(gains), stdev(gains) / math.sqrt(len(gains))
     evidence = (
         f"{RESTS}: after {RESTS_S[1]:g} s of rest bursts are {100 * gain:.0f} +- {100 * error:.0f} % nearer "
         "to the full rate"
@@ -199,13 +199,20 @@ def _idle(found: XrayRun) -> Iterator[Finding]:
 
 
 def _gains(found: XrayRun) -> list[float] | None:
-    """What each long rest gives back after a short one, as shares of a burst."""
+    """What each long rest gives back after a short one, as shares of a burst.
+
+    Where it gives so much that bursts after short ones are at the full rate too, the first short one has had
+    nothing of that. None where short rests give back most of it by themselves.
+    """
     began, bursts = found.began, found.bursts
     if began is None or len(bursts) != len(RESTS_S):
         return None
-    full_ns = 1e9 / median(one.bytes_per_s for one in found.random[:began])
-    short_ns, long_ns = ([1e9 / one.bytes_per_s for one in bursts[first::2]] for first in (0, 1))
-    if min(short_ns) <= full_ns:
+    courses = found.random[:began], found.random[began + 1 :], bursts[::2], bursts[1::2]
+    before, collecting, short_ns, long_ns = ([1e9 / one.bytes_per_s for one in each] for each in courses)
+    full_ns = median(before)
+    if median(short_ns) < (1 + _ALIKE) * full_ns:
+        short_ns = short_ns[:1] * len(short_ns)
+    if min(short_ns) <= full_ns or median(short_ns) < (full_ns + median(collecting)) / 2:
         return None
     return [(short - long) / (short - full_ns) for short, long in zip(short_ns, long_ns, strict=True)]
 

@@ -44,7 +44,7 @@ def unit_of(passes: Sequence[Rates]) -> Unit:
         return Unit(None, why="not all alignments were measured")
     if len(found) < _FEWEST:
         return Unit(None, why="too few passes were measured")
-    logs = {size: mean_and_error([math.log(one[size]) for one in found]) for size in SIZES}
+    logs = {size: _mean_and_error([math.log(one[size]) for one in found]) for size in SIZES}
     unit = max((size for size, (mean, error) in logs.items() if mean + _SURE * error > _LIMIT), default=None)
     if unit is None:
         return Unit(None, why="the rate is the same at each alignment")
@@ -68,7 +68,7 @@ def may_be(unit_bytes: int, passes: Sequence[Rates]) -> bool:
     return bool(longer) and max(longer) == unit_bytes
 
 
-def mean_and_error(values: Sequence[float]) -> tuple[float, float]:
+def _mean_and_error(values: Sequence[float]) -> tuple[float, float]:
     """Mean and its error; the lowest and the highest, which a stall makes, are put next to the others."""
     inner = sorted(values)[1:-1]
     kept = [inner[0], *inner, inner[-1]]

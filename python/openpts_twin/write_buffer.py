@@ -64,27 +64,16 @@ def bursts(active_range: ActiveRange, data: DataPattern, user_capacity_bytes: in
 
 
 class Filled(Struct, frozen=True):
-    """A buffer that was filled: what was taken in until it was full, at which rate, and the rate behind it.
-
-    ``scatter_bytes`` is by how much bursts differ in what they took in, ``slowest_bytes_per_s`` the rate of
-    the slowest window, an eighth of the buffer.
-    """
+    """A buffer that was filled: what was taken in until it was full, the rate then, and the one behind it."""
 
     taken_bytes: float
     before_bytes_per_s: float
     after_bytes_per_s: float
-    slowest_bytes_per_s: float
-    scatter_bytes: float = 0.0
 
     @property
     def bytes(self) -> float:
         """What it holds: programs take about half of the time until the first ones make room."""
         return self.taken_bytes * (1 - self.after_bytes_per_s / self.before_bytes_per_s / 2)
-
-    @property
-    def slowest_share(self) -> float:
-        """Rate of the slowest window, as a share of the rate that lasts."""
-        return self.slowest_bytes_per_s / self.after_bytes_per_s
 
 
 def filled_by(samples: Sequence[Sample], scale: int) -> Filled | None:
@@ -100,13 +89,7 @@ def filled_by(samples: Sequence[Sample], scale: int) -> Filled | None:
         return None
     # data that do not fill a program unit yet stay in the buffer: what is free before a burst is less than it
     taken = [one.taken_bytes / scale for one in found]
-    return Filled(
-        max(taken),
-        max(one.before_bytes_per_s for one in found),
-        lasting.after_bytes_per_s,
-        min(one.slowest_bytes_per_s for one in found),
-        max(taken) - min(taken),
-    )
+    return Filled(max(taken), max(one.before_bytes_per_s for one in found), lasting.after_bytes_per_s)
 
 
 def size_of(samples: Sequence[Sample], scale: int) -> float | None:
@@ -134,4 +117,4 @@ def _filled(samples: Sequence[Sample], lasting_bytes_per_s: float | None = None)
     if first < _LEAST_CONTRAST * later:
         return None
     taken = windows[full].start_bytes + at_higher_rate(windows[full], first, later)
-    return Filled(taken, first, later, min(rates))
+    return Filled(taken, first, later)

@@ -24,9 +24,15 @@ def test_what_the_preset_says_is_found(tmp_path: Path) -> None:
     assert found["page_mapped.geometry.chunk_pages"].value == 4
     assert found["page_mapped.geometry.dies"].value == 64
     assert found["cache_bytes"].value == 0
-    # two program units of 96 KiB for each of 64 dies
-    assert found["write_buffer_bytes"].value == 2 * 64 * 96 * 1024
-    assert found["page_mapped.collection.pace"].value == "paced"
+    assert found["collects_in_idle"].value is True
+
+
+def test_the_layout_shows_also_where_a_command_takes_longer_than_a_read(tmp_path: Path) -> None:
+    """The controller takes 60 µs for a command, as the flash does for a read: pairs of reads never wait."""
+    found = told("sim:mlc?scale=2&page_mapped.geometry.dies=4", tmp_path / "run")
+    assert found["page_mapped.geometry.chunk_pages"].value == 4
+    assert found["page_mapped.geometry.dies"].value == 4
+    assert "collects_in_idle" not in found or found["collects_in_idle"].value is False
 
 
 def test_a_log_of_blocks_is_not_taken_for_a_cache(tmp_path: Path) -> None:

@@ -7,10 +7,10 @@ from openpts.fields.field import Field
 from openpts.fields.kinds import SECONDS
 from openpts.procedures.kit.procedure import Procedure
 
-REGION, TO_HALF, TO_END, AGAIN, REGION_AGAIN, PURGED = 1, 2, 3, 4, 5, 6
-"""Numbers of Phase.FILL: what pairs of reads read, up to half of the drive, all of it, all of it again, what
-pairs read, beside collection, and a part of the drive when it was purged again."""
-SINGLE, PAIRS, ALIGNED, PAIRS_AGAIN, ALIGNED_PURGED = 1, 2, 3, 4, 5
+REGION, TO_HALF, TO_END, AGAIN, PURGED = 1, 2, 3, 4, 5
+"""Numbers of Phase.FILL: what pairs of reads read, up to half of the drive, all of it, all of it again, and a
+part of the drive when it was purged again."""
+SINGLE, PAIRS, ALIGNED, APART, ALIGNED_PURGED = 1, 2, 3, 4, 5
 """Numbers of Phase.SWEEP. Alignments are looked at while the drive collects, and when it was purged again."""
 UNTIL_COLLECTION: Final = 1
 """Number of Phase.CONDITIONING: random writes."""
@@ -20,8 +20,8 @@ CACHE_REST: Final = 1
 """Number of the rest in which a cache may be folded, and of the burst after it; those from 2 on are short."""
 RANDOM_WINDOW, HOT_WINDOW = 0.0025, 0.01
 """Windows of random writes, in user capacities."""
-RESTS_S: Final = (0.1, 1.0, 2.0, 4.0, 8.0)
-"""Short rests, after which collection in idle time would show. The first is too short for any."""
+RESTS_S: Final = (1.0, 8.0) * 5
+"""Rests before bursts, by turns for what was begun before and for collection in idle time as well."""
 
 
 class XrayConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="test", tag="xray"):
@@ -56,9 +56,9 @@ PROCEDURE: Final = Procedure(
     purpose="""What is inside a drive, found from its rates and latencies alone.
 
     At full length: a purge, pairs of reads at growing distances, the user capacity written in sequence with
-    a break at half, random writes until spare flash runs out, bursts that fill the write buffer, the capacity
-    in sequence once more, and writes to a small part of it: some three times the user capacity; and a second
-    purge. Each finding names its evidence and how far it can be relied on; what can't be told is left open.
+    a break at half, random writes until spare flash runs out, the capacity in sequence once more, and writes
+    to a small part of it: some three times the user capacity; and a second purge. Each finding names its
+    evidence and how far it can be relied on; what can't be told is left open.
     """,
     quick={"longest_idle_seconds": 60},
     phase_line="openpts_twin.xray.phase_line:phase_line",

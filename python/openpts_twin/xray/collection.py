@@ -6,7 +6,6 @@ oldest has to move the whole drive before it comes to the part again: the rate b
 best of some that it draws meets none of the part now and then: the rate falls for moments.
 """
 
-import math
 from collections.abc import Sequence
 from enum import StrEnum
 from itertools import pairwise
@@ -26,8 +25,6 @@ _BETWEEN: Final = 0.35
 _FASTER: Final = 1.3
 _LEAST_AFTER: Final = 4
 _TOO_FEW: Final = "too few writes came after free blocks ran out"
-_PACED, _GOES_ON, _IN_BURSTS, _FASTER_BETWEEN = 0.8, 0.15, 0.35, -0.3
-_LEAST_SLOWER: Final = 1.5
 _FIRST: Final = 4
 """Windows of a refill in sequence that are its first, and as many after them."""
 _RISES: Final = 1.12
@@ -41,42 +38,12 @@ class Victims(StrEnum):
     CHOICES = "choices"
 
 
-class Pace(StrEnum):
-    """How much is moved at a time, in the words of a preset."""
-
-    PACED = "paced"
-    BURST = "burst"
-
-
 def began(rates: Sequence[float], *, cached: bool) -> int | None:
     """The window of random writes from which on the drive collects, if the last ones show it.
 
     A cache is folded beside what the host writes, which takes at most as much of the flash once more.
     """
     return collection_began(rates, _CACHED_FALL) if cached else collection_began(rates)
-
-
-class Response(Struct, frozen=True):
-    """Response times of writes."""
-
-    median_ns: float
-    mean_ns: float
-
-
-def pace_of(before: Response, after: Response, slowest: float) -> Pace | None:
-    """The pace by the response times before the drive collects and while it does, and by bursts meanwhile.
-
-    Where doses are moved beside each write, all writes take longer. Where a block is moved at a time, most
-    meet none of that, and take as long as before: the median grows less than the mean. ``slowest`` is the
-    rate of the slowest part of bursts, as a share of that which lasts: a block that is moved stops it.
-    """
-    if not (before.median_ns and after.median_ns) or after.mean_ns < _LEAST_SLOWER * before.mean_ns:
-        return None
-    growth = math.log(after.median_ns / before.median_ns) / math.log(after.mean_ns / before.mean_ns)
-    if growth >= _PACED and slowest >= _GOES_ON:
-        return Pace.PACED
-    # where the median is well below that before, writes have become quicker, and doses may hide in them
-    return Pace.BURST if growth > _FASTER_BETWEEN and growth + slowest <= _IN_BURSTS else None
 
 
 class Found(Struct, frozen=True):
@@ -120,7 +87,10 @@ def _by_evenness(lowest_before: float, lowest: float, after: Sequence[float], ri
         # not all blocks of the part are empty: the emptiest of all are alike, those of a draw are not
         return Found(Victims.GREEDY, lowest)
     if lowest_before < _STEADY:
-        # spare blocks were not all free: what a choice leaves behind
+        # spare blocks were not all free, as a choice leaves them: the rate varies throughout
+        lowest = min(after) / median(after)
+        if rising is False and lowest >= _STEADY:
+            return Found(Victims.GREEDY, lowest)
         if rising and _BETWEEN < lowest <= _UNEVEN:
             return Found(Victims.CHOICES, lowest)
         return Found(None, lowest, why="the rate varies as much before free blocks run out")

@@ -58,7 +58,7 @@ def _pairs_page(found: XrayRun) -> Page:
     name = PlotName("xray-pairs", READS, "Pairs of Reads: Mean Latency v Distance")
     if not found.pairs_ns:
         return nothing_page(name.id, name.title, "not measured")
-    pairs = sorted(dict(found.pairs_ns).items())
+    pairs = sorted((pages, mean_ns) for pages, mean_ns in dict(found.pairs_ns).items() if pages)
     head: Col[tuple[int, float]] = Col("Distance (pages of 4 KiB)", lambda one: cells.count(one[0]))
     mean: Col[tuple[int, float]] = Col("Mean (ms)", lambda one: cells.latency(one[1]))
     shown = table(f"{name.id}-values", "Pairs issued together", head, [mean], pairs, printed=_PRINTED)
@@ -72,7 +72,8 @@ def _pairs_page(found: XrayRun) -> Page:
     )
     rule = Verdict(
         "Two reads at once take longer if they come to the same unit. Written in sequence, chunks of pages "
-        "go round the units of a group, groups are filled by rows, and go round the drive."
+        "go round the units of a group, groups are filled by rows, and go round the drive. Where a command "
+        "takes longer than a read, one command reads both pages, written so far apart beyond whole rows."
     )
     return page(name, plot.over(name, shown), Verdict(told), rule, shown)
 

@@ -2,9 +2,14 @@
 
 from openpts.runner.progress import RunProgress
 from openpts.vocabulary.phase import Phase
-from openpts_twin.xray import HOT, PAIRS, UNTIL_COLLECTION
+from openpts_twin.xray import APART, HOT, PAIRS, UNTIL_COLLECTION
 
-_SHORT = {(Phase.SWEEP, PAIRS), (Phase.CONDITIONING, UNTIL_COLLECTION), (Phase.LOAD, HOT)}
+_SHORT = {
+    (Phase.SWEEP, PAIRS),
+    (Phase.SWEEP, APART),
+    (Phase.CONDITIONING, UNTIL_COLLECTION),
+    (Phase.LOAD, HOT),
+}
 
 
 def phase_line(progress: RunProgress) -> str | None:

@@ -2,20 +2,14 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from statistics import median
+from statistics import fmean, median, stdev
 from typing import Final
-
-from msgspec import Struct
 
 from openpts.procedures.kit.host_limits import busy_host
 from openpts.units import KIB, NS_PER_S, format_block_size, format_capacity
 from openpts_twin.findings import Finding, cannot_tell, told
 from openpts_twin.rates import Fall, at_higher_rate, first_fall
-from openpts_twin.write_buffer import Filled
 from openpts_twin.xray import RANDOM_WINDOW, RESTS_S
-from openpts_twin.xray.collection import Pace, Victims
-from openpts_twin.xray.frontiers import Frontiers, frontiers_of, kept_share
-from openpts_twin.xray.geometry import Geometry
 from openpts_twin.xray.results import ALIGNMENT, CACHE, PART, RANDOM, READS, REFILL, RESTS, XrayRun
 
 _PAGE_BYTES: Final = 4 * KIB
@@ -27,30 +21,16 @@ _MERGED: Final = 30
 """So many times slower than in sequence, random writes move more than pages of collected blocks can be."""
 _LEAST_FLASH: Final = 1.04
 """A drive that maps pages has more, if only by what 1 GB is less than 1 GiB."""
-_EXACT: Final = 1.05
-"""How exact it is what a burst took in."""
-_AS_FAST: Final = 0.95
-_MOST_LEFT: Final = 0.3
-"""Of what a burst took in; by half of it its size is known."""
-_LEAST_GAIN, _NO_GAIN = 0.2, 0.06
-"""Of a burst, at the rate of a drive that has nothing to collect; up to the second, rates vary so much."""
-_AS_MUCH, _LEAST_BEFORE = 0.9, 0.15
-"""The longest rest gives back the most, and half of it a part of that."""
+_LEAST_GAIN: Final = 0.1
+"""Of a burst, at the rate of a drive that has nothing to collect."""
+_SURE: Final = 3
+"""Standard errors by which a gain has to be on one side."""
 _MOST_WARMING_K: Final = 1
 
 
 def findings_of(found: XrayRun) -> tuple[Finding, ...]:
     """All findings, told or not."""
-    of_pages = (
-        *_cache(found),
-        *_spare(found),
-        *_unit(found),
-        *_victims(found),
-        *_pace(found),
-        *_frontiers(found),
-        *_idle(found),
-        *_buffer(found),
-    )
+    of_pages = (*_cache(found), *_spare(found), *_unit(found), *_victims(found), *_idle(found))
     if why := _map_of_blocks(found):
         of_pages = tuple(cannot_tell(one.name, f"{RANDOM}: {why}") for one in of_pages)
     findings = (*of_pages, *_layout(found), *_read_ahead(found), *_heat(found))
@@ -154,7 +134,7 @@ def _layout(found: XrayRun) -> Iterator[Finding]:
         if value is None:
             yield cannot_tell(name, f"{READS}: {layout.why}")
         else:
-            evidence = f"{READS}: pairs that wait take {layout.contrast:.2f} times as long"
+            evidence = f"{READS}: reads that wait take {layout.contrast:.2f} times as long"
             yield told(name, value, unit, evidence, high=layout.is_clear)
 
 
@@ -168,91 +148,6 @@ def _victims(found: XrayRun) -> Iterator[Finding]:
     if victims.agrees:
         evidence += f"; {REFILL} agrees"
     yield told(name, str(victims.victims), "", evidence, high=victims.agrees)
-
-
-def _pace(found: XrayRun) -> Iterator[Finding]:
-    name = "page_mapped.collection.pace"
-    if found.pace is None or found.responses is None:
-        yield cannot_tell(name, f"{RANDOM}: response times do not tell doses from whole blocks")
-        return
-    before, after = found.responses
-    evidence = (
-        f"{RANDOM}: while the drive collects response times are {after.mean_ns / before.mean_ns:.1f} times "
-        f"as long on average, their median {after.median_ns / before.median_ns:.1f} times"
-    )
-    yield told(name, str(found.pace), "", evidence, high=False)
-
-
-def _frontiers(found: XrayRun) -> Iterator[Finding]:
-    """Pages that do not lie as before have moved ones between them.
-
-    Those that do need not be separate: whole blocks that are moved at a time leave long stretches of the
-    host's pages as they are, and so do full ones, as of the oldest.
-    """
-    name, kept = "page_mapped.collection.frontiers", kept_share(found.pairs_ns, found.pairs_again_ns)
-    if kept is None:
-        why = "pairs were not read in what was written while the drive collects, or beside other work"
-        yield cannot_tell(name, f"{READS}: {why}")
-        return
-    evidence = f"{READS}: of what is written while the drive collects {100 * kept:.0f} % lies as before"
-    frontiers = frontiers_of(kept)
-    in_doses = found.pace is Pace.PACED and found.victims.victims in {Victims.GREEDY, Victims.CHOICES}
-    # what was read before lay in the cache
-    if frontiers is None or found.cache is not None or not (in_doses or frontiers is Frontiers.MIXED):
-        yield cannot_tell(name, f"{evidence}, which may have other reasons")
-        return
-    yield told(name, str(frontiers), "", evidence, high=False)
-
-
-def _buffer(found: XrayRun) -> Iterator[Finding]:
-    """The buffer holds whole program units of all units of the flash, one group of which may wait to be full.
-
-    What it took in leaves at the rate of the flash at most: collection may begin behind the burst.
-    """
-    name, buffer, layout = "write_buffer_bytes", found.buffer, found.geometry
-    if buffer is None:
-        yield cannot_tell(name, "bursts of writes while the drive collects never meet a full buffer")
-        return
-    taken = buffer.taken_bytes
-    evidence = f"bursts while the drive collects: {format_capacity(round(taken))} at the interface's rate"
-    if found.pace is None or found.unit.unit_bytes != _PAGE_BYTES:
-        yield cannot_tell(name, f"{evidence}, but what is moved or written beside them may end them")
-        return
-    left = max(buffer.after_bytes_per_s, found.flash_bytes_per_s) / buffer.before_bytes_per_s
-    rows = _whole_rows(layout, buffer, left, found.pace) if found.cache is None else None
-    if rows is not None:
-        evidence += f", {taken / rows.bytes:.2f} times what all units program at once"
-        yield told(name, rows.count * rows.bytes, "bytes", evidence, high=True)
-    elif found.cache is not None and found.pace is Pace.PACED and left <= _MOST_LEFT:
-        yield told(name, round(buffer.bytes), "bytes", evidence, high=False)
-    else:
-        yield cannot_tell(name, f"{evidence}, and how much of it in whole program units is not clear")
-
-
-class _Rows(Struct, frozen=True):
-    """Program units of all units of the flash."""
-
-    count: int
-    bytes: int
-
-
-def _whole_rows(layout: Geometry, buffer: Filled, left: float, pace: Pace) -> _Rows | None:
-    """How many rows a buffer holds, if one number fits what it took in.
-
-    ``left`` is the rate of the flash beside that of the interface: so fast what was taken in leaves at most,
-    from the end of the first programs on, which is as long as the flash takes for a row.
-    """
-    if left > _AS_FAST:
-        return None
-    if layout.units is None or layout.program_pages is None or layout.group_units is None:
-        return None
-    row_bytes = layout.units * layout.program_pages * _PAGE_BYTES
-    taken, waiting = buffer.taken_bytes / row_bytes, layout.group_units / layout.units
-    if pace is Pace.BURST and buffer.scatter_bytes > waiting * row_bytes:
-        return None
-    least, most = (taken - max(0.0, left * taken - 1)) / _EXACT, taken * _EXACT + waiting
-    fitting = range(max(1, math.ceil(least)), math.floor(most) + 1)
-    return _Rows(fitting[0], row_bytes) if len(fitting) == 1 else None
 
 
 def slowed_at(readings: Sequence[tuple[float, bool]]) -> list[float]:
@@ -286,38 +181,44 @@ def _heat(found: XrayRun) -> Iterator[Finding]:
 
 
 def _idle(found: XrayRun) -> Iterator[Finding]:
-    """Whether the drive collects in idle time, by what bursts gain by rests."""
+    """Whether the drive collects in idle time, by what bursts gain by long rests over short ones before."""
+    name = "collects_in_idle"
     if found.cache is not None:
-        yield cannot_tell("collects_in_idle", "what a cache gives back in idle time can't be told from it")
+        yield cannot_tell(name, "what a cache gives back in idle time can't be told from it")
         return
     gains = _gains(found)
     if gains is None:
-        yield cannot_tell("collects_in_idle", "random writes after rests were not measured")
+        yield cannot_tell(name, f"{RESTS}: not measured, or as fast after short rests")
         return
-    rests = ", ".join(f"{100 * gain:.0f} %" for gain in gains)
-    evidence = f"{RESTS}: at the full rate after {', '.join(f'{rest:g} s' for rest in RESTS_S[1:])}: {rests}"
-    # what bursts lose by a rest is chance
-    noise = max(0.0, -min(gains))
-    grows = gains[-1] >= _AS_MUCH * max(gains) and gains[-2] >= _LEAST_BEFORE * gains[-1]
-    if max(*gains, noise) <= _NO_GAIN:
-        yield told("collects_in_idle", False, "", evidence, high=max(gains) < _NO_GAIN / 2)
-    elif max(gains) < max(_LEAST_GAIN, noise) or not grows:
-        yield cannot_tell("collects_in_idle", f"{evidence}: too little, or not more after more rest")
+    gain, error = fmean(gains), stdev(gains) / math.sqrt(len(gains))
+    evidence = (
+        f"{RESTS}: after {RESTS_S[1]:g} s of rest bursts are {100 * gain:.0f} +- {100 * error:.0f} % nearer "
+        "to the full rate"
+    )
+    sure = abs(gain - _LEAST_GAIN) / max(error, 0.001)
+    if sure < _SURE:
+        yield cannot_tell(name, f"{evidence}, which is not clear")
     else:
-        yield told("collects_in_idle", True, "", evidence, high=max(gains) > _LEAST_GAIN * 3 / 2)
+        yield told(name, gain > _LEAST_GAIN, "", evidence, high=sure > 2 * _SURE)
 
 
 def _gains(found: XrayRun) -> list[float] | None:
-    """What each rest but the first gives back, as shares of a burst."""
-    began = found.began
-    if began is None or len(found.bursts) != len(RESTS_S):
+    """What each long rest gives back after a short one, as shares of a burst.
+
+    Where it gives so much that bursts after short ones are at the full rate too, the first short one has had
+    nothing of that. None where short rests give back most of it by themselves.
+    """
+    began, bursts = found.began, found.bursts
+    if began is None or len(bursts) != len(RESTS_S):
         return None
-    full = median(one.bytes_per_s for one in found.random[:began])
-    reference, *others = found.bursts
-    saved_ns = 1e9 * (1 / reference.bytes_per_s - 1 / full)
-    if saved_ns <= 0:
+    courses = found.random[:began], found.random[began + 1 :], bursts[::2], bursts[1::2]
+    before, collecting, short_ns, long_ns = ([1e9 / one.bytes_per_s for one in each] for each in courses)
+    full_ns = median(before)
+    if median(short_ns) < (1 + _ALIKE) * full_ns:
+        short_ns = short_ns[:1] * len(short_ns)
+    if min(short_ns) <= full_ns or median(short_ns) < (full_ns + median(collecting)) / 2:
         return None
-    return [(reference.elapsed_ns - one.elapsed_ns) / (saved_ns * one.bytes) for one in others]
+    return [(short - long) / (short - full_ns) for short, long in zip(short_ns, long_ns, strict=True)]
 
 
 def _read_ahead(found: XrayRun) -> Iterator[Finding]:

@@ -31,10 +31,7 @@ LABELS: Final = {
     "page_mapped.geometry.chunk_pages": "Pages in a row on one unit of the flash",
     "page_mapped.geometry.dies": "Units that work at the same time",
     "page_mapped.collection.victim": "Blocks that are collected",
-    "page_mapped.collection.pace": "Moved at a time",
-    "page_mapped.collection.frontiers": "Blocks of moved pages",
     "collects_in_idle": "Collection in idle time",
-    "write_buffer_bytes": "Write buffer",
     "throttles_from_c": "Slowed down by heat from",
     "read_ahead": "Read-ahead",
 }
@@ -141,13 +138,6 @@ def _list_figures(found: XrayRun, findings: tuple[Finding, ...]) -> dict[str, An
         FINDINGS: msgspec.to_builtins(findings),
         "fill": [[one.start_bytes, one.bytes_per_s / MB] for one in found.fill],
         "pairs_of_reads": [[pages, latency_ns / 1e6] for pages, latency_ns in found.pairs_ns],
-        "pairs_of_reads_while_collecting": [
-            [pages, latency_ns / 1e6] for pages, latency_ns in found.pairs_again_ns
-        ],
-        "random_median_and_mean_ms": [
-            [one.median_ns / 1e6, one.mean_ns / 1e6] for one in found.responses or ()
-        ],
-        "write_buffer_taken_in_bytes": None if found.buffer is None else found.buffer.taken_bytes,
         "random_mb_per_s": [one.bytes_per_s / MB for one in found.random],
         "again_mb_per_s": [one.bytes_per_s / MB for one in found.again],
         "hot_mb_per_s": [one.bytes_per_s / MB for one in found.hot],

@@ -6,7 +6,6 @@ from typing import Final
 
 from msgspec import Struct
 
-from openpts.analysis.latency import LatencyDistribution
 from openpts.record.reader import Run
 from openpts.units import KIB
 from openpts.vocabulary.phase import Phase
@@ -17,11 +16,11 @@ from openpts_twin.xray import (
     AGAIN,
     ALIGNED,
     ALIGNED_PURGED,
+    APART,
     CACHE_REST,
     HOT,
     HOT_WINDOW,
     PAIRS,
-    PAIRS_AGAIN,
     REGION,
     RESTS_S,
     SINGLE,
@@ -29,8 +28,8 @@ from openpts_twin.xray import (
     UNTIL_COLLECTION,
     XrayConditions,
 )
-from openpts_twin.xray.collection import Found, Pace, Response, began, pace_of, victims_of
-from openpts_twin.xray.geometry import Geometry, pair_ns, replay
+from openpts_twin.xray.collection import Found, began, victims_of
+from openpts_twin.xray.geometry import ROWS_PAGES, Geometry, pair_ns, replay
 from openpts_twin.xray.unit import Rates, Unit, may_be, unit_of
 
 _PAGE_BYTES: Final = 4 * KIB
@@ -48,7 +47,10 @@ class Probe(Struct, frozen=True):
 
 
 class XrayRun(Struct, frozen=True, dict=True):
-    """What was measured; what was not is empty or None."""
+    """What was measured; what was not is empty or None.
+
+    ``pairs_ns`` are of reads of two pages that were written apart, where pairs of reads never wait.
+    """
 
     run: Run
     asked: XrayConditions
@@ -58,7 +60,6 @@ class XrayRun(Struct, frozen=True, dict=True):
     rest_ns: int
     singles_ns: tuple[float, ...]
     pairs_ns: list[tuple[int, float]]
-    pairs_again_ns: list[tuple[int, float]]
     buffer: Filled | None
     random: list[Window]
     bursts: list[Window]
@@ -113,21 +114,6 @@ class XrayRun(Struct, frozen=True, dict=True):
         return 0.0 if self.buffer is None else self.buffer.bytes * self.asked.scale
 
     @cached_property
-    def responses(self) -> tuple[Response, Response] | None:
-        """Of random writes before collection, but for the first window, and of those all beside it."""
-        began, samples = self.began, _samples(self.run, Phase.CONDITIONING, UNTIL_COLLECTION)
-        if began is None or began < 2 or len(samples) < began + 2:
-            return None
-        return _response(samples[1:began]), _response(samples[began + 1 :])
-
-    @property
-    def pace(self) -> Pace | None:
-        """Pace of collection."""
-        if self.responses is None or self.buffer is None:
-            return None
-        return pace_of(*self.responses, self.buffer.slowest_share)
-
-    @cached_property
     def unit(self) -> Unit:
         """Unit of the map by alignments on the purged drive, where nothing is collected, or while it is."""
         passes = [rates_of(each) for each in self.aligned_purged]
@@ -135,7 +121,7 @@ class XrayRun(Struct, frozen=True, dict=True):
         if purged.unit_bytes is not None:
             return purged
         agrees = collecting.unit_bytes is not None and may_be(collecting.unit_bytes, passes)
-        if self.cache is not None or self.pace is Pace.PACED or agrees:
+        if self.cache is not None or agrees:
             return collecting
         return Unit(None, why=f"{purged.why} on the purged drive, and collection is uneven")
 
@@ -162,6 +148,7 @@ def xray_run(run: Run) -> XrayRun:
     random = _samples(run, Phase.CONDITIONING, UNTIL_COLLECTION)
     filling = [one for number in NUMBERS for one in _samples(run, Phase.BURST, number)]
     asked = run.conditions(XrayConditions)
+    apart = _apart(_samples(run, Phase.SWEEP, APART), asked.scale)
     bursts = [
         window
         for number in range(CACHE_REST + 1, CACHE_REST + 1 + len(RESTS_S))
@@ -175,8 +162,7 @@ def xray_run(run: Run) -> XrayRun:
         after_rest=windows_of(_samples(run, Phase.BURST, CACHE_REST)),
         rest_ns=sum(sample.elapsed_ns for sample in rests),
         singles_ns=tuple(one.mean_latency_ns or 0.0 for one in _samples(run, Phase.SWEEP, SINGLE)),
-        pairs_ns=_pairs(_samples(run, Phase.SWEEP, PAIRS)),
-        pairs_again_ns=_pairs(_samples(run, Phase.SWEEP, PAIRS_AGAIN)),
+        pairs_ns=_pairs(_samples(run, Phase.SWEEP, PAIRS)) if replay(apart).units is None else apart,
         buffer=filled_by(filling, asked.scale),
         random=windows_of(random),
         bursts=bursts,
@@ -201,11 +187,12 @@ def _pairs(samples: list[Sample]) -> list[tuple[int, float]]:
     ]
 
 
-def _response(samples: list[Sample]) -> Response:
-    writes = LatencyDistribution.merged([one.write.histogram for one in samples])
-    ios = sum(one.write.ios for one in samples)
-    mean_ns = sum((one.mean_latency_ns or 0) * one.write.ios for one in samples) / ios
-    return Response(writes.percentile_ns(50) or 0, mean_ns)
+def _apart(samples: list[Sample], scale: int) -> list[tuple[int, float]]:
+    """The same of reads of two pages, beyond whole rows that lie between them as they were written."""
+    return [
+        (written.write.bytes // (_PAGE_BYTES * scale) - ROWS_PAGES, pair_ns(read))
+        for written, read in zip(samples[::4], samples[3::4], strict=False)
+    ]
 
 
 def _passes(samples: list[Sample]) -> list[list[Probe]]:

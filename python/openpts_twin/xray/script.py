@@ -9,9 +9,10 @@ Steps
     Purge; a small region in SEQ 128 KiB writes, one at a time; single reads in it, and pairs of RND 4 KiB
     reads at growing distances; SEQ 128 KiB writes up to half of the drive in windows, which show a cache; if
     there is one, idle time and the same again; the rest of the drive; RND 64 KiB writes in windows until
-    the rate falls for good; RND 4 to 64 KiB writes aligned to their size and to half of it; bursts of
-    RND 64 KiB writes that fill the write buffer; the small region written and read as before; RND 64 KiB
-    writes after short rests; all LBAs in SEQ 128 KiB writes once more; RND 64 KiB writes to a small part.
+    the rate falls for good; RND 4 to 64 KiB writes aligned to their size and to half of it; with a cache,
+    bursts of RND 64 KiB writes that fill the write buffer; RND 64 KiB writes after short rests; all LBAs in
+    SEQ 128 KiB writes once more; RND 64 KiB writes to a small part. Without a cache another purge and, where
+    pairs of reads never wait, reads of two pages that were written apart; writes aligned as before.
 Pass rule
     None: what the evidence does not decide is left open.
 Reported
@@ -19,6 +20,7 @@ Reported
 """
 
 import math
+from collections.abc import Callable
 from statistics import median
 from typing import Final
 
@@ -45,15 +47,14 @@ from openpts_twin.xray import (
     AGAIN,
     ALIGNED,
     ALIGNED_PURGED,
+    APART,
     CACHE_REST,
     HOT,
     HOT_WINDOW,
     PAIRS,
-    PAIRS_AGAIN,
     PURGED,
     RANDOM_WINDOW,
     REGION,
-    REGION_AGAIN,
     RESTS_S,
     SINGLE,
     TO_END,
@@ -63,14 +64,14 @@ from openpts_twin.xray import (
     XrayConditions,
 )
 from openpts_twin.xray.collection import began
-from openpts_twin.xray.frontiers import REGION_PAGES, compared_distances
-from openpts_twin.xray.geometry import MOST_PAGES, pair_ns, search
+from openpts_twin.xray.geometry import MOST_PAGES, ROWS_PAGES, Geometry, pair_ns, search
 from openpts_twin.xray.unit import PROBES
 
 _PAGE_BYTES: Final = 4 * KIB
 _SEQUENTIAL_BYTES: Final = 128 * KIB
 _QD: Final = 32
 _REGION_BYTES: Final = 2 * MOST_PAGES * _PAGE_BYTES
+_PURGED_BYTES: Final = 4 * _REGION_BYTES
 _BURST_BYTES: Final = 2 * MIB
 """What an empty write buffer takes in at the rate of the interface, at least a part of it."""
 _PRIMED_BYTES: Final = 32 * MIB
@@ -84,6 +85,7 @@ _REST_WINDOWS: Final = 20
 _MOST_RANDOM_WINDOWS: Final = 400
 _BURST_SHARE: Final = 0.004
 _BLOCK_BYTES: Final = 64 * KIB
+_UNTIL_IDLE_NS: Final = 20_000 * NS_PER_US
 _PASSES, _PASSES_PURGED = 8, 4
 _PURGED_LONGER: Final = 2
 _PROBE_SHARE: Final = 0.002
@@ -120,7 +122,7 @@ def script(conditions: XrayConditions, user_capacity_bytes: int) -> Script:
     drive = _Drive(conditions, user_capacity_bytes)
     yield Purge()
     yield SetWriteCache(conditions.write_cache_enabled)
-    pairs = yield from _pairs(drive)
+    layout = yield from _pairs(drive)
     fall = yield from _until_half(drive)
     done = 0 if fall is None else (yield from _cache_after_rest(drive, fall))
     # no LBA twice: what is overwritten would take the spare flash that random writes are to find
@@ -132,40 +134,42 @@ def script(conditions: XrayConditions, user_capacity_bytes: int) -> Script:
     probe_ns = round(fill_ns * _PROBE_SHARE)
     if flash is not None:
         yield from _alignments(drive, ALIGNED, _PASSES, probe_ns)
-        yield from bursts(ActiveRange(), conditions.data, user_capacity_bytes, conditions.scale)
-        if (distances := compared_distances(pairs)) is not None:
-            yield from _pairs_beside_collection(drive, distances)
-        yield from _after_rests(drive)
+        if fall is None:
+            yield from _after_rests(drive)
+        else:
+            # a cache is told without what the buffer takes in beside it
+            yield from bursts(ActiveRange(), conditions.data, user_capacity_bytes, conditions.scale)
         yield from _warm(drive)
         yield from _hot(drive, flash)
         if fall is None:
+            yield Purge()
+            if layout.units is None:
+                yield from _searched(APART, drive.apart, 0)
             yield from _alignments_purged(drive, _PURGED_LONGER * probe_ns)
     yield CycleFinished(Outcome(None, 0))
 
 
-def _pairs(drive: "_Drive") -> ScriptPart[list[tuple[int, float]]]:
+def _pairs(drive: "_Drive") -> ScriptPart[Geometry]:
     """Pairs of reads, at the distances that the search asks for, in what was written one after the other."""
     yield Apply(Phase.FILL, REGION, (drive.written_region(_REGION_BYTES),))
     patterns = (AccessPattern.SEQUENTIAL, AccessPattern.RANDOM)
     yield Apply(Phase.SWEEP, SINGLE, tuple(drive.singles(pattern) for pattern in patterns))
-    asks, measured = search(), []
+    return (yield from _searched(PAIRS, drive.pairs, 1))
+
+
+def _searched(
+    number: int, steps_at: Callable[[int], tuple[Step, ...]], shortest: int
+) -> ScriptPart[Geometry]:
+    """The layout by reads at distances that a search asks for; they are the last of the steps at each."""
+    asks = search(shortest)
     distance = next(asks)
     while True:
-        [sample] = samples_in((yield Apply(Phase.SWEEP, PAIRS, (drive.pairs(distance, _REGION_BYTES),))))
-        measured.append((distance, pair_ns(sample)))
+        *_, reads = samples_in((yield Apply(Phase.SWEEP, number, steps_at(distance))))
         try:
-            distance = asks.send(measured[-1][1])
-        except StopIteration:
-            return measured
-
-
-def _pairs_beside_collection(drive: "_Drive", distances: tuple[int, int]) -> Script:
-    """What was written while the drive collects, read at distances that tell whether it lies as before."""
-    region_bytes = REGION_PAGES * _PAGE_BYTES
-    yield Apply(Phase.FILL, REGION_AGAIN, (drive.written_region(region_bytes),))
-    pairs = tuple(drive.pairs(pages, region_bytes) for pages in distances)
-    # single reads, until the buffer is empty
-    yield Apply(Phase.SWEEP, PAIRS_AGAIN, (drive.singles(AccessPattern.RANDOM), *pairs))
+            distance = asks.send(pair_ns(reads))
+        except StopIteration as end:
+            found: Geometry = end.value
+            return found
 
 
 def _until_half(drive: "_Drive") -> ScriptPart[Fall | None]:
@@ -254,10 +258,8 @@ def _alignments_purged(drive: "_Drive", probe_ns: int) -> Script:
 
     A cache would take all of it in.
     """
-    yield Purge()
-    region_bytes = REGION_PAGES * _PAGE_BYTES
-    yield Apply(Phase.FILL, PURGED, (drive.written_region(region_bytes),))
-    share = region_bytes * drive.scale / drive.bytes
+    yield Apply(Phase.FILL, PURGED, (drive.written_region(_PURGED_BYTES),))
+    share = _PURGED_BYTES * drive.scale / drive.bytes
     yield from _alignments(drive, ALIGNED_PURGED, _PASSES_PURGED, probe_ns, share)
 
 
@@ -295,10 +297,11 @@ class _Drive:
         """Where the region ends."""
         return _REGION_BYTES * self.scale / self.bytes
 
-    def _part(self, simulated_bytes: int) -> ActiveRange:
-        """The first so many bytes, to the sector."""
-        last = simulated_bytes * self.scale // self.sector_bytes - 1
-        return ActiveRange(0, 100 * (last + 0.5) / (self.bytes // self.sector_bytes - 1))
+    def _part(self, simulated_bytes: int, start_bytes: int = 0) -> ActiveRange:
+        """The first so many bytes but for those before the start, to the sector."""
+        first, end = (one * self.scale // self.sector_bytes for one in (start_bytes, simulated_bytes))
+        lba_pct = 100 / (self.bytes // self.sector_bytes - 1)
+        return ActiveRange((first + 0.5) * lba_pct if first else 0, (end - 0.5) * lba_pct)
 
     def step(self, stimulus: Stimulus, amount: float) -> Step:
         """So many bytes of a stimulus, in whole I/Os."""
@@ -335,10 +338,33 @@ class _Drive:
         reads = Stimulus.of(pattern, _PAGE_BYTES, 100, 1, 1, self._part(_REGION_BYTES))
         return Step.of(reads, IoCount(_SINGLES * self.scale))
 
-    def pairs(self, distance_pages: int, region_bytes: int) -> Step:
+    def pairs(self, distance_pages: int) -> tuple[Step, ...]:
         """Pairs of reads at a distance, as often as not to end within a pass: each pass begins alike."""
         stride = distance_pages * _PAGE_BYTES
-        pairs = max(1, min(_MOST_PAIRS, region_bytes // (2 * stride)))
+        pairs = max(1, min(_MOST_PAIRS, _REGION_BYTES // (2 * stride)))
         reads = Stimulus.of(AccessPattern.SEQUENTIAL, _PAGE_BYTES, 100, 1, 2, self._part(2 * stride * pairs))
         paired = replace(reads, stride_bytes=stride, pacing=Batches(2, 10 * NS_PER_US))
-        return Step.of(paired, IoCount(2 * pairs * -(-_MOST_PAIRS // pairs) * self.scale))
+        return (Step.of(paired, IoCount(2 * pairs * -(-_MOST_PAIRS // pairs) * self.scale)),)
+
+    def apart(self, distance_pages: int) -> tuple[Step, ...]:
+        """Pages of even numbers, those of odd ones behind them, and reads of two pages, once flash is idle.
+
+        What was written last may be in the buffer still: the first half is read.
+        """
+        pairs = ROWS_PAGES + distance_pages
+        end_bytes = 2 * pairs * _PAGE_BYTES
+        write = replace(
+            Stimulus.of(AccessPattern.SEQUENTIAL, _PAGE_BYTES, 0, 1, 1, ActiveRange()),
+            data=self._conditions.data,
+            stride_bytes=2 * _PAGE_BYTES,
+        )
+        writes = (
+            Step.of(
+                replace(write, active_range=self._part(end_bytes, start_bytes)), IoCount(pairs * self.scale)
+            )
+            for start_bytes in (0, _PAGE_BYTES)
+        )
+        half = self._part(pairs // 2 * 2 * _PAGE_BYTES)
+        reads = Stimulus.of(AccessPattern.SEQUENTIAL, 2 * _PAGE_BYTES, 100, 1, 1, half)
+        idle = Step.of(None, Duration(_UNTIL_IDLE_NS * self.scale))
+        return (*writes, idle, Step.of(reads, IoCount(pairs // 2 * self.scale)))

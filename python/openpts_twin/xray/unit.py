@@ -20,7 +20,7 @@ PROBES: Final = tuple((size, alignment) for size in SIZES for alignment in (size
 Rates: TypeAlias = Mapping[tuple[int, int], float]
 """Rates by size and alignment, in any one measure."""
 _LEAST: Final = 1.35
-"""Writes of the size of a unit take so many times as long at half of their alignment; of half of it, 1.25."""
+"""Half of a unit takes 1.25 times as long at half of its alignment; the largest size may be half of one."""
 _LIMIT: Final = math.log(1.5) / 2
 """Half way between the logarithms for writes of the size of a unit and for larger ones."""
 _SURE: Final = 1.5
@@ -53,7 +53,7 @@ def unit_of(passes: Sequence[Rates]) -> Unit:
     if mean - _SURE * error < _LIMIT:
         why = f"writes of {size_text} take {ratio:.2f} times as long, +- {100 * error:.0f} %: not clear"
         return Unit(None, ratio, why)
-    if ratio < _LEAST:
+    if unit == SIZES[-1] and ratio < _LEAST:
         return Unit(None, ratio, f"writes of {size_text} take only {ratio:.2f} times as long")
     return Unit(unit, ratio)
 
@@ -69,7 +69,7 @@ def may_be(unit_bytes: int, passes: Sequence[Rates]) -> bool:
 
 
 def _mean_and_error(values: Sequence[float]) -> tuple[float, float]:
-    """Of all but the lowest and the highest, which a stall makes, as if these were next to the others."""
+    """Mean and its error; the lowest and the highest, which a stall makes, are put next to the others."""
     inner = sorted(values)[1:-1]
     kept = [inner[0], *inner, inner[-1]]
     return fmean(kept), stdev(kept) / math.sqrt(len(inner))

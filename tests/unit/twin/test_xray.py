@@ -3,7 +3,7 @@
 import random
 from collections.abc import Callable
 from itertools import pairwise, product
-from statistics import fmean, median
+from statistics import fmean
 
 import msgspec
 import pytest
@@ -14,9 +14,8 @@ from openpts.vocabulary.sample import NOTHING, OperationSample, Sample
 from openpts_twin.findings import FINDINGS, Confidence, Finding, cannot_tell, findings_in, told
 from openpts_twin.rates import Window, at_higher_rate, first_fall
 from openpts_twin.write_buffer import filled_by
-from openpts_twin.xray.collection import Pace, Response, Victims, began, pace_of, victims_of
-from openpts_twin.xray.frontiers import Frontiers, compared_distances, frontiers_of, kept_share
-from openpts_twin.xray.geometry import Geometry, pair_ns, replay, search
+from openpts_twin.xray.collection import Victims, began, victims_of
+from openpts_twin.xray.geometry import ROWS_PAGES, Geometry, pair_ns, replay, search
 from openpts_twin.xray.properties import slowed_at
 from openpts_twin.xray.unit import PROBES, SIZES, ratios_of, unit_of
 from tests.support.synthetic_run import step_sample
@@ -112,9 +111,23 @@ class Layout:
         return READ_NS * (1 + waiting / count / 2)
 
 
+class Apart(Layout):
+    """The same drive where a command takes longer than a read: two pages are read by one command.
+
+    Those of one chunk come by one read, those of two chunks of a unit by one after the other, and others by
+    two reads at a time, the second of which starts when the bus has passed on the first.
+    """
+
+    def pairs_ns(self, distance: int, pairs: int = 128, region: int = 16_384) -> float:
+        """Mean latency over half of the pages that lie so far beyond whole rows from their second."""
+        apart = ROWS_PAGES + distance
+        waits = [self.die(page) == self.die(page + apart) for page in range(apart // 2)]
+        return 280_000 + (READ_NS - 20_000) * fmean(waits)
+
+
 def searched(layout: Layout, noise: Callable[[], float] = lambda: 1.0) -> list[tuple[int, float]]:
     """All distances that the search asks for, with the latency of each, times some noise."""
-    asks, measured = search(), []
+    asks, measured = search(0 if isinstance(layout, Apart) else 1), []
     distance = next(asks)
     while True:
         measured.append((distance, layout.pairs_ns(distance) * noise()))
@@ -154,6 +167,32 @@ def test_noise_makes_no_wrong_layout(spread: float, open_at_least: int, open_at_
     assert {one.chunk_pages for one, chunk, _ in found if one.chunk_pages != chunk} <= {None}
     assert {one.units for one, _, dies in found if one.units != dies} <= {None}
     assert open_at_least <= sum(one.chunk_pages is None for one, *_ in found) <= open_at_most
+
+
+@pytest.mark.parametrize(("dies", "group"), [(1, 1), (2, 2), (4, 2), (8, 2), (8, 8), (6, 2), (16, 4)])
+@pytest.mark.parametrize("chunk", [1, 2, 4, 8])
+@pytest.mark.parametrize("unit", [16, 24])
+def test_the_layout_is_found_by_pages_that_were_written_apart(
+    dies: int, group: int, chunk: int, unit: int
+) -> None:
+    found = replay(searched(Apart(dies, group, chunk, unit)))
+    told = (found.chunk_pages, found.units)
+    if ROWS_PAGES % (dies * unit) and dies > group:
+        assert told == (None, None)
+    else:
+        assert told in ({(None, None)} if dies == 1 else {(chunk, dies)})
+
+
+@pytest.mark.parametrize(
+    ("dies", "group", "unit"), [(5, 5, 16), (10, 2, 16), (7, 7, 24), (4, 2, 18), (6, 3, 20)]
+)
+@pytest.mark.parametrize("chunk", [1, 2, 4, 8])
+def test_where_no_unit_comes_again_after_so_many_pages_no_layout_is_told(
+    dies: int, group: int, chunk: int, unit: int
+) -> None:
+    found = replay(searched(Apart(dies, group, chunk, unit)))
+    assert found.units in {None, dies}
+    assert found.chunk_pages in {None, chunk}
 
 
 def test_where_a_chunk_is_all_that_a_unit_programs_groups_do_not_show() -> None:
@@ -227,8 +266,6 @@ def test_a_buffer_that_is_emptied_by_groups_is_full_where_a_burst_first_waits() 
     assert filled is not None
     assert filled.taken_bytes == pytest.approx(3e6)
     assert filled.bytes == pytest.approx(3e6 * (1 - 1 / 6 / 2))
-    assert filled.slowest_share == pytest.approx(0.4)
-    assert filled.scatter_bytes == 0
     assert filled_by([*long, *([reads, *[writes(250_000, 3e9)] * 16] * 6)], scale=1) is None
 
 
@@ -276,32 +313,6 @@ def test_the_class_of_collection(
     assert victims_of(before, after, refill).victims is expected
 
 
-def responses(times_ns: list[float]) -> Response:
-    return Response(median(times_ns), fmean(times_ns))
-
-
-@pytest.mark.parametrize(
-    ("later", "slowest", "expected"),
-    [
-        ([300.0, 350, 400, 300, 350], 0.6, Pace.PACED),
-        # each of many writes at once meets a block that is moved
-        ([300.0, 350, 400, 300, 350], 0.02, None),
-        ([300.0, 150, 900, 140, 130], 0.6, None),
-        # 32 of a thousand writes meet one
-        ([110.0] * 968 + [20_000.0] * 32, 0.1, Pace.BURST),
-        ([110.0] * 968 + [20_000.0] * 32, 0.6, None),
-        # a block stops one write in two, whose median grows by less than half of the mean's powers
-        ([360.0] * 6 + [3_000.0] * 5, 0.2, None),
-        # most writes are quicker than before
-        ([50.0] * 9 + [1_500.0], 0.1, None),
-        ([120.0] * 5, 0.6, None),
-        ([0.0] * 5, 0.6, None),
-    ],
-)
-def test_the_pace_of_collection(later: list[float], slowest: float, expected: Pace | None) -> None:
-    assert pace_of(responses([95.0, 100, 105]), responses(later), slowest) is expected
-
-
 @pytest.mark.parametrize(
     ("cached", "folding", "expected"), [(False, 70.0, 20), (True, 70.0, 32), (True, 50.0, 32)]
 )
@@ -309,38 +320,6 @@ def test_a_cache_that_is_folded_is_no_collection(cached: bool, folding: float, e
     """Folding takes as much of the flash as the host at most; collection several times as much."""
     rates = [100.0] * 20 + [folding] * 12 + [20.0] * 3
     assert next(n for end in range(36) if (n := began(rates[:end], cached=cached)) is not None) == expected
-
-
-class Interleaved(Layout):
-    """As many moved pages behind each group of the host's as are given: they take the places that follow."""
-
-    def __init__(self, *args: int, moved: int) -> None:
-        super().__init__(*args)
-        self.moved = moved
-
-    def die(self, page: int) -> int:
-        return super().die(page + page // (self.group * self.unit) * self.moved)
-
-
-@pytest.mark.parametrize("moved", [36, 100, 333])
-@pytest.mark.parametrize("dies", [16, 64])
-def test_moved_pages_among_those_of_the_host_show_by_pairs(dies: int, moved: int) -> None:
-    before = searched(Layout(dies, 8, 4, 24))
-    distances = compared_distances(before)
-    assert distances is not None
-    together, apart = distances
-    assert (together, apart) == (dies * 24, 4)
-    mixed = Interleaved(dies, 8, 4, 24, moved=moved)
-    for layout, expected in ((Layout(dies, 8, 4, 24), Frontiers.SEPARATE), (mixed, Frontiers.MIXED)):
-        during = [(pages, layout.pairs_ns(pages, region=65_536)) for pages in distances]
-        kept = kept_share(before, during)
-        assert kept is not None
-        assert frontiers_of(kept) is expected
-    assert kept_share(before, [(apart, 1.0)]) is None
-    # the flash was at other work still
-    busy_ns = [(pages, 1.2 * latency_ns) for pages, latency_ns in during]
-    assert kept_share(before, busy_ns) is None
-    assert kept_share([], []) is None
 
 
 def test_findings_are_read_as_they_were_written() -> None:

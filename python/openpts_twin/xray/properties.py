@@ -23,6 +23,7 @@ _LEAST_FLASH: Final = 1.04
 """A drive that maps pages has more, if only by what 1 GB is less than 1 GiB."""
 _LEAST_GAIN: Final = 0.1
 """Of a burst, at the rate of a drive that has nothing to collect."""
+_LEAST_ERROR: Final = 0.001
 _SURE: Final = 3
 """Standard errors by which a gain has to be on one side."""
 _MOST_WARMING_K: Final = 1
@@ -182,11 +183,12 @@ def _heat(found: XrayRun) -> Iterator[Finding]:
 
 def _idle(found: XrayRun) -> Iterator[Finding]:
     """Whether the drive collects in idle time, by what bursts gain by long rests over short ones before."""
-    name = "collects_in_idle"
+    name, began = "collects_in_idle", found.began
     if found.cache is not None:
         yield cannot_tell(name, "what a cache gives back in idle time can't be told from it")
         return
-    gains = _gains(found)
+    rates = found.random[:began], found.random[(began or 0) + 1 :], found.bursts
+    gains = idle_gains(*([one.bytes_per_s for one in each] for each in rates)) if began else None
     if gains is None:
         yield cannot_tell(name, f"{RESTS}: not measured, or as fast after short rests")
         return
@@ -195,28 +197,29 @@ def _idle(found: XrayRun) -> Iterator[Finding]:
         f"{RESTS}: after {RESTS_S[1]:g} s of rest bursts are {100 * gain:.0f} +- {100 * error:.0f} % nearer "
         "to the full rate"
     )
-    sure = abs(gain - _LEAST_GAIN) / max(error, 0.001)
+    sure = abs(gain - _LEAST_GAIN) / max(error, _LEAST_ERROR)
     if sure < _SURE:
         yield cannot_tell(name, f"{evidence}, which is not clear")
     else:
         yield told(name, gain > _LEAST_GAIN, "", evidence, high=sure > 2 * _SURE)
 
 
-def _gains(found: XrayRun) -> list[float] | None:
-    """What each long rest gives back after a short one, as shares of a burst.
+def idle_gains(
+    before: Sequence[float], collecting: Sequence[float], bursts: Sequence[float]
+) -> list[float] | None:
+    """What each long rest gives back after a short one, as shares of a burst at the full rate.
 
-    Where it gives so much that bursts after short ones are at the full rate too, the first short one has had
-    nothing of that. None where short rests give back most of it by themselves.
+    Rates are those of random writes before the drive collects and since, and of bursts. Where a rest gives so
+    much that bursts after short ones are at the full rate too, all are beside the first short one. None where
+    short rests give back most of it by themselves.
     """
-    began, bursts = found.began, found.bursts
-    if began is None or len(bursts) != len(RESTS_S):
+    if len(bursts) != len(RESTS_S):
         return None
-    courses = found.random[:began], found.random[began + 1 :], bursts[::2], bursts[1::2]
-    before, collecting, short_ns, long_ns = ([1e9 / one.bytes_per_s for one in each] for each in courses)
-    full_ns = median(before)
+    full_ns, collecting_ns = 1e9 / median(before), 1e9 / median(collecting)
+    short_ns, long_ns = ([1e9 / one for one in bursts[first::2]] for first in (0, 1))
     if median(short_ns) < (1 + _ALIKE) * full_ns:
         short_ns = short_ns[:1] * len(short_ns)
-    if min(short_ns) <= full_ns or median(short_ns) < (full_ns + median(collecting)) / 2:
+    if min(short_ns) <= full_ns or median(short_ns) < (full_ns + collecting_ns) / 2:
         return None
     return [(short - long) / (short - full_ns) for short, long in zip(short_ns, long_ns, strict=True)]
 

@@ -16,7 +16,7 @@ from openpts_twin.rates import Window, at_higher_rate, first_fall
 from openpts_twin.write_buffer import filled_by
 from openpts_twin.xray.collection import Victims, began, victims_of
 from openpts_twin.xray.geometry import ROWS_PAGES, Geometry, pair_ns, replay, search
-from openpts_twin.xray.properties import slowed_at
+from openpts_twin.xray.properties import idle_gains, slowed_at
 from openpts_twin.xray.unit import PROBES, SIZES, ratios_of, unit_of
 from tests.support.synthetic_run import step_sample
 
@@ -229,6 +229,12 @@ def test_the_unit_of_the_map_is_found_by_alignments(unit: int) -> None:
     assert unit_of([rates] * 5).unit_bytes == unit
 
 
+def test_a_ratio_that_an_interface_makes_smaller_is_that_of_a_unit_where_larger_writes_have_none() -> None:
+    hidden = {place: rate**0.6 for place, rate in rates_of(8192).items()}
+    assert ratios_of(hidden)[8192] == pytest.approx(1.5**0.6)
+    assert unit_of([hidden] * 5).unit_bytes == 8192
+
+
 @pytest.mark.parametrize("unit", [512, 2048, 128 * 1024, 1024 * 1024])
 def test_a_unit_that_no_size_has_is_not_told(unit: int) -> None:
     assert unit_of([rates_of(unit)] * 5).unit_bytes is None
@@ -293,6 +299,10 @@ GREEDY_REFILL, CHOICES_REFILL = [88.0] * 8 + [100.0] * 12, [44.0, 52, 60, 66, 72
         ([100.0] * 20, [80.0, 100, 56, 90, 100], CHOICES_REFILL, Victims.CHOICES),
         ([100.0, 70, 100, 66, 100], [80.0, 100, 56, 90, 100], CHOICES_REFILL, Victims.CHOICES),
         ([100.0, 70, 100, 66, 100], [80.0, 100, 56, 90, 100], GREEDY_REFILL, None),
+        # even where free blocks run out behind an uneven beginning
+        ([52.0, 52, 53, 83, 91, 90], [91.0, 92, 90, 86, 93], GREEDY_REFILL, Victims.GREEDY),
+        # the rate has risen since, and varies as before
+        ([85.0, 60, 75, 66, 66], [86.0, 91, 75, 78, 90, 89, 93, 96], CHOICES_REFILL, Victims.CHOICES),
         ([100.0, 70, 100, 66, 100], [100.0] * 5, CHOICES_REFILL, None),
         ([100.0] * 20, [280.0] * 5, GREEDY_REFILL, None),
         ([100.0] * 20, [91.5] * 5, GREEDY_REFILL, Victims.GREEDY),
@@ -335,6 +345,24 @@ def test_findings_are_read_as_they_were_written() -> None:
     assert values["page_mapped.geometry.dies"] == 32
     assert values.get("page_mapped.geometry.channels") is None
     assert read[1] == Finding("page_mapped.idle.folds", True, "", Confidence.LOW, "Plot X-XRAY-1")
+
+
+def test_what_a_rest_gives_back_is_a_share_of_the_way_to_the_full_rate() -> None:
+    """A burst of which a share ``g`` goes in at 100 and the rest at 20 takes 1/20 - g (1/20 - 1/100)."""
+
+    def burst(gained: float) -> float:
+        return 1 / (1 / 20 - gained * (1 / 20 - 1 / 100))
+
+    before, collecting = [100.0] * 20, [20.0] * 3
+    for gained in (0.0, 0.3, 1.0):
+        found = idle_gains(before, collecting, [20, burst(gained)] * 5)
+        assert found == pytest.approx([gained] * 5)
+    # a rest gives back more than a burst takes: what is left is for the one after the short rest
+    assert idle_gains(before, collecting, [20.0, *[100.0] * 9]) == pytest.approx([1] * 5)
+    # short rests do
+    assert idle_gains(before, collecting, [burst(0.8), 100.0] * 5) is None
+    assert idle_gains(before, collecting, [100.0] * 10) is None
+    assert idle_gains(before, collecting, []) is None
 
 
 def test_the_temperatures_around_the_first_interval_that_heat_slowed_down() -> None:

@@ -23,6 +23,8 @@ _LEAST_FLASH: Final = 1.04
 """A drive that maps pages has more, if only by what 1 GB is less than 1 GiB."""
 _LEAST_GAIN: Final = 0.1
 """Of a burst, at the rate of a drive that has nothing to collect."""
+_NO_GAIN: Final = 0.03
+"""What bursts gain by more than chance beyond that, a rest has given back, if only little."""
 _LEAST_ERROR: Final = 0.001
 _SURE: Final = 3
 """Standard errors by which a gain has to be on one side."""
@@ -198,7 +200,7 @@ def _idle(found: XrayRun) -> Iterator[Finding]:
         "to the full rate"
     )
     sure = abs(gain - _LEAST_GAIN) / max(error, _LEAST_ERROR)
-    if sure < _SURE:
+    if sure < _SURE or max(_NO_GAIN, _SURE * error) < gain < _LEAST_GAIN:
         yield cannot_tell(name, f"{evidence}, which is not clear")
     else:
         yield told(name, gain > _LEAST_GAIN, "", evidence, high=sure > 2 * _SURE)

@@ -30,7 +30,7 @@ from openpts_twin.xray import (
 )
 from openpts_twin.xray.collection import Found, began, victims_of
 from openpts_twin.xray.geometry import ROWS_PAGES, Geometry, pair_ns, replay
-from openpts_twin.xray.unit import Rates, Unit, may_be, unit_of
+from openpts_twin.xray.unit import Rates, Unit, unit_by
 
 _PAGE_BYTES: Final = 4 * KIB
 CACHE, READS, RANDOM, ALIGNMENT, REFILL, PART = (f"Plot X-XRAY-{number}" for number in range(1, 7))
@@ -116,14 +116,8 @@ class XrayRun(Struct, frozen=True, dict=True):
     @cached_property
     def unit(self) -> Unit:
         """Unit of the map by alignments on the purged drive, where nothing is collected, or while it is."""
-        passes = [rates_of(each) for each in self.aligned_purged]
-        purged, collecting = unit_of(passes), unit_of([rates_of(each) for each in self.aligned])
-        if purged.unit_bytes is not None:
-            return purged
-        agrees = collecting.unit_bytes is not None and may_be(collecting.unit_bytes, passes)
-        if self.cache is not None or agrees:
-            return collecting
-        return Unit(None, why=f"{purged.why} on the purged drive, and collection is uneven")
+        passes = ([rates_of(one) for one in each] for each in (self.aligned_purged, self.aligned))
+        return unit_by(*passes, cached=self.cache is not None)
 
     @cached_property
     def victims(self) -> Found:

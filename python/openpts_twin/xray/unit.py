@@ -19,8 +19,9 @@ SIZES: Final = tuple(4 * KIB << power for power in range(5))
 PROBES: Final = tuple((size, alignment) for size in SIZES for alignment in (size, size // 2))
 Rates: TypeAlias = Mapping[tuple[int, int], float]
 """Rates by size and alignment, in any one measure."""
-_LEAST: Final = 1.35
-"""Half of a unit takes 1.25 times as long at half of its alignment; the largest size may be half of one."""
+_CERTAIN: Final = 1.35
+"""Half of a unit takes 1.25 times as long at half of its alignment: the largest size, and one below what an
+interface hides, may be half of one."""
 _LIMIT: Final = math.log(1.5) / 2
 """Half way between the logarithms for writes of the size of a unit and for larger ones."""
 _SURE: Final = 1.5
@@ -53,12 +54,25 @@ def unit_of(passes: Sequence[Rates]) -> Unit:
     if mean - _SURE * error < _LIMIT:
         why = f"writes of {size_text} take {ratio:.2f} times as long, +- {100 * error:.0f} %: not clear"
         return Unit(None, ratio, why)
-    if unit == SIZES[-1] and ratio < _LEAST:
+    if unit == SIZES[-1] and ratio < _CERTAIN:
         return Unit(None, ratio, f"writes of {size_text} take only {ratio:.2f} times as long")
     return Unit(unit, ratio)
 
 
-def may_be(unit_bytes: int, passes: Sequence[Rates]) -> bool:
+def unit_by(on_purged: Sequence[Rates], in_collection: Sequence[Rates], *, cached: bool) -> Unit:
+    """The unit by passes on the purged drive, where nothing is collected, or by those while it is."""
+    purged, collecting = unit_of(on_purged), unit_of(in_collection)
+    if purged.unit_bytes is not None:
+        if purged.ratio >= _CERTAIN or collecting.unit_bytes == purged.unit_bytes:
+            return purged
+        why = f"{purged.ratio:.2f} times as long may be half of a unit that the interface hides"
+        return Unit(None, purged.ratio, why)
+    if cached or (collecting.unit_bytes is not None and _may_be(collecting.unit_bytes, on_purged)):
+        return collecting
+    return Unit(None, why=f"{purged.why} on the purged drive, and collection is uneven")
+
+
+def _may_be(unit_bytes: int, passes: Sequence[Rates]) -> bool:
     """Whether writes of this size, and no larger ones, take longer at half of their alignment.
 
     Where an interface hides a part of what they take, it may be by little.

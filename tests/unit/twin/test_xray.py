@@ -17,7 +17,7 @@ from openpts_twin.write_buffer import filled_by
 from openpts_twin.xray.collection import Victims, began, victims_of
 from openpts_twin.xray.geometry import ROWS_PAGES, Geometry, pair_ns, replay, search
 from openpts_twin.xray.properties import idle_gains, slowed_at
-from openpts_twin.xray.unit import PROBES, SIZES, ratios_of, unit_of
+from openpts_twin.xray.unit import PROBES, SIZES, ratios_of, unit_by, unit_of
 from tests.support.synthetic_run import step_sample
 
 READ_NS = 60_000
@@ -233,6 +233,19 @@ def test_a_ratio_that_an_interface_makes_smaller_is_that_of_a_unit_where_larger_
     hidden = {place: rate**0.6 for place, rate in rates_of(8192).items()}
     assert ratios_of(hidden)[8192] == pytest.approx(1.5**0.6)
     assert unit_of([hidden] * 5).unit_bytes == 8192
+
+
+def test_half_of_a_unit_that_an_interface_hides_is_not_told_as_one() -> None:
+    """Writes of the unit's size are as fast as the interface on the purged drive, however they lie."""
+    rates = rates_of(65_536)
+    purged = {place: min(rate, rates[65_536, 32_768]) for place, rate in rates.items()}
+    assert unit_of([purged] * 5).unit_bytes == 32_768
+    uneven = [
+        {place: rate * (1 + n * (place[0] == place[1])) for place, rate in rates.items()} for n in range(5)
+    ]
+    assert unit_by([purged] * 5, uneven, cached=False).unit_bytes is None
+    assert unit_by([rates] * 5, uneven, cached=False).unit_bytes == 65_536
+    assert unit_by([], [rates] * 5, cached=True).unit_bytes == 65_536
 
 
 @pytest.mark.parametrize("unit", [512, 2048, 128 * 1024, 1024 * 1024])

@@ -3,9 +3,12 @@
 Printed are right and wrong answers, and how many drives are left open, as a table with a
 row for each property, and what was wrong. A cache is right within 2 %, over-provisioning within 1 point of
 the user capacity; all else has to be exact. With --keep, outcomes are kept in a file, and drives that are in
-it are not run again: slices of seeds make one table.
+it are not run again: slices of seeds make one table. With --noise, what is read of each run is looked at
+again with so much noise in each window of writes, as a standard deviation; pairs of reads are left as they
+are, as the distances that a search asks for follow from those before.
 
     .venv/bin/python -m benches.xray [--families enterprise,client] [--drives 4] [--seed N] [--keep FILE]
+        [--noise 2,5]
 """
 
 import argparse
@@ -21,12 +24,14 @@ from typing import Any, Literal
 import msgspec
 from benches.drawn_drives import FAMILIES, Drawn, draw
 from msgspec import Struct
+from msgspec.structs import replace
 
 from openpts.record.reader import Run, read_run
 from openpts_twin.findings import Finding, Value
+from openpts_twin.rates import Window, first_fall
 from openpts_twin.xray.properties import findings_of
 from openpts_twin.xray.report import LABELS
-from openpts_twin.xray.results import xray_run
+from openpts_twin.xray.results import Probe, XrayRun, xray_run
 
 SCALES = {"enterprise": 48, "coarse-map": 48, "client": 16, "industrial": 2, "log-block": 2, "reduction": 8}
 TOLERANCES = {
@@ -125,20 +130,48 @@ def collected(family: str, seed: int) -> dict[str, object]:
     return drawn
 
 
-def looked_at(drive: Drawn, place: Path) -> Iterator[Outcome]:
-    """What became of each finding."""
+def looked_at(drive: Drawn, place: Path, noises_pct: Iterable[float]) -> Iterator[Outcome]:
+    """What became of each finding, and of those with noise."""
     try:
         run = xray(drive, place / f"{drive.family}-{drive.seed}")
     except subprocess.CalledProcessError as error:
         yield Outcome(drive.family, drive.seed, "The run", "wrong", error.stderr.decode())
         return
-    true = truth(drive, run)
-    for one in findings_of(xray_run(run)):
+    true, found = truth(drive, run), xray_run(run)
+    yield from outcomes_of(drive, drive.family, findings_of(found), true)
+    for noise_pct in noises_pct:
+        chance = random.Random(f"noise {noise_pct} {drive.family} {drive.seed}")
+        findings = findings_of(with_noise(found, noise_pct / 100, chance))
+        yield from outcomes_of(drive, f"{drive.family}, {noise_pct:g} %", findings, true)
+
+
+def outcomes_of(
+    drive: Drawn, column: str, findings: Iterable[Finding], true: dict[str, Value]
+) -> Iterator[Outcome]:
+    """Findings beside the truth."""
+    for one in findings:
         outcome: Literal["right", "wrong", "can't tell"] = "can't tell"
         if one.is_told:
             outcome = "right" if is_right(one, true.get(one.name)) else "wrong"
         told = f"{one.value} and not {true.get(one.name)}; {one.evidence}"
-        yield Outcome(drive.family, drive.seed, one.name, outcome, told)
+        yield Outcome(column, drive.seed, one.name, outcome, told)
+
+
+def with_noise(found: XrayRun, spread: float, chance: random.Random) -> XrayRun:
+    """The measurements, with the time of each window of writes times lognormal noise."""
+
+    def noisy(windows: list[Window]) -> list[Window]:
+        return [replace(one, elapsed_ns=one.elapsed_ns * chance.lognormvariate(0, spread)) for one in windows]
+
+    def of_passes(passes: list[list[Probe]]) -> list[list[Probe]]:
+        return [[replace(one, written=noisy([one.written])[0]) for one in each] for each in passes]
+
+    fill = noisy(found.fill)
+    courses = {
+        name: noisy(getattr(found, name)) for name in ("after_rest", "random", "bursts", "again", "hot")
+    }
+    aligned = {name: of_passes(getattr(found, name)) for name in ("aligned", "aligned_purged")}
+    return replace(found, fill=fill, cache=first_fall(fill), **courses, **aligned)
 
 
 def table(outcomes: Iterable[Outcome]) -> Iterator[str]:
@@ -170,7 +203,9 @@ def main() -> None:
     parser.add_argument("--drives", type=int, default=4)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--keep", type=Path)
+    parser.add_argument("--noise", default="")
     options = parser.parse_args()
+    noises_pct = [float(one) for one in options.noise.split(",") if one]
     kept: list[Outcome] = []
     if options.keep is not None and options.keep.exists():
         kept = msgspec.json.Decoder(Outcome).decode_lines(options.keep.read_bytes())
@@ -181,7 +216,7 @@ def main() -> None:
                 continue
             with TemporaryDirectory() as place:
                 drive = draw(family, seed, Path(place), collected(family, seed))
-                outcomes = list(looked_at(drive, Path(place)))
+                outcomes = list(looked_at(drive, Path(place), noises_pct))
             kept += outcomes
             if options.keep is not None:
                 with options.keep.open("ab") as file:

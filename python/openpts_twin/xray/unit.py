@@ -24,6 +24,8 @@ _CERTAIN: Final = 1.35
 interface hides, may be half of one."""
 _LIMIT: Final = math.log(1.5) / 2
 """Half way between the logarithms for writes of the size of a unit and for larger ones."""
+_LIMIT_OF_HALF: Final = math.log(1.25) / 2
+"""The same for writes of half of a unit, at half of their alignment."""
 _SURE: Final = 1.5
 """Standard errors by which a ratio has to be on one side."""
 _FEWEST: Final = 4
@@ -56,6 +58,11 @@ def unit_of(passes: Sequence[Rates]) -> Unit:
         return Unit(None, ratio, why)
     if unit == SIZES[-1] and ratio < _CERTAIN:
         return Unit(None, ratio, f"writes of {size_text} take only {ratio:.2f} times as long")
+    if unit > SIZES[0] and logs[unit // 2][0] < _LIMIT_OF_HALF:
+        half_text = format_block_size(unit // 2)
+        return Unit(
+            None, ratio, f"writes of {size_text} take {ratio:.2f} times as long, of {half_text} no longer"
+        )
     return Unit(unit, ratio)
 
 

@@ -248,6 +248,13 @@ def test_half_of_a_unit_that_an_interface_hides_is_not_told_as_one() -> None:
     assert unit_by([], [rates] * 5, cached=True).unit_bytes == 65_536
 
 
+def test_one_size_that_takes_longer_by_chance_is_no_unit() -> None:
+    """Half of a unit takes 1.25 times as long at half of its own alignment."""
+    rates = rates_of(4096)
+    uneven = {place: rate * (1.38 if place == (65_536, 65_536) else 1) for place, rate in rates.items()}
+    assert unit_of([uneven] * 5).unit_bytes is None
+
+
 @pytest.mark.parametrize("unit", [512, 2048, 128 * 1024, 1024 * 1024])
 def test_a_unit_that_no_size_has_is_not_told(unit: int) -> None:
     assert unit_of([rates_of(unit)] * 5).unit_bytes is None

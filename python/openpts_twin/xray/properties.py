@@ -196,7 +196,7 @@ def _idle(found: XrayRun) -> Iterator[Finding]:
         return
     gain, error = fmean(gains), stdev(gains) / math.sqrt(len(gains))
     evidence = (
-        f"{RESTS}: after {RESTS_S[1]:g} s of rest bursts are {100 * gain:.0f} +- {100 * error:.0f} % nearer "
+        f"{RESTS}: after {RESTS_S[1]:g} s of rest bursts are {100 * gain:.0f} ± {100 * error:.0f} % nearer "
         "to the full rate"
     )
     sure = abs(gain - _LEAST_GAIN) / max(error, _LEAST_ERROR)

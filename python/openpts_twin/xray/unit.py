@@ -54,7 +54,7 @@ def unit_of(passes: Sequence[Rates]) -> Unit:
     mean, error = logs[unit]
     ratio, size_text = math.exp(mean), format_block_size(unit)
     if mean - _SURE * error < _LIMIT:
-        why = f"writes of {size_text} take {ratio:.2f} times as long, +- {100 * error:.0f} %: not clear"
+        why = f"writes of {size_text} take {ratio:.2f} times as long, ± {100 * error:.0f} %: not clear"
         return Unit(None, ratio, why)
     if unit == SIZES[-1] and ratio < _CERTAIN:
         return Unit(None, ratio, f"writes of {size_text} take only {ratio:.2f} times as long")

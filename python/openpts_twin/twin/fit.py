@@ -13,7 +13,7 @@ from openpts.simulation.scale import SIMULATED_BYTES_AT_MOST
 from openpts_twin.findings import Confidence, Finding
 from openpts_twin.twin.evidence import Evidence, evidence_of
 from openpts_twin.twin.parameters import value_of, with_values
-from openpts_twin.twin.search import Begun, Found, Search
+from openpts_twin.twin.search import Found, Search, Trial
 from openpts_twin.twin.start import distance
 from openpts_twin.twin.twin_file import texts_of
 
@@ -52,9 +52,9 @@ def fit(
 
 def _begun(
     presets: Sequence[Preset], evidence: Evidence, scale: int, tell: Callable[[str], None]
-) -> tuple[Search, Begun]:
+) -> tuple[Search, Trial]:
     """The search that begins nearest to what was measured. Raises UsageError where none can begin."""
-    found: list[tuple[Search, Begun]] = []
+    found: list[tuple[Search, Trial]] = []
     for preset in presets:
         told = _told(evidence, _content(preset))
         # of a class that draws some and takes the best, the number is not told
@@ -67,7 +67,7 @@ def _begun(
         except UsageError:
             if preset is presets[-1] and not found:
                 raise
-    return min(found, key=lambda one: one[1].trial.cost)
+    return min(found, key=lambda one: one[1].cost)
 
 
 def _content(preset: Preset) -> Mapping[str, Any]:

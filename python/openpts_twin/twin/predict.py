@@ -4,6 +4,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from statistics import median
 from typing import Any, Final
 
 from msgspec import Struct
@@ -19,7 +20,7 @@ from openpts_twin.twin.evidence import PERCENTILES, percentiles_ns
 from openpts_twin.twin.twin_file import Fit
 
 _COVERAGE: Final = 1.96
-# that of Student's distribution where a deviation is known from so many alternatives
+# that of Student's distribution where a deviation is known from the twin and so many alternatives
 _OF_FEW: Final = {2: 4.303, 4: 2.776}
 _TAILS: Final = ("p99", "p99.9")
 # of the simulated drive itself, not of the load
@@ -33,6 +34,14 @@ class Quantity(Struct, frozen=True):
     unit: str
     kind: str
     value: float
+
+    def size_of(self, value: float) -> float:
+        """What an error of such a value is a share of: a difference in per cent is one of two whole rates."""
+        return 100.0 if self.unit == "%" else abs(value)
+
+    def error_pct(self, value: float, true: float) -> float | None:
+        """How far a value is off, in per cent of the true one (None of 0), or what per cent differ by."""
+        return 100 * (value - true) / size if (size := self.size_of(true)) else None
 
 
 def target_of(preset: str, scale: int | None, changes: Mapping[str, Any]) -> str:
@@ -54,7 +63,7 @@ def predict(
     against: Run | None,
     tell: Callable[[str], None],
 ) -> tuple[Prediction, ...]:
-    """Run the test on a twin and on its alternatives, each in a folder of ``out``.
+    """Run the test on a twin and on its alternatives, each in a folder of ``out``; the median is the value.
 
     ``load`` is the trace or job that the test is to apply. Raises RunFailedError where `openpts run` does not
     end well, which has said why.
@@ -69,35 +78,35 @@ def predict(
         seed = ("--seed", str(number)) if number else ()
         words = (*applied, target_of(preset, scale, change), *options, *seed)
         found.append(quantities(run_test(test, *words, out=folder)))
-    best, *others = found
     measured = quantities(against) if against else {}
-    return tuple(_predicted(key, best[key], others, fit, measured.get(key)) for key in best)
+    return tuple(_predicted(key, found, fit, measured.get(key)) for key in found[0])
 
 
 def _predicted(
-    key: str,
-    best: Quantity,
-    others: Sequence[Mapping[str, Quantity]],
-    fit: Fit | None,
-    measured: Quantity | None,
+    key: str, found: Sequence[Mapping[str, Quantity]], fit: Fit | None, measured: Quantity | None
 ) -> Prediction:
+    """The median of all, as each is the drive as it may be, with a seed of its own."""
+    own = found[0][key]
+    values = [one[key].value if key in one else own.value for one in found]
+    value = median(values)
     half = None
     if fit is not None:
-        away = [one[key].value - best.value if key in one else 0.0 for one in others]
-        # drawn as the drive itself may differ, and each with a seed of its own, as the drive has
-        deviation = math.sqrt(sum(each * each for each in away) / len(away))
-        of_model = fit.error_pct.get(best.kind, 0.0) / 100 * abs(best.value)
-        half = math.hypot(_OF_FEW[len(away)] * deviation, _COVERAGE * of_model)
+        others = len(values) - 1
+        variance = sum((each - value) ** 2 for each in values) / others
+        # the drive differs from what is expected of it as much as one of so many, and these do together
+        by_chance = _OF_FEW[others] * math.sqrt(variance * (1 + 1 / len(values)))
+        of_model = fit.error_pct.get(own.kind, 0.0) / 100 * own.size_of(value)
+        half = math.hypot(by_chance, _COVERAGE * of_model)
     known = None if measured is None else measured.value
     return Prediction(
         key=key,
-        label=best.label,
-        unit=best.unit,
-        value=best.value,
-        low=None if half is None else best.value - half,
-        high=None if half is None else best.value + half,
+        label=own.label,
+        unit=own.unit,
+        value=value,
+        low=None if half is None else value - half,
+        high=None if half is None else value + half,
         measured=known,
-        error_pct=None if not known else 100 * (best.value / known - 1),
+        error_pct=None if known is None else own.error_pct(value, known),
     )
 
 
@@ -106,7 +115,7 @@ def quantities(run: Run) -> dict[str, Quantity]:
     found: dict[str, Quantity] = {}
     for measure in measures(run):
         if measure.comparable is not None and not measure.key.startswith(_APART):
-            kind = kind_of_time(measure.key) if measure.unit == "ms" else "rate"
+            kind = {"ms": kind_of_time(measure.key), "min": "course"}.get(measure.unit, "rate")
             found[measure.key] = Quantity(measure.label, measure.unit, kind, measure.comparable)
     for name, steps in _phases(run).items():
         found.update(_of_phase(name, steps))

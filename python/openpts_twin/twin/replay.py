@@ -51,9 +51,11 @@ class Replay(Struct, frozen=True):
         steps = [self._shortened(step) for step in before] + [self._shortened(last, last=True)]
         engine = drive.engine(_demand(steps), seed, NativeOptions())
         engine.submit(steps)
-        for _ in steps:
-            yield figures_of(next_sample(engine, f"{part.test} on {preset.name}"), capacity_bytes)
-        engine.stop()
+        try:
+            for _ in steps:
+                yield figures_of(next_sample(engine, f"{part.test} on {preset.name}"), capacity_bytes)
+        finally:
+            engine.stop()
 
     def _shortened(self, step: Step, *, last: bool = False) -> Step:
         stimulus = step.stimulus

@@ -57,13 +57,6 @@ class Trial(Struct, frozen=True):
     cost: float
 
 
-class Begun(Struct, frozen=True):
-    """The best of the computed candidates, and what no step shows."""
-
-    trial: Trial
-    assumed: tuple[str, ...]
-
-
 class Found(Struct, frozen=True):
     """The best candidate and others that agree with the figures about as well.
 
@@ -118,9 +111,10 @@ class Search:
             if each.name not in sure and value_of(content, each.name, 0) > each.least
         )
 
-    def find(self, begun: Begun) -> Found:
+    def find(self, begun: Trial) -> Found:
         """The candidate that comes nearest."""
-        best = self.judged_beside_chance(self._collecting(begun.trial, begun.assumed))
+        assumed = tuple(sorted(each.name for each in self._free if each.name not in begun.values))
+        best = self.judged_beside_chance(self._collecting(begun, assumed))
         matrix = self._jacobian(best)
         best = self._approach(best, matrix, steps=2)
         chosen = self._choose(best, matrix)
@@ -128,45 +122,49 @@ class Search:
             best, matrix = chosen, self._jacobian(chosen)
         best = self._approach(best, matrix, steps=3)
         alternatives = tuple(self._alternatives(best, matrix))
-        return Found(best.values, begun.assumed, alternatives, self._errors(best), self._trials)
+        return Found(best.values, assumed, alternatives, self._errors(best), self._trials)
 
-    def begin(self) -> Begun:
+    def begin(self) -> Trial:
         """Where the search begins. Raises UsageError where no candidate can be simulated at all."""
         shipped = dies_of(self.content, self._evidence)
-        found: list[Begun] = []
+        best: Trial | None = None
         known = {name: value_of(self.content, name) for name in self._sure}
         for dies in (shipped,) if names.DIES in self._sure else (shipped, shipped * 2, shipped // 2):
             if dies < 1:
                 continue
-            for start in starts_of(self.content, self._evidence, dies):
-                trial = self._try({**start.values, **known})
-                if trial is not None:
-                    found.append(Begun(trial, start.assumed))
-        if not found:
+            for values in starts_of(self.content, self._evidence, dies):
+                best = self._try({**values, **known}, best.cost if best else math.inf) or best
+        if best is None:
             raise UsageError(f"no drive like {self.content['name']} can be simulated at scale {self._scale}")
-        return min(found, key=lambda one: one.trial.cost)
+        return best
 
-    def _try(self, values: Values) -> Trial | None:
-        """A trial; None where the preset can't have such values."""
-        logs = self._logs(values)
-        if logs is None:
+    def _try(self, values: Values, most: float = math.inf) -> Trial | None:
+        """A trial; None where the preset can't have such values, or if it costs no less than the most."""
+        if (logs := self._logs(values, most)) is None:
             return None
         trial = self._judged(values, logs)
+        if trial.cost >= most:
+            return None
         self._tell(f"trial {self._trials}: {trial.cost:.3f}")
         return trial
 
-    def _logs(self, values: Values, **seed: int) -> tuple[float, ...] | None:
+    def _logs(self, values: Values, most: float = math.inf, **seed: int) -> tuple[float, ...] | None:
         self._trials += 1
+        found: list[float] = []
+        left = most * len(self._units)
         try:
-            pairs = list(self._replay.figures(preset_of(self.content, values), self._evidence, **seed))
+            preset = preset_of(self.content, values)
+            for measured, shown in self._replay.figures(preset, self._evidence, **seed):
+                for name, value in measured.items():
+                    # a step too short for a percentile on the candidate says nothing
+                    log = math.log(shown[name] / value) if shown.get(name) else 0.0
+                    left -= _loss(log / self._units[len(found)])
+                    found.append(log)
+                if left < 0:
+                    return None
         except (OpenptsError, ValueError):
             return None
-        # a step too short for a percentile on the candidate says nothing
-        return tuple(
-            math.log(shown[name] / value) if shown.get(name) else 0.0
-            for measured, shown in pairs
-            for name, value in measured.items()
-        )
+        return tuple(found)
 
     def _judged(self, values: Values, logs: tuple[float, ...]) -> Trial:
         residuals = tuple(log / unit for log, unit in zip(logs, self._units, strict=True))
@@ -204,9 +202,8 @@ class Search:
             for by in away:
                 move = [by if each == number else 0.0 for each in range(len(self._free))]
                 values = {**self._moved(begun.values, move), names.VICTIM: victim}
-                trial = self._try(values) if by or victim != value_of(self.content, names.VICTIM) else None
-                if trial is not None and trial.cost < best.cost:
-                    best = trial
+                if by or victim != value_of(self.content, names.VICTIM):
+                    best = self._try(values, best.cost) or best
         return best
 
     def _is_better(self, trial: Trial | None, best: Trial) -> bool:
@@ -222,8 +219,8 @@ class Search:
         for _ in range(steps):
             for damping in _DAMPINGS:
                 move = self._move(best, matrix, damping)
-                trial = self._try(self._moved(best.values, move))
-                if trial is not None and trial.cost < best.cost:
+                trial = self._try(self._moved(best.values, move), best.cost)
+                if trial is not None:
                     break
             else:
                 return best
@@ -308,11 +305,12 @@ class Search:
 
     def _profiled(self, values: Values, best: Trial, matrix: list[list[float]]) -> Trial | None:
         """A trial of another choice, or of what the rest would be with it: moved while that helps much."""
-        trial = self._try(values)
-        while trial is not None and trial.cost < _HOPELESS * best.cost:
-            moved = self._try(self._moved(trial.values, self._move(trial, matrix, _DAMPINGS[0])))
+        trial = self._try(values, _HOPELESS * best.cost)
+        while trial is not None:
+            move = self._move(trial, matrix, _DAMPINGS[0])
+            moved = self._try(self._moved(trial.values, move), trial.cost)
             if moved is None or moved.cost > _HELPS * trial.cost:
-                return trial if moved is None or trial.cost < moved.cost else moved
+                return moved or trial
             trial = moved
         return None
 

@@ -63,7 +63,7 @@ def evidence() -> Evidence:
 
 
 def test_the_beginning_follows_from_the_models_equations(evidence: Evidence) -> None:
-    values = next(starts_of(_content(), evidence, 2)).values
+    values = next(starts_of(_content(), evidence, 2))
     assert values[names.PROGRAM] == pytest.approx(2200, rel=0.03)
     assert values[names.READ] == pytest.approx(80, rel=0.01)
     assert values[names.FRONT_READ] == pytest.approx(45, rel=0.01)
@@ -85,7 +85,7 @@ def test_a_cache_is_as_large_as_the_first_fill_shows(static: float, dynamic: flo
     """What is written before the fall, against what the parameters mean: so many superblocks of one bit."""
     true = with_values(_content("tlc"), {names.STATIC: static, names.DYNAMIC: dynamic, names.FOLD: 0.0})
     evidence = _shown(true, STEPS[:4])
-    values = next(starts_of(_content("tlc"), evidence, 2)).values
+    values = next(starts_of(_content("tlc"), evidence, 2))
     space, bits = value_of(true, names.SPACE), value_of(true, names.BITS)
 
     def held(values: dict[str, Any]) -> float:
@@ -100,13 +100,13 @@ def test_a_cache_is_as_large_as_the_first_fill_shows(static: float, dynamic: flo
 
 def test_of_a_cache_that_is_faster_than_the_link_the_preset_says_how_fast() -> None:
     true = with_values(_content("tlc"), {names.SLC_PROGRAM: 200.0, names.LINK_WRITE: 0.2e9})
-    values = next(starts_of(true, _shown(true, STEPS[:1]), 2)).values
+    values = next(starts_of(true, _shown(true, STEPS[:1]), 2))
     assert values[names.SLC_PROGRAM] == 200.0
 
 
 def test_a_figure_that_changes_with_the_seed_counts_less(evidence: Evidence) -> None:
     search = Search(_content(), evidence, SCALE, lambda _: None)
-    begun = search.begin().trial
+    begun = search.begin()
     judged = search.judged_beside_chance(begun)
     assert judged.logs == begun.logs
     assert judged.cost < begun.cost
@@ -159,7 +159,7 @@ def test_a_search_finds_what_the_drive_is_and_its_files_say_so(evidence: Evidenc
 def test_what_an_x_ray_is_sure_of_is_not_searched(evidence: Evidence) -> None:
     content = with_values(_content(), {names.CHUNK: 2, names.DIES: 2})
     sure = frozenset({names.CHUNK, names.DIES})
-    trial = Search(content, evidence, SCALE, lambda _: None, sure).begin().trial
+    trial = Search(content, evidence, SCALE, lambda _: None, sure).begin()
     assert (trial.values[names.CHUNK], trial.values[names.DIES]) == (2, 2)
 
 

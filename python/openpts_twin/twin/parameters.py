@@ -76,6 +76,14 @@ CONTINUOUS: Final = (
 )
 
 
+IDLE: Final = (
+    Continuous("page_mapped.idle.delay_ms", 0.7),
+    Continuous("page_mapped.idle.free_target_share", 0.3),
+)
+"""What a drive does in idle time, of which tests without any say nothing: not searched, but not known."""
+FOLDS: Final = "page_mapped.idle.folds"
+
+
 class Choice(Struct, frozen=True):
     """A parameter with one of few values, and what is worth trying beside a value that was found so far."""
 

@@ -105,6 +105,7 @@ class Search:
         self._loads = [(name, _mix(step)) for step, figures in evidence.steps() for name in figures]
         self._units = [_FLOORS[kind] for kind in self._kinds]
         self._chance = [0.0] * len(self._kinds)
+        self._rivals: list[Trial] = []
         self._free: tuple[Continuous, ...] = tuple(
             each
             for each in CONTINUOUS
@@ -246,9 +247,10 @@ class Search:
         return columns
 
     def _beyond_chance(self, old: Sequence[float], new: Sequence[float]) -> list[float]:
-        """Differences, less what chance has of them (positive-part James-Stein)."""
+        """Differences, but for what chance may have done to some of so many (non-negative garrote)."""
+        far = 2 * math.log(len(old))
         return [
-            (b - a) * max(0.0, 1 - chance / (b - a) ** 2) if b != a else 0.0
+            (b - a) * max(0.0, 1 - far * chance / (b - a) ** 2) if b != a else 0.0
             for a, b, chance in zip(old, new, self._chance, strict=True)
         ]
 
@@ -301,6 +303,7 @@ class Search:
                     if trial is not None and self._is_better(trial, best):
                         best, again = trial, True
                         break
+                    self._rivals += [trial] if trial else []
         return best
 
     def _profiled(self, values: Values, best: Trial, matrix: list[list[float]]) -> Trial | None:
@@ -336,10 +339,26 @@ class Search:
         }
 
     def _alternatives(self, best: Trial, matrix: list[list[float]]) -> Iterator[dict[str, Any]]:
-        """Candidates drawn from those that agree with the figures about as well."""
+        """Candidates drawn from those that agree with the figures about as well.
+
+        Every second has another choice, as near but for chance, and folds in idle time if the twin does not.
+        """
+        near = iter(sorted((one for one in self._rivals if not self._is_better(best, one)), key=_cost))
         for number in range(_ALTERNATIVES):
             chance = Random(number)  # noqa: S311 drives, no secret
-            yield self._moved(best.values, draw(self._problem(best, matrix), best.cost, chance))
+            base = next(near, best) if number % 2 else best
+            values = self._moved(base.values, draw(self._problem(base, matrix), best.cost, chance))
+            for each in names.IDLE:
+                if (now := value_of(self.content, each.name)) is not None and each.name not in self._sure:
+                    values[each.name] = each.value(each.at(now) + each.spread * chance.gauss())
+            folds = value_of(self.content, names.FOLDS)
+            if number % 2 and folds is not None:
+                values[names.FOLDS] = not folds
+            yield values
+
+
+def _cost(trial: Trial) -> float:
+    return trial.cost
 
 
 def _loss(residual: float) -> float:

@@ -1,22 +1,26 @@
 """What a twin predicts of a test: the test itself on the twin and on its alternatives, in virtual time."""
 
 import math
+import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import median
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Struct
 
 from openpts.analysis.latency import LatencyDistribution
 from openpts.api import measures, run_test
 from openpts.record.reader import Run, StepRecord
+from openpts.run_folder_files import write_files
 from openpts.runs.reference import percentile_of, words_of
+from openpts.simulation.presets import load_preset
 from openpts.units import NS_PER_MS, per_second
 from openpts.vocabulary.sample import StepState
 from openpts_twin.documents import Prediction
 from openpts_twin.twin.evidence import PERCENTILES, percentiles_ns
+from openpts_twin.twin.parameters import preset_of
 from openpts_twin.twin.twin_file import Fit
 
 _COVERAGE: Final = 1.96
@@ -44,13 +48,6 @@ class Quantity(Struct, frozen=True):
         return 100 * (value - true) / size if (size := self.size_of(true)) else None
 
 
-def target_of(preset: str, scale: int | None, changes: Mapping[str, Any]) -> str:
-    """The drive of a preset, by name or path, as a target; with other values."""
-    words = {} if scale is None else {"scale": scale}
-    query = "&".join(f"{name}={value}" for name, value in {**words, **changes}.items())
-    return f"sim:{preset}{'?' if query else ''}{query}"
-
-
 def predict(
     test: str,
     preset: str,
@@ -76,8 +73,13 @@ def predict(
         tell(f"{test} on the twin" if not number else f"{test} on alternative {number} of {len(changes) - 1}")
         # an alternative has a seed of its own: what chance does to a figure is in no fit
         seed = ("--seed", str(number)) if number else ()
-        words = (*applied, target_of(preset, scale, change), *options, *seed)
-        found.append(quantities(run_test(test, *words, out=folder)))
+        place = preset
+        if number:
+            place = str(folder.with_suffix(".toml"))
+            content = preset_of(tomllib.loads(load_preset(preset).text), change).text
+            write_files(out, {Path(place).name: content.encode()})
+        target = f"sim:{place}" + ("" if scale is None else f"?scale={scale}")
+        found.append(quantities(run_test(test, *applied, target, *options, *seed, out=folder)))
     measured = quantities(against) if against else {}
     return tuple(_predicted(key, found, fit, measured.get(key)) for key in found[0])
 
@@ -98,12 +100,13 @@ def _predicted(
         of_model = fit.error_pct.get(own.kind, 0.0) / 100 * own.size_of(value)
         half = math.hypot(by_chance, _COVERAGE * of_model)
     known = None if measured is None else measured.value
+    least = -math.inf if own.unit == "%" else 0.0
     return Prediction(
         key=key,
         label=own.label,
         unit=own.unit,
         value=value,
-        low=None if half is None else value - half,
+        low=None if half is None else max(least, value - half),
         high=None if half is None else value + half,
         measured=known,
         error_pct=None if known is None else own.error_pct(value, known),

@@ -7,8 +7,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.engine.next_sample import next_sample
-from openpts.engine.options import Demand, NativeOptions
+from openpts.engine.options import NativeOptions
 from openpts.engine.simulated import SimulatedDrive
+from openpts.runner.resource_check import demand_of
 from openpts.simulation.presets import Preset
 from openpts.units import KIB
 from openpts.vocabulary.stimulus import Step
@@ -49,7 +50,7 @@ class Replay(Struct, frozen=True):
         drive.set_write_cache(part.cached)
         *before, last = part.steps
         steps = [self._shortened(step) for step in before] + [self._shortened(last, last=True)]
-        engine = drive.engine(_demand(steps), seed, NativeOptions())
+        engine = drive.engine(demand_of(steps), seed, NativeOptions())
         engine.submit(steps)
         try:
             for _ in steps:
@@ -59,25 +60,14 @@ class Replay(Struct, frozen=True):
 
     def _shortened(self, step: Step, *, last: bool = False) -> Step:
         stimulus = step.stimulus
-        if (
-            stimulus is None
-            or isinstance(step.stop, ByteAmount | DriveFills)
-            or (step.changes_target and not last)
-        ):
+        # where data lie in different cells, a part of them is not read as fast as all
+        changes = step.changes_target and not last
+        if stimulus is None or changes or isinstance(step.stop, ByteAmount | DriveFills):
+            return step
+        if not (step.changes_target or stimulus.random_pct):
             return step
         ios = _LAST
         if not step.changes_target:
-            if not stimulus.random_pct:
-                return step  # where data lie in different cells, a part of them is not as fast as all
             ios = max(_FEWEST_READS, min(_READS, _READ_BYTES // stimulus.block_sizes[0].block_size_bytes))
         count = IoCount(ios * self.scale)
         return replace(step, stop=FirstOf((step.stop, count)) if isinstance(step.stop, Duration) else count)
-
-
-def _demand(steps: list[Step]) -> Demand:
-    stimuli = [stimulus for step in steps for stimulus in step.stimuli]
-    return Demand(
-        max(stimulus.tc for stimulus in stimuli),
-        max(stimulus.qd for stimulus in stimuli),
-        max(size.block_size_bytes for stimulus in stimuli for size in stimulus.block_sizes),
-    )

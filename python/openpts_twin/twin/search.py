@@ -130,9 +130,7 @@ class Search:
         shipped = dies_of(self.content, self._evidence)
         best: Trial | None = None
         known = {name: value_of(self.content, name) for name in self._sure}
-        for dies in (shipped,) if names.DIES in self._sure else (shipped, shipped * 2, shipped // 2):
-            if dies < 1:
-                continue
+        for dies in (shipped,) if names.DIES in self._sure else (shipped, shipped * 2, max(1, shipped // 2)):
             for values in starts_of(self.content, self._evidence, dies):
                 best = self._try({**values, **known}, best.cost if best else math.inf) or best
         if best is None:
@@ -201,16 +199,13 @@ class Search:
         begun = best
         for victim in VICTIMS:
             for by in away:
-                move = [by if each == number else 0.0 for each in range(len(self._free))]
-                values = {**self._moved(begun.values, move), names.VICTIM: victim}
+                values = {**self._moved(begun.values, self._only(number, by)), names.VICTIM: victim}
                 if by or victim != value_of(self.content, names.VICTIM):
                     best = self._try(values, best.cost) or best
         return best
 
-    def _is_better(self, trial: Trial | None, best: Trial) -> bool:
+    def _is_better(self, trial: Trial, best: Trial) -> bool:
         """Whether a trial is nearer by more than chance would bring it."""
-        if trial is None:
-            return False
         far = (min(_FAR, abs(each)) ** 2 for each in best.residuals)
         by_chance = 2 * math.sqrt(sum(map(mul, far, self._chance))) / max(1, len(self._units))
         return trial.cost < best.cost - max((1 - _IMPROVES) * best.cost, by_chance)
@@ -237,8 +232,7 @@ class Search:
         columns: list[list[float]] = []
         for number in range(len(self._free)):
             step = _STEP * self._free[number].spread
-            move = [step if each == number else 0.0 for each in range(len(self._free))]
-            trial = self._try(self._moved(best.values, move))
+            trial = self._try(self._moved(best.values, self._only(number, step)))
             columns.append(
                 [0.0] * len(best.residuals)
                 if trial is None
@@ -282,28 +276,25 @@ class Search:
             changed[each.name] = each.value(each.at(now) + by)
         return changed
 
+    def _only(self, number: int | None, by: float) -> list[float]:
+        """A move of one parameter."""
+        return [by if each == number else 0.0 for each in range(len(self._free))]
+
     def _choose(self, best: Trial, matrix: list[list[float]]) -> Trial:
         """Try what lies beside each choice, and go on in the direction in which it became better."""
-        for choice in CHOICES:
-            if choice.name in self._sure:
+        for name, beside_of in CHOICES.items():
+            now = best.values.get(name, value_of(self.content, name))
+            if now is None or name in self._sure:
                 continue
-            tried: list[Any] = []
-            again = True
-            while again:
-                again = False
-                now = best.values.get(choice.name, value_of(self.content, choice.name))
-                if now is None:
-                    break
-                tried.append(now)
-                for value in choice.beside(now):
-                    if value in tried:
-                        continue
-                    tried.append(value)
-                    trial = self._profiled(self._with_choice(best.values, choice.name, value), best, matrix)
-                    if trial is not None and self._is_better(trial, best):
-                        best, again = trial, True
-                        break
-                    self._rivals += [trial] if trial else []
+            tried, beside = [now], list(beside_of(now))
+            while beside:
+                value = beside.pop(0)
+                tried.append(value)
+                trial = self._profiled(self._with_choice(best.values, name, value), best, matrix)
+                if trial and self._is_better(trial, best):
+                    best, beside = trial, [each for each in beside_of(value) if each not in tried]
+                elif trial:
+                    self._rivals.append(trial)
         return best
 
     def _profiled(self, values: Values, best: Trial, matrix: list[list[float]]) -> Trial | None:
@@ -343,7 +334,8 @@ class Search:
 
         Every second has another choice, as near but for chance, and folds in idle time if the twin does not.
         """
-        near = iter(sorted((one for one in self._rivals if not self._is_better(best, one)), key=_cost))
+        rivals = sorted(self._rivals, key=lambda one: one.cost)
+        near = iter([one for one in rivals if not self._is_better(best, one)])
         for number in range(_ALTERNATIVES):
             chance = Random(number)  # noqa: S311 drives, no secret
             base = next(near, best) if number % 2 else best
@@ -355,10 +347,6 @@ class Search:
             if number % 2 and folds is not None:
                 values[names.FOLDS] = not folds
             yield values
-
-
-def _cost(trial: Trial) -> float:
-    return trial.cost
 
 
 def _loss(residual: float) -> float:

@@ -169,12 +169,7 @@ class _Course(Struct, frozen=True):
     def later(self) -> float:
         """The rate behind a cache's, while the drive is filled for the first time."""
         behind = [rate for until, rate in self.rates if _LATER < until * self.fills < _FIRST]
-        return median(behind or [self.last])
-
-    @property
-    def last(self) -> float:
-        """The rate at its end."""
-        return self.rates[-1][1]
+        return median(behind or [self.rates[-1][1]])
 
     @property
     def held(self) -> float:
@@ -210,7 +205,7 @@ def _program_us(seen: _Seen, dies: int) -> float | None:
     course = _sequential_course(seen.evidence)
     if course is None:
         return None
-    rate = course.later if value_of(seen.content, names.STATIC) is None else course.last
+    rate = course.later if value_of(seen.content, names.STATIC) is None else course.rates[-1][1]
     program_us = dies * seen.known(names.UNIT) * PAGE_BYTES / rate * _US
     if rate > _NEAR_LINK * seen.known(names.LINK_WRITE):
         # the link is what is seen: the cells are faster, by how much only random writes show
@@ -235,10 +230,10 @@ def _read_us(seen: _Seen, front_us: float | None) -> float | None:
     alone_us = _alone_us(seen, _reads, "read p50")
     if alone_us is None:
         return None
-    wire_us = PAGE_BYTES / _link_read(seen) * _US
-    front_us = seen.known(names.FRONT_READ) if front_us is None else front_us
-    rest = front_us + wire_us + sum(map(seen.known, (names.FIXED_READ, names.COMMAND, names.TRANSFER)))
-    return max(alone_us - rest, 0.1 * alone_us)
+    rest_us = seen.known(names.FRONT_READ) if front_us is None else front_us
+    rest_us += PAGE_BYTES / _link_read(seen) * _US
+    rest_us += sum(map(seen.known, (names.FIXED_READ, names.COMMAND, names.TRANSFER)))
+    return max(alone_us - rest_us, 0.1 * alone_us)
 
 
 def _front_write_us(seen: _Seen) -> float | None:
@@ -253,13 +248,16 @@ def _front_write_us(seen: _Seen) -> float | None:
 
 def _front_read_us(seen: _Seen, values: Values) -> float | None:
     """From the most small reads in a second, unless so many dies could not do more."""
-    best: tuple[float, int] | None = None
-    for stimulus, figures in seen.of(lambda one: _reads(one) and one.random_pct == 100):
-        if _first_size(stimulus) <= PAGE_BYTES and stimulus.toio > 1:
-            best = max(best or (0.0, 0), (figures["rate"], stimulus.toio))
-    if best is None:
+    rate, outstanding = max(
+        (
+            (figures["rate"], stimulus.toio)
+            for stimulus, figures in seen.of(lambda one: _reads(one) and one.random_pct == 100)
+            if _first_size(stimulus) <= PAGE_BYTES and stimulus.toio > 1
+        ),
+        default=(0.0, 0),
+    )
+    if not rate:
         return None
-    rate, outstanding = best
     dies = values[names.DIES]
     busy_us = values.get(names.READ, seen.known(names.READ)) + seen.known(names.TRANSFER)
     of_dies = dies * outstanding / (outstanding + dies - 1) / busy_us * _US

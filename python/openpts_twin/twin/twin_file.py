@@ -5,7 +5,6 @@ well, and what of the figures the fit does not explain; it holds for the preset 
 """
 
 import hashlib
-import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -14,8 +13,8 @@ import msgspec
 import tomli_w
 from msgspec import Struct
 
-from openpts.errors import UsageError
-from openpts.schema_words import in_words
+from openpts.config_files.toml_text import read_toml
+from openpts.config_files.written_file import placed_text, read_written, shaped
 from openpts.simulation.figures import Unit
 from openpts.simulation.presets import Preset
 from openpts.units import KIB, MB, NS_PER_US
@@ -27,6 +26,7 @@ from openpts_twin.twin.search import Found
 _DIGITS: Final = 5
 _SECONDS: Final = 0.2
 _TABLE: Final = "page_mapped"
+_MOST_KIB: Final = 256
 
 
 class Fit(Struct, frozen=True, forbid_unknown_fields=True):
@@ -88,17 +88,9 @@ def read_fit(preset: Path) -> Fit | None:
     Raises UsageError where it makes no sense.
     """
     path = fit_path(preset)
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
+    if not path.exists():
         return None
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"can't read {path}: {error}") from error
-    try:
-        fit = msgspec.convert(tomllib.loads(text), Fit)
-    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
-        words = in_words(error) if isinstance(error, msgspec.ValidationError) else error
-        raise UsageError(f"{path} is no fit: {words}") from error
+    fit = shaped(placed_text(read_written(path, _MOST_KIB, "fit"), str(path), read_toml), Fit, str(path))
     return fit if fit.preset_sha256 == _digest(preset.read_text(encoding="utf-8")) else None
 
 

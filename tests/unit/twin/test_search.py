@@ -168,5 +168,5 @@ def test_a_fit_that_makes_no_sense_is_refused(tmp_path: Path) -> None:
     path.write_text(load_preset("mlc").text)
     assert read_fit(path) is None
     fit_path(path).write_text("scale = 'many'\n")
-    with pytest.raises(UsageError, match=r"twin\.fit\.toml is no fit"):
+    with pytest.raises(UsageError, match=r"twin\.fit\.toml:1:1"):
         read_fit(path)

@@ -3,6 +3,7 @@
 Of a run that repeats the same steps in many rounds, the first rounds are enough.
 """
 
+from bisect import bisect
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby, takewhile
 from typing import Final
@@ -211,21 +212,16 @@ def percentiles_ns(distribution: LatencyDistribution) -> Iterator[tuple[str, int
 def _course(sample: Sample) -> Figures:
     """The rate in parts of the step, short ones at its beginning: there caches end."""
     found: dict[str, float] = {}
+    ends = [share_until(part + 1) * sample.bytes * (1 - 1e-6) for part in range(PARTS)]
     number, elapsed_ns, moved, total = 0, 0, 0, 0
     for interval in sample.intervals:
         elapsed_ns += interval.elapsed_ns
         moved += interval.bytes
         total += interval.bytes
-        if total >= _end_of(number, sample.bytes) and elapsed_ns:
+        if elapsed_ns and number < PARTS and total >= ends[number]:
             found[f"rate {number}"] = moved / elapsed_ns
-            elapsed_ns, moved = 0, 0
-            while number < PARTS and total >= _end_of(number, sample.bytes):
-                number += 1
+            number, elapsed_ns, moved = bisect(ends, total), 0, 0
     return found
-
-
-def _end_of(part: int, total_bytes: float) -> float:
-    return share_until(part + 1) * total_bytes * (1 - 1e-6)
 
 
 def share_until(part: int) -> float:

@@ -12,12 +12,12 @@ from msgspec import Struct
 
 from openpts.analysis.latency import LatencyDistribution
 from openpts.api import measures, run_test
-from openpts.record.reader import Run, StepRecord
+from openpts.record.reader import Run
 from openpts.run_folder_files import write_files
 from openpts.runs.reference import percentile_of, words_of
 from openpts.simulation.presets import load_preset
 from openpts.units import NS_PER_MS, per_second
-from openpts.vocabulary.sample import StepState
+from openpts.vocabulary.sample import Sample, StepState
 from openpts_twin.documents import Prediction
 from openpts_twin.twin.evidence import PERCENTILES, percentiles_ns
 from openpts_twin.twin.parameters import preset_of
@@ -27,6 +27,7 @@ _COVERAGE: Final = 1.96
 # that of Student's distribution where a deviation is known from the twin and so many alternatives
 _OF_FEW: Final = {2: 4.303, 4: 2.776}
 _TAILS: Final = ("p99", "p99.9")
+_NUMBERED: Final = frozenset({"wait_state", "access_group"})
 # of the simulated drive itself, not of the load
 _APART: Final = ("energy.", "media.")
 
@@ -66,20 +67,20 @@ def predict(
     end well, which has said why.
     """
     applied = () if load is None else (load,)
-    changes = [{}, *(fit.alternatives if fit else ())]
-    found: list[Mapping[str, Quantity]] = []
-    for number, change in enumerate(changes):
-        folder = out / ("twin" if not number else f"alternative-{number}")
-        tell(f"{test} on the twin" if not number else f"{test} on alternative {number} of {len(changes) - 1}")
+    at_scale = "" if scale is None else f"?scale={scale}"
+
+    def shown(place: str, name: str, *seed: str) -> Mapping[str, Quantity]:
+        tell(f"{test} on {name}")
+        target = f"sim:{place}{at_scale}"
+        return quantities(run_test(test, *applied, target, *options, *seed, out=out / name))
+
+    found = [shown(preset, "twin")]
+    for number, change in enumerate(fit.alternatives if fit else (), 1):
+        name = f"alternative-{number}"
+        text = preset_of(tomllib.loads(load_preset(preset).text), change).text
+        write_files(out, {f"{name}.toml": text.encode()})
         # an alternative has a seed of its own: what chance does to a figure is in no fit
-        seed = ("--seed", str(number)) if number else ()
-        place = preset
-        if number:
-            place = str(folder.with_suffix(".toml"))
-            content = preset_of(tomllib.loads(load_preset(preset).text), change).text
-            write_files(out, {Path(place).name: content.encode()})
-        target = f"sim:{place}" + ("" if scale is None else f"?scale={scale}")
-        found.append(quantities(run_test(test, *applied, target, *options, *seed, out=folder)))
+        found.append(shown(f"{out / name}.toml", name, "--seed", str(number)))
     measured = quantities(against) if against else {}
     return tuple(_predicted(key, found, fit, measured.get(key)) for key in found[0])
 
@@ -120,8 +121,8 @@ def quantities(run: Run) -> dict[str, Quantity]:
         if measure.comparable is not None and not measure.key.startswith(_APART):
             kind = {"ms": kind_of_time(measure.key), "min": "course"}.get(measure.unit, "rate")
             found[measure.key] = Quantity(measure.label, measure.unit, kind, measure.comparable)
-    for name, steps in _phases(run).items():
-        found.update(_of_phase(name, steps))
+    for name, samples in _phases(run).items():
+        found.update(_of_phase(name, samples))
     return found
 
 
@@ -135,22 +136,19 @@ def kind_of_time(key: str) -> str:
     )
 
 
-def _phases(run: Run) -> Mapping[str, list[StepRecord]]:
+def _phases(run: Run) -> Mapping[str, list[Sample]]:
     """Steps of one load that differ in their number alone: rounds by their stimulus, waits by their state."""
-    found = defaultdict[str, list[StepRecord]](list)
+    found = defaultdict[str, list[Sample]](list)
     for step in run.steps:
         sample = step.sample
         if sample.ios and sample.state is StepState.COMPLETE and sample.step.stimulus is not None:
-            number = f" {step.place.number}" if step.place.phase.value in _NUMBERED else ""
-            found[f"{step.place.phase.value.replace('_', ' ')}{number}: {sample.step.stimulus}"].append(step)
+            phase = step.place.phase.value
+            number = f" {step.place.number}" if phase in _NUMBERED else ""
+            found[f"{phase.replace('_', ' ')}{number}: {sample.step.stimulus}"].append(sample)
     return found
 
 
-_NUMBERED: Final = frozenset({"wait_state", "access_group"})
-
-
-def _of_phase(name: str, steps: Sequence[StepRecord]) -> Iterator[tuple[str, Quantity]]:
-    samples = [step.sample for step in steps]
+def _of_phase(name: str, samples: Sequence[Sample]) -> Iterator[tuple[str, Quantity]]:
     rate = per_second(sum(one.ios for one in samples), sum(one.elapsed_ns for one in samples))
     yield f"{name}.iops", Quantity(f"{name}, IOPS", "IOPS", "rate", rate)
     histograms = [one.histogram for sample in samples for one in sample.transfers if one.histogram]

@@ -15,12 +15,11 @@ from typing import Any, Final
 from msgspec import Struct
 
 from openpts.errors import OpenptsError, UsageError
-from openpts.vocabulary.stimulus import Step
 from openpts_twin.twin import parameters as names
 from openpts_twin.twin.evidence import Evidence
 from openpts_twin.twin.least_squares import Problem, draw, solve
-from openpts_twin.twin.parameters import CHOICES, CONTINUOUS, VICTIMS, Continuous, Values, preset_of, value_of
-from openpts_twin.twin.replay import Replay
+from openpts_twin.twin.parameters import CHOICES, CONTINUOUS, VICTIMS, Values, preset_of, value_of
+from openpts_twin.twin.replay import replayed
 from openpts_twin.twin.start import dies_of, starts_of
 
 # of a normal distribution, within one deviation of its middle
@@ -77,11 +76,6 @@ def kind_of(figure: str) -> str:
     return "course" if words[0] == "rate" and len(words) > 1 else words[-1]
 
 
-def _mix(step: Step) -> object:
-    """What steps have in common whose figures chance changes alike."""
-    return tuple((each.operations, each.random_pct, each.toio > 1) for each in step.stimuli)
-
-
 class Search:
     """A search on the evidence; every trial is a replay."""
 
@@ -98,19 +92,23 @@ class Search:
         self.content = content
         self._evidence = evidence
         self._scale = scale
-        self._replay = Replay(scale)
         self._tell = tell
         self._trials = 0
         self._kinds = [kind_of(name) for _, figures in evidence.steps() for name in figures]
-        self._loads = [(name, _mix(step)) for step, figures in evidence.steps() for name in figures]
+        # what figures have in common that chance changes alike
+        self._loads = [
+            (name, *((each.operations, each.random_pct, each.toio > 1) for each in step.stimuli))
+            for step, figures in evidence.steps()
+            for name in figures
+        ]
         self._units = [_FLOORS[kind] for kind in self._kinds]
         self._chance = [0.0] * len(self._kinds)
         self._rivals: list[Trial] = []
-        self._free: tuple[Continuous, ...] = tuple(
+        self._free = [
             each
             for each in CONTINUOUS
             if each.name not in sure and value_of(content, each.name, 0) > each.least
-        )
+        ]
 
     def find(self, begun: Trial) -> Found:
         """The candidate that comes nearest."""
@@ -153,7 +151,7 @@ class Search:
         left = most * len(self._units)
         try:
             preset = preset_of(self.content, values)
-            for measured, shown in self._replay.figures(preset, self._evidence, **seed):
+            for measured, shown in replayed(preset, self._evidence, self._scale, **seed):
                 for name, value in measured.items():
                     # a step too short for a percentile on the candidate says nothing
                     log = math.log(shown[name] / value) if shown.get(name) else 0.0

@@ -14,7 +14,7 @@ from openpts.vocabulary.stop import DriveFills, Duration, StopRule
 from openpts_twin.twin import parameters as names
 from openpts_twin.twin.evidence import Evidence, Part
 from openpts_twin.twin.parameters import preset_of, value_of, with_values
-from openpts_twin.twin.replay import Replay
+from openpts_twin.twin.replay import replayed
 from openpts_twin.twin.search import Search
 from openpts_twin.twin.start import distance, starts_of
 from openpts_twin.twin.twin_file import fit_path, read_fit, texts_of
@@ -56,7 +56,7 @@ def evidence() -> Evidence:
     steps = Evidence(
         "a drive", CAPACITY, 512, 1, ("iops in here",), (Part("iops", True, STEPS, ({},) * len(STEPS)),)
     )
-    shown = [figures for _, figures in Replay(SCALE).figures(preset_of(_content(), true), steps)]
+    shown = [figures for _, figures in replayed(preset_of(_content(), true), steps, SCALE)]
     return Evidence(
         "a drive", CAPACITY, 512, 1, ("iops in here",), (Part("iops", True, STEPS, tuple(shown)),)
     )
@@ -76,7 +76,7 @@ def _shown(content: dict[str, Any], steps: tuple[Step, ...]) -> Evidence:
     empty = Evidence(
         "a drive", CAPACITY, 512, 1, ("tp in here",), (Part("tp", True, steps, ({},) * len(steps)),)
     )
-    shown = tuple(figures for _, figures in Replay(SCALE).figures(preset_of(content, {}), empty))
+    shown = tuple(figures for _, figures in replayed(preset_of(content, {}), empty, SCALE))
     return replace(empty, parts=(Part("tp", True, steps, shown),))
 
 

@@ -228,14 +228,10 @@ class Search:
     def _jacobian(self, best: Trial) -> list[list[float]]:
         """Of each parameter what a step does to every figure."""
         columns: list[list[float]] = []
-        for number in range(len(self._free)):
-            step = _STEP * self._free[number].spread
-            trial = self._try(self._moved(best.values, self._only(number, step)))
-            columns.append(
-                [0.0] * len(best.residuals)
-                if trial is None
-                else [each / step for each in self._beyond_chance(best.residuals, trial.residuals)]
-            )
+        for number, each in enumerate(self._free):
+            step = _STEP * each.spread
+            trial = self._try(self._moved(best.values, self._only(number, step))) or best
+            columns.append([by / step for by in self._beyond_chance(best.residuals, trial.residuals)])
         return columns
 
     def _beyond_chance(self, old: Sequence[float], new: Sequence[float]) -> list[float]:
@@ -311,9 +307,8 @@ class Search:
         changed = {**values, name: value}
         if name == names.DIES:
             factor = value / values[names.DIES]
-            for program in (names.PROGRAM, names.SLC_PROGRAM):
-                if program in values:
-                    changed[program] = values[program] * factor
+            programs = (names.PROGRAM, names.SLC_PROGRAM)
+            changed |= {name: values[name] * factor for name in programs if name in values}
             changed[names.GROUP] = min(value, values.get(names.GROUP, value))
         return changed
 

@@ -209,20 +209,16 @@ class Search:
         return trial.cost < best.cost - max((1 - _IMPROVES) * best.cost, by_chance)
 
     def _approach(self, best: Trial, matrix: list[list[float]], steps: int) -> Trial:
-        """Steps towards less, from which the matrix learns; one that does not lead there is damped more."""
+        """Steps towards less; one that does not lead there is damped more."""
         for _ in range(steps):
+            before = best.cost
             for damping in _DAMPINGS:
                 move = self._move(best, matrix, damping)
-                trial = self._try(self._moved(best.values, move), best.cost)
-                if trial is not None:
+                if (trial := self._try(self._moved(best.values, move), before)) is not None:
+                    best = trial
                     break
-            else:
-                return best
-            gained = best.cost - trial.cost
-            self._learn(matrix, move, best, trial)
-            best = trial
-            if gained < (1 - _IMPROVES) * best.cost:
-                return best
+            if best.cost > _IMPROVES * before:
+                break
         return best
 
     def _jacobian(self, best: Trial) -> list[list[float]]:
@@ -241,19 +237,6 @@ class Search:
             (b - a) * max(0.0, 1 - far * chance / (b - a) ** 2) if b != a else 0.0
             for a, b, chance in zip(old, new, self._chance, strict=True)
         ]
-
-    def _learn(self, matrix: list[list[float]], move: list[float], old: Trial, new: Trial) -> None:
-        """Broyden's update: what the step did, in place of what was expected of it."""
-        length = sum(each * each for each in move)
-        if not length:
-            return
-        expected = [
-            a + sum(column[row] * each for column, each in zip(matrix, move, strict=True))
-            for row, a in enumerate(old.residuals)
-        ]
-        for row, missed in enumerate(self._beyond_chance(expected, new.residuals)):
-            for column, each in zip(matrix, move, strict=True):
-                column[row] += missed * each / length
 
     def _problem(self, best: Trial, matrix: list[list[float]]) -> Problem:
         weights = [min(1.0, (_FAR / each) ** 2) if each else 1.0 for each in best.residuals]

@@ -25,7 +25,10 @@ class FitDocument(Document, frozen=True, kw_only=True, tag="openpts.fit/1"):
 
 
 class Prediction(Struct, frozen=True, kw_only=True):
-    """A value predicted, not measured; ``low`` and ``high`` hold 95 %, null without a fit."""
+    """A value predicted, not measured; ``low`` and ``high`` hold 95 %, null without a fit.
+
+    ``error_pct`` is in per cent of what was measured; of a value in per cent the difference itself.
+    """
 
     key: str
     label: str

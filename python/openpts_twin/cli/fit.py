@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from typing import IO
 
 import click
 
@@ -39,7 +40,6 @@ def fit(
     from openpts.record.reader import read_run  # noqa: PLC0415 likewise
     from openpts.report.sources import run_folders_of  # noqa: PLC0415 likewise
     from openpts.run_folder_files import write_files  # noqa: PLC0415 likewise
-    from openpts_twin.cli.fit_text import print_fit  # noqa: PLC0415 likewise
     from openpts_twin.twin.fit import fit as fitted  # noqa: PLC0415 likewise
     from openpts_twin.twin.twin_file import fit_path  # noqa: PLC0415 likewise
 
@@ -61,4 +61,24 @@ def fit(
     if as_json:
         print_document(document)
     else:
-        print_fit(sys.stdout, document)
+        _print_fit(sys.stdout, document)
+
+
+def _print_fit(stream: IO[str], document: FitDocument) -> None:
+    """The values found, what was assumed, and how near the twin is to what was measured."""
+    from openpts.cli.console import table_of  # noqa: PLC0415 likewise
+    from openpts.cli.sim import print_parts  # noqa: PLC0415 likewise
+
+    table = table_of("Parameter", ">Fitted")
+    for name, value in document.fitted.items():
+        table.add_row(
+            name.removeprefix("page_mapped."), f"{value:.4g}" if isinstance(value, float) else str(value)
+        )
+    print_parts(stream, f"{document.preset}: twin of {document.drive}, like {document.like}")
+    print_parts(stream, table)
+    errors = ", ".join(f"{kind} {error:.1f} %" for kind, error in document.error_pct.items())
+    print_parts(stream, f"left unexplained (standard deviation): {errors}; {document.trials} replays")
+    if document.assumed:
+        names = ", ".join(name.removeprefix("page_mapped.") for name in document.assumed)
+        print_parts(stream, f"no run shows directly, begun from {document.like}: {names}")
+    print_parts(stream, f"next: openpts predict {document.preset} TEST")

@@ -1,15 +1,16 @@
 """`openpts predict`: what a drive's twin says of a test, a trace or a job that the drive has not seen."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
 import click
 
 from openpts.cli.options import FOLDER, argument, flag, option, with_options
 from openpts.cli.printed_document import print_document
 from openpts.device.targets.simulated_target import MOST_SCALE
-from openpts_twin.documents import PredictionDocument
+from openpts_twin.documents import Prediction, PredictionDocument
 
 _JOBS: Final = (".fio", ".job", ".ini")
 _RECIPE: Final = "recipe:"
@@ -43,7 +44,6 @@ def predict(
     from openpts.record.reader import read_run  # noqa: PLC0415 likewise
     from openpts.simulation.presets import SHIPPED, load_preset  # noqa: PLC0415 likewise
     from openpts.temporary_folder import temporary_folder  # noqa: PLC0415 likewise
-    from openpts_twin.cli.predict_text import print_predictions  # noqa: PLC0415 likewise
     from openpts_twin.twin.predict import predict as predicted  # noqa: PLC0415 likewise
     from openpts_twin.twin.twin_file import read_fit  # noqa: PLC0415 likewise
 
@@ -68,7 +68,7 @@ def predict(
         shown = None if against is None else str(against)
         print_document(PredictionDocument(preset=preset, test=name, against=shown, predictions=tuple(found)))
     else:
-        print_predictions(sys.stdout, f"{name} on {preset}", found, has_fit=fit is not None, against=against)
+        _print_predictions(sys.stdout, f"{name} on {preset}", found, has_fit=fit is not None, against=against)
 
 
 def _test_of(word: str) -> tuple[str, str | None]:
@@ -76,3 +76,31 @@ def _test_of(word: str) -> tuple[str, str | None]:
     if not Path(word).is_file() and not word.startswith(_RECIPE):
         return word, None
     return ("workload" if word.endswith(_JOBS) else _REPLAY), word
+
+
+def _print_predictions(
+    stream: IO[str], title: str, found: Sequence[Prediction], *, has_fit: bool, against: Path | None
+) -> None:
+    """Every value with its interval, and with what was measured where a run is named."""
+    from openpts.cli.console import table_of  # noqa: PLC0415 likewise
+    from openpts.cli.sim import print_parts  # noqa: PLC0415 likewise
+
+    print_parts(stream, f"PREDICTED, not measured: {title}")
+    beside = (">Measured", ">Error") if against else ()
+    table = table_of("", ">Predicted", ">95 % interval", "Unit", *beside)
+    for one in found:
+        ends = [_write_value(end) for end in (one.low, one.high) if end is not None]
+        row = [one.label, _write_value(one.value), " to ".join(ends), one.unit]
+        if against:
+            error = one.error_pct
+            row += [_write_value(one.measured), "" if error is None else f"{error:+.1f} %"]
+        table.add_row(*row)
+    print_parts(stream, table)
+    if not has_fit:
+        print_parts(stream, "no interval: there is no fit beside the preset, or it was edited since")
+
+
+def _write_value(value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"

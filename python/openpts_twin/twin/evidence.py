@@ -3,6 +3,7 @@
 Of a run that repeats the same steps in many rounds, the first rounds are enough.
 """
 
+from bisect import bisect
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby, takewhile
 from typing import Final
@@ -79,7 +80,7 @@ def evidence_of(runs: Sequence[Run]) -> Evidence:
             )
     target = first.target
     every = [part for run in runs if not _is_xray(run) for part in _parts(run)]
-    parts = tuple(_with_fewer_fills(every, target.user_capacity_bytes))
+    parts = _with_fewer_fills(every, target.user_capacity_bytes)
     if not any(figures for part in parts for figures in part.measured):
         folders = ", ".join(str(run.folder) for run in runs)
         raise UsageError(f"no step with figures of the drive in {folders}; those limited by the host are not")
@@ -90,17 +91,18 @@ def evidence_of(runs: Sequence[Run]) -> Evidence:
         scale=target.scale,
         runs=tuple(f"{run.manifest.conditions.test} in {run.folder.name}" for run in runs),
         parts=parts,
-        findings=tuple(one for run in runs if _is_xray(run) for one in _findings(run)),
+        findings=tuple(
+            one
+            for run in runs
+            if _is_xray(run)
+            for one in findings_in(procedure_of(run.manifest.conditions.test).report(run).figures())
+        ),
     )
 
 
 def _is_xray(run: Run) -> bool:
     """Whether its steps are for the finders of an x-ray, which know them better than a replay does."""
     return isinstance(run.manifest.conditions, XrayConditions)
-
-
-def _findings(run: Run) -> tuple[Finding, ...]:
-    return findings_in(procedure_of(run.manifest.conditions.test).report(run).figures())
 
 
 def _drive(manifest: Manifest) -> str:
@@ -128,26 +130,27 @@ def _parts(run: Run) -> Iterator[Part]:
             yield Part(test, cached, tuple(step.sample.step for step in steps), measured)
 
 
-def _with_fewer_fills(parts: Sequence[Part], capacity_bytes: int) -> Iterator[Part]:
+def _with_fewer_fills(parts: Sequence[Part], capacity_bytes: int) -> tuple[Part, ...]:
     """The parts; what writes nothing at random comes right behind another's fill, which is as its own."""
     found: list[Part] = []
     for part in sorted(parts, key=lambda part: not _writes_at_random(part.steps)):
-        place = None
-        if (fill := _fill(part, capacity_bytes)) is not None and not _writes_at_random(part.steps):
-            place = next((n for n, one in enumerate(found) if _fill(one, capacity_bytes) == fill), None)
-        if place is None:
-            found.append(part)
+        fill = None if _writes_at_random(part.steps) else _fill(part, capacity_bytes)
+        for number, one in enumerate(found):
+            if fill and _fill(one, capacity_bytes) == fill:
+                found[number] = _behind_fill(one, part)
+                break
         else:
-            found[place] = _behind_fill(found[place], part)
-    return iter(found)
+            found.append(part)
+    return tuple(found)
 
 
 def _behind_fill(part: Part, other: Part) -> Part:
     """A part with the steps of another behind its fill."""
-    names = dict.fromkeys([*part.test.split(", "), other.test])
-    steps = (part.steps[0], *other.steps[1:], *part.steps[1:])
     return Part(
-        ", ".join(names), part.cached, steps, (part.measured[0], *other.measured[1:], *part.measured[1:])
+        ", ".join(dict.fromkeys([*part.test.split(", "), other.test])),
+        part.cached,
+        (part.steps[0], *other.steps[1:], *part.steps[1:]),
+        (part.measured[0], *other.measured[1:], *part.measured[1:]),
     )
 
 
@@ -213,21 +216,16 @@ def percentiles_ns(distribution: LatencyDistribution) -> Iterator[tuple[str, int
 def _course(sample: Sample) -> Figures:
     """The rate in parts of the step, short ones at its beginning: there caches end."""
     found: dict[str, float] = {}
+    ends = [share_until(part + 1) * sample.bytes * (1 - 1e-6) for part in range(PARTS)]
     number, elapsed_ns, moved, total = 0, 0, 0, 0
     for interval in sample.intervals:
         elapsed_ns += interval.elapsed_ns
         moved += interval.bytes
         total += interval.bytes
-        if total >= _end_of(number, sample.bytes) and elapsed_ns:
+        if elapsed_ns and number < PARTS and total >= ends[number]:
             found[f"rate {number}"] = moved / elapsed_ns
-            elapsed_ns, moved = 0, 0
-            while number < PARTS and total >= _end_of(number, sample.bytes):
-                number += 1
+            number, elapsed_ns, moved = bisect(ends, total), 0, 0
     return found
-
-
-def _end_of(part: int, total_bytes: float) -> float:
-    return share_until(part + 1) * total_bytes * (1 - 1e-6)
 
 
 def share_until(part: int) -> float:

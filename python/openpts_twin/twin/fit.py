@@ -10,10 +10,10 @@ from openpts.errors import UsageError
 from openpts.record.reader import Run
 from openpts.simulation.presets import Preset, load_preset, shipped_presets
 from openpts.simulation.scale import SIMULATED_BYTES_AT_MOST
-from openpts_twin.findings import Confidence, Finding
+from openpts_twin.findings import Confidence
 from openpts_twin.twin.evidence import Evidence, evidence_of
 from openpts_twin.twin.parameters import value_of, with_values
-from openpts_twin.twin.search import Begun, Found, Search
+from openpts_twin.twin.search import Found, Search, Trial
 from openpts_twin.twin.start import distance
 from openpts_twin.twin.twin_file import texts_of
 
@@ -52,39 +52,33 @@ def fit(
 
 def _begun(
     presets: Sequence[Preset], evidence: Evidence, scale: int, tell: Callable[[str], None]
-) -> tuple[Search, Begun]:
+) -> tuple[Search, Trial]:
     """The search that begins nearest to what was measured. Raises UsageError where none can begin."""
-    found: list[tuple[Search, Begun]] = []
+    found: list[tuple[Search, Trial]] = []
     for preset in presets:
-        told = _told(evidence, _content(preset))
+        content = _content(preset)
+        told = [
+            one
+            for one in evidence.findings
+            if one.is_told and isinstance(one.value, type(value_of(content, one.name)))
+        ]
         # of a class that draws some and takes the best, the number is not told
         values = {one.name: {"choices": 8} if one.value == "choices" else one.value for one in told}
         sure = frozenset(one.name for one in told if one.confidence is Confidence.HIGH)
         tell(f"like {preset.name}")
-        search = Search(with_values(_content(preset), values), evidence, scale, tell, sure)
+        search = Search(with_values(content, values), evidence, scale, tell, sure)
         try:
             found.append((search, search.begin()))
         except UsageError:
             if preset is presets[-1] and not found:
                 raise
-    return min(found, key=lambda one: one[1].trial.cost)
+    return min(found, key=lambda one: one[1].cost)
 
 
 def _content(preset: Preset) -> Mapping[str, Any]:
     if preset.model != "page-mapped":
         raise UsageError(f"{preset.label} is a {preset.model} drive: a twin is fitted like a page-mapped one")
     return tomllib.loads(preset.text)
-
-
-def _told(evidence: Evidence, content: Mapping[str, Any]) -> tuple[Finding, ...]:
-    """What an x-ray has found of parameters that the preset has."""
-    return tuple(
-        one
-        for one in evidence.findings
-        if one.is_told
-        and value_of(content, one.name) is not None
-        and isinstance(one.value, type(value_of(content, one.name)))
-    )
 
 
 def _nearest(evidence: Evidence) -> list[Preset]:

@@ -1,7 +1,8 @@
-"""Weighted least squares with few unknowns: normal equations, and where they leave room."""
+"""Weighted least squares with few unknowns, and where they leave room."""
 
 import math
 from collections.abc import Sequence
+from operator import mul
 from random import Random
 
 from msgspec import Struct
@@ -15,34 +16,13 @@ class Problem(Struct, frozen=True):
     weights: Sequence[float]
     priors: Sequence[float]
 
-    def normal(self) -> list[list[float]]:
-        """The matrix of the normal equations."""
-        return [
-            [
-                sum(w * x * y for w, x, y in zip(self.weights, a, b, strict=True))
-                + (self.priors[i] if i == j else 0.0)
-                for j, b in enumerate(self.columns)
-            ]
-            for i, a in enumerate(self.columns)
-        ]
-
-    def gradient(self) -> list[float]:
-        """Right side of the normal equations, negative."""
-        return [
-            sum(w * x * r for w, x, r in zip(self.weights, column, self.residuals, strict=True))
-            for column in self.columns
-        ]
-
 
 def solve(problem: Problem, damping: float) -> list[float]:
     """The move of the unknowns after which the weighted sum of squares is least.
 
     ``damping``, as a share of each unknown's own weight, shortens it, most where little is known.
     """
-    matrix = problem.normal()
-    for number, row in enumerate(matrix):
-        row[number] *= 1 + damping
-    return _solved(matrix, [-each for each in problem.gradient()])
+    return _solved(problem, [-each for each in problem.residuals], [0.0] * len(problem.priors), damping)
 
 
 def draw(problem: Problem, variance: float, chance: Random) -> list[float]:
@@ -50,28 +30,24 @@ def draw(problem: Problem, variance: float, chance: Random) -> list[float]:
 
     Noise on both is what the move makes up for: its covariance is the inverse of the normal matrix.
     """
-    noise = [chance.gauss() for _ in problem.residuals]
-    right = [
-        sum(math.sqrt(w) * x * z for w, x, z in zip(problem.weights, column, noise, strict=True))
-        + math.sqrt(prior) * chance.gauss()
-        for column, prior in zip(problem.columns, problem.priors, strict=True)
-    ]
     deviation = math.sqrt(max(variance, 1.0))
-    return [deviation * each for each in _solved(problem.normal(), right)]
+    noise = [deviation * chance.gauss() / math.sqrt(each) for each in problem.weights]
+    return _solved(
+        problem, noise, [deviation * chance.gauss() * math.sqrt(each) for each in problem.priors], 0.0
+    )
 
 
-def _solved(matrix: Sequence[Sequence[float]], right: Sequence[float]) -> list[float]:
-    """Gaussian elimination; the matrix is positive definite by its priors."""
-    rows = [[*row, value] for row, value in zip(matrix, right, strict=True)]
-    size = len(rows)
-    for pivot in range(size):
-        chosen = max(range(pivot, size), key=lambda row: abs(rows[row][pivot]))
-        rows[pivot], rows[chosen] = rows[chosen], rows[pivot]
-        for row in range(pivot + 1, size):
-            factor = rows[row][pivot] / rows[pivot][pivot]
-            rows[row] = [a - factor * b for a, b in zip(rows[row], rows[pivot], strict=True)]
-    found = [0.0] * size
-    for row in reversed(range(size)):
-        known = sum(rows[row][column] * found[column] for column in range(row + 1, size))
-        found[row] = (rows[row][size] - known) / rows[row][row]
-    return found
+def _solved(problem: Problem, wanted: Sequence[float], pulls: Sequence[float], damping: float) -> list[float]:
+    """The normal equations by Gauss-Jordan elimination: their matrix is positive definite by the priors."""
+    rows: list[list[float]] = []
+    for number, (column, prior, pull) in enumerate(zip(problem.columns, problem.priors, pulls, strict=True)):
+        weighted = list(map(mul, problem.weights, column))
+        rows.append([sum(map(mul, weighted, other)) for other in (*problem.columns, wanted)])
+        rows[-1][-1] += pull
+        rows[-1][number] = (rows[-1][number] + prior) * (1 + damping)
+    for pivot, row in enumerate(rows):
+        solved = rows[pivot] = [each / row[pivot] for each in row]
+        for number, other in enumerate(rows):
+            if number != pivot:
+                rows[number] = [a - other[pivot] * b for a, b in zip(other, solved, strict=True)]
+    return [row[-1] for row in rows]

@@ -6,6 +6,7 @@ Continuous ones are searched by their logarithms: a step is a share of the value
 import math
 from collections.abc import Callable, Mapping
 from copy import deepcopy
+from functools import reduce
 from typing import Any, Final
 
 import tomli_w
@@ -76,31 +77,32 @@ CONTINUOUS: Final = (
 )
 
 
-class Choice(Struct, frozen=True):
-    """A parameter with one of few values, and what is worth trying beside a value that was found so far."""
-
-    name: str
-    beside: Callable[[Any], tuple[Any, ...]]
+IDLE: Final = (
+    Continuous("page_mapped.idle.delay_ms", 0.7),
+    Continuous("page_mapped.idle.free_target_share", 0.3),
+)
+"""What a drive does in idle time, of which tests without any say nothing: not searched, but not known."""
+FOLDS: Final = "page_mapped.idle.folds"
 
 
 def _doubled(most: float, least: float = 1) -> Callable[[Any], tuple[Any, ...]]:
     def beside(value: Any) -> tuple[Any, ...]:
-        half = value / 2 if isinstance(value, float) else value // 2
-        return tuple(one for one in (value * 2, half) if least <= one <= most)
+        return tuple(type(value)(one) for one in (value * 2, value / 2) if least <= one <= most)
 
     return beside
 
 
 VICTIMS: Final = ("greedy", "fifo", {"choices": 8})
 
-CHOICES: Final = (
-    Choice(CHUNK, _doubled(64)),
-    Choice(DIES, _doubled(1024)),
-    Choice(VICTIM, lambda value: tuple(one for one in VICTIMS if one != value)),
-    Choice(BUFFER, _doubled(64)),
-    Choice(GROUP, _doubled(256)),
-    Choice(FOLD, _doubled(1, 0.5)),
-)
+CHOICES: Final[Mapping[str, Callable[[Any], tuple[Any, ...]]]] = {
+    CHUNK: _doubled(64),
+    DIES: _doubled(1024),
+    VICTIM: lambda value: tuple(one for one in VICTIMS if one != value),
+    BUFFER: _doubled(64),
+    GROUP: _doubled(256),
+    FOLD: _doubled(1, 0.5),
+}
+"""Parameters with one of few values, and what is worth trying beside a value that was found so far."""
 
 
 def preset_of(content: Mapping[str, Any], values: Values) -> Preset:
@@ -112,8 +114,8 @@ def with_values(content: Mapping[str, Any], values: Values) -> dict[str, Any]:
     """A file's content with other values; the number of dies is given by itself then."""
     changed = deepcopy(dict(content))
     for name, value in values.items():
-        table, key = _find_table(changed, name)
-        table[key] = value
+        *words, key = name.split(".")
+        reduce(lambda table, word: table.setdefault(word, {}), words, changed)[key] = value
     if DIES in values:
         changed["page_mapped"]["geometry"].pop("bytes_per_die", None)
     return changed
@@ -121,16 +123,5 @@ def with_values(content: Mapping[str, Any], values: Values) -> dict[str, Any]:
 
 def value_of(content: Mapping[str, Any], name: str, default: Any = None) -> Any:
     """A value by its dotted name."""
-    found: Any = content
-    for word in name.split("."):
-        found = found.get(word) if isinstance(found, dict) else None
-        if found is None:
-            return default
-    return found
-
-
-def _find_table(content: dict[str, Any], name: str) -> tuple[dict[str, Any], str]:
     *words, key = name.split(".")
-    for word in words:
-        content = content.setdefault(word, {})
-    return content, key
+    return reduce(lambda table, word: table.get(word) or {}, words, content).get(key, default)

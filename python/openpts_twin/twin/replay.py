@@ -3,17 +3,17 @@
 from collections.abc import Iterator
 from typing import Final
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.engine.next_sample import next_sample
-from openpts.engine.options import Demand, NativeOptions
+from openpts.engine.options import NativeOptions
 from openpts.engine.simulated import SimulatedDrive
+from openpts.runner.resource_check import demand_of
 from openpts.simulation.presets import Preset
 from openpts.units import KIB
 from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.stop import ByteAmount, DriveFills, Duration, FirstOf, IoCount
-from openpts_twin.twin.evidence import Evidence, Figures, Part, figures_of
+from openpts_twin.twin.evidence import Evidence, Figures, figures_of
 
 # what only reads leaves the drive as it was: so many simulated I/Os of it are enough, or pages of large ones
 _READS: Final = 12_000
@@ -25,57 +25,40 @@ _LAST: Final = 100_000
 _SEED: Final = 271_828
 
 
-class Replay(Struct, frozen=True):
-    """How steps are replayed: pages for each simulated page."""
+def replayed(
+    preset: Preset, evidence: Evidence, scale: int, seed: int = _SEED
+) -> Iterator[tuple[Figures, Figures]]:
+    """Of every step what was measured, and what it shows on the drive of a preset, of so many pages one.
 
-    scale: int
-
-    def figures(
-        self, preset: Preset, evidence: Evidence, seed: int = _SEED
-    ) -> Iterator[tuple[Figures, Figures]]:
-        """Of every step what was measured, and what it shows on the drive of a preset.
-
-        Raises UsageError for a preset that can't have that capacity, RunFailedError where a step fails.
-        """
-        for part in evidence.parts:
-            yield from zip(
-                part.measured, self._part(preset, evidence.capacity_bytes, part, seed), strict=True
-            )
-
-    def _part(self, preset: Preset, capacity_bytes: int, part: Part, seed: int) -> Iterator[Figures]:
+    Raises UsageError for a preset that can't have that capacity, RunFailedError where a step fails.
+    """
+    for part in evidence.parts:
         drive = SimulatedDrive(
-            preset, path=f"sim:{preset.name}", capacity_bytes=capacity_bytes, scale=self.scale, seed=seed
+            preset, path=f"sim:{preset.name}", capacity_bytes=evidence.capacity_bytes, scale=scale, seed=seed
         )
         drive.set_write_cache(part.cached)
         *before, last = part.steps
-        steps = [self._shortened(step) for step in before] + [self._shortened(last, last=True)]
-        engine = drive.engine(_demand(steps), seed, NativeOptions())
+        steps = [*(_shortened(step, scale) for step in before), _shortened(last, scale, last=True)]
+        engine = drive.engine(demand_of(steps), seed, NativeOptions())
         engine.submit(steps)
-        for _ in steps:
-            yield figures_of(next_sample(engine, f"{part.test} on {preset.name}"), capacity_bytes)
-        engine.stop()
-
-    def _shortened(self, step: Step, *, last: bool = False) -> Step:
-        stimulus = step.stimulus
-        if (
-            stimulus is None
-            or isinstance(step.stop, ByteAmount | DriveFills)
-            or (step.changes_target and not last)
-        ):
-            return step
-        ios = _LAST
-        if not step.changes_target:
-            if not stimulus.random_pct:
-                return step  # where data lie in different cells, a part of them is not as fast as all
-            ios = max(_FEWEST_READS, min(_READS, _READ_BYTES // stimulus.block_sizes[0].block_size_bytes))
-        count = IoCount(ios * self.scale)
-        return replace(step, stop=FirstOf((step.stop, count)) if isinstance(step.stop, Duration) else count)
+        try:
+            for measured in part.measured:
+                sample = next_sample(engine, f"{part.test} on {preset.name}")
+                yield measured, figures_of(sample, evidence.capacity_bytes)
+        finally:
+            engine.stop()
 
 
-def _demand(steps: list[Step]) -> Demand:
-    stimuli = [stimulus for step in steps for stimulus in step.stimuli]
-    return Demand(
-        max(stimulus.tc for stimulus in stimuli),
-        max(stimulus.qd for stimulus in stimuli),
-        max(size.block_size_bytes for stimulus in stimuli for size in stimulus.block_sizes),
-    )
+def _shortened(step: Step, scale: int, *, last: bool = False) -> Step:
+    stimulus = step.stimulus
+    # where data lie in different cells, a part of them is not read as fast as all
+    changes = step.changes_target and not last
+    if stimulus is None or changes or isinstance(step.stop, ByteAmount | DriveFills):
+        return step
+    if not (step.changes_target or stimulus.random_pct):
+        return step
+    ios = _LAST
+    if not step.changes_target:
+        ios = max(_FEWEST_READS, min(_READS, _READ_BYTES // stimulus.block_sizes[0].block_size_bytes))
+    count = IoCount(ios * scale)
+    return replace(step, stop=FirstOf((step.stop, count)) if isinstance(step.stop, Duration) else count)

@@ -15,12 +15,11 @@ from typing import Any, Final
 from msgspec import Struct
 
 from openpts.errors import OpenptsError, UsageError
-from openpts.vocabulary.stimulus import Step
 from openpts_twin.twin import parameters as names
 from openpts_twin.twin.evidence import Evidence
 from openpts_twin.twin.least_squares import Problem, draw, solve
-from openpts_twin.twin.parameters import CHOICES, CONTINUOUS, VICTIMS, Continuous, Values, preset_of, value_of
-from openpts_twin.twin.replay import Replay
+from openpts_twin.twin.parameters import CHOICES, CONTINUOUS, VICTIMS, Values, preset_of, value_of
+from openpts_twin.twin.replay import replayed
 from openpts_twin.twin.start import dies_of, starts_of
 
 # of a normal distribution, within one deviation of its middle
@@ -57,13 +56,6 @@ class Trial(Struct, frozen=True):
     cost: float
 
 
-class Begun(Struct, frozen=True):
-    """The best of the computed candidates, and what no step shows."""
-
-    trial: Trial
-    assumed: tuple[str, ...]
-
-
 class Found(Struct, frozen=True):
     """The best candidate and others that agree with the figures about as well.
 
@@ -84,11 +76,6 @@ def kind_of(figure: str) -> str:
     return "course" if words[0] == "rate" and len(words) > 1 else words[-1]
 
 
-def _mix(step: Step) -> object:
-    """What steps have in common whose figures chance changes alike."""
-    return tuple((each.operations, each.random_pct, each.toio > 1) for each in step.stimuli)
-
-
 class Search:
     """A search on the evidence; every trial is a replay."""
 
@@ -105,22 +92,28 @@ class Search:
         self.content = content
         self._evidence = evidence
         self._scale = scale
-        self._replay = Replay(scale)
         self._tell = tell
         self._trials = 0
         self._kinds = [kind_of(name) for _, figures in evidence.steps() for name in figures]
-        self._loads = [(name, _mix(step)) for step, figures in evidence.steps() for name in figures]
+        # what figures have in common that chance changes alike
+        self._loads = [
+            (name, *((each.operations, each.random_pct, each.toio > 1) for each in step.stimuli))
+            for step, figures in evidence.steps()
+            for name in figures
+        ]
         self._units = [_FLOORS[kind] for kind in self._kinds]
         self._chance = [0.0] * len(self._kinds)
-        self._free: tuple[Continuous, ...] = tuple(
+        self._rivals: list[Trial] = []
+        self._free = [
             each
             for each in CONTINUOUS
             if each.name not in sure and value_of(content, each.name, 0) > each.least
-        )
+        ]
 
-    def find(self, begun: Begun) -> Found:
+    def find(self, begun: Trial) -> Found:
         """The candidate that comes nearest."""
-        best = self.judged_beside_chance(self._collecting(begun.trial, begun.assumed))
+        assumed = tuple(sorted(each.name for each in self._free if each.name not in begun.values))
+        best = self.judged_beside_chance(self._collecting(begun, assumed))
         matrix = self._jacobian(best)
         best = self._approach(best, matrix, steps=2)
         chosen = self._choose(best, matrix)
@@ -128,45 +121,47 @@ class Search:
             best, matrix = chosen, self._jacobian(chosen)
         best = self._approach(best, matrix, steps=3)
         alternatives = tuple(self._alternatives(best, matrix))
-        return Found(best.values, begun.assumed, alternatives, self._errors(best), self._trials)
+        return Found(best.values, assumed, alternatives, self._errors(best), self._trials)
 
-    def begin(self) -> Begun:
+    def begin(self) -> Trial:
         """Where the search begins. Raises UsageError where no candidate can be simulated at all."""
         shipped = dies_of(self.content, self._evidence)
-        found: list[Begun] = []
+        best: Trial | None = None
         known = {name: value_of(self.content, name) for name in self._sure}
-        for dies in (shipped,) if names.DIES in self._sure else (shipped, shipped * 2, shipped // 2):
-            if dies < 1:
-                continue
-            for start in starts_of(self.content, self._evidence, dies):
-                trial = self._try({**start.values, **known})
-                if trial is not None:
-                    found.append(Begun(trial, start.assumed))
-        if not found:
+        for dies in (shipped,) if names.DIES in self._sure else (shipped, shipped * 2, max(1, shipped // 2)):
+            for values in starts_of(self.content, self._evidence, dies):
+                best = self._try({**values, **known}, best.cost if best else math.inf) or best
+        if best is None:
             raise UsageError(f"no drive like {self.content['name']} can be simulated at scale {self._scale}")
-        return min(found, key=lambda one: one.trial.cost)
+        return best
 
-    def _try(self, values: Values) -> Trial | None:
-        """A trial; None where the preset can't have such values."""
-        logs = self._logs(values)
-        if logs is None:
+    def _try(self, values: Values, most: float = math.inf) -> Trial | None:
+        """A trial; None where the preset can't have such values, or if it costs no less than the most."""
+        if (logs := self._logs(values, most)) is None:
             return None
         trial = self._judged(values, logs)
+        if trial.cost >= most:
+            return None
         self._tell(f"trial {self._trials}: {trial.cost:.3f}")
         return trial
 
-    def _logs(self, values: Values, **seed: int) -> tuple[float, ...] | None:
+    def _logs(self, values: Values, most: float = math.inf, **seed: int) -> tuple[float, ...] | None:
         self._trials += 1
+        found: list[float] = []
+        left = most * len(self._units)
         try:
-            pairs = list(self._replay.figures(preset_of(self.content, values), self._evidence, **seed))
+            preset = preset_of(self.content, values)
+            for measured, shown in replayed(preset, self._evidence, self._scale, **seed):
+                for name, value in measured.items():
+                    # a step too short for a percentile on the candidate says nothing
+                    log = math.log(shown[name] / value) if shown.get(name) else 0.0
+                    left -= _loss(log / self._units[len(found)])
+                    found.append(log)
+                if left < 0:
+                    return None
         except (OpenptsError, ValueError):
             return None
-        # a step too short for a percentile on the candidate says nothing
-        return tuple(
-            math.log(shown[name] / value) if shown.get(name) else 0.0
-            for measured, shown in pairs
-            for name, value in measured.items()
-        )
+        return tuple(found)
 
     def _judged(self, values: Values, logs: tuple[float, ...]) -> Trial:
         residuals = tuple(log / unit for log, unit in zip(logs, self._units, strict=True))
@@ -202,71 +197,46 @@ class Search:
         begun = best
         for victim in VICTIMS:
             for by in away:
-                move = [by if each == number else 0.0 for each in range(len(self._free))]
-                values = {**self._moved(begun.values, move), names.VICTIM: victim}
-                trial = self._try(values) if by or victim != value_of(self.content, names.VICTIM) else None
-                if trial is not None and trial.cost < best.cost:
-                    best = trial
+                values = {**self._moved(begun.values, self._only(number, by)), names.VICTIM: victim}
+                if by or victim != value_of(self.content, names.VICTIM):
+                    best = self._try(values, best.cost) or best
         return best
 
-    def _is_better(self, trial: Trial | None, best: Trial) -> bool:
+    def _is_better(self, trial: Trial, best: Trial) -> bool:
         """Whether a trial is nearer by more than chance would bring it."""
-        if trial is None:
-            return False
         far = (min(_FAR, abs(each)) ** 2 for each in best.residuals)
         by_chance = 2 * math.sqrt(sum(map(mul, far, self._chance))) / max(1, len(self._units))
         return trial.cost < best.cost - max((1 - _IMPROVES) * best.cost, by_chance)
 
     def _approach(self, best: Trial, matrix: list[list[float]], steps: int) -> Trial:
-        """Steps towards less, from which the matrix learns; one that does not lead there is damped more."""
+        """Steps towards less; one that does not lead there is damped more."""
         for _ in range(steps):
+            before = best.cost
             for damping in _DAMPINGS:
                 move = self._move(best, matrix, damping)
-                trial = self._try(self._moved(best.values, move))
-                if trial is not None and trial.cost < best.cost:
+                if (trial := self._try(self._moved(best.values, move), before)) is not None:
+                    best = trial
                     break
-            else:
-                return best
-            gained = best.cost - trial.cost
-            self._learn(matrix, move, best, trial)
-            best = trial
-            if gained < (1 - _IMPROVES) * best.cost:
-                return best
+            if best.cost > _IMPROVES * before:
+                break
         return best
 
     def _jacobian(self, best: Trial) -> list[list[float]]:
         """Of each parameter what a step does to every figure."""
         columns: list[list[float]] = []
-        for number in range(len(self._free)):
-            step = _STEP * self._free[number].spread
-            move = [step if each == number else 0.0 for each in range(len(self._free))]
-            trial = self._try(self._moved(best.values, move))
-            columns.append(
-                [0.0] * len(best.residuals)
-                if trial is None
-                else [each / step for each in self._beyond_chance(best.residuals, trial.residuals)]
-            )
+        for number, each in enumerate(self._free):
+            step = _STEP * each.spread
+            trial = self._try(self._moved(best.values, self._only(number, step))) or best
+            columns.append([by / step for by in self._beyond_chance(best.residuals, trial.residuals)])
         return columns
 
     def _beyond_chance(self, old: Sequence[float], new: Sequence[float]) -> list[float]:
-        """Differences, less what chance has of them (positive-part James-Stein)."""
+        """Differences, but for what chance may have done to some of so many (non-negative garrote)."""
+        far = 2 * math.log(len(old))
         return [
-            (b - a) * max(0.0, 1 - chance / (b - a) ** 2) if b != a else 0.0
+            (b - a) * max(0.0, 1 - far * chance / (b - a) ** 2) if b != a else 0.0
             for a, b, chance in zip(old, new, self._chance, strict=True)
         ]
-
-    def _learn(self, matrix: list[list[float]], move: list[float], old: Trial, new: Trial) -> None:
-        """Broyden's update: what the step did, in place of what was expected of it."""
-        length = sum(each * each for each in move)
-        if not length:
-            return
-        expected = [
-            a + sum(column[row] * each for column, each in zip(matrix, move, strict=True))
-            for row, a in enumerate(old.residuals)
-        ]
-        for row, missed in enumerate(self._beyond_chance(expected, new.residuals)):
-            for column, each in zip(matrix, move, strict=True):
-                column[row] += missed * each / length
 
     def _problem(self, best: Trial, matrix: list[list[float]]) -> Problem:
         weights = [min(1.0, (_FAR / each) ** 2) if each else 1.0 for each in best.residuals]
@@ -283,36 +253,35 @@ class Search:
             changed[each.name] = each.value(each.at(now) + by)
         return changed
 
+    def _only(self, number: int | None, by: float) -> list[float]:
+        """A move of one parameter."""
+        return [by if each == number else 0.0 for each in range(len(self._free))]
+
     def _choose(self, best: Trial, matrix: list[list[float]]) -> Trial:
         """Try what lies beside each choice, and go on in the direction in which it became better."""
-        for choice in CHOICES:
-            if choice.name in self._sure:
+        for name, beside_of in CHOICES.items():
+            now = best.values.get(name, value_of(self.content, name))
+            if now is None or name in self._sure:
                 continue
-            tried: list[Any] = []
-            again = True
-            while again:
-                again = False
-                now = best.values.get(choice.name, value_of(self.content, choice.name))
-                if now is None:
-                    break
-                tried.append(now)
-                for value in choice.beside(now):
-                    if value in tried:
-                        continue
-                    tried.append(value)
-                    trial = self._profiled(self._with_choice(best.values, choice.name, value), best, matrix)
-                    if trial is not None and self._is_better(trial, best):
-                        best, again = trial, True
-                        break
+            tried, beside = [now], list(beside_of(now))
+            while beside:
+                value = beside.pop(0)
+                tried.append(value)
+                trial = self._profiled(self._with_choice(best.values, name, value), best, matrix)
+                if trial and self._is_better(trial, best):
+                    best, beside = trial, [each for each in beside_of(value) if each not in tried]
+                elif trial:
+                    self._rivals.append(trial)
         return best
 
     def _profiled(self, values: Values, best: Trial, matrix: list[list[float]]) -> Trial | None:
         """A trial of another choice, or of what the rest would be with it: moved while that helps much."""
-        trial = self._try(values)
-        while trial is not None and trial.cost < _HOPELESS * best.cost:
-            moved = self._try(self._moved(trial.values, self._move(trial, matrix, _DAMPINGS[0])))
+        trial = self._try(values, _HOPELESS * best.cost)
+        while trial is not None:
+            move = self._move(trial, matrix, _DAMPINGS[0])
+            moved = self._try(self._moved(trial.values, move), trial.cost)
             if moved is None or moved.cost > _HELPS * trial.cost:
-                return trial if moved is None or trial.cost < moved.cost else moved
+                return moved or trial
             trial = moved
         return None
 
@@ -321,9 +290,8 @@ class Search:
         changed = {**values, name: value}
         if name == names.DIES:
             factor = value / values[names.DIES]
-            for program in (names.PROGRAM, names.SLC_PROGRAM):
-                if program in values:
-                    changed[program] = values[program] * factor
+            programs = (names.PROGRAM, names.SLC_PROGRAM)
+            changed |= {name: values[name] * factor for name in programs if name in values}
             changed[names.GROUP] = min(value, values.get(names.GROUP, value))
         return changed
 
@@ -338,10 +306,23 @@ class Search:
         }
 
     def _alternatives(self, best: Trial, matrix: list[list[float]]) -> Iterator[dict[str, Any]]:
-        """Candidates drawn from those that agree with the figures about as well."""
+        """Candidates drawn from those that agree with the figures about as well.
+
+        Every second has another choice, as near but for chance, and folds in idle time if the twin does not.
+        """
+        rivals = sorted(self._rivals, key=lambda one: one.cost)
+        near = iter([one for one in rivals if not self._is_better(best, one)])
         for number in range(_ALTERNATIVES):
             chance = Random(number)  # noqa: S311 drives, no secret
-            yield self._moved(best.values, draw(self._problem(best, matrix), best.cost, chance))
+            base = next(near, best) if number % 2 else best
+            values = self._moved(base.values, draw(self._problem(base, matrix), best.cost, chance))
+            for each in names.IDLE:
+                if (now := value_of(self.content, each.name)) is not None and each.name not in self._sure:
+                    values[each.name] = each.value(each.at(now) + each.spread * chance.gauss())
+            folds = value_of(self.content, names.FOLDS)
+            if number % 2 and folds is not None:
+                values[names.FOLDS] = not folds
+            yield values
 
 
 def _loss(residual: float) -> float:

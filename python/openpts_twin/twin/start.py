@@ -5,6 +5,7 @@ that the search begins from, and is named.
 """
 
 import math
+from bisect import bisect
 from collections.abc import Callable, Iterator, Mapping
 from itertools import takewhile
 from statistics import median
@@ -30,14 +31,8 @@ _FIRST: Final = 0.75
 _HALF: Final = 0.5
 _LEAST_DYNAMIC: Final = 0.02
 _LEAST_STATIC: Final = 0.001
+_SPACES: Final = 0.001
 _US: Final = 1e6
-
-
-class Start(Struct, frozen=True):
-    """Values to begin with, and the names of those that no step shows."""
-
-    values: dict[str, Any]
-    assumed: tuple[str, ...]
 
 
 class _Seen(Struct, frozen=True):
@@ -58,9 +53,9 @@ class _Seen(Struct, frozen=True):
         return float(value_of(self.content, name, 0.0))
 
 
-def starts_of(content: Mapping[str, Any], evidence: Evidence, dies: int) -> Iterator[Start]:
-    """Where the search may begin if the drive has so many dies: two where the link or the cells may be the
-    limit of large reads.
+def starts_of(content: Mapping[str, Any], evidence: Evidence, dies: int) -> Iterator[dict[str, Any]]:
+    """What steps show of values if the drive has so many dies: two answers where the link or the cells may
+    be the limit of large reads.
     """
     for by_link in (False, True):
         seen = _Seen(content, evidence, by_link)
@@ -68,10 +63,9 @@ def starts_of(content: Mapping[str, Any], evidence: Evidence, dies: int) -> Iter
             yield _start_of(seen, dies)
 
 
-def _start_of(seen: _Seen, dies: int) -> Start:
-    content = seen.content
+def _start_of(seen: _Seen, dies: int) -> dict[str, Any]:
     computed = (
-        (names.GROUP, _group(seen, dies)),
+        (names.GROUP, min(dies, int(seen.known(names.GROUP)))),
         (names.LINK_READ, _link_read(seen)),
         (names.PROGRAM, _program_us(seen, dies)),
         (names.FRONT_WRITE, _front_write_us(seen)),
@@ -88,8 +82,7 @@ def _start_of(seen: _Seen, dies: int) -> Start:
     values |= _cache(seen, dies)
     if (space := _space(seen, values)) is not None:
         values[names.SPACE] = space
-    sought = {each.name for each in names.CONTINUOUS if value_of(content, each.name) is not None}
-    return Start(values, tuple(sorted(sought - values.keys())))
+    return values
 
 
 def dies_of(content: Mapping[str, Any], evidence: Evidence) -> int:
@@ -109,17 +102,9 @@ def distance(content: Mapping[str, Any], evidence: Evidence) -> float:
     falls = course is not None and course.first > _FALL * course.later
     other_kind = _OTHER_KIND if falls != (value_of(content, names.STATIC) is not None) else 0.0
     return other_kind + min(
-        sum(
-            math.log(start.values[name] / value_of(content, name)) ** 2
-            for name in compared
-            if name in start.values
-        )
-        for start in starts_of(content, evidence, dies_of(content, evidence))
+        sum(math.log(values[name] / value_of(content, name)) ** 2 for name in compared if name in values)
+        for values in starts_of(content, evidence, dies_of(content, evidence))
     )
-
-
-def _group(seen: _Seen, dies: int) -> int:
-    return min(dies, int(seen.known(names.GROUP)))
 
 
 def _first_size(stimulus: Stimulus) -> int:
@@ -184,12 +169,7 @@ class _Course(Struct, frozen=True):
     def later(self) -> float:
         """The rate behind a cache's, while the drive is filled for the first time."""
         behind = [rate for until, rate in self.rates if _LATER < until * self.fills < _FIRST]
-        return median(behind or [self.last])
-
-    @property
-    def last(self) -> float:
-        """The rate at its end."""
-        return self.rates[-1][1]
+        return median(behind or [self.rates[-1][1]])
 
     @property
     def held(self) -> float:
@@ -225,7 +205,7 @@ def _program_us(seen: _Seen, dies: int) -> float | None:
     course = _sequential_course(seen.evidence)
     if course is None:
         return None
-    rate = course.later if value_of(seen.content, names.STATIC) is None else course.last
+    rate = course.later if value_of(seen.content, names.STATIC) is None else course.rates[-1][1]
     program_us = dies * seen.known(names.UNIT) * PAGE_BYTES / rate * _US
     if rate > _NEAR_LINK * seen.known(names.LINK_WRITE):
         # the link is what is seen: the cells are faster, by how much only random writes show
@@ -250,10 +230,10 @@ def _read_us(seen: _Seen, front_us: float | None) -> float | None:
     alone_us = _alone_us(seen, _reads, "read p50")
     if alone_us is None:
         return None
-    wire_us = PAGE_BYTES / _link_read(seen) * _US
-    front_us = seen.known(names.FRONT_READ) if front_us is None else front_us
-    rest = front_us + wire_us + sum(map(seen.known, (names.FIXED_READ, names.COMMAND, names.TRANSFER)))
-    return max(alone_us - rest, 0.1 * alone_us)
+    rest_us = seen.known(names.FRONT_READ) if front_us is None else front_us
+    rest_us += PAGE_BYTES / _link_read(seen) * _US
+    rest_us += sum(map(seen.known, (names.FIXED_READ, names.COMMAND, names.TRANSFER)))
+    return max(alone_us - rest_us, 0.1 * alone_us)
 
 
 def _front_write_us(seen: _Seen) -> float | None:
@@ -268,13 +248,16 @@ def _front_write_us(seen: _Seen) -> float | None:
 
 def _front_read_us(seen: _Seen, values: Values) -> float | None:
     """From the most small reads in a second, unless so many dies could not do more."""
-    best: tuple[float, int] | None = None
-    for stimulus, figures in seen.of(lambda one: _reads(one) and one.random_pct == 100):
-        if _first_size(stimulus) <= PAGE_BYTES and stimulus.toio > 1:
-            best = max(best or (0.0, 0), (figures["rate"], stimulus.toio))
-    if best is None:
+    rate, outstanding = max(
+        (
+            (figures["rate"], stimulus.toio)
+            for stimulus, figures in seen.of(lambda one: _reads(one) and one.random_pct == 100)
+            if _first_size(stimulus) <= PAGE_BYTES and stimulus.toio > 1
+        ),
+        default=(0.0, 0),
+    )
+    if not rate:
         return None
-    rate, outstanding = best
     dies = values[names.DIES]
     busy_us = values.get(names.READ, seen.known(names.READ)) + seen.known(names.TRANSFER)
     of_dies = dies * outstanding / (outstanding + dies - 1) / busy_us * _US
@@ -308,13 +291,11 @@ def _space(seen: _Seen, values: Values) -> float | None:
     # where single-bit cells take some of them it says little
     if not rates or value_of(seen.content, names.STATIC) is not None:
         return None
-    low, high = 1.01, 3.0
-    for _ in range(30):
-        middle = (low + high) / 2
-        preset = preset_of(seen.content, {**values, names.SPACE: middle})
+
+    def rate(space: int) -> float:
+        preset = preset_of(seen.content, {**values, names.SPACE: space * _SPACES})
         shape = preset.shape(seen.evidence.capacity_bytes, 1)
-        faster = (
-            shape is not None and shape.expected_iops(PAGE_BYTES, read_share=0, collects=True) > rates[-1]
-        )
-        low, high = (low, middle) if faster else (middle, high)
-    return (low + high) / 2
+        return 0.0 if shape is None else shape.expected_iops(PAGE_BYTES, read_share=0, collects=True)
+
+    spaces = range(round(1.01 / _SPACES), round(3 / _SPACES))
+    return (spaces[0] + bisect(spaces, rates[-1], key=rate)) * _SPACES

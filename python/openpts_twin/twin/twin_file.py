@@ -5,7 +5,6 @@ well, and what of the figures the fit does not explain; it holds for the preset 
 """
 
 import hashlib
-import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -14,19 +13,16 @@ import msgspec
 import tomli_w
 from msgspec import Struct
 
-from openpts.errors import UsageError
-from openpts.schema_words import in_words
-from openpts.simulation.figures import Unit
+from openpts.config_files.toml_text import read_toml
+from openpts.config_files.written_file import placed_text, read_written, shaped
 from openpts.simulation.presets import Preset
-from openpts.units import KIB, MB, NS_PER_US
-from openpts.vocabulary.stimulus import Stimulus
-from openpts_twin.twin.evidence import Evidence, Figures
+from openpts_twin.twin.evidence import Evidence
 from openpts_twin.twin.parameters import with_values
 from openpts_twin.twin.search import Found
 
 _DIGITS: Final = 5
-_SECONDS: Final = 0.2
 _TABLE: Final = "page_mapped"
+_MOST_KIB: Final = 256
 
 
 class Fit(Struct, frozen=True, forbid_unknown_fields=True):
@@ -61,12 +57,10 @@ def texts_of(
     )
     changed["capacity_bytes"] = evidence.capacity_bytes
     changed["sector_bytes"] = evidence.sector_bytes
-    changed.pop("rated", None)
-    changed.pop("figures", None)
+    for of_another in ("rated", "figures"):
+        changed.pop(of_another, None)
     fitted = found.values.keys() - set(found.assumed)
     changed["assumed"] = [one for one in _leaves(changed[_TABLE], f"{_TABLE}.") if one not in fitted]
-    tolerance_pct = max(5.0, round(300 * found.errors.get("rate", 0.0), 1))
-    changed["figures"] = list(_list_figures(evidence, scale, tolerance_pct))
     text = tomli_w.dumps(changed)
     Preset(text)
     fit = Fit(
@@ -88,17 +82,9 @@ def read_fit(preset: Path) -> Fit | None:
     Raises UsageError where it makes no sense.
     """
     path = fit_path(preset)
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
+    if not path.exists():
         return None
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"can't read {path}: {error}") from error
-    try:
-        fit = msgspec.convert(tomllib.loads(text), Fit)
-    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
-        words = in_words(error) if isinstance(error, msgspec.ValidationError) else error
-        raise UsageError(f"{path} is no fit: {words}") from error
+    fit = shaped(placed_text(read_written(path, _MOST_KIB, "fit"), str(path), read_toml), Fit, str(path))
     return fit if fit.preset_sha256 == _digest(preset.read_text(encoding="utf-8")) else None
 
 
@@ -116,49 +102,3 @@ def _leaves(table: Mapping[str, Any], before: str) -> Iterator[str]:
             yield from _leaves(value, f"{before}{key}.")
         else:
             yield before + key
-
-
-def _list_figures(evidence: Evidence, scale: int, tolerance_pct: float) -> Iterator[dict[str, Any]]:
-    """What only reads or only writes, once for each stimulus, as figures that a check measures again."""
-    done: set[Stimulus] = set()
-    for part in evidence.parts:
-        for step, measured in zip(part.steps, part.measured, strict=True):
-            stimulus = step.stimulus
-            if stimulus is None or "rate" not in measured or stimulus in done:
-                continue
-            done.add(stimulus)
-            operations = stimulus.operations
-            # a step that fills the drive shows its beginning, too
-            if bool(operations.read) != bool(operations.write) and "rate 0" not in measured:
-                yield _figure(part.test, stimulus, measured) | {
-                    "tolerance_pct": tolerance_pct,
-                    "scale": scale,
-                }
-
-
-def _figure(test: str, stimulus: Stimulus, measured: Figures) -> dict[str, Any]:
-    block_kib = stimulus.block_sizes[0].block_size_bytes / KIB
-    reads = stimulus.operations.read > 0
-    io: dict[str, Any] = {
-        "block_kib": block_kib,
-        "pattern": "random" if stimulus.random_pct else "sequential",
-        "read_pct": 100 if reads else 0,
-        "tc": stimulus.tc,
-        "qd": stimulus.qd,
-    }
-    unit, value = Unit.IOPS, measured["rate"]
-    if stimulus.toio == 1:
-        unit, value = Unit.MEAN_LATENCY_US, measured["read mean" if reads else "write mean"] / NS_PER_US
-    elif not stimulus.random_pct:
-        unit, value = Unit.MB_PER_S, measured["rate"] * block_kib * KIB / MB
-    fill = {"do": "io", "block_kib": 128, "pattern": "sequential", "tc": 1, "qd": 32, "fills": 1.5}
-    # random writes one by one are too few to bring a drive into the state of long random writing
-    start = {"do": "jump-start"} if stimulus.random_pct and stimulus.toio > 1 else fill
-    return {
-        "name": f"{stimulus}, TC {stimulus.tc} QD {stimulus.qd}",
-        "source": f"{test} run that the twin was fitted to",
-        "published": float(f"{value:.6g}"),
-        "unit": unit.value,
-        "prepare": [start, {"do": "io", **io, "seconds": _SECONDS / 2}],
-        "measure": {**io, "seconds": _SECONDS},
-    }

@@ -14,7 +14,7 @@ from openpts.vocabulary.stop import DriveFills, Duration, StopRule
 from openpts_twin.twin import parameters as names
 from openpts_twin.twin.evidence import Evidence, Part
 from openpts_twin.twin.parameters import preset_of, value_of, with_values
-from openpts_twin.twin.replay import Replay
+from openpts_twin.twin.replay import replayed
 from openpts_twin.twin.search import Search
 from openpts_twin.twin.start import distance, starts_of
 from openpts_twin.twin.twin_file import fit_path, read_fit, texts_of
@@ -56,14 +56,14 @@ def evidence() -> Evidence:
     steps = Evidence(
         "a drive", CAPACITY, 512, 1, ("iops in here",), (Part("iops", True, STEPS, ({},) * len(STEPS)),)
     )
-    shown = [figures for _, figures in Replay(SCALE).figures(preset_of(_content(), true), steps)]
+    shown = [figures for _, figures in replayed(preset_of(_content(), true), steps, SCALE)]
     return Evidence(
         "a drive", CAPACITY, 512, 1, ("iops in here",), (Part("iops", True, STEPS, tuple(shown)),)
     )
 
 
 def test_the_beginning_follows_from_the_models_equations(evidence: Evidence) -> None:
-    values = next(starts_of(_content(), evidence, 2)).values
+    values = next(starts_of(_content(), evidence, 2))
     assert values[names.PROGRAM] == pytest.approx(2200, rel=0.03)
     assert values[names.READ] == pytest.approx(80, rel=0.01)
     assert values[names.FRONT_READ] == pytest.approx(45, rel=0.01)
@@ -76,7 +76,7 @@ def _shown(content: dict[str, Any], steps: tuple[Step, ...]) -> Evidence:
     empty = Evidence(
         "a drive", CAPACITY, 512, 1, ("tp in here",), (Part("tp", True, steps, ({},) * len(steps)),)
     )
-    shown = tuple(figures for _, figures in Replay(SCALE).figures(preset_of(content, {}), empty))
+    shown = tuple(figures for _, figures in replayed(preset_of(content, {}), empty, SCALE))
     return replace(empty, parts=(Part("tp", True, steps, shown),))
 
 
@@ -85,7 +85,7 @@ def test_a_cache_is_as_large_as_the_first_fill_shows(static: float, dynamic: flo
     """What is written before the fall, against what the parameters mean: so many superblocks of one bit."""
     true = with_values(_content("tlc"), {names.STATIC: static, names.DYNAMIC: dynamic, names.FOLD: 0.0})
     evidence = _shown(true, STEPS[:4])
-    values = next(starts_of(_content("tlc"), evidence, 2)).values
+    values = next(starts_of(_content("tlc"), evidence, 2))
     space, bits = value_of(true, names.SPACE), value_of(true, names.BITS)
 
     def held(values: dict[str, Any]) -> float:
@@ -100,13 +100,13 @@ def test_a_cache_is_as_large_as_the_first_fill_shows(static: float, dynamic: flo
 
 def test_of_a_cache_that_is_faster_than_the_link_the_preset_says_how_fast() -> None:
     true = with_values(_content("tlc"), {names.SLC_PROGRAM: 200.0, names.LINK_WRITE: 0.2e9})
-    values = next(starts_of(true, _shown(true, STEPS[:1]), 2)).values
+    values = next(starts_of(true, _shown(true, STEPS[:1]), 2))
     assert values[names.SLC_PROGRAM] == 200.0
 
 
 def test_a_figure_that_changes_with_the_seed_counts_less(evidence: Evidence) -> None:
     search = Search(_content(), evidence, SCALE, lambda _: None)
-    begun = search.begin().trial
+    begun = search.begin()
     judged = search.judged_beside_chance(begun)
     assert judged.logs == begun.logs
     assert judged.cost < begun.cost
@@ -159,7 +159,7 @@ def test_a_search_finds_what_the_drive_is_and_its_files_say_so(evidence: Evidenc
 def test_what_an_x_ray_is_sure_of_is_not_searched(evidence: Evidence) -> None:
     content = with_values(_content(), {names.CHUNK: 2, names.DIES: 2})
     sure = frozenset({names.CHUNK, names.DIES})
-    trial = Search(content, evidence, SCALE, lambda _: None, sure).begin().trial
+    trial = Search(content, evidence, SCALE, lambda _: None, sure).begin()
     assert (trial.values[names.CHUNK], trial.values[names.DIES]) == (2, 2)
 
 
@@ -168,5 +168,5 @@ def test_a_fit_that_makes_no_sense_is_refused(tmp_path: Path) -> None:
     path.write_text(load_preset("mlc").text)
     assert read_fit(path) is None
     fit_path(path).write_text("scale = 'many'\n")
-    with pytest.raises(UsageError, match=r"twin\.fit\.toml is no fit"):
+    with pytest.raises(UsageError, match=r"twin\.fit\.toml:1:1"):
         read_fit(path)

@@ -92,6 +92,7 @@ class Search:
         self.content = content
         self._evidence = evidence
         self._scale = scale
+        self._refusal = "none has figures of these runs"
         self._tell = tell
         self._trials = 0
         self._kinds = [kind_of(name) for _, figures in evidence.steps() for name in figures]
@@ -132,7 +133,8 @@ class Search:
             for values in starts_of(self.content, self._evidence, dies):
                 best = self._try({**values, **known}, best.cost if best else math.inf) or best
         if best is None:
-            raise UsageError(f"no drive like {self.content['name']} can be simulated at scale {self._scale}")
+            name, scale = self.content["name"], self._scale
+            raise UsageError(f"no drive like {name} can be simulated at scale {scale}: {self._refusal}")
         return best
 
     def _try(self, values: Values, most: float = math.inf) -> Trial | None:
@@ -159,7 +161,8 @@ class Search:
                     found.append(log)
                 if left < 0:
                     return None
-        except (OpenptsError, ValueError):
+        except (OpenptsError, ValueError) as error:
+            self._refusal = str(error)
             return None
         return tuple(found)
 

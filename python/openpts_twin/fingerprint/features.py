@@ -6,6 +6,7 @@ age, fill and temperature move them little, by ``TYPICAL`` as a standard deviati
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from statistics import fmean, harmonic_mean, median
 from typing import Final
 
@@ -96,12 +97,8 @@ def fingerprint_of(run: Run) -> Fingerprint:
     if why := busy_host(run):
         raise UsageError(f"{run.folder} has no fingerprint: {why}. Measure again on an idle host")
     by_phase = {phase: [step.sample for step in run.phase(phase)] for phase in Phase}
-    windows = by_phase[Phase.SWEEP]
-    if (
-        len(by_phase[Phase.PROFILE]) < len(PROBES)
-        or not windows
-        or windows[-1].state is not StepState.COMPLETE
-    ):
+    loads, windows = by_phase[Phase.PROFILE], by_phase[Phase.SWEEP]
+    if len(loads) < len(PROBES) or not windows or windows[-1].state is not StepState.COMPLETE:
         raise UsageError(f"{run.folder} was cut off: `openpts resume {run.folder}` goes on with it")
     return figures_of(by_phase, run.conditions(FingerprintConditions).scale)
 
@@ -114,25 +111,21 @@ def figures_of(by_phase: Mapping[Phase, Sequence[Sample]], scale: int) -> Finger
     buffer_bytes = size_of(by_phase[Phase.BURST], scale)
     if buffer_bytes is not None:
         found[_BUFFER] = math.log(buffer_bytes)
-    random_writes = _of_random_writes(by_phase[Phase.SWEEP])
-    return {**found, **_of_fill(by_phase[Phase.CONDITIONING]), **random_writes}
+    return {**found, **_of_fill(by_phase[Phase.CONDITIONING]), **_of_random_writes(by_phase[Phase.SWEEP])}
 
 
 def _of_random_writes(samples: Sequence[Sample]) -> Mapping[str, float]:
     """What they found free before collection began, and the rates before it and behind it."""
     course = cool_rates(samples)
-    cool = [
-        (window, rate) for window, rate in zip(windows_of(samples), course, strict=False) if rate is not None
-    ]
-    rates = [rate for _, rate in cool]
+    windows = [one for one, rate in zip(windows_of(samples), course, strict=False) if rate is not None]
+    rates = [rate for rate in course if rate is not None]
     last = [rate for rate in course[-_LAST:] if rate is not None]
     fallen = next((number for number in range(len(rates) + 1) if has_fallen(rates[:number])), None)
     if fallen is not None:
         began = fallen - COLLECTING
-        fell, _ = cool[began]
         before, after = median(rates[:began]), _middle(rates[began + 1 :])
-        free = fell.start_bytes + at_higher_rate(fell, before, after)
-        found = {FLASH: math.log1p(free * WINDOW / fell.bytes), _COLLECTING: math.log(after)}
+        free = windows[began].start_bytes + at_higher_rate(windows[began], before, after)
+        found = {FLASH: math.log1p(free * WINDOW / windows[began].bytes), _COLLECTING: math.log(after)}
     elif len(course) == MOST_WINDOWS and len(last) >= COLLECTING:
         # the interface hides when it begins: beside a drive that falls, this one collects no slower than so
         began = len(rates)
@@ -176,17 +169,15 @@ def _of_fill(samples: Sequence[Sample]) -> Mapping[str, float]:
     Rates are means, as a second may have so few I/Os that a median is one of few steps.
     """
     intervals = [one for sample in samples for one in sample.intervals]
-    if len(intervals) < _FEWEST_INTERVALS:
-        return {_PASS: math.log(fmean(one.bandwidth_bytes_per_s for one in samples))}
     last = [one.bandwidth_bytes_per_s for one in intervals[len(intervals) // 2 :] if not one.throttled]
     found = {_PASS: math.log(fmean(last))} if last else {}
-    if any(one.throttled for one in intervals):
+    if len(intervals) < _FEWEST_INTERVALS or any(one.throttled for one in intervals):
         return found
-    done, windows = 0.0, []
-    for one in intervals:
-        windows.append(Window(done, one.write.bytes, samples[0].interval_ns))
-        done += one.write.bytes
-    fall = first_fall(windows)
+    *starts, done = accumulate((one.write.bytes for one in intervals), initial=0)
+    length_ns = samples[0].interval_ns
+    fall = first_fall(
+        [Window(at, one.write.bytes, length_ns) for at, one in zip(starts, intervals, strict=True)]
+    )
     if fall is None:
         return found | {_CACHE: 0.0, _CACHE_END: 0.0}
     before = fmean(one.bandwidth_bytes_per_s for one in intervals[: fall.window])

@@ -7,8 +7,8 @@ Clause
 Steps
     Purge; the range written once in sequence. Reads of 4, 16 and 128 KiB at QD 1, of 4 KiB and 128 KiB at
     more demand; writes of 4 KiB at QD 1.
-    RND 64 KiB writes in windows of 0.25 % of the range until the rate has fallen for six, to at most 0.75 x
-    of it; single reads after a window in which heat slowed the drive down. Bursts of the same.
+    RND 64 KiB writes in windows of 0.25 % of the range until the rate has fallen for six, to at most 0.7 x
+    of it, and on to 17 or for two minutes. Bursts of the same. Single reads behind what heat slowed down.
 Pass rule
     None: `openpts fingerprint` compares runs.
 Reported
@@ -67,9 +67,9 @@ _MOST_PROBED: Final = 0.005
 """Of the range: what a load of writes takes at most, as all of it is spare flash used."""
 _WRITES: Final = Probe(AccessPattern.RANDOM, 64 * KIB, 0, qd=32)
 _COOLING: Final = Probe(AccessPattern.RANDOM, 4 * KIB, 100)
-_COOLING_NS: Final = 20 * NS_PER_S
+_COOLING_NS, _MOST_RESTS = 20 * NS_PER_S, 60
 SETTLING: Final = 2
-"""First seconds of a load: what the one before it wrote is still being programmed."""
+"""First seconds of a load: the one before it is still programmed, or a buffer ran empty in a rest."""
 WINDOW: Final = 0.0025
 MOST_WINDOWS: Final = 320
 COLLECTING: Final = 6
@@ -78,8 +78,6 @@ MOST_COLLECTING, _COLLECTING_NS = 17, 120 * NS_PER_S
 """Then the drive goes on for so many in all, or for so long: rates of few differ by which blocks they met."""
 FALL: Final = 0.7
 _FEWEST_BEFORE: Final = 3
-_MOST_RESTS: Final = 60
-"""In all: 20 minutes."""
 
 # The buffer is a part of the drive, and not in use with the cache off.
 standard_conditions: Final = Standard(FingerprintConditions, probe_ns=50 * NS_PER_S, write_cache_enabled=True)
@@ -132,10 +130,7 @@ def _until_collection(conditions: FingerprintConditions, range_bytes: float, res
 
 
 def cool_rates(samples: Sequence[Sample]) -> list[float | None]:
-    """Bytes per second of each window in seconds that heat left alone, None where they are less than half.
-
-    Behind a rest the first ones don't count, as the buffer ran empty.
-    """
+    """Bytes per second of windows by cool seconds, without the first behind a rest; None if they are few."""
     found: list[float | None] = []
     has_rested = False
     for sample in samples:
@@ -149,11 +144,8 @@ def cool_rates(samples: Sequence[Sample]) -> list[float | None]:
 
 def has_fallen(rates: Sequence[float]) -> bool:
     """Whether collection began right before the last ``COLLECTING`` of equally large windows."""
-    before = rates[:-COLLECTING]
-    if len(before) < _FEWEST_BEFORE:
-        return False
-    limit = FALL * median(before)
-    return all(rate < limit for rate in rates[-COLLECTING:])
+    before, last = rates[:-COLLECTING], rates[-COLLECTING:]
+    return len(before) >= _FEWEST_BEFORE and max(last) < FALL * median(before)
 
 
 def _cooled(conditions: FingerprintConditions, rests: Iterator[int]) -> Script:

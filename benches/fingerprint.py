@@ -204,7 +204,8 @@ def pairs(of_drive: list[dict[str, Any]]) -> Iterator[tuple[str, str, Comparison
 
 def judged(kept: list[dict[str, Any]]) -> None:
     """The tables, and the wrong answers."""
-    by_part: dict[str, list[float]] = {}
+    alike: dict[str, list[float]] = {}
+    other: dict[str, list[float]] = {}
     drives: dict[tuple[str, int], list[dict[str, Any]]] = {}
     for one in kept:
         if isinstance(one["figures"], str):
@@ -213,20 +214,21 @@ def judged(kept: list[dict[str, Any]]) -> None:
     for drive, of_drive in drives.items():
         for part, lives, found in pairs(of_drive):
             first = found.differences[0]
-            by_part.setdefault(part, []).append(first.distance)
+            for group in {part, drive[0], "all"} - {""}:
+                (other if part else alike).setdefault(group, []).append(first.distance)
             if found.same == bool(part):
                 what = f"{part} not found" if part else "false alarm"
                 print(f"{drive}: {what}: {first.name} x {first.ratio:.4f}, {first.distance:.1f}; {lives}")
-    same = by_part.pop("", [])
-    every = [one for of_part in by_part.values() for one in of_part]
+    same = alike["all"]
     alarms = sum(one > FARTHEST_ALIKE for one in same)
-    print(f"{len(drives)} drives, {len(same)} pairs of the same drive, {len(every)} with another part")
+    print(f"{len(drives)} drives, {len(same)} pairs of the same drive, {len(other['all'])} with another part")
     most_pct = 100 * most_share(alarms, len(same))
     print(f"false alarms {alarms} of {len(same)}, {most_pct:.2f} % at the most (95 %)")
-    print("| Part | Pairs | Found | Area under the curve |\n|---|---|---|---|")
-    for part, distances in (*sorted(by_part.items()), ("all", every)):
+    print("| Part or family | Pairs | Found | Area under the curve |\n|---|---|---|---|")
+    for group, distances in sorted(other.items(), key=lambda of: (of[0] == "all", of[0] in alike, of[0])):
         found_pct = 100 * sum(one > FARTHEST_ALIKE for one in distances) / len(distances)
-        print(f"| {part} | {len(distances)} | {found_pct:.1f} % | {area(same, distances):.4f} |")
+        curve = area(alike.get(group, same), distances)
+        print(f"| {group} | {len(distances)} | {found_pct:.1f} % | {curve:.4f} |")
 
 
 def most_share(events: int, count: int) -> float:

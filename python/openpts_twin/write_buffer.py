@@ -7,6 +7,7 @@ before a burst for other work.
 """
 
 from collections.abc import Sequence
+from statistics import fmean
 from typing import Final
 
 from msgspec import Struct
@@ -38,13 +39,15 @@ _SLOWER: Final = 0.8
 """A window that is slower than this times the first one has met a full buffer."""
 _FIRST: Final = 3
 """Windows that show the rate before that."""
-_LEAST_AFTER: Final = 3
+_LEAST_AFTER: Final = 2
 """Windows that show the rate after that, the first one included."""
 _LEAST_CONTRAST: Final = 1.5
 
 
 def bursts(active_range: ActiveRange, data: DataPattern, user_capacity_bytes: int, scale: int) -> Script:
     """Bursts after waits: a long one in windows that grow, the others in windows short beside the buffer.
+
+    These are twice as long from where one of them has not filled it.
 
     ``scale`` is that of a simulated drive, which does not scale its buffer.
     """
@@ -53,14 +56,20 @@ def bursts(active_range: ActiveRange, data: DataPattern, user_capacity_bytes: in
     writes = replace(Stimulus.of(AccessPattern.RANDOM, _BLOCK_BYTES, 0, 1, _QD, active_range), data=data)
     most = user_capacity_bytes / scale * _MOST_SHARE * (_GROWTH - 1) / _GROWTH
     windows = [min(_BLOCK_BYTES * _GROWTH**number, most) for number in range(_WINDOWS)]
+    lasting: float | None = None
     for number in NUMBERS:
-        blocks = [max(1, round(one / _BLOCK_BYTES)) * _BLOCK_BYTES for one in windows]
+        blocks = [max(1, int(one / _BLOCK_BYTES)) * _BLOCK_BYTES for one in windows]
+        blocks[-1] += _BLOCK_BYTES  # so that not every burst leaves as much of a program unit in the buffer
         steps = (Step.of(writes, ByteAmount(one * scale)) for one in blocks)
         samples = samples_in((yield Apply(Phase.BURST, number, (wait, *steps))))
-        if number == NUMBERS[0]:
-            if (found := _filled(samples)) is None:
-                return
-            windows = [found.bytes / scale / _WINDOWS_OF_BUFFER] * _WINDOWS
+        filled = _filled(samples, lasting)
+        if filled is None and lasting is None:
+            return
+        if filled is None:
+            windows = [2 * one for one in windows]
+        elif lasting is None:
+            lasting = filled.after_bytes_per_s
+            windows = [filled.bytes / scale / _WINDOWS_OF_BUFFER] * _WINDOWS
 
 
 class Filled(Struct, frozen=True):
@@ -78,24 +87,30 @@ class Filled(Struct, frozen=True):
 
 def filled_by(samples: Sequence[Sample], scale: int) -> Filled | None:
     """The buffer by the samples of all bursts; None where the rate does not fall."""
+    found = _by_each(samples)
+    if not found:
+        return None
+    # data that do not fill a program unit yet stay in the buffer: what is free before a burst is less than it
+    taken = [one.taken_bytes / scale for one in found]
+    return Filled(max(taken), max(one.before_bytes_per_s for one in found), found[0].after_bytes_per_s)
+
+
+def size_of(samples: Sequence[Sample], scale: int) -> float | None:
+    """Bytes that bursts fill: their mean repeats better than the most. None where the rate does not fall."""
+    found = _by_each(samples)
+    return fmean(one.bytes for one in found) / scale if found else None
+
+
+def _by_each(samples: Sequence[Sample]) -> list[Filled]:
+    """By each burst behind the first; empty where not most of them filled the buffer."""
     steps = 1 + _WINDOWS
     first, *others = (samples[start : start + steps] for start in range(0, max(1, len(samples)), steps))
     # the first one finds how long windows have to be, and the rate that lasts, for which others are too short
     lasting = _filled(first)
     if lasting is None:
-        return None
+        return []
     found = [one for each in others if (one := _filled(each, lasting.after_bytes_per_s)) is not None]
-    if len(found) <= len(NUMBERS) // 2:
-        return None
-    # data that do not fill a program unit yet stay in the buffer: what is free before a burst is less than it
-    taken = [one.taken_bytes / scale for one in found]
-    return Filled(max(taken), max(one.before_bytes_per_s for one in found), lasting.after_bytes_per_s)
-
-
-def size_of(samples: Sequence[Sample], scale: int) -> float | None:
-    """Bytes that the buffer holds, by the samples of all bursts; None where the rate does not fall."""
-    filled = filled_by(samples, scale)
-    return None if filled is None else filled.bytes
+    return found if len(found) > len(NUMBERS) // 2 else []
 
 
 def _filled(samples: Sequence[Sample], lasting_bytes_per_s: float | None = None) -> Filled | None:

@@ -6,11 +6,13 @@ age, fill and temperature move them little, by ``TYPICAL`` as a standard deviati
 
 import math
 from collections.abc import Mapping, Sequence
-from statistics import fmean, median
+from itertools import accumulate
+from statistics import fmean, harmonic_mean, median
 from typing import Final
 
 from msgspec import Struct
 
+from openpts.analysis.latency import LatencyDistribution
 from openpts.errors import UsageError
 from openpts.procedures.kit.host_limits import busy_host
 from openpts.record.reader import Run
@@ -18,7 +20,17 @@ from openpts.vocabulary.document import Document
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample, StepState
 from openpts_twin.fingerprint import FingerprintConditions
-from openpts_twin.fingerprint.script import COLLECTING, PROBES, WINDOW, has_fallen, is_throttled
+from openpts_twin.fingerprint.script import (
+    COLLECTING,
+    FALL,
+    MOST_WINDOWS,
+    PROBES,
+    SETTLING,
+    WINDOW,
+    cool_rates,
+    has_fallen,
+    is_throttled,
+)
 from openpts_twin.rates import Window, at_higher_rate, first_fall, windows_of
 from openpts_twin.write_buffer import size_of
 
@@ -33,26 +45,27 @@ TYPICAL: Final = {
     "time of read 4 KiB, QD 1": 0.002,
     "time of read 16 KiB, QD 1": 0.001,
     "time of write": 0.01,
+    "rate of read 128 KiB": 0.01,
     _PASS: 0.002,
     _CACHE: 0.003,
-    _CACHE_END: 0.003,
+    _CACHE_END: 0.001,
     FLASH: 0.0025,
     _SWEEP: 0.01,
-    _COLLECTING: 0.03,
-    _BUFFER: 0.08,
+    _COLLECTING: 0.02,
+    _BUFFER: 0.06,
 }
 """Typical standard deviations, by how names begin."""
-_OTHERS: Final = 0.004
+_OTHERS: Final = 0.005
 _WEIGHT: Final = 4
 """Repeats that ``TYPICAL`` counts for beside those that were measured."""
 FARTHEST_ALIKE: Final = 4.0
 """A figure that differs by more of its standard deviations is of another part."""
-_FEWEST_WINDOWS: Final = 10
-_LAST: Final = 3
-"""Windows that show the rate while the drive collects."""
+_FEWEST_SHOWN, _MOST_SHOWN = 10, 16
+"""Windows that show the rate before collection."""
+_LAST: Final = 40
+"""Windows by which each drive has long been collecting."""
+_FEWEST_SECONDS: Final = 3
 _FEWEST_INTERVALS: Final = 10
-_SETTLING: Final = 2
-"""First seconds of a load: what the one before it wrote is still being programmed."""
 
 
 class Difference(Struct, frozen=True):
@@ -84,12 +97,8 @@ def fingerprint_of(run: Run) -> Fingerprint:
     if why := busy_host(run):
         raise UsageError(f"{run.folder} has no fingerprint: {why}. Measure again on an idle host")
     by_phase = {phase: [step.sample for step in run.phase(phase)] for phase in Phase}
-    windows = by_phase[Phase.SWEEP]
-    if (
-        len(by_phase[Phase.PROFILE]) < len(PROBES)
-        or not windows
-        or windows[-1].state is not StepState.COMPLETE
-    ):
+    loads, windows = by_phase[Phase.PROFILE], by_phase[Phase.SWEEP]
+    if len(loads) < len(PROBES) or not windows or windows[-1].state is not StepState.COMPLETE:
         raise UsageError(f"{run.folder} was cut off: `openpts resume {run.folder}` goes on with it")
     return figures_of(by_phase, run.conditions(FingerprintConditions).scale)
 
@@ -102,47 +111,56 @@ def figures_of(by_phase: Mapping[Phase, Sequence[Sample]], scale: int) -> Finger
     buffer_bytes = size_of(by_phase[Phase.BURST], scale)
     if buffer_bytes is not None:
         found[_BUFFER] = math.log(buffer_bytes)
-    random_writes = _of_random_writes(by_phase[Phase.SWEEP])
-    return {**found, **_of_fill(by_phase[Phase.CONDITIONING]), **random_writes}
+    return {**found, **_of_fill(by_phase[Phase.CONDITIONING]), **_of_random_writes(by_phase[Phase.SWEEP])}
 
 
 def _of_random_writes(samples: Sequence[Sample]) -> Mapping[str, float]:
-    """What they found free before collection began, and at which rate, by windows that heat left alone."""
-    throttled = [is_throttled(one) for one in samples]
-    # the drive rests after a window in which it was slowed down
-    course = zip(windows_of(samples), throttled, (False, *throttled), strict=False)
-    cool = [(window, has_rested) for window, is_hot, has_rested in course if not is_hot]
-    rates = [one.bytes_per_s for one, _ in cool]
-    if not has_fallen(rates):
+    """What they found free before collection began, and the rates before it and behind it."""
+    course = cool_rates(samples)
+    windows = [one for one, rate in zip(windows_of(samples), course, strict=False) if rate is not None]
+    rates = [rate for rate in course if rate is not None]
+    last = [rate for rate in course[-_LAST:] if rate is not None]
+    fallen = next((number for number in range(len(rates) + 1) if has_fallen(rates[:number])), None)
+    if fallen is not None:
+        began = fallen - COLLECTING
+        before, after = median(rates[:began]), _middle(rates[began + 1 :])
+        free = windows[began].start_bytes + at_higher_rate(windows[began], before, after)
+        found = {FLASH: math.log1p(free * WINDOW / windows[began].bytes), _COLLECTING: math.log(after)}
+    elif len(course) == MOST_WINDOWS and len(last) >= COLLECTING:
+        # the interface hides when it begins: beside a drive that falls, this one collects no slower than so
+        began = len(rates)
+        slowest, in_the_end = FALL * median(rates), f"{_COLLECTING}, in the end"
+        found = {_COLLECTING: math.log(slowest), in_the_end: math.log(_middle(last))}
+    else:
         return {}
-    began = len(rates) - COLLECTING
-    fell, later = cool[began][0], cool[began + 1 :]
-    before, after = median(rates[:began]), median(one.bytes_per_s for one, _ in later)
-    free = fell.start_bytes + at_higher_rate(fell, before, after)
-    whole = fell.bytes / WINDOW
-    found = {FLASH: math.log1p(free / whole)}
-    # a cache that ends before collection begins is taken for its begin: the last windows are behind both. And
-    # behind a rest a buffer that ran empty takes in what the flash does not
-    last = later[-_LAST:]
-    if not any(has_rested for _, has_rested in last):
-        found[_COLLECTING] = math.log(median(one.bytes_per_s for one, _ in last))
-    if began >= _FEWEST_WINDOWS:
-        found[_SWEEP] = math.log(before)
+    # the first one goes into an empty buffer, and later ones are behind the end of a cache
+    first = rates[1 : 1 + min(began - 1, _MOST_SHOWN)]
+    if len(first) >= _FEWEST_SHOWN:
+        found[_SWEEP] = math.log(harmonic_mean(first))
     return found
 
 
 def _of_probe(name: str, sample: Sample) -> Mapping[str, float]:
-    """What one I/O takes, or the rate where many are outstanding, as far as heat did not slow the drive down.
+    """What one I/O takes, or the rate where many are outstanding, by seconds that heat left alone.
 
-    Of a mean, as a median jumps where half of the I/Os take longer, such as those over two dies.
+    Of writes by the fastest tenth, which found room in the buffer: how long the others wait for it varies.
     """
-    cool = [one for one in sample.intervals[_SETTLING:] or sample.intervals if not one.throttled]
-    ios = sum(one.ios for one in cool)
-    if not ios:
+    cool = [one for one in sample.intervals[SETTLING:] if one.ios and not one.throttled]
+    if len(cool) < _FEWEST_SECONDS or (sample.write.ios and is_throttled(sample)):
         return {}
     if sample.step.toio > 1:
-        return {f"rate of {name}": math.log(ios / len(cool))}
-    return {f"time of {name}": math.log(sum((one.mean_latency_ns or 0.0) * one.ios for one in cool) / ios)}
+        return {f"rate of {name}": math.log(_middle([one.iops for one in cool]))}
+    if sample.write.ios:
+        time_ns: float | None = LatencyDistribution.merged([sample.write.histogram]).percentile_ns(10)
+    else:
+        time_ns = _middle([one.mean_latency_ns or 0.0 for one in cool])
+    return {f"time of {name}": math.log(time_ns)} if time_ns else {}
+
+
+def _middle(values: Sequence[float]) -> float:
+    """Mean of the middle half: around it is the end of the load before, and what is done now and then."""
+    outer = (len(values) + 1) // 4
+    return fmean(sorted(values)[outer : len(values) - outer])
 
 
 def _of_fill(samples: Sequence[Sample]) -> Mapping[str, float]:
@@ -151,17 +169,15 @@ def _of_fill(samples: Sequence[Sample]) -> Mapping[str, float]:
     Rates are means, as a second may have so few I/Os that a median is one of few steps.
     """
     intervals = [one for sample in samples for one in sample.intervals]
-    if len(intervals) < _FEWEST_INTERVALS:
-        return {_PASS: math.log(fmean(one.bandwidth_bytes_per_s for one in samples))}
     last = [one.bandwidth_bytes_per_s for one in intervals[len(intervals) // 2 :] if not one.throttled]
     found = {_PASS: math.log(fmean(last))} if last else {}
-    if any(one.throttled for one in intervals):
+    if len(intervals) < _FEWEST_INTERVALS or any(one.throttled for one in intervals):
         return found
-    done, windows = 0.0, []
-    for one in intervals:
-        windows.append(Window(done, one.write.bytes, samples[0].interval_ns))
-        done += one.write.bytes
-    fall = first_fall(windows)
+    *starts, done = accumulate((one.write.bytes for one in intervals), initial=0)
+    length_ns = samples[0].interval_ns
+    fall = first_fall(
+        [Window(at, one.write.bytes, length_ns) for at, one in zip(starts, intervals, strict=True)]
+    )
     if fall is None:
         return found | {_CACHE: 0.0, _CACHE_END: 0.0}
     before = fmean(one.bandwidth_bytes_per_s for one in intervals[: fall.window])
@@ -172,7 +188,10 @@ def _of_fill(samples: Sequence[Sample]) -> Mapping[str, float]:
 
 
 def compared(own: Sequence[Fingerprint], others: Sequence[Fingerprint]) -> Comparison:
-    """The means of both sides, each difference by the spread of repeats, shrunk towards the typical one."""
+    """The means of both sides, each difference by the spread of repeats, shrunk towards the typical one.
+
+    Raises UsageError where no figure is of both.
+    """
     differences = []
     for name in own[0]:
         sides = [[one[name] for one in side if name in one] for side in (own, others)]
@@ -185,6 +204,8 @@ def compared(own: Sequence[Fingerprint], others: Sequence[Fingerprint]) -> Compa
         change = fmean(sides[0]) - fmean(sides[1])
         standard = math.sqrt(variance * sum(1 / len(side) for side in sides))
         differences.append(Difference(name, math.exp(change), abs(change) / standard))
+    if not differences:
+        raise UsageError("the two sides have no figure in common: heat slowed one of them down all the time")
     differences.sort(key=lambda one: -one.distance)
     same = differences[0].distance <= FARTHEST_ALIKE
     return Comparison(same=same, farthest_alike=FARTHEST_ALIKE, differences=tuple(differences))

@@ -19,7 +19,7 @@ from openpts.vocabulary.better import Better
 from openpts.vocabulary.condition_text import data_text
 from openpts_twin.fingerprint import FingerprintConditions
 from openpts_twin.fingerprint.features import FLASH, Fingerprint, fingerprint_of
-from openpts_twin.fingerprint.script import COLLECTING, PROBES, WINDOW
+from openpts_twin.fingerprint.script import MOST_COLLECTING, PROBES, WINDOW
 
 _TITLE: Final = "Fingerprint"
 
@@ -58,7 +58,7 @@ def _test_rows(run: Run) -> Rows:
         ("Pass", "SEQ 128 KiB W, TC 1 / QD 32"),
         ("Stimulus of the sweep", "RND 64 KiB W, TC 1 / QD 32"),
         ("Window of the sweep", f"{100 * WINDOW:g} % of the range"),
-        ("Sweep ends", f"{COLLECTING} windows after collection began"),
+        ("Sweep ends", f"at most {MOST_COLLECTING} windows after collection began"),
         ("Bursts", "RND 64 KiB W, TC 1 / QD 8"),
         ("Steady State", NO_STEADY_STATE),
     )

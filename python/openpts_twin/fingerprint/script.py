@@ -7,15 +7,15 @@ Clause
 Steps
     Purge; the range written once in sequence. Reads of 4, 16 and 128 KiB at QD 1, of 4 KiB and 128 KiB at
     more demand; writes of 4 KiB at QD 1.
-    RND 64 KiB writes in windows of 0.25 % of the range until the rate has fallen for six, to at most 0.75 x
-    of it; single reads after a window in which heat slowed the drive down. Bursts of the same.
+    RND 64 KiB writes in windows of 0.25 % of the range until the rate has fallen for six, to at most 0.7 x
+    of it, and on to 17 or for two minutes. Bursts of the same. Single reads behind what heat slowed down.
 Pass rule
     None: `openpts fingerprint` compares runs.
 Reported
     Each figure of the fingerprint.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from statistics import median
 from typing import Final
 
@@ -24,7 +24,7 @@ from msgspec.structs import replace
 
 from openpts.procedures.kit.standard import Standard
 from openpts.procedures.shared.sequential_writes import written_in_sequence
-from openpts.units import KIB, NS_PER_S
+from openpts.units import KIB, NS_PER_S, per_second
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import (
     Apply,
@@ -67,14 +67,17 @@ _MOST_PROBED: Final = 0.005
 """Of the range: what a load of writes takes at most, as all of it is spare flash used."""
 _WRITES: Final = Probe(AccessPattern.RANDOM, 64 * KIB, 0, qd=32)
 _COOLING: Final = Probe(AccessPattern.RANDOM, 4 * KIB, 100)
-_COOLING_NS: Final = 20 * NS_PER_S
+_COOLING_NS, _MOST_RESTS = 20 * NS_PER_S, 60
+SETTLING: Final = 2
+"""First seconds of a load: the one before it is still programmed, or a buffer ran empty in a rest."""
 WINDOW: Final = 0.0025
-_MOST_WINDOWS: Final = 320
+MOST_WINDOWS: Final = 320
 COLLECTING: Final = 6
 """Windows in which the rate has to stay low: where a cache is full it falls as well, but not by as much."""
-_FALL: Final = 0.75
+MOST_COLLECTING, _COLLECTING_NS = 17, 120 * NS_PER_S
+"""Then the drive goes on for so many in all, or for so long: rates of few differ by which blocks they met."""
+FALL: Final = 0.7
 _FEWEST_BEFORE: Final = 3
-_MOST_COOLINGS: Final = 12
 
 # The buffer is a part of the drive, and not in use with the cache off.
 standard_conditions: Final = Standard(FingerprintConditions, probe_ns=50 * NS_PER_S, write_cache_enabled=True)
@@ -92,46 +95,64 @@ def script(conditions: FingerprintConditions, user_capacity_bytes: int) -> Scrip
     span_pct = conditions.active_range.end_pct - conditions.active_range.start_pct
     range_bytes = span_pct / 100 * user_capacity_bytes
     yield from written_in_sequence(conditions, 128 * KIB, range_bytes, tc=1, qd=32)
+    rests = iter(range(1, _MOST_RESTS + 1))
+    yield from _cooled(conditions, rests)
     for number, probe in enumerate(PROBES.values(), start=1):
         lasts = Duration(conditions.probe_ns)
         most = ByteAmount(round(_MOST_PROBED * range_bytes))
         stop = lasts if probe.read_pct == 100 else FirstOf((lasts, most))
-        yield Apply(Phase.PROFILE, number, (_step(conditions, probe, stop),))
-    yield from _until_collection(conditions, range_bytes)
+        step = _step(conditions, probe, stop)
+        sample = samples_in((yield Apply(Phase.PROFILE, number, (step,), with_intervals=True)))[-1]
+        if is_throttled(sample):
+            yield from _cooled(conditions, rests)
+    yield from _until_collection(conditions, range_bytes, rests)
     yield from bursts(conditions.active_range, conditions.data, round(range_bytes), conditions.scale)
     yield CycleFinished(Outcome(None, 0))
 
 
-def _until_collection(conditions: FingerprintConditions, range_bytes: float) -> Script:
-    """Rates of a drive that heat slows down are not those of its flash: they do not count, and it cools."""
+def _until_collection(conditions: FingerprintConditions, range_bytes: float, rests: Iterator[int]) -> Script:
+    """Random writes in windows, and rests after those in which heat slowed the drive down."""
     window = _step(conditions, _WRITES, ByteAmount(round(WINDOW * range_bytes)))
-    rates: list[float] = []
+    samples: list[Sample] = []
+    began: int | None = None
     part = 1
-    for _ in range(_MOST_WINDOWS):
-        sample = samples_in((yield Apply(Phase.SWEEP, part, (window,), with_intervals=True)))[-1]
-        if is_throttled(sample):
-            yield from _cooled(conditions, part)
-            part += 1
-            continue
-        rates.append(sample.iops)
-        if has_fallen(rates):
+    for _ in range(MOST_WINDOWS):
+        samples += samples_in((yield Apply(Phase.SWEEP, part, (window,), with_intervals=True)))
+        cool = [(number, rate) for number, rate in enumerate(cool_rates(samples)) if rate is not None]
+        if began is None and has_fallen([rate for _, rate in cool]):
+            began, _ = cool[-COLLECTING]
+        later = [] if began is None else samples[began:]
+        if len(later) >= MOST_COLLECTING or sum(one.elapsed_ns for one in later) >= _COLLECTING_NS:
             return
+        if is_throttled(samples[-1]):
+            yield from _cooled(conditions, rests)
+            part += 1
+
+
+def cool_rates(samples: Sequence[Sample]) -> list[float | None]:
+    """Bytes per second of windows by cool seconds, without the first behind a rest; None if they are few."""
+    found: list[float | None] = []
+    has_rested = False
+    for sample in samples:
+        cool = [one for one in sample.intervals[SETTLING * has_rested :] if not one.throttled]
+        cool_ns = sum(one.elapsed_ns for one in cool)
+        is_shown = 2 * cool_ns > sample.elapsed_ns
+        found.append(per_second(sum(one.bytes for one in cool), cool_ns) if is_shown else None)
+        has_rested = is_throttled(sample)
+    return found
 
 
 def has_fallen(rates: Sequence[float]) -> bool:
     """Whether collection began right before the last ``COLLECTING`` of equally large windows."""
-    before = rates[:-COLLECTING]
-    if len(before) < _FEWEST_BEFORE:
-        return False
-    limit = _FALL * median(before)
-    return all(rate < limit for rate in rates[-COLLECTING:])
+    before, last = rates[:-COLLECTING], rates[-COLLECTING:]
+    return len(before) >= _FEWEST_BEFORE and max(last) < FALL * median(before)
 
 
-def _cooled(conditions: FingerprintConditions, part: int) -> Script:
+def _cooled(conditions: FingerprintConditions, rests: Iterator[int]) -> Script:
     """Single reads: idle time would let the drive collect."""
     cooling = _step(conditions, _COOLING, Duration(_COOLING_NS))
-    for _ in range(_MOST_COOLINGS):
-        sample = samples_in((yield Apply(Phase.REST, part, (cooling,), with_intervals=True)))[-1]
+    for number in rests:
+        sample = samples_in((yield Apply(Phase.REST, number, (cooling,), with_intervals=True)))[-1]
         if not any(interval.throttled for interval in sample.intervals[-1:]):
             return
 

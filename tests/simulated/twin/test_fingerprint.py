@@ -84,6 +84,27 @@ def test_what_a_drive_went_through_makes_it_no_other(
     assert found.same, found.differences[0]
 
 
+@pytest.mark.parametrize("hotter_k", [15, HOTTER_K])
+def test_slower_flash_is_found_on_a_drive_that_heat_slows_down(
+    monkeypatch: pytest.MonkeyPatch, hotter_k: int
+) -> None:
+    """Its interface hides the time of a program as long as it does not collect."""
+    monkeypatch.setitem(SCALES, "enterprise", 96)
+    program_us = {"page_mapped.nand.program_us": 2614.0}
+    runs = (
+        taken("enterprise", 301, changes, Life(used=True, hotter_k=hotter), seed)
+        for seed, (changes, hotter) in enumerate((({}, HOTTER_K), (program_us, hotter_k)), start=1)
+    )
+    assert not compared(*([one] for one in runs)).same
+
+
+@pytest.mark.parametrize("own_seed", [1, 2])
+def test_a_burst_that_does_not_fill_the_buffer_is_followed_by_longer_ones(own_seed: int) -> None:
+    """The first one finds it too small where the drive has not done with what came before."""
+    units = {"page_mapped.write_buffer.program_units_per_die": 2}
+    assert "write buffer" in taken("industrial", 504, units, Life(), own_seed)
+
+
 def test_the_bench_measures_what_the_command_does(tmp_path: Path) -> None:
     drive = draw("industrial", 9001, tmp_path)
     run = read_run(made(tmp_path / "run", drive.target(scale=8, seed=1), "--no-report"))

@@ -3,10 +3,21 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean, variance
 
 import pytest
+from msgspec.structs import replace
 
+from openpts.errors import UsageError
 from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.sample import NOTHING, Sample
 from openpts_twin.fingerprint.features import FARTHEST_ALIKE, compared, figures_of
-from openpts_twin.fingerprint.script import COLLECTING, PROBES, has_fallen
+from openpts_twin.fingerprint.script import (
+    COLLECTING,
+    FALL,
+    MOST_WINDOWS,
+    PROBES,
+    WINDOW,
+    cool_rates,
+    has_fallen,
+)
 from tests.support.interval_samples import step_of
 
 NAME = "time of read 4 KiB, QD 1"
@@ -40,15 +51,90 @@ def test_repeats_that_vary_more_find_less() -> None:
     assert restless.same
 
 
-def figures(probe: Sequence[Sequence[int]], fill: Sequence[Sequence[int]]) -> Mapping[str, float]:
-    """Of loads and of a pass with I/Os that took so long in each second, and no random writes."""
-    applied = {Phase.PROFILE: [step_of(probe)] * len(PROBES), Phase.CONDITIONING: [step_of(fill)]}
+def test_sides_without_a_figure_of_both_are_refused() -> None:
+    with pytest.raises(UsageError):
+        compared([{"a": 0.0}], [{"b": 0.0}])
+
+
+def of_reads(sample: Sample) -> Sample:
+    """The same, read instead of written."""
+    intervals = tuple(replace(one, read=one.write, write=NOTHING) for one in sample.intervals)
+    return replace(sample, read=sample.write, write=NOTHING, intervals=intervals)
+
+
+def throttled(sample: Sample, *seconds: int) -> Sample:
+    """The same, slowed down by heat in these seconds."""
+    intervals = (replace(one, throttled=number in seconds) for number, one in enumerate(sample.intervals))
+    return replace(sample, intervals=tuple(intervals))
+
+
+def figures(
+    probe: Sequence[Sequence[int]], fill: Sequence[Sequence[int]], windows: Sequence[Sample] = ()
+) -> Mapping[str, float]:
+    """Of loads and of a pass with I/Os that took so long in each second, and of random writes."""
+    loads = [step_of(probe) if "write" in name else of_reads(step_of(probe)) for name in PROBES]
+    applied = {Phase.PROFILE: loads, Phase.CONDITIONING: [step_of(fill)], Phase.SWEEP: windows}
     return figures_of({**dict.fromkeys(Phase, ()), **applied}, 1)
 
 
-def test_what_a_load_finds_left_of_the_one_before_is_no_part_of_its_time() -> None:
-    found = figures([[900_000]] * 2 + [[80_000]] * 48, [[1]])
-    assert math.exp(found[NAME]) == pytest.approx(80_000)
+@pytest.mark.parametrize(
+    "seconds",
+    [
+        # the load before is still programmed
+        [[900_000]] * 6 + [[80_000]] * 44,
+        # what a drive does for itself takes some milliseconds now and then
+        [[80_000]] * 30 + [[80_000] * 9 + [1_800_000]] + [[80_000]] * 19,
+        [[80_000]] * 3 + [[80_000] * 9 + [1_800_000]] + [[80_000]],
+    ],
+)
+def test_some_seconds_that_are_slower_are_no_part_of_a_time(seconds: list[list[int]]) -> None:
+    assert math.exp(figures(seconds, [[1]])[NAME]) == pytest.approx(80_000)
+
+
+def test_the_time_of_a_write_is_that_of_one_that_finds_room_in_the_buffer() -> None:
+    """Others wait for the flash, some for long: their mean differs from run to run."""
+    found = figures([[11_000, 11_100, 90_000], [11_000, 450_000]] * 15, [[1]])
+    assert math.exp(found["time of write 4 KiB, QD 1"]) == pytest.approx(11_000, rel=1e-3)
+
+
+def windows_at(*rates: int) -> list[Sample]:
+    """Windows of 1,200 writes each, at so many a second."""
+    return [step_of([[1] * rate] * (1200 // rate)) for rate in rates]
+
+
+@pytest.mark.parametrize("cached", [17, 25, 45])
+def test_a_cache_that_ends_before_collection_begins_is_not_in_the_rates(cached: int) -> None:
+    rates = [400] + [300] * (cached - 1) + [240] * (50 - cached) + [60] * COLLECTING
+    found = figures([[1]], [[1]], windows_at(*rates))
+    assert math.exp(found["random writes before collection"]) == pytest.approx(300 * 4096)
+    assert math.exp(found["random writes while the drive collects"]) == pytest.approx(60 * 4096)
+    assert math.expm1(found["flash over capacity"]) == pytest.approx(50 * WINDOW)
+
+
+def test_an_interface_that_hides_collection_is_no_faster_while_the_drive_collects() -> None:
+    """It is known to be at least so fast, once the course is at its end."""
+    name = "random writes while the drive collects"
+    hidden = figures([[1]], [[1]], windows_at(*[400] * MOST_WINDOWS))
+    assert math.exp(hidden[name]) == pytest.approx(FALL * 400 * 4096)
+    assert "flash over capacity" not in hidden
+    slower = figures([[1]], [[1]], windows_at(*[400] * 30, *[200] * COLLECTING))
+    assert hidden[name] - slower[name] == pytest.approx(math.log(FALL * 400 / 200))
+    assert math.exp(hidden[f"{name}, in the end"]) == pytest.approx(400 * 4096)
+    hot = [throttled(one, *range(9)) for one in windows_at(*[400] * 40)]
+    assert name not in figures([[1]], [[1]], [*windows_at(*[400] * (MOST_WINDOWS - 40)), *hot])
+    assert name not in figures([[1]], [[1]], windows_at(*[400] * (MOST_WINDOWS - 1)))
+
+
+def test_windows_show_the_seconds_that_heat_left_alone() -> None:
+    even = step_of([[1] * 300] * 4)
+    # 300 a second, 100 in those that are slowed down
+    slowed = throttled(step_of([[1] * 300] * 3 + [[1] * 100] * 2), 3, 4)
+    mostly_slowed = throttled(step_of([[1] * 300] * 2 + [[1] * 100] * 6), *range(2, 8))
+    # an empty buffer takes in what the flash does not
+    rested = step_of([[1] * 500, [1] * 100] + [[1] * 300] * 3)
+    found = cool_rates([even, slowed, rested, mostly_slowed, rested])
+    cool = pytest.approx(300 * 4096)
+    assert found == [cool, cool, cool, None, cool]
 
 
 def test_a_pass_with_few_writes_a_second_has_the_rate_that_it_has() -> None:
@@ -63,7 +149,7 @@ def test_a_pass_with_few_writes_a_second_has_the_rate_that_it_has() -> None:
         ([100.0] * 20 + [30.0] * COLLECTING, True),
         ([100.0] * 20 + [30.0] * (COLLECTING - 1), False),
         # a cache that is full, before free blocks run out
-        ([300.0] * 30 + [224.0] * 3 + [230.0] * COLLECTING, False),
+        ([300.0] * 30 + [224.0] * 3 + [215.0] * COLLECTING, False),
         ([100.0, 30.0] * COLLECTING, False),
         ([100.0] * 2 + [30.0] * COLLECTING, False),
         ([], False),

@@ -12,6 +12,7 @@ from openpts.pages.model import Cell, Page, Verdict
 from openpts.pages.texts import capitalised
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows
+from openpts.procedures.kit.host_limits import busy_host
 from openpts.procedures.shared.methodology import NO_STEADY_STATE, methodology, state_page
 from openpts.record.reader import Run
 from openpts.units import format_duration
@@ -30,7 +31,7 @@ def report(run: Run) -> ReportContent:
         found = fingerprint_of(run)
         text = "`openpts fingerprint` compares these figures with those of other runs."
     except UsageError:
-        found, text = {}, "The run was cut off: it has no fingerprint."
+        found, text = {}, f"The run has no fingerprint: {busy_host(run) or 'it was cut off'}."
     return ReportContent(
         verdicts=(Verdict(text),),
         measures=tuple(_measures(found)),
@@ -45,7 +46,8 @@ def _measures(found: Fingerprint) -> Iterator[Measured]:
     for name in dict.fromkeys((FLASH, *found)):
         value = math.exp(found[name]) if name in found else None
         cell = cells.missing(NOT_MEASURED) if value is None else Cell(f"{value:,.6g}", value)
-        yield Measured(key_of(name), capitalised(name), "", cell, Better.UNJUDGED, on_cover=name == FLASH)
+        label, shown = capitalised(name), name == FLASH
+        yield Measured(key_of(name), label, "", cell, Better.UNJUDGED, on_cover=shown, cover_label=label)
 
 
 def _test_rows(run: Run) -> Rows:

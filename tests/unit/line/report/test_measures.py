@@ -42,7 +42,9 @@ def test_keys_are_unique_and_made_for_machines(made_up: Run) -> None:
         key == key.lower() and set(key) <= set("abcdefghijklmnopqrstuvwxyz0123456789_.") for key in found
     )
     assert any(one.is_key for one in found.values())
-    assert any(one.on_cover for one in found.values())
+    on_cover = [one for one in found.values() if one.on_cover]
+    assert on_cover
+    assert all(one.cover_label for one in on_cover)
 
 
 def test_a_ratio_of_states_gets_a_delta_only_where_one_side_is_better(made_up: Run) -> None:

@@ -16,6 +16,7 @@ from openpts.analysis.latency import LatencyDistribution
 from openpts.errors import UsageError
 from openpts.procedures.kit.host_limits import busy_host
 from openpts.record.reader import Run
+from openpts.units import NS_PER_S
 from openpts.vocabulary.document import Document
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample, StepState
@@ -48,7 +49,7 @@ TYPICAL: Final = {
     "rate of read 128 KiB": 0.01,
     _PASS: 0.002,
     _CACHE: 0.003,
-    _CACHE_END: 0.001,
+    _CACHE_END: 0.002,
     FLASH: 0.0025,
     _SWEEP: 0.01,
     _COLLECTING: 0.02,
@@ -66,6 +67,8 @@ _LAST: Final = 40
 """Windows by which each drive has long been collecting."""
 _FEWEST_SECONDS: Final = 3
 _FEWEST_INTERVALS: Final = 10
+_END_INTERVALS: Final = 100
+"""Added to the end of a cache, which is known within about half of what a second takes behind it."""
 
 
 class Difference(Struct, frozen=True):
@@ -180,10 +183,11 @@ def _of_fill(samples: Sequence[Sample]) -> Mapping[str, float]:
     )
     if fall is None:
         return found | {_CACHE: 0.0, _CACHE_END: 0.0}
-    before = fmean(one.bandwidth_bytes_per_s for one in intervals[: fall.window])
+    before, after = fmean(one.bandwidth_bytes_per_s for one in intervals[: fall.window]), fmean(last)
+    known_bytes = _END_INTERVALS * after * length_ns / NS_PER_S
     return found | {
-        _CACHE: math.log(before / fmean(last)),
-        _CACHE_END: math.log(max(fall.at_bytes / done, 1e-3)),
+        _CACHE: math.log(before / after),
+        _CACHE_END: math.log((fall.at_bytes + known_bytes) / done),
     }
 
 

@@ -137,6 +137,23 @@ def test_windows_show_the_seconds_that_heat_left_alone() -> None:
     assert found == [cool, cool, cool, None, cool]
 
 
+def passed(fast_seconds: float, *slow: int) -> Mapping[str, float]:
+    """So many seconds at 400 writes each, the rest at 100, of which the first are given."""
+    whole, share = divmod(fast_seconds, 1)
+    middle = round(400 * share + 100 * (1 - share))
+    counts = [*[400] * int(whole), middle, *slow, *[100] * (600 - len(slow))]
+    return figures([[1]], [[1] * count for count in counts])
+
+
+def test_a_short_cache_is_as_large_whatever_the_seconds_behind_it_moved() -> None:
+    """By these it is placed within its last second; half more of it is another cache."""
+    even = passed(3.2)
+    for slow in ((60, 130, 90, 120), (130, 70, 110, 90), (100, 40, 160)):
+        assert compared([passed(3.2, *slow)], [even]).same
+    [*_, end] = [one for one in compared([passed(4.8)], [even]).differences if one.name == "end of the cache"]
+    assert end.distance > FARTHEST_ALIKE
+
+
 def test_a_pass_with_few_writes_a_second_has_the_rate_that_it_has() -> None:
     """21 or 22 writes a second: a median is one of them."""
     found = figures([[1]], [[1] * (21 + (second % 3 == 0)) for second in range(60)])

@@ -9,7 +9,7 @@ best of some that it draws meets none of the part now and then: the rate falls f
 from collections.abc import Sequence
 from enum import StrEnum
 from itertools import pairwise
-from statistics import median, quantiles
+from statistics import median, quantiles, stdev
 from typing import Final
 
 from msgspec import Struct
@@ -23,6 +23,8 @@ _UNEVEN: Final = 0.9
 _SMOOTH: Final = 0.08
 _BETWEEN: Final = 0.35
 _FASTER: Final = 1.3
+_BEYOND_NOISE: Final = 5
+"""Standard deviations of windows until free blocks ran out: the lowest of many windows is some below."""
 _LEAST_AFTER: Final = 4
 _TOO_FEW: Final = "too few writes came after free blocks ran out"
 _FIRST: Final = 4
@@ -77,16 +79,18 @@ def victims_of(before: Sequence[float], after: Sequence[float], refill: Sequence
         return Found(Victims.FIFO, min(lowest, lowest_before), agrees=lowest <= _COLLAPSED)
     if len(after) < _LEAST_AFTER:
         return Found(None, lowest, why=_TOO_FEW)
-    return _by_evenness(min(before) / median(before), lowest, after, rises(refill))
+    return _by_evenness(before, lowest, after, rises(refill))
 
 
-def _by_evenness(lowest_before: float, lowest: float, after: Sequence[float], rising: bool | None) -> Found:
+def _by_evenness(
+    before: Sequence[float], lowest: float, after: Sequence[float], rising: bool | None
+) -> Found:
     """The class where the rate does not break down."""
     step = max(abs(later - one) for one, later in pairwise(after))
     if _BETWEEN < lowest < _STEADY and step <= _SMOOTH * median(after):
         # not all blocks of the part are empty: the emptiest of all are alike, those of a draw are not
         return Found(Victims.GREEDY, lowest)
-    if lowest_before < _STEADY:
+    if min(before) < _STEADY * median(before):
         # spare blocks were not all free, as a choice leaves them: the rate varies throughout
         lowest = min(after) / median(after)
         if rising is False and lowest >= _STEADY:
@@ -97,7 +101,8 @@ def _by_evenness(lowest_before: float, lowest: float, after: Sequence[float], ri
     if _STEADY <= lowest <= _FASTER:
         return Found(Victims.GREEDY, lowest, agrees=rising is False)
     # of the oldest, some may have lain in the part by chance: a refill does not rise then
-    if _BETWEEN < lowest <= _UNEVEN and rising is not False:
+    is_noise = 1 - lowest < _BEYOND_NOISE * stdev(before) / median(before)
+    if _BETWEEN < lowest <= _UNEVEN and rising is not False and not is_noise:
         return Found(Victims.CHOICES, lowest, agrees=bool(rising))
     return Found(
         None, lowest, why=f"the lowest rate, {100 * lowest:.0f} % of that before, and a refill fit no class"

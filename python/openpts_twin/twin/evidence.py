@@ -83,7 +83,7 @@ def evidence_of(runs: Sequence[Run]) -> Evidence:
     parts = _with_fewer_fills(every, target.user_capacity_bytes)
     if not any(figures for part in parts for figures in part.measured):
         folders = ", ".join(str(run.folder) for run in runs)
-        raise UsageError(f"no step with figures of the drive in {folders}; those limited by the host are not")
+        raise UsageError(f"no step in {folders} has figures of the drive: not ended, or limited by the host")
     return Evidence(
         drive=_drive(first),
         capacity_bytes=target.user_capacity_bytes,

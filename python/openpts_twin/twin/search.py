@@ -92,7 +92,7 @@ class Search:
         self.content = content
         self._evidence = evidence
         self._scale = scale
-        self._refusal = "none has figures of these runs"
+        self._refusal = ""
         self._tell = tell
         self._trials = 0
         self._kinds = [kind_of(name) for _, figures in evidence.steps() for name in figures]

@@ -182,7 +182,10 @@ def _pairs(samples: list[Sample]) -> list[tuple[int, float]]:
 
 
 def _apart(samples: list[Sample], scale: int) -> list[tuple[int, float]]:
-    """The same of reads of two pages, beyond whole rows that lie between them as they were written."""
+    """The same of reads of two pages, beyond whole rows that lie between them as they were written.
+
+    At each distance two steps write, one waits, and one reads.
+    """
     return [
         (written.write.bytes // (_PAGE_BYTES * scale) - ROWS_PAGES, pair_ns(read))
         for written, read in zip(samples[::4], samples[3::4], strict=False)

@@ -54,10 +54,13 @@ def limited_times(pairs: Sequence[tuple[StepRecord, StepMarks]]) -> tuple[Limite
     return tuple(found)
 
 
+_OWN: Final = frozenset(HostLimit) - {HostLimit.LINK}
+"""A full link is how the drive is attached."""
+
+
 def _limited_ns(marks: StepMarks) -> int:
-    """Time for which the host was the limit. A full link is how the drive is attached, and is not counted."""
-    own = frozenset(HostLimit) - {HostLimit.LINK}
-    return sum(to_ns - from_ns for from_ns, to_ns in {span for limit in own for span in marks.marked(limit)})
+    """Time for which the host itself was the limit, however many parts of it were."""
+    return sum(to_ns - from_ns for from_ns, to_ns in {span for limit in _OWN for span in marks.marked(limit)})
 
 
 def busy_host(run: Run) -> str:

@@ -202,7 +202,7 @@ format:  ## let the formatters have their way
 ratios: setup  ## report and start against a fixed piece of work: fails 15 % above the limits in benches/ratios.toml
 	$(BIN)/python -m benches.ratios
 
-performance: setup  ## all benches of docs/measured.md in turn, on a quiet machine, as root (an hour); BENCH=report: one
+performance: setup  ## build/measured.md: all benches in turn, on a quiet machine, as root (an hour); BENCH=report: one
 	$(BIN)/python -m benches.page $(BENCH)
 
 SOAK := build/soak

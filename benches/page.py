@@ -1,4 +1,4 @@
-"""Writes docs/measured.md: what the benches of ``page.toml`` print, with machine, date, commit and load.
+"""Writes build/measured.md: what the benches of ``page.toml`` print, with machine, date, commit and load.
 
     python -m benches.page [NAME...]       run these, or all, and keep what the others printed before
     python -m benches.page --mark          run nothing: mark what is older than the code that it measures
@@ -21,11 +21,11 @@ from typing import Any, Final
 from benches.targets import machine
 
 _HOME: Final = Path(__file__).parents[1]
-_PAGE: Final = _HOME / "docs" / "measured.md"
+_PAGE: Final = _HOME / "build" / "measured.md"
 _HEAD: Final = """# Measured
 
 What the benches print, as they print it: written by `make performance`, which also marks what is older than
-the code that it measures. What the figures mean is in [Performance](performance.md).
+the code that it measures. What the figures mean is in docs/performance.md.
 """
 _PART: Final = re.compile(
     r"^## (?P<title>.+)\n\n`(?P<command>.+)`: (?P<date>\S+), commit (?P<commit>[0-9a-f]+), "
@@ -59,8 +59,7 @@ def main() -> int:
         )
         return 2
     wanted = [] if "--mark" in sys.argv else names or list(benches)
-    # the page itself is written behind each bench
-    if wanted and _git("status", "--porcelain", "--untracked-files=no", "--", ".", f":!{_PAGE}"):
+    if wanted and _git("status", "--porcelain", "--untracked-files=no"):
         print("measure a commit: there are changes that none has", file=sys.stderr)
         return 2
     known = {part["title"]: Measured(**part.groupdict()) for part in _PART.finditer(_stored())}
@@ -78,6 +77,7 @@ def main() -> int:
 
 
 def _write(benches: dict[str, dict[str, Any]], known: dict[str, Measured]) -> None:
+    _PAGE.parent.mkdir(exist_ok=True)
     _PAGE.write_text("\n".join(_lines(benches, known)), encoding="utf-8")
 
 

@@ -2,7 +2,7 @@
 
     python -m benches.soak file FOLDER [--seconds 7200]   write saturation by eight workloads, TC 1 QD 1
     python -m benches.soak suite FOLDER                   all eight tests in virtual time, more than two weeks
-    python -m benches.soak judge FOLDER ... [--docs]      what they have left, again; plots for the manual
+    python -m benches.soak judge FOLDER ...               what they have left, again
 
 FOLDER gets the run, ``samples.jsonl`` with what the kernel knows of the run's processes, and ``log.jsonl``
 with the moments at which its lines came. The exit code is 1 if a promise is broken:
@@ -45,7 +45,6 @@ from openpts.runner.resource_check import interval_ns
 from openpts.units import KIB, MIB, NS_PER_S
 from openpts.vocabulary.stop import planned_length_ns
 
-DOCS: Final = Path(__file__).parents[1] / "docs"
 # Those with most I/Os come first: a step keeps its intervals until it is stored, and then they fill SQLite's
 # cache. Theirs have up to 3 KB of histograms each, those of the others less than 1.5 KB: what the largest
 # step takes is in use before the second half, in which memory that grows is memory that leaks.
@@ -381,16 +380,10 @@ def main() -> int:
     on_file.add_argument("--seconds", type=float, default=7200)
     suite.add_argument("folder", type=Path)
     again.add_argument("folders", type=Path, nargs="+")
-    again.add_argument("--docs", action="store_true", help="draw the plots into the manual")
     options = parser.parse_args()
     print(f"{machine()}; load {os.getloadavg()[0]:.1f}")
     if options.order == "judge":
-        places = [
-            DOCS / f"reliability-soak-{folder.name}.svg" if options.docs else folder / "soak.svg"
-            for folder in options.folders
-        ]
-        kept = [judge(*one) for one in zip(options.folders, places, strict=True)]
-        return int(not all(kept))
+        return int(not all(judge(folder, folder / "soak.svg") for folder in options.folders))
     folder = options.folder.absolute()
     code = run_on_file(folder, options.seconds) if options.order == "file" else run_suite(folder)
     return code or int(not judge(folder, folder / "soak.svg"))

@@ -1,4 +1,4 @@
-"""docs/measured.md keeps what was measured when another bench, or none, is measured again."""
+"""build/measured.md keeps what was measured when another bench, or none, is measured again."""
 
 from pathlib import Path
 

@@ -5,8 +5,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from openpts.cli.live_outputs import METRICS, opened_output, warn_of_loss
 from openpts.errors import UsageError
 from openpts.runner.events import Event, Listener
@@ -63,22 +61,3 @@ def published_metrics(place: str, metrics: "Collector") -> Iterator[Callable[[],
         )
     with served_metrics(address.strip("[]"), int(port), metrics):
         yield bool  # what is served is made when it is asked for
-
-
-@contextmanager
-def notify(option: str, place: str) -> Iterator[Listener]:
-    """Messages to the services of a file."""
-    try:
-        from openpts_line.exchange.notify import notifier  # noqa: PLC0415 likewise, and not installed with openpts
-    except ModuleNotFoundError as error:
-        raise UsageError(
-            f"{option} needs the Python package {error.name}: pip install 'openpts[notify]'"
-        ) from error
-
-    sender = notifier(Path(place))
-    try:
-        with sender.sending() as on_event:
-            yield on_event
-    finally:
-        if sender.unsent:
-            click.echo(f"openpts: {sender.unsent} messages of {option} were not sent", err=True)

@@ -1,7 +1,14 @@
 """Commands of the operator's at moments of a run: when they start, and what becomes of their failures."""
 
+import re
+import shlex
+import shutil
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from msgspec.structs import replace
@@ -17,6 +24,7 @@ from openpts.runner.order import Order
 from openpts.runner.run import run_test
 from openpts.vocabulary.hook import HookPoint, HookRun
 from tests.simulated.killed_run import small
+from tests.support.manual import ROOT
 from tests.support.page_blocks import rows, tables
 
 
@@ -120,3 +128,42 @@ def test_a_time_that_never_comes_starts_nothing(tmp_path: Path) -> None:
 def test_what_makes_no_sense_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match=r"^invalid --hook "):
         Hook.of(text)
+
+
+@contextmanager
+def _receiver(received: list[bytes]) -> Iterator[str]:
+    """The address of a server that keeps what is sent to it."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            received.append(self.rfile.read(int(self.headers["Content-Length"])))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            """Nothing."""
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl")
+def test_the_lines_of_the_manual_send_how_a_run_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (ROOT / "docs" / "interfaces.md").read_text(encoding="utf-8")
+    curl, mail = re.findall(r"--hook ('run-end=sh -c .*')", page)
+    mailer = tmp_path / "mail"
+    mailer.write_text(f'#!/bin/sh\n(echo "$@"; cat) > {tmp_path / "mailed"}\n')
+    mailer.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    received: list[bytes] = []
+    with _receiver(received) as address:
+        (curl,) = shlex.split(curl.replace("https://ntfy.sh/ssd-lab", address))
+        order = order_with(tmp_path, curl, *shlex.split(mail))
+        folder = run_test(PROCEDURES["tp"], order, []).folder
+    run = read_run(folder).manifest
+    assert received == [f"{run.test_id}:complete".encode()]
+    assert (tmp_path / "mailed").read_text().split() == ["-s", "complete", "lab@example.com", str(folder)]

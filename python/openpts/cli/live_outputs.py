@@ -25,7 +25,6 @@ _OUTPUTS: Final = "openpts.cli.live_outputs.outputs"
 EVENTS: Final = "--events"
 OCP_DIAG: Final = "--ocp-diag"
 METRICS: Final = "--metrics"
-_NOTIFY: Final = "--notify"
 STDOUT: Final = "-"
 _INTERRUPTED: Final = 130
 
@@ -65,12 +64,11 @@ def _with_outputs(command: Callable[..., Any]) -> Callable[..., Any]:
             _detach(given, as_json=options.get("as_json", False))
             return None
         apart = _has_drives_apart(options)
-        ours = {_NOTIFY} if apart else set(given)
+        ours = {} if apart else given
         with ExitStack() as open_outputs:
             listeners = tuple(
                 open_outputs.enter_context(_heard(_opened(_offered()[option], option, place), option))
-                for option, place in given.items()
-                if option in ours
+                for option, place in ours.items()
             )
             if not apart:
                 listeners += (open_outputs.enter_context(_heard(_folder_events(), "the run folder")),)
@@ -100,11 +98,6 @@ _OPTIONS: Final = {
         "ADDRESS:PORT|FILE",
         "Serve metrics of the run for Prometheus at this address, or keep them in a file (.prom) for "
         "node_exporter.",
-    ),
-    _NOTIFY: (
-        "FILE",
-        "Send messages at start, steady state, faults and end to the services in this file, a URL each "
-        "line: mail, Slack, Teams, ntfy, JSON.",
     ),
 }
 """Options of openpts' own outputs in the order of the help: what they take and do."""
@@ -148,8 +141,6 @@ def _detach(given: dict[str, str], *, as_json: bool) -> None:
 
 
 def _check(given: dict[str, str], *, as_json: bool) -> None:
-    if "://" in given.get(_NOTIFY, ""):
-        raise UsageError(f"{_NOTIFY} takes a file with the URLs of services, a line each, and no URL")
     takers = [f"{option} -" for option in (EVENTS, OCP_DIAG) if given.get(option) == STDOUT]
     takers += ["--json"] if as_json else []
     if len(takers) > 1:

@@ -1,9 +1,8 @@
-"""What other programs read of a batch: events and OCP output of each run, metrics of all, messages."""
+"""What other programs read of a batch: events and OCP output of each run, metrics of all."""
 
 import json
 import shutil
 import subprocess
-import threading
 import time
 import urllib.error
 import urllib.request
@@ -26,7 +25,6 @@ from openpts.report.sources import run_folders_of
 from tests.device.openpts_process import openpts, start_openpts
 from tests.device.test_batch import PATIENCE_S, QUICK, TEST
 from tests.support.free_ports import free_ports
-from tests.support.message_service import Service
 
 DRIVES = ("sim:theory?capacity=1GB&seed=1", "sim:mlc?capacity=1GB&seed=2")
 FOLDERS = ("1-SIM0001", "2-SIM0002")
@@ -170,29 +168,18 @@ def test_a_batch_in_which_no_run_began_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_each_run_is_held_against_limits_and_baseline_and_tells_by_message(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_each_run_is_held_against_limits_and_baseline(folder: Path, tmp_path: Path) -> None:
     """The second drive is too slow; of neither one run is enough to be held against a baseline."""
     of_figures = '["iops.rnd-4k-rw0 >= 100 k", "iops.rnd-4k-rw0 >= 0.001 x"]'
     (tmp_path / "limits.toml").write_text(f'allow = ["deviations", "not steady"]\nlimits = {of_figures}\n')
-    service = Service()
-    threading.Thread(target=service.serve_forever, daemon=True).start()
-    (tmp_path / "services").write_text(f"json://127.0.0.1:{service.server_port}/\n")
     gate = ["--limits", "limits.toml"]
     for name in FOLDERS:
         gate += ["--baseline", str(folder / "batch" / name)]
-    words = (*TEST, *DRIVES, *QUICK, "--no-report", "--out", "batch", *gate, "--notify", "services")
+    words = (*TEST, *DRIVES, *QUICK, "--no-report", "--out", "batch", *gate)
     ended = openpts("run", *words, cwd=tmp_path)
-    service.shutdown()
-    service.server_close()
     entries = read_batch(tmp_path / "batch").entries
     assert [entry.exit_code for entry in entries] == [13, 10], ended.stderr
     assert [entry.state for entry in entries] == [RunState.COMPLETE] * 2
-    told = [message["title"] for message in service.received]
-    assert sum("run started" in title for title in told) == len(DRIVES)
-    assert sum("limits: 1 fail, 1 no verdict" in title for title in told) == 1
-    assert sum("limits: 1 pass, 1 no verdict" in title for title in told) == 1
 
 
 def test_commands_at_moments_know_drive_slot_and_batch_and_a_failure_ends_its_run_alone(

@@ -67,20 +67,3 @@ def test_events_are_appended_to_events_and_to_nothing_else(tmp_path: Path) -> No
         assert why in str(refused.exception)
         assert place.read_bytes() == before
     assert not (tmp_path / "3").exists()
-
-
-def test_a_service_in_the_place_of_the_file_stays_a_secret(tmp_path: Path) -> None:
-    events = tmp_path / "events.jsonl"
-    words = [
-        "run",
-        "iops",
-        "sim:mlc",
-        "--events",
-        str(events),
-        "--notify",
-        "slack://AAAAAAAAA/BBBBBBBBB/cccc",
-    ]
-    result = CliRunner().invoke(cli, words, standalone_mode=False)
-    assert isinstance(result.exception, UsageError)
-    assert str(result.exception) == "--notify takes a file with the URLs of services, a line each, and no URL"
-    assert not events.exists()

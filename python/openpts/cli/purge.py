@@ -65,6 +65,8 @@ def purge(
 
     Before the purge, random marks are written all over the drive and older data is sampled; all of it must
     read back changed afterwards, whatever the drive reports. The drive's own logs are printed beside that.
+    Its methods are untried on hardware: emulated drives have run them.
+
     The method psid-revert also frees a drive that is locked; it asks for the PSID on the drive's label, or
     reads it from standard input, and nothing records it.
     """

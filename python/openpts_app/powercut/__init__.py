@@ -81,6 +81,7 @@ PROCEDURE: Final = Procedure(
     At full length: 50 cuts with the volatile write cache on and 50 with it off, each in the middle of some 10
     s of random writes with flushes, then all of the written range read back. --cut-command cuts the power of
     the drive and gives it back; a simulated drive needs none. Ends with status 7 if data were lost.
+    Untried on hardware.
     """,
     quick={"cycles": 3, "load_seconds": 1, "range": "16MiB"},
     purges=False,

@@ -53,7 +53,7 @@ PROCEDURE: Final = Procedure(
 
     The drive is asked for its structures, logs, features, registers and capabilities; features are set and
     set back, the controller is reset, deallocation, formats and sanitizes are timed. What only the vendor, a
-    switch of the power or an analyzer can show is listed with the reason.
+    switch of the power or an analyzer can show is listed with the reason. Untried on hardware.
     """,
     quick={"read_only": True},
     purges=False,

@@ -103,6 +103,7 @@ PROCEDURE: Final = Procedure(
     At full length: 1 GiB written, then single reads after idle times from 1 ms to 10 minutes in random order,
     up to 50 of each, with the drive's autonomous transitions on, a few with them off, and 50 out of each
     state when it is commanded: some 4 hours. No meter is needed. What was set is put back at the end.
+    Untried on hardware.
     """,
     quick={
         "longest_seconds": 2,

@@ -61,7 +61,7 @@ class ThroughputConditions(RoundConditions, frozen=True, kw_only=True, tag_field
         Field(
             "Preconditioning of all block sizes",
             "Short form: one purge and one preconditioning for all block sizes. Elements take a minute as at "
-            "full length: shorter ones miss stalls of collection.",
+            "full length: shorter ones miss stalls of collection. Untried on hardware.",
             SWITCH,
             name="short",
             text=lambda once: "once for all" if once else "for each, from its purge on",

@@ -29,7 +29,7 @@ SHORT: Final = Parameter(
     "within_pct",
     "Short form: one pass leaves the state of long writing, and the workload goes on from there until its "
     "steady state is known within 5 per cent. From the pass on at full length where the drive doesn't behave "
-    "as assumed.",
+    "as assumed. Untried on hardware.",
     SWITCH,
     change=lambda _name, short, conditions: replace(
         conditions, within_pct=(conditions.within_pct or usual.WITHIN_PCT) if short else None

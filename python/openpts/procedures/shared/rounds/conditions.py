@@ -67,7 +67,7 @@ SHORT: Final = Parameter(
     "within_pct",
     "Short form: one pass leaves the state of long writing, elements take 5 s or more, and rounds go on "
     "until each tracked figure is known within 5 per cent. At full length where the drive doesn't behave as "
-    "assumed.",
+    "assumed. Untried on hardware.",
     SWITCH,
     change=_with_short_form,
     show=lambda conditions: "yes" if conditions.within_pct else "",

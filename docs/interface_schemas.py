@@ -72,8 +72,6 @@ OF_FILES: Final = {
 OF_COMMANDS: Final[dict[str, tuple[str | type[Any], ...]]] = {
     "archive check": (ArchiveCheck,),
     "archive query": (ArchiveAnswer,),
-    "benchmarks list": (BenchmarkList,),
-    "benchmarks show": (BenchmarkList,),
     "campaign report": (PopulationFigures,),
     "campaign status": (CampaignStatus,),
     "capture": (Captured, CaptureCost),
@@ -108,7 +106,7 @@ OF_COMMANDS: Final[dict[str, tuple[str | type[Any], ...]]] = {
     "replicate": (Replication,),
     "report": (RunFigures, RunsFigures),
     "resume": (RunFigures, BatchDocument),
-    "run TEST": (RunFigures, BatchDocument),
+    "run TEST": (RunFigures, BatchDocument, BenchmarkList),
     "run all": (BatchDocument,),
     "runs": (RunList,),
     "self-check": (SelfCheckDocument, SelfCheckHistory),

@@ -27,7 +27,7 @@ VALUES = {
     "LIMIT": ["MEASURE"],
     "PRESET": ["FILE", *PRESETS],
     "PURPOSE": purpose_names(),
-    "BENCHMARK": [*BENCHMARKS],
+    "run benchmarks LISTED": [*BENCHMARKS],
     "PLAN_PATH": shipped_names(),
     "plans NAME": shipped_names(),
     "resume FOLDER": ["RUN"],

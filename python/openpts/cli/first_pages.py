@@ -103,8 +103,6 @@ _ARGUMENTS: Final = {
     "openpts archive check": "runs-archive",
     "openpts archive compact": "runs-archive",
     "openpts archive query": "runs-archive --percentile p99.9 --measure iops.rnd-4k-rw65 --by model,firmware",
-    "openpts benchmarks": "show crystaldiskmark",
-    "openpts benchmarks show": "crystaldiskmark",
     "openpts compare": "old-firmware new-firmware",
     "openpts check": ". --for commit",
     "openpts campaign": "run lot-7.toml",

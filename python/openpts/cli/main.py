@@ -150,7 +150,6 @@ _LOOK: dict[str, Place | str] = {
     "doctor": Place("openpts.cli.doctor:doctor", "Show which settings of this machine affect results."),
     "plans": Place("openpts.cli.plan:plans_command", "List the plans that ship, or print one."),
     "plan-schema": Place("openpts.cli.plan:plan_schema_command", "Print the JSON Schema of plan files."),
-    "benchmarks": "List and show the benchmarks whose rows tests measure.",
     "capture": "Record the I/O of devices while programs use them.",
     "trace": "Check, convert and filter traces of block I/O.",
     "logs": "List and read the log pages of an NVMe drive.",

@@ -109,6 +109,11 @@ def flag(text: str, *, name: str = "") -> Any:
     return _Parameter(click.option, tuple(name.split()), {"help": text, "is_flag": True})
 
 
+def listing_option(text: str, *, name: str) -> Any:
+    """``--list``, whose NAME may be left out and is an empty text then."""
+    return option("--list [NAME]", text, name=name, is_flag=False, flag_value="")
+
+
 def argument(metavar: str | None = None, kind: Any = None, *, name: str = "", **settings: Any) -> Any:
     """A word without an option's name before it."""
     return _Parameter(click.argument, tuple(name.split()), {"metavar": metavar, "type": kind, **settings})

@@ -14,11 +14,12 @@ from openpts.cli.help_order import Decorator, together
 from openpts.cli.limit_options import limit_options
 from openpts.cli.live_outputs import log_stream
 from openpts.cli.number_types import FiniteRange
-from openpts.cli.options import FOLDER, option
+from openpts.cli.options import FOLDER, listing_option, option
 from openpts.cli.parameter_options import PassthroughArgs, command_with_rest, targets_of
 from openpts.cli.procedure_options import choices_of, help_of, options_of
 from openpts.cli.run_words import PURGE_OPTION, RUN_OPTIONS
 from openpts.errors import UsageError
+from openpts.plugins import imported
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.registry import PROCEDURES
 from openpts.units import NS_PER_DAY
@@ -49,6 +50,12 @@ _RUN_ID_OPTION: Final[Decorator] = option(
 )
 
 
+_LIST_OPTION: Final[Decorator] = listing_option(
+    "List what ships for this test, or print the file of NAME, to read or to edit a copy; run nothing.",
+    name="listed",
+)
+
+
 def _continuing(order: "Order", folder: Path | None, rest_days: float | None, *, purges: bool) -> "Order":
     """The order of a run that follows the one in the folder, if there is one. Raises UsageError."""
     if folder is None:
@@ -73,6 +80,7 @@ def _command(test: Procedure) -> click.Command:
     @together(*([PURGE_OPTION] if test.purges else []))
     @together(*(_CONTINUE_OPTIONS if test.resumes else []))
     @together(*limit_options(test.conditions))
+    @together(*([_LIST_OPTION] if test.lists else []))
     @_RUN_ID_OPTION
     @together(*BATCH_OPTIONS, *CONSENT_OPTIONS_OF_SEVERAL, CONFIRM_NAMESPACE)
     @RUN_OPTIONS
@@ -80,6 +88,7 @@ def _command(test: Procedure) -> click.Command:
         *,
         as_json: bool,
         no_report: bool,
+        listed: str | None = None,
         continued: Path | None = None,
         rest_days: float | None = None,
         limits_path: Path | None = None,
@@ -91,6 +100,9 @@ def _command(test: Procedure) -> click.Command:
         at_most: int | None = None,
         **options: Any,
     ) -> None:
+        if listed is not None:
+            imported(test.lists)(listed, as_json=as_json)
+            return
         from openpts.cli.end_of_run import RunLimits, end_run  # noqa: PLC0415 help needs nothing that runs
         from openpts.cli.fitting_scale import at_fitting_scale  # noqa: PLC0415 likewise
         from openpts.cli.run_order import order_of, run_and_log  # noqa: PLC0415 likewise

@@ -9,7 +9,7 @@ from openpts_check.purpose import Asked, Bound, Figure, Load, Purpose, Seen, Sho
 from openpts_check.seen import iops, over_pct, rate
 
 _A2: Final = "SD Association, application performance class A2"
-# CrystalDiskMark's default rows, as `openpts benchmarks show crystaldiskmark` has them
+# CrystalDiskMark's default rows, as `openpts run benchmarks --list crystaldiskmark` has them
 _ROWS: Final = {
     "SEQ1M Q8T1 read": (AccessPattern.SEQUENTIAL, MIB, 100, 8),
     "SEQ1M Q8T1 write": (AccessPattern.SEQUENTIAL, MIB, 0, 8),

@@ -181,8 +181,8 @@ ROW_PARAMETERS: Final = (
 
 BENCHMARKS_FIELD: Final = Field(
     "Benchmarks",
-    "Benchmarks, one after the other: names of those that `openpts benchmarks list` shows, or paths of TOML "
-    "files of your own.",
+    "Benchmarks, one after the other: names of those that `openpts run benchmarks --list` shows, or paths of "
+    "TOML files of your own.",
     BENCHMARKS_KIND,
     examples=(["crystaldiskmark-nvme", "kdiskmark"], ["./mine.toml"]),
     change=benchmarks_at_their_scale,

@@ -214,8 +214,8 @@ def benchmark_of(word: str) -> BenchmarkProfile:
             near = nearest_word(word, NAMES)
             meant = f"did you mean {near}? All" if near else "all"
             raise UsageError(
-                f"{word!r} is not one of the benchmarks that ship: {meant} are in `openpts benchmarks list`; "
-                "a file of your own is given by its path, such as ./mine.toml"
+                f"{word!r} is not one of the benchmarks that ship: {meant} are in `openpts run benchmarks "
+                "--list`; a file of your own is given by its path, such as ./mine.toml"
             )
         return found
     own = read_benchmark(Path(word))

@@ -95,4 +95,5 @@ PROCEDURE: Final = Procedure(
     quick={"passes": 1, "longest_pass_seconds": 1, "longest_pause_seconds": 0.1},
     log_around=frozenset({Phase.REST, Phase.PROFILE}),
     phase_line="openpts_practice.benchmark_rows.phase_line:phase_line",
+    lists="openpts_practice.cli.benchmarks:print_benchmarks",
 )

@@ -122,7 +122,7 @@ class SustainedConditions(
         BENCHMARKS_FIELD.but(
             label="Run #1 and run #2",
             help="Benchmarks whose rows are measured before and after the load: names of those that "
-            "`openpts benchmarks list` shows, or paths of TOML files of your own.",
+            "`openpts run benchmarks --list` shows, or paths of TOML files of your own.",
         ),
     ]
     sequential_tc: Annotated[int, usual.SEQUENTIAL_TC.but(help="Thread count of a sequential load.")]

@@ -173,6 +173,7 @@ def _batch(at: Place, name: str) -> _Document:
 def _run(at: Place) -> Iterator[_Document]:
     yield at.printed("run", "tp", at.drive, *_SHORT, "--out", "run", "--require-steady")
     yield _batch(at, "batch")
+    yield at.printed("run", "benchmarks", "--list")
 
 
 def _population(at: Place) -> Iterator[_Document]:
@@ -288,8 +289,6 @@ _CASES: Final = {
     "predict": _words("predict mlc lat --scale 200"),
     "archive check": _archive,
     "archive query": _archive,
-    "benchmarks list": _words("benchmarks list"),
-    "benchmarks show": _words("benchmarks show short"),
     "campaign report": _campaign,
     "campaign status": _campaign,
     "capture": _capture,

@@ -1,5 +1,6 @@
 """Benchmarks of an operator's own: what their files give, and what is said of those that make no sense."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 from syrupy.assertion import SnapshotAssertion
 
+from openpts.cli.main import cli
 from openpts.config_files.written_file import WrittenFileError
 from openpts.errors import UsageError
 from openpts.parameters.overrides import Given, conditions_of
@@ -24,7 +26,6 @@ from openpts_practice.benchmark_rows.benchmark_profile import (
     Statistic,
 )
 from openpts_practice.benchmark_rows.profiles import BENCHMARKS, benchmark_of, parse_benchmark
-from openpts_practice.cli.benchmarks import benchmarks as command
 from tests.support.transcript import Golden, Transcript
 
 MINE = """\
@@ -50,6 +51,11 @@ units = ["us", "IOPS"]
 @pytest.fixture
 def transcript(snapshot: SnapshotAssertion) -> SnapshotAssertion:
     return snapshot.use_extension(Transcript)
+
+
+def listed(*words: str) -> str:
+    """What `openpts run benchmarks --list` prints."""
+    return CliRunner().invoke(cli, ["run", "benchmarks", "--list", *words], catch_exceptions=False).output
 
 
 def complaints(text: str) -> tuple[str, ...]:
@@ -142,17 +148,26 @@ def test_all_errors_are_said_at_once() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_show_prints_is_accepted_back(tmp_path: Path, name: str) -> None:
-    printed = CliRunner().invoke(command, ["show", name, "--toml"], catch_exceptions=False).output
+def test_a_printed_file_is_accepted_back(tmp_path: Path, name: str) -> None:
+    printed = listed(name)
     copy = tmp_path / f"{name}.toml"
     copy.write_text(printed, encoding="utf-8")
     assert benchmark_of(str(copy)) == BENCHMARKS[name]
-    again = CliRunner().invoke(command, ["show", str(copy), "--toml"], catch_exceptions=False).output
-    assert again == printed
+    assert listed(str(copy)) == printed
+
+
+def test_all_that_ship_are_listed() -> None:
+    assert [line.split()[0] for line in listed().splitlines()[1:]] == list(NAMES)
+    of_json = json.loads(listed("--json"))["benchmarks"]
+    assert [one["title"] for one in of_json] == [one.title for one in BENCHMARKS.values()]
+    (atto,) = json.loads(listed("atto", "--json"))["benchmarks"]
+    assert (atto["confirmed"], len(atto["rows"])) == (False, len(BENCHMARKS["atto"].rows))
+    with pytest.raises(UsageError, match=r"'atta' is not one of .*did you mean atto\?"):
+        listed("atta")
 
 
 def test_other_rows_need_another_title_and_another_name(tmp_path: Path) -> None:
-    text = CliRunner().invoke(command, ["show", "short", "--toml"]).output.replace("qd = 32", "qd = 31", 1)
+    text = listed("short").replace("qd = 32", "qd = 31", 1)
     copy = tmp_path / "mine.toml"
     copy.write_text(text, encoding="utf-8")
     with pytest.raises(UsageError, match=r"mine\.toml: title: 'Short profile' ships with other rows"):

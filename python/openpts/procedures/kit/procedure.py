@@ -56,6 +56,8 @@ class Procedure(Struct, frozen=True, dict=True):
     ``phase_line`` is the function that says what a phase measured, as ``module:function``, where the log
     can't know it; it takes the progress of the run, and gives None for a phase like those of other tests,
     an empty text for steps after which nothing is to be said.
+    ``lists`` prints what ships for the test, as ``module:function`` of a name, which may be empty, and
+    ``as_json``.
     ``trends`` are plots of its report for the summary at its front, by their rank among those of all tests.
     """
 
@@ -78,6 +80,7 @@ class Procedure(Struct, frozen=True, dict=True):
     log_around: frozenset[Phase] = frozenset()
     trends: Mapping[int, str] = field(default_factory=dict)
     phase_line: str = ""
+    lists: str = ""
 
     @property
     def name(self) -> str:

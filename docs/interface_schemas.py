@@ -45,7 +45,6 @@ from openpts_many.population.figures import PopulationFigures
 from openpts_nvme.logs.command import LogDocument, LogsDocument
 from openpts_nvme.outliers.command import OutliersDocument
 from openpts_practice.cli.benchmarks import BenchmarkList
-from openpts_serve.cli.rehearsal_text import RehearsalDocument
 from openpts_serve.cli.sim_check import PresetCheck, TheoryCheck
 from openpts_serve.cli.sim_serve import ServingBegun, ServingEnded
 from openpts_traces.cli.capture import CaptureCost, Captured
@@ -102,7 +101,6 @@ OF_COMMANDS: Final[dict[str, tuple[str | type[Any], ...]]] = {
     "population": (PopulationFigures,),
     "predict": (PredictionDocument,),
     "purge": (Purged,),
-    "rehearse TEST": (RehearsalDocument,),
     "replicate": (Replication,),
     "report": (RunFigures, RunsFigures),
     "resume": (RunFigures, BatchDocument),

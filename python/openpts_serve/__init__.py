@@ -1,1 +1,1 @@
-"""A simulated drive that others use: served over a network, or to rehearse a plan on."""
+"""A simulated drive that is served over a network."""

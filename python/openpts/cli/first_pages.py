@@ -141,7 +141,6 @@ _ARGUMENTS: Final = {
     "openpts predict": "drive.toml wsat",
     "openpts publish": "runs-archive site",
     "openpts purge": "/dev/nvme0n1 --confirm-serial S3R1AL",
-    "openpts rehearse": "iops --like /dev/nvme0n1",
     "openpts replicate": "their-lab/seal.json /dev/nvme0n1 --confirm-serial S3R1AL",
     "openpts report": "openpts-runs/R1AL-20261120T220000Z-iops",
     "openpts resume": "openpts-runs/R1AL-20261120T220000Z-iops --confirm-serial S3R1AL",
@@ -183,7 +182,6 @@ _ARGUMENTS: Final = {
     },
 }
 _TESTS: Final = {group: _ARGUMENTS[group].partition(" ")[2] for group in ("openpts run", "openpts plan")}
-_TESTS["openpts rehearse"] = "--like /dev/nvme0n1"
 
 
 _VARIED: Final = "--vary page_mapped.mapping.physical_per_user=1.07,1.28"

@@ -184,7 +184,6 @@ _MANY: dict[str, Place | str] = {
 }
 _SIMULATE: dict[str, Place | str] = {
     "sim": Place("openpts.cli.sim:sim", "Show, check and serve simulated drives."),
-    "rehearse": "Rehearse a test on a simulated drive.",
     "sweep": "Run a test on simulated drives over ranges.",
     "fit": "Make a simulated drive that behaves as a measured one.",
     "predict": "Predict a test from a drive's twin.",

@@ -22,8 +22,6 @@ FEWEST_SUPERBLOCKS: Final = 300
 SETTLINGS_PER_PHASE: Final = 20
 # ... and says nothing at all if it is not even twice as long.
 FEWEST_SETTLINGS_PER_PHASE: Final = 2
-# n nines need 10^n I/Os; PTS 9.2 and 10.2 recommend half as many again.
-IOS_PER_TAIL_IO: Final = 1.5
 # The buffer is not scaled: beyond this share of a burst it lifts the burst's figure.
 BUFFER_SHARE_OF_BURST: Final = 0.1
 # Map, reverse map, bitmap.
@@ -60,18 +58,11 @@ def default_scale(preset: Preset, capacity_bytes: int) -> int:
 
 
 def scale_concerns(
-    preset: Preset,
-    capacity_bytes: int,
-    scale: int,
-    steps: Sequence[Step],
-    *,
-    nines: int | None = None,
-    available_memory_bytes: int | None = None,
+    preset: Preset, capacity_bytes: int, scale: int, steps: Sequence[Step]
 ) -> tuple[ScaleConcern, ...]:
     """What speaks against this scale for these steps, refusals first; empty if nothing does.
 
     ``steps`` are in the order in which they will run: one that follows an idle gap counts as a burst.
-    ``nines`` is how many of a percentile the operator wants to see.
     """
     shape = preset.shape(capacity_bytes, scale)
     if shape is None:
@@ -80,9 +71,8 @@ def scale_concerns(
         *_superblocks(shape, scale),
         *_phases(shape, scale, steps),
         *_bursts(shape, scale, steps),
-        *_nines(shape, scale, steps, nines),
         *_tails(shape, scale),
-        *_memory(shape, scale, available_memory_bytes),
+        *_pages(shape, scale),
     ]
     return tuple(sorted(found, key=lambda concern: concern.severity is not Severity.REFUSE))
 
@@ -103,7 +93,11 @@ def size_concerns(
     shape = preset.shape(capacity_bytes, scale)
     if shape is None:
         return ()
-    return (*_memory(shape, scale, available_memory_bytes), *_superblocks(shape, scale))
+    return (
+        *_pages(shape, scale),
+        *_memory(shape, scale, available_memory_bytes),
+        *_superblocks(shape, scale),
+    )
 
 
 def expected_iops(shape: Shape, stimulus: Stimulus, *, fresh: bool = False) -> float:
@@ -246,45 +240,6 @@ def _bursts(shape: Shape, scale: int, steps: Sequence[Step]) -> Iterator[ScaleCo
     )
 
 
-def _nines(shape: Shape, scale: int, steps: Sequence[Step], nines: int | None) -> Iterator[ScaleConcern]:
-    """The step that shows the fewest nines, if those are fewer than asked."""
-    counts = [
-        (expected_iops(shape, stimulus) * length_ns / NS_PER_S / scale, step)
-        for step, stimulus, length_ns in _timed(steps)
-        if stimulus.operations.read + stimulus.operations.write
-    ]
-    if nines is None or not counts:
-        return
-    ios, step = min(counts, key=lambda count: count[0])
-    needed = ios_for_nines(nines)
-    if ios < needed:
-        yield ScaleConcern(
-            Severity.WARN,
-            "nines",
-            f"{step} simulates about {ios:,.0f} I/Os at scale {scale:,}; {nines} nines need {needed:,}, "
-            f"so {nines_of(ios)} will be shown: take a smaller scale or steps {times_text(needed / ios)} "
-            "times as long",
-        )
-
-
-def ios_for_nines(nines: int) -> int:
-    """I/Os that a percentile of so many nines needs."""
-    return round(IOS_PER_TAIL_IO * float(10**nines))
-
-
-def nines_of(ios: float) -> int:
-    """How many nines so many I/Os can show."""
-    nines = 0
-    while ios_for_nines(nines + 1) <= ios:
-        nines += 1
-    return nines
-
-
-def times_text(times: float) -> str:
-    """How many times as long, rounded up so that it suffices: ``1.3``, ``226``."""
-    return f"{math.ceil(times):,}" if times >= 10 else f"{math.ceil(10 * times) / 10:g}"
-
-
 def _tails(shape: Shape, scale: int) -> Iterator[ScaleConcern]:
     if scale > 1 and shape.rows and shape.rows != shape.rows_of_real_drive:
         yield ScaleConcern(
@@ -296,7 +251,7 @@ def _tails(shape: Shape, scale: int) -> Iterator[ScaleConcern]:
         )
 
 
-def _memory(shape: Shape, scale: int, available_bytes: int | None) -> Iterator[ScaleConcern]:
+def _pages(shape: Shape, scale: int) -> Iterator[ScaleConcern]:
     if shape.physical_pages > MOST_PAGES:
         yield ScaleConcern(
             Severity.REFUSE,
@@ -305,6 +260,9 @@ def _memory(shape: Shape, scale: int, available_bytes: int | None) -> Iterator[S
             f"{MOST_PAGES:,} at most: take a scale of "
             f"{math.ceil(scale * shape.physical_pages / MOST_PAGES):,} or more",
         )
+
+
+def _memory(shape: Shape, scale: int, available_bytes: int | None) -> Iterator[ScaleConcern]:
     needed_bytes = round(shape.physical_pages * TABLE_BYTES_PER_PAGE)
     if available_bytes is not None and needed_bytes > available_bytes:
         fitting = math.ceil(scale * needed_bytes / max(1, available_bytes))

@@ -41,7 +41,7 @@ from tests.support.oracle_presets import write_oracle
 from tests.unit.traces.characteristics.traces import random_ios, write_trace
 
 _FROZEN: Final = Path(__file__).parents[2] / "data" / "interfaces"
-_OF_TESTS: Final = ("plan", "rehearse", "run", "sweep")
+_OF_TESTS: Final = ("plan", "run", "sweep")
 _SHORT: Final = ("--time-scale", "1/500", "--no-report")
 _DATA: Final = "--no-html --no-pdf --no-csv"
 _Document = dict[str, Any]
@@ -251,9 +251,6 @@ def _logs(at: Place) -> Iterator[_Document]:
     yield at.printed("logs", "/dev/nvme0n1")
 
 
-_REHEARSED: Final = "rehearse tp --like drive.toml --time-scale 1/500 --no-report --out rehearsed"
-
-
 def _outliers(at: Place) -> Iterator[_Document]:
     """Of a run that notes all that takes a tenth of a millisecond."""
     noting = ("--time-scale", "1/1000", "--max-rounds", "1", "--outliers", "0.1", "--no-report")
@@ -308,7 +305,6 @@ _CASES: Final = {
     "plans": _words("plans"),
     "population": _population,
     "purge": _words("purge file:c?size=1MiB --list", "purge file:c?size=1MiB --overwrite-file"),
-    "rehearse TEST": _words(_REHEARSED),
     "replicate": _words("replicate one other"),
     "report": _words(f"report one {_DATA}", f"report one other {_DATA} --out both"),
     "resume": _resume,

@@ -19,7 +19,7 @@ _HEAVY = (
 @pytest.mark.with_plugins
 def test_every_command_and_every_option_says_what_it_does() -> None:
     found = dict(all_commands())
-    assert {("sim", "check"), ("rehearse",), ("run", "iops")} <= set(found)
+    assert {("sim", "show"), ("run", "iops")} <= set(found)
     for path, command in found.items():
         assert command.help, path
         for parameter in command.params:
@@ -71,7 +71,6 @@ _MAKES_REPORTS = ("openpts.report.build", "openpts.conformance.conformance", "ji
         ("replicate", _TESTS_DRIVES),
         ("run", _SCRIPTS),
         ("plan", _SCRIPTS),
-        ("rehearse", _SCRIPTS),
     ],
 )
 def test_a_command_does_not_load_what_others_need(command: str, others: tuple[str, ...]) -> None:

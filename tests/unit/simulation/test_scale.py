@@ -8,10 +8,8 @@ from openpts.simulation.scale import (
     Severity,
     default_scale,
     expected_iops,
-    ios_for_nines,
-    nines_of,
     scale_concerns,
-    times_text,
+    size_concerns,
 )
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf, IoCount
@@ -29,13 +27,9 @@ def step(seconds: float, *, block_size_bytes: int = 4096, read_pct: int = 0, toi
 
 
 def concern(
-    subject: str, capacity_bytes: int, scale: int, *steps: Step, preset: Preset = ENTERPRISE, **facts: int
+    subject: str, capacity_bytes: int, scale: int, *steps: Step, preset: Preset = ENTERPRISE
 ) -> ScaleConcern | None:
-    found = [
-        each
-        for each in scale_concerns(preset, capacity_bytes, scale, steps, **facts)
-        if each.subject == subject
-    ]
+    found = [each for each in scale_concerns(preset, capacity_bytes, scale, steps) if each.subject == subject]
     assert len(found) <= 1
     return found[0] if found else None
 
@@ -54,7 +48,7 @@ def test_an_oracle_is_never_scaled_by_itself() -> None:
 
 
 def test_nothing_speaks_against_long_steps_at_full_size() -> None:
-    assert scale_concerns(ENTERPRISE, CAPACITY, 1, [step(60), IDLE, step(60)], nines=4) == ()
+    assert scale_concerns(ENTERPRISE, CAPACITY, 1, [step(60), IDLE, step(60)]) == ()
 
 
 def capacity_of_superblocks(superblocks: int) -> int:
@@ -181,33 +175,6 @@ def test_a_burst_is_held_against_the_buffer_that_is_not_scaled(golden: Golden) -
     assert concern("bursts", CAPACITY, 273, IDLE, step(5, read_pct=100)) is None
 
 
-@pytest.mark.parametrize(("nines", "ios"), [(3, 1500), (4, 15_000), (5, 150_000), (9, 1_500_000_000)])
-def test_nines_need_half_as_many_again_as_they_count(nines: int, ios: int) -> None:
-    assert ios_for_nines(nines) == ios
-    assert nines_of(ios) == nines
-    assert nines_of(ios - 1) == nines - 1
-
-
-def test_fewer_nines_are_promised_where_too_few_ios_are_simulated(golden: Golden) -> None:
-    shape = ENTERPRISE.shape(CAPACITY, 1)
-    assert shape is not None
-    stimulus = step(1).stimulus
-    assert stimulus is not None
-    seconds_of_five = 150_000 / expected_iops(shape, stimulus)
-    for scale in (1, 67):
-        enough, short = (step(scale * factor * seconds_of_five) for factor in (1.001, 0.999))
-        assert concern("nines", CAPACITY, scale, enough, nines=5) is None
-        found = concern("nines", CAPACITY, scale, enough, short, nines=5)
-        assert found is not None
-        assert found.message == golden
-        assert concern("nines", CAPACITY, scale, short) is None
-
-
-@pytest.mark.parametrize(("times", "text"), [(1.26, "1.3"), (9.94, "10"), (225.2, "226"), (17_000, "17,000")])
-def test_how_many_times_as_long_is_a_plain_number(times: float, text: str) -> None:
-    assert times_text(times) == text
-
-
 def test_tails_are_told_to_depend_on_the_rows_of_a_scaled_drive(golden: Golden) -> None:
     assert concern("tails", CAPACITY, 1) is None
     found = concern("tails", CAPACITY, 67)
@@ -217,9 +184,9 @@ def test_tails_are_told_to_depend_on_the_rows_of_a_scaled_drive(golden: Golden) 
 
 def test_tables_must_fit_into_memory(golden: Golden) -> None:
     need = round(9.5 * round(1.28 * (CAPACITY // 67 // 4096)))
-    assert concern("memory", CAPACITY, 67, available_memory_bytes=need) is None
-    found = concern("memory", CAPACITY, 67, available_memory_bytes=need - 1)
-    assert found is not None
+    assert size_concerns(ENTERPRISE, CAPACITY, 67, need) == ()
+    (found,) = size_concerns(ENTERPRISE, CAPACITY, 67, need - 1)
+    assert found.subject == "memory"
     assert found.message == golden
     assert found.severity is Severity.REFUSE
 
@@ -233,18 +200,9 @@ def test_pages_must_be_numbered_in_32_bits() -> None:
 
 
 def test_refusals_come_first_and_every_concern_says_what_to_do(golden: Golden) -> None:
-    found = scale_concerns(
-        ENTERPRISE, CAPACITY, 2000, [IDLE, step(5), step(0.1)], nines=5, available_memory_bytes=1
-    )
-    assert [each.subject for each in found] == [
-        "superblocks",
-        "phase length",
-        "memory",
-        "bursts",
-        "nines",
-        "tails",
-    ]
-    assert [each.severity for each in found] == [Severity.REFUSE] * 3 + [Severity.WARN] * 3
+    found = scale_concerns(ENTERPRISE, CAPACITY, 2000, [IDLE, step(5), step(0.1)])
+    assert [each.subject for each in found] == ["superblocks", "phase length", "bursts", "tails"]
+    assert [each.severity for each in found] == [Severity.REFUSE] * 2 + [Severity.WARN] * 2
     assert [each.message for each in found] == golden
 
 

@@ -30,7 +30,7 @@ from tests.crash.victim import Blow, Ended, Reported, openpts
 
 _ROUNDS = int(os.environ.get("OPENPTS_CRASH_ROUNDS", "1"))
 _MOST_KILLS = 5
-_QUICK = {"tp", "lat", "thermal", "benchmarks", "hdd", "fill"}
+_QUICK = {"tp", "lat", "thermal", "benchmarks", "fill"}
 
 
 def _trials() -> list[Any]:

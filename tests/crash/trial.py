@@ -88,7 +88,6 @@ CASES = (
     sim("precon"),
     sim("thermal"),
     Case(("lifetime", "sim:mlc?capacity=4GB", "--cycles", "6")),
-    sim("hdd", drive="oracle"),
 )
 FILE_CASES = (
     on_a_file("lat", "--max-rounds", "3"),

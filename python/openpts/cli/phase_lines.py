@@ -148,9 +148,7 @@ def _stream_figure(stream: Stream, part: Measured) -> str:
 
 
 def _sweep(progress: RunProgress, samples: Sequence[Sample]) -> str:
-    """Levels of a sweep differ in one property; a zone of a rotational disk has figures of both patterns."""
-    patterns = {stimulus.access_pattern for sample in samples for stimulus in sample.step.stimuli}
-    return _bursts(progress, samples) if len(patterns) < 2 < len(samples) else each_figure(samples)
+    return _bursts(progress, samples) if len(samples) > 2 else each_figure(samples)
 
 
 def _steady_access(_progress: RunProgress, samples: Sequence[Sample]) -> str:

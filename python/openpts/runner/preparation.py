@@ -133,6 +133,6 @@ def rotational_deviations(dut: Facts, *, of_specification: bool) -> tuple[Deviat
             required="a solid state storage device",
             used=media_of(dut) or ROTATIONAL,
             effect="purge, preconditioning and steady state mean little on platters; "
-            "`openpts run hdd` is made for them",
+            "`openpts io --range` measures their zones",
         ),
     )

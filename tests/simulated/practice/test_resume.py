@@ -51,7 +51,7 @@ from tests.support.oracle_presets import write_oracle
 from tests.support.page_blocks import rows, tables, texts
 from tests.support.transcript import Golden
 
-SCALES = {"hir": 0.01, "benchmarks": 0.01, "lifetime": 0.01, "hdd": 0.01, "thermal": 0.02}
+SCALES = {"hir": 0.01, "benchmarks": 0.01, "lifetime": 0.01, "thermal": 0.02}
 SAMPLED = {"tp", "thermal", "fiosynth"}  # rounds in several cycles; readings of the log between steps
 
 

@@ -46,9 +46,9 @@ def test_the_hours_and_bytes_of_iops_are_those_of_the_specification() -> None:
 
 @pytest.mark.with_plugins
 def test_a_test_without_a_purge_tells_of_none_and_takes_no_method(golden: Golden) -> None:
-    text = text_of("hdd", "--capacity", "1TB")
+    text = text_of("pstates", "--capacity", "1TB")
     assert text == golden
-    refused = CliRunner().invoke(plan_command, ["hdd", "--capacity", "1TB", "--purge", "none"])
+    refused = CliRunner().invoke(plan_command, ["pstates", "--capacity", "1TB", "--purge", "none"])
     assert refused.exit_code == 2
 
 

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.with_plugins
 
 TESTS = (
     *("iops", "tp", "lat", "wsat", "hir", "xsr", "cbw", "dirth"),
-    *("fill", "qos", "thermal", "trim", "precon", "sustained", "entropy", "hdd", "app", "lifetime"),
+    *("fill", "qos", "thermal", "trim", "precon", "sustained", "entropy", "app", "lifetime"),
 )
 MOST_CHANGED_SHARE = 0.001
 

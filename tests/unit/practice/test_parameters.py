@@ -82,11 +82,11 @@ def test_as_it_is_defined_a_test_has_an_empty_ledger(test: Procedure) -> None:
 
 
 def test_a_short_look_says_what_of_it_is_short() -> None:
-    standard = PROCEDURES["hdd"].standard_conditions(DriveClass.ENTERPRISE, 1)
-    entries = deviations(quick(PROCEDURES["hdd"]), standard, ())
+    standard = PROCEDURES["check"].standard_conditions(DriveClass.ENTERPRISE, 1)
+    entries = deviations(quick(PROCEDURES["check"]), standard, ())
     assert [(entry.required, entry.used) for entry in entries] == [
-        ("30.00 s per step", "0.50 s per step"),
-        ("zones: 16", "zones: 4"),
+        ("9.00 s per step", "1.00 s per step"),
+        ("repeats: 3", "repeats: 2"),
     ]
 
 
@@ -101,7 +101,7 @@ def test_a_quick_look_takes_minutes_and_is_known_as_short(test: Procedure) -> No
     assert shortened(quick(test), test.standard_conditions(DriveClass.ENTERPRISE, 1))
 
 
-def test_fewer_zones_alone_make_a_run_short() -> None:
-    standard = PROCEDURES["hdd"].standard_conditions(DriveClass.ENTERPRISE, 1)
-    assert shortened(replace(standard, zones=8), standard)
-    assert not shortened(replace(standard, zones=32), standard)
+def test_fewer_repeats_alone_make_a_run_short() -> None:
+    standard = PROCEDURES["check"].standard_conditions(DriveClass.ENTERPRISE, 1)
+    assert shortened(replace(standard, repeats=2), standard)
+    assert not shortened(replace(standard, repeats=4), standard)

@@ -22,7 +22,6 @@ from openpts.vocabulary.stop import Duration, SteadyFigure
 from openpts.vocabulary.verdict import TrackingVariable
 from openpts.vocabulary.workload import simple_workload
 from openpts_practice.benchmarks import script as profile
-from openpts_practice.hdd import script as hdd
 from openpts_practice.precon import script as precon
 from openpts_practice.sustained import script as sustained
 from tests.unit.cli.told_run import log_of
@@ -192,10 +191,6 @@ CASES: dict[str, tuple[Conditions, list[Event]]] = {
     ),
     "a rest in pieces": (saturation(), [*phase(Phase.REST, 1, idle(60)), *phase(Phase.REST, 1, idle(60))]),
     "a drive cycle": (saturation(), phase(Phase.DRIVE_CYCLE, 7, WRITTEN, READ)),
-    "figures of a disk": (
-        hdd.standard_conditions(DriveClass.ENTERPRISE, 1),
-        phase(Phase.PROFILE, 1, BUSY, measured(step(), 300_000, 1, 9, 30)),
-    ),
     "a row of run #2": (
         SUSTAINED,
         phase(Phase.PROFILE, 9, *[measured(IN_A_STATE, 50_000, 1, 2)] * 3, most=10),

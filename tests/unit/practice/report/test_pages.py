@@ -27,7 +27,7 @@ from openpts_practice.benchmarks import BenchmarksConditions
 from openpts_practice.precon import PreconConditions
 from openpts_practice.qos import Limit, Operation, QosConditions
 from openpts_practice.sustained import Claim, SustainedConditions
-from tests.support.made_up_run import CAPACITY_BYTES, flat_rate, made_up_run, telling_rate
+from tests.support.made_up_run import CAPACITY_BYTES, flat_rate, made_up_run
 from tests.support.page_transcript import transcript_of
 from tests.support.queueing_drive import QueueingDrive
 from tests.unit.practice.report.known_drives import (
@@ -298,7 +298,6 @@ CASES: dict[str, Callable[[], Run]] = {
     "fill, one step": lambda: cut(made_up_run("fill", rate=Cached()), 1),
     "fill, 110 steps": lambda: cut(made_up_run("fill", rate=Cached()), 110),
     "fill, nothing written": lambda: without_io(made_up_run("fill", rate=Cached())),
-    "hdd": lambda: made_up_run("hdd", rate=telling_rate),
     "lifetime": lambda: wearing_run(None),
     "lifetime, coarse log": lambda: wearing_run(
         [{"percentage_used_pct": float(used)} for used in (3, 3, 3, 4, 4, 3)], 5

@@ -36,8 +36,6 @@ from openpts_line.replicate.replication import Replication
 from openpts_many.archive.check import ArchiveCheck
 from openpts_many.archive.query import ArchiveAnswer
 from openpts_many.archive.tables import VERSION, columns_of_archive
-from openpts_many.campaign.campaign_file import Campaign
-from openpts_many.campaign.status import CampaignStatus
 from openpts_many.cli.fleet import FleetHosts, FleetRuns
 from openpts_many.cli.fleet_fetch import FleetFetched
 from openpts_many.fleet.configuration import FleetFile
@@ -60,7 +58,6 @@ _DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
 OF_FILES: Final = {
     DOCS / f"{name}.schema.json": (f"openpts {title}", shape)
     for name, title, shape in (
-        ("campaign", "campaign", Campaign),
         ("drives", "list of drives", WrittenDrives),
         ("fleet", "fleet", FleetFile),
         ("limits", "limits", LimitsFile),
@@ -71,8 +68,6 @@ OF_FILES: Final = {
 OF_COMMANDS: Final[dict[str, tuple[str | type[Any], ...]]] = {
     "archive check": (ArchiveCheck,),
     "archive query": (ArchiveAnswer,),
-    "campaign report": (PopulationFigures,),
-    "campaign status": (CampaignStatus,),
     "capture": (Captured, CaptureCost),
     "check": (CheckDocument,),
     "compare": (ComparisonDocument,),

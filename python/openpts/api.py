@@ -33,7 +33,7 @@ def read_run(folder: str | PathLike[str]) -> Run:
 
 
 def read_runs(*folders: str | PathLike[str]) -> tuple[Run, ...]:
-    """Load run folders, and all runs of suites, batches and campaigns that have a record.
+    """Load run folders, and all runs of suites and batches that have a record.
 
     Raises RecordError as ``read_run`` does, UsageError where a run is named twice.
     """

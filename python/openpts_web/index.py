@@ -27,7 +27,7 @@ from openpts_many.archive.store import Store
 from openpts_web.documents import RunPage, RunSummary, is_in_progress, page_of_entry, page_of_folder
 
 _DEEPEST: Final = 4
-"""Run folders lie in those of suites, these in those of batches and campaigns, these in the library."""
+"""Run folders lie in those of suites, these in those of batches, these in the library."""
 _LOOK_AGAIN_S: Final = 0.5
 _ARCHIVE_AGAIN_S: Final = 10.0
 _AT_ONCE: Final = 4

@@ -11,7 +11,6 @@ from unittest.mock import patch
 from uuid import UUID
 
 import msgspec
-from msgspec import structs
 
 from openpts._native import Histogram
 from openpts.analysis.latency import encode_counts
@@ -29,7 +28,6 @@ from openpts.parameters.plan_file import read_plan
 from openpts.plots.worker_processes import worker_processes
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.batch import BATCH_NAME, SUITE_NAME, Batch, BatchEntry, read_batch
-from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
 from openpts.record.writer import BASELINE_NAME, DATABASE_NAME, INPUT_FOLDER
 from openpts.report import rederive
@@ -61,10 +59,7 @@ from openpts_line.compare.figures import comparison_document
 from openpts_line.compare.sources import read_entries
 from openpts_line.exchange.run_verdicts import junit_of
 from openpts_line.gate.power import power_of
-from openpts_many.campaign.begun import JOURNAL_NAME, read_begun
-from openpts_many.campaign.campaign_file import parse_campaign, read_campaign
 from openpts_many.fleet.configuration import read_fleet
-from openpts_many.fleet.port import Observation
 from openpts_practice.benchmark_rows import CATALOGUE
 from openpts_practice.benchmark_rows.profiles import read_benchmark
 from openpts_traces.treatment import Input, check, write
@@ -253,26 +248,6 @@ verify=crc32c
 io_size=1g
 write_bw_log=x
 buffer_compress_percentage=50
-""",
-)
-CAMPAIGNS = (
-    b"""title = "Lot 7"
-repetitions = 2
-order = "randomised"
-at_most = 2
-interrupted = "resume"
-[[drives]]
-target = "sim:theory?capacity=1GB&seed=1"
-slot = "bay1"
-labels = {lot = "7"}
-[[drives]]
-serial = "HLJ0010"
-[[tests]]
-test = "iops"
-options = ["--max-rounds=5", "--step-seconds=0.5"]
-[[conditions]]
-name = "hot"
-options = ["--seed=2"]
 """,
 )
 DRIVES = (
@@ -484,19 +459,6 @@ def jobs(path: Path) -> object:
     return translate(read_jobs(path, {"NAME": "x"}), TargetFacts(TargetKind.BLOCK, "x", "/dev/x", TB, 512))
 
 
-def journals() -> tuple[bytes, ...]:
-    """Of a campaign before batch.json: a plan, a run that gave way to another one, and one that was seen."""
-    (text,) = CAMPAIGNS
-    other, again = (structs.replace(REQUEST, run_id=str(UUID(int=number))) for number in (2, 3))
-    seen = Observation(other.run_id, RunState.RUNNING, "h1", job="7", folder="/srv/x")
-    lines: list[dict[str, object]] = [
-        {"kind": "planned", "at": "t", "campaign": parse_campaign(text, ""), "requests": (REQUEST, other)},
-        {"kind": "replaced", "run_id": REQUEST.run_id, "by": again},
-        {"kind": "seen", "observation": seen},
-    ]
-    return (b"".join(msgspec.json.encode(line) + b"\n" for line in lines),)
-
-
 def traces(seeds: Seeds) -> tuple[bytes, ...]:
     """Binary ones of each kind: as they come, in each form that is written, and a capture."""
     folder = seeds.run.parent
@@ -554,10 +516,6 @@ def readers(seeds: Seeds, presets: tuple[bytes, ...]) -> Mapping[str, Reader]:
         "description": Reader("drive.toml", from_texts(*DESCRIPTIONS), read_description),
         "fleet file": Reader("fleet.toml", from_texts(*FLEETS), read_fleet),
         "fio's job file": Reader("job.fio", from_texts(*JOBS), jobs),
-        "campaign": Reader("campaign.toml", from_texts(*CAMPAIGNS), read_campaign),
-        "campaign's journal": Reader(
-            JOURNAL_NAME, from_texts(*journals()), lambda path: read_begun(path.parent)
-        ),
         "list of drives": Reader("drives.toml", from_texts(*DRIVES), read_drives),
         "batch": Reader(BATCH_NAME, from_texts(*BATCHES), lambda path: read_batch(path.parent)),
         "benchmark": Reader(

@@ -17,7 +17,6 @@ import pytest
 from openpts.errors import OpenptsError
 from tests.mutations.readers import (
     BATCHES,
-    CAMPAIGNS,
     DESCRIPTIONS,
     DRIVES,
     FILES_OF_TKPERF,
@@ -62,8 +61,6 @@ SAMPLES = {
     "description": 600,
     "fleet file": 300,
     "fio's job file": 600,
-    "campaign": 200,
-    "campaign's journal": 1000,
     "list of drives": 300,
     "batch": 1500,
     "benchmark": 150,
@@ -162,7 +159,6 @@ def test_each_reader_takes_what_is_whole(all_readers: Mapping[str, Reader], scra
         "fleet file": FLEETS,
         "suite": (SUITE,),
         "fio's job file": JOBS,
-        "campaign": CAMPAIGNS,
         "list of drives": DRIVES,
         "batch": BATCHES,
         "fio's result": RESULTS_OF_FIO,
@@ -198,7 +194,6 @@ def test_what_mutations_have_found(all_readers: Mapping[str, Reader], scratch: P
         "fio's job file, with sizes without end": job + b"bsrange=4096-2199023255552",
         "fio's job file, with threads without end": job + b"numjobs=9223372036854775808",
         "fio's job file, with digits without end": job + b"randseed=" + b"9" * 5000,
-        "campaign's journal": b'{"kind":"planned\xe5"}\n',
     }
     for name, content in found.items():
         reader = all_readers[name.partition(",")[0]]

@@ -29,8 +29,6 @@ WORLD: Final = "OPENPTS_TESTS_WORLD"
 
 # Each needs more than this process and its folder, or does not end; tests of their own run them.
 _OUT_OF_REACH: Final = (
-    ("campaign", "run"),  # the drives that its file names
-    ("campaign", "report"),  # the runs of the same
     ("capture",),  # the kernel's tracing
     ("attach",),  # a run that goes on
     ("stop",),  # likewise

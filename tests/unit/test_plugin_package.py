@@ -90,11 +90,6 @@ def test_its_test_goes_wherever_a_test_of_openpts_does(environment: Path) -> Non
     assert "16_kib.mean" not in json.dumps(written)
     sweep = ("sweep", "blocksizes", drive, "--vary", "block-sizes=4KiB,8KiB", "--quick", "--out", "swept")
     assert (ended := ask(environment, *sweep)).returncode == 0, ended.stderr
-    tests = '[[tests]]\ntest = "blocksizes"\noptions = ["--quick"]\n'
-    campaign = f'title = "Both"\n[[drives]]\ntarget = "{drive}"\n{tests}'
-    (environment / "campaign.toml").write_text(campaign)
-    ended = ask(environment, "campaign", "run", "campaign.toml", "--no-report")
-    assert ended.returncode == 0, ended.stderr
 
 
 def test_its_exporter_writes(environment: Path, run: Path) -> None:

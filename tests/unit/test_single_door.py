@@ -91,7 +91,6 @@ MAKES_FOLDERS = {
     "batch/executor.py": "a batch's",
     "cli/tour.py": "of the tour, where none was",
     "openpts_many/archive/store.py": "an archive",
-    "openpts_many/campaign/begun.py": "a campaign's",
     "openpts_traces/capture/tracefs.py": "a trace instance",
     "cli/io.py": "for a capture",
     "openpts_line/selfcheck/history.py": "for the lines of self-checks",

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.errors import RecordError, failing_as
-from openpts.ownership import CLAIM_NAME, RunOwner, folder_claimed, new_run_id, until_unlocked
+from openpts.ownership import CLAIM_NAME, RunOwner, folder_claimed, until_unlocked
 from openpts.procedures.registry import procedure_of
 from openpts.record.batch import DONE, Batch, BatchEntry, write_batch
 from openpts.record.manifest import RunState
@@ -160,16 +160,13 @@ def as_recorded(folder: Path, entry: BatchEntry, batch: Batch) -> BatchEntry:
 
 
 def what_is_left(folder: Path, batch: Batch) -> Batch:
-    """As the records have it: what is not done waits, or, where the batch repeats, a new run in its place."""
+    """As the records have it: what is not done waits."""
     return replace(batch, entries=tuple(_left(folder, one, batch) for one in batch.entries), ended_at=None)
 
 
 def _left(folder: Path, entry: BatchEntry, batch: Batch) -> BatchEntry:
     until_unlocked(folder / entry.folder / CLAIM_NAME)  # what the kernel ends with its batch takes seconds
     found = as_recorded(folder, entry, batch)
-    if found.state is RunState.INTERRUPTED and batch.repeats:
-        again = replace(entry.request, run_id=new_run_id())
-        return BatchEntry(request=again, folder=f"{entry.folder}-again")  # the folder before stays
     return found if found.state in DONE else replace(found, state=RunState.WAITING)
 
 

@@ -56,10 +56,9 @@ class DriveRow(Struct):
         """Take in what became of the run; what of it is news, in words."""
         before, self.entry = self.entry, entry
         if (before.state, before.reason) != (entry.state, entry.reason):
-            if entry.state is RunState.RUNNING and not entry.request.host:
+            if entry.state is RunState.RUNNING:
                 words = [
                     f"begins {entry.request.test_words[0]} on {entry.request.target or f'slot {entry.slot}'}",
-                    entry.request.labels.get("condition", ""),
                     f"slot {entry.slot}" if entry.slot else "",
                     f"processors {entry.cpus}" if entry.cpus else "",
                 ]
@@ -110,10 +109,8 @@ class DriveRow(Struct):
 
     @property
     def name(self) -> str:
-        """The folder; of a run on another host also where it is."""
-        request = self.entry.request
-        where = (request.host, request.slot or request.target, self.entry.test) if request.host else ()
-        return " ".join([*filter(None, where), self.entry.folder])
+        """The folder."""
+        return self.entry.folder
 
     @property
     def done(self) -> str:
@@ -130,7 +127,6 @@ def _rate(value: float | None) -> str:
 
 _COLUMNS: Final[dict[str, Callable[[DriveRow], str | None]]] = {
     "=Test": lambda row: row.entry.test,
-    "Host": lambda row: row.entry.request.host,
     "=Slot": lambda row: row.entry.slot or row.entry.request.slot,
     "Drive": lambda row: row.entry.request.target,
     "Model": lambda row: row.entry.request.model,

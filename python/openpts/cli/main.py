@@ -178,7 +178,6 @@ _KEEP: dict[str, Place | str] = {
     "serve": "Show a library of runs in a browser.",
 }
 _MANY: dict[str, Place | str] = {
-    "campaign": "Carry out many runs that a file plans, and report on them.",
     "fleet": "Run tests on the drives of other hosts.",
     "population": "Show how drives of one kind differ, and which stand out.",
 }

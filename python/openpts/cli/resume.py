@@ -30,13 +30,6 @@ RESUME_OPTIONS = together(
     CONFIRM_NAMESPACE,
     flag("Measure without making a report; see `openpts report`.", name="--no-report"),
     flag("Print one JSON object; the log goes to stderr.", name="--json as_json"),
-    option(
-        "--fleet FILE",
-        "The fleet file, for a campaign on other hosts.",
-        click.Path(path_type=Path, dir_okay=False),
-        name="fleet_file",
-        envvar="OPENPTS_FLEET",
-    ),
     LIVE_OPTIONS,
 )
 
@@ -53,7 +46,6 @@ def resume(
     accept_other_version: bool,
     no_report: bool,
     as_json: bool,
-    fleet_file: Path | None,
     **consent: Any,
 ) -> None:
     """Go on with the run, the suite or the batch in FOLDER. DESTROYS ALL DATA on the target, as the run did.
@@ -91,13 +83,7 @@ def resume(
             resume_batch(folder, consent, accepted, stream, no_report=no_report, as_json=as_json)
         elif (go_on := service(kind)) is not None:
             go_on(
-                folder,
-                fleet_file=fleet_file,
-                agreed=consent,
-                accepted=accepted,
-                stream=stream,
-                no_report=no_report,
-                as_json=as_json,
+                folder, agreed=consent, accepted=accepted, stream=stream, no_report=no_report, as_json=as_json
             )
         else:
             raise UsageError(f"{folder} is a {kind}, and the plug-in that carries out {kind}s is missing")

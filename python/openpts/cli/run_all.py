@@ -74,8 +74,8 @@ def run_all(targets: tuple[str, ...], **words: Any) -> None:
     """
     if len(targets) > 1:
         raise UsageError(
-            f"a suite is for one drive, not {len(targets)}: `openpts campaign run FILE` runs several tests "
-            "on several drives"
+            f"a suite is for one drive, not {len(targets)}: type `openpts run all` for each, or one test "
+            "with all drives"
         )
     from openpts.cli.suite import run_suite  # noqa: PLC0415 help needs nothing that runs
 

@@ -59,8 +59,6 @@ class BatchEntry(Struct, frozen=True, kw_only=True):
     ``reason`` says why the state is what it is, ``reports`` are names in ``folder``. ``cpus`` are those that
     its threads were pinned to, None where the batch left that to the run. Times are those of its process.
     ``conditions`` are those that were ordered, of a test of a suite, for one that is resumed before it began.
-    A run on another host has the state in which it was seen last, which ``is_certain`` unless its host may
-    know more.
     """
 
     request: RunRequest
@@ -77,7 +75,6 @@ class BatchEntry(Struct, frozen=True, kw_only=True):
     reports: tuple[str, ...] = ()
     report_reason: str | None = None
     conditions: dict[str, Any] | None = None
-    is_certain: bool = True
 
     @property
     def test(self) -> str:
@@ -109,7 +106,6 @@ class Batch(Struct, frozen=True, kw_only=True):
     has a run, and a report, of its own; ``reports`` are those on all tests of a suite together, beside
     batch.json, and ``report_reason`` says why there is none. ``inputs`` are the files that the operator wrote
     for a suite, by the names of the copies that each run has: the first that begins has them from here.
-    ``campaign`` is what the file of a campaign has; ``repeats``: of a run that was cut off a new one is made.
     ``is_sweep``: entries are points of a sweep; ``folder`` is the key of what came of one, in a file below
     points/, which decides. States are those at the beginning, and at the end.
     """
@@ -129,8 +125,6 @@ class Batch(Struct, frozen=True, kw_only=True):
     reports: tuple[str, ...] = ()
     report_reason: str | None = None
     inputs: dict[str, bytes] = {}
-    campaign: dict[str, Any] | None = None
-    repeats: bool = False
     is_sweep: bool = False
 
     @property
@@ -138,7 +132,7 @@ class Batch(Struct, frozen=True, kw_only=True):
         """What an operator calls it. That of a plug-in has a service of this name, which goes on with it."""
         if self.suite is not None:
             return "suite"
-        return "sweep" if self.is_sweep else "batch" if self.campaign is None else "campaign"
+        return "sweep" if self.is_sweep else "batch"
 
 
 def write_batch(folder: Path, batch: Batch) -> None:
@@ -169,7 +163,7 @@ def batch_file(folder: Path) -> str | None:
 
 def has_drives_apart(folder: Path) -> bool:
     """Whether a folder is that of a batch of drives that each have a report. Raises RecordError."""
-    return batch_file(folder) is not None and read_batch(folder).kind in {"batch", "campaign"}
+    return batch_file(folder) is not None and read_batch(folder).kind == "batch"
 
 
 def entry_of(run_folder: Path) -> BatchEntry | None:
@@ -180,7 +174,7 @@ def entry_of(run_folder: Path) -> BatchEntry | None:
     return next((entry for entry in entries if entry.folder == run_folder.name), None)
 
 
-_ENTRIES: Final = {"suite": "test", "batch": "drive", "campaign": "run", "sweep": "point"}
+_ENTRIES: Final = {"suite": "test", "batch": "drive", "sweep": "point"}
 
 
 def counts_text(states: Sequence[str], kind: str) -> str:

@@ -42,7 +42,7 @@ def _why_no_record(folder: Path, error: OSError) -> str:
         return f"{folder} is a file: name the folder of the run, such as {folder.parent}"
     if not os.path.lexists(folder):
         return f"{folder} can't be read: there is no such folder"
-    runs = sorted(folder.glob(f"*/{DATABASE_NAME}"))  # of a batch, a suite, a campaign
+    runs = sorted(folder.glob(f"*/{DATABASE_NAME}"))  # of a batch, a suite
     below = f"; name one of the runs below it, such as {runs[0].parent}" if runs else ""
     return f"{folder} is not a run folder: it has no {DATABASE_NAME}{below}"
 

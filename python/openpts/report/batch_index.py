@@ -101,7 +101,7 @@ def _of_suite(batch: Batch, suite: Suite, records: Sequence[Found | None]) -> di
 def _of_drives(folder: Path, batch: Batch, rows: Sequence[IndexRow]) -> dict[str, object]:
     """What the page says of several drives."""
     tests = ", ".join(_title(name) for name in dict.fromkeys(entry.test for entry in batch.entries))
-    drives = {(one.host, one.target, one.slot, one.serial) for one in (e.request for e in batch.entries)}
+    drives = {(one.target, one.slot, one.serial) for one in (e.request for e in batch.entries)}
     heading = f"{tests} on {format_count(len(drives), 'drive')}"
     return {
         "title": f"openpts batch: {heading}",
@@ -121,23 +121,15 @@ def _of_drives(folder: Path, batch: Batch, rows: Sequence[IndexRow]) -> dict[str
 
 
 def _words(entry: BatchEntry, batch: Batch) -> tuple[str, str]:
-    """Of a suite test and source; else drive, and target, slot, and drives beside it that were under load.
-
-    A drive of a campaign has several runs.
-    """
+    """Of a suite test and source; else drive, and target, slot, and drives beside it that were under load."""
     request = entry.request
     if batch.suite is not None:
         return _title(entry.test), procedure_of(entry.test).source
     drive = " ".join(filter(None, (request.model, request.serial)))
     beside = " and ".join(dict.fromkeys(one.slot for one in entry.neighbors))
-    slot = entry.slot or (request.slot if request.host else None)
-    condition, repetition = (request.labels.get(name, "") for name in ("condition", "repetition"))
-    which = () if batch.campaign is None else (_title(entry.test), condition, f"repetition {repetition}")
     where = (
-        *which,
-        f"host {request.host}" if request.host else "",
         request.target,
-        f"slot {slot}" if slot else "",
+        f"slot {entry.slot}" if entry.slot else "",
         f"under load beside it: slot {beside}" if beside else "",
     )
     return drive or request.target or entry.folder, ", ".join(filter(None, where))

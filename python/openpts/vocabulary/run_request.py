@@ -11,7 +11,7 @@ _CONSENTS_WITHOUT_VALUE: Final = ("--erase-signatures", "--overwrite-file")
 
 
 class RunRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A run that a batch, a campaign or a fleet is to carry out once.
+    """A run that a batch or a fleet is to carry out once.
 
     ``run_id`` is minted by who asks, before anything is submitted: it names claim, folder and job.
     ``test_words`` are the arguments of ``openpts run`` without target and folder, the test first. ``target``

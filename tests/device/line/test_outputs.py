@@ -181,18 +181,6 @@ def _population(at: Place) -> Iterator[_Document]:
     yield at.printed("population", "drives")
 
 
-def _campaign(at: Place) -> Iterator[_Document]:
-    file = at.folder / "campaign.toml"
-    if not file.exists():
-        file.write_text(
-            "".join(f'[[drives]]\ntarget = "{at.drive}?seed={seed}"\n' for seed in (1, 2))
-            + '[[tests]]\ntest = "tp"\noptions = ["--time-scale", "1/500", "--no-report"]\n'
-        )
-        ended = CliRunner().invoke(cli, ["campaign", "run", str(file)])
-        assert ended.exception is None, ended.output
-    yield at.printed(*at.request.node.callspec.params["command"].split(), file)
-
-
 def _archive(at: Place) -> Iterator[_Document]:
     pytest.importorskip("duckdb")
     added = CliRunner().invoke(cli, ["archive", "add", "one", "other", "--to", "archive"])
@@ -286,8 +274,6 @@ _CASES: Final = {
     "predict": _words("predict mlc lat --scale 200"),
     "archive check": _archive,
     "archive query": _archive,
-    "campaign report": _campaign,
-    "campaign status": _campaign,
     "capture": _capture,
     "check": _words("check sim:client-qlc --for commit --minutes 0.2 --no-report --out question"),
     "compare": _words("compare one other --redact"),

@@ -15,18 +15,15 @@ from docs.interface_schemas import OF_FILES
 from openpts.batch.named_drives import read_drives
 from openpts.errors import UsageError
 from openpts.limits.limits_file import read_limits
-from openpts_many.campaign.campaign_file import read_campaign
 from openpts_many.fleet.configuration import read_fleet
 
 DOCS: Final = Path(__file__).parents[3] / "docs"
 PAGES: Final[dict[str, tuple[str, Callable[[Path], Any]]]] = {
-    "campaign": ("campaigns.md", read_campaign),
     "drives": ("many-drives.md", read_drives),
     "fleet": ("fleet.md", read_fleet),
     "limits": ("gate.md", read_limits),
 }
 WRONG: Final = {
-    "campaign": ("order = 'alphabetic'", "seed = -1", "[[tests]]\ntest = 'iopz'", "drives = []", "color = 1"),
     "drives": ("[[drives]]\nslot = 3", "[[drives]]\nslot = '3'\nlabels = { 'a b' = '1' }", "drive = []"),
     "fleet": ("backend = 'lsf'", "[hosts.h1]\nuser = 'lab'", "[hosts.h1]\nslots = { s1 = { } }", "color = 1"),
     "limits": (

@@ -27,7 +27,7 @@ from openpts.report.summary import RunFigures, RunsFigures
 from openpts.runner.event_lines import EventLine
 from openpts.vocabulary.document import Failure
 from openpts_check.cli.check import CheckDocument
-from openpts_check.cli.wear import WearDocument
+from openpts_check.cli.endurance import EnduranceDocument
 from openpts_fio.cli.crosscheck import CrosscheckDocument
 from openpts_line.cli.self_check import SelfCheckDocument, SelfCheckHistory
 from openpts_line.compare.figures import ComparisonDocument
@@ -69,7 +69,7 @@ OF_COMMANDS: Final[dict[str, tuple[str | type[Any], ...]]] = {
     "archive check": (ArchiveCheck,),
     "archive query": (ArchiveAnswer,),
     "capture": (Captured, CaptureCost),
-    "check": (CheckDocument,),
+    "check": (CheckDocument, EnduranceDocument),
     "compare": (ComparisonDocument,),
     "conformance": (ConformanceDocument, GuideDocument, ConformanceRuns),
     "crosscheck": (CrosscheckDocument,),
@@ -114,7 +114,6 @@ OF_COMMANDS: Final[dict[str, tuple[str | type[Any], ...]]] = {
     "trace merge": (TraceDocument,),
     "trace synthesize": ("openpts.synthetic/2",),
     "verify": (VerifiedReport, VerifiedReports),
-    "wear": (WearDocument,),
 }
 """What each command prints with --json; a name is that of a schema that is written by hand."""
 

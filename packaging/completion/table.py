@@ -26,7 +26,7 @@ VALUES = {
     "RUN": ["RUN"],
     "LIMIT": ["MEASURE"],
     "PRESET": ["FILE", *PRESETS],
-    "PURPOSE": purpose_names(),
+    "PURPOSE": [*purpose_names(), "endurance"],
     "run benchmarks LISTED": [*BENCHMARKS],
     "PLAN_PATH": shipped_names(),
     "plans NAME": shipped_names(),

@@ -16,13 +16,15 @@ pytestmark = [needs_lab, pytest.mark.slow]
 
 _TYPED: Final = {
     **dict.fromkeys(("README", "index", "tutorial", "how-to", "purge", "safety", "devices", "doctor"), None),
-    "check": {"wear"},
+    "check": {"check"},
     "capture": {"capture"},
     "ata-scsi-purge": {"purge", "unlock"},
 }
-"""Pages, and of those that type much else these commands; `check` needs a mounted drive, not this one."""
-_OF_DRIVES: Final = {"devices", "doctor", "unlock", "wear", "capture", "purge", "plan", "run", "io"}
-_ELSEWHERE: Final = re.compile(r"sim:|file:|md0|/srv|/var|\.toml|--like \w+\.|--drives|S3Z8|pgbench|/dev/sdb")
+"""Pages, and of those that type much else these commands; most purposes of `check` need a mounted drive."""
+_OF_DRIVES: Final = {"devices", "doctor", "unlock", "check", "capture", "purge", "plan", "run", "io"}
+_ELSEWHERE: Final = re.compile(
+    r"sim:|file:|md0|/srv|/var|\.toml|--like \w+\.|--drives|S3Z8|pgbench|--for (?!endurance)|/dev/sdb"
+)
 """Simulated drives are the other tests'; the rest are arrays, files and serial numbers of the reader's."""
 _ENDED: Final = {0, 13}
 """13: a verdict, such as that of a disk that is not good enough for what was asked."""
@@ -83,6 +85,6 @@ def _shortened(words: list[str]) -> str:
             return f" {SHORT} {ONE_ELEMENT}"
         case "capture":
             return " --seconds 1"
-        case "wear" if "--like" not in words:
+        case "check" if "--like" not in words:
             return " --minutes 0.05"
     return ""

@@ -155,7 +155,6 @@ _ARGUMENTS: Final = {
     "openpts trace merge": '"mail.parquet?speed=2" web.parquet -o both.parquet',
     "openpts trace synthesize": "server.parquet --fio like.fio",
     "openpts trace": "check server.blktrace.0",
-    "openpts wear": "/dev/nvme0n1 --like 50GB/day --tbw 600",
     "openpts verify": "openpts-runs/R1AL-20261120T220000Z-iops",
     **{
         f"openpts {verb} {test}": arguments

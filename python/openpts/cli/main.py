@@ -155,7 +155,6 @@ _LOOK: dict[str, Place | str] = {
     "logs": "List and read the log pages of an NVMe drive.",
     "self-check": "Prove the instrument against what is known beforehand.",
     "power": "Print the watts of a meter, a line each 0.1 s.",
-    "wear": "Show how long a drive lasts under a load of yours.",
 }
 _JUDGE: dict[str, Place | str] = {
     "report": Place("openpts.cli.report:report", "Rebuild the report of runs from their folders alone."),

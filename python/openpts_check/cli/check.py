@@ -2,13 +2,14 @@
 
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 import msgspec
 
-from openpts.cli.number_types import FiniteRange
+from openpts.cli.number_types import Endurance, FiniteRange
 from openpts.cli.options import PATH, argument, flag, option, with_options
 from openpts.cli.printed_document import print_document
 from openpts.cli.procedure_options import Choices
@@ -47,6 +48,8 @@ _EXIT_CODES: Final = {
     Judgement.NO_VERDICT: NoVerdictError.exit_code,
 }
 _PIPE_COLUMNS: Final = 120
+_ENDURANCE: Final = "endurance"
+_LONGEST_MINUTES: Final = 1440
 
 
 class CheckedFigure(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,13 +99,23 @@ def check(
         "--for PURPOSE", "Answer for this purpose; without it they are listed.", name="purpose_name"
     ),
     minutes: float | None = option(
-        "N", "Measure for so many minutes, all loads and repeats together.", FiniteRange(0.01, 1440)
+        "N",
+        "Measure for so many minutes, all loads and repeats together; for endurance, 1.",
+        FiniteRange(0.01, 100_000),
     ),
     repeats: int | None = option("N", "Apply all loads this many times; 3.", click.IntRange(2, 100)),
     heated: float | None = option(
         "MINUTES", "Then read for this long, and measure once more: what heat does.", FiniteRange(0.01, 1440)
     ),
     size: int | None = option("SIZE", "Use a file of this size.", amount_bytes),
+    like: str | None = option(
+        "RATE|TRACE|APP",
+        "For endurance, take this load: a rate such as 50GB/day, 3MB/s or 0.3DWPD, the writes of a trace, or "
+        "a program with its arguments in one word, which is run; otherwise what is written meanwhile.",
+    ),
+    tbw: int | None = option(
+        "", "For endurance, as rated, such as 1.2PB; a number alone is in TB.", Endurance()
+    ),
     out: Path | None = option("", "Run folder; must be new or empty.", PATH),
     seed: int | None = option("N", "Seed of offsets and data; random.", click.IntRange(0, 2**63 - 1)),
     no_report: bool = flag("Answer without making a report; see `openpts report`."),
@@ -114,12 +127,24 @@ def check(
     is possible, too. Files of openpts' own are read and written there: they leave at least 1 GB free, and are
     gone at the end. RUN is the folder of an earlier question, whose answer is shown again.
 
+    `--for endurance` shows how long a drive lasts under a load of yours, by its own log and by its rated
+    endurance. It writes nothing and leaves no folder; the log is read before and after, which takes root.
+
     Ends with exit code 0 for yes, 10 for no, 13 if it can't be said.
     """
+    of_run = {"--repeats": repeats, "--heated": heated, "--size": size, "--out": out, "--seed": seed}
+    of_run |= {"--no-report": no_report or None}
+    of_endurance = {"--like": like, "--tbw": tbw}
     if _is_question(Path(target)):
-        if given := [word for word in (purpose_name, minutes, repeats, heated, size, out, seed) if word]:
-            raise UsageError(f"{given[0]}: {target} was asked already; its answer is that of its record")
+        asked = {"--for": purpose_name, "--minutes": minutes, **of_run, **of_endurance, "--no-report": None}
+        _refuse(asked, f"{target} was asked already; its answer is that of its record")
         return _printed(read_run(Path(target)), (), as_json=as_json)
+    if purpose_name == _ENDURANCE:
+        _refuse(of_run, "endurance is answered by the drive's log: nothing is written, and no folder made")
+        from openpts_check.cli.endurance import answer_endurance  # noqa: PLC0415 other purposes need no log
+
+        return answer_endurance(target, like, tbw, minutes, as_json=as_json)
+    _refuse(of_endurance, f"only --for {_ENDURANCE} takes a load and a rating")
     from openpts_check.place import Place  # noqa: PLC0415 help needs no disk
 
     roots = SystemRoots()
@@ -127,7 +152,7 @@ def check(
     if purpose_name is None:
         _list_purposes(target, place.room_bytes)
         raise UsageError("no purpose: give --for with one of this list")
-    purpose = purpose_named(purpose_name)
+    purpose = _purpose(purpose_name, minutes)
     if heated is not None and not purpose.heats:
         raise UsageError(f"--heated: {purpose.name} does not ask what heat does")
     size_bytes = place.size_bytes(size or purpose.size_bytes, purpose.least_bytes)
@@ -143,6 +168,23 @@ def check(
     written = () if no_report else reports_on(folder)
     documents = tuple(str(path) for one in written for path in one.documents)
     return _printed(read_run(folder), documents, as_json=as_json)
+
+
+def _refuse(given: Mapping[str, object], why: str) -> None:
+    """Raise UsageError for the first option that was given."""
+    for name, value in given.items():
+        if value is not None:
+            raise UsageError(f"{name}: {why}")
+
+
+def _purpose(name: str, minutes: float | None) -> Purpose:
+    """The purpose that measures. Raises UsageError for one that is not there, and for too long a time."""
+    if minutes is not None and minutes > _LONGEST_MINUTES:
+        raise UsageError(f"--minutes {minutes:g}: only --for {_ENDURANCE} takes more than {_LONGEST_MINUTES}")
+    try:
+        return purpose_named(name)
+    except UsageError as error:
+        raise UsageError(f"{error}, {_ENDURANCE}") from None
 
 
 def _is_question(folder: Path) -> bool:
@@ -282,4 +324,6 @@ def _list_purposes(target: str, room_bytes: int) -> None:
         size = format_capacity(min(purpose.size_bytes, room_bytes))
         click.echo(f"  {name:<9} {purpose.question}")
         click.echo(f"  {'':<9} about {length}, a file of {size} at most")
+    click.echo(f"  {_ENDURANCE:<9} How long will it last under a load of mine?")
+    click.echo(f"  {'':<9} about 1 min, or none with --like 50GB/day; nothing is written")
     click.echo(f"for example: openpts check {target} --for {purpose_names()[0]}")

@@ -84,7 +84,7 @@ PURPOSE: Final = Purpose(
             unit="years",
             of=_years,
             bound=Bound(5, "openpts, the usual warranty", is_least=True),
-            remedy="`openpts wear` counts what your own load writes to the flash",
+            remedy="`openpts check --for endurance` counts what your own load writes to the flash",
             decimals=1,
             absent="about its life: the drive's log tells of no wear yet, or of none at all",
             needs_repeats=False,

@@ -170,10 +170,11 @@ def test_reads_that_a_cache_answers_are_no_answer(
     assert answer["answer"] == "no verdict"
 
 
-def test_wear_of_a_program_is_what_the_kernel_counts(tmp_path: Path) -> None:
+def test_endurance_under_a_program_is_what_the_kernel_counts(tmp_path: Path) -> None:
     """On a disk without a log the kernel's count stands in; 32 MiB past the page cache are at least that."""
     program = f"dd if=/dev/zero of={tmp_path}/z bs=1M count=32 oflag=direct status=none"
-    ended = openpts("wear", str(tmp_path), "--like", program, "--tbw", "600", "--json", cwd=tmp_path)
+    words = ("--for", "endurance", "--like", program, "--tbw", "600", "--json")
+    ended = openpts("check", str(tmp_path), *words, cwd=tmp_path)
     found = json.loads(ended.stdout)
     assert ended.exit_code == 0, ended.stderr
     assert found["kernel_bytes"] >= 32 * MIB

@@ -275,7 +275,10 @@ _CASES: Final = {
     "archive check": _archive,
     "archive query": _archive,
     "capture": _capture,
-    "check": _words("check sim:client-qlc --for commit --minutes 0.2 --no-report --out question"),
+    "check": _words(
+        "check sim:client-qlc --for commit --minutes 0.2 --no-report --out question",
+        "check sim:client-qlc --for endurance --like 50GB/day",
+    ),
     "compare": _words("compare one other --redact"),
     "conformance": _conformance,
     "crosscheck": _crosscheck,
@@ -309,7 +312,6 @@ _CASES: Final = {
     "trace merge": _words("trace merge one.parquet other.parquet --out merged.parquet"),
     "trace synthesize": _words("trace synthesize one.parquet"),
     "verify": _verify,
-    "wear": _words("wear sim:client-qlc --like 50GB/day"),
 }
 
 

@@ -13,7 +13,8 @@ from scipy.special import lambertw
 from openpts.errors import NoVerdictError, UsageError
 from openpts.units import GB, KIB, MB, TB
 from openpts.vocabulary.health import HealthReading
-from openpts_check.cli.wear import WearDocument, wear, wear_lines
+from openpts_check.cli.check import check
+from openpts_check.cli.endurance import EnduranceDocument, endurance_lines
 from openpts_check.endurance import Endurance
 from openpts_check.fuller import amplification_when_full
 from openpts_check.load import S_PER_DAY, Program, Rate, like
@@ -91,7 +92,9 @@ def test_a_stretch_is_judged_by_the_drives_own_log() -> None:
         host_write_bytes=40 * TB + 6 * GB, nand_write_bytes=100 * TB + 15 * GB, percentage_used_pct=10
     )
     drive = WornDrive("a drive", TB, None, None, full_pct=50)
-    found = WearDocument.by(drive, Rate(100 * MB, "measured"), Stretch(60, 6 * GB, before, after), 600 * TB)
+    found = EnduranceDocument.by(
+        drive, Rate(100 * MB, "measured"), Stretch(60, 6 * GB, before, after), 600 * TB
+    )
     assert found.amplification == pytest.approx(2.5)
     assert found.drive_writes_per_day == pytest.approx(8.64)
     assert found.years_by_rating == pytest.approx(
@@ -108,13 +111,15 @@ def test_a_stretch_is_judged_by_the_drives_own_log() -> None:
 
 def test_without_writes_nothing_can_be_said() -> None:
     log = reading(host_write_bytes=TB, percentage_used_pct=1)
-    found = WearDocument.by(WornDrive("a drive", TB, None), Rate(0, "measured"), Stretch(60, 0, log, log), TB)
+    found = EnduranceDocument.by(
+        WornDrive("a drive", TB, None), Rate(0, "measured"), Stretch(60, 0, log, log), TB
+    )
     assert (found.years_by_log, found.years_by_rating) == (None, None)
-    assert any("nothing was written" in line for line in wear_lines(found))
+    assert any("nothing was written" in line for line in endurance_lines(found))
 
 
 def called(*words: str) -> Result:
-    return CliRunner().invoke(wear, words, standalone_mode=False)
+    return CliRunner().invoke(check, [*words, "--for", "endurance"], standalone_mode=False)
 
 
 def test_a_simulated_drive_has_the_rating_of_its_preset() -> None:

@@ -11,6 +11,7 @@ from syrupy.assertion import SnapshotAssertion
 from openpts.cli.main import main
 from tests.support.transcript import Transcript
 
+ENDURANCE = ("--for", "endurance")
 QUESTIONS = (
     ("check",),
     ("check", "/dev/shm"),
@@ -20,11 +21,14 @@ QUESTIONS = (
     ("check", "sim:client-qlc", "--for", "gaming"),
     ("check", "sim:client-qlc", "--for", "commit", "--heated", "10"),
     ("check", "sim:client-qlc?capacity=100MB", "--for", "stream"),
-    ("wear",),
-    ("wear", "file"),
-    ("wear", "sim:client-qlc"),
-    ("wear", "sim:client-qlc", "--like", "fifty a day"),
-    ("wear", "sim:client-qlc", "--like", "50GB/day", "--minutes", "5"),
+    ("check", "sim:client-qlc", "--for", "commit", "--minutes", "1441"),
+    ("check", "sim:client-qlc", "--for", "commit", "--like", "50GB/day"),
+    ("check", "file", *ENDURANCE),
+    ("check", "sim:client-qlc", *ENDURANCE),
+    ("check", "sim:client-qlc", *ENDURANCE, "--like", "fifty a day"),
+    ("check", "sim:client-qlc", *ENDURANCE, "--like", "50GB/day", "--minutes", "5"),
+    ("check", "sim:client-qlc", *ENDURANCE, "--like", "50GB/day", "--out", "folder"),
+    ("check", "sim:client-qlc", *ENDURANCE, "--like", "50GB/day", "--no-report"),
 )
 
 

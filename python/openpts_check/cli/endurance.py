@@ -1,4 +1,4 @@
-"""`openpts wear`: how long a drive lasts under the operator's own load, by its own log."""
+"""`openpts check --for endurance`: how long a drive lasts under the operator's own load, by its own log."""
 
 import sys
 from collections.abc import Iterator
@@ -8,9 +8,6 @@ import click
 from msgspec import Struct
 
 from openpts.analysis.health_change import change, write_amplification
-from openpts.cli.number_types import Endurance as Amount
-from openpts.cli.number_types import FiniteRange
-from openpts.cli.options import argument, flag, option, with_options
 from openpts.cli.printed_document import print_document
 from openpts.cli.terminal import wrapped
 from openpts.errors import NoVerdictError, UsageError
@@ -38,7 +35,7 @@ class Fuller(Struct, frozen=True, kw_only=True):
     years: float | None
 
 
-class WearDocument(Document, frozen=True, kw_only=True, tag="openpts.wear/1"):
+class EnduranceDocument(Document, frozen=True, kw_only=True, tag="openpts.endurance/1"):
     """A drive's life under a load. Null is what nothing tells.
 
     ``rated_bytes`` is what the host may write in all: ``--tbw``, or a simulated drive's own. ``log_bytes`` is
@@ -108,29 +105,13 @@ def _fuller(full_pct: float, now_pct: float | None, years: float | None) -> Full
     return Fuller(full_pct=full_pct, amplification=amplification, years=then)
 
 
-@click.command("wear", short_help="Show how long a drive lasts under a load of yours.")
-@with_options
-def wear(
-    *,
-    target: str = argument("DRIVE|DIR", required=True),
-    like_text: str | None = option(
-        "--like RATE|TRACE|APP",
-        "Take this load: a rate such as 50GB/day, 3MB/s or 0.3DWPD, the writes of a trace, or a program with "
-        "its arguments in one word, which is run. Without it, what is written meanwhile counts.",
-        name="like_text",
-    ),
-    tbw: int | None = option("", "Rated endurance, such as 1.2PB; a number alone is in TB.", Amount()),
-    minutes: float | None = option(
-        "N", "Measure for so many minutes, or until the program ends; 1.", FiniteRange(0.01, 100_000)
-    ),
-    as_json: bool = flag("Print one JSON object.", name="--json"),
+def answer_endurance(
+    target: str, like_text: str | None, tbw_bytes: int | None, minutes: float | None, *, as_json: bool
 ) -> int:
-    """Show how long a drive lasts under a load of yours, by its own log and by its rated endurance.
+    """Print how long a drive lasts, and return the exit code.
 
-    DRIVE is a drive, DIR a directory on one; a simulated drive takes a RATE or a TRACE. Nothing is written
-    but by your own programs. The drive's log is read before and after, which takes root.
-
-    Ends with exit code 13 if it can't be said, for want of writes or of a rated endurance.
+    Nothing is written but by the operator's programs. Without ``like_text``, what they write meanwhile
+    counts.
     """
     drive = WornDrive.of(target, SystemRoots())
     load = None if like_text is None else like(like_text, drive.capacity_bytes)
@@ -141,13 +122,13 @@ def wear(
         load = _rate_of(stretch, words)
     elif minutes is not None:
         raise UsageError("--minutes: a stated rate, or that of a trace, is not measured")
-    document = WearDocument.by(drive, load, stretch, tbw)
-    answers = document.years_by_rating is not None or document.years_by_log is not None
+    document = EnduranceDocument.by(drive, load, stretch, tbw_bytes)
     if as_json:
         print_document(document)
     else:
-        for line in wear_lines(document):
+        for line in endurance_lines(document):
             click.echo(wrapped(line, sys.stdout, indent=" " * 12))
+    answers = document.years_by_rating is not None or document.years_by_log is not None
     return 0 if answers else NoVerdictError.exit_code
 
 
@@ -169,7 +150,7 @@ def _rate_of(stretch: Stretch, words: tuple[str, ...]) -> Rate:
     return Rate(stretch.kernel_bytes / stretch.lasted_s, f"{text} by the kernel's count")
 
 
-def wear_lines(found: WearDocument) -> Iterator[str]:
+def endurance_lines(found: EnduranceDocument) -> Iterator[str]:
     """The answer on one screen."""
     yield f"Drive       {found.drive}"
     day, dwpd = _amount(found.bytes_per_s * S_PER_DAY), found.drive_writes_per_day
@@ -191,7 +172,7 @@ def _amount(amount_bytes: float) -> str:
     return f"{format_significant(amount_bytes / TB)} TB"
 
 
-def _amounts(found: WearDocument) -> str:
+def _amounts(found: EnduranceDocument) -> str:
     parts = [
         f"{_amount(amount)} {words}"
         for amount, words in (
@@ -206,7 +187,7 @@ def _amounts(found: WearDocument) -> str:
     return f"{', '.join(parts)}{ratio}"
 
 
-def _years_text(found: WearDocument) -> str:
+def _years_text(found: EnduranceDocument) -> str:
     known = [
         f"{_number(years)} by {words}"
         for years, words in (
@@ -226,7 +207,7 @@ def _number(years: float) -> str:
     return f"more than {_MOST_YEARS:,}" if years > _MOST_YEARS else format_significant(years)
 
 
-def _life_text(found: WearDocument) -> str:
+def _life_text(found: EnduranceDocument) -> str:
     parts = []
     if found.written_bytes is not None:
         parts.append(f"{_amount(found.written_bytes)} written so far")
@@ -238,7 +219,7 @@ def _life_text(found: WearDocument) -> str:
     return ", ".join(parts) or "the drive tells nothing of it"
 
 
-def _fuller_lines(found: WearDocument) -> Iterator[str]:
+def _fuller_lines(found: EnduranceDocument) -> Iterator[str]:
     texts = []
     for one in found.fuller:
         then = "" if one.years is None else f", {_number(one.years)} years at least"

@@ -48,9 +48,6 @@ from openpts_serve.cli.sim_serve import ServingBegun, ServingEnded
 from openpts_traces.cli.capture import CaptureCost, Captured
 from openpts_traces.cli.trace_characterize import NearestRecipes
 from openpts_traces.cli.trace_text import TraceDocument
-from openpts_twin.decide.answer import DecisionDocument
-from openpts_twin.documents import FitDocument, PredictionDocument
-from openpts_twin.fingerprint.features import Comparison
 from openpts_watch.runs_here import RunList
 
 _DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
@@ -73,11 +70,8 @@ OF_COMMANDS: Final[dict[str, tuple[str | type[Any], ...]]] = {
     "compare": (ComparisonDocument,),
     "conformance": (ConformanceDocument, GuideDocument, ConformanceRuns),
     "crosscheck": (CrosscheckDocument,),
-    "decide": (DecisionDocument,),
     "devices": (DeviceList,),
     "doctor": (Audit, Installation),
-    "fingerprint": (Comparison,),
-    "fit": (FitDocument,),
     "fleet cancel": (FleetRuns,),
     "fleet fetch": (FleetFetched,),
     "fleet hosts": (FleetHosts,),
@@ -94,7 +88,6 @@ OF_COMMANDS: Final[dict[str, tuple[str | type[Any], ...]]] = {
     "plan all": (SuitePlanDocument,),
     "plans": (PlanList,),
     "population": (PopulationFigures,),
-    "predict": (PredictionDocument,),
     "purge": (Purged,),
     "replicate": (Replication,),
     "report": (RunFigures, RunsFigures),

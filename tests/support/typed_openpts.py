@@ -111,7 +111,7 @@ def with_what_they_name(words: Sequence[str], parameters: dict[str, Any], world:
         places = [path / str(number) for number in numbers] if a_folder_of_runs else map(Path, names)
         for number, place in zip(numbers, places, strict=True):
             if not place.exists():
-                shutil.copytree(_run_of(world, number, words[0]), place)
+                shutil.copytree(_run_of(world, number), place)
                 put.append(place)
         found += [word] if a_folder_of_runs else dict.fromkeys(names)
     try:
@@ -128,11 +128,8 @@ def _texts(parameters: dict[str, Any], names: Sequence[str]) -> Iterator[str]:
         yield from map(str, value if isinstance(value, (list, tuple)) else [value] if value else [])
 
 
-def _run_of(world: Path, number: int, command: str) -> Path:
+def _run_of(world: Path, number: int) -> Path:
     drive = f"{_IN_PLACE_OF_A_FILE}&seed={number}"
-    if command == "fingerprint":
-        place = world / f"{command}-{number}"
-        return _made(place, "run", command, drive, "--quick", "--out", str(place))
     return _made(world / f"run-{number}", "run", "iops", drive, *_RUN, "--out", str(world / f"run-{number}"))
 
 

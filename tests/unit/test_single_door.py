@@ -86,7 +86,6 @@ CHANGES_NAMES = {
     "openpts_web/index.py": "an index of another version, among what is kept",
 }
 MAKES_FOLDERS = {
-    "openpts_twin/decide/carried_out.py": "of a decision, where its runs were not begun",
     "openpts_check/drivers/filer.py": "for small files, in the directory that is asked about",
     "batch/executor.py": "a batch's",
     "cli/tour.py": "of the tour, where none was",

@@ -134,7 +134,6 @@ _MEASURE: dict[str, Place | str] = {
     "plan": Place("openpts.cli.plan:plan_command", "Print what a test will do, without touching the target."),
     "run": Place("openpts.cli.run:run", "Run a test. DESTROYS ALL DATA on the target."),
     "resume": Place("openpts.cli.resume:resume", "Go on with a run or a suite that was cut off."),
-    "decide": "Answer a question on drives in as few rounds as it takes.",
     "replicate": "Run the test of another lab once more, and compare.",
     "runs": "List runs, and how far those are that go on.",
     "attach": "Show a run that goes on, on the whole terminal.",
@@ -166,7 +165,6 @@ _JUDGE: dict[str, Place | str] = {
     "compare": "Compare runs of one or several drives.",
     "outliers": "Name what made I/Os of a run slow.",
     "gate": "Hold runs against limits, and end with a verdict.",
-    "fingerprint": "Tell whether drives have the same parts inside.",
 }
 _KEEP: dict[str, Place | str] = {
     "import": "Make runs of results of fio and TKperf.",
@@ -183,8 +181,6 @@ _MANY: dict[str, Place | str] = {
 _SIMULATE: dict[str, Place | str] = {
     "sim": Place("openpts.cli.sim:sim", "Show, check and serve simulated drives."),
     "sweep": "Run a test on simulated drives over ranges.",
-    "fit": "Make a simulated drive that behaves as a measured one.",
-    "predict": "Predict a test from a drive's twin.",
 }
 _PURPOSES: dict[str, dict[str, Place | str]] = {
     "Measure": _MEASURE,

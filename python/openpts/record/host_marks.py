@@ -1,6 +1,6 @@
 """The seconds of a run in which the host was the limit, step by step; judged again whenever it is asked."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
@@ -29,12 +29,6 @@ class StepMarks(Struct, frozen=True):
             if marks is not None
         )
 
-    def marked(self, limit: HostLimit | None = None) -> Iterator[tuple[int, int]]:
-        """Spans in which the host was the limit by ``limit``; by any limit for None."""
-        for span, marks in zip(self.spans, self.marks, strict=True):
-            if marks and (limit is None or limit in limits_of(marks)):
-                yield span
-
     def evidence(self, limit: HostLimit) -> frozenset[str]:
         """Names of the sampled values that show this limit."""
         names = {name for marks in self.marks for name in marks or ()}
@@ -42,7 +36,11 @@ class StepMarks(Struct, frozen=True):
 
     def marked_ns(self, limit: HostLimit | None = None) -> int:
         """Time for which the host was the limit by ``limit``, in ns; by any limit for None."""
-        return sum(to_ns - from_ns for from_ns, to_ns in self.marked(limit))
+        return sum(
+            to_ns - from_ns
+            for (from_ns, to_ns), marks in zip(self.spans, self.marks, strict=True)
+            if marks and (limit is None or limit in limits_of(marks))
+        )
 
 
 def step_marks(

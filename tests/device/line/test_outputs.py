@@ -246,32 +246,7 @@ def _outliers(at: Place) -> Iterator[_Document]:
     yield at.printed("outliers", "slow")
 
 
-def _twin(at: Place) -> Iterator[_Document]:
-    """A simulated drive as another simulated one, from the least that there is to replay."""
-    small = "sim:mlc?scale=64"
-    at.printed("run", "lat", small, "--quick", "--no-report", "--out", "to-fit")
-    yield at.printed("fit", "to-fit", "--like", "mlc", "--out", "twin.toml")
-
-
-def _fingerprint(at: Place) -> Iterator[_Document]:
-    for seed in (1, 2):
-        at.printed(
-            "run", "fingerprint", "sim:mlc?scale=64", "--quick", "--no-report", "--out", f"print-{seed}"
-        )
-    yield at.printed("fingerprint", "print-1", "--against", "print-2")
-
-
-def _decide(at: Place) -> Iterator[_Document]:
-    yield at.printed(
-        "decide", "keeps mean <= 1 s at 4k random read", "sim:mlc?scale=64", "--quick", "--no-report"
-    )
-
-
 _CASES: Final = {
-    "decide": _decide,
-    "fingerprint": _fingerprint,
-    "fit": _twin,
-    "predict": _words("predict mlc lat --scale 200"),
     "archive check": _archive,
     "archive query": _archive,
     "capture": _capture,

@@ -9,7 +9,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from openpts.analysis.limited_seconds import ENGINE_THREADS
 from openpts.pages.model import Block, Table, Verdict
-from openpts.procedures.kit.host_limits import busy_host, host_limit_deviations, limited_steps
+from openpts.procedures.kit.host_limits import host_limit_deviations
 from openpts.record.health import TelemetryPoint
 from openpts.record.reader import Run
 from openpts.report.host_limit_blocks import host_limit_blocks
@@ -91,23 +91,6 @@ def test_the_times_are_those_of_the_steps(measured: Run) -> None:
     last = run.host_marks[-1]
     assert last.marked_ns() == last.judged_ns == run.steps[-1].sample.elapsed_ns
     assert run.host_marks[0].marked_ns() == run.steps[0].sample.elapsed_ns
-
-
-@pytest.mark.parametrize(("until", "expected"), [(0.05, ""), (0.25, "in 25 %"), (1, "in 100 %")])
-def test_a_busy_host_is_told_from_a_full_link(measured: Run, until: float, expected: str) -> None:
-    """It is one by the time for which a thread of the engine waited, whatever the link carried."""
-    end = end_s(measured)
-    run = on_a_host(
-        measured,
-        SAMPLED,
-        path_0_use_pct=[(0, 0), (end, 97)],
-        engine_wait_pct=[(0, 0), (until * end, 60), *([(end, 0)] if until < 1 else [])],
-    )
-    limited = sum(step.sample.elapsed_ns for step in run.steps if step.place in limited_steps(run))
-    assert limited == pytest.approx(until * end * NS_PER_S, rel=0.1)
-    assert expected in (found := busy_host(run))
-    assert bool(found) == bool(expected)
-    assert not busy_host(measured)
 
 
 def test_the_ledger_has_one_entry_for_each_part_of_the_host(

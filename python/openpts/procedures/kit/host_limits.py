@@ -11,13 +11,10 @@ from openpts.record.host_marks import StepMarks
 from openpts.record.reader import Run, StepRecord
 from openpts.units import NS_PER_S
 from openpts.vocabulary.deviation import Deviation
-from openpts.vocabulary.phase import Phase, StepPlace
+from openpts.vocabulary.phase import Phase
 
 # Their steps bring the drive into a state: no figure of theirs is a result.
 _NO_RESULTS: Final = frozenset({Phase.WIPC, Phase.ROUND_PREWRITE, Phase.HISTOGRAM_PREWRITE})
-
-_MOST_LIMITED: Final = 0.1
-"""Of the time of a run or a step: beyond it, what its figures together come to is the host's as well."""
 
 
 class LimitedTime(Struct, frozen=True):
@@ -52,32 +49,6 @@ def limited_times(pairs: Sequence[tuple[StepRecord, StepMarks]]) -> tuple[Limite
             )
             found.append(LimitedTime(limit, marked_ns, judged_ns, tuple(sorted(names)), limited))
     return tuple(found)
-
-
-_OWN: Final = frozenset(HostLimit) - {HostLimit.LINK}
-"""A full link is how the drive is attached."""
-
-
-def _limited_ns(marks: StepMarks) -> int:
-    """Time for which the host itself was the limit, however many parts of it were."""
-    return sum(to_ns - from_ns for from_ns, to_ns in {span for limit in _OWN for span in marks.marked(limit)})
-
-
-def busy_host(run: Run) -> str:
-    """How long the host itself was the limit, where that is more than a tenth of the time; else empty."""
-    steps = run.host_marks or ()
-    limited_ns, judged_ns = sum(map(_limited_ns, steps)), sum(one.judged_ns for one in steps)
-    if limited_ns <= _MOST_LIMITED * judged_ns:
-        return ""
-    return f"the host, and not the drive, was the limit in {100 * limited_ns / judged_ns:.0f} % of the time"
-
-
-def limited_steps(run: Run) -> frozenset[StepPlace]:
-    """Where the same is so of a single step."""
-    pairs = zip(run.steps, run.host_marks or (), strict=False)
-    return frozenset(
-        step.place for step, marks in pairs if _limited_ns(marks) > _MOST_LIMITED * marks.judged_ns
-    )
 
 
 def host_limit_deviations(run: Run) -> tuple[Deviation, ...]:

@@ -1,1 +1,0 @@
-"""Commands on a drive's inside and its twin."""

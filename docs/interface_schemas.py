@@ -60,7 +60,7 @@ OF_FILES: Final = {
         ("limits", "limits", LimitsFile),
     )
 }
-"""What operators write in TOML, for editors; `openpts plan-schema` has that of plans."""
+"""What operators write in TOML, for editors; `openpts plan --schema` has that of plans."""
 
 OF_COMMANDS: Final[dict[str, tuple[str | type[Any], ...]]] = {
     "archive check": (ArchiveCheck,),
@@ -84,9 +84,9 @@ OF_COMMANDS: Final[dict[str, tuple[str | type[Any], ...]]] = {
     "io": (IoDocument, IoSteps, IoTargets),
     "logs": (LogsDocument, LogDocument),
     "outliers": (OutliersDocument,),
+    "plan": (PlanList,),
     "plan TEST": (PlanDocument,),
     "plan all": (SuitePlanDocument,),
-    "plans": (PlanList,),
     "population": (PopulationFigures,),
     "purge": (Purged,),
     "replicate": (Replication,),

@@ -29,7 +29,7 @@ VALUES = {
     "PURPOSE": [*purpose_names(), "endurance"],
     "run benchmarks LISTED": [*BENCHMARKS],
     "PLAN_PATH": shipped_names(),
-    "plans NAME": shipped_names(),
+    "plan LISTED": shipped_names(),
     "resume FOLDER": ["RUN"],
 }
 

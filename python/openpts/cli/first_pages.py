@@ -43,7 +43,7 @@ openpts run cbw "file:./scratch?size=1GiB" --time-scale 1/300
 openpts run all sim:enterprise-tlc --quick
     Run a shortened suite on a simulated drive, a folder for each test and an index page.
 openpts run all /dev/nvme0n1 --confirm-serial S3R1AL --plan tkperf
-    Run the tests of a plan that ships, here those of TKperf; `openpts plans` lists them.
+    Run the tests of a plan that ships, here those of TKperf; `openpts plan --list` lists them.
 openpts run iops sim:enterprise-tlc
     Run the same test on a simulated drive in virtual time: minutes instead of hours.
 openpts run iops sim:enterprise-tlc --quick --detach
@@ -128,7 +128,6 @@ _ARGUMENTS: Final = {
     "openpts outliers": "openpts-runs/R1AL-20261120T220000Z-iops",
     "openpts power": "drive:/dev/nvme0n1 --for 10",
     "openpts plan": _A_TEST,
-    "openpts plans": "tkperf",
     "openpts population": "openpts-runs/batch-20261123T044313Z-iops",
     "openpts publish": "runs-archive site",
     "openpts purge": "/dev/nvme0n1 --confirm-serial S3R1AL",

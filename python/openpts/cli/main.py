@@ -147,8 +147,6 @@ _MEASURE: dict[str, Place | str] = {
 _LOOK: dict[str, Place | str] = {
     "devices": Place("openpts.cli.devices:devices", "List the drives, and why one cannot be tested."),
     "doctor": Place("openpts.cli.doctor:doctor", "Show which settings of this machine affect results."),
-    "plans": Place("openpts.cli.plan:plans_command", "List the plans that ship, or print one."),
-    "plan-schema": Place("openpts.cli.plan:plan_schema_command", "Print the JSON Schema of plan files."),
     "capture": "Record the I/O of devices while programs use them.",
     "trace": "Check, convert and filter traces of block I/O.",
     "logs": "List and read the log pages of an NVMe drive.",

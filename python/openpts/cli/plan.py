@@ -11,7 +11,7 @@ from msgspec import Struct
 from openpts.cli.commands_on_demand import OnDemandInOrder, Place, of_tests
 from openpts.cli.help_order import Decorator, together
 from openpts.cli.number_types import Endurance, FiniteRange
-from openpts.cli.options import argument, flag, option, with_options
+from openpts.cli.options import flag, listing_option, option
 from openpts.cli.parameter_options import PassthroughArgs, command_with_rest, targets_of
 from openpts.cli.printed_document import print_document
 from openpts.cli.procedure_options import choices_of, options_of
@@ -70,26 +70,6 @@ def _command(test: Procedure) -> click.Command:
     return command_with_rest(test, command)
 
 
-@click.group(
-    "plan",
-    cls=OnDemandInOrder,
-    commands=of_tests(
-        _command,
-        PROCEDURES,
-        "Plan the {0.title} test ({0.source}).",
-        {"all": Place("openpts.cli.plan_all:plan_all", "Plan a suite: all of PTS, or any tests.")},
-    ),
-    subcommand_metavar="TEST [ARGS]...",
-)
-def plan_command() -> None:
-    """Print what a test will do, without touching the target.
-
-    Prints how long it takes, what it writes, wear and space; then its parts, with --steps every step in
-    order, the expected ledger, and whether a run would be refused now. A drive is only queried for its
-    identity, its purge methods and its use; a file is not created; a simulated drive does not run.
-    """
-
-
 class ListedPlan(Struct, frozen=True, kw_only=True):
     """A plan that ships; ``tests`` are those that it names, empty for one that suits any."""
 
@@ -104,43 +84,59 @@ class PlanList(Document, frozen=True, kw_only=True, tag="openpts.plans/1"):
     plans: tuple[ListedPlan, ...]
 
 
-@click.command("plans")
-@with_options
-def plans_command(
-    *,
-    name: str | None = argument(required=False),
-    as_json: bool = flag("Print the list as one JSON object.", name="--json"),
-) -> None:
-    """List the plans that ship, for `--plan NAME`; with NAME print its file, to read or to edit a copy.
+@click.group(
+    "plan",
+    cls=OnDemandInOrder,
+    commands=of_tests(
+        _command,
+        PROCEDURES,
+        "Plan the {0.title} test ({0.source}).",
+        {"all": Place("openpts.cli.plan_all:plan_all", "Plan a suite: all of PTS, or any tests.")},
+    ),
+    subcommand_metavar="TEST [ARGS]...",
+    invoke_without_command=True,
+    no_args_is_help=True,
+)
+@together(
+    listing_option("List the plans that ship, or print the file of NAME, to copy and edit.", name="listed"),
+    flag("Print the JSON Schema of plan files, for editors.", name="--schema"),
+    flag("With --list, print one JSON object.", name="--json as_json"),
+)
+@click.pass_context
+def plan_command(context: click.Context, listed: str | None, *, schema: bool, as_json: bool) -> None:
+    """Print what a test will do, without touching the target.
 
-    `openpts run all TARGET --plan NAME` runs all tests of a plan, `openpts run TEST TARGET --plan NAME` one.
+    Prints how long it takes, what it writes, wear and space; then its parts, with --steps every step in
+    order, the expected ledger, and whether a run would be refused now. A drive is only queried for its
+    identity, its purge methods and its use; a file is not created; a simulated drive does not run.
+
+    Without a TEST, --list and --schema show the plans that ship and what a plan file may have, for
+    `--plan NAME|FILE`.
     """
-    if name is not None:
-        click.echo(shipped_plan(name).decode(), nl=False)
-        return
+    if context.invoked_subcommand is not None:
+        if listed is not None or schema or as_json:
+            raise UsageError("options before TEST go without it: --list, --schema and the --json of a list")
+    elif schema:
+        from openpts.parameters.plan_file import plan_schema  # noqa: PLC0415 help reads no plan
+
+        click.echo(json.dumps(plan_schema(), indent=2))
+    elif listed:
+        click.echo(shipped_plan(listed).decode(), nl=False)
+    elif listed is not None:
+        _print_plans(as_json=as_json)
+    else:
+        raise UsageError("--json goes with --list, or behind TEST")
+
+
+def _print_plans(*, as_json: bool) -> None:
     from openpts.parameters.plan_file import read_plan  # noqa: PLC0415 help reads no plan
 
-    plans = {one: read_plan(Path(one)).settings for one in shipped_names()}
+    plans = {name: read_plan(Path(name)).settings for name in shipped_names()}
     if as_json:
-        print_document(
-            PlanList(
-                plans=tuple(
-                    ListedPlan(name=one, title=of["title"], tests=of.get("tests", ()))
-                    for one, of in plans.items()
-                )
-            )
+        listed = (
+            ListedPlan(name=one, title=of["title"], tests=of.get("tests", ())) for one, of in plans.items()
         )
+        print_document(PlanList(plans=tuple(listed)))
         return
-    for one, of in plans.items():
-        click.echo(wrapped(f"{one:<12}{of['title']}", sys.stdout, BELOW_LABELS))
-
-
-@click.command("plan-schema")
-def plan_schema_command() -> None:
-    """Print the JSON Schema of plan files (`openpts run TEST TARGET --plan FILE`).
-
-    An editor that knows it completes keys, explains them and marks what makes no sense.
-    """
-    from openpts.parameters.plan_file import plan_schema  # noqa: PLC0415 help reads no plan
-
-    click.echo(json.dumps(plan_schema(), indent=2))
+    for name, of in plans.items():
+        click.echo(wrapped(f"{name:<12}{of['title']}", sys.stdout, BELOW_LABELS))

@@ -32,8 +32,8 @@ CLASS_OPTION = option(
 )
 PLAN_OPTION = option(
     "--plan NAME|FILE",
-    "Plan that ships (`openpts plans`), or TOML or YAML file with any of these, and with those that are "
-    "rarely set; options override it. See `openpts plan-schema`.",
+    "Plan that ships (`openpts plan --list`), or TOML or YAML file with any of these, and those that are "
+    "rarely set; options override it. See `openpts plan --schema`.",
     PATH,
     name="plan_path",
 )

@@ -266,7 +266,7 @@ _CASES: Final = {
     "outliers": _outliers,
     "plan all": _words("plan all --capacity 1TB --tests lat,hir"),
     "plan TEST": _words(*(f"plan {test} --capacity 1TB" for test in ("iops", "wsat", "precon", "qos"))),
-    "plans": _words("plans"),
+    "plan": _words("plan --list"),
     "population": _population,
     "purge": _words("purge file:c?size=1MiB --list", "purge file:c?size=1MiB --overwrite-file"),
     "replicate": _words("replicate one other"),

@@ -34,7 +34,7 @@ TREE = dict(all_commands())
 # They need no words, and what they tell is that of the machine.
 TELL_OF_THE_MACHINE = {("devices",), ("doctor",), ("runs",)}
 # Longer than a screen, or carried out at once, and held by tests of their own.
-HELD_ELSEWHERE = {("plan-schema",), ("tour",), ("attach",), ("self-check",)}
+HELD_ELSEWHERE = {("tour",), ("attach",), ("self-check",)}
 MISSING = ("openpts: Missing argument '", "openpts: Missing option '")
 GROUPS_OF_TESTS = ("run", "plan", "sweep")
 

@@ -7,7 +7,7 @@ import sys
 import pytest
 from click.testing import CliRunner
 
-from openpts.cli.plan import plan_command, plans_command
+from openpts.cli.plan import plan_command
 from openpts.config_files.toml_text import read_toml
 from openpts.errors import UsageError
 from openpts.parameters.plan_file import parse_plan
@@ -15,7 +15,7 @@ from openpts.parameters.shipped_plans import shipped_names, shipped_plan
 
 
 def output(*words: str) -> str:
-    result = CliRunner().invoke(plans_command, list(words), catch_exceptions=False)
+    result = CliRunner().invoke(plan_command, ["--list", *words], catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return result.stdout
 
@@ -32,7 +32,7 @@ def test_the_list_has_each_with_its_title() -> None:
 def test_a_pipe_gets_the_file() -> None:
     program = "from openpts.cli.main import main; main()"
     shown = subprocess.run(
-        [sys.executable, "-c", program, "plans", "tkperf"], capture_output=True, check=True
+        [sys.executable, "-c", program, "plan", "--list", "tkperf"], capture_output=True, check=True
     )
     assert shown.stdout == shipped_plan("tkperf")
 
@@ -46,6 +46,14 @@ def test_what_is_shown_of_one_is_a_plan_to_copy(name: str) -> None:
 def test_a_wrong_name_is_refused_with_the_near_one() -> None:
     with pytest.raises(UsageError, match=r"there is no plan 'tkpref': did you mean tkperf\?"):
         output("tkpref")
+
+
+@pytest.mark.parametrize(
+    "words", [["--json"], ["--list", "tkperf", "iops"], ["--schema", "iops"], ["--json", "iops"]]
+)
+def test_a_list_is_of_no_test(words: list[str]) -> None:
+    with pytest.raises(UsageError, match="--json"):
+        CliRunner().invoke(plan_command, words, catch_exceptions=False)
 
 
 @pytest.mark.proves("TKP-TP-01", "TKP-LAT-01", "TKP-WSAT-01", "TKP-IOPS-04")

@@ -1,6 +1,5 @@
 """openpts is killed at random points of each test, OPENPTS_CRASH_ROUNDS times; a failure names its seed."""
 
-import csv
 import os
 import shutil
 from collections.abc import Callable
@@ -26,7 +25,7 @@ from tests.crash.trial import (
     new_place,
     stored_steps,
 )
-from tests.crash.victim import Blow, Ended, Reported, openpts
+from tests.crash.victim import Ended, Reported, openpts
 
 _ROUNDS = int(os.environ.get("OPENPTS_CRASH_ROUNDS", "1"))
 _MOST_KILLS = 5
@@ -101,50 +100,6 @@ def test_a_suite_that_is_killed_again_and_again_loses_nothing(
     assert openpts("verify", _SUITE, cwd=place).code == 0
     assert not list(place.rglob(".openpts-*")), "drafts of files are left"
     record_property("kills", kills)
-
-
-_SWEEP = "sweep"
-_RUN_SWEEP = (
-    *("sweep", "tp", "sim:enterprise-tlc?capacity=4GB", "--time-scale", "0.004", "--max-rounds", "2"),
-    *("--vary", "qd=1,4,16,64", "--seeds", "3", "--jobs", "2", "--out", _SWEEP),
-)
-_OF_TIME = {"run", "started_at", "ended_at", "processor_s"}
-
-
-@cache
-def undisturbed_sweep() -> tuple[Ended, list[dict[str, str]]]:
-    """A sweep to its end, and its table."""
-    place = new_place()
-    ran = openpts(*_RUN_SWEEP, cwd=place)
-    assert ran.code == 0, ran.output
-    return ran, _table_in(place)
-
-
-@pytest.mark.parametrize("seed", [pytest.param(seed, marks=pytest.mark.slow) for seed in range(_ROUNDS)])
-def test_a_sweep_that_is_killed_again_and_again_loses_nothing(
-    seed: int, record_property: Callable[[str, object], None]
-) -> None:
-    """Each kill is of the sweep alone: its processes, which compute points, follow."""
-    random, place, kills, stored = Random(seed), new_place(), 0, 0
-    like, whole = undisturbed_sweep()
-    for _ in range(random.randint(1, _MOST_KILLS)):
-        blow = Blow(after_s=random.uniform(0.01, like.lasted_s), whole_tree=False)
-        if openpts(*_RUN_SWEEP, cwd=place, blow=blow).code != SIGKILL:
-            break
-        kills += 1
-        points = len([*(place / _SWEEP).glob("points/*/*.json")])
-        assert points >= stored
-        stored = points
-    assert openpts(*_RUN_SWEEP, cwd=place).code == 0
-    assert _table_in(place) == whole
-    assert not [*(place / "tmp").iterdir(), *place.rglob(".openpts-*")]
-    record_property("kills", kills)
-    shutil.rmtree(place)
-
-
-def _table_in(place: Path) -> list[dict[str, str]]:
-    with (place / _SWEEP / "points.csv").open(encoding="utf-8", newline="") as file:
-        return [{name: row[name] for name in row.keys() - _OF_TIME} for row in csv.DictReader(file)]
 
 
 def _runs_in(suite: Path) -> list[Path]:

@@ -13,7 +13,6 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -48,7 +47,6 @@ _OF_THE_READER: Final = ("confirm_serial", "confirm_serials", "drives", "fleet",
 """Parameters that name drives and hosts."""
 _RUNS: Final = ("against", "baseline", "folder", "named", "report_json", "reports", "runs")
 _SETTINGS: Final = re.compile(r"(?:^|,|sim:)([\w./-]+\.toml)(?=$|[,?])")
-_RANGE: Final = re.compile(r"(=[^,:]+)[,:].*")
 _TRACES: Final = ("paths", "trace", "traces")
 _SHORTENED_BY: Final = ("longest_step_seconds", "max_rounds", "quick", "step_seconds", "time_scale")
 _IN_PLACE_OF_A_FILE: Final = "sim:enterprise-tlc?capacity=16GB"
@@ -82,13 +80,10 @@ def within_reach(words: Sequence[str], parameters: dict[str, Any]) -> bool:
 
 
 def within_seconds(words: Sequence[str], context: click.Context) -> list[str]:
-    """The words on a simulated drive instead of a file, tests with ``--quick``, sweeps of a single point."""
+    """The words on a simulated drive instead of a file, tests with ``--quick``."""
     found = [_IN_PLACE_OF_A_FILE if word.startswith("file:") else word for word in words]
-    if words[0] not in {"run", "sweep"}:
+    if words[0] != "run":
         return found
-    found = [
-        _RANGE.sub(r"\1", word) if before == "--vary" else word for before, word in pairwise(["", *found])
-    ]
     return found if any(map(context.params.get, _SHORTENED_BY)) else [*found[:2], "--quick", *found[2:]]
 
 

@@ -88,8 +88,6 @@ def test_its_test_goes_wherever_a_test_of_openpts_does(environment: Path) -> Non
     assert [section["test"] for section in sections][-1] == "blocksizes"
     written = json.loads(ask(environment, "report", "suite", "--json").stdout)
     assert "16_kib.mean" not in json.dumps(written)
-    sweep = ("sweep", "blocksizes", drive, "--vary", "block-sizes=4KiB,8KiB", "--quick", "--out", "swept")
-    assert (ended := ask(environment, *sweep)).returncode == 0, ended.stderr
 
 
 def test_its_exporter_writes(environment: Path, run: Path) -> None:

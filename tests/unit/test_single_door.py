@@ -113,7 +113,7 @@ MAKES_FOLDERS = {
 MAKES_TEMPORARY_FILES = {
     "device/mounted/prepared_drive.py": "a folder to mount on",
     "record/spooling_writer.py": "a file without a name in a run folder, which holds space",
-    "temporary_folder.py": "folders of a process: for schedules, models, metrics, the run of a sweep's point",
+    "temporary_folder.py": "folders of a process: for schedules, models, metrics",
 }
 REMOVES_FOLDERS = {
     "record/spooling_writer.py": "a copy of a record that found no room there",
@@ -151,7 +151,6 @@ STARTS_PROCESSES = {
     "host/services.py": "systemd-inhibit",
     "batch/side_by_side.py": "openpts itself, for each drive of a batch",
     "plots/worker_processes.py": "copies of this process, to read runs and to draw",
-    "openpts_many/sweep/processes.py": "copies of this process, to compute points",
     "runner/hooks.py": "the operator's own commands",
     "api.py": "openpts itself, with the words of a program",
     "cli/detach.py": "openpts itself, to go on without a terminal",

@@ -123,7 +123,7 @@ def batch_claimed(folder: Path, batch: Batch, roots: SystemRoots) -> AbstractCon
         folder.mkdir(parents=True, exist_ok=True)
     what = f"batch of {len(batch.entries)} drives" if batch.kind == "batch" else batch.kind
     owner = RunOwner.this_process(batch.batch_id, what, (), roots)
-    return folder_claimed(folder, owner, again=batch.is_sweep or (folder / CLAIM_NAME).exists())
+    return folder_claimed(folder, owner, again=(folder / CLAIM_NAME).exists())
 
 
 def as_recorded(folder: Path, entry: BatchEntry, batch: Batch) -> BatchEntry:

@@ -142,7 +142,6 @@ _ARGUMENTS: Final = {
     "openpts sim check": "theory",
     "openpts sim serve": "enterprise-tlc --nvme-tcp 127.0.0.1:4420",
     "openpts sim show": "enterprise-tlc",
-    "openpts sweep": "iops sim:enterprise-tlc --vary qd=1,4,16,64 --quick",
     "openpts trace characterize": "server.parquet --html",
     "openpts trace check": "server.blktrace.0 server.blktrace.1",
     "openpts trace convert": "server.csv.gz -o server.parquet",
@@ -173,15 +172,9 @@ _ARGUMENTS: Final = {
 _TESTS: Final = {group: _ARGUMENTS[group].partition(" ")[2] for group in ("openpts run", "openpts plan")}
 
 
-_VARIED: Final = "--vary page_mapped.mapping.physical_per_user=1.07,1.28"
-
-
 def example_of(command_path: str) -> str:
     """A whole command line for the command of that path, such as ``openpts run iops``."""
     group = command_path.rpartition(" ")[0]
-    if group == "openpts sweep":
-        planned = example_of(command_path.replace(" sweep ", " plan ")).partition(" plan ")[2]
-        return f"{group} {planned} {_VARIED}"
     arguments = _ARGUMENTS.get(command_path) or _TESTS.get(group, "")
     return f"{command_path} {arguments}".rstrip()
 

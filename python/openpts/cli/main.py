@@ -178,7 +178,6 @@ _MANY: dict[str, Place | str] = {
 }
 _SIMULATE: dict[str, Place | str] = {
     "sim": Place("openpts.cli.sim:sim", "Show, check and serve simulated drives."),
-    "sweep": "Run a test on simulated drives over ranges.",
 }
 _PURPOSES: dict[str, dict[str, Place | str]] = {
     "Measure": _MEASURE,

@@ -78,12 +78,6 @@ def _rest_of(test: Procedure) -> Parameter | None:
     return next((one for one in parameters_of(test.conditions).values() if one.is_rest), None)
 
 
-def target_of(test: Procedure, options: dict[str, Any]) -> str | None:
-    """Take TARGET out of a command's options. A word alone is TARGET: a plan has the parameter before it."""
-    target: str | None = options.pop("target")
-    return target if target is not None else _lone_word(test, options)
-
-
 def targets_of(test: Procedure, options: dict[str, Any], drives: str | None) -> tuple[str, ...]:
     """Take all TARGETs out of a command's options; where others name drives there need be none."""
     targets: tuple[str, ...] = options.pop("targets")

@@ -16,7 +16,6 @@ from openpts.cli.help_order import together
 from openpts.cli.live_outputs import LIVE_OPTIONS, log_stream
 from openpts.cli.options import flag, option
 from openpts.errors import RecordError, UsageError
-from openpts.plugins import service
 from openpts.vocabulary.consent import Consent
 
 RESUME_OPTIONS = together(
@@ -68,8 +67,7 @@ def resume(
     }
     stream = log_stream(as_json=as_json)
     if batch_file(folder) is not None:
-        kind = read_batch(folder).kind
-        if kind == "suite":
+        if read_batch(folder).suite is not None:
             from openpts.cli.suite import resume_suite  # noqa: PLC0415 likewise
 
             agreed = consent_of_one(**consent)
@@ -77,16 +75,9 @@ def resume(
             return
         if target is not None:
             raise UsageError("--target names one drive: those of a batch are found by their serial numbers")
-        if kind == "batch":
-            from openpts.cli.batch import resume_batch  # noqa: PLC0415 few commands are on several drives
+        from openpts.cli.batch import resume_batch  # noqa: PLC0415 few commands are on several drives
 
-            resume_batch(folder, consent, accepted, stream, no_report=no_report, as_json=as_json)
-        elif (go_on := service(kind)) is not None:
-            go_on(
-                folder, agreed=consent, accepted=accepted, stream=stream, no_report=no_report, as_json=as_json
-            )
-        else:
-            raise UsageError(f"{folder} is a {kind}, and the plug-in that carries out {kind}s is missing")
+        resume_batch(folder, consent, accepted, stream, no_report=no_report, as_json=as_json)
         return
     agreed = consent_of_one(**consent)
     if is_beginning(folder) and not has_begun(folder) and not is_locked(folder / CLAIM_NAME):

@@ -106,8 +106,6 @@ class Batch(Struct, frozen=True, kw_only=True):
     has a run, and a report, of its own; ``reports`` are those on all tests of a suite together, beside
     batch.json, and ``report_reason`` says why there is none. ``inputs`` are the files that the operator wrote
     for a suite, by the names of the copies that each run has: the first that begins has them from here.
-    ``is_sweep``: entries are points of a sweep; ``folder`` is the key of what came of one, in a file below
-    points/, which decides. States are those at the beginning, and at the end.
     """
 
     format: Literal["openpts-batch"] = "openpts-batch"
@@ -125,14 +123,11 @@ class Batch(Struct, frozen=True, kw_only=True):
     reports: tuple[str, ...] = ()
     report_reason: str | None = None
     inputs: dict[str, bytes] = {}
-    is_sweep: bool = False
 
     @property
     def kind(self) -> str:
-        """What an operator calls it. That of a plug-in has a service of this name, which goes on with it."""
-        if self.suite is not None:
-            return "suite"
-        return "sweep" if self.is_sweep else "batch"
+        """What an operator calls it."""
+        return "batch" if self.suite is None else "suite"
 
 
 def write_batch(folder: Path, batch: Batch) -> None:
@@ -174,7 +169,7 @@ def entry_of(run_folder: Path) -> BatchEntry | None:
     return next((entry for entry in entries if entry.folder == run_folder.name), None)
 
 
-_ENTRIES: Final = {"suite": "test", "batch": "drive", "sweep": "point"}
+_ENTRIES: Final = {"suite": "test", "batch": "drive"}
 
 
 def counts_text(states: Sequence[str], kind: str) -> str:

@@ -41,7 +41,7 @@ from tests.support.oracle_presets import write_oracle
 from tests.unit.traces.characteristics.traces import random_ios, write_trace
 
 _FROZEN: Final = Path(__file__).parents[2] / "data" / "interfaces"
-_OF_TESTS: Final = ("plan", "run", "sweep")
+_OF_TESTS: Final = ("plan", "run")
 _SHORT: Final = ("--time-scale", "1/500", "--no-report")
 _DATA: Final = "--no-html --no-pdf --no-csv"
 _Document = dict[str, Any]

@@ -36,7 +36,7 @@ TELL_OF_THE_MACHINE = {("devices",), ("doctor",), ("runs",)}
 # Longer than a screen, or carried out at once, and held by tests of their own.
 HELD_ELSEWHERE = {("tour",), ("attach",), ("self-check",)}
 MISSING = ("openpts: Missing argument '", "openpts: Missing option '")
-GROUPS_OF_TESTS = ("run", "plan", "sweep")
+GROUPS_OF_TESTS = ("run", "plan")
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ DEFAULT_SEED: Final = 1
 _MOST_CAPACITY_BYTES: Final = 2**63 - 1
 MOST_SCALE: Final = 1_000_000
 _MOST_SEED: Final = 2**63 - 1
-KEYS: Final = frozenset({"capacity", "scale", "seed", "state", "faults"})
+_KEYS: Final = frozenset({"capacity", "scale", "seed", "state", "faults"})
 """What may be behind the question mark, besides parameters of the preset, which have a dot."""
 _DIGITS: Final = re.compile(r"[0-9]{1,19}")
 _HOW_TO_NAME: Final = (
@@ -59,11 +59,6 @@ class SimulatedTarget(Struct, frozen=True):
     parameters: tuple[tuple[str, str], ...] = ()
 
     def __str__(self) -> str:
-        query = "&".join(f"{key}={text}" for key, text in self._words().items())
-        return f"{_PREFIX}{self.preset}{'?' if query else ''}{query}"
-
-    def _words(self) -> dict[str, str]:
-        """What is behind the question mark."""
         values = {
             "capacity": self.capacity_bytes,
             "scale": self.scale,
@@ -72,11 +67,8 @@ class SimulatedTarget(Struct, frozen=True):
             "faults": ",".join(f"{name}:{rate:g}" for name, rate in self.faults) or None,
             **dict(self.parameters),
         }
-        return {key: str(value) for key, value in values.items() if value is not None}
-
-    def with_words(self, words: Mapping[str, str]) -> "SimulatedTarget":
-        """The same drive, but for what these words say. Raises UsageError."""
-        return _of_words(self.preset, {**self._words(), **words})
+        query = "&".join(f"{key}={value}" for key, value in values.items() if value is not None)
+        return f"{_PREFIX}{self.preset}{'?' if query else ''}{query}"
 
 
 def names_simulated(text: str) -> bool:
@@ -120,7 +112,7 @@ def _words(query: str) -> dict[str, str]:
     words: dict[str, str] = {}
     for word in query.split("&"):
         key, equals, text = word.partition("=")
-        if (key not in KEYS and "." not in key) or not equals:
+        if (key not in _KEYS and "." not in key) or not equals:
             raise UsageError(f"{word!r} after the ? of a simulated drive is unknown: {_HOW_TO_NAME}")
         if key in words:
             raise UsageError(f"{key} is given twice after the ? of a simulated drive: {_HOW_TO_NAME}")

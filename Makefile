@@ -11,7 +11,7 @@ JOBS   ?= 4
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: setup demo samples test test-full test-rust test-python test-python-full test-build lab lab-sample loom miri fuzz uncertainty uncertainty-runs \
-  fuzz-python fuzz-logs clean-starts seal-changes crash crash-sample fleet-faults lint lint-rust lint-python format ratios performance soak nines docs \
+  fuzz-python fuzz-logs clean-starts crash crash-sample fleet-faults lint lint-rust lint-python format ratios performance soak nines docs \
   pictures clean help second-verifier second-verifier-runs second-verifier-faults
 
 help:  ## list these jobs
@@ -141,10 +141,6 @@ fuzz-python: setup  ## as many damaged inputs for each reader of files (many hou
 LOG_PAGES ?= 1000000
 fuzz-logs: setup  ## as many damaged log pages of drives
 	OPENPTS_LOG_PAGES=$(LOG_PAGES) $(BIN)/python -m pytest -n $(JOBS) tests/mutations/test_log_pages.py
-
-SEAL_CHANGES ?= 100000
-seal-changes: setup  ## as many changes of a sealed folder, each of which has to be refused (ten minutes of processor time)
-	OPENPTS_SEAL_CHANGES=$(SEAL_CHANGES) $(BIN)/python -m pytest -n $(JOBS) tests/unit/line/seal/test_changed_folders.py
 
 CRASH_ROUNDS ?= 8
 CRASH := OPENPTS_CRASH_ROUNDS=$(CRASH_ROUNDS) $(BIN)/python -m pytest -n $(JOBS) tests/crash

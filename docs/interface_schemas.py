@@ -32,7 +32,6 @@ from openpts_fio.cli.crosscheck import CrosscheckDocument
 from openpts_line.cli.self_check import SelfCheckDocument, SelfCheckHistory
 from openpts_line.compare.figures import ComparisonDocument
 from openpts_line.gate.documents import GateDocument, PowerDocument
-from openpts_line.replicate.replication import Replication
 from openpts_many.archive.check import ArchiveCheck
 from openpts_many.archive.query import ArchiveAnswer
 from openpts_many.archive.tables import VERSION, columns_of_archive
@@ -89,7 +88,6 @@ OF_COMMANDS: Final[dict[str, tuple[str | type[Any], ...]]] = {
     "plan all": (SuitePlanDocument,),
     "population": (PopulationFigures,),
     "purge": (Purged,),
-    "replicate": (Replication,),
     "report": (RunFigures, RunsFigures),
     "resume": (RunFigures, BatchDocument),
     "run TEST": (RunFigures, BatchDocument, BenchmarkList),

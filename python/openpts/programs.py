@@ -54,7 +54,6 @@ PACKAGES: Final = {
         Package.of("systemd", "a machine that stays awake, services that disturb it, detached runs"),
     ),
     "ssh": Package.of("openssh-client", "fleets of hosts", fedora="openssh-clients", arch="openssh"),
-    "ssh-keygen": Package.of("openssh-client", "seals", fedora="openssh"),
     "rsync": Package.of("rsync", "runs fetched from a fleet"),
 }
 """The programs that openpts may start, by name."""

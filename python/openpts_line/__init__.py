@@ -1,1 +1,1 @@
-"""For qualification lines: limits and comparison, what other programs read, and seals."""
+"""For qualification lines: limits and comparison, and what other programs read."""

@@ -35,8 +35,6 @@ _OUT_OF_REACH: Final = (
     ("doctor",),  # the settings of this machine
     ("fleet",),  # other hosts
     ("import",),  # what other programs have written
-    ("replicate",),  # the run of another lab
-    ("seal",),  # the reader's key
     ("serve",),  # serves until it is stopped
     ("sim", "serve"),  # likewise
     ("tour",),  # types what the tutorial does

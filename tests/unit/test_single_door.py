@@ -142,7 +142,6 @@ CALLS_THE_C_LIBRARY = {
 STARTS_PROCESSES = {
     "openpts_traces/capture/program.py": "the operator's own command",
     "programs.py": "all programs of others",
-    "openpts_line/seal/signature.py": "ssh-keygen, which asks for a passphrase at the terminal; git",
     "device/listing/discovery.py": "a copy of this process, to ask a drive",
     "openpts_app/drivers/commands/command_process.py": "the operator's own command",
     "openpts_check/drivers/worker.py": "programs of openpts, on descriptors that the guard has opened",

@@ -134,7 +134,6 @@ _MEASURE: dict[str, Place | str] = {
     "plan": Place("openpts.cli.plan:plan_command", "Print what a test will do, without touching the target."),
     "run": Place("openpts.cli.run:run", "Run a test. DESTROYS ALL DATA on the target."),
     "resume": Place("openpts.cli.resume:resume", "Go on with a run or a suite that was cut off."),
-    "replicate": "Run the test of another lab once more, and compare.",
     "runs": "List runs, and how far those are that go on.",
     "attach": "Show a run that goes on, on the whole terminal.",
     "stop": "Stop a run in order, as Ctrl-C does.",
@@ -167,7 +166,6 @@ _JUDGE: dict[str, Place | str] = {
 _KEEP: dict[str, Place | str] = {
     "import": "Make runs of results of fio and TKperf.",
     "export": "Write runs in the forms of other programs.",
-    "seal": "Sign what is in a run folder with your ssh key.",
     "archive": "Keep finished runs in one place, and ask all of them.",
     "publish": "Publish archives as pages that need no server.",
     "serve": "Show a library of runs in a browser.",

@@ -5,15 +5,14 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import Struct
 from msgspec.structs import replace
 
-from openpts.cli.options import FILE, PATH, argument, flag, option, with_options
+from openpts.cli.options import PATH, argument, flag, with_options
 from openpts.cli.printed_document import print_document
 from openpts.errors import RecordError, UsageError
-from openpts.plugins import service
 from openpts.record.batch import has_drives_apart
-from openpts.vocabulary.document import Document, filled
+from openpts.vocabulary.document import Document
 
 _MOST_SHOWN: Final = 40
 
@@ -26,29 +25,18 @@ class FoundDifference(Struct, frozen=True):
     derived: Any
 
 
-class FoundSeal(Struct, frozen=True):
-    """Names and key of who sealed a folder, when by their own word, and how many files the seal is of."""
-
-    signers: tuple[str, ...]
-    key: str
-    sealed_at: str
-    files: int
-
-
 class VerifiedReport(Document, frozen=True, kw_only=True, tag="openpts.verify/1"):
     """What in a report differs from its record, and which files don't match their checksums, in words."""
 
     report: str
     differences: tuple[FoundDifference, ...]
     files: tuple[str, ...]
-    seal: FoundSeal | UnsetType = UNSET
 
 
 class VerifiedReports(Document, frozen=True, kw_only=True, tag="openpts.verify-reports/1"):
     """The reports of a batch's drives, each as if it were named alone."""
 
     reports: tuple[VerifiedReport, ...]
-    seal: FoundSeal | UnsetType = UNSET
 
 
 @click.command()
@@ -57,12 +45,6 @@ def verify(
     *,
     report_json: Path = argument("REPORT", PATH),
     runs: tuple[Path, ...] = argument("[RUN]...", PATH, nargs=-1),
-    signers: Path | None = option(
-        "FILE", "Refuse what is not sealed by one of these keys (allowed_signers of OpenSSH).", FILE
-    ),
-    revoked: Path | None = option(
-        "FILE", "Refuse seals by these keys: public keys, or a list of ssh-keygen (KRL).", FILE
-    ),
     as_json: bool = flag("Print all differences as one JSON object.", name="--json"),
 ) -> None:
     """Recompute every number of a report from its record, and name the differences.
@@ -70,40 +52,16 @@ def verify(
     REPORT is a report.json, or the folder with one. RUN is what the report was made from, as for `openpts
     report`; by default, the folder of the report. The files of the report (HTML, PDF, CSV) and of the record
     beside it must match their SHA256SUMS. Of a batch, the report of each drive is verified. Exit code 8 if
-    anything differs. With --signers it has to be as it was sealed (`openpts seal`).
+    anything differs.
     """
-    folder = report_json if report_json.is_dir() else report_json.parent
-    seal = _seal_of(folder, signers, revoked, not as_json)
-    document, failure = verified_reports(report_json, runs, as_json=as_json)
+    document, failure = _verified_reports(report_json, runs, as_json=as_json)
     if as_json:
-        print_document(replace(document, seal=seal), failure)
+        print_document(document, failure)
     if failure is not None:
         raise failure
 
 
-def _seal_of(folder: Path, signers: Path | None, revoked: Path | None, shown: bool) -> FoundSeal | UnsetType:
-    """The seal of a folder, printed if ``shown``. Raises RecordError where none counts."""
-    from openpts.record.writer import SEAL_NAMES  # noqa: PLC0415 slow to load
-
-    if signers is None:
-        if revoked is not None:
-            raise UsageError("--revoked needs --signers, which names those who may seal")
-        if shown and (folder / SEAL_NAMES[0]).exists():
-            click.echo(f"{folder}: its seal was not checked; name those who may sign with --signers FILE")
-        return UNSET
-    verify_seal = service("seal")
-    if verify_seal is None:
-        raise UsageError("--signers: no plug-in of this openpts knows seals")
-    found = verify_seal(folder, signers, revoked)
-    if shown:
-        click.echo(
-            f"{folder}: sealed by {', '.join(found.signers)} with the key {found.key}, by their clock at "
-            f"{found.sealed_at.isoformat()}; all {found.files:,} files are as they were sealed"
-        )
-    return filled(FoundSeal, found, sealed_at=found.sealed_at.isoformat())
-
-
-def verified_reports(
+def _verified_reports(
     path: Path, runs: Sequence[Path], *, as_json: bool
 ) -> tuple[VerifiedReport | VerifiedReports, RecordError | None]:
     """What is wrong with a report, or those of a batch, printed unless ``as_json``. Raises OpenptsError."""

@@ -15,7 +15,6 @@ from openpts.analysis.limited_seconds import ENGINE_THREADS
 from openpts.errors import NoRecordError, RecordError
 from openpts.escaped_text import visible_line
 from openpts.fields.conditions import Conditions
-from openpts.record.clock_rate import ClockRate, clock_rate
 from openpts.record.contradictions import refuse_contradictions, refuse_other_interval_histograms
 from openpts.record.database import Query, opened_record, rows_by_type, stored_manifest
 from openpts.record.decoding import Count, Finite, Moment, in_visible_lines, rows_of
@@ -76,7 +75,6 @@ class Run(Struct, frozen=True, dict=True):
 
     ``health`` are the readings of the device's log in their order, ``sampled`` what was sampled beside I/O.
     ``zero_at`` is when the engine's clock was 0; None in records of versions 4 and 5, which don't say.
-    ``stored`` are when each step was stored, and when it had ended on the engine's clock.
     """
 
     folder: Path
@@ -86,12 +84,6 @@ class Run(Struct, frozen=True, dict=True):
     health: tuple[HealthRecord, ...] = ()
     sampled: tuple[TelemetryPoint, ...] = ()
     zero_at: datetime | None = None
-    stored: tuple[tuple[datetime, int], ...] = ()
-
-    @cached_property
-    def clock_rate(self) -> ClockRate | None:
-        """The engine's clock against the system's; None where too few steps tell it."""
-        return clock_rate(self.stored)
 
     def conditions(self, kind: type[C]) -> C:
         """The conditions, as those of a kind of test. Raises TypeError for another kind: parts of a test are
@@ -310,7 +302,6 @@ def stored_run(folder: Path, *, interval_histograms: bool = False) -> Run:
     Raises RecordError.
     """
     with opened_record(folder) as connection:
-        stored = _stored(connection)
         return Run(
             folder=folder,
             manifest=stored_manifest(folder, connection),
@@ -323,8 +314,7 @@ def stored_run(folder: Path, *, interval_histograms: bool = False) -> Run:
             ledger=_ledger(connection),
             health=_health(connection),
             sampled=tuple(TelemetryPoint(*row) for row in rows_by_type(connection, _TELEMETRY)),
-            zero_at=_zero_at(stored),
-            stored=stored,
+            zero_at=_zero_at(_stored(connection)),
         )
 
 

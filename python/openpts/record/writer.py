@@ -44,9 +44,6 @@ EVENTS_NAME = "events.jsonl"
 LOG_NAME = "run.log"
 """What a detached run prints."""
 
-SEAL_NAMES = ("seal.json", "seal.json.sig")
-"""The statement of a seal and its signature: they are in no list of checksums, and cover those."""
-
 CHECKSUM_SECTION = "sha256"
 """The section of the manifest with the checksum of all others."""
 

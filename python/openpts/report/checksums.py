@@ -8,7 +8,7 @@ from typing import Final
 from openpts.escaped_text import visible_line
 from openpts.ownership import CLAIM_NAME
 from openpts.pages.model import Report
-from openpts.record.writer import DATABASE_NAME, EVENTS_NAME, LOG_NAME, SEAL_NAMES
+from openpts.record.writer import DATABASE_NAME, EVENTS_NAME, LOG_NAME
 from openpts.report.csv_files import FOLDER, csv_name
 from openpts.report.earlier_report import LINE, checksum_of
 from openpts.report.record_files import RECORD_PATTERNS, SUITE_FILES, SUMS_NAME, RecordFile, names_in
@@ -95,8 +95,6 @@ _GROWING: Final = frozenset({EVENTS_NAME, LOG_NAME})
 def _faults_of_others(folder: Path, own_sums: str, record: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Files of other reports in the folder that are not those of their lists, and what is in no list."""
     listed = {own_sums, CLAIM_NAME}  # a suite's grows with each resumption; that of a run is in its list
-    runs = {PurePosixPath(name).parent for name in record}
-    listed.update(str(run / name) for run in {PurePosixPath(), *runs} for name in SEAL_NAMES)
     listed.update(match[2] for line in _lines(folder, own_sums) if (match := LINE.fullmatch(line)))
     there = [str(path.relative_to(folder)) for path in sorted(folder.rglob("*"))]
     for sums in (name for name in there if name.endswith(SUMS_NAME) and name != own_sums):

@@ -53,7 +53,7 @@ def record_files(folders: Sequence[Path]) -> list[RecordFile]:
         if path.lstat().st_size or path.name != _LOG_NAME
     ]
     with ThreadPoolExecutor() as threads:  # checksums of large files let go of the interpreter
-        return list(threads.map(lambda file: record_file(*file), files))
+        return list(threads.map(lambda file: _record_file(*file), files))
 
 
 def names_in(home: Path, files: Sequence[RecordFile]) -> dict[str, str]:
@@ -95,7 +95,7 @@ def _check_folder(folder: Path, name: str) -> None:
         check_folder(folder, name)
 
 
-def record_file(folder: Path, path: Path) -> RecordFile:
+def _record_file(folder: Path, path: Path) -> RecordFile:
     """A file below a run folder. Raises RecordError for what can't be read, or is a link."""
     name = str(path.relative_to(folder))
     with failing_as(RecordError, f"can't read {path}"), open_file(folder, name) as file:

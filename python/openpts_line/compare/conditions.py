@@ -67,7 +67,7 @@ class Conditions(Struct, frozen=True):
 def conditions_of(comparison: RunComparison) -> tuple[Conditions, ...]:
     """Conditions that all tests share, then each test's own; tests that only one set has are not compared."""
     groups = [[run.manifest for run in comparison.runs_of(name)] for name in comparison.names]
-    shared = Conditions("", comparison.names, tuple(shared_fields(groups)))
+    shared = Conditions("", comparison.names, tuple(_shared_fields(groups)))
     return (shared, *(_of_test(test) for test in comparison.tests if len(test.contenders) > 1))
 
 
@@ -75,7 +75,7 @@ _Read = Callable[[Manifest], str]
 _Groups = Sequence[Sequence[Manifest]]
 
 
-def shared_fields(groups: _Groups) -> Iterable[Field]:
+def _shared_fields(groups: _Groups) -> Iterable[Field]:
     """What runs of all tests have: of each group the different texts, in a place of their own."""
     for label, read in _IDENTITY:
         yield _field(label, read, groups, judged=False)

@@ -269,7 +269,6 @@ _CASES: Final = {
     "plan": _words("plan --list"),
     "population": _population,
     "purge": _words("purge file:c?size=1MiB --list", "purge file:c?size=1MiB --overwrite-file"),
-    "replicate": _words("replicate one other"),
     "report": _words(f"report one {_DATA}", f"report one other {_DATA} --out both"),
     "resume": _resume,
     "run TEST": _run,

@@ -68,7 +68,6 @@ _MAKES_REPORTS = ("openpts.report.build", "openpts.conformance.conformance", "ji
         ("export", (*_TESTS_DRIVES, "openpts.report.build", "jinja2", "typst", "vl_convert")),
         ("archive", (*_TESTS_DRIVES, "openpts.report.build", "jinja2", "typst", "vl_convert", "pyarrow")),
         ("compare", _TESTS_DRIVES),
-        ("replicate", _TESTS_DRIVES),
         ("run", _SCRIPTS),
         ("plan", _SCRIPTS),
     ],

@@ -1,7 +1,7 @@
 """Records that were edited by hand, each so that no checksum and no sum tells it.
 
 What physics, the stimuli, the test's script or the rules of the ledger forbid is refused, by the report or by
-`verify` at the latest; the rest is what docs/reliability.md says that only a seal can find.
+`verify` at the latest; the rest is what docs/reliability.md says that only a signature can find.
 """
 
 import lzma
@@ -51,7 +51,7 @@ class Edit(NamedTuple):
     test: str
     statements: tuple[str, ...]
     reason: str
-    """What the complaint says; empty where only a seal can find it."""
+    """What the complaint says; empty where only a signature can find it."""
 
 
 EDITS = {
@@ -402,8 +402,8 @@ def test_imported_results_pass(tmp_path: Path, name: str) -> None:
     verify(tmp_path / "run")
 
 
-def test_the_page_on_reliability_lists_what_only_a_seal_can_find() -> None:
+def test_the_page_on_reliability_lists_what_only_a_signature_can_find() -> None:
     told = re.findall(
-        r"^- (.+?)[.;]?$", RELIABILITY.read_text().split("Only a seal finds", 1)[1], re.MULTILINE
+        r"^- (.+?)[.;]?$", RELIABILITY.read_text().split("Only a signature finds", 1)[1], re.MULTILINE
     )
     assert told == [name for name, edit in EDITS.items() if not edit.reason]

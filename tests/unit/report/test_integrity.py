@@ -1,7 +1,10 @@
 """Every byte of a folder of results is in a list of checksums: `openpts verify` names what was changed."""
 
 import json
+import os
+import re
 import shutil
+import subprocess
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -21,6 +24,7 @@ from openpts.report.rederive import read_report
 from openpts.report.sources import ReportSource
 from openpts.vocabulary.run_request import RunRequest
 from tests.support.batches import suite_entry, suite_of
+from tests.support.manual import ROOT
 from tests.support.oracle_presets import write_oracle
 from tests.support.synthetic_run import Synthetic, write_synthetic_run
 
@@ -250,3 +254,47 @@ def test_the_reports_of_a_batch_are_verified_each(tmp_path: Path) -> None:
     assert str(words.exception).startswith(f"1 of 2 reports of {tmp_path / 'batch'} are not confirmed by")
     assert words.stdout.splitlines()[-1] == f"{second}/report.json: every value matches the record"
     assert isinstance(openpts("verify", tmp_path / "batch", first).exception, UsageError)
+
+
+def _lines_on_signatures() -> tuple[list[str], list[str]]:
+    """What the manual types to sign a folder, and to check it."""
+    page = (ROOT / "docs" / "run-folder.md").read_text(encoding="utf-8")
+    section = page.partition("## How do I prove that it is mine, and unchanged?")[2].partition("\n## ")[0]
+    signing, checking = (block.split("\n    ") for block in re.findall(r"\n    (.+(?:\n    .+)*)", section))
+    return signing, checking
+
+
+@pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="there is no ssh-keygen")
+def test_the_lines_of_the_manual_sign_a_folder_and_refuse_what_was_changed(
+    suite: Path, tmp_path: Path
+) -> None:
+    signing, checking = _lines_on_signatures()
+    for owner in (".ssh/id_ed25519", "other"):
+        (tmp_path / owner).parent.mkdir(exist_ok=True)
+        words = ("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(tmp_path / owner))
+        subprocess.run(words, check=True, stdin=subprocess.DEVNULL)
+    shutil.copytree(suite / RUNS[0], tmp_path / "RUN")
+    shutil.copy(tmp_path / ".ssh/id_ed25519.pub", tmp_path / "ann.pub")
+
+    def typed(*lines: str) -> list[bool]:
+        environment = {**os.environ, "HOME": str(tmp_path)}
+        done = [
+            subprocess.run(line, shell=True, cwd=tmp_path, env=environment, capture_output=True, check=False)
+            for line in lines
+        ]
+        return [one.returncode == 0 for one in done]
+
+    assert all(typed(*signing))
+    assert typed(*checking) == [True, True, True]
+    for name in OF_A_RUN[:2]:
+        path, sums = tmp_path / "RUN" / name, tmp_path / "RUN" / "SHA256SUMS"
+        before, listed = path.read_bytes(), sums.read_bytes()
+        path.write_bytes(before[:-1] + bytes([before[-1] ^ 1]))
+        assert typed(*checking) == [True, True, False]
+        assert typed(f"cd RUN && sha256sum {name} > line && sed -i '\\| {name}$|d' SHA256SUMS") == [True]
+        sums.write_bytes(sums.read_bytes() + (tmp_path / "RUN" / "line").read_bytes())
+        assert typed(*checking) == [True, False, True]
+        path.write_bytes(before)
+        sums.write_bytes(listed)
+    shutil.copy(tmp_path / "other.pub", tmp_path / "ann.pub")
+    assert typed(*checking) == [True, False, True]

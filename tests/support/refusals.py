@@ -1,5 +1,6 @@
 """Drives that are in use, and that they are refused; what other calls are refused with."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -37,6 +38,27 @@ _THREAD: Final = (
     "threading.Thread(target=own).start(); sys.argv[2] == 'ended' and libc.pthread_exit(None)"
 )
 
+# as the mapper, but only a further thread lives
+_THREAD_MAPPER: Final = (
+    "import ctypes, os, sys, threading; libc = ctypes.CDLL(None)\n"
+    "def own():\n"
+    "    fd = os.open(sys.argv[1], os.O_RDWR)\n"
+    "    libc.mmap(None, ctypes.c_size_t(4096), 3, 1, fd, ctypes.c_long(0)); os.close(fd)\n"
+    "    ended.wait(); print('open', flush=True); sys.stdin.read(); os._exit(0)\n"
+    "ended = threading.Event(); threading.Thread(target=own).start(); ended.set(); libc.pthread_exit(None)"
+)
+
+# calls itself as udev's program does, and is none
+_NAMESAKE: Final = f"import ctypes, sys; ctypes.CDLL(None).prctl(15, sys.argv[3].encode()); {_HOLDER}"
+
+# registers it with a ring of io_uring (io_uring_setup, io_uring_register), and closes the descriptor
+_REGISTRAR: Final = (
+    "import ctypes, os, sys; libc = ctypes.CDLL(None); fd = os.open(sys.argv[1], os.O_RDWR); "
+    "ring = libc.syscall(425, 4, ctypes.create_string_buffer(120)); "
+    "ring < 0 and sys.exit(); libc.syscall(427, ring, 2, (ctypes.c_int * 1)(fd), 1) < 0 and sys.exit(); "
+    "os.close(fd); print('open', flush=True); sys.stdin.read()"
+)
+
 
 def refusal(called: Callable[..., object], *arguments: object, **options: object) -> str:
     """The kind of the error in which a call has to end, and its words."""
@@ -60,6 +82,21 @@ def hold_mapped(node: Path, cleanup: ExitStack) -> int:
     return _started(cleanup, sys.executable, "-c", _MAPPER, str(node))
 
 
+def hold_mapped_in_thread(node: Path, cleanup: ExitStack) -> int:
+    """The same of a process whose first thread has ended."""
+    return _started(cleanup, sys.executable, "-c", _THREAD_MAPPER, str(node))
+
+
+def hold_as(name: str, node: Path, cleanup: ExitStack) -> int:
+    """The number of a process with this name that has it open until the end."""
+    return _started(cleanup, sys.executable, "-c", _NAMESAKE, str(node), str(os.O_RDWR), name)
+
+
+def hold_registered(node: Path, cleanup: ExitStack) -> int:
+    """The number of a process that has it registered with io_uring, with no descriptor of it."""
+    return _started(cleanup, sys.executable, "-c", _REGISTRAR, str(node))
+
+
 def hold_in_namespace(script: str, cleanup: ExitStack) -> int:
     """The number of a shell in a mount namespace of its own that runs a script, and stays until the end."""
     return _started(cleanup, "unshare", "--mount", "sh", "-ec", f"{script}\necho open\nexec cat")
@@ -75,7 +112,9 @@ def _started(cleanup: ExitStack, *command: str) -> int:
 
 def assert_refused(node: Path, rule_id: str, says: str, roots: SystemRoots) -> None:
     """By the check and by the door alike; the operator's consent changes nothing."""
-    (refusal,) = check(BlockTarget(node), roots)
+    found = check(BlockTarget(node), roots)
+    assert [refusal.rule_id for refusal in found] == [rule_id], found
+    (refusal,) = found
     assert refusal.rule_id == rule_id
     assert says in refusal.evidence
     consent = Consent(

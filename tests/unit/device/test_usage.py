@@ -280,18 +280,26 @@ def test_in_a_container_the_processes_outside_count_as_hidden(
 
 
 @pytest.mark.parametrize(
-    ("name", "counts"),
+    ("name", "program", "user", "counts"),
     [
-        ("systemd-udevd", False),
-        ("udevd", False),
-        ("(udev-worker)", False),
-        ("udev-worker", False),
-        ("eudevour", True),
-        ("udev-backup", True),
+        ("systemd-udevd", "/usr/lib/systemd/systemd-udevd", 0, False),
+        ("udevd", "/sbin/udevd", 0, False),
+        ("(udev-worker)", "/usr/bin/udevadm (deleted)", 0, False),
+        ("udev-worker", "/usr/bin/udevadm", 0, False),
+        ("(udev-worker)", "/usr/bin/udevadm", 1000, True),
+        ("(udev-worker)", "/home/me/bin/udevadm", 0, True),
+        ("systemd-udevd", "/usr/bin/python3.11", 0, True),
+        ("eudevour", "/usr/bin/udevadm", 0, True),
     ],
 )
-def test_only_udev_itself_may_have_a_drive_open(name: str, counts: bool, server: SystemRoots) -> None:
-    (server.proc / "77/comm").write_text(f"{name}\n")
+def test_only_udev_itself_may_have_a_drive_open(
+    name: str, program: str, user: int, counts: bool, server: SystemRoots
+) -> None:
+    process = server.proc / "77"
+    (process / "comm").write_text(f"{name}\n")
+    (process / "exe").unlink()
+    (process / "exe").symlink_to(program)
+    (process / "status").write_text(f"Name:\t{name}\nUid:\t{user}\t{user}\t{user}\t{user}\n")
     evidence = read_usage(server).of_device(ClaimKind.OPEN, BlockDevice.of_name("sda", server))
     assert (evidence is not None) is counts
 

@@ -19,7 +19,7 @@ from openpts.device.guard.claims import Claim, ClaimKind, kernel_name
 from openpts.device.kernel_calls import Inode, NodeStatus, node_status, share_open_files
 from openpts.device.nvme.nvme_subsystem import namespace_behind, namespaces_of
 from openpts.ownership import NO_OWNER, owned_name, read_owner
-from openpts.system_files import SystemRoots, printable, read_text
+from openpts.system_files import SystemRoots, printable, read_lines, read_text, unescape_octal
 
 Listed = tuple[bytes, bytes, bytes]
 """Device, inode and path of a mapped file, as the kernel's list has them."""
@@ -61,8 +61,14 @@ _GENERIC: Final = re.compile(r"ng[0-9]+(c[0-9]+)?n[0-9]+")
 _WHOLE_MACHINE: Final = "pid:[4026531836]"
 # the machine's first process uses no drive itself, and may be beyond even root's sight
 _INIT: Final = "1"
-# of systemd, older and newer, and of eudev
-_UDEV: Final = frozenset({"systemd-udevd", "udevd", "(udev-worker)", "udev-worker"})
+# of systemd, older and newer, and of eudev: any program may take these names
+_UDEV_NAMES: Final = frozenset({"systemd-udevd", "udevd", "(udev-worker)", "udev-worker"})
+_UDEV_PROGRAM: Final = re.compile(
+    r"/(usr/)?(s?bin|lib/systemd|lib/udev)/(systemd-udevd|udevd|udevadm)( \(deleted\))?"
+)
+_IO_URING: Final = "anon_inode:[io_uring]"
+# a file in fdinfo that is registered with a ring, and needs no descriptor: "    0: /dev/nvme0n1"
+_REGISTERED: Final = re.compile(r"\s*\d+: (/.*)")
 
 
 class OpenNodes(Struct, frozen=True):
@@ -84,39 +90,57 @@ def find_open_nodes(roots: SystemRoots, files: frozenset[Inode]) -> OpenNodes:
         if process.name == str(os.getpid()):
             continue
         command = read_text(process / "comm") or "unknown"
-        if command in _UDEV:
+        if command in _UDEV_NAMES and _is_udev(process):
             continue
         who = f"process {process.name} ({command})"
-        try:
-            for thread in _threads(process):
-                for descriptor in (thread / "fd").iterdir():
-                    found = _claims(descriptor, f"is open in {who}", files, roots)
+        for thread in _threads(process, roots):
+            try:
+                for found in (
+                    _opened(thread, who, files, roots),
+                    _mapped(thread, who, files, unrelated, roots),
+                ):
                     claims += (replace(claim, program=command) for claim in found)
-            # the memory is that of all threads, and is shown by another one once the first has ended
-            for memory in dict.fromkeys((process, thread)):
-                mapped = _mapped(memory, f"is mapped by {who}", files, unrelated, roots)
-                claims += (replace(claim, program=command) for claim in mapped)
-        except PermissionError:
-            # a process that ends in the middle of the question looks the same
-            if process.name != _INIT and process.exists():
-                secretive.append(who)
-        except OSError:
-            continue  # it has just ended
+            except PermissionError:
+                # a process that ends in the middle of the question looks the same
+                if process.name != _INIT and process.exists() and who not in secretive:
+                    secretive.append(who)
+            except OSError:
+                continue  # the thread has just ended: others of its process may live
     return OpenNodes(tuple(claims), tuple(secretive))
 
 
-def _threads(process: Path) -> Iterator[Path]:
-    """Folders in /proc of a process, and of each thread that has a table of open files of its own."""
+def _is_udev(process: Path) -> bool:
+    """Whether it is root's udev by its program, not by the name that it gives itself."""
+    try:
+        program = str((process / "exe").readlink())
+    except OSError:
+        return False
+    is_roots = any(line.split()[:3] == ["Uid:", "0", "0"] for line in read_lines(process / "status"))
+    return is_roots and _UDEV_PROGRAM.fullmatch(program) is not None
+
+
+def _threads(process: Path, roots: SystemRoots) -> Iterator[Path]:
+    """Folders in /proc of a process, and of each thread that has a table of open files of its own.
+
+    A process whose first thread has ended shows files and memory by another one alone. In /proc threads have
+    folders of their own, which are not listed: those below ``task`` lack ``map_files``.
+    """
     pid = int(process.name)
-    others = [thread for thread in process.glob("task/*") if thread.name != process.name]
+    others = [thread.name for thread in process.glob("task/*") if thread.name != process.name]
     yield process
-    yield from (thread for thread in others if not share_open_files(pid, int(thread.name)))
+    yield from (roots.proc / name for name in others if not share_open_files(pid, int(name)))
+
+
+def _opened(process: Path, who: str, files: frozenset[Inode], roots: SystemRoots) -> Iterator[Claim]:
+    for descriptor in (process / "fd").iterdir():
+        yield from _claims(descriptor, f"is open in {who}", files, roots)
 
 
 def _mapped(
-    process: Path, text: str, files: frozenset[Inode], unrelated: set[Listed], roots: SystemRoots
+    process: Path, who: str, files: frozenset[Inode], unrelated: set[Listed], roots: SystemRoots
 ) -> Iterator[Claim]:
     """``unrelated`` is what needs no second look: all processes map the same libraries."""
+    text = f"is mapped by {who}"
     for mapping in _mappings(process, unrelated):
         found = tuple(_claims(mapping.link, text, files, roots))
         if not found and mapping.inode in files:
@@ -141,9 +165,27 @@ def _claims(descriptor: Path, text: str, files: frozenset[Inode], roots: SystemR
         leads_to = str(descriptor.readlink())
     except FileNotFoundError:
         return  # closed meanwhile
+    if leads_to == _IO_URING:
+        yield from _registered(descriptor, text, files, roots)
     if not leads_to.startswith("/"):
         return  # a socket, a pipe
-    status = node_status(descriptor)
+    yield from _of_node(descriptor, leads_to, text, files, roots)
+
+
+def _registered(ring: Path, text: str, files: frozenset[Inode], roots: SystemRoots) -> Iterator[Claim]:
+    """A claim for each file that is registered with a ring of io_uring, whose descriptor may be closed."""
+    process = ring.parents[1]
+    for line in read_lines(process / "fdinfo" / ring.name):
+        if found := _REGISTERED.fullmatch(line):
+            path = unescape_octal(found[1])
+            yield from _of_node(process / "root" / path.lstrip("/"), path, text, files, roots)
+
+
+def _of_node(
+    place: Path, leads_to: str, text: str, files: frozenset[Inode], roots: SystemRoots
+) -> Iterator[Claim]:
+    """Claims on what is at ``place``, which the process knows as ``leads_to``."""
+    status = node_status(place)
     if status is None:
         if leads_to.startswith("/dev/"):
             yield Claim(ClaimKind.OPEN, text, name=kernel_name(leads_to, roots))
@@ -154,8 +196,8 @@ def _claims(descriptor: Path, text: str, files: frozenset[Inode], roots: SystemR
     elif status.inode in files:
         yield Claim(ClaimKind.OPEN, text, inode=status.inode)
     elif stat.S_ISREG(status.mode) and (name := owned_name(leads_to)) is not None:
-        owner = read_owner(descriptor)
-        is_owner = owner is not None and descriptor.parents[1].name == str(owner.pid)
+        owner = read_owner(place)
+        is_owner = owner is not None and place.parents[1].name == str(owner.pid)
         also = "" if is_owner else f", and {text}"
         yield Claim(ClaimKind.OWNED, f"belongs to {owner or NO_OWNER}{also}", owned=name)
 

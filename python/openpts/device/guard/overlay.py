@@ -6,6 +6,7 @@ what all of them read.
 
 import os
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Final
 
@@ -31,8 +32,9 @@ def stored_at(path: Path, roots: SystemRoots) -> Path:
         return path
     inside = _inside(mount, path)
     for layer in _layers(mount):
-        if _is_same(own := layer / inside, path):
-            return stored_at(Path(os.path.realpath(own)), roots)
+        # a layer that the overlay covers, as lowerdir=/ below the root, leads back to the file itself
+        if _is_same(own := layer / inside, path) and (below := Path(os.path.realpath(own))) != path:
+            return stored_at(below, roots)
         for root in other_roots(roots):
             found = root / str(own).lstrip("/")
             if _is_same(found, path) and not _may_be_overlay(found):
@@ -60,19 +62,24 @@ def with_twins(file: NamedFile, roots: SystemRoots) -> NamedFile:
 
 
 def _views(stored: Path, roots: SystemRoots) -> Iterator[Path]:
-    """The same file in the overlays of this mount namespace, also in those over overlays."""
-    for mount in read_mounts(roots):
-        if mount.fs_type != _OVERLAY:
-            continue
-        for layer in _layers(mount):
-            if stored.is_relative_to(layer):
-                inside = Path("/") / stored.relative_to(layer)
-                view = Path(mount.mount_point)
-                if inside.is_relative_to(mount.root):
-                    view /= inside.relative_to(mount.root)
-                if view != stored and _is_same(view, stored):
-                    yield view
-                    yield from _views(view, roots)
+    """The same file in the overlays of this mount namespace, also in those over overlays.
+
+    A layer is one of the folders above the file. Which one is tried: the kernel lists layers as they were
+    named, relative to a folder that it does not list, or by links.
+    """
+    overlays = [mount for mount in read_mounts(roots) if mount.fs_type == _OVERLAY]
+    found, unread = {stored}, [stored]
+    while unread:
+        file = unread.pop()
+        for mount, layer in product(overlays, file.parents):
+            inside = Path("/") / file.relative_to(layer)
+            view = Path(mount.mount_point)
+            if inside.is_relative_to(mount.root):
+                view /= inside.relative_to(mount.root)
+            if view not in found and _is_same(view, file):
+                found.add(view)
+                unread.append(view)
+                yield view
 
 
 def _inside(mount: Mount, path: Path) -> Path:

@@ -22,7 +22,7 @@ from tests.support.shortened_runs import SMALL
 from tests.support.subject_files import with_subject
 
 SCALES = {"hir": 0.01, "benchmarks": 0.01, "lifetime": 0.01, "thermal": 0.02}
-SAMPLED = {"tp", "thermal", "fiosynth"}  # rounds in several cycles; readings of the log between steps
+SAMPLED = {"tp", "thermal"}  # rounds in several cycles; readings of the log between steps
 
 
 def ordered(test: str, folder: Path, target: str = SMALL) -> Order:

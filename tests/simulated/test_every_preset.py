@@ -16,8 +16,8 @@ WORDS = {name: ["recipe:boot"] for name in ("replay", "rws", "rwsdirth")} | {"wo
 # drives of 1 to 32 GB, on which the traces of larger ones wrap around
 OPTIONS = {name: ["--mapping", "wrap"] for name in ("replay", "score")}
 JOB = "[a]\nrw=randwrite\nbs=4k\ndirect=1\ntime_based\nruntime=2s\n"
-# a program needs files, and a suite of FioSynth its files
-TESTS = [name for name, test in PROCEDURES.items() if test.on_model and name != "fiosynth"]
+# a program needs files
+TESTS = [name for name, test in PROCEDURES.items() if test.on_model]
 PRESETS = [preset.name for preset in shipped_presets()]
 
 

@@ -1,4 +1,4 @@
-"""What tests need as a subject where all tests are tested: a job, a suite, a command, a trace, a capture."""
+"""What tests need as a subject where all tests are tested: a job, a command, a trace, a capture."""
 
 from typing import Any, Final
 
@@ -8,8 +8,6 @@ from openpts.vocabulary.better import Better
 from openpts.vocabulary.command_run import FigureOrder
 from openpts_app.app import AppConditions
 from openpts_fio.fio_job.conditions import FioJob
-from openpts_fio.fiosynth import FiosynthConditions
-from openpts_fio.fiosynth.suite_file import read_suite
 from openpts_fio.workload import WorkloadConditions
 from openpts_traces.characteristics.capture import (
     Capture,
@@ -23,7 +21,7 @@ from openpts_traces.rws import RwsConditions
 from openpts_traces.rwsdirth import RwsDemandConditions
 from openpts_traces.score import ScoreConditions
 from openpts_traces.trace_replay.conditions import TraceFile
-from tests.support.subject_files import CLONE, SMALL_TRACE
+from tests.support.subject_files import SMALL_TRACE
 
 TRACE: Final = TraceFile(SMALL_TRACE.name, str(SMALL_TRACE))
 JOB: Final = FioJob(
@@ -81,8 +79,6 @@ def with_job(conditions: Any) -> Any:
             return replace(conditions, job=JOB)
         case RwsConditions() | RwsDemandConditions():
             return replace(conditions, captured=CAPTURE)
-        case FiosynthConditions():
-            return replace(conditions, suite=read_suite(CLONE, "One"))
         case AppConditions(figure=None):
             figure = FigureOrder("rate", "Rate: ([0-9.]+)", "MB/s")
             command = ("tar", "-xf", "linux.tar")

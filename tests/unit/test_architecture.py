@@ -136,7 +136,7 @@ def test_what_names_all_tests_loads_none_of_their_parts() -> None:
     names = set(loaded.stdout.split())
     packages = {procedure.package for procedure in PROCEDURES.values()}
     own = {name for name in names if name.rpartition(".")[0] in packages}
-    assert own == {"openpts_fio.fiosynth.suite"}  # one of its conditions
+    assert own == {"openpts_fio.workload.suite"}  # one of its conditions
     rooms = ("pages", "plots", "record", "engine", "device", "runner", "report", "evidence")
     assert not [name for name in names if name.split(".")[1:2] in ([room] for room in rooms)]
 

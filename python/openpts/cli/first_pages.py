@@ -163,7 +163,6 @@ _ARGUMENTS: Final = {
             "rwsdirth": 'web.parquet "sim:enterprise-tlc?capacity=2GB"',
             "app": "/mnt/data -- tar -xf /data/linux.tar",
             "check": "--purpose record sim:client-qlc",
-            "fiosynth": "Cache --from ./FioSynth sim:enterprise-tlc",
         }.items()
     },
 }

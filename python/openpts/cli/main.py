@@ -175,7 +175,7 @@ _MANY: dict[str, Place | str] = {
     "population": "Show how drives of one kind differ, and which stand out.",
 }
 _SIMULATE: dict[str, Place | str] = {
-    "sim": Place("openpts.cli.sim:sim", "Show, check and serve simulated drives."),
+    "sim": Place("openpts.cli.sim:sim", "Show, check and serve simulated drives.")
 }
 _PURPOSES: dict[str, dict[str, Place | str]] = {
     "Measure": _MEASURE,

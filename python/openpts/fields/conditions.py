@@ -218,6 +218,11 @@ class Conditions(Struct, frozen=True, kw_only=True):
         )
 
     @property
+    def meaningless(self) -> frozenset[str]:
+        """Fields that mean nothing here: they have no row on the set-up page, and are not in the ledger."""
+        return self.unused
+
+    @property
     def question(self) -> str:
         """What this run is to answer, of a test that is asked several things; empty for all others."""
         return ""

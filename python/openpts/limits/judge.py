@@ -23,9 +23,8 @@ from openpts.runs.reference import words_of
 from openpts.runs.repeats import drift_of, repeated_run
 from openpts.units import format_count
 from openpts.vocabulary.better import Better
-from openpts.vocabulary.limit import JudgedLimit, Judgement, whole_of
+from openpts.vocabulary.limit import JudgedLimit, Judgement, whole_of, worst
 
-_ORDER: Final = (Judgement.FAIL, Judgement.NO_VERDICT, Judgement.PASS)
 _TO_ALLOW: Final = (
     'allow = ["{0}"] in the limits file, or `openpts gate --allow "{0}"`, judges it all the same'
 )
@@ -145,13 +144,7 @@ def _absolute(bound: Bound, limits: LimitSet, runs: Sequence[MeasuredRun]) -> Ju
         return _unmeasured(bound, runs)
     if lacking := _lacking(bound, found, runs):
         return _nothing(bound, lacking)
-    verdicts = [_of_run(bound, limits, figure, run, len(found)) for figure, run in found]
-
-    def rank(one: JudgedLimit) -> tuple[int, float]:
-        value = one.value or 0.0
-        return _ORDER.index(one.judgement), value if bound.at_least else -value
-
-    return min(verdicts, key=rank)
+    return worst([_of_run(bound, limits, figure, run, len(found)) for figure, run in found])
 
 
 def _lacking(bound: Bound, found: Sequence[tuple[Figure, HeldAgainst]], runs: Sequence[HeldAgainst]) -> str:

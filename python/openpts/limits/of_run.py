@@ -38,7 +38,10 @@ def judged_run(run: Run, content: ReportContent | None = None) -> GateResult | N
     limits, test = stored_limits(run.folder), procedure_of(run.manifest.conditions.test)
     if limits is None and not test.has_limits:
         return None
-    return judge_finished(limits or LimitSet(), MeasuredRun.of(run, content), stored_baseline(run.folder))
+    measured = MeasuredRun.of(run, content)
+    if limits is None and not measured.content.limits:
+        return None
+    return judge_finished(limits or LimitSet(), measured, stored_baseline(run.folder))
 
 
 def failed_so_far(run: Run) -> str:

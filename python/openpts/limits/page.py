@@ -19,8 +19,14 @@ _TONES: Final = {Judgement.PASS: "pass", Judgement.FAIL: "fail", Judgement.NO_VE
 
 
 def limits_page(run: Run, content: ReportContent) -> Page | None:
-    """The page of a run that was ordered with a limits file, and None of any other. Raises RecordError."""
-    result = judged_run(run, content) if stored_limits(run.folder) is not None else None
+    """The page of a run with a limits file, or with bounds of its test's own; otherwise None.
+
+    Raises RecordError.
+    """
+    has_bounds = any(one.at_least is not None or one.at_most is not None for one in content.limits)
+    if not has_bounds and stored_limits(run.folder) is None:
+        return None
+    result = judged_run(run, content)
     if result is None:
         return None
     return verdicts_page(result, _baseline_table(result, stored_baseline(run.folder)))

@@ -11,7 +11,7 @@ def condition_rows(conditions: Conditions) -> Iterator[tuple[str, str, str]]:
     """Name, label and value of each field, in the order of the conditions."""
     for name, field in fields_of(type(conditions)).items():
         value = getattr(conditions, name)
-        if field.label and value is not None and name not in conditions.unused:
+        if field.label and value is not None and name not in conditions.meaningless:
             yield name, field.label, _text(name, field, value)
 
 

@@ -1,18 +1,42 @@
-"""Workload of a Job File: practice beyond the PTS."""
+"""Workload of a Job File, or of a Suite: practice beyond the PTS."""
 
 import os
+from collections.abc import Collection
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, ClassVar, Final
+from typing import Annotated, Any, Final
+
+from msgspec.structs import replace
 
 from openpts.fields import usual
-from openpts.fields.conditions import StepCounts
+from openpts.fields.conditions import Contradictions, StepCounts
 from openpts.fields.field import Field, Kind
 from openpts.fields.kinds import PASSES, count, one_of
+from openpts.fields.time_scale import at_time_scale
 from openpts.procedures.kit.procedure import Procedure
 from openpts.units import format_count
+from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.verdict import SteadyState
 from openpts_fio.fio_job.conditions import ALL_STREAMS, FioJob, FioJobConditions, kept_lines
+from openpts_fio.workload.suite import Suite
+
+_SUITES: Final = "wkldsuites"
+_MOST_CYCLES: Final = 1000
+_QUICK: Final = {"time_scale": "1/60", "precondition_passes": 1, "longest_step_seconds": 2, "max_rounds": 7}
+_OF_A_JOB: Final = frozenset(
+    {
+        "precondition_passes",
+        "precondition_block_size_bytes",
+        "precondition_tc",
+        "precondition_qd",
+        "figure",
+        "stream",
+        "max_rounds",
+        "load_fills",
+        "further_rounds",
+    }
+)
+_OF_A_SUITE: Final = frozenset({"suite", "cycles", "precondition_cycles"})
 
 
 class RoundFigure(StrEnum):
@@ -32,41 +56,52 @@ FIGURES: Final = {
 }
 
 
-def _read_job(_name: str, word: str) -> FioJob:
+def _read(_name: str, word: str, conditions: Any) -> Any:
+    """A job file; a file in a folder ``wkldsuites`` is a suite, with its cycles scaled as durations are."""
+    path = Path(word).absolute()
+    if path.parent.name == _SUITES:
+        return _with_suite(path, conditions)
     from openpts_fio.jobs.job_file import job_lines, read_jobs  # noqa: PLC0415 opens files
 
     path = Path(word)
     used = read_jobs(path, os.environ).used_values
-    return FioJob(
-        path.name,
-        kept_lines(job_lines(path)),
-        tuple(f"{name}={value}" for name, value in sorted(used.items())),
+    values = tuple(f"{name}={value}" for name, value in sorted(used.items()))
+    return replace(conditions, job=FioJob(path.name, kept_lines(job_lines(path)), values), suite=Suite())
+
+
+def _with_suite(path: Path, conditions: Any) -> Any:
+    from openpts_fio.workload.suite_file import read_suite  # noqa: PLC0415 opens files
+
+    suite = read_suite(path.parent.parent, path.name)
+    found = replace(
+        conditions,
+        job=None,
+        suite=suite,
+        cycles=suite.run_cycles,
+        precondition_cycles=suite.precondition_cycles,
     )
+    cycles = found.cycles if found.time_scale == 1 else at_time_scale(found, found.time_scale).cycles
+    return replace(found, cycles=cycles)
 
 
 class WorkloadConditions(FioJobConditions, frozen=True, kw_only=True, tag_field="test", tag="workload"):
     """The steps of ``job``, in rounds until ``figure`` of ``stream`` is steady, ``max_rounds`` at most.
 
     ``precondition_passes`` user capacities are written in sequence before, then the steps move ``load_fills``
-    more; ``further_rounds`` follow behind.
+    more; ``further_rounds`` follow behind. Or else the workloads of ``suite``, ``cycles`` times, for which
+    the drive is prepared ``precondition_cycles`` times.
     """
-
-    steady_state: ClassVar[SteadyState] = SteadyState.ROUNDS
 
     job: Annotated[
         FioJob | None,
         Field(
             "Job file",
-            "Job file of fio.",
-            Kind(
-                str,
-                _read_job,
-                lambda job: job.name,
-                metavar="JOB",
-                beside=lambda word, folder: str(Path(folder) / word),
-            ),
+            "Job file of fio, or a suite: a file in the folder wkldsuites of a clone of FioSynth.",
+            Kind(str, metavar="LOAD", beside=lambda word, folder: str(Path(folder) / word)),
+            change=_read,
+            show=lambda conditions: str(conditions.job or conditions.suite.name),
             free="what is run, not how",
-            argument="JOB",
+            argument="LOAD",
         ),
     ] = None
     precondition_passes: Annotated[
@@ -116,14 +151,80 @@ class WorkloadConditions(FioJobConditions, frozen=True, kw_only=True, tag_field=
         ),
     ] = 0
 
+    suite: Annotated[Suite, Field("Suite", free="what is run, not how")] = Suite()
+    cycles: Annotated[
+        int,
+        Field(
+            "Cycles",
+            "Run the workloads of a suite so many times, in place of its own number.",
+            count(1, _MOST_CYCLES),
+            show=lambda _conditions: "",
+            amount=True,
+            text=lambda cycles: format_count(cycles, "cycle"),
+        ),
+    ] = 1
+    precondition_cycles: Annotated[
+        int,
+        Field(
+            "Preconditioning cycles",
+            "Prepare the drive for a suite so many times, in place of its own number; 0 not at all.",
+            count(0, _MOST_CYCLES),
+            show=lambda _conditions: "",
+            text=lambda cycles: format_count(cycles, "preconditioning cycle"),
+        ),
+    ] = 1
+
+    @property
+    def is_suite(self) -> bool:
+        """Whether it is the workloads of a suite, and not a job in rounds."""
+        return bool(self.suite.workloads)
+
+    @property
+    def question(self) -> str:
+        """That of a suite."""
+        return "Does it keep the limits that a data center sets?" if self.is_suite else ""
+
+    @property
+    def steady_state(self) -> SteadyState:  # type: ignore[override]
+        """A suite has no steady state."""
+        return SteadyState.NONE if self.is_suite else SteadyState.ROUNDS
+
+    @property
+    def meaningless(self) -> frozenset[str]:
+        """What is of the other kind of load."""
+        return _OF_A_JOB if self.is_suite else _OF_A_SUITE
+
     @property
     def lacking(self) -> str:
-        """A job has to be named."""
-        return "name a job file of fio before the target" if self.job is None else ""
+        """A load has to be named."""
+        named = self.job is not None or self.is_suite
+        return "" if named else "name a job file of fio, or a suite of FioSynth, before the target"
+
+    def contradictions(self, given: Collection[str]) -> Contradictions:
+        """What is of the other kind of load; that of ``--quick`` is for both."""
+        yield from super().contradictions(given)
+        if self.lacking:
+            return
+        kind = (
+            "a suite has its own preparation, and no rounds" if self.is_suite else "a job file has no cycles"
+        )
+        for name in given:
+            field = "precondition_block_size_bytes" if name == "precondition_block_size" else name
+            if field in self.meaningless and name not in _QUICK:
+                yield (name,), kind
+
+    def part_name(self, place: StepPlace) -> str | None:
+        """The workload of a suite, with its cycle where there are several."""
+        if not self.is_suite or place.phase is not Phase.PROFILE:
+            return None
+        cycle, at = divmod(place.number - 1, len(self.suite.workloads))
+        name = self.suite.workloads[at].alias
+        return f"{name}, cycle {cycle + 1}" if self.cycles > 1 else name
 
     def step_counts(self) -> StepCounts:
         """Each step of the job in each round; jobs have a handful."""
-        yield ("max_rounds",), self.max_rounds + self.further_rounds
+        if not self.is_suite:
+            yield ("max_rounds",), self.max_rounds + self.further_rounds
 
 
 PROCEDURE: Final = Procedure(
@@ -132,10 +233,15 @@ PROCEDURE: Final = Procedure(
     title="Workload of a Job File",
     short_title="Workload",
     question="What does a drive do under my own load, of several streams at once?",
-    purpose="""A load of your own on a drive in steady state: all the streams of a job file of fio, in rounds.
+    purpose="""A load of your own: all the streams of a job file of fio, in rounds, or a suite of FioSynth.
 
-    JOB is a job file of fio. At full length: a purge, the user capacity written twice in sequence, and the
-    job again and again until the figure that is tracked is steady, at most 25 times.
+    LOAD is a job file, or a file in the folder wkldsuites of your own clone of FioSynth. At full length a
+    job file is: a purge, the user capacity written twice in sequence, and the job again and again until the
+    figure that is tracked is steady, at most 25 times. The workloads of a suite are run for their time, and
+    all of the drive is trimmed before each that prepares it. The targets of the suite are limits: a run that
+    does not keep one ends with exit code 10.
     """,
-    quick={"time_scale": "1/60", "precondition_passes": 1, "longest_step_seconds": 2, "max_rounds": 7},
+    quick=_QUICK,
+    log_around=frozenset({Phase.PROFILE}),
+    has_limits=True,
 )

@@ -1,21 +1,25 @@
-"""The report of the workload of a job file: steady state of its rounds, and what each stream did in them."""
+"""The report of a load: what each stream of it did, steady state of a job's rounds, limits of a suite."""
 
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.pages import ticks
 from openpts.pages.kit import Plot, PlotName, page, rows_table
-from openpts.pages.measure import Measured, Subject, measured
+from openpts.pages.measure import Measure, Measured, Subject, key_of, measured
 from openpts.pages.model import Band, Page, Series, Verdict
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows, of_cycle
 from openpts.procedures.kit.steps import ART, IOPS, THROUGHPUT, HasFigures, Metric
-from openpts.procedures.shared.methodology import methodology, nothing_page, state_page
+from openpts.procedures.shared.methodology import NO_STEADY_STATE, methodology, nothing_page, state_page
 from openpts.procedures.shared.steady_state_pages import height_over_rounds, round_columns, rounds_reason
 from openpts.procedures.shared.window_page import Window, window_page
 from openpts.record.reader import Run
-from openpts.units import NS_PER_S, format_duration
+from openpts.units import NS_PER_S, format_count, format_duration
+from openpts.vocabulary.better import Better
+from openpts.vocabulary.limit import JudgedLimit, Judgement, worst
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample
 from openpts_fio.fio_job.pages import job_page, stream_blocks
@@ -28,10 +32,14 @@ from openpts_fio.fio_job.times import (
     times_of_stream,
     whole_of,
 )
+from openpts_fio.trim_targets import TRIMS
 from openpts_fio.workload import RoundFigure, WorkloadConditions
+from openpts_fio.workload.limits import judge_limit
 from openpts_fio.workload.results import WorkloadResults, analyze, tracked_name
+from openpts_fio.workload.suite import Limit, LimitedFigure, LimitedOperation, SuiteWorkload
 
 _TITLE: Final = "Workload of a Job File"
+_SUITE_TITLE: Final = "Workloads of a Suite"
 _METRICS: Final[dict[RoundFigure, Metric[HasFigures]]] = {
     RoundFigure.IOPS: IOPS,
     RoundFigure.THROUGHPUT: THROUGHPUT,
@@ -39,10 +47,22 @@ _METRICS: Final[dict[RoundFigure, Metric[HasFigures]]] = {
     RoundFigure.P99_LATENCY: replace(ART, axis="P99 response time (ms)"),
 }
 _VALUE_COLOR: Final = 2
+_FAILED: Final = Measure[tuple[JudgedLimit, ...]](
+    "limits_failed",
+    "Limits failed",
+    "limits",
+    lambda limits: sum(one.judgement is Judgement.FAIL for one in limits),
+    better=Better.LOWER,
+)
 
 
 def report(run: Run) -> ReportContent:
     """The test's part of a report, from the samples in the record."""
+    conditions = run.conditions(WorkloadConditions)
+    return _of_suite(run, conditions) if conditions.is_suite else _of_job(run)
+
+
+def _of_job(run: Run) -> ReportContent:
     results = results_of(run)
     return ReportContent(
         verdicts=(_sentence(results),),
@@ -186,4 +206,150 @@ def _figures(results: WorkloadResults) -> dict[str, Any]:
         "steady": results.steady,
         "window": list(results.window.rounds),
         "streams": [times_of_stream(found) for found in _times(results)],
+    }
+
+
+class MeasuredWorkload(Struct, frozen=True):
+    """A workload of a suite in all cycles: its steps, its streams, and by limit the verdict of each cycle."""
+
+    workload: SuiteWorkload
+    samples: tuple[Sample, ...]
+    streams: tuple[StreamTimes, ...]
+    limits: tuple[Limit, ...]
+    of_cycles: tuple[tuple[JudgedLimit, ...], ...]
+
+    @property
+    def judged(self) -> tuple[JudgedLimit, ...]:
+        """The worst verdict of all cycles on each limit."""
+        return tuple(map(worst, self.of_cycles))
+
+
+def _of_suite(run: Run, conditions: WorkloadConditions) -> ReportContent:
+    suite = conditions.suite
+    found = tuple(_measured(run, conditions))
+    judged = tuple(verdict for one in found for verdict in one.judged)
+    return ReportContent(
+        verdicts=(Verdict(_suite_sentence(found, judged)), *_unread(found)),
+        measures=(_FAILED.of(judged), *_suite_measures(found)),
+        sections=methodology(
+            run, _SUITE_TITLE, _suite_rows(conditions), lambda: _suite_pages(run, conditions, found)
+        ),
+        figures=lambda: {
+            "suite": suite.name,
+            "cycles": conditions.cycles,
+            "workloads": [_suite_figures(one) for one in found],
+        },
+        limits=judged,
+    )
+
+
+def _measured(run: Run, conditions: WorkloadConditions) -> Iterator[MeasuredWorkload]:
+    suite, count = conditions.suite, len(conditions.suite.workloads)
+    for at, workload in enumerate(suite.workloads, start=1):
+        numbers = range(at, conditions.cycles * count + 1, count)
+        cycles = [[step.sample for step in run.phase(Phase.PROFILE, number=number)] for number in numbers]
+        limits = suite.limits_of(workload, run.manifest.target.user_capacity_bytes)
+        samples = tuple(sample for of_cycle in cycles for sample in of_cycle)
+        yield MeasuredWorkload(
+            workload=workload,
+            samples=samples,
+            streams=stream_times(samples),
+            limits=limits,
+            of_cycles=tuple(
+                tuple(judge_limit(limit, workload.alias, one, _ocp_asks(limit)) for one in cycles)
+                for limit in limits
+            ),
+        )
+
+
+def _ocp_asks(limit: Limit) -> str:
+    """OCP's own target for what a suite limits; empty if it has none."""
+    if limit.operation is not LimitedOperation.TRIM:
+        return ""
+    if limit.figure is LimitedFigure.THROUGHPUT:
+        asked = ", ".join(f"{each.gib_per_s:g} GiB/s of {each.size}" for each in TRIMS)
+    elif (limit.figure, limit.percentile) == (LimitedFigure.PERCENTILE, 99.0):
+        asked = f"{TRIMS[0].p99_ms:g} ms"
+    else:
+        return ""
+    return f"OCP 2.7, META-PERF-2, of trims alone: {asked}"
+
+
+def _suite_sentence(found: Sequence[MeasuredWorkload], judged: Sequence[JudgedLimit]) -> str:
+    limits = f"its {len(judged)} limits are on a page of their own" if judged else "the suite sets no limits"
+    return f"{format_count(len(found), 'workload')} measured; {limits}."
+
+
+def _unread(found: Sequence[MeasuredWorkload]) -> Iterator[Verdict]:
+    if names := dict.fromkeys(name for one in found for name in one.workload.unread):
+        yield Verdict(
+            f"Targets of the suite that openpts does not know, and did not judge: {', '.join(names)}."
+        )
+
+
+def _suite_measures(found: Sequence[MeasuredWorkload]) -> Iterator[Measured]:
+    for one in found:
+        for streams in whole_of(one.streams):
+            name = f"{one.workload.alias}: {streams.name}"
+            yield from measured(STREAM_MEASURES, streams, Subject(name, key_of(name)))
+
+
+def _suite_rows(conditions: WorkloadConditions) -> Rows:
+    suite = conditions.suite
+    return (
+        ("Data Pattern", "the job files' own"),
+        ("AR & Amount", "the job files' own"),
+        ("Test Stimulus", suite.name),
+        ("Workloads", str(len(suite.workloads))),
+        ("Cycles", str(conditions.cycles)),
+        ("Preparation", f"{len(suite.preparation)} workloads"),
+        ("Preparation cycles", str(conditions.precondition_cycles)),
+        ("Scaled by capacity", "yes" if suite.scales else "no"),
+        ("Limits", str(sum(len(one.limits) for one in suite.workloads))),
+        ("Steady State", NO_STEADY_STATE),
+    )
+
+
+def _suite_pages(
+    run: Run, conditions: WorkloadConditions, found: Sequence[MeasuredWorkload]
+) -> tuple[Page, ...]:
+    suite, capacity = conditions.suite, run.manifest.target.user_capacity_bytes
+    pages = [state_page(run, "Purge and Preparation")]
+    for number, one in enumerate(found, start=1):
+        name = PlotName(f"workload-{number}", f"Plot X-WORKLOAD-{number}", one.workload.alias)
+        unmeasured = None if one.streams else Verdict(f"{one.workload.alias}: n/a (not measured).", "fail")
+        pages.append(page(name, unmeasured, *stream_blocks(name, one.samples, one.streams)))
+    firsts = {one.template: one for one in reversed((*suite.preparation, *suite.workloads))}
+    for number, template in enumerate(sorted(firsts), start=1):
+        job = suite.job(firsts[template], capacity, conditions.seed)
+        title = f"Job File {template}, as in {firsts[template].alias}"
+        pages.append(job_page(f"workload-job-{number}", title, conditions, job, capacity))
+    return tuple(pages)
+
+
+def _suite_figures(one: MeasuredWorkload) -> dict[str, Any]:
+    """Key numbers, JSON-ready."""
+    return {
+        "name": one.workload.alias,
+        "template": one.workload.template,
+        "streams": [times_of_stream(streams) for streams in one.streams],
+        "limits": [
+            _limit_figures(limit, worst(judged))
+            | {"cycles": [_limit_figures(limit, each) for each in judged]}
+            for limit, judged in zip(one.limits, one.of_cycles, strict=True)
+        ],
+        "unread_targets": list(one.workload.unread),
+    }
+
+
+def _limit_figures(limit: Limit, judged: JudgedLimit) -> dict[str, Any]:
+    return {
+        "operation": limit.operation,
+        "figure": limit.figure.value,
+        "percentile": limit.percentile or None,
+        "unit": limit.unit,
+        "limit": limit.in_unit(limit.value),
+        "measured": judged.value,
+        "verdict": judged.judgement.value,
+        "reason": judged.reason or None,
     }

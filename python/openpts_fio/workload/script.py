@@ -1,16 +1,22 @@
-"""Workload of a job file (workload).
+"""Workload of a job file, or of a suite (workload).
 
 Purpose
-    What a drive in steady state does under a load of the operator's own, of several streams at once.
+    What a drive in steady state does under a load of the operator's own, of several streams at once; what it
+    does under the loads of data centers that FioSynth models, and whether it keeps a suite's limits.
 Clause
-    None: practice beyond the specification. The load is a job file of fio.
+    None: practice beyond the specification. The load is a job file of fio, or a suite with its job files in
+    the operator's own clone of FioSynth.
 Steps
-    Purge; the user capacity written twice in sequence; rounds of all steps of the job, until the tracked
-    figure is steady in five of them, or 25 are done.
+    Purge. Of a job file: the user capacity written twice in sequence; rounds of all steps of the job, until
+    the tracked figure is steady in five of them, or 25 are done. Of a suite: in each cycle, or in the first
+    alone, as the suite has it, all LBAs trimmed and a workload of the preparation, for each of them; then
+    each workload of the suite. Rates, depths and think times are scaled by capacity where the suite asks.
 Pass rule
-    Steady state by definition 2.1.24, of the tracked figure.
+    Steady state by definition 2.1.24, of the tracked figure. Each target of the suite: rates are reached,
+    response times not exceeded.
 Reported
-    Rates and response times of each stream and of all of them in the measurement window.
+    Rates and response times of each stream and of all of them, in the measurement window or in each workload;
+    each limit with what was measured and its verdict.
 """
 
 from typing import Final
@@ -18,21 +24,31 @@ from typing import Final
 from msgspec.structs import replace
 
 from openpts.errors import UsageError
+from openpts.procedures.kit.ledger import Rule
 from openpts.procedures.kit.standard import Standard
 from openpts.procedures.shared.rounds.script import rounds_until_steady
 from openpts.procedures.shared.sequential_writes import written_in_sequence
-from openpts.units import KIB
+from openpts.units import GIB, KIB
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Purge, Script, SetWriteCache
-from openpts.vocabulary.stimulus import Step
+from openpts.vocabulary.stimulus import BlockSize, OperationWeights, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount
 from openpts_fio.fio_job.conditions import ALL_STREAMS
 from openpts_fio.fio_job.steps import job_steps
 from openpts_fio.fio_job.streams import stream_names
 from openpts_fio.workload import RoundFigure, WorkloadConditions
 from openpts_fio.workload.results import tracked_name, tracked_value
+from openpts_fio.workload.suite import SuiteWorkload
 
-# Preconditioning and rounds as those of the IOPS test; the job is the operator's.
+_LARGEST_TRIM_BYTES: Final = GIB
+_OTHER_CYCLES: Final = "the drive has been through other loads than the suite has"
+
+RULES: Final = (
+    Rule("cycles", "PTS-GEN-01", "1.1", _OTHER_CYCLES, as_in="suite.run_cycles"),
+    Rule("precondition_cycles", "PTS-GEN-01", "1.1", _OTHER_CYCLES, as_in="suite.precondition_cycles"),
+)
+
+# Preconditioning and rounds as those of the IOPS test; the load is the operator's.
 standard_conditions: Final = Standard(
     WorkloadConditions,
     precondition_passes=2,
@@ -51,7 +67,12 @@ def supported_on(conditions: WorkloadConditions, sector_bytes: int) -> WorkloadC
 
 
 def script(conditions: WorkloadConditions, user_capacity_bytes: int) -> Script:
-    """Preparation, then the job again and again."""
+    """Preparation, then the job again and again, or the workloads of a suite."""
+    rest = _suite if conditions.is_suite else _job
+    yield from rest(conditions, user_capacity_bytes)
+
+
+def _job(conditions: WorkloadConditions, user_capacity_bytes: int) -> Script:
     steps = job_steps(conditions, conditions.job, user_capacity_bytes) if conditions.job else ()
     names = stream_names(steps)
     if steps and conditions.stream not in {ALL_STREAMS, *names}:
@@ -87,3 +108,46 @@ def script(conditions: WorkloadConditions, user_capacity_bytes: int) -> Script:
 def _until(step: Step, amount: ByteAmount) -> Step:
     """The step until its streams have moved that amount, whatever ends them in a round."""
     return replace(step, stop=amount, streams=tuple(replace(one, stop=None) for one in step.streams))
+
+
+def _suite(conditions: WorkloadConditions, user_capacity_bytes: int) -> Script:
+    """Preparation and workloads, cycle by cycle; workloads are numbered through."""
+    suite = conditions.suite
+    yield Purge()
+    yield SetWriteCache(conditions.write_cache_enabled)
+    prepared = measured = 0
+    for cycle in range(conditions.cycles):
+        for workload in () if cycle and suite.once else suite.preparation * conditions.precondition_cycles:
+            prepared += 1
+            steps = (
+                _clearing(conditions, user_capacity_bytes),
+                *_steps(conditions, workload, user_capacity_bytes),
+            )
+            yield Apply(Phase.CONDITIONING, prepared, steps)
+        for workload in suite.workloads:
+            measured += 1
+            steps = _steps(conditions, workload, user_capacity_bytes)
+            most = conditions.cycles * len(suite.workloads)
+            yield Apply(Phase.PROFILE, measured, steps, most, repeatable=True)
+    yield CycleFinished(Outcome(steady_round=None, last_round=0))
+
+
+def _steps(
+    conditions: WorkloadConditions, workload: SuiteWorkload, user_capacity_bytes: int
+) -> tuple[Step, ...]:
+    job = conditions.suite.job(workload, user_capacity_bytes, conditions.seed)
+    return job_steps(conditions, job, user_capacity_bytes)
+
+
+def _clearing(conditions: WorkloadConditions, user_capacity_bytes: int) -> Step:
+    """A trim of all LBAs, in the largest pieces that FioSynth uses."""
+    piece_bytes = min(_LARGEST_TRIM_BYTES, 2 ** (user_capacity_bytes.bit_length() - 1))
+    trims = Stimulus(
+        random_pct=0,
+        block_sizes=(BlockSize(piece_bytes),),
+        operations=OperationWeights(trim=1),
+        tc=1,
+        qd=1,
+        active_range=conditions.active_range,
+    )
+    return Step.of(trims, ByteAmount(user_capacity_bytes // piece_bytes * piece_bytes))

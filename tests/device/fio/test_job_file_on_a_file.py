@@ -43,7 +43,7 @@ def test_streams_keep_their_rates_in_each_round(tmp_path: Path) -> None:
 def test_a_suite_ends_with_the_verdicts_on_its_limits(tmp_path: Path) -> None:
     words = ("--time-scale", "1/40", "--longest-step-seconds", "1", "--cycles", "1", "--out", "run")
     target = ("file:./x?size=64MiB", "--no-report")
-    ended = openpts("run", "fiosynth", "Two", "--from", str(CLONE), *target, *words, cwd=tmp_path)
+    ended = openpts("run", "workload", str(CLONE / "wkldsuites" / "Two"), *target, *words, cwd=tmp_path)
     assert ended.exit_code == 10, ended.stderr
     assert any(line.startswith("limits: ") for line in ended.stdout.splitlines())
     run = read_run(tmp_path / "run")

@@ -21,14 +21,13 @@ from openpts.runner.resumed_run import Resumption
 from openpts.runner.run import run_test
 from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.limit import Judgement, Limit, LimitedFigure, LimitedOperation
+from openpts.vocabulary.limit import Judgement
 from openpts.vocabulary.people import People
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.purge import PurgeChoice
 from openpts_fio.fio_job.conditions import FioJob
-from openpts_fio.fiosynth import FiosynthConditions
-from openpts_fio.fiosynth.suite import Suite, SuiteWorkload
 from openpts_fio.workload import RoundFigure, WorkloadConditions
+from openpts_fio.workload.suite import Limit, LimitedFigure, LimitedOperation, Suite, SuiteWorkload
 from tests.device import openpts_process
 from tests.device.openpts_process import Ended
 from tests.simulated.whole_tests import run_whole
@@ -129,7 +128,7 @@ def planted(limits: tuple[Limit, ...], *, cycles: int = 1) -> Any:
     suite = Suite("planted", (), (workload,), (template,), run_cycles=cycles)
 
     def adjust(conditions: Conditions) -> Conditions:
-        assert isinstance(conditions, FiosynthConditions)
+        assert isinstance(conditions, WorkloadConditions)
         return replace(conditions, suite=suite, cycles=cycles)
 
     return adjust
@@ -158,13 +157,14 @@ DOUBTFUL = (
     limit("trim", LimitedFigure.IOPS, 1),
     limit("read", LimitedFigure.PERCENTILE, 10 * MS, 99.9999),
     limit("trim", LimitedFigure.MAX_LATENCY, 1),
+    limit("trim", LimitedFigure.PERCENTILE, 1, 99),
 )
 
 
 def test_limits_on_a_drive_of_known_rates(tmp_path: Path) -> None:
     target = f"sim:{write_oracle(tmp_path, [1000.0])}"
     adjust = planted((*KEPT, *FAILED, *DOUBTFUL))
-    run = run_whole("fiosynth", DriveClass.ENTERPRISE, tmp_path / "run", adjust, target)
+    run = run_whole("workload", DriveClass.ENTERPRISE, tmp_path / "run", adjust, target)
     result = judged_run(run)
     assert result is not None
     found = [one.judgement for one in result.judged]
@@ -173,33 +173,49 @@ def test_limits_on_a_drive_of_known_rates(tmp_path: Path) -> None:
     (workload,) = summarize(run)["workloads"]
     assert [one["verdict"] for one in workload["limits"]] == [str(judgement) for judgement in found]
     report = build_report(run, default_date(run))
-    shown = report.tables()["fiosynth-limits-table"]
-    assert [row.cells[-1].text for row in shown.rows] == [str(judgement) for judgement in found]
+    shown = report.tables()["limits-verdicts"]
+    assert [row.cells[1].text for row in shown.rows] == [str(judgement) for judgement in found]
+
+
+def test_what_ocp_asks_of_trims_too_stands_beside_a_suites_limit(tmp_path: Path) -> None:
+    """The figures of META-PERF-2, and nothing beside other limits."""
+    target = f"sim:{write_oracle(tmp_path, [1000.0])}"
+    adjust = planted((*KEPT[-1:], *DOUBTFUL))
+    run = run_whole("workload", DriveClass.ENTERPRISE, tmp_path / "run", adjust, target)
+    shown = build_report(run, default_date(run)).tables()["limits-verdicts"]
+    trims = "OCP 2.7, META-PERF-2, of trims alone:"
+    asked = [f"{trims} 50 GiB/s of 64 MiB, 500 GiB/s of 3 GB", "", "", "", f"{trims} 10 ms"]
+    assert [row.cells[0].note for row in shown.rows] == asked
 
 
 def test_of_several_cycles_the_worst_counts(tmp_path: Path) -> None:
     """The drive is slower in the second cycle alone."""
     target = f"sim:{write_oracle(tmp_path, [1000.0, 500.0, 1000.0])}"
     adjust = planted((limit("read", LimitedFigure.IOPS, 600),), cycles=3)
-    run = run_whole("fiosynth", DriveClass.ENTERPRISE, tmp_path / "run", adjust, target)
+    run = run_whole("workload", DriveClass.ENTERPRISE, tmp_path / "run", adjust, target)
     (one,) = summarize(run)["workloads"][0]["limits"]
     assert [cycle["verdict"] for cycle in one["cycles"]] == ["pass", "fail", "pass"]
     assert one["verdict"] == "fail"
     assert one["measured"] == pytest.approx(350, rel=0.02)
 
 
-def test_a_run_goes_on_without_the_files_that_it_was_made_of(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("adjust", "phase", "steps"), [(of_job(), Phase.ROUND, 5), (planted(KEPT, cycles=4), Phase.PROFILE, 4)]
+)
+def test_a_run_goes_on_without_the_files_that_it_was_made_of(
+    tmp_path: Path, adjust: Any, phase: Phase, steps: int
+) -> None:
     """A stop in the middle; the record has all that the rest needs."""
 
     def stop(event: Event) -> None:
-        if isinstance(event, StepFinished) and (event.place.phase, event.place.number) == (Phase.ROUND, 2):
+        if isinstance(event, StepFinished) and (event.place.phase, event.place.number) == (phase, 2):
             raise KeyboardInterrupt
 
     target = f"sim:{write_oracle(tmp_path, [1000.0])}"
     order = Order(
         target=target,
         drive_class=DriveClass.ENTERPRISE,
-        adjust=of_job(),
+        adjust=adjust,
         consent=Consent(),
         purge_choice=PurgeChoice.AUTO,
         people=People(),
@@ -210,10 +226,13 @@ def test_a_run_goes_on_without_the_files_that_it_was_made_of(tmp_path: Path) -> 
     with pytest.raises(InterruptedRunError):
         run_test(PROCEDURES["workload"], order, [stop])
     begun = read_run(tmp_path / "run")
-    assert len(begun.phase(Phase.ROUND)) < 5
+    assert len(begun.phase(phase)) < steps
     again = Order.to_resume(Resumption(begun), Consent(), None)
     run_test(PROCEDURES["workload"], again, [])
-    assert summarize(read_run(tmp_path / "run"))["steady"]
+    whole = read_run(tmp_path / "run")
+    assert [step.place.number for step in whole.phase(phase)] == list(range(1, steps + 1))
+    result = judged_run(whole)
+    assert summarize(whole)["steady"] if result is None else result.verdict is Judgement.PASS
 
 
 def openpts(folder: Path, *words: str, **variables: str) -> Ended:
@@ -238,14 +257,15 @@ def test_the_words_of_the_command_line(tmp_path: Path, golden: Golden) -> None:
 
 
 def test_a_failed_limit_has_an_exit_code(tmp_path: Path) -> None:
-    words = ("run", "fiosynth", "Two", "--from", str(CLONE), "sim:mlc?capacity=1GB", "--time-scale", "1/20")
+    suite = str(CLONE / "wkldsuites" / "Two")
+    words = ("run", "workload", suite, "sim:mlc?capacity=1GB", "--time-scale", "1/20")
     ended = openpts(tmp_path, *words, "--no-report", "--out", "run")
     assert ended.exit_code == 10
     lines = ended.stdout.splitlines()
     (counted,) = [line for line in lines if line.startswith("limits: ")]
     assert counted.endswith("1 without a verdict")
     assert any(
-        line.startswith("fail: fiosynth.light: read maximum response time at most 0.001 ms: measured ")
+        line.startswith("fail: workload.light: read maximum response time at most 0.001 ms: measured ")
         for line in lines
     )
     ended = openpts(tmp_path, "report", "run", "--json", "--no-pdf", "--no-html")
@@ -254,5 +274,4 @@ def test_a_failed_limit_has_an_exit_code(tmp_path: Path) -> None:
 
 def test_without_a_job_or_a_suite_there_is_no_run(tmp_path: Path, golden: Golden) -> None:
     assert openpts(tmp_path, "run", "workload", "sim:mlc").stderr == golden
-    assert openpts(tmp_path, "plan", "fiosynth", "sim:mlc").stderr == golden
     assert not list(tmp_path.iterdir())

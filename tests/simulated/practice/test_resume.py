@@ -52,7 +52,7 @@ from tests.support.page_blocks import rows, tables, texts
 from tests.support.transcript import Golden
 
 SCALES = {"hir": 0.01, "benchmarks": 0.01, "lifetime": 0.01, "thermal": 0.02}
-SAMPLED = {"tp", "thermal", "fiosynth"}  # rounds in several cycles; readings of the log between steps
+SAMPLED = {"tp", "thermal"}  # rounds in several cycles; readings of the log between steps
 
 
 def resumed(folder: Path, listeners: Any = (), target: str | None = None, **accepted: bool) -> Run:

@@ -206,7 +206,7 @@ def test_examples_are_command_lines_that_click_takes() -> None:
 @pytest.mark.parametrize("test", [words[1] for words in TREE if words[:1] == ("plan",) and len(words) == 2])
 def test_the_example_of_a_test_can_be_carried_out(test: str) -> None:
     _, _, _, *words = shlex.split(example_of(f"openpts run {test}"))
-    own = {"mine.fio": str(CLONE / "jobfiles" / "alone.fio"), "Cache": "One", "./FioSynth": str(CLONE)}
+    own = {"mine.fio": str(CLONE / "jobfiles" / "alone.fio")}
     own["web.parquet"] = str(WEB)
     own["/mnt/data"] = str(CLONE)
     words = [own.get(word, word) for word in words]

@@ -6,9 +6,10 @@ import pytest
 from msgspec import structs
 from msgspec.structs import replace
 
-from openpts.vocabulary.limit import Judgement, Limit, LimitedFigure, LimitedOperation, LimitVerdict
+from openpts.vocabulary.limit import JudgedLimit, Judgement, worst
 from openpts.vocabulary.sample import HostStall, Sample, StepState
-from openpts_fio.fio_job.limits import judge_limit, worst
+from openpts_fio.workload.limits import judge_limit
+from openpts_fio.workload.suite import Limit, LimitedFigure, LimitedOperation
 from tests.support.interval_samples import step_of
 
 PASS, FAIL, NO_VERDICT = Judgement.PASS, Judgement.FAIL, Judgement.NO_VERDICT
@@ -38,12 +39,12 @@ def limit(figure: LimitedFigure, value: float, operation: str = "write", percent
     ],
 )
 def test_figures(figure: LimitedFigure, value: float, percentile: float, judgement: Judgement) -> None:
-    assert judge_limit(limit(figure, value, percentile=percentile), [SAMPLE]).judgement is judgement
+    assert judge_limit(limit(figure, value, percentile=percentile), "load", [SAMPLE]).judgement is judgement
 
 
 def test_steps_of_a_measurement_count_together() -> None:
     quick, slow = step_of([[MS] * 300]), step_of([[MS] * 100])
-    found = judge_limit(limit(LimitedFigure.IOPS, 200), [quick, slow])
+    found = judge_limit(limit(LimitedFigure.IOPS, 200), "load", [quick, slow])
     assert (found.value, found.judgement) == (200, PASS)
 
 
@@ -70,27 +71,33 @@ def test_steps_of_a_measurement_count_together() -> None:
 def test_what_can_not_be_judged(
     samples: list[Sample], figure: LimitedFigure, operation: str, reason: str
 ) -> None:
-    found = judge_limit(limit(figure, 1, operation), samples)
+    found = judge_limit(limit(figure, 1, operation), "load", samples)
     assert (found.judgement, found.reason, found.value) == (NO_VERDICT, reason, None)
 
 
 def test_a_rate_of_nothing_is_reached_by_nothing() -> None:
-    assert judge_limit(limit(LimitedFigure.THROUGHPUT, 0, "trim"), [SAMPLE]).judgement is PASS
+    assert judge_limit(limit(LimitedFigure.THROUGHPUT, 0, "trim"), "load", [SAMPLE]).judgement is PASS
 
 
 def test_unissued_ios_leave_a_failure_and_take_a_pass() -> None:
     sample = structs.replace(SAMPLE, unissued=7)
     judged: dict[float, Any] = {
-        ms: judge_limit(limit(LimitedFigure.MAX_LATENCY, ms * MS), [sample]).judgement for ms in (19, 21)
+        ms: judge_limit(limit(LimitedFigure.MAX_LATENCY, ms * MS), "load", [sample]).judgement
+        for ms in (19, 21)
     }
     assert judged == {19: FAIL, 21: NO_VERDICT}
 
 
 def test_the_worst_of_several_cycles() -> None:
-    rate, time = limit(LimitedFigure.IOPS, 100), limit(LimitedFigure.MAX_LATENCY, MS)
-    low, high = LimitVerdict(rate, 101, PASS), LimitVerdict(rate, 500, PASS)
-    quick, slow = LimitVerdict(time, 1, PASS), LimitVerdict(time, 9, PASS)
-    doubt, failed = LimitVerdict(time, None, NO_VERDICT, "x"), replace(slow, judgement=FAIL)
+    low, high = (
+        JudgedLimit("load: read IOPS", "at least 100 IOPS", PASS, at_least=100, value=value)
+        for value in (101, 500)
+    )
+    quick, slow = (
+        JudgedLimit("load: read maximum response time", "at most 10 ms", PASS, at_most=10, value=value)
+        for value in (1, 9)
+    )
+    doubt, failed = replace(slow, value=None, judgement=NO_VERDICT), replace(slow, judgement=FAIL)
     assert worst([high, low]) is low
     assert worst([quick, slow]) is slow
     assert worst([slow, doubt]) is doubt

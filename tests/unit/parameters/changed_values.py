@@ -126,8 +126,6 @@ CHANGED: Final[dict[str, Any]] = {
     "figure": "p99-latency",
     "stream": "reader",
     "longest_step_seconds": 4,
-    "suite": "One",
-    "from": str(CLONE),
     "precondition_cycles": 3,
     "capture_file": str(WEB),
     "parts": ["multi", "replay-native"],

@@ -68,7 +68,7 @@ def deviations(used: Conditions, standard: Conditions, rules: Sequence[Rule]) ->
 def _changes(used: Conditions, standard: Conditions, ruled: Set[str]) -> Iterator[Deviation]:
     """What a test of practice does in another way than openpts has defined it."""
     for name, field in fields_of(type(used)).items():
-        if name in ruled or field.free:
+        if name in ruled or field.free or name in used.meaningless:
             continue
         required, text = (_named(name, getattr(one, name), field) for one in (standard, used))
         if text != required:

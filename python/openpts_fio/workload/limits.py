@@ -1,44 +1,50 @@
-"""Limits held against samples: pass, fail, or why neither can be said."""
+"""Targets of a suite held against samples: pass, fail, or why neither can be said."""
 
-import math
 from collections.abc import Sequence
+
+from msgspec.structs import replace
 
 from openpts.analysis.latency import LatencyDistribution, ios_needed
 from openpts.units import per_second
-from openpts.vocabulary.limit import Judgement, Limit, LimitedFigure, LimitVerdict
+from openpts.vocabulary.limit import JudgedLimit, Judgement
 from openpts.vocabulary.sample import OperationSample, Sample, StepState
+from openpts_fio.workload.suite import Limit, LimitedFigure
 
 
-def judge_limit(limit: Limit, samples: Sequence[Sample]) -> LimitVerdict:
-    """Hold all steps of a measurement together against a limit, the streams of each merged."""
+def judge_limit(limit: Limit, of: str, samples: Sequence[Sample], note: str = "") -> JudgedLimit:
+    """Hold all steps of the workload ``of`` together against a limit, the streams of each merged."""
+    bound = limit.in_unit(limit.value)
+    unjudged = JudgedLimit(
+        name=f"{of}: {limit.name}",
+        limit=limit.bound_text,
+        judgement=Judgement.NO_VERDICT,
+        unit=limit.unit,
+        at_least=bound if limit.is_rate else None,
+        at_most=None if limit.is_rate else bound,
+        runs=1,
+        note=note,
+    )
     if reason := _unjudged(limit, samples):
-        return LimitVerdict(limit, None, Judgement.NO_VERDICT, reason)
+        return replace(unjudged, reason=reason)
     done = [sample.operations[limit.operation] for sample in samples]
-    if limit.is_rate:
-        value = _rate(limit, done, sum(sample.elapsed_ns for sample in samples))
-        return LimitVerdict(limit, value, Judgement.PASS if value >= limit.value else Judgement.FAIL)
     distribution = LatencyDistribution.merged(one.histogram for one in done if one.histogram)
     if limit.figure is LimitedFigure.PERCENTILE and not distribution.supports(limit.percentile):
         reason = f"{distribution.count:,} I/Os, the percentile needs {ios_needed(limit.percentile):,}"
-        return LimitVerdict(limit, None, Judgement.NO_VERDICT, reason)
-    value = _latency_ns(limit, done, distribution)
-    if value > limit.value:
-        return LimitVerdict(limit, value, Judgement.FAIL)
-    if unissued := sum(sample.unissued for sample in samples):
+        return replace(unjudged, reason=reason)
+    if limit.is_rate:
+        value = _rate(limit, done, sum(sample.elapsed_ns for sample in samples))
+        kept = value >= limit.value
+    else:
+        value = _latency_ns(limit, done, distribution)
+        kept = value <= limit.value
+    judged = replace(unjudged, value=limit.in_unit(value))
+    if not kept:
+        return replace(judged, judgement=Judgement.FAIL)
+    unissued = 0 if limit.is_rate else sum(sample.unissued for sample in samples)
+    if unissued:
         reason = f"{unissued:,} planned I/Os were never issued: their wait is not in the figure"
-        return LimitVerdict(limit, value, Judgement.NO_VERDICT, reason)
-    return LimitVerdict(limit, value, Judgement.PASS)
-
-
-def worst(verdicts: Sequence[LimitVerdict]) -> LimitVerdict:
-    """The verdict on what was measured several times: a failure, then a doubt, then the least room."""
-    order = (Judgement.FAIL, Judgement.NO_VERDICT, Judgement.PASS)
-
-    def rank(verdict: LimitVerdict) -> tuple[int, float]:
-        value = math.inf if verdict.value is None else verdict.value
-        return order.index(verdict.judgement), value if verdict.limit.is_rate else -value
-
-    return min(verdicts, key=rank)
+        return replace(judged, reason=reason)
+    return replace(judged, judgement=Judgement.PASS)
 
 
 def _unjudged(limit: Limit, samples: Sequence[Sample]) -> str:

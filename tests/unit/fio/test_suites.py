@@ -10,25 +10,26 @@ from msgspec.structs import replace
 
 from openpts.errors import UsageError
 from openpts.fields.time_scale import at_time_scale
+from openpts.parameters.contradictions import contradictions
+from openpts.parameters.overrides import Given, conditions_of
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, dry_run
+from openpts.procedures.kit.ledger import deviations
 from openpts.units import GB, TB
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.limit import Limit, LimitedFigure, LimitedOperation
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.stimulus import OperationWeights
 from openpts_fio.fio_job.conditions import by_name
-from openpts_fio.fiosynth.script import script, standard_conditions
-from openpts_fio.fiosynth.suite import Suite
-from openpts_fio.fiosynth.suite_file import read_suite
-from openpts_fio.trim_targets import ocp_asks
+from openpts_fio.workload.script import RULES, script, standard_conditions
+from openpts_fio.workload.suite import Suite
+from openpts_fio.workload.suite_file import read_suite
 from tests.support.subject_files import CLONE
 
 PEERS = Path(os.environ.get("OPENPTS_PEERS", "none")) / "fiosynth"
 SUITES = sorted(path.name for path in (PEERS / "wkldsuites").iterdir()) if PEERS.is_dir() else []
 
 
-def conditions_of(suite: Suite, **changes: Any) -> Any:
+def conditions_of_suite(suite: Suite, **changes: Any) -> Any:
     standard = standard_conditions(DriveClass.ENTERPRISE, 1)
     return replace(
         standard,
@@ -112,22 +113,19 @@ def phases(conditions: Any) -> list[tuple[Phase, int]]:
 
 def test_the_drive_is_prepared_once_or_before_each_cycle(tmp_path: Path) -> None:
     once = read_suite(CLONE, "Two")
-    assert phases(conditions_of(once)) == [
+    assert phases(conditions_of_suite(once)) == [
         (Phase.CONDITIONING, 1),
         *((Phase.PROFILE, number) for number in (1, 2, 3, 4)),
     ]
     again = read_suite(written(tmp_path, precondition_first_cycle_only="N", precondition_cycles=2), "Two")
-    assert [number for phase, number in phases(conditions_of(again)) if phase is Phase.CONDITIONING] == [
-        1,
-        2,
-        3,
-        4,
-    ]
+    assert [
+        number for phase, number in phases(conditions_of_suite(again)) if phase is Phase.CONDITIONING
+    ] == [1, 2, 3, 4]
 
 
 def test_all_is_trimmed_before_each_workload_that_prepares() -> None:
     suite = read_suite(CLONE, "Two")
-    first = dry_run(script(conditions_of(suite), 2 * GB), 2 * GB, AssumedDrive(), Ending.LONGEST)[0]
+    first = dry_run(script(conditions_of_suite(suite), 2 * GB), 2 * GB, AssumedDrive(), Ending.LONGEST)[0]
     clearing, fill = first.apply.steps
     assert clearing.stimulus is not None
     assert clearing.stimulus.operations == OperationWeights(trim=1)
@@ -137,7 +135,7 @@ def test_all_is_trimmed_before_each_workload_that_prepares() -> None:
 
 def test_time_scale_shortens_lengths_and_cycles_and_no_amount() -> None:
     suite = read_suite(CLONE, "Two")
-    scaled = at_time_scale(conditions_of(suite), 1 / 100)
+    scaled = at_time_scale(conditions_of_suite(suite), 1 / 100)
     planned = dry_run(script(scaled, 2 * GB), 2 * GB, AssumedDrive(), Ending.LONGEST)
     assert [one.apply.phase for one in planned] == [Phase.CONDITIONING, Phase.PROFILE, Phase.PROFILE]
     (workload,) = planned[1].apply.steps
@@ -149,7 +147,7 @@ def test_time_scale_shortens_lengths_and_cycles_and_no_amount() -> None:
 def test_a_longest_step_ends_what_an_amount_would() -> None:
     suite = read_suite(CLONE, "Two")
     slow = AssumedDrive(write_bytes_per_s=1e6, write_iops=100)
-    conditions = conditions_of(suite, longest_step_ns=3 * 10**9)
+    conditions = conditions_of_suite(suite, longest_step_ns=3 * 10**9)
     planned = dry_run(script(conditions, 2 * GB), 2 * GB, slow, Ending.LONGEST)
     _, fill = planned[0].durations_ns
     assert fill == 3 * 10**9
@@ -192,6 +190,27 @@ def lacking(name: str) -> set[str]:
     return {template for template in used if not (PEERS / "jobfiles" / template).exists()}
 
 
+@pytest.mark.parametrize(
+    ("given", "refused"),
+    [
+        ({"job": str(CLONE / "wkldsuites" / "Two"), "stream": "reader"}, "a suite has its own preparation"),
+        ({"job": str(CLONE / "wkldsuites" / "Two"), "max_rounds": 7}, ""),
+        ({"job": str(CLONE / "jobfiles" / "alone.fio"), "cycles": 2}, "a job file has no cycles"),
+    ],
+)
+def test_what_is_of_the_other_kind_of_load_is_refused(given: dict[str, Any], refused: str) -> None:
+    """What `--quick` gives is for both."""
+    named, standard = (
+        Given(given, {name: name for name in given}),
+        standard_conditions(DriveClass.ENTERPRISE, 1),
+    )
+    conditions = conditions_of(named, standard)
+    found = "; ".join(contradictions(named, conditions))
+    assert refused in found
+    assert bool(refused) is bool(found)
+    assert refused or not deviations(conditions, standard, RULES)
+
+
 @pytest.mark.parametrize("name", [name for name in SUITES if lacking(name)])
 def test_a_suite_without_all_its_templates_names_those_that_are_missing(name: str) -> None:
     with pytest.raises(UsageError) as refused:
@@ -203,16 +222,7 @@ def test_a_suite_without_all_its_templates_names_those_that_are_missing(name: st
 def test_a_whole_suite_is_planned(name: str) -> None:
     suite = read_suite(PEERS, name)
     assert [one.unread for one in suite.workloads if one.unread] == []
-    conditions = at_time_scale(conditions_of(suite), 1 / 600)
+    conditions = at_time_scale(conditions_of_suite(suite), 1 / 600)
     steps = dry_run(script(conditions, 2 * TB), 2 * TB, AssumedDrive(), Ending.SHORTEST)
     measured = [one for one in steps if one.apply.phase is Phase.PROFILE]
     assert len(measured) == conditions.cycles * len(suite.workloads)
-
-
-def test_what_ocp_asks_of_trims_too_stands_beside_a_suites_limit() -> None:
-    rate = Limit(LimitedOperation.TRIM, LimitedFigure.THROUGHPUT, 117e6)
-    p99 = Limit(LimitedOperation.TRIM, LimitedFigure.PERCENTILE, 2e6, 99.0)
-    assert ocp_asks(rate) == "50 GiB/s of 64 MiB, 500 GiB/s of 3 GB"
-    assert ocp_asks(p99) == "10 ms"
-    others = (replace(rate, operation=LimitedOperation.READ), replace(p99, percentile=99.9))
-    assert [ocp_asks(each) for each in others] == ["", ""]

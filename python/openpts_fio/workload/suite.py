@@ -1,14 +1,14 @@
-"""A suite of FioSynth: its workloads, and their job files for a drive of some capacity."""
+"""A suite of FioSynth: its workloads with their limits, and their job files for a drive of some capacity."""
 
 from collections.abc import Mapping
+from enum import StrEnum
 from random import Random
 from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from openpts.units import MIB, TB
-from openpts.vocabulary.limit import Limit
+from openpts.units import MB, MIB, NS_PER_MS, TB
 from openpts_fio.fio_job.conditions import FioJob, by_name
 
 _MULTIPLIED: Final = frozenset({"RRATE", "DEPTH"})
@@ -16,6 +16,74 @@ _DIVIDED: Final = frozenset({"W1THINK", "W2THINK", "W3THINK", "W4THINK", "W5THIN
 _OFFSET: Final = "OFFSET2"
 _REGIONS: Final = 32
 """Jobs that read in several regions read in so many, equally far apart."""
+
+
+class LimitedFigure(StrEnum):
+    """What a limit is for: rates have to reach it, response times must not exceed it."""
+
+    IOPS = "iops"
+    THROUGHPUT = "throughput"
+    MEAN_LATENCY = "mean_latency"
+    PERCENTILE = "percentile"
+    MAX_LATENCY = "max_latency"
+
+
+class LimitedOperation(StrEnum):
+    """The I/Os that a limit is for."""
+
+    READ = "read"
+    WRITE = "write"
+    TRIM = "trim"
+
+
+_UNITS: Final = {LimitedFigure.IOPS: ("IOPS", 1), LimitedFigure.THROUGHPUT: ("MB/s", MB)}
+_WORDS: Final = {
+    LimitedFigure.IOPS: "IOPS",
+    LimitedFigure.THROUGHPUT: "throughput",
+    LimitedFigure.MEAN_LATENCY: "mean response time",
+    LimitedFigure.MAX_LATENCY: "maximum response time",
+}
+
+
+class Limit(Struct, frozen=True, omit_defaults=True):
+    """A value for all reads, or all writes or trims: IOPS, bytes/s, or ns.
+
+    ``percentile`` is that of a ``PERCENTILE``.
+    """
+
+    operation: LimitedOperation
+    figure: LimitedFigure
+    value: float
+    percentile: float = 0.0
+
+    @property
+    def is_rate(self) -> bool:
+        """Whether at least the value is asked for; at most, otherwise."""
+        return self.figure in _UNITS
+
+    @property
+    def unit(self) -> str:
+        """In what the figure is shown: IOPS, MB/s or ms."""
+        return _UNITS[self.figure][0] if self.is_rate else "ms"
+
+    def in_unit(self, value: float) -> float:
+        """A value of the figure, in ``unit``."""
+        return value / (_UNITS[self.figure][1] if self.is_rate else NS_PER_MS)
+
+    @property
+    def name(self) -> str:
+        """What is limited: ``read P99.99 response time``."""
+        if self.figure is LimitedFigure.PERCENTILE:
+            return f"{self.operation} P{self.percentile:.10g} response time"
+        return f"{self.operation} {_WORDS[self.figure]}"
+
+    @property
+    def bound_text(self) -> str:
+        """``at least 900 IOPS``."""
+        return f"{'at least' if self.is_rate else 'at most'} {self.in_unit(self.value):,.6g} {self.unit}"
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.bound_text}"
 
 
 class SuiteWorkload(Struct, frozen=True, omit_defaults=True):

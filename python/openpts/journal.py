@@ -47,7 +47,6 @@ class Kind(StrEnum):
     BLOCK_TRACE = "block trace"
     MOUNT = "mount"
     LATENCY_MONITOR = "latency monitor"
-    REMOVED_DRIVE = "removed drive"
     POWER_STATES = "power states"
 
 

@@ -8,7 +8,6 @@ from typing import Final
 import pytest
 
 from openpts.record.manifest import RunState
-from openpts.units import NS_PER_S
 from tests.lab.drive_faults import Left, left_by
 from tests.lab.machine import FORKED, needs_lab
 
@@ -55,11 +54,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         echo 1 > /sys/bus/pci/rescan
         until [ $(live) = 2 ]; do sleep 0.2; done
 
-        openpts run ready {DRIVE} --after removal --repeats 2 --no-report --out ready > ready.log \\
-          2> ready.complaint
-        echo $? > ready.status
-        until [ $(live) = 2 ]; do sleep 0.2; done
-
         begin gone {DRIVE} --step-seconds 5
         until_log gone WIPC; sleep 3
         for controller in $(echo /sys/class/nvme/nvme?/device/remove); do echo 1 > $controller; done
@@ -102,15 +96,6 @@ def test_a_run_goes_on_when_a_path_is_lost_and_tells_the_longest_wait(folder: Pa
     assert entry.used.startswith("1 of 2 from ")
     assert "the longest wait for an I/O then was " in entry.used
     assert "required all paths to the drive" in left.log
-
-
-def test_the_test_of_readiness_finds_how_long_reads_stood_still(folder: Path) -> None:
-    left = Left(folder, "ready")
-    assert left.status == 0, left.complaint
-    found = left.run.manifest.interruptions
-    assert [one.path for one in found] == [node(folder)] * 2
-    # the other path is there all the while: reads stand still for less time than the removed one is away
-    assert all(one.shutdown_ns and one.gap_ns < one.shutdown_ns + 2 * NS_PER_S for one in found)
 
 
 def test_without_any_path_the_run_ends_and_says_so(folder: Path) -> None:

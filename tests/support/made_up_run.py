@@ -41,7 +41,6 @@ from openpts.vocabulary.power_states import (
     SetPowerStates,
     Transition,
 )
-from openpts.vocabulary.readiness import Interrupt, Interruption
 from openpts.vocabulary.requests import (
     Answer,
     Apply,
@@ -64,7 +63,6 @@ from openpts.vocabulary.sample import (
 )
 from openpts.vocabulary.stimulus import Stimulus
 from openpts.vocabulary.trimmed_reads import Promise, TrimLimits, TrimmedReads
-from openpts.vocabulary.zones import KilledWriter, MeasureZones, ZonesMeasured, ZoneTimes, ZoneWrites
 from tests.support.subject_files import with_subject
 from tests.unit.procedures.pts.trace.player import Drive, Health, Rate
 
@@ -137,8 +135,6 @@ def made_up_run(
             power_states=tuple(
                 dict.fromkeys(_power_states(one) for one in requests if isinstance(one, SetPowerStates))
             ),
-            interruptions=tuple(_interruption(one) for one in requests if isinstance(one, Interrupt)),
-            zones=_ZONES if any(isinstance(request, MeasureZones) for request in requests) else None,
         ),
         steps=tuple(steps),
         ledger=(),
@@ -249,26 +245,6 @@ _FILE_SYSTEM = FileSystemReport(
 )
 
 
-_ZONES = ZonesMeasured(
-    "host-managed",
-    zones=512,
-    zone_bytes=2**31,
-    zone_capacity_bytes=2**30,
-    open_limit=14,
-    active_limit=14,
-    append_limit_bytes=2**19,
-    tried=15,
-    opened=14,
-    activated=13,
-    times=(ZoneTimes("reset, full", (3 * 10**6, 4 * 10**6)), ZoneTimes("finish, empty", (10**7, 10**7))),
-    writes=(
-        ZoneWrites("write", 2**16, 1, 2**30, 10**9, in_order=True),
-        ZoneWrites("append", 2**16, 4, 2**30, 5 * 10**8, in_order=False),
-    ),
-    killed=KilledWriter(2**16, 500 * 2**16, 501 * 2**16),
-)
-
-
 def _command(order: CommandOrder) -> CommandRun:
     """Twice as long with a cold cache; a little longer with each warm run."""
     is_cold = order.kind is RunKind.COLD
@@ -316,20 +292,6 @@ def _cut(request: CutPower) -> Cut:
     )
 
 
-def _interruption(request: Interrupt) -> Interruption:
-    """Each takes 10 ms longer than the one before; the first read comes 5 ms after the first Identify."""
-    identify_ns = (100 + 10 * request.number) * 10**6
-    read_ns = identify_ns + 5 * 10**6
-    return Interruption(
-        identify_ns=identify_ns,
-        read_ns=read_ns,
-        gap_ns=read_ns + 10**6,
-        gap_from_ns=-(10**6),
-        calm_gap_ns=2 * 10**6,
-        path="/dev/nvme9n1",
-    )
-
-
 def _power_states(request: SetPowerStates) -> PowerStatesSet:
     """Two states, the second of which is entered after 100 ms."""
     states = (
@@ -344,8 +306,6 @@ _ANSWERS: dict[type, Callable[[Any], Answer]] = {
     CutPower: _cut,
     CommandOrder: _command,
     SetPowerStates: _power_states,
-    Interrupt: _interruption,
-    MeasureZones: lambda _: _ZONES,
 }
 """What drivers answer."""
 

@@ -60,7 +60,6 @@ WRITES_TO_DESCRIPTORS = {
     "device/purge/overwrite.py": "a target, as its last resort of a purge",
     "device/listing/discovery.py": "a pipe",
     "device/trimmed_reads.py": "marks on a target, within the range of its test",
-    "openpts_nvme/zones/measure.py": "zones of a target that the guard has opened",
     "device/write_cache_control.py": "an attribute of sysfs",
     "host/setting_file.py": "attributes of sysfs and procfs",
     "openpts_check/drivers/appender.py": "appends to a file that the guard has opened",
@@ -129,8 +128,8 @@ MAPS_FOR_READING = {
 }
 SENDS_IOCTLS = {
     "openpts_traces/capture/blktrace.py": "tracing of a device on and off, by a descriptor for reading",
-    "device/kernel_calls.py": "sizes; discard; zones; the state of self-encrypting drives, and their revert",
-    "device/nvme/nvme_admin.py": "commands of the drive: admin, status of handles, appends to zones",
+    "device/kernel_calls.py": "sizes; discard; the state of self-encrypting drives, and their revert",
+    "device/nvme/nvme_admin.py": "commands of the drive: admin, status of handles",
     "device/nvme/nvme_generic.py": "the namespace's number",
 }
 CALLS_THE_C_LIBRARY = {
@@ -145,7 +144,6 @@ STARTS_PROCESSES = {
     "device/listing/discovery.py": "a copy of this process, to ask a drive",
     "openpts_app/drivers/commands/command_process.py": "the operator's own command",
     "openpts_check/drivers/worker.py": "programs of openpts, on descriptors that the guard has opened",
-    "openpts_nvme/zones/measure.py": "a writer to kill, on the descriptor that the guard has opened",
     "openpts_fio/engine/process.py": "fio --version; fio, on the descriptor that the guard has opened",
     "host/services.py": "systemd-inhibit",
     "batch/side_by_side.py": "openpts itself, for each drive of a batch",

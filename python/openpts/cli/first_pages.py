@@ -154,7 +154,6 @@ _ARGUMENTS: Final = {
         for test, arguments in {
             # that need more of a drive than the common example has
             "benchmarks": '"sim:client-qlc?capacity=256GB"',
-            "fdp": '"sim:theory?capacity=1GB&page_mapped.placement.handles=8"',
             # and that are about a file
             "workload": "mine.fio sim:enterprise-tlc",
             "replay": 'recipe:like:office "sim:enterprise-tlc?capacity=8GB"',

@@ -15,7 +15,6 @@ from openpts.runner.events import (
     CommandEnded,
     CycleEnded,
     DeviationFound,
-    DriveInterrupted,
     Event,
     FileSystemPrepared,
     Healed,
@@ -115,8 +114,6 @@ def _measuring_lines(event: Event, progress: RunProgress) -> list[str]:
         case HookEnded(run):
             moment = f"{run.moment} {run.place}".strip()
             lines = [f"hook {moment}: {run.command}: {run.how_it_ended}"]
-        case DriveInterrupted():
-            lines = [event.text]
         case PowerWasCut() | FileSystemPrepared() | CommandEnded():
             lines = [_line_without_steps(event)]
         case SteadyStateJudged(phase, number, _, _) if progress.conditions is not None:

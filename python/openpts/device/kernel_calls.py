@@ -10,7 +10,6 @@ import os
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
-from enum import IntEnum
 from pathlib import Path
 from typing import Final
 
@@ -29,12 +28,6 @@ _BLKGETSIZE64: Final = 0x80081272
 _IOC_OPAL_GET_STATUS: Final = 0x800870EC
 _IOC_OPAL_PSID_REVERT_TPR: Final = 0x410870E8
 _OPAL_KEY: Final = struct.Struct("=BB6x256s")
-# <linux/blkzoned.h>
-_BLKREPORTZONE: Final = 0xC0101282
-_ZONE_REPORT: Final = struct.Struct("=QII")
-# start, length, write pointer in sectors; type, condition; capacity
-_ZONE: Final = struct.Struct("=QQQBB6xQ24x")
-_ZONES_AT_ONCE: Final = 512
 _SECTOR_BYTES: Final = 512
 
 # <linux/loop.h>
@@ -107,63 +100,6 @@ def opal_psid_revert(fd: int, psid: bytes) -> int:
         return status
     finally:
         key[:] = bytes(len(key))
-
-
-class ZoneOrder(IntEnum):
-    """What a host may have a zone do."""
-
-    RESET = 0x40101283
-    OPEN = 0x40101286
-    CLOSE = 0x40101287
-    FINISH = 0x40101288
-
-
-class Zone(Struct, frozen=True):
-    """One zone, in bytes: ``capacity_bytes`` of its length can be written. ``kind`` 1 is conventional."""
-
-    start_bytes: int
-    length_bytes: int
-    write_pointer_bytes: int
-    kind: int
-    condition: int
-    capacity_bytes: int
-
-
-def report_zones(fd: int, first_bytes: int = 0, most: int | None = None) -> list[Zone]:
-    """Zones of a zoned block device from the one at ``first_bytes`` on (BLKREPORTZONE). Raises OSError."""
-    zones: list[Zone] = []
-    sector = first_bytes // _SECTOR_BYTES
-    while most is None or len(zones) < most:
-        asked = _ZONES_AT_ONCE if most is None else min(_ZONES_AT_ONCE, most - len(zones))
-        report = bytearray(_ZONE_REPORT.size + asked * _ZONE.size)
-        _ZONE_REPORT.pack_into(report, 0, sector, asked, 0)
-        fcntl.ioctl(fd, _BLKREPORTZONE, report, True)
-        count = _ZONE_REPORT.unpack_from(report)[1]
-        for number in range(count):
-            start, length, pointer, kind, condition, capacity = _ZONE.unpack_from(
-                report, _ZONE_REPORT.size + number * _ZONE.size
-            )
-            zones.append(
-                Zone(
-                    start * _SECTOR_BYTES,
-                    length * _SECTOR_BYTES,
-                    pointer * _SECTOR_BYTES,
-                    kind,
-                    condition,
-                    # kernels before 5.9 report no capacity
-                    (capacity or length) * _SECTOR_BYTES,
-                )
-            )
-            sector = start + length
-        if not count:
-            break
-    return zones
-
-
-def order_zone(fd: int, order: ZoneOrder, zone: Zone) -> None:
-    """Reset, open, close or finish one zone. Raises OSError."""
-    place = struct.pack("=QQ", zone.start_bytes // _SECTOR_BYTES, zone.length_bytes // _SECTOR_BYTES)
-    fcntl.ioctl(fd, order, place)
 
 
 def allocate(fd: int, length_bytes: int) -> None:

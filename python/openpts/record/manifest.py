@@ -17,11 +17,9 @@ from openpts.vocabulary.people import People
 from openpts.vocabulary.power_cut import Cut
 from openpts.vocabulary.power_states import PowerStatesSet
 from openpts.vocabulary.purpose import Purpose
-from openpts.vocabulary.readiness import Interruption
 from openpts.vocabulary.requests import CycleFinished
 from openpts.vocabulary.trimmed_reads import TrimmedReads
 from openpts.vocabulary.tuning import ChangeReport, Scenario
-from openpts.vocabulary.zones import ZonesMeasured
 
 
 class RunState(StrEnum):
@@ -118,8 +116,7 @@ class Manifest(Struct, frozen=True):  # noqa: PLW1641 a struct that is frozen ha
     ``tuning`` is what was set on the host for it. ``ordered`` and ``attempts`` are None and empty in records
     that were made before runs could be resumed. ``cuts`` are power cuts, in their order.
     ``power_states`` are the settings of these that a test has asked for, each once.
-    ``trimmed`` is what trimmed LBAs read as, and ``zones`` what zones cost, of a test that looks for it.
-    ``interruptions`` of the drive are in their order.
+    ``trimmed`` is what trimmed LBAs read as, of a test that looks for it.
     ``file_systems`` are where a program of the operator's ran, one for each attempt, and ``command_runs`` its
     runs, in their order.
     ``purpose`` is what the operator declared of the drive's use, nothing where none was declared.
@@ -156,8 +153,6 @@ class Manifest(Struct, frozen=True):  # noqa: PLW1641 a struct that is frozen ha
     attempts: tuple[Attempt, ...] = ()
     cuts: tuple[Cut, ...] = ()
     power_states: tuple[PowerStatesSet, ...] = ()
-    zones: ZonesMeasured | None = None
-    interruptions: tuple[Interruption, ...] = ()
     trimmed: TrimmedReads | None = None
     file_systems: tuple[FileSystemReport, ...] = ()
     command_runs: tuple[CommandRun, ...] = ()

@@ -34,8 +34,6 @@ class Driver:
     """Whether a simulated drive's scale bears on the figures."""
     drive_stays: ClassVar[bool] = True
     """Whether the drive is there throughout: it is sampled, and keeps its cache as the script has set it."""
-    writes_zones: ClassVar[bool] = False
-    """Whether it writes a drive of zones as such drives take it: in sequence within each."""
 
     def __init__(self, test: Procedure) -> None:
         self.test = test
@@ -52,12 +50,12 @@ class Driver:
         return device_under_test(target, consent, for_writing=True, run_id=run_id)
 
     def refuse_zones(self, device: BlockDevice | None) -> None:
-        """Raise TargetError for a drive whose zones take writes in sequence only, unless made for them."""
-        if device is None or self.writes_zones or device.zones_model != "host-managed":
+        """Raise TargetError for a drive whose zones take writes in sequence only."""
+        if device is None or device.zones_model != "host-managed":
             return
         raise TargetError(
             f"{device.name} is a zoned drive (host-managed), which takes writes only in sequence within each "
-            f"zone, and the {self.test.short_title} test writes elsewhere: use `openpts run zns`"
+            f"zone, and the {self.test.short_title} test writes elsewhere: use a drive without zones"
         )
 
     def check(self, script: Script, device: DeviceUnderTest) -> None:

@@ -231,7 +231,6 @@ _LINES: Final[Mapping[type, Callable[[Any], EventLine]]] = {
         lines.CycleFinished, event.finished.outcome, cycle=event.cycle, title=event.finished.title
     ),
     events.PowerWasCut: lambda event: _like(lines.PowerCut, event),
-    events.DriveInterrupted: lambda event: _note("interrupted", event.text),
     events.FileSystemPrepared: lambda event: _like(lines.FileSystemPrepared, file_system=event.report),
     events.CommandEnded: lambda event: _like(lines.CommandFinished, event),
     events.HookEnded: lambda event: _like(lines.HookFinished, hook=event.run),

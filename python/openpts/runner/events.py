@@ -10,7 +10,6 @@ from openpts.engine.contract import EngineProgress, OutstandingIo
 from openpts.planning.dry_run import PlannedApply
 from openpts.record.manifest import Manifest, RunState
 from openpts.runner.healing import Healing
-from openpts.units import format_latency_ms
 from openpts.vocabulary.command_run import CommandOrder, CommandRun, FileSystemReport
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import PurgeReport
@@ -18,7 +17,6 @@ from openpts.vocabulary.hook import HookRun
 from openpts.vocabulary.limit import JudgedLimit
 from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.power_cut import Cut
-from openpts.vocabulary.readiness import Interruption
 from openpts.vocabulary.requests import Apply, CycleFinished
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import Step
@@ -158,20 +156,6 @@ class PowerWasCut(Event, frozen=True):
     """The drive is back from a power cut, and all that was written is read."""
 
     cut: Cut
-
-
-class DriveInterrupted(Event, frozen=True):
-    """The drive works again after an interruption of this number."""
-
-    number: int
-    interruption: Interruption
-
-    @property
-    def text(self) -> str:
-        """The time until the first read, and the longest gap."""
-        found = self.interruption
-        first, gap = (format_latency_ms(time_ns) for time_ns in (found.read_ns, found.gap_ns))
-        return f"interruption {self.number}: first read after {first} ms, longest gap {gap} ms; {found.path}"
 
 
 class FileSystemPrepared(Event, frozen=True):

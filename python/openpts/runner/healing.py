@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Collection, Mapping
 from contextlib import nullcontext
-from pathlib import Path
 from typing import Final, Protocol
 
 from msgspec import Struct
@@ -17,7 +16,6 @@ from openpts.device.targets.target import BlockTarget, FileTarget, Target
 from openpts.device.write_cache_control import cache_still_needed, put_back_write_cache
 from openpts.errors import OpenptsError, PluginError, RefusedError
 from openpts.host.changes import put_back_setting
-from openpts.host.setting_file import write_request
 from openpts.host.shared_settings import is_of_a_run, still_needed
 from openpts.journal import Entry, Journal, JournalError, Kind
 from openpts.journal_lock import JournalSnapshot, claimed, journal_lock
@@ -49,12 +47,6 @@ def _put_back_latency_monitor(entry: Entry, roots: SystemRoots, run: Run) -> str
     return done
 
 
-def _bring_back(entry: Entry, roots: SystemRoots, run: Run) -> str:  # noqa: ARG001 as others
-    """The kernel looks for it again, or its slot is switched on; whether it is there its owner sees."""
-    write_request(Path(entry.found["request"]), entry.found["value"], roots)
-    return f"{drive_text(entry.subject)}: told to come back by {entry.found['request']}"
-
-
 HEALERS: Final[Mapping[Kind, Healer]] = {
     Kind.WRITE_CACHE: put_back_write_cache,
     Kind.HOST_SETTING: put_back_setting,
@@ -62,7 +54,6 @@ HEALERS: Final[Mapping[Kind, Healer]] = {
     Kind.BLOCK_TRACE: _take_down_block_trace,
     Kind.MOUNT: put_back_mount,
     Kind.LATENCY_MONITOR: _put_back_latency_monitor,
-    Kind.REMOVED_DRIVE: _bring_back,
     Kind.POWER_STATES: put_back_power_states,
 }
 """Who can put back what."""
@@ -134,7 +125,7 @@ def heal_before_run(
     def is_on_it(entry: Entry) -> bool:
         if entry.kind is Kind.HOST_SETTING:
             return is_of_a_run(entry)  # what `openpts doctor --apply` has set is to last
-        if entry.kind in {Kind.BLOCK_TRACE, Kind.REMOVED_DRIVE}:
+        if entry.kind is Kind.BLOCK_TRACE:
             return True
         if entry.kind is Kind.MOUNT and isinstance(target, FileTarget):
             return is_mount_of_file(entry, target.path)

@@ -19,8 +19,7 @@ device's life and are told by the difference of two readings; states are told as
                                      states: the steps in which such a counter grows, where they are coarse
     placement_host_write_bytes, placement_media_write_bytes, placement_erased_bytes
                                      of the endurance group, which other namespaces may share (NVMe log 22h)
-    placement_handles, placement_namespaces
-                                     states: handles that writes may name, namespaces of the endurance group
+    placement_handles                state: handles that writes may name
     erases, erase_count_mean, erase_count_max, bad_superblocks
                                      of a simulated drive as it is, not of the drive it stands for
     media_errors, error_log_entries  media errors reached the host; ATA: reported uncorrectable

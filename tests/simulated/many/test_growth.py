@@ -49,8 +49,8 @@ FEWEST = 500
 MEASURED = {"cbw", "check", "thermal", "trim", "qos", "precon", "rws"}
 """Tests of which a made-up run has no streams, or no choices: they are measured on a simulated drive."""
 LONG = {"cbw", "precon", "qos", "rws", "rwsdirth", "thermal", "trim"}
-WITHOUT_STEPS = {"powercut", "app", "ocp", "zns", "ready"}
-OF_ONE_LENGTH = {"fdp", "pstates"}
+WITHOUT_STEPS = {"powercut", "app", "ocp"}
+OF_ONE_LENGTH = {"pstates"}
 """Loads, and a grid of idle times, one after the other: there are no longer ones."""
 SHORTEST = {"precon": 4, "iops": 1, "dirth": 1, "fill": 1, "cbw": 1}
 """How often the same stands at least: sets of few passes have figures of other kinds; some tests are long."""

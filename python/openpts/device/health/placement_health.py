@@ -6,13 +6,7 @@ NVM Express Base Specification, "FDP Statistics (Log Page Identifier 22h)", "Ide
 
 from typing import Final
 
-from openpts.device.nvme.nvme_admin import (
-    allocated_namespaces,
-    handle_status,
-    identify_namespace,
-    namespace_id,
-    read_log,
-)
+from openpts.device.nvme.nvme_admin import handle_status, identify_namespace, namespace_id, read_log
 from openpts.device.nvme.nvme_identify import NvmeController
 
 PLACEMENT_LOG: Final = 0x22
@@ -33,21 +27,13 @@ def placement_health(fd: int, controller: NvmeController) -> dict[str, float]:
     if not controller.has_flexible_placement:
         return {}
     nsid = namespace_id(fd)
-    group = _group_of(identify_namespace(fd, nsid))
+    group = int.from_bytes(identify_namespace(fd, nsid)[_ENDURANCE_GROUP], "little")
     if not group:
         return {}
     statistics = read_log(fd, PLACEMENT_LOG, _LOG_BYTES, endurance_group=group)
     values = {name: float(_integer(statistics, at)) for name, at in _COUNTERS.items()}
     values["placement_handles"] = float(int.from_bytes(handle_status(fd, nsid)[_HANDLE_COUNT], "little"))
-    if controller.manages_namespaces:
-        values["placement_namespaces"] = float(
-            sum(_group_of(identify_namespace(fd, other)) == group for other in allocated_namespaces(fd))
-        )
     return values
-
-
-def _group_of(namespace: bytes) -> int:
-    return int.from_bytes(namespace[_ENDURANCE_GROUP], "little")
 
 
 def _integer(data: bytes, start: int) -> int:

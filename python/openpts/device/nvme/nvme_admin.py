@@ -12,7 +12,6 @@ from openpts.device.nvme.nvme_identify import IDENTIFY_BYTES, NvmeController, pa
 # <linux/nvme_ioctl.h>: _IOWR('N', 0x41, struct nvme_passthru_cmd), 72 bytes
 _NVME_IOCTL_ADMIN_CMD: Final = 0xC0484E41
 _NVME_IOCTL_IO_CMD: Final = 0xC0484E43
-_NVME_IOCTL_SUBSYS_RESET: Final = 0x4E45
 # the namespace's number is the call's own answer
 _NVME_IOCTL_ID: Final = 0x4E40
 # opcode flags rsvd1 nsid cdw2 cdw3 metadata addr metadata_len data_len cdw10..15 timeout_ms result
@@ -37,7 +36,6 @@ _GET_FEATURES: Final = 0x0A
 _VOLATILE_WRITE_CACHE: Final = 0x06
 _SECURITY_RECEIVE: Final = 0x82
 _IO_MANAGEMENT_RECEIVE: Final = 0x12
-_ZONE_APPEND: Final = 0x7D
 _HANDLE_STATUS: Final = 0x01
 _HANDLE_STATUS_BYTES: Final = 4096
 
@@ -77,14 +75,6 @@ def namespace_id(fd: int) -> int:
         raise NvmeCommandError(error.strerror) from error
 
 
-def reset_subsystem(fd: int) -> None:
-    """Reset all controllers of the NVM subsystem; ``fd`` is that of one of them. Raises NvmeCommandError."""
-    try:
-        fcntl.ioctl(fd, _NVME_IOCTL_SUBSYS_RESET)
-    except OSError as error:
-        raise NvmeCommandError(error.strerror) from error
-
-
 def handle_status(fd: int, nsid: int) -> bytes:
     """Status of the reclaim unit handles that hosts of a namespace may name, up to 127 of them.
 
@@ -101,23 +91,6 @@ def handle_status(fd: int, nsid: int) -> bytes:
         request=_NVME_IOCTL_IO_CMD,
     )
     return buffer.raw
-
-
-def zone_append(fd: int, nsid: int, zone_lba: int, data: bytes, sector: int) -> int:
-    """Append whole sectors of ``sector`` bytes to the zone at ``zone_lba``; gives the LBA that they are at.
-
-    ``fd`` is a target that the guard has opened. Raises NvmeCommandError.
-    """
-    return _command(
-        fd,
-        _ZONE_APPEND,
-        zone_lba & 0xFFFFFFFF,
-        ctypes.create_string_buffer(data, len(data)),
-        cdw11=zone_lba >> 32,
-        cdw12=len(data) // sector - 1,
-        nsid=nsid,
-        request=_NVME_IOCTL_IO_CMD,
-    )
 
 
 def allocated_namespaces(fd: int) -> tuple[int, ...]:

@@ -10,9 +10,9 @@ from typing import Final
 
 from docs.conformance_marks import Proofs, marked_proofs
 
-from openpts.conformance.catalogue import SECTION_TITLES, Level, Requirement, catalogue
+from openpts.conformance.catalogue import GUIDES, SECTION_TITLES, Level, Requirement, catalogue
 from openpts.conformance.conformance import ReasonKind, reasons
-from openpts.conformance.practice import GUIDES, GuideStatus, all_practices, answer_of, practices, settings_of
+from openpts.conformance.practice import GuideStatus, all_practices, answer_of, practices, settings_of
 from openpts.conformance.table import CHECKS
 
 ROOT: Final = Path(__file__).parents[1]
@@ -34,8 +34,8 @@ own; the specification decides.
 
 A requirement is shown in one of three ways, which are never added up:
 
-- **checked**: `openpts conformance RUN` and every report check it on the record of that run, and say whether
-  it is met or deviated. Only these count on the cover of a report.
+- **checked**: `openpts verify RUN --requirements` and every report check it on the record of that run, and
+  say whether it is met or deviated. Only these count on the cover of a report.
 - **built in**: every run does it alike; the tests named here prove it, and run with every change of openpts.
 - **not verifiable**: neither a record nor a test can show it; the reason is given.
 
@@ -50,7 +50,7 @@ Made from the sources by `python -m docs.conformance_page`: do not edit. It list
 of four papers on the practice of measuring drives, in short words of its own; the papers decide. None of it
 binds a test of the specification, and none counts on the cover of a report.
 
-- **checked**: `openpts conformance RUN --guide NAME` checks it on the record of that run, by the check of the
+- **checked**: `openpts verify RUN --guide NAME` checks it on the record of that run, by the check of the
   specification's requirement that asks the same, or by the host audit.
 - **built in**: the tests named here prove it.
 - **left to the operator**, **outside**, **not met**: the reason is given.

@@ -9,7 +9,6 @@ from docs.schema_files import ARCHIVE_TABLES, BATCH, DOCS, EVENTS, OUTPUTS, RUN,
 
 from openpts.batch.named_drives import WrittenDrives
 from openpts.cli.batch import BatchDocument
-from openpts.cli.conformance import ConformanceDocument, ConformanceRuns, GuideDocument
 from openpts.cli.devices import DeviceList
 from openpts.cli.doctor import Audit
 from openpts.cli.idle_flush import IdleFlushDocument
@@ -18,6 +17,7 @@ from openpts.cli.io_document import IoDocument, IoSteps, IoTargets
 from openpts.cli.plan import PlanList
 from openpts.cli.plan_text import PlanDocument, SuitePlanDocument
 from openpts.cli.purge import Purged
+from openpts.cli.requirements import ConformanceDocument, ConformanceRuns, GuideDocument
 from openpts.cli.sim import PresetList
 from openpts.cli.verify import VerifiedReport, VerifiedReports
 from openpts.limits.limits_file import LimitsFile
@@ -67,7 +67,6 @@ OF_COMMANDS: Final[dict[str, tuple[str | type[Any], ...]]] = {
     "capture": (Captured, CaptureCost),
     "check": (CheckDocument, EnduranceDocument),
     "compare": (ComparisonDocument,),
-    "conformance": (ConformanceDocument, GuideDocument, ConformanceRuns),
     "crosscheck": (CrosscheckDocument,),
     "devices": (DeviceList,),
     "doctor": (Audit, Installation),
@@ -104,7 +103,7 @@ OF_COMMANDS: Final[dict[str, tuple[str | type[Any], ...]]] = {
     "trace filter": (TraceDocument,),
     "trace merge": (TraceDocument,),
     "trace synthesize": ("openpts.synthetic/2",),
-    "verify": (VerifiedReport, VerifiedReports),
+    "verify": (VerifiedReport, VerifiedReports, ConformanceDocument, GuideDocument, ConformanceRuns),
 }
 """What each command prints with --json; a name is that of a schema that is written by hand."""
 

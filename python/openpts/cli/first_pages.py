@@ -58,8 +58,6 @@ openpts plan xsr /dev/nvme0n1 --tbw 1.2PB
     Print what a test would do, how long it takes and what it wears, without touching the drive.
 openpts unlock /dev/sda
     Remove the password that an interrupted ATA Security Erase left on a drive.
-openpts conformance openpts-runs/R1AL-20261120T220000Z-iops
-    Check a run against every requirement of the specification.
 openpts report openpts-runs/R1AL-20261120T220000Z-iops
     Rebuild the report from a run folder, on any machine.
 openpts report openpts-runs/suite-20261120T220000Z --redact --out to-publish
@@ -76,6 +74,8 @@ openpts fleet submit --host h1 --slot s07 --serial S3R1AL iops
     Run a test on the drive in a slot of another host, at most once.
 openpts verify openpts-runs/R1AL-20261120T220000Z-iops
     Recompute every number of a report from its record.
+openpts verify openpts-runs/R1AL-20261120T220000Z-iops --requirements
+    Check a run against every requirement of the specification.
 openpts self-check
     Prove that the instrument measures what is known beforehand; no drive is needed.
 openpts trace convert server.csv.gz -o server.parquet
@@ -105,7 +105,6 @@ _ARGUMENTS: Final = {
     "openpts archive query": "runs-archive --percentile p99.9 --measure iops.rnd-4k-rw65 --by model,firmware",
     "openpts compare": "old-firmware new-firmware",
     "openpts check": ". --for commit",
-    "openpts conformance": "openpts-runs/R1AL-20261120T220000Z-iops",
     "openpts crosscheck": "/dev/nvme0n1",
     "openpts doctor": "/dev/nvme0n1",
     "openpts export": "openpts-runs/R1AL-20261120T220000Z-iops --csv-row results.csv",

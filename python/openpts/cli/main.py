@@ -155,10 +155,6 @@ _LOOK: dict[str, Place | str] = {
 _JUDGE: dict[str, Place | str] = {
     "report": Place("openpts.cli.report:report", "Rebuild the report of runs from their folders alone."),
     "verify": Place("openpts.cli.verify:verify", "Recompute every number of a report from its record."),
-    "conformance": Place(
-        "openpts.cli.conformance:conformance_command",
-        "Check a run against every requirement of the specification.",
-    ),
     "compare": "Compare runs of one or several drives.",
     "outliers": "Name what made I/Os of a run slow.",
     "gate": "Hold runs against limits, and end with a verdict.",

@@ -1,4 +1,4 @@
-"""`openpts verify`: is a report what its record says?"""
+"""`openpts verify`: is a report what its record says, and a run what the specification requires?"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,13 +8,16 @@ import click
 from msgspec import Struct
 from msgspec.structs import replace
 
-from openpts.cli.options import PATH, argument, flag, with_options
+from openpts.cli.options import PATH, argument, flag, option, with_options
 from openpts.cli.printed_document import print_document
+from openpts.conformance.catalogue import GUIDES, Level
 from openpts.errors import RecordError, UsageError
+from openpts.evidence.finding import Status
 from openpts.record.batch import has_drives_apart
 from openpts.vocabulary.document import Document
 
 _MOST_SHOWN: Final = 40
+_STATUSES: Final = {status.replace(" ", "-"): status for status in Status}
 
 
 class FoundDifference(Struct, frozen=True):
@@ -45,7 +48,21 @@ def verify(
     *,
     report_json: Path = argument("REPORT", PATH),
     runs: tuple[Path, ...] = argument("[RUN]...", PATH, nargs=-1),
-    as_json: bool = flag("Print all differences as one JSON object.", name="--json"),
+    requirements: bool = flag("Check the run against each requirement of the specification instead."),
+    guide: str | None = option("", "Check it against those of a guide instead.", click.Choice(list(GUIDES))),
+    only: tuple[str, ...] = option(
+        "",
+        "Show requirements of this status; may be repeated. [default: all but not applicable]",
+        click.Choice(list(_STATUSES)),
+        multiple=True,
+    ),
+    level: tuple[str, ...] = option(
+        "",
+        "Show requirements of this level; may be repeated.",
+        click.Choice([level.value for level in Level]),
+        multiple=True,
+    ),
+    as_json: bool = flag("Print all as one JSON object.", name="--json"),
 ) -> None:
     """Recompute every number of a report from its record, and name the differences.
 
@@ -53,7 +70,22 @@ def verify(
     report`; by default, the folder of the report. The files of the report (HTML, PDF, CSV) and of the record
     beside it must match their SHA256SUMS. Of a batch, the report of each drive is verified. Exit code 8 if
     anything differs.
+
+    With --requirements, each requirement of the specification is met or deviated (checked on the record, with
+    what shows it), built in (with the tests of openpts that prove it), not verifiable, not reached or not
+    applicable. Only the checked ones are counted as met.
     """
+    if requirements or guide is not None:
+        if runs:
+            raise UsageError("--requirements are those of one folder: name it alone")
+        from openpts.cli.requirements import print_requirements  # noqa: PLC0415 slow to load
+
+        folder = report_json.parent if report_json.is_file() else report_json
+        statuses = {_STATUSES[word] for word in only}
+        print_requirements(folder, guide=guide, statuses=statuses, levels=level, as_json=as_json)
+        return
+    if only or level:
+        raise UsageError("--only and --level choose among what --requirements shows")
     document, failure = _verified_reports(report_json, runs, as_json=as_json)
     if as_json:
         print_document(document, failure)

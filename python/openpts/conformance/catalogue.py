@@ -5,6 +5,7 @@ there that names ways of judging ``steady_state`` binds only the tests that judg
 """
 
 import tomllib
+from collections.abc import Mapping
 from enum import StrEnum
 from functools import cache
 from importlib import resources
@@ -28,6 +29,14 @@ SECTION_TITLES: Final = {
     },
 }
 """The files of the catalogue, in the order of the specification."""
+
+GUIDES: Final[Mapping[str, str]] = {
+    "solidigm": "Solidigm P41 Plus performance evaluation guide, rev. 001",
+    "tkperf": "TKperf 2.2, test report of an Intel SSD DC P4610",
+    "lsi": 'LSI, "Don\'t let your favorite benchmarks lie to you"',
+    "hyperstone": 'Hyperstone, "The key to interpreting SSD performance numbers"',
+}
+"""Titles of the guides beside the specification, by their names; practice.py has their requirements."""
 
 _RECORD: Final = "record"
 

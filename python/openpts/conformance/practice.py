@@ -1,6 +1,6 @@
 """The requirements of four guides beside the specification, and what a run shows of them.
 
-They bind no test and count in no report: `openpts conformance --guide` shows them.
+They bind no test and count in no report: `openpts verify --guide` shows them.
 """
 
 import tomllib
@@ -8,26 +8,17 @@ from collections.abc import Mapping
 from enum import StrEnum
 from functools import cache
 from importlib import resources
-from typing import Final
 
 import msgspec
 
 from openpts.advice.advice import Advice, Grade
 from openpts.advice.table import ADVICE
-from openpts.conformance.catalogue import by_id
+from openpts.conformance.catalogue import GUIDES, by_id
 from openpts.conformance.conformance import missing, proofs
 from openpts.conformance.table import CHECKS
 from openpts.evidence.evidence import Evidence
 from openpts.evidence.finding import Finding, all_of, built_in, deviated, met, not_applicable, unverified
 from openpts.record.reader import Run
-
-GUIDES: Final[Mapping[str, str]] = {
-    "solidigm": "Solidigm P41 Plus performance evaluation guide, rev. 001",
-    "tkperf": "TKperf 2.2, test report of an Intel SSD DC P4610",
-    "lsi": 'LSI, "Don\'t let your favorite benchmarks lie to you"',
-    "hyperstone": 'Hyperstone, "The key to interpreting SSD performance numbers"',
-}
-"""Titles of the guides, by their names."""
 
 
 class GuideStatus(StrEnum):

@@ -206,12 +206,8 @@ def _verify(at: Place) -> Iterator[_Document]:
     yield at.printed("verify", "one")
     _batch(at, "batch-to-verify")
     yield at.printed("verify", "batch-to-verify")
-
-
-def _conformance(at: Place) -> Iterator[_Document]:
-    yield from _words("conformance one", "conformance one --guide tkperf")(at)
-    _batch(at, "batch-to-judge")
-    yield at.printed("conformance", "batch-to-judge")
+    yield from _words("verify one --requirements", "verify one --guide tkperf")(at)
+    yield at.printed("verify", "batch-to-verify", "--requirements")
 
 
 def _words(*commands: str) -> Callable[[Place], Iterator[_Document]]:
@@ -255,7 +251,6 @@ _CASES: Final = {
         "check sim:client-qlc --for endurance --like 50GB/day",
     ),
     "compare": _words("compare one other --redact"),
-    "conformance": _conformance,
     "crosscheck": _crosscheck,
     "devices": _words("devices"),
     "doctor": _words("doctor", "doctor --self"),

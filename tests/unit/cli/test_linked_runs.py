@@ -28,7 +28,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         ("report", RUN, "--out", OUT),
         ("report", RUN, "--json"),
         ("resume", RUN),
-        ("conformance", RUN),
+        ("verify", RUN, "--requirements"),
         ("compare", OTHER, RUN, "--out", OUT),
         ("gate", RUN, "--baseline", OTHER, "--limits", "docs/limits.toml"),
         ("gate", OTHER, "--baseline", RUN, "--limits", "docs/limits.toml"),

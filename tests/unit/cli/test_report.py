@@ -56,9 +56,9 @@ def test_the_paths_of_documents_and_data_are_told(run_folder: Path, tmp_path: Pa
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", ["conformance", "verify"])
-def test_above_runs_one_of_them_is_named(whole_report: Path, command: str) -> None:
-    done = run_cli(command, whole_report.parent)
+@pytest.mark.parametrize("words", [("--requirements",), ()])
+def test_above_runs_one_of_them_is_named(whole_report: Path, words: tuple[str, ...]) -> None:
+    done = run_cli("verify", whole_report.parent, *words)
     assert str(done.exception).endswith(f", such as {whole_report}")
 
 

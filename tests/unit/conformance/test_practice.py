@@ -6,9 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.advice.table import ADVICE
-from openpts.conformance.catalogue import by_id
+from openpts.conformance.catalogue import GUIDES, by_id
 from openpts.conformance.conformance import conformance_of, proofs
-from openpts.conformance.practice import GUIDES, GuideStatus, all_practices, answer_of, findings, practices
+from openpts.conformance.practice import GuideStatus, all_practices, answer_of, findings, practices
 from openpts.conformance.table import CHECKS
 from openpts.evidence.finding import Status
 from openpts.vocabulary.deviation import Deviation

@@ -132,7 +132,7 @@ def test_an_interval_histogram_is_held_against_its_interval(latency_run: Run, tm
 
 @pytest.mark.with_plugins
 @pytest.mark.parametrize(
-    "words", [["report", "--no-html", "--no-pdf"], ["conformance"], ["compare"], ["verify"]]
+    "words", [["report", "--no-html", "--no-pdf"], ["verify", "--requirements"], ["compare"], ["verify"]]
 )
 def test_every_command_that_reads_records_refuses_one(
     latency_run: Run, tmp_path: Path, words: list[str], golden: Golden

@@ -1,4 +1,4 @@
-"""`openpts conformance`: what it prints of a run folder."""
+"""`openpts verify --requirements`: what it prints of a run folder."""
 
 import io
 import json
@@ -8,10 +8,11 @@ import pytest
 from click.testing import CliRunner
 
 from openpts.batch.side_by_side import new_batch
-from openpts.cli.conformance import ConformanceDocument, conformance_command, print_conformance
+from openpts.cli.requirements import ConformanceDocument, print_conformance
+from openpts.cli.verify import verify
 from openpts.conformance.catalogue import catalogue
 from openpts.conformance.conformance import conformance_of, count_line
-from openpts.errors import RecordError
+from openpts.errors import RecordError, UsageError
 from openpts.record.batch import write_batch
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
@@ -32,7 +33,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def invoke(*words: str) -> str:
-    result = CliRunner().invoke(conformance_command, words, catch_exceptions=False)
+    result = CliRunner().invoke(verify, [*words, "--requirements"], catch_exceptions=False)
     assert result.exit_code == 0
     return result.output
 
@@ -95,7 +96,7 @@ def test_hostile_text_of_a_record_stays_text(tmp_path: Path) -> None:
 
 def test_what_is_no_run_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RecordError, match="not a run folder"):
-        CliRunner().invoke(conformance_command, [str(tmp_path)], catch_exceptions=False)
+        CliRunner().invoke(verify, [str(tmp_path), "--requirements"], catch_exceptions=False)
 
 
 @pytest.mark.with_plugins
@@ -152,8 +153,8 @@ def test_a_suite_is_all_of_its_runs(tmp_path: Path) -> None:
 @pytest.mark.parametrize("as_json", [True, False])
 def test_a_run_of_a_batch_that_can_t_be_read_takes_no_other_with_it(batch: Path, as_json: bool) -> None:
     (batch / "1-a" / DATABASE_NAME).write_bytes(b"x" * 4096)
-    words = [str(batch), *["--json"] * as_json]
-    done = CliRunner().invoke(conformance_command, words)
+    words = [str(batch), "--requirements", *["--json"] * as_json]
+    done = CliRunner().invoke(verify, words)
     assert isinstance(done.exception, RecordError)
     assert done.exception.exit_code == 8
     assert str(done.exception).startswith(f"1 of 2 runs of {batch} can't be judged: ")
@@ -164,3 +165,9 @@ def test_a_run_of_a_batch_that_can_t_be_read_takes_no_other_with_it(batch: Path,
         assert (printed["exit_code"], printed["error"]) == (8, str(done.exception))
     else:
         assert "PTS-IOPS-14" in done.stdout
+
+
+@pytest.mark.parametrize("words", [("--only", "met"), ("--level", "may"), ("--requirements", "another-run")])
+def test_words_that_belong_to_the_other_half_are_refused(folder: Path, words: tuple[str, ...]) -> None:
+    with pytest.raises(UsageError, match="--requirements"):
+        CliRunner().invoke(verify, [str(folder), *words], catch_exceptions=False)

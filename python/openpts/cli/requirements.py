@@ -1,4 +1,4 @@
-"""`openpts conformance`: hold a run against every requirement; the statuses as a table or as JSON."""
+"""`openpts verify --requirements`: a run against each requirement, as a table or as JSON."""
 
 import sys
 from collections.abc import Collection, Container, Sequence
@@ -12,11 +12,10 @@ from rich.table import Table
 from rich.text import Text
 
 from openpts.cli.console import table_console
-from openpts.cli.options import PATH, argument, flag, option, with_options
 from openpts.cli.printed_document import print_document
-from openpts.conformance.catalogue import SECTION_TITLES, Level
+from openpts.conformance.catalogue import GUIDES, SECTION_TITLES, Level
 from openpts.conformance.conformance import Conformance, conformance_of, count_line, counts_by_level
-from openpts.conformance.practice import GUIDES, findings, practices
+from openpts.conformance.practice import findings, practices
 from openpts.errors import RecordError
 from openpts.evidence.finding import STATUS_TITLES, Finding, Status
 from openpts.record.manifest import Manifest
@@ -163,9 +162,6 @@ def _table(rows: Sequence[Conformance]) -> Table:
     return table
 
 
-_STATUS_WORDS = {status.value.replace(" ", "-"): status for status in Status}
-
-
 def _guided(run: Run, guide: str, statuses: Container[Status], *, as_json: bool) -> GuideDocument:
     """The requirements of a guide with these statuses, printed unless ``as_json``."""
     shown = {id_: found for id_, found in findings(run, guide).items() if found.status in statuses}
@@ -189,40 +185,15 @@ def _guided(run: Run, guide: str, statuses: Container[Status], *, as_json: bool)
     return document
 
 
-@click.command("conformance")
-@with_options
-def conformance_command(
-    *,
-    named: Path = argument("RUN", PATH),
-    only: tuple[str, ...] = option(
-        "",
-        "Show requirements of this status; may be repeated. [default: all but not applicable]",
-        click.Choice(list(_STATUS_WORDS)),
-        multiple=True,
-    ),
-    level: tuple[str, ...] = option(
-        "",
-        "Show requirements of this level; may be repeated.",
-        click.Choice([level.value for level in Level]),
-        multiple=True,
-    ),
-    guide: str | None = option(
-        "",
-        "Show what the run shows of a guide's requirements instead; they count in no report.",
-        click.Choice(list(GUIDES)),
-    ),
-    as_json: bool = flag("Print one JSON object.", name="--json"),
+def print_requirements(
+    named: Path, *, guide: str | None, statuses: Collection[Status], levels: Collection[str], as_json: bool
 ) -> None:
-    """Check a run against every requirement of the specification, from its folder alone.
+    """Print the requirements with these statuses and levels; without any, all but what is not applicable.
 
-    What can be checked on the run's record is met (with what shows it) or deviated (with the value required
-    and the one used). What every run does alike is built in, with the tests of openpts that prove it. What
-    neither can show is not verifiable, with the reason. The rest is not reached (it did not happen in this
-    run) or not applicable. Only the checked ones are counted as met.
-
-    RUN is a run folder, or that of a suite or a batch for each of its runs.
+    ``named`` is a run folder, or that of a suite or a batch for each of its runs. With a guide, its
+    requirements stand in place of the specification's. Raises RecordError for what can't be judged.
     """
-    statuses = {_STATUS_WORDS[word] for word in only} or set(Status) - {Status.NOT_APPLICABLE}
+    statuses = statuses or set(Status) - {Status.NOT_APPLICABLE}
     found: list[ConformanceDocument | GuideDocument | Failure] = []
     unread: list[RecordError] = []
     folders = run_folders_of([named])
@@ -235,7 +206,7 @@ def conformance_command(
             if guide is not None:
                 found.append(_guided(run, guide, statuses, as_json=as_json))
             else:
-                found.append(_judged(run, statuses, level, as_json=as_json))
+                found.append(_judged(run, statuses, levels, as_json=as_json))
         except RecordError as error:
             if folder == named:
                 raise
@@ -253,14 +224,14 @@ def conformance_command(
 
 
 def _judged(
-    run: Run, statuses: Container[Status], level: Collection[str], *, as_json: bool
+    run: Run, statuses: Container[Status], levels: Collection[str], *, as_json: bool
 ) -> ConformanceDocument:
     """The requirements of the specification with these statuses and levels, printed unless ``as_json``."""
     everything = conformance_of(run)
     shown = [
         each
         for each in everything
-        if each.status in statuses and (not level or each.requirement.level in level)
+        if each.status in statuses and (not levels or each.requirement.level in levels)
     ]
     if not as_json:
         print_conformance(sys.stdout, run.manifest, everything, shown)

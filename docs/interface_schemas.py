@@ -38,7 +38,6 @@ from openpts_many.archive.tables import VERSION, columns_of_archive
 from openpts_many.cli.fleet import FleetHosts, FleetRuns
 from openpts_many.cli.fleet_fetch import FleetFetched
 from openpts_many.fleet.configuration import FleetFile
-from openpts_many.population.figures import PopulationFigures
 from openpts_nvme.logs.command import LogDocument, LogsDocument
 from openpts_nvme.outliers.command import OutliersDocument
 from openpts_practice.cli.benchmarks import BenchmarkList
@@ -85,7 +84,6 @@ OF_COMMANDS: Final[dict[str, tuple[str | type[Any], ...]]] = {
     "plan": (PlanList,),
     "plan TEST": (PlanDocument,),
     "plan all": (SuitePlanDocument,),
-    "population": (PopulationFigures,),
     "purge": (Purged,),
     "report": (RunFigures, RunsFigures),
     "resume": (RunFigures, BatchDocument),

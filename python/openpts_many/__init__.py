@@ -1,1 +1,1 @@
-"""Many runs: other hosts, the archive, populations of drives."""
+"""Many runs: other hosts, the archive."""

@@ -99,14 +99,12 @@ def with_what_they_name(words: Sequence[str], parameters: dict[str, Any], world:
             found.append(word)
             continue
         numbers = range(1, _RUNS_OF_A_PATTERN + 1)
-        a_folder_of_runs = words[0] == "population"
         names = [re.sub(r"[*?]", str(number), word) for number in numbers]
-        places = [path / str(number) for number in numbers] if a_folder_of_runs else map(Path, names)
-        for number, place in zip(numbers, places, strict=True):
+        for number, place in zip(numbers, map(Path, names), strict=True):
             if not place.exists():
                 shutil.copytree(_run_of(world, number), place)
                 put.append(place)
-        found += [word] if a_folder_of_runs else dict.fromkeys(names)
+        found += dict.fromkeys(names)
     try:
         yield found
     finally:

@@ -114,7 +114,7 @@ def chance_of(base: Sequence[float], candidate: Sequence[float], *, apart: bool 
     scale = math.log if min(*base, *candidate) > 0 else float
     sides = [[scale(value) for value in values] for values in (base, candidate)]
     distance, degrees = abs(fmean(sides[0]) - fmean(sides[1])), len(base) + len(candidate) - 2
-    error = spread_within(sides) * _unit_error(len(base), len(candidate), apart=apart)
+    error = _spread_within(sides) * _unit_error(len(base), len(candidate), apart=apart)
     if not error:
         return 0.0 if distance else 1.0
     return max(0.0, 1 - central_probability(distance / error, degrees))
@@ -123,10 +123,10 @@ def chance_of(base: Sequence[float], candidate: Sequence[float], *, apart: bool 
 def pooled_spread(sides: Sequence[Sequence[float]]) -> float | None:
     """Standard deviation of a run's logarithm, of all sides together; None where each has one run."""
     logs = [[math.log(value) for value in values] for values in sides]
-    return spread_within(logs) if any(len(values) > 1 for values in logs) else None
+    return _spread_within(logs) if any(len(values) > 1 for values in logs) else None
 
 
-def spread_within(sides: Sequence[Sequence[float]]) -> float:
+def _spread_within(sides: Sequence[Sequence[float]]) -> float:
     """Standard deviation within sides, of all together; one side at least has several values."""
     several = [values for values in sides if len(values) > 1]
     degrees = sum(len(values) - 1 for values in several)

@@ -38,7 +38,6 @@ from openpts.errors import (
     TargetError,
     UsageError,
 )
-from openpts.plugins import service
 from openpts.procedures.kit.procedure import Procedure
 from openpts.record.batch import (
     DONE,
@@ -178,8 +177,6 @@ def _carry_out(runner: SideBySide, stream: IO[str], *, as_json: bool, no_report:
     _print_host(runner, stream)
     try:
         batch = run_shown(runner, stream)
-        if not no_report and sum(entry.state is RunState.COMPLETE for entry in batch.entries) > 1:
-            _print_population(runner.folder, stream)
     except KeyboardInterrupt:
         if all(entry.state in DONE for entry in runner.batch.entries):
             raise InterruptedRunError(
@@ -214,19 +211,6 @@ def run_shown(runner: Executor, stream: IO[str]) -> Batch:
         if isinstance(runner, SideBySide):
             runner.output_words = output_words
         return runner.run()
-
-
-def _print_population(folder: Path, stream: IO[str]) -> None:
-    """Make the report on all drives together, and say where it is, or why there is none."""
-    population_of = service("population")
-    if population_of is None:
-        return
-    try:
-        written = population_of(folder, folder)
-    except OpenptsError as error:  # the runs and their reports count more
-        click.echo(f"no population: {error}", file=stream)
-    else:
-        click.echo(f"population: {written.html}", file=stream)
 
 
 def _end(batch: Batch, folder: Path, *, stopped: bool) -> None:

@@ -127,7 +127,6 @@ _ARGUMENTS: Final = {
     "openpts outliers": "openpts-runs/R1AL-20261120T220000Z-iops",
     "openpts power": "drive:/dev/nvme0n1 --for 10",
     "openpts plan": _A_TEST,
-    "openpts population": "openpts-runs/batch-20261123T044313Z-iops",
     "openpts publish": "runs-archive site",
     "openpts purge": "/dev/nvme0n1 --confirm-serial S3R1AL",
     "openpts report": "openpts-runs/R1AL-20261120T220000Z-iops",

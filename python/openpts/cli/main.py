@@ -166,10 +166,7 @@ _KEEP: dict[str, Place | str] = {
     "publish": "Publish archives as pages that need no server.",
     "serve": "Show a library of runs in a browser.",
 }
-_MANY: dict[str, Place | str] = {
-    "fleet": "Run tests on the drives of other hosts.",
-    "population": "Show how drives of one kind differ, and which stand out.",
-}
+_MANY: dict[str, Place | str] = {"fleet": "Run tests on the drives of other hosts."}
 _SIMULATE: dict[str, Place | str] = {
     "sim": Place("openpts.cli.sim:sim", "Show, check and serve simulated drives.")
 }

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
@@ -13,7 +12,6 @@ from openpts.cli.help_order import together
 from openpts.cli.options import FOLDER, PATH, argument, flag, option
 from openpts.cli.printed_document import print_object
 from openpts.errors import OpenptsError, UsageError
-from openpts.plugins import service
 from openpts.record.batch import INDEX_NAME, has_drives_apart
 
 if TYPE_CHECKING:
@@ -106,9 +104,6 @@ def _reports_on_batch(
                 reports = tuple(path.name for path in written[-1].documents)
                 stands = as_recorded(folder, entry, batch) if entry.state in DONE else entry
                 entries[index] = replace(stands, reports=reports, report_reason=None)
-    if (population_of := service("population")) is not None:
-        with suppress(UsageError):  # too few drives that can be held against each other
-            written.append(population_of(folder, out or folder, options))
     if out is None:
         batch = replace(batch, entries=tuple(entries))
         write_batch(folder, batch)

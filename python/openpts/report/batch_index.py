@@ -68,9 +68,7 @@ def write_batch_index(folder: Path, batch: Batch) -> Path:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    of_kind = (
-        _of_drives(folder, batch, rows) if batch.suite is None else _of_suite(batch, batch.suite, records)
-    )
+    of_kind = _of_drives(batch, rows) if batch.suite is None else _of_suite(batch, batch.suite, records)
     page = environment.get_template("batch.html.j2").render(
         mark=mark,
         rows=rows,
@@ -98,7 +96,7 @@ def _of_suite(batch: Batch, suite: Suite, records: Sequence[Found | None]) -> di
     }
 
 
-def _of_drives(folder: Path, batch: Batch, rows: Sequence[IndexRow]) -> dict[str, object]:
+def _of_drives(batch: Batch, rows: Sequence[IndexRow]) -> dict[str, object]:
     """What the page says of several drives."""
     tests = ", ".join(_title(name) for name in dict.fromkeys(entry.test for entry in batch.entries))
     drives = {(one.target, one.slot, one.serial) for one in (e.request for e in batch.entries)}
@@ -114,9 +112,7 @@ def _of_drives(folder: Path, batch: Batch, rows: Sequence[IndexRow]) -> dict[str
             for number, row in enumerate(rows, start=1)
             if row.state is not RunState.COMPLETE
         ),
-        "reports": tuple(
-            str(path.relative_to(folder)) for path in sorted((folder / "population").glob("population.[hp]*"))
-        ),
+        "reports": (),
     }
 
 

@@ -63,7 +63,8 @@ def compare(
     RUN is a run folder, or that of a suite or a batch with all of its runs. Runs of one drive (model, serial
     number, firmware, capacity) under the same conditions form a set, which is compared by its median. Use
     three warm runs or more, an odd number. The more figures are compared, the more runs a difference needs to
-    count. A red list names the conditions in which runs differ.
+    count. A red list names the conditions in which runs differ. Of three drives or more, a table has the
+    spread of each value and the drive that lies out (Grubbs' test).
     """
     entries = read_entries(runs, _labels(labels), cold)
     comparison = compare_runs(entries, base, least_difference_pct, rse_limit_pct)

@@ -12,27 +12,28 @@ from openpts.pages.model import Table as ReportTable
 from openpts_line.compare.contenders import RunComparison
 
 _PIPE_COLUMNS = 150
+_STYLES = {"fail": "red", "pass": "green", "info": "bold"}
+_RUNS = "compare-sets"
 _DIFFERING = "-differing"
-_SETS = "compare-{}-sets"
+_OF_A_TEST = ("compare-{}-sets", "compare-{}-spread")
 
 
 def print_comparison(stream: IO[str], report: Report, comparison: RunComparison) -> None:
-    """What the report's pages hold, as far as lines of text can show it: what they answer first."""
+    """What the report's pages hold, as far as lines of text can show it: first what was not made alike."""
     console = table_console(stream, pipe_columns=_PIPE_COLUMNS)
-    blocks = report.front[0].blocks
-    texts = [block.text if isinstance(block, Verdict) and block.tone == "info" else "" for block in blocks]
-    for answer in takewhile(bool, texts):
-        console.print(answer, style="bold")
     for line in report.alerts():
         console.print(line, style="bold red")
-    for block in blocks:
-        if isinstance(block, Verdict) and block.tone != "info":
-            console.print(block.text, style="red" if block.tone == "fail" else "green")
+    for block in takewhile(lambda block: getattr(block, "id", "") != _RUNS, report.front[0].blocks):
+        if isinstance(block, Verdict):
+            console.print(block.text, style=_STYLES[block.tone])
         elif isinstance(block, ReportTable) and block.id.endswith(_DIFFERING):
             print_table(console, block)
+            console.print()
     tables = report.tables()
     for test in comparison.tests:
-        print_table(console, tables[_SETS.format(test.test)])
+        for name in _OF_A_TEST:
+            if (table := tables.get(name.format(test.test))) is not None:
+                print_table(console, table)
 
 
 def print_table(console: Console, shown: ReportTable) -> None:

@@ -13,8 +13,9 @@ from openpts_line.compare.contenders import ComparedTest, RunComparison
 from openpts_line.compare.dots_page import dots_blocks
 from openpts_line.compare.metrics import ComparedMetrics, Metric, lines_judged, metrics_of, typical_run
 from openpts_line.compare.overlays import overlays
-from openpts_line.compare.tables import detail_table, glance_table, sets_table
-from openpts_line.compare.words import answers, rules
+from openpts_line.compare.spread import Spread, spreads_of
+from openpts_line.compare.tables import detail_table, glance_table, sets_table, spread_table
+from openpts_line.compare.words import answers, odd_ones, rules
 
 _FOOTER = "Comparison of openpts runs; not a report after SNIA SSS PTS 2.0.1, not certified by SNIA"
 
@@ -26,6 +27,7 @@ def build_comparison(comparison: RunComparison, report_date: str = "", *, paper:
     """
     conditions = conditions_of(comparison)
     tests = metrics_of(comparison)
+    spreads = spreads_of(tests, comparison.least_difference_pct)
     names = " v ".join(comparison.names)
     simulated = all(run.manifest.target.simulation for run in comparison.runs)
     return Report(
@@ -39,11 +41,11 @@ def build_comparison(comparison: RunComparison, report_date: str = "", *, paper:
             _front_page(
                 comparison,
                 conditions,
-                answers(tests, comparison.names[0]),
+                (*answers(tests, comparison.names[0]), *odd_ones(tests, spreads)),
                 rules(comparison.least_difference_pct, comparison.set_rule, lines_judged(tests)),
             ),
             _key_values_page(comparison, tests),
-            *(_test_page(test, metrics) for test, metrics in tests),
+            *(_test_page(test, metrics, spreads) for test, metrics in tests),
             conditions_page(comparison, conditions),
         ),
         deviation_count=sum(len(run.run.ledger) for run in comparison.runs),
@@ -55,11 +57,11 @@ def build_comparison(comparison: RunComparison, report_date: str = "", *, paper:
 def _front_page(
     comparison: RunComparison, conditions: Sequence[Conditions], answers: Sequence[str], rules: Sequence[str]
 ) -> Page:
-    """What the whole shows, the red list, and the rules for reading the pages."""
+    """The red list, what the whole shows, and the rules for reading the pages."""
     blocks = (
-        *(Verdict(answer) for answer in answers),
         *red_list(comparison, conditions),
         *_without_counterpart(comparison),
+        *(Verdict(answer) for answer in answers),
         sets_table(comparison),
         *(Verdict(rule) for rule in rules),
     )
@@ -87,8 +89,10 @@ def _without_counterpart(comparison: RunComparison) -> list[Verdict]:
     return sentences
 
 
-def _test_page(test: ComparedTest, metrics: tuple[Metric, ...]) -> Page:
-    blocks = (*dots_blocks(test, metrics), detail_table(test, metrics), *_own_blocks(test, metrics))
+def _test_page(test: ComparedTest, metrics: tuple[Metric, ...], spreads: dict[int, Spread]) -> Page:
+    spread = spread_table(test, spreads, metrics)
+    tables = (detail_table(test, metrics), *(() if spread is None else (spread,)))
+    blocks = (*dots_blocks(test, metrics), *tables, *_own_blocks(test, metrics))
     return Page(f"compare-{test.test}", f"{test.title}: runs side by side", blocks, mandatory=True)
 
 

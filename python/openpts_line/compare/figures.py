@@ -12,6 +12,7 @@ from openpts.vocabulary.document import Document
 from openpts_line.compare.conditions import conditions_of
 from openpts_line.compare.contenders import ComparedTest, RunComparison
 from openpts_line.compare.metrics import Metric, SetValue, lines_judged, metrics_of
+from openpts_line.compare.spread import Spread, spreads_of
 from openpts_line.compare.words import statement
 
 
@@ -33,8 +34,9 @@ class DifferingCondition(Struct, frozen=True):
 class ComparedSet(Struct, frozen=True, kw_only=True):
     """A key value of a set: of each warm and each cold run, and over all warm ones.
 
-    What no warm run has is None. So are the last five of the base and of a set that is not compared; a chance
+    What no warm run has is None. So are the last six of the base and of a set that is not compared; a chance
     also where nothing can be said of it. ``states`` say of each warm value why it is one of its kind.
+    ``expanded_uncertainty`` is that of the median; None where its run states none, and so is ``e_n`` then.
     """
 
     name: str
@@ -44,9 +46,11 @@ class ComparedSet(Struct, frozen=True, kw_only=True):
     median: float | None
     min: float | None
     max: float | None
+    expanded_uncertainty: float | None
     rse_pct: float | None
     quality: Quality | None
     delta_pct: float | None
+    e_n: float | None
     outcome: Outcome | None
     chance_pct: float | None
     corrected_chance_pct: float | None
@@ -61,7 +65,9 @@ class ComparedSet(Struct, frozen=True, kw_only=True):
             cold=tuple(value.value for value in one.cold),
             states=tuple(value.state or None for value in one.warm),
             **_spread(one.runs),
+            expanded_uncertainty=one.median.expanded_uncertainty if one.median else None,
             delta_pct=one.comparison.delta_pct if one.comparison else None,
+            e_n=one.e_n,
             outcome=one.comparison.outcome if one.comparison else None,
             chance_pct=_percent(one.comparison.chance if one.comparison else None),
             corrected_chance_pct=_percent(one.comparison.corrected_chance if one.comparison else None),
@@ -69,20 +75,63 @@ class ComparedSet(Struct, frozen=True, kw_only=True):
         )
 
 
+class SpreadFigures(Struct, frozen=True, kw_only=True):
+    """The medians of three drives or more: their spread, and the one farthest from the mean.
+
+    All of that one is None where all are equal. ``off_pct`` is from the mean of the others, ``g`` is Grubbs'.
+    """
+
+    drives: int
+    mean: float
+    standard_deviation: float
+    min: float | None
+    max: float | None
+    farthest: str | None
+    off_pct: float | None
+    g: float | None
+    chance_pct: float | None
+    corrected_chance_pct: float | None
+    lies_out: bool
+
+    @classmethod
+    def of(cls, one: Spread) -> Self:
+        """A spread, as its row in the pages has it."""
+        low, high = one.ends
+        return cls(
+            drives=len(one.names),
+            mean=one.mean,
+            standard_deviation=one.standard_deviation,
+            min=low.value,
+            max=high.value,
+            farthest=one.farthest,
+            off_pct=one.off_pct,
+            g=one.grubbs.statistic if one.grubbs else None,
+            chance_pct=_percent(one.grubbs.chance if one.grubbs else None),
+            corrected_chance_pct=_percent(one.corrected_chance),
+            lies_out=one.lies_out,
+        )
+
+
 class KeyValue(Struct, frozen=True):
-    """A key value in its unit, of all sets."""
+    """A key value in its unit, of all sets; ``spread`` is None where fewer than three drives have it."""
 
     key: str
     name: str
     unit: str
     better: Better
     sets: tuple[ComparedSet, ...]
+    spread: SpreadFigures | None
 
     @classmethod
-    def of(cls, metric: Metric) -> Self:
+    def of(cls, metric: Metric, spread: Spread | None) -> Self:
         """A key value with all sets, as its row in the pages has it."""
         return cls(
-            metric.key, metric.name, metric.unit, metric.better, tuple(map(ComparedSet.of, metric.sets))
+            metric.key,
+            metric.name,
+            metric.unit,
+            metric.better,
+            tuple(map(ComparedSet.of, metric.sets)),
+            None if spread is None else SpreadFigures.of(spread),
         )
 
 
@@ -114,6 +163,7 @@ class ComparisonDocument(Document, frozen=True, kw_only=True, tag="openpts.compa
 def comparison_document(comparison: RunComparison, reports: Sequence[str]) -> ComparisonDocument:
     """All that is compared, and the documents that were made of it."""
     tests = metrics_of(comparison)
+    spreads = spreads_of(tests, comparison.least_difference_pct)
     differences = tuple(
         DifferingCondition(
             conditions.test or None, field.label, tuple(map(NamedValues, conditions.names, field.values))
@@ -132,14 +182,15 @@ def comparison_document(comparison: RunComparison, reports: Sequence[str]) -> Co
         false_alarm_limit_pct=100 * FALSE_ALARM_LIMIT,
         correction="Holm",
         lines_judged=lines_judged(tests),
-        tests=tuple(_test(test, metrics) for test, metrics in tests),
+        tests=tuple(_test(test, metrics, spreads) for test, metrics in tests),
         reports=tuple(reports),
     )
 
 
-def _test(test: ComparedTest, metrics: Sequence[Metric]) -> TestComparison:
+def _test(test: ComparedTest, metrics: Sequence[Metric], spreads: dict[int, Spread]) -> TestComparison:
     compared = test.has_base and len(test.contenders) > 1
-    return TestComparison(test.test, compared, tuple(map(KeyValue.of, metrics)))
+    values = tuple(KeyValue.of(metric, spreads.get(id(metric))) for metric in metrics)
+    return TestComparison(test.test, compared, values)
 
 
 def _percent(probability: float | None) -> float | None:

@@ -1,5 +1,6 @@
 """Key values of a test over the sets of runs: each with its median, spread and delta."""
 
+import math
 from collections.abc import Iterator
 
 from msgspec import Struct
@@ -17,6 +18,7 @@ class SetValue(Struct, frozen=True):
 
     ``missing`` are those that were not, or that only stand in for the figure. ``runs`` is None where no warm
     run has it; ``comparison`` is None for the base, and without one. ``base`` is the set it is held against.
+    ``e_n`` is that of the medians; None where one of both states no uncertainty.
     """
 
     contender: Contender
@@ -26,6 +28,7 @@ class SetValue(Struct, frozen=True):
     runs: RunSet | None
     comparison: SetComparison | None
     base: RunSet | None = None
+    e_n: float | None = None
 
     @property
     def state(self) -> str:
@@ -95,7 +98,23 @@ def _named_once(test: ComparedTest) -> list[Measured]:
 def _metric(test: ComparedTest, like: Measured, rule: SetRule) -> Metric:
     base = _run_set(test.base, like, rule) if test.base is not None else None
     sets = tuple(_set_value(contender, like, rule, base) for contender in test.contenders)
+    if base is not None:
+        first, *others = sets
+        sets = (first, *(replace(one, e_n=_e_n(one.median, first.median)) for one in others))
     return Metric(like.key, like.label, like.unit, like.better, base, sets)
+
+
+def _e_n(own: Measured | None, base: Measured | None) -> float | None:
+    """The difference over the expanded uncertainty of the difference (ISO 13528:2022, 9.7).
+
+    If both uncertainties are right and nothing differs, it is between -1 and 1 in 95 % of all cases.
+    """
+    if own is None or base is None or own.comparable is None or base.comparable is None:
+        return None
+    reaches = own.expanded_uncertainty, base.expanded_uncertainty
+    if None in reaches or not (of_both := math.hypot(*(reach or 0.0 for reach in reaches))):
+        return None
+    return (own.comparable - base.comparable) / of_both
 
 
 def _set_value(contender: Contender, like: Measured, rule: SetRule, base: RunSet | None) -> SetValue:

@@ -7,8 +7,10 @@ from openpts.pages.kit import Cells, rows_table
 from openpts.pages.measure import Measured
 from openpts.pages.model import Cell, Column, Table
 from openpts.procedures.kit.spread import rse_cell
+from openpts.vocabulary.uncertainty import two_digits
 from openpts_line.compare.contenders import ComparedTest, RunComparison
 from openpts_line.compare.metrics import Metric, SetValue
+from openpts_line.compare.spread import Spread
 from openpts_line.compare.words import absence, chance_text, outcome_words, statement
 
 
@@ -52,7 +54,7 @@ def glance_table(test: ComparedTest, metrics: tuple[Metric, ...]) -> Table:
 
 
 def detail_table(test: ComparedTest, metrics: tuple[Metric, ...]) -> Table:
-    """A row for each key value of each set: runs, median, range, RSE, delta, chance, statement."""
+    """A row for each key value of each set: runs, median, range, RSE, delta with E_n, chance, statement."""
     return rows_table(
         f"compare-{test.test}-sets",
         f"{test.title}: sets of runs",
@@ -116,10 +118,47 @@ def _chance_cell(one: SetValue) -> Cell:
 
 
 def _delta_cell(one: SetValue, metric: Metric, *, outcome: bool = True) -> Cell:
-    """The delta, plus is better; ``outcome`` adds the statement on it."""
+    """The delta, plus is better; ``outcome`` adds the statement on it in place of its E_n."""
     if one.comparison is None:
         return cells.missing("base not measured" if metric.base is None else "not measured")
     words = outcome_words(one) if outcome else ""
     if one.comparison.delta_pct is None:
         return cells.missing(words or "not judged")
+    if not outcome and one.e_n is not None:
+        words = f"E_n {cells.signed(one.e_n, 2)}"
     return Cell(cells.signed(one.comparison.delta_pct, 1), one.comparison.delta_pct, words)
+
+
+def spread_table(test: ComparedTest, spreads: dict[int, Spread], metrics: tuple[Metric, ...]) -> Table | None:
+    """A row for each key value that three drives or more have; None where there is none."""
+    rows = [(metric.title, spreads[id(metric)]) for metric in metrics if id(metric) in spreads]
+    if not rows:
+        return None
+    return rows_table(
+        f"compare-{test.test}-spread",
+        f"{test.title}: spread of the drives",
+        "Key value:<1.7 | Drives:^0.5 | Mean:0.9 | Standard deviation:0.8 | Min:0.8 | Max:0.8 | "
+        "Farthest:<1.2 | Off the others (%):0.7 | Chance, corrected (%):0.8 | :<0.6",
+        ((title, *_spread_cells(spread)) for title, spread in rows),
+    )
+
+
+def _spread_cells(one: Spread) -> Cells:
+    deviation = two_digits(one.standard_deviation)
+    decimals = len(deviation.partition(".")[2])
+    low, high = one.ends
+    mean = cells.number(one.mean, decimals) if one.standard_deviation else Cell(low.text, one.mean)
+    found = [
+        cells.count(len(one.names)),
+        mean,
+        Cell(deviation, one.standard_deviation),
+        Cell(low.text, low.value),
+        Cell(high.text, high.value),
+    ]
+    if one.grubbs is None or one.corrected_chance is None:
+        return (*found, *["-"] * 3, "all are equal")
+    off = Cell("-") if one.off_pct is None else cells.percent(one.off_pct, plus=True)
+    statistic = f"G {cells.fixed(one.grubbs.statistic, 2)}"
+    chance = Cell(chance_text(one.corrected_chance), 100 * one.corrected_chance, statistic)
+    out = Cell("LIES OUT", tone="fail") if one.lies_out else Cell("")
+    return (*found, one.farthest or "-", off, chance, out)

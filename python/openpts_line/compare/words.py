@@ -13,6 +13,7 @@ from openpts.pages import cells
 from openpts.procedures.kit.spread import ONE_RUN, set_words
 from openpts.units import format_count
 from openpts_line.compare.metrics import ComparedMetrics, Metric, SetValue
+from openpts_line.compare.spread import Spread
 
 NO_DIFFERENCE: Final = "no difference shown"
 _ERROR: Final = (1 - 0.95) / 2
@@ -82,6 +83,19 @@ def _answer(compared: Sequence[tuple[Metric, SetComparison]]) -> str:
     most = max(deltas, key=lambda name: abs(math.log1p(deltas[name] / 100)), default="")
     largest = [f"most in {most} ({cells.signed(deltas[most], 1)} %)"] if most else []
     return f"different in {len(different)} of {judged}{doubtful}: {', '.join([*ways, *largest])}"
+
+
+def odd_ones(tests: ComparedMetrics, spreads: dict[int, Spread]) -> tuple[str, ...]:
+    """Which of three drives or more lie out, a sentence each, or that none does."""
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for metric in (metric for _, metrics in tests for metric in metrics):
+        one = spreads.get(id(metric))
+        if one is not None and one.lies_out and one.farthest is not None:
+            off = "" if one.off_pct is None else f" ({cells.signed(one.off_pct, 1)} %)"
+            found[one.farthest].append(f"{metric.name}{off}")
+    if spreads and not found:
+        return (f"No drive lies out in {format_count(len(spreads), 'key value')}.",)
+    return tuple(f"{name} lies out: {', '.join(values)}." for name, values in found.items())
 
 
 def outcome_words(one: SetValue) -> str:

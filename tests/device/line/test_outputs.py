@@ -176,11 +176,6 @@ def _run(at: Place) -> Iterator[_Document]:
     yield at.printed("run", "benchmarks", "--list")
 
 
-def _population(at: Place) -> Iterator[_Document]:
-    _batch(at, "drives")
-    yield at.printed("population", "drives")
-
-
 def _archive(at: Place) -> Iterator[_Document]:
     pytest.importorskip("duckdb")
     added = CliRunner().invoke(cli, ["archive", "add", "one", "other", "--to", "archive"])
@@ -262,7 +257,6 @@ _CASES: Final = {
     "plan all": _words("plan all --capacity 1TB --tests lat,hir"),
     "plan TEST": _words(*(f"plan {test} --capacity 1TB" for test in ("iops", "wsat", "precon", "qos"))),
     "plan": _words("plan --list"),
-    "population": _population,
     "purge": _words("purge file:c?size=1MiB --list", "purge file:c?size=1MiB --overwrite-file"),
     "report": _words(f"report one {_DATA}", f"report one other {_DATA} --out both"),
     "resume": _resume,

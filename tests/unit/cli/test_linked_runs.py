@@ -32,7 +32,6 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         ("compare", OTHER, RUN, "--out", OUT),
         ("gate", RUN, "--baseline", OTHER, "--limits", "docs/limits.toml"),
         ("gate", OTHER, "--baseline", RUN, "--limits", "docs/limits.toml"),
-        ("population", OTHER, RUN, "--out", OUT),
         ("export", RUN, "--csv-row", "-"),
         ("archive", "add", RUN, "--to", OUT),
     ],

@@ -1,4 +1,4 @@
-"""`compare`, `gate`, `population` and a run's own limits, held against each other on the same runs."""
+"""`compare`, `gate` and a run's own limits, held against each other on the same runs."""
 
 from collections.abc import Sequence
 
@@ -13,12 +13,9 @@ from openpts.record.decoding import decode_json
 from openpts.record.reader import Run, read_run
 from openpts.runs.flat_rows import flat_row
 from openpts.runs.measured_run import MeasuredRun
-from openpts.vocabulary.facts import Fact
 from openpts.vocabulary.limit import JudgedLimit, Judgement
 from openpts_line.compare.contenders import Entry, compare_runs
 from openpts_line.compare.figures import ComparedSet, comparison_document
-from openpts_many.population.drives import Populations, _populations, drive_run
-from openpts_many.population.findings import population_figures
 from tests.support.report_cases import Reports
 from tests.unit.line.report.test_comparison import at
 
@@ -51,11 +48,6 @@ def gated(
     return one
 
 
-def of_drive(run: Run, serial: str) -> Run:
-    facts = {**run.manifest.dut, "serial": Fact(serial, "made up")}
-    return replace(run, manifest=replace(run.manifest, dut=facts))
-
-
 @pytest.mark.parametrize(("loss", "differs"), [(0, False), (0.01, False), (0.03, True)])
 def test_three_runs_against_three_have_one_difference(run: Run, loss: float, *, differs: bool) -> None:
     draw = np.random.default_rng(20010)
@@ -70,13 +62,7 @@ def test_three_runs_against_three_have_one_difference(run: Run, loss: float, *, 
         assert any(one.judgement is Judgement.FAIL for one in bounds) is (found.chance_pct < 2 * alarm_pct)
     one = gated(base, candidate, ">= 1 x", 2.5)
     assert one.reason.partition("; ")[0] in found.statement
-
-    drives = [drive_run(of_drive(one, name)) for name, side in zip("AB", runs, strict=True) for one in side]
-    (population,) = population_figures(Populations(tuple(_populations(drives)), ())).populations
-    (value,) = (value for value in population.values if value.key == KEY)
-    assert value.between_runs == pytest.approx(one.runs_spread_pct)
-    measured = [value.value for one in drives[3:] for value in one.values if value.key == KEY]
-    assert tuple(measured) == found.warm == tuple(flat_row(one)[f"iops.{KEY} (IOPS)"] for one in runs[1])
+    assert found.warm == tuple(flat_row(one)[f"iops.{KEY} (IOPS)"] for one in runs[1])
 
 
 def dated(run: Run, day: int) -> Run:

@@ -2,8 +2,8 @@
 
 An entry is written and synchronized before a change is made: a password on a drive, a write cache, a
 setting of the host, a mounted file system. A run that ends takes its own entries out. Those of a run that
-was killed, or of a machine that lost power, stay and are found by the next one, by ``openpts unlock`` and by
-``openpts doctor --restore``.
+was killed, or of a machine that lost power, stay and are found by the next one, by ``openpts purge --unlock``
+and by ``openpts doctor --restore``.
 """
 
 import fcntl

@@ -133,7 +133,7 @@ class Locked:
         self.node = add_disk(self._drive.sectors * SECTOR_BYTES, self._drive.answer)
         serial = self._drive.serial.decode().strip()
         self._purge = ("purge", str(self.node), "--confirm-serial", serial, "--method", "ata-security-erase")
-        self._unlock = ("unlock", random.choice((serial, str(self.node))))
+        self._unlock = ("purge", "--unlock", random.choice((serial, str(self.node))))
         self.seen = Counter[str]()
 
     def purges_undisturbed(self) -> None:

@@ -145,12 +145,13 @@ def guest(tmp_path_factory: pytest.TempPathFactory) -> dict:
         export OPENPTS_STATE={folder}/state
         {sys.executable} {folder}/guest.py > {folder}/seen.json || exit 9
         sata=$(lsblk --noheadings --nodeps --output PATH,SERIAL | awk '$2 == "LABSATA0000" {{print $1}}')
-        {sys.executable} {folder}/calls.py "unlock 0 unlock $sata" "list 0 unlock --list" || exit 10
+        {sys.executable} {folder}/calls.py "unlock 0 purge --unlock $sata" \
+          "list 0 purge --unlock --list" || exit 10
         {sys.executable} {folder}/killed.py $sata
         [ $? = 137 ] || exit 12
         purge="purge $sata --confirm-serial LABSATA0000"
-        {sys.executable} {folder}/calls.py "refused 4 $purge" "left 0 unlock --list" \
-          "healed 0 unlock LABSATA0000" "purged 0 $purge" || exit 13
+        {sys.executable} {folder}/calls.py "refused 4 $purge" "left 0 purge --unlock --list" \
+          "healed 0 purge --unlock LABSATA0000" "purged 0 $purge" || exit 13
         """,
         timeout_s=600,
     )
@@ -208,7 +209,7 @@ def test_no_password_is_left_and_unlock_says_so(guest: dict) -> None:
 
 def test_a_killed_erasure_is_noted_refused_healed_and_then_the_drive_is_free(guest: dict) -> None:
     assert "was interrupted while openpts had a password on QEMU HARDDISK" in guest["refused"]
-    assert "openpts unlock /dev/sd" in guest["refused"]
+    assert "openpts purge --unlock /dev/sd" in guest["refused"]
     assert guest["left"].startswith("QEMU HARDDISK, serial number LABSATA0000: password set 20")
     assert "no longer has a password" in guest["left"]
     assert "has no password: nothing to remove" in guest["healed"]

@@ -18,10 +18,10 @@ _TYPED: Final = {
     **dict.fromkeys(("README", "index", "tutorial", "how-to", "purge", "safety", "devices", "doctor"), None),
     "check": {"check"},
     "capture": {"capture"},
-    "ata-scsi-purge": {"purge", "unlock"},
+    "ata-scsi-purge": {"purge"},
 }
 """Pages, and of those that type much else these commands; most purposes of `check` need a mounted drive."""
-_OF_DRIVES: Final = {"devices", "doctor", "unlock", "check", "capture", "purge", "plan", "run", "io"}
+_OF_DRIVES: Final = {"devices", "doctor", "check", "capture", "purge", "plan", "run", "io"}
 _ELSEWHERE: Final = re.compile(
     r"sim:|file:|md0|/srv|/var|\.toml|--like \w+\.|--drives|S3Z8|pgbench|--for (?!endurance)|/dev/sdb"
 )

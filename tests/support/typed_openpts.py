@@ -38,7 +38,7 @@ _OUT_OF_REACH: Final = (
     ("serve",),  # serves until it is stopped
     ("sim", "serve"),  # likewise
     ("tour",),  # types what the tutorial does
-    ("unlock",),  # the password of a drive
+    ("purge", "--unlock"),  # the password of a drive
 )
 _ELSEWHERE: Final = re.compile(r"(^|[:=,])(/|~)|/dev/|://")
 _OF_THE_READER: Final = ("confirm_serial", "confirm_serials", "drives", "fleet", "serials")

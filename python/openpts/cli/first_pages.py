@@ -54,10 +54,10 @@ openpts io "sim:client-qlc?capacity=64GB" --mix 0/100 --bs 128k --fills 1
     Fill a simulated drive of that capacity, and see when its cache ends.
 openpts purge /dev/nvme0n1 --confirm-serial S3R1AL
     Erase a drive by the best method that it has, and prove it: nothing is measured.
+openpts purge --unlock /dev/sda
+    Remove the password that an interrupted ATA Security Erase left on a drive.
 openpts plan xsr /dev/nvme0n1 --tbw 1.2PB
     Print what a test would do, how long it takes and what it wears, without touching the drive.
-openpts unlock /dev/sda
-    Remove the password that an interrupted ATA Security Erase left on a drive.
 openpts report openpts-runs/R1AL-20261120T220000Z-iops
     Rebuild the report from a run folder, on any machine.
 openpts report openpts-runs/suite-20261120T220000Z --redact --out to-publish

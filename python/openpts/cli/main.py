@@ -139,7 +139,6 @@ _MEASURE: dict[str, Place | str] = {
     "stop": "Stop a run in order, as Ctrl-C does.",
     "io": Place("openpts.cli.io:io", "Measure one stimulus, with every I/O timed."),
     "purge": Place("openpts.cli.purge:purge", "Purge a drive by one of its methods, and prove it."),
-    "unlock": Place("openpts.cli.unlock:unlock", "Remove a password that an interrupted run left."),
     "idle-flush": Place("openpts.cli.idle_flush:idle_flush", "Wait until a drive's background work is done."),
     "crosscheck": "Compare the native engine with fio on a target.",
 }

@@ -3,7 +3,7 @@
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Final, TextIO
 
@@ -17,6 +17,7 @@ from openpts.cli.log_lines import purge_lines
 from openpts.cli.options import argument, flag, group, option, with_options
 from openpts.cli.printed_document import print_document
 from openpts.cli.terminal import can_be_drawn_over, draw_over
+from openpts.cli.unlock import unlock
 from openpts.device.listing.drive_listing import PurgeAbility
 from openpts.device.purge.choose import purge_choice
 from openpts.device.purge.method import Capability, PurgeMethod
@@ -25,9 +26,9 @@ from openpts.errors import UsageError
 from openpts.runner.purge_alone import PurgeOrder, methods_of, purge_alone
 from openpts.system_files import printable
 from openpts.units import NS_PER_S, format_duration
-from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.document import Document
 from openpts.vocabulary.facts import PurgeReport
+from openpts.vocabulary.purge import AUTO
 
 _TELL_EVERY_S: Final = 30.0
 _Methods = Sequence[tuple[PurgeMethod, Capability]]
@@ -50,17 +51,24 @@ class _PurgeConsent(ConsentOfOne):
 @with_options
 def purge(
     *,
-    target: str = argument(),
-    method: str = option(
+    target: str | None = argument("TARGET", required=False),
+    method: str | None = option(
         "METHOD",
-        "Use this method, or several separated by commas, each tried if the one before failed; "
-        "`auto` is the best purge that the drive has.",
-        default="auto",
+        "Use this method, or several separated by commas, each tried if the one before failed; auto, the "
+        "best purge that the drive has.",
     ),
-    only_list: bool = flag("Print the methods of the drive, and change nothing.", name="--list"),
-    consent: Consent = group(_PurgeConsent),
+    only_list: bool = flag(
+        "Print the methods of the drive, with --unlock the recorded passwords, and change nothing.",
+        name="--list",
+    ),
+    to_unlock: bool = flag(
+        "Purge nothing: remove the password that an interrupted ATA Security Erase left on TARGET, a node or "
+        "a serial number, or on all drives on record.",
+        name="--unlock to_unlock",
+    ),
+    consent: ConsentOfOne = group(_PurgeConsent),
     as_json: bool = flag("Print one JSON object; the log goes to stderr.", name="--json"),
-) -> None:
+) -> int:
     """Purge TARGET by one of its methods, and prove it. DESTROYS ALL DATA on it.
 
     Before the purge, random marks are written all over the drive and older data is sampled; all of it must
@@ -69,8 +77,17 @@ def purge(
 
     The method psid-revert also frees a drive that is locked; it asks for the PSID on the drive's label, or
     reads it from standard input, and nothing records it.
+
+    A drive that still has a password of openpts is refused until --unlock has removed that. One that unlocks
+    only after its erasure has ended is erased again: its data was to be erased anyway.
     """
-    choice = purge_choice(method)
+    if to_unlock:
+        if method is not None or as_json or any(astuple(consent)):
+            raise UsageError("--unlock goes with TARGET and --list alone: it needs no consent")
+        return unlock(target, only_list=only_list)
+    if target is None:
+        raise click.MissingParameter(param_hint="'TARGET'", param_type="argument")
+    choice = purge_choice(method or AUTO)
     if choice.left_out:
         raise UsageError("--method none: nothing to do")
     log = sys.stderr if as_json else sys.stdout
@@ -91,6 +108,7 @@ def purge(
     if as_json:
         abilities = tuple(PurgeAbility.of(*each) for each in methods)
         print_document(Purged(target=target, methods=abilities, purge=report))
+    return 0
 
 
 def _asked_psid() -> bytes:

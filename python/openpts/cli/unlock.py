@@ -1,4 +1,4 @@
-"""`openpts unlock`: take passwords off drives that a run which was cut off has left there."""
+"""`openpts purge --unlock`: take passwords off drives that a run which was cut off has left there."""
 
 import os
 from functools import partial
@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from openpts.cli.options import argument, flag, with_options
 from openpts.device.block_device import BlockDevice
 from openpts.device.purge.ata_password import (
     PASSWORD,
@@ -23,21 +22,16 @@ from openpts.runner.stop_signals import terminate_as_interrupt
 from openpts.system_files import SystemRoots
 
 
-@click.command()
-@with_options
-def unlock(
-    *,
-    drive: str | None = argument("[DRIVE]", required=False),
-    only_list: bool = flag("List the recorded passwords, and change nothing.", name="--list"),
-) -> int:
-    """Remove the password that an interrupted run left on a drive.
+def unlock(drive: str | None, *, only_list: bool) -> int:
+    """Remove the password that an interrupted run left on a drive, and return the exit code.
 
     ATA Security Erase needs a password on the drive while it erases itself. openpts records that before it
-    sets one, and removes it afterwards; what a crash or a power cut left is removed here. DRIVE is a node
-    such as /dev/sda or a serial number; without it, all drives on record. A drive is known by its
-    serial number, whatever its node is now; where several have the same, the node that you name decides.
+    sets one, and removes it afterwards; what a crash or a power cut left is removed here. ``drive`` is a node
+    or a serial number; None are all drives on record. A drive is known by its serial number, whatever its
+    node is now; where several have the same, the node that is named decides.
 
     A drive that unlocks only after its erasure has ended is erased again: its data was to be erased anyway.
+    ``only_list`` prints the recorded passwords, and changes nothing.
     """
     roots, journal = SystemRoots(), Journal.of_machine()
     noted = [entry for entry in journal.entries() if entry.kind is Kind.DRIVE_PASSWORD]
@@ -45,7 +39,8 @@ def unlock(
     meant = [entry for entry in noted if drive is None or _is_meant(entry, drive, named)]
     if os.geteuid() != 0:
         click.echo(
-            "openpts: not run as root: what root recorded is not seen; run sudo openpts unlock", err=True
+            "openpts: not run as root: what root recorded is not seen; run sudo openpts purge --unlock",
+            err=True,
         )
     if not meant:
         return _nothing_noted(drive, roots, journal)

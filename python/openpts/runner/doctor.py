@@ -90,7 +90,7 @@ class Doctor(Struct, frozen=True):
 def restore(journal: Journal, roots: SystemRoots, run: Run = run_program) -> tuple[Healing, ...]:
     """Put back what was changed on this host and its drives and is in use by no run. Raises JournalError.
 
-    Passwords apart: those are for `openpts unlock`.
+    Passwords apart: those are for `openpts purge --unlock`.
     """
     return heal(journal, roots, BEFORE_A_RUN, run=run)
 

@@ -64,8 +64,8 @@ _NEEDS: Final[Mapping[Kind, Callable[[Entry, JournalSnapshot, SystemRoots], str 
 }
 """Who can say that others rely on what an entry tells of, so that it must stay as it is for now."""
 
-# A password is for its owner to take off, with `openpts unlock`: a run that did so by itself would hide that
-# a drive was locked.
+# A password is for its owner to take off, with `openpts purge --unlock`: a run that did so by itself would
+# hide that a drive was locked.
 BEFORE_A_RUN: Final = frozenset(set(Kind) - {Kind.DRIVE_PASSWORD})
 """What the next run puts back by itself."""
 _ON_DRIVE: Final = frozenset({Kind.WRITE_CACHE, Kind.MOUNT, Kind.POWER_STATES, Kind.LATENCY_MONITOR})
@@ -138,7 +138,7 @@ def heal_before_run(
         if entry.entry_id in {left.entry_id for left in left_behind}:
             raise RefusedError(
                 f"a run of {entry.made_at} was interrupted while openpts had a password on "
-                f"{drive_text(entry.subject)}: remove it with `openpts unlock {target}`"
+                f"{drive_text(entry.subject)}: remove it with `openpts purge --unlock {target}`"
             )
         raise RefusedError(
             f"another openpts is using the password of {drive_text(entry.subject)}, which was set "

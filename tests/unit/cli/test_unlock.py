@@ -1,4 +1,4 @@
-"""`openpts unlock`: what it says and does, on a drive that behaves as the standard says."""
+"""`openpts purge --unlock`: what it says and does, on a drive that behaves as the standard says."""
 
 import os
 from pathlib import Path
@@ -10,7 +10,7 @@ from openpts.cli import unlock as unlock_module
 from openpts.cli.main import cli
 from openpts.device.block_device import BlockDevice
 from openpts.device.purge.ata_security_erase import AtaSecurityErase
-from openpts.errors import TargetError
+from openpts.errors import TargetError, UsageError
 from openpts.journal import Entry, Journal
 from openpts.programs import ProgramError
 from openpts.system_files import SystemRoots
@@ -59,7 +59,7 @@ def _end_owner(entry: Entry) -> None:
 
 
 def _run(*arguments: str) -> int:
-    return cli.main(["unlock", *arguments], standalone_mode=False)
+    return cli.main(["purge", "--unlock", *arguments], standalone_mode=False)
 
 
 @pytest.mark.parametrize("named", [[], ["/dev/sda"], ["LABSATA0000"]])
@@ -123,3 +123,9 @@ def test_a_password_that_is_not_noted_is_explained(drive: AtaSecurityDrive) -> N
     with pytest.raises(TargetError, match=r"has a password \(enabled, locked\), which is not recorded here"):
         _run("/dev/sda")
     assert set(drive.commands) == {"--Istdout"}
+
+
+@pytest.mark.parametrize("words", [("--method", "discard"), ("--json",), ("--confirm-serial", "S1")])
+def test_words_of_a_purge_are_refused(words: tuple[str, ...], drive: AtaSecurityDrive) -> None:
+    with pytest.raises(UsageError, match="--unlock goes with TARGET and --list alone"):
+        _run("/dev/sda", *words)

@@ -198,11 +198,13 @@ def test_a_drive_that_vanished_keeps_its_entry_and_the_command_is_named(
             raise ProgramError("/dev/sda: No such file or directory")
 
     drive.before = gone
-    with pytest.raises(TargetError, match=r"MAY STILL HAVE A PASSWORD: .*run openpts unlock /.*/dev/sda"):
+    with pytest.raises(
+        TargetError, match=r"MAY STILL HAVE A PASSWORD: .*run openpts purge --unlock /.*/dev/sda"
+    ):
         _erase(drive, journal, roots)
     assert len(journal.entries()) == 1
     drive.before = lambda _: None
-    with pytest.raises(PurgeError, match=r"has not removed it: remove it first, with openpts unlock"):
+    with pytest.raises(PurgeError, match=r"has not removed it: remove it first, with openpts purge --unlock"):
         _erase(drive, journal, roots)
     drive.power_cycle()
     (entry,) = journal.entries()
@@ -382,7 +384,7 @@ def test_of_two_drives_alike_in_everything_the_operator_decides(
 ) -> None:
     run, sent, twin = two_alike
     (entry,) = journal.entries()
-    with pytest.raises(TargetError, match=r"several drives match .*name one, as in openpts unlock /"):
+    with pytest.raises(TargetError, match=r"several drives match .*name one, as in openpts purge --unlock /"):
         take_password_off(entry, roots, run)
     assert {command.split()[1] for command in sent} == {"--Istdout"}
     sent.clear()

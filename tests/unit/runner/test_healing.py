@@ -164,7 +164,7 @@ def test_a_password_that_was_left_makes_a_run_on_that_drive_refuse(
 ) -> None:
     leave_behind(journal, Kind.DRIVE_PASSWORD, drive_subject(BlockDevice.of_name("sda", server)), "secret")
     assert heal_before_run(block_target("nvme0n1", server, monkeypatch), journal, server) == ()
-    with pytest.raises(RefusedError, match="openpts unlock /dev/sda") as refusal:
+    with pytest.raises(RefusedError, match="openpts purge --unlock /dev/sda") as refusal:
         heal_before_run(block_target("sda", server, monkeypatch), journal, server)
     assert "secret" not in str(refusal.value)
     assert healer.healed == []

@@ -140,7 +140,7 @@ def _find(subject: Mapping[str, str], roots: SystemRoots, run: Run) -> BlockDevi
             nodes = ", ".join(str(disk.node) for disk in found)
             raise TargetError(
                 f"several drives match {drive_text(subject)}: {nodes}; name one, as in "
-                f"openpts unlock {found[0].node}"
+                f"openpts purge --unlock {found[0].node}"
             ) from None
         return found[0]
 
@@ -227,4 +227,4 @@ def _identity(drive: AtaDrive) -> AtaIdentity:
 
 
 def _unlock_by(drive: AtaDrive) -> str:
-    return f"run openpts unlock {drive.node}"
+    return f"run openpts purge --unlock {drive.node}"

@@ -73,7 +73,7 @@ class AtaSecurityErase(Struct, frozen=True):
         """Whatever happens, the password is taken off again before this ends.
 
         Raises TargetError where that could not be done, so that no other method is tried on the drive:
-        the password is in the journal for ``openpts unlock`` then.
+        the password is in the journal for ``openpts purge --unlock`` then.
         """
         device = held_drive(target, self.title)
         try:
@@ -149,7 +149,7 @@ class AtaSecurityErase(Struct, frozen=True):
             if entry.kind is Kind.DRIVE_PASSWORD and is_noted_identity(identity, entry.subject):
                 return (
                     f"openpts set a password on it at {entry.made_at} and has not removed it: remove it "
-                    f"first, with openpts unlock {device.node}"
+                    f"first, with openpts purge --unlock {device.node}"
                 )
         return _state_against(device, identity.security, enhanced=self.enhanced)
 

@@ -60,8 +60,8 @@ from openpts_line.compare.sources import read_entries
 from openpts_line.exchange.run_verdicts import junit_of
 from openpts_line.gate.power import power_of
 from openpts_many.fleet.configuration import read_fleet
-from openpts_practice.benchmark_rows import CATALOGUE
-from openpts_practice.benchmark_rows.profiles import read_benchmark
+from openpts_practice.rows import CATALOGUE
+from openpts_practice.rows.profiles import read_benchmark
 from openpts_traces.treatment import Input, check, write
 from tests.mutations.damaged_records import LooseRecord
 from tests.mutations.mutator import damaged

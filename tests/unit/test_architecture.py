@@ -225,7 +225,7 @@ def test_a_word_that_is_something_else_too_names_no_test(source: str) -> None:
 
 
 def _own_test(module: str) -> str:
-    own = re.match(r"(?:procedures/pts|openpts_\w+)/(\w+)/", module)
+    own = re.match(r"(?:procedures/pts|openpts_\w+)/(?:rows/)?(\w+)/", module)
     return own[1] if own and own[1] in PROCEDURES else ""
 
 

@@ -9,9 +9,8 @@ from msgspec import Struct
 from openpts.cli.console import table_console, table_of
 from openpts.cli.printed_document import print_document
 from openpts.vocabulary.document import Document
-from openpts_practice.benchmark_rows import CATALOGUE, is_path
-from openpts_practice.benchmark_rows.benchmark_profile import ProfileRow
-from openpts_practice.benchmark_rows.profiles import BENCHMARKS, benchmark_of
+from openpts_practice.rows import CATALOGUE, ProfileRow, is_path
+from openpts_practice.rows.profiles import BENCHMARKS, benchmark_of
 
 
 class ShownBenchmark(Struct, frozen=True, kw_only=True):

@@ -18,11 +18,11 @@ from openpts.units import NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import StepState
-from openpts_practice.benchmark_rows.conditions import FreeSpace
-from openpts_practice.benchmark_rows.profiles import BENCHMARKS, SHORT
-from openpts_practice.benchmarks import BenchmarksConditions
-from openpts_practice.precon import DriveState, PreconConditions
-from openpts_practice.precon.states import comparisons_of
+from openpts_practice.rows.benchmarks import BenchmarksConditions
+from openpts_practice.rows.conditions import FreeSpace
+from openpts_practice.rows.precon import DriveState, PreconConditions
+from openpts_practice.rows.precon.states import comparisons_of
+from openpts_practice.rows.profiles import BENCHMARKS, SHORT
 from tests.simulated.whole_tests import run_whole
 from tests.support.oracle_presets import write_oracle
 from tests.support.transcript import Golden

@@ -44,8 +44,8 @@ from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.facts import Fact
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.purpose import Purpose
-from openpts_practice.benchmark_rows.profiles import BENCHMARKS
-from openpts_practice.benchmarks import BenchmarksConditions
+from openpts_practice.rows.benchmarks import BenchmarksConditions
+from openpts_practice.rows.profiles import BENCHMARKS
 from tests.simulated.killed_run import Killed, killed, nth, ordered, small
 from tests.support.oracle_presets import write_oracle
 from tests.support.page_blocks import rows, tables, texts

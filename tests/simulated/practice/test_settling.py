@@ -25,7 +25,7 @@ from openpts.vocabulary.settling import SettlingRule
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step
 from openpts.vocabulary.stop import ByteAmount
 from openpts.vocabulary.workload import simple_workload
-from openpts_practice.benchmarks import BenchmarksConditions
+from openpts_practice.rows.benchmarks import BenchmarksConditions
 from tests.simulated.whole_tests import run_whole
 from tests.support.transcript import Golden
 

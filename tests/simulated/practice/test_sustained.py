@@ -14,8 +14,8 @@ from openpts.runner.order import Adjust
 from openpts.units import NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.purpose import Purpose
-from openpts_practice.benchmark_rows.profiles import BENCHMARKS
-from openpts_practice.sustained import Claim, SustainedConditions
+from openpts_practice.rows.profiles import BENCHMARKS
+from openpts_practice.rows.sustained import Claim, SustainedConditions
 from tests.simulated.whole_tests import run_whole
 from tests.support.oracle_presets import CAPACITY_BYTES, write_oracle
 

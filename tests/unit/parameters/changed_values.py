@@ -177,7 +177,7 @@ CHANGED: Final[dict[str, Any]] = {
 }
 """By the parameter's name; a table of claims is a type of a plug-in's."""
 if "sustained" in PROCEDURES:
-    from openpts_practice.sustained import ClaimsTable
+    from openpts_practice.rows.sustained import ClaimsTable
 
     CHANGED["claims"] = ClaimsTable(random_write_iops=70_000, sequential_read_mb_per_s=3500)
 

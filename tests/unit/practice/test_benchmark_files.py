@@ -18,14 +18,8 @@ from openpts.units import GIB, KIB, MIB, NS_PER_S
 from openpts.vocabulary.data import ReducibleData
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.stimulus import BlockSize
-from openpts_practice.benchmark_rows import NAMES
-from openpts_practice.benchmark_rows.benchmark_profile import (
-    BenchmarkProfile,
-    FigureUnit,
-    ProfileRow,
-    Statistic,
-)
-from openpts_practice.benchmark_rows.profiles import BENCHMARKS, benchmark_of, parse_benchmark
+from openpts_practice.rows import NAMES, BenchmarkProfile, FigureUnit, ProfileRow, Statistic
+from openpts_practice.rows.profiles import BENCHMARKS, benchmark_of, parse_benchmark
 from tests.support.transcript import Golden, Transcript
 
 MINE = """\

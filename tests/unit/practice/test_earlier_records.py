@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from openpts.record.reader import read_run
 from openpts.record.writer import CHECKSUM_SECTION, DATABASE_NAME, RunWriter, checksum_of
 from openpts.vocabulary.drive_class import DriveClass
-from openpts_practice.benchmarks import script as profile
-from openpts_practice.precon import script as precon
+from openpts_practice.rows.benchmarks import script as profile
+from openpts_practice.rows.precon import script as precon
 from tests.unit.record.test_run_folder import manifest
 
 

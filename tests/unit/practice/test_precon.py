@@ -14,11 +14,11 @@ from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Purge, SetWriteCache
 from openpts.vocabulary.stimulus import Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
-from openpts_practice.benchmark_rows.conditions import FreeSpace
-from openpts_practice.benchmark_rows.profiles import BENCHMARKS, SHORT
-from openpts_practice.precon import DriveState, PreconConditions
-from openpts_practice.precon.script import order_of, standard_conditions, supported_on
-from openpts_practice.precon.script import script as precon_test
+from openpts_practice.rows.conditions import FreeSpace
+from openpts_practice.rows.precon import DriveState, PreconConditions
+from openpts_practice.rows.precon.script import order_of, standard_conditions, supported_on
+from openpts_practice.rows.precon.script import script as precon_test
+from openpts_practice.rows.profiles import BENCHMARKS, SHORT
 from tests.unit.procedures.pts.trace.player import Drive, Played
 
 CAPACITY_BYTES = 1000 * GB

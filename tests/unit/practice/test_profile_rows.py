@@ -7,8 +7,8 @@ import pytest
 from openpts.analysis.run_comparison import SetRule
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.sample import NOTHING, Measured, OperationSample
-from openpts_practice.benchmark_rows.benchmark_profile import FigureUnit, Statistic
-from openpts_practice.benchmark_rows.rows import as_ssd_score, loss_pct, row_figure
+from openpts_practice.rows import FigureUnit, Statistic
+from openpts_practice.rows.steps import as_ssd_score, loss_pct, row_figure
 
 
 def one_pass(ios: int, elapsed_ns: int = 5 * NS_PER_S, latency_ns: int = 100_000) -> Measured:

@@ -15,13 +15,13 @@ from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, CycleFinished, Purge, SetWriteCache
 from openpts.vocabulary.stimulus import ActiveRange, Step
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
-from openpts_practice.benchmark_rows.benchmark_profile import BenchmarkProfile, ProfileRow
-from openpts_practice.benchmark_rows.conditions import FreeSpace
-from openpts_practice.benchmark_rows.profiles import BENCHMARKS, POPULAR
-from openpts_practice.benchmark_rows.rows import range_of
-from openpts_practice.benchmarks import BenchmarksConditions
-from openpts_practice.benchmarks.script import script as benchmarks_test
-from openpts_practice.benchmarks.script import standard_conditions, supported_on
+from openpts_practice.rows import BenchmarkProfile, ProfileRow
+from openpts_practice.rows.benchmarks import BenchmarksConditions
+from openpts_practice.rows.benchmarks.script import script as benchmarks_test
+from openpts_practice.rows.benchmarks.script import standard_conditions, supported_on
+from openpts_practice.rows.conditions import FreeSpace
+from openpts_practice.rows.profiles import BENCHMARKS, POPULAR
+from openpts_practice.rows.steps import range_of
 from tests.unit.practice.benchmark_tables import (
     ATTO_FILE_BYTES,
     ATTO_KIB,

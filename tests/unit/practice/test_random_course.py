@@ -8,7 +8,7 @@ from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.sample import NOTHING, OperationSample, Sample, StepState
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
-from openpts_practice.precon.states import analyze_course, reached_at, rounds_of
+from openpts_practice.rows.precon.states import analyze_course, reached_at, rounds_of
 
 MINUTE_NS = 60 * NS_PER_S
 STIMULUS = Stimulus.of(AccessPattern.RANDOM, 4 * KIB, 0, 4, 32, ActiveRange())

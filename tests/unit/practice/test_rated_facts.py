@@ -6,9 +6,9 @@ from openpts.runner.simulated_device import SimulatedDevice
 from openpts.simulation.presets import load_preset
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.purpose import Purpose
-from openpts_practice.sustained.report import claims_of
-from openpts_practice.sustained.results import claims_page
-from openpts_practice.sustained.script import standard_conditions
+from openpts_practice.rows.sustained.report import claims_of
+from openpts_practice.rows.sustained.results import claims_page
+from openpts_practice.rows.sustained.script import standard_conditions
 from tests.support.transcript import Golden
 
 

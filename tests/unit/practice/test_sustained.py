@@ -14,10 +14,10 @@ from openpts.vocabulary.requests import Apply, CycleFinished, Purge, SetWriteCac
 from openpts.vocabulary.stimulus import ActiveRange, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
 from openpts.vocabulary.workload import WORKLOADS
-from openpts_practice.benchmark_rows.profiles import BENCHMARKS
-from openpts_practice.sustained import SustainedConditions
-from openpts_practice.sustained.script import script as sustained_test
-from openpts_practice.sustained.script import standard_conditions, supported_on
+from openpts_practice.rows.profiles import BENCHMARKS
+from openpts_practice.rows.sustained import SustainedConditions
+from openpts_practice.rows.sustained.script import script as sustained_test
+from openpts_practice.rows.sustained.script import standard_conditions, supported_on
 from tests.unit.procedures.pts.trace.player import Drive, Played
 
 CAPACITY_BYTES = 1000 * GB

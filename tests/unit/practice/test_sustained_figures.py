@@ -8,10 +8,10 @@ from openpts.units import NS_PER_S
 from openpts.vocabulary.sample import NOTHING, Interval, OperationSample, Sample, StepState
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, BlockSize, Step, Stimulus
 from openpts.vocabulary.stop import Duration
-from openpts_practice.benchmark_rows.benchmark_profile import FigureUnit, ProfileRow
-from openpts_practice.benchmark_rows.tables import MeasuredRow
-from openpts_practice.sustained import DATA_SHEET_FIGURES, Claim
-from openpts_practice.sustained.results import HELD_INTERVALS, ClaimResult, Pair, claim_result, held_ns
+from openpts_practice.rows import FigureUnit, ProfileRow
+from openpts_practice.rows.sustained import DATA_SHEET_FIGURES, Claim
+from openpts_practice.rows.sustained.results import HELD_INTERVALS, ClaimResult, Pair, claim_result, held_ns
+from openpts_practice.rows.tables import MeasuredRow
 
 RANDOM_WRITE = DATA_SHEET_FIGURES["random_write"]
 

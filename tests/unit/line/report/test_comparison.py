@@ -25,8 +25,8 @@ from openpts_line.compare.conditions import conditions_of
 from openpts_line.compare.contenders import Entry, RunComparison, compare_runs
 from openpts_line.compare.figures import comparison_document
 from openpts_line.compare.sources import read_entries
-from openpts_practice.benchmark_rows.profiles import BENCHMARKS
-from openpts_practice.benchmarks import BenchmarksConditions
+from openpts_practice.rows.benchmarks import BenchmarksConditions
+from openpts_practice.rows.profiles import BENCHMARKS
 from tests.support.drawn_texts import outside, overlapping, text_boxes
 from tests.support.made_up_run import made_up_run
 from tests.support.report_cases import Reports

@@ -14,7 +14,7 @@ from openpts.parameters.overrides import Given
 from openpts.parameters.plan_file import read_plan
 from openpts.procedures.registry import PROCEDURES
 from openpts.vocabulary.drive_class import DriveClass
-from openpts_practice.sustained import Claim
+from openpts_practice.rows.sustained import Claim
 
 SUSTAINED = PROCEDURES["sustained"]
 

@@ -21,9 +21,9 @@ from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimul
 from openpts.vocabulary.stop import Duration, SteadyFigure
 from openpts.vocabulary.verdict import TrackingVariable
 from openpts.vocabulary.workload import simple_workload
-from openpts_practice.benchmarks import script as profile
-from openpts_practice.precon import script as precon
-from openpts_practice.sustained import script as sustained
+from openpts_practice.rows.benchmarks import script as profile
+from openpts_practice.rows.precon import script as precon
+from openpts_practice.rows.sustained import script as sustained
 from tests.unit.cli.told_run import log_of
 from tests.unit.record.test_run_folder import manifest
 from tests.unit.runner.scripted_engine import complete

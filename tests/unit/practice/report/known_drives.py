@@ -12,11 +12,11 @@ from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import IoErrors, Sample
 from openpts.vocabulary.stimulus import Stimulus
-from openpts_practice.benchmark_rows.benchmark_profile import FigureUnit
-from openpts_practice.benchmark_rows.conditions import FreeSpace
-from openpts_practice.benchmark_rows.profiles import BENCHMARKS, SHORT
 from openpts_practice.lifetime import Continued, ReadBack, StopOn
-from openpts_practice.precon import PreconConditions
+from openpts_practice.rows import FigureUnit
+from openpts_practice.rows.conditions import FreeSpace
+from openpts_practice.rows.precon import PreconConditions
+from openpts_practice.rows.profiles import BENCHMARKS, SHORT
 from openpts_practice.thermal.script import COLD
 from tests.support.made_up_run import CAPACITY_BYTES, made_up_run, with_samples
 

@@ -21,12 +21,12 @@ from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import StepState
 from openpts.vocabulary.stimulus import Stimulus
 from openpts.vocabulary.trimmed_reads import Promise, TrimmedReads
-from openpts_practice.benchmark_rows.conditions import FreeSpace
-from openpts_practice.benchmark_rows.profiles import BENCHMARKS, SHORT
-from openpts_practice.benchmarks import BenchmarksConditions
-from openpts_practice.precon import PreconConditions
 from openpts_practice.qos import Limit, Operation, QosConditions
-from openpts_practice.sustained import Claim, SustainedConditions
+from openpts_practice.rows.benchmarks import BenchmarksConditions
+from openpts_practice.rows.conditions import FreeSpace
+from openpts_practice.rows.precon import PreconConditions
+from openpts_practice.rows.profiles import BENCHMARKS, SHORT
+from openpts_practice.rows.sustained import Claim, SustainedConditions
 from tests.support.made_up_run import CAPACITY_BYTES, flat_rate, made_up_run
 from tests.support.page_transcript import transcript_of
 from tests.support.queueing_drive import QueueingDrive

@@ -7,9 +7,9 @@ from openpts.fields.conditions import Conditions
 from openpts.pages.model import Report, Verdict
 from openpts.record.reader import Run
 from openpts.report.build import build_report
-from openpts_practice.precon import DriveState, PreconConditions
-from openpts_practice.precon.report import report as content_of
-from openpts_practice.precon.states import comparisons_of
+from openpts_practice.rows.precon import DriveState, PreconConditions
+from openpts_practice.rows.precon.report import report as content_of
+from openpts_practice.rows.precon.states import comparisons_of
 from tests.support.made_up_run import made_up_run
 from tests.unit.practice.report.known_drives import ByState, several_benchmarks
 

@@ -7,9 +7,9 @@ from openpts.fields.conditions import Conditions
 from openpts.pages.model import Report
 from openpts.record.reader import Run
 from openpts.report.build import build_report
-from openpts_practice.benchmark_rows.profiles import BENCHMARKS
-from openpts_practice.benchmarks import BenchmarksConditions
-from openpts_practice.benchmarks.report import report as content_of
+from openpts_practice.rows.benchmarks import BenchmarksConditions
+from openpts_practice.rows.benchmarks.report import report as content_of
+from openpts_practice.rows.profiles import BENCHMARKS
 from tests.support.made_up_run import made_up_run
 from tests.unit.practice.report.known_drives import Rates
 

@@ -3,8 +3,8 @@
 from openpts.procedures.kit.spread import spread_words
 from openpts.runner.progress import RunProgress
 from openpts.vocabulary.phase import Phase
-from openpts_practice.benchmark_rows.conditions import ProfileTestConditions
-from openpts_practice.benchmark_rows.rows import passes_of, row_figure
+from openpts_practice.rows.conditions import ProfileTestConditions
+from openpts_practice.rows.steps import passes_of, row_figure
 
 
 def phase_line(progress: RunProgress) -> str | None:

@@ -33,15 +33,9 @@ from openpts.vocabulary.requests import (
 from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
 from openpts.vocabulary.workload import WRITE_INTENSIVE
-from openpts_practice.benchmark_rows.profiles import BENCHMARKS
-from openpts_practice.benchmark_rows.rows import (
-    LONGEST_NS,
-    apply_row,
-    file_steps,
-    row_steps,
-    without_impossible_rows,
-)
-from openpts_practice.sustained import SustainedConditions
+from openpts_practice.rows.profiles import BENCHMARKS
+from openpts_practice.rows.steps import apply_rows, file_steps, without_impossible_rows
+from openpts_practice.rows.sustained import SustainedConditions
 
 FRESH: Final = 1
 SUSTAINED: Final = 2
@@ -64,8 +58,6 @@ standard_conditions: Final = Standard(
     workload=WRITE_INTENSIVE,
     drive_fills=4,
     longest_ns=72 * 60 * _MINUTE_NS,
-    longest_pass_ns=LONGEST_NS,
-    longest_pause_ns=LONGEST_NS,
 )
 
 
@@ -84,16 +76,13 @@ def script(conditions: SustainedConditions, user_capacity_bytes: int) -> Script:
 
 def _figures(conditions: SustainedConditions, run: int, user_capacity_bytes: int) -> Script:
     """Lay each benchmark's test file, so that reads find data and each run finds the same; then its rows."""
-    row_count = len(conditions.rows)
-    number, file_number = (run - 1) * row_count, (run - 1) * len(conditions.benchmarks)
-    for benchmark in conditions.benchmarks:
-        file_number += 1
+    row_count, file_count = len(conditions.rows), len(conditions.benchmarks)
+    for file_number, benchmark in enumerate(conditions.benchmarks, start=(run - 1) * file_count + 1):
         if file := file_steps(benchmark, conditions, user_capacity_bytes):
             yield Apply(Phase.CONDITIONING, file_number, file)
-        for position, row in enumerate(benchmark.rows):
-            number += 1
-            steps = row_steps(row, conditions, user_capacity_bytes, after_another=position > 0)
-            yield from apply_row(row, conditions, Apply(Phase.PROFILE, number, steps, 2 * row_count))
+        first = (run - 1) * row_count + conditions.places(benchmark).start + 1
+        apply = Apply(Phase.PROFILE, first, (), 2 * row_count)
+        yield from apply_rows(benchmark, conditions, user_capacity_bytes, apply)
 
 
 # HYP-SUS-01

@@ -2,8 +2,8 @@
 
 from openpts.record.reader import Run
 from openpts.vocabulary.deviation import Deviation
-from openpts_practice.precon import PreconConditions
-from openpts_practice.precon.states import course_of
+from openpts_practice.rows.precon import PreconConditions
+from openpts_practice.rows.precon.states import course_of
 
 
 def findings(run: Run) -> tuple[Deviation, ...]:

@@ -19,16 +19,16 @@ from openpts.fields.kinds import AMOUNT, SECONDS, count, listed
 from openpts.fields.parsing import amount_bytes, number, refuse
 from openpts.fields.readers import data_of, data_word, size_text
 from openpts.fields.time_scale import at_time_scale
-from openpts.units import format_capacity
+from openpts.units import KIB, NS_PER_S, format_capacity
 from openpts.vocabulary.phase import Phase, StepPlace
-from openpts_practice.benchmark_rows import is_path
-from openpts_practice.benchmark_rows.benchmark_profile import BenchmarkProfile, ProfileRow
+from openpts_practice.rows import BenchmarkProfile, ProfileRow, is_path
 
 _MOST_PASSES: Final = 99
+_LONGEST_NS: Final = 60 * NS_PER_S
 
 
 def _benchmark(name: str, word: str) -> BenchmarkProfile:
-    from openpts_practice.benchmark_rows.profiles import benchmark_of  # noqa: PLC0415 slow to load
+    from openpts_practice.rows.profiles import benchmark_of  # noqa: PLC0415 slow to load
 
     try:
         return benchmark_of(word)
@@ -211,10 +211,10 @@ class ProfileTestConditions(ExtendedConditions, frozen=True, kw_only=True):
             SECONDS,
             rare=True,
         ),
-    ]
+    ] = _LONGEST_NS
     longest_pause_ns: Annotated[
         int, Field("Pause between rows, at most", "Longest pause between rows.", SECONDS, rare=True)
-    ]
+    ] = _LONGEST_NS
     until_rse_pct: Annotated[float, usual.UNTIL_RSE] = 0.0
     most_passes: Annotated[int, usual.MOST_PASSES] = MOST_RUNS
     impossible: Annotated[
@@ -243,6 +243,11 @@ class ProfileTestConditions(ExtendedConditions, frozen=True, kw_only=True):
     def rows(self) -> tuple[tuple[BenchmarkProfile, ProfileRow], ...]:
         """The rows of all benchmarks in their order."""
         return tuple((one, row) for one in self.benchmarks for row in one.rows)
+
+    def places(self, benchmark: BenchmarkProfile) -> range:
+        """The places of a benchmark's rows among those of all, from 0."""
+        before = sum(len(one.rows) for one in self.benchmarks[: self.benchmarks.index(benchmark)])
+        return range(before, before + len(benchmark.rows))
 
     def contradictions(self, given: Collection[str]) -> Contradictions:
         """A limit that no set can reach, or that all sets begin above."""
@@ -282,6 +287,6 @@ class PreconditionedConditions(ProfileTestConditions, frozen=True, kw_only=True)
     parameters: ClassVar[Listed] = ()
 
     precondition_passes: Annotated[float, usual.PRECONDITION_PASSES]
-    precondition_block_size_bytes: Annotated[int, usual.PRECONDITION_BLOCK_SIZE]
-    precondition_tc: Annotated[int, usual.PRECONDITION_TC]
-    precondition_qd: Annotated[int, usual.PRECONDITION_QD]
+    precondition_block_size_bytes: Annotated[int, usual.PRECONDITION_BLOCK_SIZE] = 128 * KIB
+    precondition_tc: Annotated[int, usual.PRECONDITION_TC] = 1
+    precondition_qd: Annotated[int, usual.PRECONDITION_QD] = 32

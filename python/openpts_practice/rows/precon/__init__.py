@@ -16,8 +16,8 @@ from openpts.vocabulary.data import DataPattern, ReducibleData
 from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.verdict import SteadyState
 from openpts.vocabulary.workload import Workload
-from openpts_practice.benchmark_rows.benchmark_profile import ProfileRow
-from openpts_practice.benchmark_rows.conditions import ROW_PARAMETERS, PreconditionedConditions
+from openpts_practice.rows import ProfileRow
+from openpts_practice.rows.conditions import ROW_PARAMETERS, PreconditionedConditions
 
 
 class DriveState(StrEnum):
@@ -207,5 +207,5 @@ PROCEDURE: Final = Procedure(
         "tracking_seconds": 2,
     },
     log_around=frozenset({Phase.PROFILE}),
-    phase_line="openpts_practice.benchmark_rows.phase_line:phase_line",
+    phase_line="openpts_practice.rows.phase_line:phase_line",
 )

@@ -10,8 +10,8 @@ from openpts.fields.kinds import SECONDS_OR_NONE
 from openpts.procedures.kit.procedure import Procedure
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.settling import SettlingRule
-from openpts_practice.benchmark_rows.benchmark_profile import ProfileRow
-from openpts_practice.benchmark_rows.conditions import ROW_PARAMETERS, PreconditionedConditions
+from openpts_practice.rows import ProfileRow
+from openpts_practice.rows.conditions import ROW_PARAMETERS, PreconditionedConditions
 
 
 class BenchmarksConditions(
@@ -94,6 +94,6 @@ PROCEDURE: Final = Procedure(
     """,
     quick={"passes": 1, "longest_pass_seconds": 1, "longest_pause_seconds": 0.1},
     log_around=frozenset({Phase.REST, Phase.PROFILE}),
-    phase_line="openpts_practice.benchmark_rows.phase_line:phase_line",
+    phase_line="openpts_practice.rows.phase_line:phase_line",
     lists="openpts_practice.cli.benchmarks:print_benchmarks",
 )

@@ -16,12 +16,14 @@ from openpts.fields.parsing import amount_bytes
 from openpts.fields.readers import block_size_bytes, data_of
 from openpts.units import NS_PER_S, S_PER_YEAR
 from openpts.vocabulary.stimulus import BlockSize
-from openpts_practice.benchmark_rows import CATALOGUE, NAMES, is_path
-from openpts_practice.benchmark_rows.benchmark_profile import (
+from openpts_practice.rows import (
+    CATALOGUE,
+    NAMES,
     BenchmarkProfile,
     FigureUnit,
     ProfileRow,
     Statistic,
+    is_path,
 )
 
 _MOST_KIB: Final = 256

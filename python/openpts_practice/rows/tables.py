@@ -3,7 +3,7 @@
 Implements: SOL-STAT-01 to 06, SOL-GEN-07, LSI-GEN-01, LSI-GEN-03, LSI-PROC-05.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any, Final, TypeVar
 
@@ -13,22 +13,19 @@ from openpts.analysis.run_comparison import Quality, SetRule
 from openpts.pages import cells
 from openpts.pages.kit import rows_table
 from openpts.pages.measure import Measure
-from openpts.pages.model import Cell, Column, Row, Table, Verdict
+from openpts.pages.model import Block, Cell, Column, Row, Table, Verdict
 from openpts.procedures.kit.spread import repeat_figures, rse_cell, set_words, spread_words
 from openpts.record.reader import Run
 from openpts.units import GIB, MIB, NS_PER_MS, NS_PER_S, block_size_kib, format_capacity, format_duration
 from openpts.vocabulary.condition_text import data_text
 from openpts.vocabulary.data import DataPattern, RandomData, RandomOnce
 from openpts.vocabulary.facts import TargetFacts
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import Stimulus
-from openpts_practice.benchmark_rows.benchmark_profile import (
-    BenchmarkProfile,
-    FigureUnit,
-    ProfileRow,
-    Statistic,
-)
-from openpts_practice.benchmark_rows.rows import RowFigure, passes_of, row_figure
+from openpts_practice.rows import BenchmarkProfile, FigureUnit, ProfileRow, Statistic
+from openpts_practice.rows.conditions import ProfileTestConditions
+from openpts_practice.rows.steps import RowFigure, passes_of, row_figure
 
 R = TypeVar("R")
 _NOT_MEASURED = "not measured"
@@ -81,15 +78,30 @@ def measured_row(row: ProfileRow, samples: Sequence[Sample], rule: SetRule) -> M
     )
 
 
+def measured_rows(
+    run: Run, conditions: ProfileTestConditions, rows_before: int = 0
+) -> tuple[MeasuredRow, ...]:
+    """The rows of all benchmarks, which the test numbers through behind ``rows_before`` others."""
+    return tuple(
+        measured_row(
+            row, [step.sample for step in run.phase(Phase.PROFILE, number=number)], conditions.set_rule
+        )
+        for number, (_, row) in enumerate(conditions.rows, start=rows_before + 1)
+    )
+
+
+def samples_of(run: Run, numbers: Container[int]) -> list[Sample]:
+    """All steps of the rows with these numbers, in the order in which they ran."""
+    return [step.sample for step in run.phase(Phase.PROFILE) if step.place.number in numbers]
+
+
 # SOL-GEN-07
-def start_and_end(run: Run, samples: Sequence[Sample]) -> tuple[str | None, str | None]:
+def times_of(run: Run, samples: Sequence[Sample]) -> dict[str, str | None]:
     """When the first of the steps began and the last ended, ISO 8601, UTC; None where that is not known."""
     if not samples:
-        return None, None
-    return (
-        run.time_at(samples[0].started_ns),
-        run.time_at(max(sample.started_ns + sample.elapsed_ns for sample in samples)),
-    )
+        return {"started_at": None, "ended_at": None}
+    end_ns = max(sample.started_ns + sample.elapsed_ns for sample in samples)
+    return {"started_at": run.time_at(samples[0].started_ns), "ended_at": run.time_at(end_ns)}
 
 
 def times_table(table_id: str, run: Run, parts: Iterable[tuple[str, Sequence[Sample]]]) -> Table:
@@ -102,7 +114,7 @@ def times_table(table_id: str, run: Run, parts: Iterable[tuple[str, Sequence[Sam
 
     rows = []
     for name, samples in parts:
-        start, end = start_and_end(run, samples)
+        start, end = times_of(run, samples).values()
         busy_ns = sum(sample.elapsed_ns for sample in samples if not sample.step.is_idle)
         lasted = cells.words(format_duration(busy_ns)) if samples else cells.missing(_NOT_MEASURED)
         rows.append(Row(Cell(name), (when(start, samples), when(end, samples), lasted)))
@@ -249,24 +261,31 @@ def passes_table(table_id: str, measured: Sequence[MeasuredRow]) -> Table:
 
 
 def _passes_cells(one: MeasuredRow) -> tuple[Cell, ...]:
+    found = pass_cells(one)
+    rate = one.figure(FigureUnit.MB_PER_S)
+    if not found or rate is None:
+        return (cells.number(len(one.passes), 0), *([cells.missing(_NOT_MEASURED)] * 7))
+    return (*found[:2], cells.number(rate.passes.low, 1), cells.number(rate.passes.high, 1), *found[2:])
+
+
+def pass_cells(one: MeasuredRow) -> tuple[Cell, ...]:
+    """Passes, median and RSE of the MB/s, median IOPS, ART, MRT; nothing of a row without any I/O."""
     rate, iops, time = (
         one.figure(unit) for unit in (FigureUnit.MB_PER_S, FigureUnit.IOPS, FigureUnit.MILLISECONDS)
     )
     if rate is None or iops is None or time is None:
-        return (cells.number(len(one.passes), 0), *([cells.missing(_NOT_MEASURED)] * 7))
+        return ()
     return (
         cells.number(len(one.passes), 0),
-        median_cell(rate),
-        cells.number(rate.passes.low, 1),
-        cells.number(rate.passes.high, 1),
+        _median_cell(rate),
         rse_cell(rate.passes, "pass"),
-        median_cell(iops),
-        median_cell(time),
+        _median_cell(iops),
+        _median_cell(time),
         cells.latency(max(sample.max_latency_ns or 0 for sample in one.passes)),
     )
 
 
-def median_cell(figure: RowFigure) -> Cell:
+def _median_cell(figure: RowFigure) -> Cell:
     """The median of the passes, struck out where they are discarded."""
     middle = figure.passes.median
     return Cell(value_text(middle, figure.unit), middle, struck=figure.discarded)
@@ -308,11 +327,11 @@ def _each_pass_cells(figure: RowFigure, most: int) -> tuple[Cell, ...]:
     )
 
 
-def definition_table(
+def definition_blocks(
     table_id: str, benchmark: BenchmarkProfile, measured: Sequence[MeasuredRow], target: TargetFacts
-) -> Table:
-    """What was issued for each row, in full."""
-    return rows_table(
+) -> tuple[Block, ...]:
+    """What was issued for each row; where that is from, what is in doubt, what the tool does otherwise."""
+    table = rows_table(
         table_id,
         f"Definition {'(confirmed)' if benchmark.confirmed else '(not confirmed)'}, as applied",
         "Row:<1.5 | Access:<1.5 | QD x T:^0.6 | Span:0.7 | Pause:0.6 | Warm-up:0.6 | Passes:0.8 | "
@@ -320,16 +339,12 @@ def definition_table(
         ((one.row.title, *_definition_cells(one, target)) for one in measured),
         note=f"Statistic: what the tool makes of its passes. {_DATA_NOTE}",
     )
-
-
-def definition_verdicts(benchmark: BenchmarkProfile) -> tuple[Verdict, ...]:
-    """Where the definition is from, what of it is in doubt, and what the tool does otherwise."""
     texts = [f"Source: {benchmark.source}."]
     if benchmark.doubt:
         texts.append(f"Definition not confirmed: {benchmark.doubt}.")
     if benchmark.differences:
         texts.append(f"Unlike the tool: {benchmark.differences}")
-    return tuple(map(Verdict, texts))
+    return (table, *map(Verdict, texts))
 
 
 def _definition_cells(one: MeasuredRow, target: TargetFacts) -> tuple[Cell, ...]:

@@ -23,12 +23,17 @@ from openpts.procedures.shared.methodology import (
 )
 from openpts.record.reader import Run
 from openpts.units import NS_PER_S
-from openpts_practice.benchmark_rows.benchmark_profile import BenchmarkProfile
-from openpts_practice.benchmark_rows.conditions import free_space_words
-from openpts_practice.benchmark_rows.tables import cover_rows, row_measure, spread_verdicts, start_and_end
-from openpts_practice.precon import DriveState, PreconConditions
-from openpts_practice.precon.rows_pages import definition_pages, entropy_page, rows_pages
-from openpts_practice.precon.states import (
+from openpts_practice.rows import BenchmarkProfile
+from openpts_practice.rows.conditions import free_space_words
+from openpts_practice.rows.precon import DriveState, PreconConditions
+from openpts_practice.rows.precon.pages import (
+    course_pages,
+    course_verdicts,
+    definition_pages,
+    entropy_page,
+    rows_pages,
+)
+from openpts_practice.rows.precon.states import (
     STATES,
     Comparison,
     CourseResults,
@@ -36,7 +41,7 @@ from openpts_practice.precon.states import (
     counting_state,
     loss_of,
 )
-from openpts_practice.precon.trajectory_pages import course_pages, course_verdicts
+from openpts_practice.rows.tables import cover_rows, row_measure, spread_verdicts, times_of
 
 _TITLE: Final = "Preconditioning Comparison"
 
@@ -93,7 +98,7 @@ def _measures(comparison: Comparison) -> tuple[Measured, ...]:
     fresh, random = (comparison.courses[state] for state in (DriveState.FRESH, DriveState.RANDOM))
     steady = _state_text([comparison])
     workload = Subject(f"{comparison.conditions.workload.title}{comparison.level}", steady=steady)
-    benchmarks = [(one, tuple(comparison.places(one))) for one in comparison.conditions.benchmarks]
+    benchmarks = [(one, tuple(comparison.conditions.places(one))) for one in comparison.conditions.benchmarks]
     rows = comparison.conditions.rows
     of_rows = (
         row_measure(row).of(
@@ -203,21 +208,19 @@ def _of_level(comparison: Comparison) -> dict[str, Any]:
             {
                 "benchmark": benchmark.name,
                 "title": benchmark.title,
-                "times": {state.name.lower(): _times(comparison, state, benchmark) for state in STATES},
+                "times": {
+                    state.name.lower(): times_of(comparison.run, comparison.samples(state, benchmark))
+                    for state in STATES
+                },
             }
             for benchmark in comparison.conditions.benchmarks
         ],
         "rows": [
             _row_figures(comparison, benchmark, place)
             for benchmark in comparison.conditions.benchmarks
-            for place in comparison.places(benchmark)
+            for place in comparison.conditions.places(benchmark)
         ],
     }
-
-
-def _times(comparison: Comparison, state: DriveState, benchmark: BenchmarkProfile) -> dict[str, str | None]:
-    start, end = start_and_end(comparison.run, comparison.samples(state, benchmark))
-    return {"started_at": start, "ended_at": end}
 
 
 def _row_figures(comparison: Comparison, benchmark: BenchmarkProfile, place: int) -> dict[str, Any]:

@@ -15,8 +15,8 @@ from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Measured
 from openpts.vocabulary.stimulus import Stimulus
 from openpts.vocabulary.workload import Workload
-from openpts_practice.benchmark_rows.benchmark_profile import BenchmarkProfile, FigureUnit, ProfileRow
-from openpts_practice.benchmark_rows.conditions import BENCHMARKS_FIELD, ROW_PARAMETERS, ProfileTestConditions
+from openpts_practice.rows import BenchmarkProfile, FigureUnit, ProfileRow
+from openpts_practice.rows.conditions import BENCHMARKS_FIELD, ROW_PARAMETERS, ProfileTestConditions
 
 
 class Claim(Struct, frozen=True):
@@ -180,5 +180,5 @@ PROCEDURE: Final = Procedure(
         "longest_seconds": 60,
     },
     log_around=frozenset({Phase.PROFILE}),
-    phase_line="openpts_practice.benchmark_rows.phase_line:phase_line",
+    phase_line="openpts_practice.rows.phase_line:phase_line",
 )

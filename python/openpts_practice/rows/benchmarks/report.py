@@ -3,6 +3,7 @@
 Implements: SOL-BMK-04, 05, 07 to 10, SOL-STAT-01, LSI-GEN-02.
 """
 
+from itertools import islice
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -22,24 +23,24 @@ from openpts.units import format_duration
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.settling import SettlingRule
-from openpts_practice.benchmark_rows.benchmark_profile import BenchmarkProfile, FigureUnit
-from openpts_practice.benchmark_rows.conditions import free_space_words
-from openpts_practice.benchmark_rows.rows import Score, as_ssd_score
-from openpts_practice.benchmark_rows.tables import (
+from openpts_practice.rows import BenchmarkProfile, FigureUnit
+from openpts_practice.rows.benchmarks import BenchmarksConditions
+from openpts_practice.rows.conditions import free_space_words
+from openpts_practice.rows.steps import Score, as_ssd_score
+from openpts_practice.rows.tables import (
     MeasuredRow,
     cover_rows,
-    definition_table,
-    definition_verdicts,
+    definition_blocks,
     each_pass_table,
-    measured_row,
+    measured_rows,
     passes_table,
     row_measure,
+    samples_of,
     shown_table,
     spread_verdicts,
-    start_and_end,
+    times_of,
     times_table,
 )
-from openpts_practice.benchmarks import BenchmarksConditions
 
 _TITLE: Final = "Benchmark Profiles"
 _COLORS: Final = {"Read": 2, "Write": 3}
@@ -63,8 +64,8 @@ def report(run: Run) -> ReportContent:
         ),
         figures=lambda: {
             "benchmarks": [
-                _figures(benchmark, rows) | _times(run, conditions, number)
-                for number, (benchmark, rows) in enumerate(measured)
+                _figures(benchmark, rows) | times_of(run, _samples(run, conditions, benchmark))
+                for benchmark, rows in measured
             ]
         },
     )
@@ -72,28 +73,13 @@ def report(run: Run) -> ReportContent:
 
 def _measured(run: Run, conditions: BenchmarksConditions) -> Measured:
     """All rows of all benchmarks, which the test numbers through."""
-    found = []
-    number = 0
-    for benchmark in conditions.benchmarks:
-        rows = []
-        for row in benchmark.rows:
-            number += 1
-            samples = [step.sample for step in run.phase(Phase.PROFILE, number=number)]
-            rows.append(measured_row(row, samples, conditions.set_rule))
-        found.append((benchmark, tuple(rows)))
-    return tuple(found)
+    rows = iter(measured_rows(run, conditions))
+    return tuple((one, tuple(islice(rows, len(one.rows)))) for one in conditions.benchmarks)
 
 
-def _samples(run: Run, conditions: BenchmarksConditions, number: int) -> list[Sample]:
-    """All steps of the benchmark at a place from 0."""
-    before = sum(len(one.rows) for one in conditions.benchmarks[:number])
-    own = range(before + 1, before + 1 + len(conditions.benchmarks[number].rows))
-    return [step.sample for step in run.phase(Phase.PROFILE) if step.place.number in own]
-
-
-def _times(run: Run, conditions: BenchmarksConditions, number: int) -> dict[str, str | None]:
-    start, end = start_and_end(run, _samples(run, conditions, number))
-    return {"started_at": start, "ended_at": end}
+def _samples(run: Run, conditions: BenchmarksConditions, benchmark: BenchmarkProfile) -> list[Sample]:
+    places = conditions.places(benchmark)
+    return samples_of(run, range(places.start + 1, places.stop + 1))
 
 
 def _verdicts(conditions: BenchmarksConditions, measured: Measured) -> tuple[Verdict, ...]:
@@ -155,9 +141,7 @@ def _test_rows(run: Run, conditions: BenchmarksConditions) -> Rows:
 
 def _pages(run: Run, conditions: BenchmarksConditions, measured: Measured) -> tuple[Page, ...]:
     prepared = state_page(run, "Purge, Pre-conditioning and Test Files")
-    parts = [
-        (one.title, _samples(run, conditions, number)) for number, one in enumerate(conditions.benchmarks)
-    ]
+    parts = [(one.title, _samples(run, conditions, one)) for one in conditions.benchmarks]
     pages = [replace(prepared, blocks=(*prepared.blocks, times_table("benchmarks-times", run, parts)))]
     for number, (benchmark, rows) in enumerate(measured, start=1):
         rested = settling_verdicts(run, number, conditions.settling)
@@ -284,17 +268,14 @@ def _definition_pages(
 ) -> tuple[Page, ...]:
     """What exactly was done, and every pass."""
     page_id = f"benchmarks-{number}-definition"
-    blocks: list[Block] = [
-        definition_table(f"{page_id}-table", benchmark, rows, run.manifest.target),
-        *definition_verdicts(benchmark),
-    ]
+    blocks = definition_blocks(f"{page_id}-table", benchmark, rows, run.manifest.target)
     each = each_pass_table(f"{page_id}-each", rows)
     passes = (passes_table(f"{page_id}-passes", rows), *((each,) if each else ()))
     title = benchmark.title
     if len(rows) <= _ROWS_WITH_PASSES:
         return (Page(page_id, f"{title} - Definition and Passes", (*blocks, *passes), mandatory=True),)
     return (
-        Page(page_id, f"{title} - Definition", tuple(blocks), mandatory=True),
+        Page(page_id, f"{title} - Definition", blocks, mandatory=True),
         Page(f"benchmarks-{number}-passes", f"{title} - Passes", passes, mandatory=True),
     )
 

@@ -22,32 +22,20 @@ from typing import Final
 
 from openpts.procedures.kit.standard import Standard
 from openpts.procedures.shared.settling import settle
-from openpts.units import KIB
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Purge, Script, SetWriteCache
-from openpts_practice.benchmark_rows.profiles import POPULAR
-from openpts_practice.benchmark_rows.rows import (
-    LONGEST_NS,
-    apply_row,
+from openpts_practice.rows.benchmarks import BenchmarksConditions
+from openpts_practice.rows.profiles import POPULAR
+from openpts_practice.rows.steps import (
+    apply_rows,
     conditioning_steps,
     file_steps,
-    row_steps,
     sequential_writes,
     without_impossible_rows,
 )
-from openpts_practice.benchmarks import BenchmarksConditions
 
 # The popular benchmarks as they come, on a purged drive.
-standard_conditions: Final = Standard(
-    BenchmarksConditions,
-    benchmarks=POPULAR,
-    precondition_passes=0,
-    precondition_block_size_bytes=128 * KIB,
-    precondition_tc=1,
-    precondition_qd=32,
-    longest_pass_ns=LONGEST_NS,
-    longest_pause_ns=LONGEST_NS,
-)
+standard_conditions: Final = Standard(BenchmarksConditions, benchmarks=POPULAR, precondition_passes=0)
 
 
 supported_on = without_impossible_rows
@@ -61,15 +49,13 @@ def script(conditions: BenchmarksConditions, user_capacity_bytes: int) -> Script
     writes, passes = sequential_writes(conditions), conditions.precondition_passes
     if steps := conditioning_steps(conditions, writes, passes, user_capacity_bytes):
         yield Apply(Phase.CONDITIONING, next(conditionings), steps)
-    number, rows = 0, sum(len(benchmark.rows) for benchmark in conditions.benchmarks)
+    most = len(conditions.rows)
     for place, benchmark in enumerate(conditions.benchmarks, start=1):
         if file := file_steps(benchmark, conditions, user_capacity_bytes):
             yield Apply(Phase.CONDITIONING, next(conditionings), file)
         if (rule := conditions.settling) is not None:
             yield from settle(rule, conditions.active_range, place)
-        for position, row in enumerate(benchmark.rows):
-            number += 1
-            steps = row_steps(row, conditions, user_capacity_bytes, after_another=position > 0)
-            apply = Apply(Phase.PROFILE, number, steps, rows, repeatable=True)
-            yield from apply_row(row, conditions, apply)
+        first = conditions.places(benchmark).start + 1
+        apply = Apply(Phase.PROFILE, first, (), most, repeatable=True)
+        yield from apply_rows(benchmark, conditions, user_capacity_bytes, apply)
     yield CycleFinished(Outcome(steady_round=None, last_round=0))

@@ -19,10 +19,10 @@ from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stop import Duration
 from openpts.vocabulary.verdict import SteadyStateReport
-from openpts_practice.benchmark_rows.benchmark_profile import BenchmarkProfile, FigureUnit, ProfileRow
-from openpts_practice.benchmark_rows.rows import RowFigure, loss_pct, range_of
-from openpts_practice.benchmark_rows.tables import MeasuredRow, measured_row
-from openpts_practice.precon import DriveState, InitialState, PreconConditions
+from openpts_practice.rows import BenchmarkProfile, FigureUnit, ProfileRow
+from openpts_practice.rows.precon import DriveState, InitialState, PreconConditions
+from openpts_practice.rows.steps import RowFigure, loss_pct, range_of
+from openpts_practice.rows.tables import MeasuredRow, measured_row, samples_of
 
 
 class CourseResults(Struct, frozen=True):
@@ -163,17 +163,11 @@ class Comparison(Struct, frozen=True):
         """The level behind titles and names: ``, entropy 46 %``."""
         return "" if self.entropy_pct is None else f", entropy {self.entropy_pct:g} %"
 
-    def places(self, benchmark: BenchmarkProfile) -> range:
-        """The places of a benchmark's rows among those of all."""
-        number = self.conditions.benchmarks.index(benchmark)
-        before = sum(len(one.rows) for one in self.conditions.benchmarks[:number])
-        return range(before, before + len(benchmark.rows))
-
     def samples(self, state: DriveState, benchmark: BenchmarkProfile) -> list[Sample]:
         """All steps of a benchmark in a state, in the order in which they ran."""
         situation = InitialState(state, self.entropy_pct)
-        own = {self.conditions.row_number(situation, place) for place in self.places(benchmark)}
-        return [step.sample for step in self.run.phase(Phase.PROFILE) if step.place.number in own]
+        places = self.conditions.places(benchmark)
+        return samples_of(self.run, {self.conditions.row_number(situation, place) for place in places})
 
 
 # LSI-PRE-04

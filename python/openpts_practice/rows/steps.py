@@ -15,23 +15,14 @@ from msgspec.structs import replace
 
 from openpts.analysis.run_comparison import Quality, RunSet, SetRule
 from openpts.errors import UsageError
-from openpts.units import KIB, MB, MIB, NS_PER_MS, NS_PER_S, NS_PER_US, block_size_kib, format_capacity
+from openpts.units import KIB, MB, MIB, NS_PER_MS, NS_PER_US, block_size_kib, format_capacity
 from openpts.vocabulary.requests import Apply, Script, samples_in
 from openpts.vocabulary.sample import Measured, Sample, StepState
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, OperationWeights, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
 from openpts.vocabulary.workload import simple_workload
-from openpts_practice.benchmark_rows.benchmark_profile import (
-    BenchmarkProfile,
-    FigureUnit,
-    ProfileRow,
-    Statistic,
-)
-from openpts_practice.benchmark_rows.conditions import (
-    PreconditionedConditions,
-    ProfileTestConditions,
-    free_space_words,
-)
+from openpts_practice.rows import BenchmarkProfile, FigureUnit, ProfileRow, Statistic
+from openpts_practice.rows.conditions import PreconditionedConditions, ProfileTestConditions, free_space_words
 
 
 class RowFigure(Struct, frozen=True):
@@ -126,8 +117,6 @@ def loss_pct(fresh: float, used: float) -> float | None:
 
 C = TypeVar("C", bound=ProfileTestConditions)
 
-LONGEST_NS: Final = 60 * NS_PER_S
-"""A pass, a warm-up or a pause of a row, at the most, unless the operator sets another limit."""
 _LAY_BLOCK_BYTES: Final = 128 * KIB
 _LAY_QD: Final = 32
 _ALIGNMENT_BYTES: Final = MIB
@@ -245,6 +234,15 @@ def apply_row(row: ProfileRow, conditions: ProfileTestConditions, apply: Apply) 
     while adds and (missing := passes_to_add(row, passes_of(row, samples), conditions.set_rule)):
         more = replace(apply, steps=(apply.steps[-1],) * missing, until_alike=True)
         samples += samples_in((yield more))
+
+
+def apply_rows(
+    benchmark: BenchmarkProfile, conditions: ProfileTestConditions, capacity_bytes: int, apply: Apply
+) -> Script:
+    """The rows of a benchmark in its order, each as ``apply`` has it, numbered from there on."""
+    for position, row in enumerate(benchmark.rows):
+        steps = row_steps(row, conditions, capacity_bytes, after_another=position > 0)
+        yield from apply_row(row, conditions, replace(apply, number=apply.number + position, steps=steps))
 
 
 def file_steps(

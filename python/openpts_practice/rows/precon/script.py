@@ -32,7 +32,7 @@ from msgspec.structs import replace
 
 from openpts.procedures.kit.standard import RECOMMENDED_QD, RECOMMENDED_TC, Standard
 from openpts.procedures.shared.judged_rounds import JudgedRounds
-from openpts.units import KIB, NS_PER_S
+from openpts.units import NS_PER_S
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import (
     Apply,
@@ -47,10 +47,10 @@ from openpts.vocabulary.requests import (
 from openpts.vocabulary.stimulus import Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
 from openpts.vocabulary.workload import DEFAULT
-from openpts_practice.benchmark_rows.benchmark_profile import BenchmarkProfile, ProfileRow
-from openpts_practice.benchmark_rows.profiles import SHORT
-from openpts_practice.benchmark_rows.rows import (
-    LONGEST_NS,
+from openpts_practice.rows import BenchmarkProfile, ProfileRow
+from openpts_practice.rows.precon import DriveState, InitialState, PreconConditions
+from openpts_practice.rows.profiles import SHORT
+from openpts_practice.rows.steps import (
     apply_row,
     conditioning_steps,
     file_steps,
@@ -59,7 +59,6 @@ from openpts_practice.benchmark_rows.rows import (
     sequential_writes,
     without_impossible_rows,
 )
-from openpts_practice.precon import DriveState, InitialState, PreconConditions
 
 
 # LSI-PRE-01, 05
@@ -109,9 +108,6 @@ standard_conditions: Final = Standard(
     PreconConditions,
     benchmarks=(SHORT,),
     precondition_passes=2,
-    precondition_block_size_bytes=128 * KIB,
-    precondition_tc=1,
-    precondition_qd=32,
     recondition_passes=1,
     workload=DEFAULT,
     tc=RECOMMENDED_TC,
@@ -122,8 +118,6 @@ standard_conditions: Final = Standard(
     tracking_fills=0.25,
     steady_after_drive_fills=2,
     file_share_pct=10,
-    longest_pass_ns=LONGEST_NS,
-    longest_pause_ns=LONGEST_NS,
 )
 
 
@@ -215,7 +209,7 @@ class _Cycle(Struct):
     # LSI-PROC-03, 04
     def measure(self) -> Script:
         """Benchmark by benchmark, the rows in the state's order; their numbers are those of any order."""
-        before, position = 0, 0
+        position = 0
         for benchmark in self.conditions.benchmarks:
             yield from self.lay_file(benchmark)
             for place in order_of(benchmark.rows, self.situation.state):
@@ -228,12 +222,12 @@ class _Cycle(Struct):
                     after_another=position > 0,
                     share_pct=self.conditions.file_share_pct,
                 )
-                number = self.conditions.row_number(self.situation, before + place)
+                at = self.conditions.places(benchmark)[place]
+                number = self.conditions.row_number(self.situation, at)
                 apply = Apply(Phase.PROFILE, number, steps, self.most)
                 yield from apply_row(row, self.conditions, apply)
                 self.disturbed = self.disturbed or _disturbs(row, self.situation.state)
                 position += 1
-            before += len(benchmark.rows)
 
     def course(self, start: DriveState, least_fills: float) -> ScriptPart[Outcome]:
         """Random writes from a state until they are steady, which makes the random state."""

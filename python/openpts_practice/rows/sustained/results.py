@@ -15,9 +15,9 @@ from openpts.pages.model import Cell, Page, Verdict
 from openpts.units import NS_PER_S, format_duration
 from openpts.vocabulary.purpose import Purpose
 from openpts.vocabulary.stimulus import Stimulus
-from openpts_practice.benchmark_rows.benchmark_profile import FigureUnit, ProfileRow
-from openpts_practice.benchmark_rows.tables import MeasuredRow
-from openpts_practice.sustained import DATA_SHEET_FIGURES, Claim, DataSheetFigure
+from openpts_practice.rows import FigureUnit, ProfileRow
+from openpts_practice.rows.sustained import DATA_SHEET_FIGURES, Claim, DataSheetFigure
+from openpts_practice.rows.tables import MeasuredRow
 
 KEPT_PCT: Final = 95.0
 """A claim is missed below so many per cent of it: data sheets are rounded."""

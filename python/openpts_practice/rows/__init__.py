@@ -1,6 +1,11 @@
-"""The profile of a benchmark: the rows that its users know, each with all that makes its figure."""
+"""Benchmarks, and the rows that their users know, each with all that makes its figure.
+
+Those that ship are TOML files of ``CATALOGUE``.
+"""
 
 from enum import StrEnum
+from pathlib import Path
+from typing import Final
 
 from msgspec import Struct
 
@@ -8,6 +13,16 @@ from openpts.units import format_block_size
 from openpts.vocabulary.better import Better
 from openpts.vocabulary.data import DataPattern
 from openpts.vocabulary.stimulus import AccessPattern, BlockSize
+
+CATALOGUE: Final = Path(__file__).parent / "catalogue"
+
+NAMES: Final = tuple(sorted(path.stem for path in CATALOGUE.glob("*.toml")))
+"""What the benchmarks are called, without a look into their files."""
+
+
+def is_path(word: str) -> bool:
+    """Whether a word means a file of the operator's own, and not one of ``NAMES``."""
+    return "/" in word or word.endswith(".toml")
 
 
 class Statistic(StrEnum):

@@ -222,4 +222,6 @@ def _stream_text(stream: Stream) -> str:
     sizes = stimulus.block_sizes
     size = format_block_size(stimulus.block_size_bytes) if len(sizes) == 1 else f"{len(sizes)} sizes"
     name = f"{stream.name}: " if stream.name else ""
-    return f"{name}{stimulus.access_pattern.short} {size}, {given}, TC {stimulus.tc} QD {stimulus.qd}"
+    handle = stimulus.placement_handle
+    placed = "" if handle is msgspec.UNSET else f", placement handle {handle}"
+    return f"{name}{stimulus.access_pattern.short} {size}, {given}, TC {stimulus.tc} QD {stimulus.qd}{placed}"

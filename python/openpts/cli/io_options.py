@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
+from msgspec import UNSET, UnsetType
 
 from openpts.cli import io_stimulus as words
 from openpts.cli.io_engine import NUMA, native_options
@@ -107,6 +108,9 @@ class LoadArgs:
     duty: DutyCycle | None = option(
         "ON/OFF", "Milliseconds with and without I/O, alternating.", words.duty_cycle
     )
+    placement_handle: int | None = option(
+        "N", "Placement handle that writes name (NVMe FDP); untried on hardware.", click.IntRange(0, 65535)
+    )
     think: ThinkTime | None = option(
         "US", "Microseconds that each outstanding I/O waits after its completion.", words.think_time
     )
@@ -160,6 +164,7 @@ class LoadArgs:
             stride_bytes=self.stride,
             pacing=self._one_of("rate", "poisson", "burst", "duty", "think")[1] or ClosedLoop(),
             data=self._data(operations),
+            placement_handle=self._placement_handle(operations),
         )
 
     def _operations(self) -> OperationWeights:
@@ -186,6 +191,13 @@ class LoadArgs:
         if given is not None and not random_pct:
             raise UsageError(f"{given} applies to random accesses, and the stimulus has none")
         return placement or Uniform()
+
+    def _placement_handle(self, operations: OperationWeights) -> int | UnsetType:
+        if self.placement_handle is None:
+            return UNSET
+        if not operations.write:
+            raise UsageError("--placement-handle applies to writes, and the stimulus has none: see --mix")
+        return self.placement_handle
 
     def _one_of(self, *names: str) -> tuple[str | None, Any]:
         ways = {f"--{name}": getattr(self, name) for name in names}

@@ -210,6 +210,25 @@ def check_plan(plan: Sequence[PlannedApply], target: TargetFacts) -> None:
             )
 
 
+def check_handles(plan: Sequence[PlannedApply], device: DeviceUnderTest) -> None:
+    """Raises TargetError for a drive without the placement handles that the plan's writes name."""
+    steps = [step for planned in plan for step in planned.apply.steps]
+    named = [one.placement_handle for one in stimuli_of(steps) if isinstance(one.placement_handle, int)]
+    if not named:
+        return
+    reading = device.health()
+    known = reading.values.get("placement_handles")
+    if known is None:
+        raise TargetError(
+            f"{device.facts.name} takes no placement handles, as its log says ({reading.source}): "
+            "Flexible Data Placement is not supported, or not enabled (nvme fdp feature)"
+        )
+    if max(named) >= known:
+        raise TargetError(
+            f"{device.facts.name} has no placement handle {max(named)}, only 0 to {known - 1:g}: name another"
+        )
+
+
 def _larger(target: TargetFacts, needed_bytes: int, range_bytes: int) -> str:
     """The target at the highest scale number whose active range holds ``needed_bytes``, or a larger one."""
     fitting = range_bytes // needed_bytes

@@ -50,7 +50,14 @@ from openpts.runner.memory_bandwidth import memory_of_run
 from openpts.runner.order import Order
 from openpts.runner.physical_device import PhysicalDevice
 from openpts.runner.preparation import Preparation, path_deviations, rotational_deviations
-from openpts.runner.resource_check import captured, check_free_space, check_plan, demand_of, interval_ns
+from openpts.runner.resource_check import (
+    captured,
+    check_free_space,
+    check_handles,
+    check_plan,
+    demand_of,
+    interval_ns,
+)
 from openpts.runner.resumed_run import BegunRun, resumed_run
 from openpts.runner.script_runner import ScriptRunner
 from openpts.runner.stop_signals import terminate_as_interrupt
@@ -141,6 +148,7 @@ def _checked(driver: Driver, order: Order, device: DeviceUnderTest, run_id: str)
     capacity_bytes = device.facts.user_capacity_bytes
     plan = dry_run(test.script(conditions, capacity_bytes), capacity_bytes, AssumedDrive(), Ending.LONGEST)
     check_plan(plan, device.facts)
+    check_handles(plan, device)
     steps = tuple(step for planned in plan for step in planned.apply.steps)
     entries = device.deviations(steps if driver.depends_on_scale else ())
     manifest = replace(

@@ -283,7 +283,8 @@ class Stimulus(Struct, frozen=True):
         mix = [self.rw_mix] if transfers or not others else []
         if not mix and len(others) == 1:
             others = [others[0].split()[0]]  # of nothing else, its weight says nothing
-        return " ".join([self.access_pattern.short, size, ", ".join(mix + others)])
+        named = [] if self.placement_handle is UNSET else [f"placement handle {self.placement_handle}"]
+        return " ".join([self.access_pattern.short, size, ", ".join(mix + others), *named])
 
 
 class PriorityClass(StrEnum):

@@ -82,6 +82,9 @@ _COUNTS: Final[Mapping[str, str]] = {
     "do_verify": "whether what was written is read back in another step",
     "prio": "level of the I/O priority",
     "prioclass": "class of the I/O priority",
+    "fdp": "1: writes name the placement handle of plids (untried on hardware)",
+    "dataplacement": "fdp: the same; streams is refused",
+    "plids": "the placement handle of the job's writes: one",
     "steadystate": "the step ends when the figure is steady",
     "steadystate_duration": "time that is looked at, in windows of a second or of steadystate_check_interval",
     "steadystate_check_interval": "length of the windows, instead of a second",
@@ -131,14 +134,13 @@ _IGNORED: Final[Mapping[str, str]] = {
     "replay_time_scale replay_skip merge_blktrace_scalars merge_blktrace_iters cmdprio_class cmdprio "
     "zonesize zonecapacity zonerange zoneskip read_beyond_wp max_open_zones job_max_open_zones "
     "ignore_zone_limits zone_reset_threshold zone_reset_frequency recover_zbd_write_error cgroup_nodelete "
-    "cmdprio_hint verify_pattern_interval spr_num_regions spr_op plids plid_select dp_scheme stream_id deac "
+    "cmdprio_hint verify_pattern_interval spr_num_regions spr_op plid_select dp_scheme stream_id deac "
     "apptag apptag_mask gpu_dev_id device-names load test-duration threads-per-queue "
     "read-req-num-512-blocks large-block-op-kbytes prep block numruns dir threads",
     _NOTHING: "flow_watermark verifysort verifysort_nr",
 }
 
 _NO_METADATA: Final = "openpts moves no metadata or protection information with blocks"
-_NO_PLACEMENT: Final = "openpts takes no placement handles from job files: `openpts run fdp` has them"
 _OFF: Final = frozenset({"0"})
 _NEVER: Final[frozenset[str]] = frozenset()
 
@@ -162,8 +164,6 @@ _REFUSED: Final[Mapping[str, tuple[str, frozenset[str]]]] = {
     "pi_act": (_NO_METADATA, frozenset({"1"})),
     "pi_chk": (_NO_METADATA, _NEVER),
     "num_range": ("openpts trims one range with a command", frozenset({"1"})),
-    "fdp": (_NO_PLACEMENT, _OFF),
-    "dataplacement": (_NO_PLACEMENT, frozenset({"none"})),
     "sprandom": ("openpts preconditions with its own passes", _OFF),
     "priohint": ("openpts passes no hint of duration with a priority", _OFF),
     "thinkcycles": ("a pause that is spun for a number of cycles: use thinktime", _OFF),

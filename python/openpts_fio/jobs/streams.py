@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from openpts.fields.fio_values import WRITE
@@ -28,6 +28,7 @@ from openpts_fio.jobs.places import ThreadsRange, parts_of_job
 
 _CLASSES: Final = {1: PriorityClass.REALTIME, 2: PriorityClass.BEST_EFFORT, 3: PriorityClass.IDLE}
 _LOWEST_LEVEL: Final = 7
+_MOST_HANDLE: Final = 65_535
 
 
 class JobStream(Struct, frozen=True):
@@ -149,6 +150,7 @@ class _Streams:
             stride_bytes=first.stride_bytes,
             pacing=_with_syncs(pacing, operations),
             data=self.data,
+            placement_handle=_placement_handle(self.job) if operations.write else UNSET,
         )
 
     def _stream(self, stimulus: Stimulus, name: str, share: int) -> Stream:
@@ -181,6 +183,25 @@ def _with_syncs(pacing: Pacing, operations: OperationWeights) -> Pacing:
         return pacing
     transfers = operations.read + operations.write
     return Capped(pacing.per_s * (transfers + syncs) / transfers, pacing.unit)
+
+
+def _placement_handle(job: Job) -> int | UnsetType:
+    """The one of ``plids``, where ``fdp`` or ``dataplacement`` asks for it. Raises JobError."""
+    asking = job.later("fdp", "dataplacement")
+    if asking is None or (asking == "fdp" and not job.flag("fdp")):
+        return UNSET
+    if asking == "dataplacement" and (scheme := job.text(asking, "none")) != "fdp":
+        if scheme == "none":
+            return UNSET
+        raise job.error(asking, "openpts names placement handles alone: use dataplacement=fdp")
+    if not job.is_given("plids") or "," in job.text("plids", ""):
+        at = "plids" if job.is_given("plids") else asking
+        raise job.error(
+            at, "openpts gives a stream one placement handle: name it by plids, in a job for each"
+        )
+    if (handle := job.number("plids", 0)) > _MOST_HANDLE:
+        raise job.error("plids", f"is above {_MOST_HANDLE:,}")
+    return handle
 
 
 def _priority(job: Job) -> IoPriority | None:

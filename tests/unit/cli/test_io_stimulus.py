@@ -73,6 +73,7 @@ def test_without_options_it_reads_4_kib_at_random_for_ten_seconds() -> None:
         ("--mix 70/30", "operations", OperationWeights(70, 30)),
         ("--mix 0/100 --trim 5 --flush 2", "operations", OperationWeights(0, 100, 5, 2)),
         ("--fsync 1", "operations", OperationWeights(read=100, fsync=1)),
+        ("--mix 0/100 --placement-handle 3", "placement_handle", 3),
         ("--ops read=70,write=20,trim=5,flush=4,fsync=1", "operations", OperationWeights(70, 20, 5, 4, 1)),
         ("--pattern sequential", "random_pct", 0),
         ("--pattern random", "random_pct", 100),

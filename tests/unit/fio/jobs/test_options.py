@@ -51,7 +51,7 @@ def test_each_option_of_an_engine_that_fio_has_is_known(fio: str) -> None:
         ("log_issue_time", OptionHandling.IGNORED),
         ("log_window_value", OptionHandling.IGNORED),
         ("spr_num_regions", OptionHandling.IGNORED),
-        ("fdp_pli", OptionHandling.IGNORED),
+        ("fdp_pli", OptionHandling.COUNTS),
         ("apptag_mask", OptionHandling.IGNORED),
         ("steadystate_check_interval", OptionHandling.COUNTS),
     ],

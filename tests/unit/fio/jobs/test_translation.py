@@ -1,6 +1,7 @@
 """Jobs as streams: what each option does to the step. Numbers are those of fio on a device of that size."""
 
 import pytest
+from msgspec import UNSET
 from msgspec.structs import replace
 from syrupy.assertion import SnapshotAssertion
 
@@ -224,6 +225,22 @@ def test_sizes_alignment_holes_syncs_and_priority() -> None:
     assert stream.priority == IoPriority(PriorityClass.BEST_EFFORT, 3)
 
 
+@pytest.mark.parametrize(
+    ("options", "handle"),
+    [
+        ("rw=randwrite fdp=1 fdp_pli=2", 2),
+        ("rw=randrw fdp plids=0", 0),
+        ("rw=write dataplacement=fdp plids=5", 5),
+        ("rw=write fdp=1 plids=5 dataplacement=none", UNSET),
+        ("rw=write fdp=0 plids=5", UNSET),
+        ("rw=write plids=5", UNSET),
+        ("rw=read fdp=1 plids=5", UNSET),
+    ],
+)
+def test_writes_name_the_placement_handle_of_the_job(options: str, handle: object) -> None:
+    assert stimulus(*options.split()).placement_handle == handle
+
+
 def test_a_later_line_replaces_only_the_directions_that_it_names() -> None:
     step = only_step("[global]\nbs=8k\n[job]\nrw=randrw\niodepth=4\nbs=,64k\nrate_iops=10\n" + TIMED)
     assert [stream.stimulus.block_size_bytes for stream in step.streams] == [8192, 65536]
@@ -284,6 +301,10 @@ def test_jobs_of_one_flow_share_in_it_by_whatever_number() -> None:
         "hostname=a",
         "sg_write_mode=verify_bytchk_01",
         "num_range=8",
+        "rw=write\nfdp=1",
+        "rw=write\nfdp=1\nfdp_pli=4,5",
+        "rw=write\nfdp=1\nplids=65536",
+        "rw=write\ndataplacement=streams\nplids=1",
         "rw=randread\nrandom_distribution=zoned:9/",
     ],
 )

@@ -41,7 +41,6 @@ from openpts_many.fleet.configuration import FleetFile
 from openpts_nvme.logs.command import LogDocument, LogsDocument
 from openpts_nvme.outliers.command import OutliersDocument
 from openpts_practice.cli.benchmarks import BenchmarkList
-from openpts_serve.cli.sim_check import PresetCheck, TheoryCheck
 from openpts_serve.cli.sim_serve import ServingBegun, ServingEnded
 from openpts_traces.cli.capture import CaptureCost, Captured
 from openpts_traces.cli.trace_characterize import NearestRecipes
@@ -91,7 +90,6 @@ OF_COMMANDS: Final[dict[str, tuple[str | type[Any], ...]]] = {
     "run all": (BatchDocument,),
     "runs": (RunList,),
     "self-check": (SelfCheckDocument, SelfCheckHistory),
-    "sim check": (PresetCheck, TheoryCheck),
     "sim list": (PresetList,),
     "sim serve": (ServingBegun, ServingEnded),
     "sim show": (PresetList,),

@@ -503,15 +503,6 @@ class Preset:
         Raises ValueError at a scale of 0.
         """
 
-    def write_amplification(
-        self, *, over_provisioning: float, seed: int
-    ) -> tuple[float, float, float, float]:
-        """Write amplification under uniform random writes, as simulated; the over-provisioning that takes
-        part, and theory at that and at the nominal one.
-
-        Raises ValueError if the preset is not page-mapped or can't have that over-provisioning.
-        """
-
 @final
 class Shape:
     """A simulated drive's size and speed before one is made. Bytes and pages are the simulated ones, times

@@ -135,7 +135,6 @@ _ARGUMENTS: Final = {
     "openpts serve": "openpts-runs",
     "openpts stop": "openpts-runs/R1AL-20261120T220000Z-iops",
     "openpts sim": "show enterprise-tlc",
-    "openpts sim check": "theory",
     "openpts sim serve": "enterprise-tlc --nvme-tcp 127.0.0.1:4420",
     "openpts sim show": "enterprise-tlc",
     "openpts trace characterize": "server.parquet --html",

@@ -167,7 +167,7 @@ _KEEP: dict[str, Place | str] = {
 }
 _MANY: dict[str, Place | str] = {"fleet": "Run tests on the drives of other hosts."}
 _SIMULATE: dict[str, Place | str] = {
-    "sim": Place("openpts.cli.sim:sim", "Show, check and serve simulated drives.")
+    "sim": Place("openpts.cli.sim:sim", "Show and serve simulated drives.")
 }
 _PURPOSES: dict[str, dict[str, Place | str]] = {
     "Measure": _MEASURE,

@@ -1,4 +1,4 @@
-"""`openpts sim`: the simulated drives that there are, what they assume, and how near they come."""
+"""`openpts sim`: the simulated drives that there are, and what they assume."""
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -140,16 +140,11 @@ def print_parts(stream: IO[str], *parts: Table | str) -> None:
         console.print(part)
 
 
-_OF_PLUGINS = {
-    "check": "Check a simulated drive against published figures.",
-    "serve": "Serve a preset by NVMe over TCP, until Ctrl-C.",
-}
+_OF_PLUGINS = {"serve": "Serve a preset by NVMe over TCP, until Ctrl-C."}
 _HOW_TO_OWN = """\b
 Your own drive
   openpts sim show enterprise-tlc --toml > mine.toml
     Copy a preset, and edit it.
-  openpts sim check ./mine.toml
-    Compare it with the figures that it lists.
   openpts run iops sim:./mine.toml
     Test it.
 """
@@ -157,7 +152,7 @@ Your own drive
 
 @click.group(cls=OnDemand, commands=of_own_plugins("sim", _OF_PLUGINS), epilog=_HOW_TO_OWN)
 def sim() -> None:
-    """Show, check and serve simulated drives: `sim:NAME` works wherever a drive does, in virtual time."""
+    """Show and serve simulated drives: `sim:NAME` works wherever a drive does, in virtual time."""
 
 
 @sim.command("list", short_help="List the presets that ship.")

@@ -101,19 +101,6 @@ impl PyPreset {
     fn shape(&self, capacity_bytes: u64, scale: u32) -> PyResult<Option<PyShape>> {
         Ok(Shape::of(&self.preset, capacity_bytes, scale_of(scale)?).map(PyShape))
     }
-
-    #[pyo3(signature = (*, over_provisioning, seed))]
-    fn write_amplification(
-        &self,
-        py: Python<'_>,
-        over_provisioning: f64,
-        seed: u64,
-    ) -> PyResult<(f64, f64, f64, f64)> {
-        let found = py
-            .detach(|| openpts_sim::theory::write_amplification(&self.preset, over_provisioning, seed))
-            .map_err(value_error::<PresetError>)?;
-        Ok((found.simulated, found.effective_over_provisioning, found.theory, found.nominal_theory))
-    }
 }
 
 #[pyclass(name = "Shape", module = "openpts._native", frozen)]

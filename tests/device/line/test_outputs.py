@@ -264,7 +264,6 @@ _CASES: Final = {
     "run all": _words("run all DRIVE --tests tp --time-scale 1/500 --no-report --out all"),
     "runs": _words("runs ."),
     "self-check": _words("self-check --seconds 0.1", "self-check --history"),
-    "sim check": _words("sim check oracle", "sim check theory --over-provisioning 0.28"),
     "sim list": _words("sim list"),
     "sim serve": _serve,
     "sim show": _words("sim show mlc"),

@@ -1,4 +1,4 @@
-"""`openpts sim`: lists and parameters, as text and as JSON; checks stand in tests/simulated."""
+"""`openpts sim`: lists and parameters, as text and as JSON."""
 
 import json
 from pathlib import Path
@@ -90,10 +90,6 @@ def test_parameters_as_json_hold_the_whole_file() -> None:
 
 
 @pytest.mark.with_plugins
-def test_what_makes_no_sense_is_refused(tmp_path: Path, golden: Golden) -> None:
+def test_what_makes_no_sense_is_refused(golden: Golden) -> None:
     assert refused("show", "mlc", "--toml", "--json") == golden
     assert refused("show", "nothing") == golden
-    assert refused("check", "mlc", "--preset", "mlc") == golden
-    bare = tmp_path / "bare.toml"
-    bare.write_text(load_preset("mlc").text.split("[[figures]]")[0])
-    assert refused("check", str(bare)) == golden

@@ -43,7 +43,7 @@ pub struct Preset {
     /// Parameters, by their dotted names, whose values are assumptions: nothing published supports them.
     #[serde(default)]
     pub assumed: Vec<String>,
-    /// What the maker promises; for rehearsals.
+    /// What the maker promises; rates of a plan.
     #[serde(default)]
     pub rated: Rated,
     /// Whether and how a purge works.
@@ -58,7 +58,7 @@ pub struct Preset {
     /// States of less power; without, there is one.
     #[serde(default)]
     pub power_states: Vec<PowerState>,
-    /// Published figures that the model is held against; what they say is for `openpts sim check` to read.
+    /// Published figures that the model is held against; what they say is for tests to read.
     #[serde(default)]
     pub figures: Vec<Table>,
 }

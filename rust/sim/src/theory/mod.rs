@@ -3,6 +3,7 @@
 //!
 //! `alpha` is physical over user space, as far as it takes part; `pages` those of a superblock.
 
+#[cfg(test)]
 mod amplification;
 mod choices;
 mod greedy;
@@ -14,7 +15,6 @@ mod transient;
 #[cfg(test)]
 mod two_classes;
 
-pub use amplification::{Amplification, write_amplification};
 #[cfg(test)]
 pub(crate) use amplification::{expected, write_at_random};
 pub use choices::Choices;

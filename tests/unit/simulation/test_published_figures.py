@@ -4,13 +4,11 @@ from typing import Any
 
 import pytest
 
-from openpts.simulation.figures import Figure, Io, JumpStart, Unit, figures_of
 from openpts.simulation.presets import Preset, load_preset, shipped_presets
 from openpts.vocabulary.data import RandomData, ReducibleData, ZeroData
 from openpts.vocabulary.stimulus import ActiveRange
 from openpts.vocabulary.stop import DriveFills, Duration
-from tests.support.refusals import refusal
-from tests.support.transcript import Golden
+from tests.support.published_figures import Figure, Io, JumpStart, Unit, figures_of
 
 WHOLE: dict[str, Any] = {
     "name": "RND 4 KiB 0/100",
@@ -101,26 +99,6 @@ def test_a_claim_holds_up_to_its_edge(
 
 def test_the_deviation_is_that_of_the_model_from_what_was_published() -> None:
     assert read().deviation_pct(230) == pytest.approx(15)
-
-
-WRONG: tuple[dict[str, Any], ...] = (
-    {"tolerance_pct": None},
-    {"factor": 2},
-    {"published": 0},
-    {"published": None},
-    {"unit": "furlongs"},
-    {"color": "red"},
-    {"measure": {"block_kib": 4}},
-    {"measure": {"block_kib": 4, "seconds": 1, "fills": 1}},
-    {"measure": {"block_kib": 4, "seconds": 1, "read_pct": 101}},
-    {"prepare": [{"do": "dance"}]},
-    {"unit": "% of the speed"},
-    {"reference": []},
-)
-
-
-def test_what_makes_no_sense_is_refused_with_its_place(golden: Golden) -> None:
-    assert [refusal(read, **changes) for changes in WRONG] == golden
 
 
 def test_a_share_of_the_speed_has_a_reference() -> None:

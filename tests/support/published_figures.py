@@ -25,11 +25,13 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from openpts.errors import UsageError
-from openpts.schema_words import in_words
+from openpts.engine.next_sample import next_sample
+from openpts.engine.options import Demand, NativeOptions
+from openpts.engine.simulated import SimulatedDrive
 from openpts.simulation.presets import Preset
-from openpts.units import KIB, NS_PER_S
+from openpts.units import KIB, MB, MIB, NS_PER_MS, NS_PER_S, NS_PER_US
 from openpts.vocabulary.data import RandomData, ReducibleData, ZeroData
+from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import DriveFills, Duration, StopRule
 
@@ -97,7 +99,7 @@ class Io(Struct, frozen=True, forbid_unknown_fields=True, tag_field="do", tag="i
 
     def _stop(self, scale: int) -> StopRule:
         if self.seconds is None:
-            assert self.fills is not None  # noqa: S101 checked when the figure is read
+            assert self.fills is not None
             return DriveFills(self.fills)
         return Duration(round(self.seconds * scale * NS_PER_S))
 
@@ -173,11 +175,62 @@ class Figure(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 
 def figures_of(preset: Preset) -> tuple[Figure, ...]:
-    """The published figures of a preset.
+    """The published figures of a preset."""
+    return msgspec.convert(preset.figures(), tuple[Figure, ...])
 
-    Raises UsageError with the place of what makes no sense.
-    """
-    try:
-        return msgspec.convert(preset.figures(), tuple[Figure, ...])
-    except msgspec.ValidationError as error:
-        raise UsageError(f"invalid figures in the preset {preset.name}: {in_words(error)}") from error
+
+def model_of(preset: Preset, figure: Figure, seed: int) -> float:
+    """What the model gives for a published figure, on new drives."""
+    model = _measured(preset, figure, figure.prepare, seed)
+    if figure.reference is not None:
+        model *= 100 / _measured(preset, figure, figure.reference, seed)
+    return model
+
+
+def _measured(preset: Preset, figure: Figure, preparation: Preparation, seed: int) -> float:
+    drive = SimulatedDrive(
+        preset,
+        path=f"sim:{preset.name}",
+        capacity_bytes=figure.capacity_bytes or preset.capacity_bytes,
+        scale=figure.scale,
+        seed=seed,
+    )
+    elements = (*preparation, figure.measure)
+    steps = [element for element in elements if isinstance(element, Io)]
+    demand = Demand(
+        max(step.tc for step in steps),
+        max(step.qd for step in steps),
+        max(step.block_size_bytes for step in steps),
+    )
+    engine = drive.engine(demand, seed, NativeOptions())
+    for element in preparation:
+        if isinstance(element, JumpStart):
+            drive.jump_start()
+        else:
+            engine.submit([element.step(figure.scale)])
+            next_sample(engine, figure.name)
+    before = drive.nand_pages()
+    engine.submit([figure.measure.step(figure.scale)])
+    sample = next_sample(engine, figure.name)
+    if figure.unit is Unit.HOST_SHARE:
+        host_pages, all_pages = (now - then for now, then in zip(drive.nand_pages(), before, strict=True))
+        return 100 * host_pages / all_pages
+    return _quantity(figure.unit, sample)
+
+
+def _quantity(unit: Unit, sample: Sample) -> float:
+    match unit:
+        case Unit.IOPS:
+            return sample.iops
+        case Unit.MB_PER_S | Unit.SPEED_SHARE:
+            return sample.bandwidth_bytes_per_s / MB
+        case Unit.MIB_PER_S:
+            return sample.bandwidth_bytes_per_s / MIB
+        case Unit.MEAN_LATENCY_US:
+            return (sample.mean_latency_ns or 0.0) / NS_PER_US
+        case Unit.MAX_LATENCY_MS:
+            return (sample.max_latency_ns or 0) / NS_PER_MS
+        case Unit.MINUTES:
+            return sample.elapsed_ns / (60 * NS_PER_S)
+        case Unit.HOST_SHARE:
+            raise TypeError("not a figure of a sample")

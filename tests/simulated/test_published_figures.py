@@ -1,0 +1,17 @@
+"""Every preset is as near to what is published about its class as its file claims."""
+
+import pytest
+
+from openpts.simulation.presets import Preset, shipped_presets
+from tests.support.published_figures import figures_of, model_of
+
+
+@pytest.mark.full_matrix(most=3)
+@pytest.mark.parametrize("preset", shipped_presets(), ids=lambda preset: preset.name)
+def test_published_figures(preset: Preset) -> None:
+    for figure in figures_of(preset):
+        model = model_of(preset, figure, seed=1)
+        assert figure.holds(model), (
+            f"{figure.name}: published {figure.published:,.6g} {figure.unit.value}, model {model:,.6g}: "
+            f"{figure.deviation_pct(model):+.2f} %, claimed {figure.claim}"
+        )

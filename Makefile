@@ -11,7 +11,7 @@ JOBS   ?= 4
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: setup demo samples test test-full test-rust test-python test-python-full test-build lab lab-sample loom miri fuzz uncertainty uncertainty-runs \
-  fuzz-python fuzz-logs clean-starts crash crash-sample fleet-faults lint lint-rust lint-python format ratios performance soak nines docs \
+  fuzz-python fuzz-logs crash crash-sample fleet-faults lint lint-rust lint-python format ratios performance soak nines docs \
   pictures clean help second-verifier second-verifier-runs second-verifier-faults
 
 help:  ## list these jobs
@@ -206,10 +206,6 @@ soak: setup  ## two hours of I/O on a file, then a suite of weeks in virtual tim
 	@rm -rf $(SOAK)
 	$(BIN)/python -m benches.soak file $(SOAK)/file
 	$(BIN)/python -m benches.soak suite $(SOAK)/suite
-
-STARTS ?= 1000
-clean-starts: setup  ## so many whole self-checks of this installation: none may be stopped (5 s of a processor each)
-	$(BIN)/python -m benches.clean_starts $(STARTS)
 
 nines: setup  ## nine nines over 2 x 10^9 I/Os of a simulated drive whose latencies are known (minutes)
 	$(BIN)/python -m benches.nine_nines

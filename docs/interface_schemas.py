@@ -29,7 +29,7 @@ from openpts.vocabulary.document import Failure
 from openpts_check.cli.check import CheckDocument
 from openpts_check.cli.endurance import EnduranceDocument
 from openpts_fio.cli.crosscheck import CrosscheckDocument
-from openpts_line.cli.self_check import SelfCheckDocument, SelfCheckHistory
+from openpts_line.cli.self_test import SelfTest
 from openpts_line.compare.figures import ComparisonDocument
 from openpts_line.gate.documents import GateDocument, PowerDocument
 from openpts_many.archive.check import ArchiveCheck
@@ -67,7 +67,7 @@ OF_COMMANDS: Final[dict[str, tuple[str | type[Any], ...]]] = {
     "compare": (ComparisonDocument,),
     "crosscheck": (CrosscheckDocument,),
     "devices": (DeviceList,),
-    "doctor": (Audit, Installation),
+    "doctor": (Audit, Installation, SelfTest),
     "fleet cancel": (FleetRuns,),
     "fleet fetch": (FleetFetched,),
     "fleet hosts": (FleetHosts,),
@@ -89,7 +89,6 @@ OF_COMMANDS: Final[dict[str, tuple[str | type[Any], ...]]] = {
     "run TEST": (RunFigures, BatchDocument, BenchmarkList),
     "run all": (BatchDocument,),
     "runs": (RunList,),
-    "self-check": (SelfCheckDocument, SelfCheckHistory),
     "sim list": (PresetList,),
     "sim serve": (ServingBegun, ServingEnded),
     "sim show": (PresetList,),

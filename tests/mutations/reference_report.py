@@ -1,4 +1,4 @@
-"""Digests of the eight tests' reports on a drive that the self-check does not know, for seeded faults."""
+"""Digests of the eight tests' reports on a drive that the self-test does not know, for seeded faults."""
 
 import inspect
 import sys
@@ -29,7 +29,7 @@ def report_digests() -> dict[str, dict[str, str]]:
     from openpts.vocabulary.drive_class import DriveClass  # noqa: PLC0415
     from openpts.vocabulary.people import People  # noqa: PLC0415
     from openpts.vocabulary.purge import PurgeChoice  # noqa: PLC0415
-    from openpts_line.selfcheck.known_answers import digests  # noqa: PLC0415
+    from openpts_line.selftest.known_answers import digests  # noqa: PLC0415
 
     found = {}
     with temporary_folder("reference") as folder:

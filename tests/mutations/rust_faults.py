@@ -1,9 +1,10 @@
-"""Faults of the Rust engine for `openpts self-check`: all in one native module, a number switches one on.
+"""Faults of the Rust engine for the self-test and known loads: a number switches one on.
 
 ``python -m tests.mutations.rust_faults`` puts the faults of ``rust_faults.toml`` into a copy of the Rust
-tree as ``if fault(17) { mutant } else { original }``, builds one native module of it, and runs the self-check
-with each number. What it does not stop has to show that it changes something at all: in a report on another
-drive, or in the engine's own tests. The module stays below ``target/``; nothing of it is in a product.
+tree as ``if fault(17) { mutant } else { original }``, builds one native module of it, and runs the self-test
+and the known loads with each number. What they do not stop has to show that it changes something at all: in
+a report on another drive, or in the engine's own tests. The module stays below ``target/``; nothing of it is
+in a product.
 """
 
 import argparse
@@ -36,13 +37,13 @@ from importlib import import_module
 from openpts.temporary_folder import temporary_folder
 with temporary_folder("faults") as folder:
     for name, words, attempts in (
-        ("laws", (), 1), ("virtual_drive", (), 1), ("loads", (), 3), ("real_path", (0.2,), 3),
-        ("known_answers", (), 1), ("steady_round", (), 1),
+        ("tests.support.known_loads", (), 3), ("openpts_line.selftest.known_delays", (0.2,), 3),
+        ("openpts_line.selftest.known_answers", (), 1),
     ):
         for attempt in range(attempts):
             place = folder / f"{name}-{attempt}"
             place.mkdir()
-            found = import_module(f"openpts_line.selfcheck.{name}").check(*words, place)
+            found = import_module(name).check(*words, place)
             findings = found if isinstance(found, tuple) else (found,)
             faults = [f"{one.check}: {one.faults[0]}" for one in findings if one.faults]
             if not faults:
@@ -50,7 +51,7 @@ with temporary_folder("faults") as folder:
         else:
             sys.exit(faults[0])
 """
-"""The parts of a self-check that may see a fault of the engine, the quickest first."""
+"""What may see a fault of the engine, the quickest first."""
 _PARTED: Final = [sys.executable, "-c", _PARTS]
 _SWITCH: Final = f"""//! Which fault is switched on; this module is of a copy for tests alone.
 #![allow(missing_docs)]
@@ -161,7 +162,7 @@ def packages_with(module: Path) -> Path:
 
 
 def tried(number: int, fault: RustFault, copy: Path, reference: str) -> Found:
-    """Run the self-check with a fault; where that passes, what else shows it."""
+    """Run the self-test with a fault; where that passes, what else shows it."""
     with_fault = environment(copy) | {NUMBER: str(number)}
     if stopped := answer(_PARTED, with_fault):
         return Found(fault.says, stopped)

@@ -1,9 +1,9 @@
-"""Faults for `openpts self-check`: a mutation tool changes one place of engine, record, analysis or report.
+"""Faults for `openpts doctor --self-test`: a tool changes one place of engine, record, analysis or report.
 
 ``python -m tests.mutations.seeded_faults`` draws faults by a seed from all places that a run and its report
 on a simulated drive execute, seeds each into a copy of the packages, and writes which check stopped it. What
 check stops counts as a fault if it changes a number of that report, or ends it: what no figure shows can't be
-stopped before one. The drive (client-qlc) and the times are others than those of the self-check.
+stopped before one. The drive (client-qlc) and the times are others than those of the self-test.
 """
 
 import argparse
@@ -56,10 +56,10 @@ _SWAPS: Final[dict[type[ast.AST], tuple[str, str]]] = {
     ast.Or: ("or", "and"),
 }
 _CALLS: Final = {"min": "max", "max": "min", "any": "all", "all": "any", "sum": "max", "fmean": "max"}
-_SELF_CHECK: Final = """
+_SELF_TEST: Final = """
 import sys
-from openpts_line.selfcheck.prove import prove
-for finding in prove(0.2):
+from openpts_line.cli.self_test import all_checks
+for finding in all_checks(0.2):
     if finding.faults:
         sys.exit(f"{finding.check}: {finding.faults[0]}")
 """
@@ -231,7 +231,7 @@ class Copies:
         lines[fault.line - 1] = line[: fault.column] + fault.new + line[fault.column + len(fault.old) :]
         path.write_text("".join(lines))
         try:
-            stopped = answer(self_check(), environment(copy))
+            stopped = answer(self_test(), environment(copy))
             shown = stopped or answer([sys.executable, "-m", REFERENCE], environment(copy), wanted=reference)
         finally:
             path.write_text(whole)
@@ -239,9 +239,9 @@ class Copies:
         return None if shown is None else msgspec.structs.replace(fault, stopped_by=stopped)
 
 
-def self_check() -> list[str]:
+def self_test() -> list[str]:
     """A program that ends with an error at the first finding."""
-    return [sys.executable, "-c", _SELF_CHECK]
+    return [sys.executable, "-c", _SELF_TEST]
 
 
 def answer(command: list[str], variables: dict[str, str], wanted: str = "") -> str | None:

@@ -21,7 +21,7 @@ NAMES_TESTS: Final = {
     "procedures/registry.py": "it names all tests",
     "cli/first_pages.py": "examples of tests that need more than the common one has",
     "openpts_check/": "questions are runs of its one test",
-    "openpts_line/selfcheck/": "answers of the eight tests that are known beforehand",
+    "openpts_line/selftest/": "answers of the eight tests that are known beforehand",
     "openpts_traces/behavior.py": "it replays traces, whatever test does so",
     "openpts_fio/imports/": "it says which test of openpts a result of another program is one of",
     "openpts_fio/fio_output.py": "iops and lat are fio's names of its logs",

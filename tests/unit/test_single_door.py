@@ -48,8 +48,7 @@ OPENS_WITH_FLAGS_FROM_ELSEWHERE = {
     "device/nvme/nvme_generic.py": "the rights of the descriptor that the guard has let through",
 }
 WRITES_TO_DESCRIPTORS = {
-    "openpts_line/selfcheck/loads.py": "memory of this process, which the engine has for a target",
-    "openpts_line/selfcheck/real_path.py": "a pipe that the engine reads",
+    "openpts_line/selftest/known_delays.py": "a pipe that the engine reads",
     "openpts_traces/capture/tracefs.py": "files of a trace instance of its own",
     "device/mounted/prepared_drive.py": "a file that fills the file system that it has made",
     "openpts_nvme/drivers/dssd/kernel_door.py": "a target, which is to be trimmed, formatted and sanitized",
@@ -91,8 +90,7 @@ MAKES_FOLDERS = {
     "openpts_many/archive/store.py": "an archive",
     "openpts_traces/capture/tracefs.py": "a trace instance",
     "cli/io.py": "for a capture",
-    "openpts_line/selfcheck/history.py": "for the lines of self-checks",
-    "openpts_line/selfcheck/prove.py": "for a capture, in a folder that goes",
+    "openpts_line/cli/self_test.py": "for a capture, in a folder that goes",
     "openpts_web/publish/write.py": "where the operator wants a library",
     "openpts_line/exchange/export_files.py": "where the operator wants an export",
     "openpts_many/fleet/fetch.py": "where the operator wants runs from other hosts",
@@ -242,7 +240,7 @@ def test_modules_that_reach_the_system_go_by_their_own_names() -> None:
     assert _modules(lambda node: _called(node) in {"__import__", "eval", "exec"}) == set()
     # commands, the exports of the package, plug-ins, parts of a test, the command line in its own process
     by_name = {"__init__.py", "procedures/kit/procedure.py"}
-    by_name |= {"batch/drive_process.py", "plugins.py", "openpts_line/selfcheck/prove.py"}
+    by_name |= {"batch/drive_process.py", "plugins.py"}
     assert _modules(lambda node: _called(node) == "import_module") == by_name
 
 

@@ -20,7 +20,7 @@ from openpts.cli.options import argument, flag, option, with_options
 from openpts.cli.printed_document import print_document
 from openpts.errors import OpenptsError, UsageError
 from openpts.journal import Journal
-from openpts.plugins import Kind, audit
+from openpts.plugins import Kind, audit, service
 from openpts.procedures.registry import PTS, RESERVED
 from openpts.runner.doctor import AuditFinding, Doctor, restore
 from openpts.runner.healing import Healing
@@ -309,6 +309,7 @@ def doctor(
     to_restore: bool = flag("Restore all settings that openpts changed.", name="--restore"),
     in_full: bool = flag("Show good settings in full as well.", name="--all"),
     of_openpts: bool = flag("Show what openpts itself lacks, and what installs it.", name="--self"),
+    self_test: bool = flag("Test whether openpts measures what is known beforehand; needs no drive."),
     as_json: bool = flag("Print one JSON object.", name="--json"),
 ) -> None:
     """Show which settings of this machine affect results, and those of TARGET if it is given.
@@ -319,10 +320,9 @@ def doctor(
     """
     if to_apply and to_restore:
         raise UsageError("--apply and --restore contradict each other")
-    if of_openpts:
-        from openpts.cli.installation import show_installation  # noqa: PLC0415 needs metadata of packages
-
-        show_installation(is_all=not (target or to_apply or to_restore), as_json=as_json)
+    if self_test or of_openpts:
+        is_alone = not (target or to_apply or to_restore)
+        _show_openpts(self_test=self_test, is_alone=is_alone, as_json=as_json)
         return
     roots, journal = SystemRoots(), Journal.of_machine()
     physician = Doctor.for_target(target, Scenario(scenario_word), roots)
@@ -350,3 +350,16 @@ def doctor(
         )
     if failure is not None:
         raise failure
+
+
+def _show_openpts(*, self_test: bool, is_alone: bool, as_json: bool) -> None:
+    if not self_test:
+        from openpts.cli.installation import show_installation  # noqa: PLC0415 needs metadata of packages
+
+        show_installation(is_all=is_alone, as_json=as_json)
+        return
+    if not is_alone:
+        raise UsageError("--self-test tests openpts itself: give it alone, or with --json")
+    if (show_self_test := service("self-test")) is None:
+        raise OpenptsError("this installation lacks the self-test: install openpts again")
+    show_self_test(as_json=as_json)

@@ -76,8 +76,8 @@ openpts verify openpts-runs/R1AL-20261120T220000Z-iops
     Recompute every number of a report from its record.
 openpts verify openpts-runs/R1AL-20261120T220000Z-iops --requirements
     Check a run against every requirement of the specification.
-openpts self-check
-    Prove that the instrument measures what is known beforehand; no drive is needed.
+openpts doctor --self-test
+    Test whether openpts measures what is known beforehand; no drive is needed.
 openpts trace convert server.csv.gz -o server.parquet
     Read a trace of any format, count what is wrong with it, and keep it in a few bytes an I/O.
 openpts archive add openpts-runs/* --to runs-archive

@@ -148,7 +148,6 @@ _LOOK: dict[str, Place | str] = {
     "capture": "Record the I/O of devices while programs use them.",
     "trace": "Check, convert and filter traces of block I/O.",
     "logs": "List and read the log pages of an NVMe drive.",
-    "self-check": "Prove the instrument against what is known beforehand.",
     "power": "Print the watts of a meter, a line each 0.1 s.",
 }
 _JUDGE: dict[str, Place | str] = {

@@ -22,7 +22,7 @@ from openpts.host.software import program_facts, software_facts
 from openpts.ownership import new_run_id
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, PlannedApply, dry_run, largest_program_bytes
-from openpts.plugins import plugin_facts, service
+from openpts.plugins import plugin_facts
 from openpts.procedures.kit.host_limits import host_limit_deviations
 from openpts.procedures.kit.ledger import deviations, shortened
 from openpts.procedures.kit.path_loss import path_loss_deviations
@@ -277,7 +277,7 @@ def _manifest(order: Order, device: DeviceUnderTest, conditions: Conditions, run
         target=device.facts,
         dut=dut,
         host=host_facts(SystemRoots()),
-        software=software | ({} if device.facts.simulation else program_facts() | _last_self_check()),
+        software=software | ({} if device.facts.simulation else program_facts()),
         started_at=now.isoformat(timespec="seconds"),
         ordered=order.ordered,
         attempts=(attempt_here(software),),
@@ -285,13 +285,6 @@ def _manifest(order: Order, device: DeviceUnderTest, conditions: Conditions, run
         scenario=order.scenario,
         purpose=order.purpose,
     )
-
-
-def _last_self_check() -> Facts:
-    """What the instrument's last check of itself said, where one is kept."""
-    found = service("last-self-check")
-    facts: Facts = {} if found is None else found()
-    return facts
 
 
 def _short_name(dut: Facts, target: TargetFacts) -> str:

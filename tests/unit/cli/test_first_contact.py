@@ -34,7 +34,7 @@ TREE = dict(all_commands())
 # They need no words, and what they tell is that of the machine.
 TELL_OF_THE_MACHINE = {("devices",), ("doctor",), ("runs",)}
 # Longer than a screen, or carried out at once, and held by tests of their own.
-HELD_ELSEWHERE = {("tour",), ("attach",), ("self-check",)}
+HELD_ELSEWHERE = {("tour",), ("attach",)}
 MISSING = ("openpts: Missing argument '", "openpts: Missing option '")
 GROUPS_OF_TESTS = ("run", "plan")
 
@@ -157,9 +157,7 @@ def test_every_wrong_word_gets_a_reason_and_a_way_on(top: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "words",
-    sorted((TELL_OF_THE_MACHINE | HELD_ELSEWHERE) - {("tour",), ("attach",), ("self-check",)}),
-    ids=" ".join,
+    "words", sorted((TELL_OF_THE_MACHINE | HELD_ELSEWHERE) - {("tour",), ("attach",)}), ids=" ".join
 )
 def test_what_needs_no_words_works_without(words: tuple[str, ...]) -> None:
     text, code = seen(*words)

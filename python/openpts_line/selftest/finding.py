@@ -30,12 +30,7 @@ class Expectations:
     """Collects what is not as it has to be."""
 
     def __init__(self) -> None:
-        self._faults: list[str] = []
-
-    @property
-    def faults(self) -> tuple[str, ...]:
-        """All so far."""
-        return tuple(self._faults)
+        self.faults: list[str] = []
 
     def equal(self, what: str, found: object, wanted: object) -> None:
         """Found and wanted are the same."""
@@ -49,11 +44,10 @@ class Expectations:
     def holds(self, what: str, holds: bool) -> None:
         """``what`` is a fault unless the condition holds."""
         if not holds:
-            self._faults.append(what)
+            self.faults.append(what)
 
     def finding(self, check: str, text: str, figures: dict[str, float] | None = None) -> Finding:
         """The verdict."""
-        verdict = Verdict.FAILED if self._faults else Verdict.PASSED
-        return Finding(
-            check=check, verdict=verdict, text=text, figures=figures or {}, faults=tuple(self._faults)
-        )
+        verdict = Verdict.FAILED if self.faults else Verdict.PASSED
+        faults = tuple(self.faults)
+        return Finding(check=check, verdict=verdict, text=text, figures=figures or {}, faults=faults)

@@ -6,7 +6,6 @@ any machine. `python -m docs.known_answers` writes them again, after a change th
 
 import hashlib
 from collections.abc import Iterator
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,23 +15,31 @@ from msgspec.structs import replace
 from openpts.fields.conditions import Conditions
 from openpts.fields.time_scale import at_time_scale
 from openpts.pages.model import Table
+from openpts.procedures.registry import PTS
 from openpts.record.reader import Run
 from openpts.report.build import build_report
+from openpts.report.sources import read_for_report
 from openpts.report.summary import summarize
+from openpts.runner.order import Order
 from openpts.runner.record_check import check_record
-from openpts_line.selfcheck.finding import Expectations, Finding
-from openpts_line.selfcheck.steady_round import carried_out, scripted
+from openpts.runner.run import run_test
+from openpts.vocabulary.consent import Consent
+from openpts.vocabulary.drive_class import DriveClass
+from openpts.vocabulary.people import People
+from openpts.vocabulary.purge import PurgeChoice
+from openpts_line.selftest.finding import Expectations, Finding
 
-ANSWERS: Final = "known_answers.json"
+ANSWERS: Final = Path(__file__).with_name("known_answers.json")
 _TIME_SCALE: Final = 0.0005
 _POINTS: Final = ("tcs", "qds", "read_pcts", "block_sizes_bytes")
 _FEW: Final = 4
 _FLASH: Final = "sim:pslc?capacity=600MB&scale=1"
-_SCRIPT: Final = scripted("scripted.toml")
-_DRIVES: Final = {
+_SCRIPT: Final = f"sim:{Path(__file__).with_name('scripted.toml')}"
+DRIVES: Final = {
     **dict.fromkeys(("hir", "tp", "wsat", "xsr"), _FLASH),
     **dict.fromkeys(("lat", "dirth", "cbw", "iops"), _SCRIPT),
 }
+_SEED: Final = 5
 _DIGITS: Final = 10
 _OF_THIS_MACHINE: Final = ("setup", "run-conditions", "cover-drive", "files")
 _OF_THIS_RUN: Final = frozenset(
@@ -42,7 +49,7 @@ _OF_THIS_RUN: Final = frozenset(
 
 def check(folder: Path) -> Finding:
     """All eight tests, up to the first that differs; the runs are below ``folder``."""
-    found, tests = Expectations(), known("tests")
+    found, tests = Expectations(), msgspec.json.decode(ANSWERS.read_bytes())
     for test, wanted in tests.items():
         answers = answers_of(test, folder)
         found.equal(f"{test}: digests that are not as known", answers, wanted)
@@ -53,7 +60,18 @@ def check(folder: Path) -> Finding:
 
 def answers_of(test: str, folder: Path) -> dict[str, str]:
     """The digests of a test's run, whose record holds together. Raises what a run or a record raises."""
-    run = carried_out(test, _DRIVES[test], folder / test, _shortened)
+    order = Order(
+        target=DRIVES[test],
+        drive_class=DriveClass.ENTERPRISE,
+        adjust=_shortened,
+        consent=Consent(),
+        purge_choice=PurgeChoice.AUTO,
+        people=People(),
+        command_line=("self-test",),
+        folder=folder / test,
+        seed=_SEED,
+    )
+    run = read_for_report(run_test(PTS[test], order, []).folder)
     check_record(folder / test)
     return digests(run)
 
@@ -77,12 +95,6 @@ def _numbers(table: Table) -> Iterator[list[Any]]:
         for place, cell in enumerate((row.head, *row.cells)):
             if cell.value is not None or cell.tone:
                 yield [place, cell.value, cell.text if cell.value is not None else "", cell.tone]
-
-
-def known(kind: str) -> dict[str, dict[str, str]]:
-    """Known digests of tests or loads, by the name of one and of what it is of."""
-    content = (files(__package__) / ANSWERS).read_bytes()
-    return msgspec.json.decode(content, type=dict[str, dict[str, dict[str, str]]])[kind]
 
 
 def digest(content: Any) -> str:
@@ -109,8 +121,3 @@ def _shortened(conditions: Conditions) -> Conditions:
     fewer = {name: some[::2] for name, some in lists.items() if len(some) > _FEW}
     shortened: Conditions = replace(scaled, **fewer)
     return shortened
-
-
-def all_answers(folder: Path) -> dict[str, dict[str, str]]:
-    """The answers of all tests, as they are now."""
-    return {test: answers_of(test, folder) for test in _DRIVES}

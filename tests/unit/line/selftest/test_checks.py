@@ -11,46 +11,29 @@ from openpts.analysis import steady_state
 from openpts.engine import native_build
 from openpts.engine.contract import CapturingEngine
 from openpts.vocabulary.stimulus import ClosedLoop, FixedRate, Step
-from openpts_line.selfcheck import known_answers, laws, loads, real_path, steady_round, virtual_drive
-from openpts_line.selfcheck.clocks import ClockReading, judge_clocks
-from openpts_line.selfcheck.finding import Expectations, Verdict
-from openpts_line.selfcheck.real_path import (
+from openpts_line.selftest import known_answers
+from openpts_line.selftest.finding import Expectations, Verdict
+from openpts_line.selftest.known_delays import (
+    ClockReading,
     Measurement,
-    judge_batches,
+    judge_clocks,
     judge_histogram,
     judge_path,
     measure_planted,
 )
-
-
-def test_a_law_and_a_steady_round_are_found(tmp_path: Path) -> None:
-    assert virtual_drive.check(tmp_path).faults == ()
-    found = steady_round.check(tmp_path)
-    assert found.faults == ()
-    # 100 + 200 / 2^(k - 1) over rounds 6 to 10
-    assert found.figures["average_iops"] == pytest.approx(100 + 200 * (2**-5 - 2**-10) * 2 / 5, rel=1e-7)
+from tests.support import known_loads
 
 
 def test_every_answer_is_known(tmp_path: Path) -> None:
     assert known_answers.check(tmp_path).faults == ()
 
 
-def test_the_analysis_obeys_its_laws(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert laws.check(tmp_path).faults == ()
-    monkeypatch.setattr(steady_state, "RANGE_LIMIT", 0.21)
-    assert laws.check(tmp_path).faults
-
-
-def test_a_law_that_is_not_the_scripts_is_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        virtual_drive, "_LAW", ((700, 100_000), (200, 400_000), (90, 1_000_000), (10, 2_000_001))
-    )
-    assert {fault.partition(" ")[0] for fault in virtual_drive.check(tmp_path).faults} >= {
-        "sum",
-        "time",
-        "mean",
-        "maximum",
-    }
+@pytest.mark.parametrize(("limit", "value"), [("RANGE_LIMIT", 0.21), ("SLOPE_LIMIT", 0.11)])
+def test_a_fault_of_the_analysis_is_in_the_answers(
+    limit: str, value: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(steady_state, limit, value)
+    assert known_answers.check(tmp_path).faults
 
 
 def test_clocks_that_run_apart_are_a_fault() -> None:
@@ -70,14 +53,6 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Measurement:
 
 def test_the_same_ios_have_the_same_figures(measured: Measurement) -> None:
     assert judge_histogram(measured).faults == ()
-
-
-def test_batches_rest_and_a_rest_that_is_cut_is_a_fault(tmp_path: Path, measured: Measurement) -> None:
-    batches = measure_planted(20, tmp_path / "batches", real_path._BATCHES)
-    assert judge_batches(batches).faults == ()
-    ios = batches.captured
-    early = replace(ios[4], submitted_ns=ios[3].completed_ns)
-    assert judge_batches(replace(batches, captured=(*ios[:4], early, *ios[5:]))).faults
 
 
 def slower(measured: Measurement, factor: float) -> Measurement:
@@ -126,7 +101,7 @@ def test_known_delays_are_measured(tmp_path: Path, measured: Measurement) -> Non
 def test_each_load_is_as_known(tmp_path: Path) -> None:
     if native_build.io_uring() != native_build.AVAILABLE:
         pytest.skip("there is no io_uring")
-    assert loads.check(tmp_path).faults == ()
+    assert known_loads.check(tmp_path).faults == ()
 
 
 class OtherEngine:
@@ -157,8 +132,8 @@ def test_a_load_that_is_issued_otherwise_is_a_fault(
 ) -> None:
     if native_build.io_uring() != native_build.AVAILABLE:
         pytest.skip("there is no io_uring")
-    engine = loads._engine
-    monkeypatch.setattr(loads, "_engine", lambda *words: OtherEngine(engine(*words), change))
+    engine = known_loads._engine
+    monkeypatch.setattr(known_loads, "_engine", lambda *words: OtherEngine(engine(*words), change))
     found = Expectations()
-    loads.answers_of(name, loads.loads()[name], tmp_path, found)
+    known_loads.answers_of(name, known_loads.loads()[name], tmp_path, found)
     assert found.faults

@@ -4,11 +4,11 @@ The engine's target is memory of this process: no drive is touched, and what was
 in virtual time draws its I/Os by the same code, but paces them by its own.
 """
 
+import json
 import os
 import tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
@@ -16,8 +16,13 @@ from typing import Any, Final
 import msgspec
 
 from openpts.analysis.latency import LatencyDistribution
+from openpts.engine.contract import CapturingEngine
 from openpts.engine.native import NativeEngine
 from openpts.engine.options import CaptureOrder, Demand, NativeOptions
+from openpts.engine.simulated import SimulatedDrive
+from openpts.errors import RunFailedError
+from openpts.simulation.presets import Preset
+from openpts.temporary_folder import temporary_folder
 from openpts.units import GIB, KIB, NS_PER_MS, NS_PER_S
 from openpts.vocabulary.data import VerifiedData
 from openpts.vocabulary.sample import Sample, StreamSample
@@ -36,7 +41,9 @@ from openpts.vocabulary.stimulus import (
     ThinkTime,
 )
 from openpts.vocabulary.stop import Duration, IoCount, Steady
-from openpts_line.selfcheck.captured import (
+from openpts_line.selftest.finding import Expectations, Finding
+from openpts_line.selftest.known_answers import digest
+from openpts_line.selftest.known_delays import (
     SEED,
     TICK_NS,
     CapturedIo,
@@ -44,12 +51,29 @@ from openpts_line.selfcheck.captured import (
     engine_on,
     judge_length,
     judge_sample,
-    samples_of,
 )
-from openpts_line.selfcheck.finding import Expectations, Finding
-from openpts_line.selfcheck.known_answers import digest, known
-from openpts_line.selfcheck.virtual_drive import drive_of_the_law
 
+ANSWERS: Final = Path(__file__).with_name("known_loads.json")
+_LAW: Final = """\
+name = "self-check-law"
+summary = "A script, for the self-check: response times by a law"
+capacity_bytes = 16_777_216
+
+[oracle.rate]
+by = "steps"
+every = 1
+iops = [inf]
+
+[oracle.latency]
+period = 1000
+factor = 617
+law = [
+  { below = 700, ns = 100_000 },
+  { below = 900, ns = 400_000 },
+  { below = 990, ns = 1_000_000 },
+  { below = 1000, ns = 2_000_000 },
+]
+"""
 _BYTES: Final = 8 * GIB
 _SECTOR: Final = 512
 _DEMAND: Final = Demand(tc=4, qd=8, block_size_bytes=16 * KIB)
@@ -63,12 +87,13 @@ _STIMULUS: Final = {
     "active_range": {"start_pct": 50, "end_pct": 100},
 }
 _DAMAGED_SECTORS: Final = 20
+_PATIENCE_S: Final = 30.0
 _FEW: Final = 1000
 
 
 def loads() -> dict[str, tuple[Step, ...]]:
     """Steps of each load, all captured."""
-    listed = tomllib.loads((files(__package__) / "loads.toml").read_text())
+    listed = tomllib.loads(Path(__file__).with_name("known_loads.toml").read_text())
     return {
         name: msgspec.convert([_step(**step) for step in steps], tuple[Step, ...])
         for name, steps in listed.items()
@@ -92,7 +117,7 @@ def check(folder: Path) -> Finding:
 
     Captures are below ``folder``. Raises EngineUnavailableError where there is no io_uring.
     """
-    found, wanted = Expectations(), known("loads")
+    found, wanted = Expectations(), known()
     for name, steps in loads().items():
         own = Expectations()
         answers = answers_of(name, steps, folder, own)
@@ -107,6 +132,11 @@ def check(folder: Path) -> Finding:
     return found.finding("loads", text, {"loads": float(len(wanted))})
 
 
+def known() -> dict[str, dict[str, str]]:
+    """Known digests, by the load and by what they are of."""
+    return msgspec.json.decode(ANSWERS.read_bytes(), type=dict[str, dict[str, str]])
+
+
 def all_answers(folder: Path) -> dict[str, dict[str, str]]:
     """The answers of all loads, as they are now."""
     found = {name: answers_of(name, steps, folder, Expectations()) for name, steps in loads().items()}
@@ -118,7 +148,7 @@ def answers_of(name: str, steps: Sequence[Step], folder: Path, found: Expectatio
     it has to be goes into ``found``.
     """
     place = folder / f"{name}-virtual"
-    samples = samples_of(drive_of_the_law(_BYTES).engine(_DEMAND, SEED, _options(place)), steps)
+    samples = samples_of(_drive().engine(_DEMAND, SEED, _options(place)), steps)
     ios = captured_in(place)
     issued = sorted((io.operation, io.offset_bytes, io.length_bytes) for io in ios)
     figures = [{**msgspec.to_builtins(sample), "step": "", "carried": ""} for sample in samples]
@@ -144,6 +174,21 @@ def answers_of(name: str, steps: Sequence[Step], folder: Path, found: Expectatio
     return answers
 
 
+def _drive() -> SimulatedDrive:
+    """New from its maker; of 1,000 I/Os in a row so many take so long."""
+    return SimulatedDrive(Preset(_LAW), path="sim:law", capacity_bytes=_BYTES, scale=1, seed=SEED)
+
+
+def samples_of(engine: CapturingEngine, steps: Sequence[Step]) -> list[Sample]:
+    """A sample of each step. Raises RunFailedError if the engine gives none."""
+    engine.submit(steps)
+    samples = [sample for _ in steps if (sample := engine.poll(_PATIENCE_S)) is not None]
+    engine.finish()
+    if len(samples) < len(steps):
+        raise RunFailedError("the engine gave no sample")
+    return samples
+
+
 def _options(place: Path) -> NativeOptions:
     return NativeOptions(interval_ns=_INTERVAL_NS, capture=CaptureOrder(place, _SECTOR))
 
@@ -155,7 +200,7 @@ def _engine(memory: int, sector_bytes: int, options: NativeOptions) -> NativeEng
 @contextmanager
 def _memory(size_bytes: int) -> Iterator[int]:
     """A file that is memory only, without a name."""
-    memory = os.memfd_create("openpts-self-check", os.MFD_CLOEXEC)
+    memory = os.memfd_create("openpts-known-loads", os.MFD_CLOEXEC)
     try:
         os.ftruncate(memory, size_bytes)
         yield memory
@@ -283,3 +328,14 @@ def damage() -> dict[str, str]:
         damaged = samples_of(engine, [Step.of(read, stop), Step.of(other, stop)])
     found = [[sample.state, sample.ios, sample.errors, sample.failure] for sample in (*sound, *damaged)]
     return {"content": digest(content), "found": digest(msgspec.to_builtins(found))}
+
+
+def main() -> None:
+    """Write the known answers, after a change that is meant: a line for each load."""
+    with temporary_folder("known-loads") as folder:
+        rows = (f" {json.dumps(load)}: {json.dumps(of)}" for load, of in all_answers(folder).items())
+        ANSWERS.write_text("{\n" + ",\n".join(rows) + "\n}\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

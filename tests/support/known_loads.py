@@ -55,8 +55,8 @@ from openpts_line.selftest.known_delays import (
 
 ANSWERS: Final = Path(__file__).with_name("known_loads.json")
 _LAW: Final = """\
-name = "self-check-law"
-summary = "A script, for the self-check: response times by a law"
+name = "known-loads"
+summary = "A script, for known loads: response times by a law"
 capacity_bytes = 16_777_216
 
 [oracle.rate]

@@ -165,9 +165,7 @@ _KEEP: dict[str, Place | str] = {
     "serve": "Show a library of runs in a browser.",
 }
 _MANY: dict[str, Place | str] = {"fleet": "Run tests on the drives of other hosts."}
-_SIMULATE: dict[str, Place | str] = {
-    "sim": Place("openpts.cli.sim:sim", "Show and serve simulated drives.")
-}
+_SIMULATE: dict[str, Place | str] = {"sim": Place("openpts.cli.sim:sim", "Show and serve simulated drives.")}
 _PURPOSES: dict[str, dict[str, Place | str]] = {
     "Measure": _MEASURE,
     "Look": _LOOK,

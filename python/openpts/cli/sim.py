@@ -87,17 +87,17 @@ def _print_presets(stream: IO[str], presets: Sequence[Preset]) -> None:
             str(default_scale(preset, preset.capacity_bytes)),
             preset.summary,
         )
-    print_parts(stream, table)
+    _print_parts(stream, table)
 
 
 def _print_parameters(stream: IO[str], preset: Preset) -> None:
     """All parameters of a preset, with their units; assumed ones are marked."""
-    print_parts(stream, f"{preset.name}: {preset.summary}", "")
+    _print_parts(stream, f"{preset.name}: {preset.summary}", "")
     table = table_of("=Parameter", ">Value", "Unit", "")
     for name, value in _parameters(preset.as_written()):
         assumed = any(name == each or name.startswith(f"{each}.") for each in preset.assumed)
         table.add_row(name, _value_text(value), unit_of(name), "assumed" if assumed else "")
-    print_parts(stream, table)
+    _print_parts(stream, table)
 
 
 def unit_of(name: str) -> str:
@@ -133,7 +133,7 @@ def _value_text(value: object) -> str:
             return str(value)
 
 
-def print_parts(stream: IO[str], *parts: Table | str) -> None:
+def _print_parts(stream: IO[str], *parts: Table | str) -> None:
     """Tables and lines, as wide as the stream's terminal."""
     console = table_console(stream)
     for part in parts:

@@ -9,8 +9,7 @@ from openpts.record.manifest import RunState
 from openpts.record.reader import Run
 from openpts.vocabulary.phase import Phase
 from openpts_practice.lifetime import Continued, LifetimeConditions
-from openpts_practice.lifetime.cycles import LifetimeRun, read_back
-from openpts_practice.lifetime.results import DriveCycle
+from openpts_practice.lifetime.results import DriveCycle, LifetimeRun, read_back
 
 
 def following(run: Run, rest_ns: int, seed: int) -> LifetimeConditions:

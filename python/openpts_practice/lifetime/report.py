@@ -21,16 +21,17 @@ from openpts.record.reader import Run
 from openpts.units import MB, NS_PER_DAY, NS_PER_S, TB, format_block_size, format_duration
 from openpts.vocabulary.better import Better
 from openpts_practice.lifetime import LifetimeConditions, ReadBack
-from openpts_practice.lifetime.age_page import age_page, age_verdict
-from openpts_practice.lifetime.cycles import (
+from openpts_practice.lifetime.pages import age_page, age_verdict, course_page, forecast_page, stretches_page
+from openpts_practice.lifetime.results import (
+    SPEED,
+    DriveCycle,
     FoundErrors,
     LifetimeRun,
     end_verdict,
     errors_verdict,
     forecast_verdict,
+    stretches,
 )
-from openpts_practice.lifetime.pages import course_page, forecast_page, stretches_page
-from openpts_practice.lifetime.results import SPEED, DriveCycle, stretches
 
 _TITLE: Final = "Lifetime"
 

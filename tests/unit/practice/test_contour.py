@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from openpts_practice.contour import contour
+from openpts_practice.qos.results import contour
 
 
 def test_a_line_crosses_where_the_logarithm_does() -> None:

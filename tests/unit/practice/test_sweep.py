@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from openpts_practice.entropy.results import (
+from openpts_practice.entropy.report import (
     EntropyEffect,
     Level,
     Reduction,

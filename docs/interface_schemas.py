@@ -60,6 +60,7 @@ OF_FILES: Final = {
 """What operators write in TOML, for editors; `openpts plan --schema` has that of plans."""
 
 OF_COMMANDS: Final[dict[str, tuple[str | type[Any], ...]]] = {
+    "attach": (RunList,),
     "archive check": (ArchiveCheck,),
     "archive query": (ArchiveAnswer,),
     "capture": (Captured, CaptureCost),
@@ -88,7 +89,6 @@ OF_COMMANDS: Final[dict[str, tuple[str | type[Any], ...]]] = {
     "resume": (RunFigures, BatchDocument),
     "run TEST": (RunFigures, BatchDocument, BenchmarkList),
     "run all": (BatchDocument,),
-    "runs": (RunList,),
     "sim list": (PresetList,),
     "sim serve": (ServingBegun, ServingEnded),
     "sim show": (PresetList,),

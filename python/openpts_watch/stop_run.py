@@ -46,7 +46,9 @@ def process_of(folder: Path, roots: SystemRoots) -> Iterator[RunProcess]:
     if not is_locked(claim):
         raise RecordError(f"{folder} is not running: no process holds it")
     if owner.boot_id != boot_id(roots):
-        raise UsageError(f"can't stop {folder}: it runs on host {owner.host}; use `openpts stop` there")
+        raise UsageError(
+            f"can't stop {folder}: it runs on host {owner.host}; use `openpts attach {folder} --stop` there"
+        )
     with suppress(ProcessLookupError):
         pidfd = os.pidfd_open(owner.pid)
         try:

@@ -60,7 +60,7 @@ class Plans(Struct, frozen=True):
                 timeout=_START_S, cwd=self.library, start_new_session=True,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
-            raise RunFailedError(f"the start took longer than {_START_S:g} s: see `openpts runs`") from None
+            raise RunFailedError(f"the start took longer than {_START_S:g} s: see `openpts attach`") from None
         if reply.returncode:
             raise RunFailedError(f"not started, exit code {reply.returncode}: {_last_words(reply.stderr)}")
         return reply.stdout.strip()

@@ -38,7 +38,7 @@ def test_a_run_is_a_unit_that_is_stopped_in_order(
     }
     first = json.loads((folder / "events.jsonl").read_text().splitlines()[0])
     assert hook in first["command_line"]
-    assert "is interrupted" in host.inside(program, "stop", str(folder))
+    assert "is interrupted" in host.inside(program, "attach", str(folder), "--stop")
     assert "stopped by the operator" in (folder / LOG_NAME).read_text()
     until_gone(host, unit)
 

@@ -29,9 +29,7 @@ WORLD: Final = "OPENPTS_TESTS_WORLD"
 # Each needs more than this process and its folder, or does not end; tests of their own run them.
 _OUT_OF_REACH: Final = (
     ("capture",),  # the kernel's tracing
-    ("attach",),  # a run that goes on
-    ("stop",),  # likewise
-    ("runs",),  # whatever goes on on this machine
+    ("attach",),  # whatever is in progress on this machine
     ("doctor",),  # the settings of this machine
     ("fleet",),  # other hosts
     ("import",),  # what other programs have written

@@ -72,7 +72,7 @@ def start_detached() -> None:
         sys.exit(RunFailedError.exit_code if begun.exit_code is None else begun.exit_code)
     folder = begun.folder
     click.echo(f"run folder {folder}, in {started.where}; what it prints is in {Path(folder) / LOG_NAME}")
-    click.echo(f"`openpts attach {folder}` shows it, `openpts stop {folder}` ends it as Ctrl-C does")
+    click.echo(f"`openpts attach {folder}` shows it, with --stop it ends as by Ctrl-C")
 
 
 def _started(command: Sequence[str], words: Sequence[str]) -> _Started:

@@ -64,11 +64,11 @@ openpts report openpts-runs/suite-20261120T220000Z --redact --out to-publish
     Make one report of all tests of a suite, without the drive's serial number.
 openpts resume openpts-runs/R1AL-20261120T220000Z-iops --confirm-serial S3R1AL
     Go on with a run that was cut off.
-openpts runs
-    List the runs here and those that go on, with what is done and left.
+openpts attach
+    List the runs here and those in progress, with what is done and left.
 openpts attach openpts-runs/R1AL-20261120T220000Z-iops
-    Look at a run that goes on, on the whole terminal; q leaves it.
-openpts stop openpts-runs/R1AL-20261120T220000Z-iops
+    Look at a run in progress, on the whole terminal; q leaves it.
+openpts attach openpts-runs/R1AL-20261120T220000Z-iops --stop
     End it in order, as Ctrl-C does.
 openpts fleet submit --host h1 --slot s07 --serial S3R1AL iops
     Run a test on the drive in a slot of another host, at most once.
@@ -133,7 +133,6 @@ _ARGUMENTS: Final = {
     "openpts resume": "openpts-runs/R1AL-20261120T220000Z-iops --confirm-serial S3R1AL",
     "openpts run": _A_TEST,
     "openpts serve": "openpts-runs",
-    "openpts stop": "openpts-runs/R1AL-20261120T220000Z-iops",
     "openpts sim": "show enterprise-tlc",
     "openpts sim serve": "enterprise-tlc --nvme-tcp 127.0.0.1:4420",
     "openpts sim show": "enterprise-tlc",

@@ -118,8 +118,8 @@ def _option(name: str, offer: Offer | None) -> Decorator:
 
 LIVE_OPTIONS: Final[Decorator] = together(
     flag(
-        "Go on without this terminal: return when the run has begun, which `openpts attach` shows and "
-        "`openpts stop` ends.",
+        "Go on without this terminal: return when the run has begun, which `openpts attach RUN` shows and, "
+        "with --stop, ends.",
         name="--detach",
     ),
     *(_option(name, offer) for name, offer in _offered().items()),

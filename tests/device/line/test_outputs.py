@@ -240,6 +240,7 @@ def _outliers(at: Place) -> Iterator[_Document]:
 _CASES: Final = {
     "archive check": _archive,
     "archive query": _archive,
+    "attach": _words("attach ."),
     "capture": _capture,
     "check": _words(
         "check sim:client-qlc --for commit --minutes 0.2 --no-report --out question",
@@ -262,7 +263,6 @@ _CASES: Final = {
     "resume": _resume,
     "run TEST": _run,
     "run all": _words("run all DRIVE --tests tp --time-scale 1/500 --no-report --out all"),
-    "runs": _words("runs ."),
     "sim list": _words("sim list"),
     "sim serve": _serve,
     "sim show": _words("sim show mlc"),

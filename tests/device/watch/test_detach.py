@@ -86,18 +86,20 @@ def test_a_run_outlives_its_terminal_and_is_stopped_from_another(tmp_path: Path)
     assert alive(owner.pid)
     os.kill(owner.pid, signal.SIGHUP)
     until(lambda: any(line["kind"] == "progress" for line in lines(folder)), "measured")
-    (listed,) = openpts("runs", "run", "--json", cwd=tmp_path).json["runs"][:1]
+    (listed,) = openpts("attach", "run", "--json", cwd=tmp_path).json["runs"][:1]
     assert (listed["state"], listed["test"]) == ("running", "iops")
     assert "on drive.img: running" in openpts("attach", "run", cwd=tmp_path).stdout
 
-    stopped = openpts("stop", "run", cwd=tmp_path)
+    stopped = openpts("attach", "run", "--stop", cwd=tmp_path)
     assert (stopped.exit_code, stopped.stderr) == (0, "")
     assert not alive(owner.pid)
     assert [line["kind"] for line in lines(folder)][-2:] == ["run_finished", "stream_finished"]
     assert lines(folder)[-1]["exit_code"] == 130
     assert read_run(folder).manifest.state == "interrupted"
     assert "stopped by the operator" in (folder / LOG_NAME).read_text()
-    assert openpts("stop", "run", cwd=tmp_path).complaint.endswith("is not running: no process holds it")
+    assert openpts("attach", "run", "--stop", cwd=tmp_path).complaint.endswith(
+        "is not running: no process holds it"
+    )
 
 
 @pytest.mark.on_disk
@@ -122,9 +124,44 @@ def test_suites_and_several_drives_print_into_their_folders(tmp_path: Path) -> N
         assert f"run folder {words[0]}, in " in done.stdout
         path = tmp_path / words[0] / LOG_NAME
         until(partial(has_ended, path), "ended")
-    every = openpts("runs", ".", "--json", cwd=tmp_path).json["runs"]
+    every = openpts("attach", ".", "--json", cwd=tmp_path).json["runs"]
     here = [run for run in every if Path(run["folder"]).is_relative_to(tmp_path.resolve())]
     assert [run["state"] for run in here] == ["complete"] * 4
+
+
+@pytest.mark.slow
+@pytest.mark.on_disk
+def test_a_suite_shows_its_run_in_progress_and_is_stopped_as_a_whole(tmp_path: Path) -> None:
+    words = (
+        "run",
+        "all",
+        *FILE,
+        "--tests",
+        "tp,lat",
+        "--step-seconds",
+        "60",
+        "--no-report",
+        "--out",
+        "suite",
+    )
+    started = openpts(*words, "--detach", cwd=tmp_path)
+    assert started.exit_code == 0, started.stderr
+    inner = tmp_path / "suite" / "1-tp"
+    until(lambda: (inner / EVENTS_NAME).exists() and len(lines(inner)) > 1, "began")
+    shown = openpts("attach", "suite", cwd=tmp_path).stdout
+    assert shown.startswith("TP, ")
+    assert "on drive.img: running" in shown
+    assert openpts("attach", "suite/1-tp", cwd=tmp_path).stdout.splitlines()[0] == shown.splitlines()[0]
+
+    stopped = openpts("attach", "suite", "--stop", cwd=tmp_path)
+    assert (stopped.exit_code, stopped.stderr) == (0, "")
+    (row,) = [row for row in openpts("attach", "suite", cwd=tmp_path).stdout.splitlines() if "1-tp" in row]
+    assert row.split()[:2] == ["interrupted", "tp"]
+
+
+@pytest.mark.parametrize("words", [("--stop",), ("--stop", "--json", "."), ("missing",)])
+def test_words_that_name_no_run_are_refused(words: tuple[str, ...], tmp_path: Path) -> None:
+    assert openpts("attach", *words, cwd=tmp_path).exit_code == 2
 
 
 @pytest.mark.on_disk
@@ -138,20 +175,23 @@ def test_a_signal_is_for_the_process_of_the_claim_alone(tmp_path: Path) -> None:
     try:
         forged = json.loads(whole) | {"pid": other.pid}
         claim.write_bytes(json.dumps(forged).encode() + b"\n")
-        assert openpts("stop", "run", cwd=tmp_path).exit_code == 2
+        assert openpts("attach", "run", "--stop", cwd=tmp_path).exit_code == 2
         started = Path(f"/proc/{other.pid}/stat").read_text().rpartition(")")[2].split()[19]
         forged |= {"process_started_ticks": int(started)}
         claim.write_bytes(json.dumps(forged).encode() + b"\n")
-        assert "does not hold it" in openpts("stop", "run", cwd=tmp_path).complaint
+        assert "does not hold it" in openpts("attach", "run", "--stop", cwd=tmp_path).complaint
         forged |= {"boot_id": "another"}
         claim.write_bytes(json.dumps(forged).encode() + b"\n")
-        assert "use `openpts stop` there" in openpts("stop", "run", cwd=tmp_path).complaint
+        assert (
+            "use `openpts attach run --stop` there"
+            in openpts("attach", "run", "--stop", cwd=tmp_path).complaint
+        )
         assert other.poll() is None
     finally:
         other.kill()
         other.wait()
         claim.write_bytes(whole)
-        assert openpts("stop", "run", cwd=tmp_path).exit_code == 0
+        assert openpts("attach", "run", "--stop", cwd=tmp_path).exit_code == 0
 
 
 def measured(folder: Path) -> list[dict[str, Any]]:

@@ -1,12 +1,16 @@
-"""Figures that fio states, as far as a record can hold them."""
+"""Figures that fio states, as far as a record can hold them, and percentiles without a distribution."""
 
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Final
 
 from msgspec import Meta
 
 from openpts.analysis.latency import LatencyDistribution
+from openpts.escaped_text import visible_line
+from openpts.units import NS_PER_US
+from openpts.vocabulary.imported import Imported
 from openpts.vocabulary.sample import NOTHING, OperationSample
 
 MOST: Final = 2**63 - 1
@@ -39,3 +43,33 @@ def storable(figure: float) -> int:
     if not 0 <= figure <= MOST:
         raise OverflowError
     return round(figure)
+
+
+_UNITS_NS: Final = {"ns": 1, "us": NS_PER_US}
+_LINE: Final = re.compile(r"(s?c?lat) \((ns|us)\) (.*)")
+_ONE: Final = re.compile(r"(?:^|, )([0-9]+(?:\.[0-9]+)?) %: ([0-9,]*[0-9])(?=, |$)")
+
+
+def stated_percentiles(
+    job: str, operation: str, latency: str, unit: str, values: Iterable[tuple[float, float]]
+) -> tuple[str, str] | None:
+    """The line of an operation of a job, of ``latency`` in fio's word; None without any percentile."""
+    text = ", ".join(f"{level:.10g} %: {value:,.0f}" for level, value in sorted(values) if level)
+    return (_subject(job, operation), f"{latency} ({unit}) {text}") if text else None
+
+
+def percentiles_of(imported: Imported | None, job: str, operation: str) -> tuple[str, Mapping[float, int]]:
+    """fio's word for the latency, and its percentiles in ns; none where several threads state their own."""
+    stated = () if imported is None else imported.stated
+    lines = [text for name, text in stated if name == visible_line(_subject(job, operation))]
+    found = _LINE.fullmatch(lines[0]) if len(lines) == 1 else None
+    if found is None:
+        return "", {}
+    unit_ns = _UNITS_NS[found[2]]
+    return found[1], {
+        float(level): int(value.replace(",", "")) * unit_ns for level, value in _ONE.findall(found[3])
+    }
+
+
+def _subject(job: str, operation: str) -> str:
+    return f"Percentiles of {job}, {operation}"

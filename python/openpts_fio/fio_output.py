@@ -19,7 +19,7 @@ from openpts.units import KIB, NS_PER_MS, NS_PER_S, NS_PER_US
 from openpts.vocabulary.facts import fact_of
 from openpts.vocabulary.sample import Measured, OperationSample, Sample, StreamSample
 from openpts.vocabulary.stimulus import Stream
-from openpts_fio.stated_percentiles import percentiles_of
+from openpts_fio.figures import percentiles_of
 
 FORM: Final = "fio-3.33"
 """The release of fio whose ``json+`` has all keys that are written here, with their types."""

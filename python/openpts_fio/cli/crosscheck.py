@@ -23,15 +23,17 @@ from openpts.vocabulary.stimulus import Step, Stimulus
 from openpts.vocabulary.stop import Duration
 from openpts_fio.crosscheck import (
     CASES,
+    CONFIDENCE,
     READS,
     WRITES,
+    Agreement,
     Comparison,
     CrosscheckEvent,
     CrosscheckOrder,
     CrosscheckStarted,
+    PairedRatio,
     crosscheck,
 )
-from openpts_fio.engine_difference import CONFIDENCE, Agreement, PairedRatio
 
 _PIPE_COLUMNS = 140
 

@@ -32,10 +32,10 @@ from openpts.vocabulary.sample import (
 )
 from openpts.vocabulary.stimulus import Step, Stream
 from openpts.vocabulary.stop import Duration
-from openpts_fio.engine.endings import time_limit_ns
 from openpts_fio.engine.job import FioPath, JobSetting, job_file
 from openpts_fio.engine.process import FioProcess, FioProgram, find_fio
 from openpts_fio.engine.results import FioResult, FioStream, NoResultError, parse_result
+from openpts_fio.engine.stream_options import time_limit_ns
 
 
 class HostCpu(Struct, frozen=True):

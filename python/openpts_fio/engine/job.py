@@ -29,9 +29,16 @@ from openpts.vocabulary.stimulus import (
     Stream,
     ThinkTime,
 )
-from openpts_fio.engine.endings import ending_options, microseconds
-from openpts_fio.engine.offsets import parts, placement_options
-from openpts_fio.engine.operations import FioOptions, block_size_options, operation_options, refusal
+from openpts_fio.engine.stream_options import (
+    FioOptions,
+    block_size_options,
+    ending_options,
+    microseconds,
+    operation_options,
+    parts,
+    placement_options,
+    refusal,
+)
 
 _MOST_PATTERN_BYTES: Final = 512
 

@@ -14,7 +14,7 @@ from openpts.schema_words import in_words
 from openpts.units import NS_PER_MS
 from openpts.vocabulary.sample import NOTHING, IoErrors, IoFailure, OperationSample
 from openpts.vocabulary.stimulus import Step, Stimulus
-from openpts_fio.engine.operations import sync_name
+from openpts_fio.engine.stream_options import sync_name
 from openpts_fio.figures import Count, Figure, merged, storable
 
 _FAILED_IO: Final = re.compile(

@@ -1,30 +1,300 @@
-"""A job as streams: one where a stimulus has all of it, else one for each direction or thread."""
+"""What a job writes, and whether what it reads is checked."""
 
-from collections.abc import Iterable, Iterator, Sequence
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
-from openpts.fields.fio_values import WRITE
+from openpts.fields.fio_values import TRIM, WRITE
+from openpts.units import NS_PER_S, NS_PER_US
+from openpts.vocabulary.data import (
+    DataPattern,
+    PatternData,
+    RandomData,
+    RandomOnce,
+    ReducibleData,
+    VerifiedData,
+    ZeroData,
+)
 from openpts.vocabulary.facts import TargetFacts
 from openpts.vocabulary.stimulus import (
+    Batches,
     Capped,
     CapUnit,
     ClosedLoop,
     IoPriority,
     OperationWeights,
     Pacing,
+    Poisson,
     PriorityClass,
     Stimulus,
     Stream,
+    ThinkTime,
 )
-from openpts_fio.jobs.data import data_of_job
-from openpts_fio.jobs.directions import Direction, directions_of_job
-from openpts_fio.jobs.endings import Ending, ending_of
+from openpts.vocabulary.stop import ByteAmount, Duration, IoCount, Steady, SteadyFigure
+from openpts_fio.jobs.directions import Direction, ThreadsRange, directions_of_job, parts_of_job
 from openpts_fio.jobs.job import Job
-from openpts_fio.jobs.pacing import paces_of, queue_depth
-from openpts_fio.jobs.places import ThreadsRange, parts_of_job
+
+_MOST_PATTERN_BYTES: Final = 512
+_GENERATION: Final = 1
+_HEXADECIMAL: Final = re.compile(r"0[xX]([0-9a-fA-F]+)")
+_CHECKSUMS: Final = (
+    *("crc7", "crc16", "crc32", "crc32c", "crc32c-intel", "crc64", "md5", "meta", "xxhash"),
+    *("sha1", "sha256", "sha512", "sha3-224", "sha3-256", "sha3-384", "sha3-512"),
+)
+
+
+def is_verified(job: Job) -> bool:
+    """Whether the job checks data. Raises JobError where it does so in another sense."""
+    given = job.text("verify", "0")
+    if given in {"0", "null"}:
+        return False
+    if given not in _CHECKSUMS:
+        raise job.error("verify", f"is none of {', '.join(_CHECKSUMS)}")
+    return True
+
+
+def data_of_job(job: Job, directions: tuple[Direction, ...]) -> DataPattern:
+    """What it writes; random data where it writes nothing. Raises JobError."""
+    if is_verified(job):
+        return VerifiedData(_GENERATION)
+    if all(one.operation != "write" for one in directions):
+        return RandomData()
+    if job.flag("zero_buffers"):
+        return ZeroData()
+    if job.given("buffer_pattern") is not None:
+        return _pattern(job)
+    compressed_pct = job.number("buffer_compress_percentage", 0)
+    duplicate_pct = job.number("dedupe_percentage", 0)
+    for name, pct in (("buffer_compress_percentage", compressed_pct), ("dedupe_percentage", duplicate_pct)):
+        if pct > 100:
+            raise job.error(name, "is above 100")
+    if compressed_pct or duplicate_pct:
+        return _reducible(job, directions, compressed_pct, duplicate_pct)
+    if job.flag("refill_buffers") or job.flag("scramble_buffers", default=True):
+        return RandomData()
+    return RandomOnce()
+
+
+def _reducible(
+    job: Job, directions: tuple[Direction, ...], compressed_pct: int, duplicate_pct: int
+) -> ReducibleData:
+    smallest_bytes = min(one.smallest_bytes for one in directions if one.operation == "write")
+    chunk_bytes = min(job.number("buffer_compress_chunk", 0) or smallest_bytes, smallest_bytes)
+    if duplicate_pct and chunk_bytes != smallest_bytes:
+        raise job.error("dedupe_percentage", "of blocks, beside compressible parts of blocks")
+    return ReducibleData(100 - compressed_pct, duplicate_pct, chunk_bytes)
+
+
+def _pattern(job: Job) -> DataPattern:
+    """``0xdeadbeef`` or ``"text"``. Raises JobError."""
+    text = job.text("buffer_pattern", "")
+    if text.startswith('"') and text.endswith('"') and len(text) > 2:
+        pattern = text[1:-1].encode()
+    elif (found := _HEXADECIMAL.fullmatch(text)) and len(found[1]) % 2 == 0:
+        pattern = bytes.fromhex(found[1])
+    else:
+        raise job.error("buffer_pattern", 'is neither 0x with an even number of digits nor "text"')
+    if len(pattern) > _MOST_PATTERN_BYTES:
+        raise job.error("buffer_pattern", f"is longer than {_MOST_PATTERN_BYTES} bytes")
+    return PatternData(pattern)
+
+
+_FIGURES: Final = {"iops": SteadyFigure.IOPS, "bw": SteadyFigure.THROUGHPUT}
+_ANY_PCT: Final = 1e9
+
+
+class Ending(Struct, frozen=True):
+    """What ends one stream; None for what doesn't."""
+
+    duration_ns: int | None = None
+    amount_bytes: int | None = None
+    ios: int | None = None
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether time alone ends it."""
+        return self.duration_ns is not None and self.amount_bytes is None and self.ios is None
+
+    def later(self, late_ns: int) -> "Ending":
+        """The same, with times that count from so much earlier."""
+        return self if self.duration_ns is None else replace(self, duration_ns=self.duration_ns + late_ns)
+
+    def rules(self) -> tuple[Duration | ByteAmount | IoCount, ...]:
+        """All that may end it."""
+        found: list[Duration | ByteAmount | IoCount] = []
+        if self.duration_ns is not None:
+            found.append(Duration(self.duration_ns))
+        if self.amount_bytes is not None:
+            found.append(ByteAmount(self.amount_bytes))
+        if self.ios is not None:
+            found.append(IoCount(self.ios))
+        return tuple(found)
+
+
+def ending_of(job: Job, directions: Sequence[Direction], part: ThreadsRange) -> Ending:
+    """When the threads of a part end: by time, by amount, by number, or by the first of them."""
+    runtime_ns = job.time_ns("runtime")
+    if job.flag("time_based") and runtime_ns:
+        return Ending(runtime_ns)
+    loops, count = job.number("loops", 1), job.number("number_ios", 0)
+    if loops < 1:
+        raise job.error("loops", "is below 1")
+    largest = max(one.largest_bytes for one in directions)
+    amount_bytes: int | None = part.amount_bytes * loops * part.tc
+    ios = count * loops * part.tc or None
+    if ios is not None and amount_bytes is not None and ios * largest <= amount_bytes:
+        amount_bytes = None
+    return Ending(runtime_ns or None, amount_bytes, ios)
+
+
+def steady_of(job: Job) -> Steady | None:
+    """The steady state that ends it; None without one. Raises JobError.
+
+    fio's slope is that from one window to the next, ours that over all windows. Its other rule limits how
+    far a window is from the mean, ours how far any two are from each other: that is stricter.
+    """
+    window_ns = job.time_ns("steadystate_check_interval") or NS_PER_S
+    windows = job.time_ns("steadystate_duration") // window_ns
+    if not windows:
+        return None
+    name, _, limit = job.text("steadystate", "iops_slope:0.01%").partition(":")
+    figure, _, slope = name.partition("_")
+    if figure not in _FIGURES or slope not in {"", "slope"}:
+        raise job.error("steadystate", "is none of iops, iops_slope, bw, bw_slope")
+    try:
+        pct = float(limit.removesuffix("%"))
+    except ValueError:
+        pct = math.nan
+    if not limit.endswith("%") or not 0 <= pct < math.inf:
+        raise job.error("steadystate", "is no limit in per cent of the mean, which alone openpts has")
+    if windows < 2:
+        raise job.error("steadystate_duration", "is less than two windows of steadystate_check_interval")
+    if slope:
+        return Steady(_FIGURES[figure], window_ns, windows, _ANY_PCT, pct * (windows - 1))
+    job.note("steadystate", f"the range of the windows within {pct:g} % of the mean, which is stricter")
+    return Steady(_FIGURES[figure], window_ns, windows, pct, _ANY_PCT)
+
+
+_ONE_BY_ONE: Final = frozenset({"sync", "psync", "vsync", "pvsync", "pvsync2", "sg"})
+_QUEUED: Final = frozenset({"libaio", "io_uring", "io_uring_cmd", "posixaio", "linuxaio"})
+_QUEUES_TRIMS: Final = frozenset({"io_uring_cmd"})
+_MOST_CARDS: Final = 10_000
+
+
+def queue_depth(job: Job, directions: Sequence[Direction]) -> int:
+    """What each thread keeps outstanding with that ioengine. Raises JobError."""
+    engine, depth = job.text("ioengine", "psync"), job.number("iodepth", 1)
+    if engine not in _QUEUED | _ONE_BY_ONE:
+        raise job.error("ioengine", "is no engine that does I/O on a block device as openpts does")
+    if depth < 1:
+        raise job.error("iodepth", "is below 1")
+    if depth > 1 and engine in _ONE_BY_ONE:
+        job.note("iodepth", f"is 1 with ioengine={engine}, as in fio")
+        return 1
+    if depth > 1 and engine not in _QUEUES_TRIMS and any(one.operation == TRIM for one in directions):
+        job.note("iodepth", f"is 1 for trims with ioengine={engine}, as in fio")
+        return 1
+    return depth
+
+
+class PacingRates(Struct, frozen=True):
+    """The pacing of all directions together, or of each: fio's rates hold per direction.
+
+    ``weights``: what share of the I/Os each has, where the rates of both decide it.
+    """
+
+    together: Pacing | None
+    apart: tuple[Pacing, ...] = ()
+    weights: tuple[int, ...] = ()
+
+
+def paces_of(job: Job, directions: Sequence[Direction], depth: int, threads: int) -> PacingRates:
+    """The pacing of ``threads`` threads. Raises JobError."""
+    rates = _rates(job, directions, threads)
+    think_ns, blocks = job.time_ns("thinktime", NS_PER_US), job.number("thinktime_blocks", 1)
+    if think_ns:
+        if any(rate is not None for rate in rates):
+            raise job.error("thinktime", "with a rate, which fio catches up with after each rest")
+        if blocks < 1:
+            raise job.error("thinktime_blocks", "is below 1")
+        if depth > blocks and job.text("thinktime_blocks_type", "complete") == "complete":
+            raise job.error(
+                "thinktime_blocks",
+                f"is below iodepth, {depth}: what fio then issues before a rest depends on the drive; "
+                "use thinktime_blocks_type=issue",
+            )
+        return PacingRates(ThinkTime(think_ns) if blocks == depth == 1 else Batches(blocks, think_ns))
+    given = [rate for rate in rates if rate is not None]
+    if not given:
+        return PacingRates(ClosedLoop())
+    apart = tuple(_pacing(job, rate, one) for rate, one in zip(rates, directions, strict=True))
+    if len(apart) == 1:
+        return PacingRates(apart[0])
+    return _one_pace(job, directions, given) or PacingRates(None, apart)
+
+
+def _one_pace(job: Job, directions: Sequence[Direction], rates: Sequence[Capped]) -> PacingRates | None:
+    """One cap for a mix that is alike in all directions: its weights are the rates."""
+    alike = len({one.where_and_how_much for one in directions}) == 1
+    in_sequence = any(one.random_pct < 100 for one in directions)
+    if len(rates) < len(directions) or not alike or in_sequence or _is_poisson(job):
+        return None
+    if sum(_weights(directions, rates)) > _MOST_CARDS:
+        return None
+    return PacingRates(
+        Capped(sum(rate.per_s for rate in rates), rates[0].unit), weights=_weights(directions, rates)
+    )
+
+
+def _weights(directions: Sequence[Direction], rates: Sequence[Capped]) -> tuple[int, ...]:
+    """Weights of the job's own mix where the rates agree with it to the unit, or else those of the rates."""
+    (first, second), (one, other) = (rate.per_s for rate in rates), (each.weight for each in directions)
+    if abs(first * other - second * one) <= max(one, other):
+        return one, other
+    common = math.gcd(int(first), int(second))
+    return int(first) // common, int(second) // common
+
+
+def _rates(job: Job, directions: Sequence[Direction], threads: int) -> list[Capped | None]:
+    """The cap of each direction, all threads together; None without one."""
+    named = {CapUnit.IOS: job.numbers("rate_iops"), CapUnit.BYTES: job.numbers("rate")}
+    if all(any(rates.values()) for rates in named.values()):
+        raise job.error("rate_iops", "beside rate: fio takes one of them")
+    return [_cap(one, named, threads) for one in directions]
+
+
+def _cap(direction: Direction, rates: Mapping[CapUnit, Mapping[str, int]], threads: int) -> Capped | None:
+    """fio counts IOPS of several sizes in units of the smallest, which makes them bytes."""
+    per_s, bytes_per_s = (rates[unit].get(direction.operation, 0) * threads for unit in CapUnit)
+    if per_s and len(direction.block_sizes) > 1:
+        return Capped(float(per_s * direction.smallest_bytes), CapUnit.BYTES)
+    if per_s:
+        return Capped(float(per_s), CapUnit.IOS)
+    return Capped(float(bytes_per_s), CapUnit.BYTES) if bytes_per_s else None
+
+
+def _is_poisson(job: Job) -> bool:
+    process = job.text("rate_process", "linear")
+    if process not in {"linear", "poisson"}:
+        raise job.error("rate_process", "is neither linear nor poisson")
+    return process == "poisson"
+
+
+def _pacing(job: Job, rate: Capped | None, direction: Direction) -> Pacing:
+    if rate is None:
+        return ClosedLoop()
+    if not _is_poisson(job):
+        return rate
+    if len(direction.block_sizes) > 1:
+        raise job.error("rate_process", "with several sizes: fio draws arrivals for the smallest")
+    job.note("rate_process", "latency counts from the planned moment, and not from the submission")
+    per_s = rate.per_s if rate.unit is CapUnit.IOS else rate.per_s / direction.smallest_bytes
+    return Poisson(per_s)
+
 
 _CLASSES: Final = {1: PriorityClass.REALTIME, 2: PriorityClass.BEST_EFFORT, 3: PriorityClass.IDLE}
 _LOWEST_LEVEL: Final = 7

@@ -12,11 +12,9 @@ from openpts.vocabulary.facts import TargetFacts
 from openpts.vocabulary.stimulus import OperationWeights, Step, Stream
 from openpts.vocabulary.stop import STREAMS_END, ByteAmount, Duration, FirstOf, IoCount, Steady, StopRule
 from openpts.vocabulary.translation import Translation
-from openpts_fio.jobs.data import is_verified
-from openpts_fio.jobs.endings import steady_of
 from openpts_fio.jobs.job import Job, JobError
 from openpts_fio.jobs.job_file import JobFile
-from openpts_fio.jobs.streams import JobStream, streams_of_job
+from openpts_fio.jobs.streams import JobStream, is_verified, steady_of, streams_of_job
 
 _MOST_STREAMS: Final = 64
 

@@ -34,8 +34,7 @@ from openpts_fio.fio_job.times import (
 )
 from openpts_fio.trim_targets import TRIMS
 from openpts_fio.workload import RoundFigure, WorkloadConditions
-from openpts_fio.workload.limits import judge_limit
-from openpts_fio.workload.results import WorkloadResults, analyze, tracked_name
+from openpts_fio.workload.results import WorkloadResults, analyze, judge_limit, tracked_name
 from openpts_fio.workload.suite import Limit, LimitedFigure, LimitedOperation, SuiteWorkload
 
 _TITLE: Final = "Workload of a Job File"

@@ -17,13 +17,13 @@ from openpts_fio.crosscheck import (
     CASES,
     READS,
     WRITES,
+    Agreement,
     Case,
     CrosscheckEvent,
     CrosscheckOrder,
     PairMeasured,
     compare,
 )
-from openpts_fio.engine_difference import Agreement
 
 
 @dataclass

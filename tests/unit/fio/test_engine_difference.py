@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from openpts.analysis.student_t import central_probability, critical_value
-from openpts_fio.engine_difference import Agreement, PairedRatio, alternating_order, paired_ratio
+from openpts_fio.crosscheck import Agreement, PairedRatio, alternating_order, paired_ratio
 
 
 @pytest.mark.parametrize("confidence", [0.001, 0.5, 0.9, 0.95, 0.99, 0.9999])

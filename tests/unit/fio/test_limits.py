@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from openpts.vocabulary.limit import JudgedLimit, Judgement, worst
 from openpts.vocabulary.sample import HostStall, Sample, StepState
-from openpts_fio.workload.limits import judge_limit
+from openpts_fio.workload.results import judge_limit
 from openpts_fio.workload.suite import Limit, LimitedFigure, LimitedOperation
 from tests.support.interval_samples import step_of
 

@@ -28,8 +28,7 @@ from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.imported import IMPORTED
 from openpts.vocabulary.limit import JudgedLimit, Judgement
 from openpts.vocabulary.phase import Phase
-from openpts_fio.imports.fio_import import fio_results
-from openpts_fio.imports.fio_output import parse_output
+from openpts_fio.imports.fio_import import fio_results, parse_output
 from openpts_fio.imports.imported_run import Source, Wanted, write_imported
 from openpts_fio.imports.tkperf_import import tkperf_results
 from openpts_line.compare.contenders import Entry, compare_runs

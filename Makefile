@@ -98,14 +98,8 @@ PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal --ignore tests/lab
 test-python: setup
 	$(PYTEST) --sample $(if $(P),--package $(P))
 
-test-python-full: setup $(VENV)/swift/.made
+test-python-full: setup
 	$(PYTEST)
-
-# A server of S3, apart from what openpts itself is installed with.
-$(VENV)/swift/.made: $(VENV)/.made constraints.txt
-	$(PYTHON) -m venv $(VENV)/swift
-	$(VENV)/swift/bin/pip install --quiet --constraint constraints.txt swift
-	@touch $@
 
 # One virtual machine for a file: it must not be booted in two processes.
 LAB := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder tests/lab
@@ -220,7 +214,6 @@ docs: setup  ## build/docs: the manual as a web site
 pictures: setup  ## docs/images: an answer in a terminal, and a report in chromium
 	$(BIN)/python -m docs.pictures
 
-include packaging/browser.mk
 include packaging/packages.mk
 
 clean:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
-from docs.schema_files import ARCHIVE_TABLES, BATCH, DOCS, EVENTS, OUTPUTS, RUN, TABLES
+from docs.schema_files import BATCH, DOCS, EVENTS, OUTPUTS, RUN, TABLES
 
 from openpts.batch.named_drives import WrittenDrives
 from openpts.cli.batch import BatchDocument
@@ -22,7 +22,6 @@ from openpts.cli.sim import PresetList
 from openpts.cli.verify import VerifiedReport, VerifiedReports
 from openpts.limits.limits_file import LimitsFile
 from openpts.record.batch import Batch
-from openpts.report.arrow_files import columns_of_tables
 from openpts.report.summary import RunFigures, RunsFigures
 from openpts.runner.event_lines import EventLine
 from openpts.vocabulary.document import Failure
@@ -31,10 +30,8 @@ from openpts_check.cli.endurance import EnduranceDocument
 from openpts_fio.cli.crosscheck import CrosscheckDocument
 from openpts_line.cli.self_test import SelfTest
 from openpts_line.compare.figures import ComparisonDocument
+from openpts_line.exchange.parquet_tables import columns_of_tables
 from openpts_line.gate.documents import GateDocument, PowerDocument
-from openpts_many.archive.check import ArchiveCheck
-from openpts_many.archive.query import ArchiveAnswer
-from openpts_many.archive.tables import VERSION, columns_of_archive
 from openpts_many.cli.fleet import FleetHosts, FleetRuns
 from openpts_many.cli.fleet_fetch import FleetFetched
 from openpts_many.fleet.configuration import FleetFile
@@ -61,8 +58,6 @@ OF_FILES: Final = {
 
 OF_COMMANDS: Final[dict[str, tuple[str | type[Any], ...]]] = {
     "attach": (RunList,),
-    "archive check": (ArchiveCheck,),
-    "archive query": (ArchiveAnswer,),
     "capture": (Captured, CaptureCost),
     "check": (CheckDocument, EnduranceDocument),
     "compare": (ComparisonDocument,),
@@ -104,15 +99,14 @@ OF_COMMANDS: Final[dict[str, tuple[str | type[Any], ...]]] = {
 
 
 def schemas() -> dict[Path, str]:
-    """The text of each schema's file; that of tables has the columns of each, with Arrow's names of types."""
+    """The text of each schema's file; that of tables has the columns of each, with their SQL types."""
     return {
         EVENTS: _text(_schema("openpts-events 1.2", EventLine)),
         BATCH: _text(_schema("openpts-batch 1.0", Batch)),
         RUN: _text(_schema("openpts.run/1", RunFigures)),
         OUTPUTS: _text(_of_outputs()),
-        TABLES: _text({"title": "openpts-tables 1.1", "tables": columns_of_tables()}),
+        TABLES: _text({"title": "openpts-tables 1.0", "tables": columns_of_tables()}),
         **{path: _text(_schema(title, shape)) for path, (title, shape) in OF_FILES.items()},
-        ARCHIVE_TABLES: _text({"title": f"openpts-archive-tables {VERSION}", "tables": columns_of_archive()}),
     }
 
 

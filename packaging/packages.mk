@@ -21,7 +21,7 @@ $(PACKER)/.made: pyproject.toml constraints.txt
 wheels: $(foreach arch,$(ARCHS),$(DIST)/$(call WHEEL,$(arch)))  ## build/dist: wheels for any glibc from 2.17 on and any Python from 3.11 on; ARCHS=x86_64: one of the two
 
 # With zig as C compiler and linker, which knows the symbols of old versions of glibc and has all processors.
-$(DIST)/openpts-%.whl: $(PACKER)/.made $(SOURCES) $(SHIPPED) $(BROWSER)/.made
+$(DIST)/openpts-%.whl: $(PACKER)/.made $(SOURCES) $(SHIPPED)
 	arch=$(lastword $(subst _17_, ,$*)); export PATH="$(CURDIR)/$(PACKER):$$PATH"; set -e; \
 	target=$$arch-unknown-linux-gnu; [ -d "$$(rustc --print target-libdir --target $$target)" ] || rustup target add $$target \
 	  || { echo "$$(rustc --version) has no standard library for $$target, and rustup could not fetch one"; exit 1; }; \
@@ -43,7 +43,7 @@ build/wheelhouse/%/.made:
 build/pypi/.made: $(PACKER)/.made
 	rm -rf $(@D)
 	set -e; for python in 3.11 3.13; do $(PACKER)/pip download --quiet --only-binary :all: --dest $(@D) --python-version $$python \
-	  --platform manylinux2014_x86_64 --platform manylinux_2_17_x86_64 --platform manylinux_2_28_x86_64 jupyterlab jupytext 'pyarrow>=18'; done
+	  --platform manylinux2014_x86_64 --platform manylinux_2_17_x86_64 --platform manylinux_2_28_x86_64 jupyterlab jupytext pandas; done
 	@touch $@
 
 build/debian/%.tar:

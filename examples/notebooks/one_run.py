@@ -17,11 +17,11 @@ for measure in openpts.measures(run):
         print(f"{measure.label:14} {measure.value:8,.0f} {measure.unit}, {measure.steady}")
 
 # %% [markdown]
-# The steps as an Arrow table: `.to_pandas()`, or `polars.from_arrow`. Names of columns have their units.
+# The steps by column: `pandas.DataFrame(steps)`, or polars. Names of columns have their units.
 
 # %%
 steps = run.frame("steps")
-print(steps.num_rows, "steps:", ", ".join(steps.column_names[:8]))
+print(len(steps["step"]), "steps:", ", ".join([*steps][:8]))
 
 # %% [markdown]
 # The plots of the report, as Vega-Lite; `altair.Chart.from_dict(plot)` shows one in a notebook.

@@ -5,14 +5,14 @@ From a notebook, with a run folder:
     import openpts
 
     run = openpts.read_run("openpts-runs/R1AL-20261120T220000Z-iops")
-    run.frame("steps").to_pandas()
+    pandas.DataFrame(run.frame("steps"))
     openpts.measures(run)
     openpts.vega_lite(run)["iops-a7-plot"]
     openpts.build_report(run).title
     openpts.compare(["runs/old-firmware", "runs/new-firmware"])
     openpts.gate(["runs/new-firmware"], ["iops.rnd-4k-rw0 >= 180 k"]).verdict
 
-Data frames need the extra ``frames``. All errors that these raise are subclasses of
+All errors that these raise are subclasses of
 ``openpts.OpenptsError``.
 """
 

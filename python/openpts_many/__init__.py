@@ -1,1 +1,1 @@
-"""Many runs: other hosts, the archive."""
+"""Many runs: other hosts, ."""

@@ -1,4 +1,4 @@
-"""Runs in a browser: a library of them that others can open, served or published.
+"""Runs in a browser: a library of them, served to others.
 
-Reads run folders and archives, and writes none of them.
+Reads run folders, and writes none of them.
 """

@@ -1,7 +1,4 @@
-"""Runs of the library beside each other, and against limits: by the comparison and the gate of openpts.
-
-Of runs whose record is not here, as in an archive, figures alone are compared.
-"""
+"""Runs of the library beside each other, and against limits: by the comparison and the gate of openpts."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -23,8 +20,6 @@ from openpts_line.compare.contenders import Entry, compare_runs
 from openpts_line.compare.figures import ComparisonDocument, comparison_document
 from openpts_line.gate.documents import GateDocument
 from openpts_line.gate.page import gate_report
-from openpts_web.by_figures import FiguresDocument, compared_figures, figures_report
-from openpts_web.documents import RunPage
 from openpts_web.index import Index
 
 MOST_RUNS: Final = 32
@@ -34,7 +29,7 @@ _MOST_LIMITS: Final = 64
 class Shown(Struct, frozen=True):
     """A comparison, or verdicts, as a document and as the pages that show it."""
 
-    document: ComparisonDocument | FiguresDocument | GateDocument
+    document: ComparisonDocument | GateDocument
     report: Report
 
 
@@ -45,44 +40,20 @@ class Runs(Struct, frozen=True):
 
     def several(self, run_ids: Sequence[str]) -> list[Run]:
         """Records of different runs. Raises UsageError for one that is named twice, for too many, and for one
-        without a record here, RecordError for one that can't be read.
+        that is gone, RecordError for one that can't be read.
         """
-        _check_count(run_ids)
+        if len(run_ids) > MOST_RUNS:
+            raise UsageError(f"cannot take {len(run_ids)} runs at once: choose {MOST_RUNS} at most")
         folders = [self._folder(run_id) for run_id in run_ids]
-        _check_different(folders)
+        if len(set(folders)) < len(folders):
+            raise UsageError("a run is named twice: name each run once")
         return [_read(folder) for folder in folders]
 
-    def pages(self, run_ids: Sequence[str]) -> list[RunPage]:
-        """Figures of different runs. Raises UsageError as ``several``, and for one that is gone."""
-        _check_count(run_ids)
-        found = [page for run_id in run_ids if (page := self.index.page(run_id)) is not None]
-        if len(found) < len(run_ids):
-            raise UsageError("a run is gone from here: choose again in the library")
-        _check_different([(one.summary.run, one.summary.test, one.summary.started_at) for one in found])
-        return found
-
-    def has_all_records(self, run_ids: Sequence[str]) -> bool:
-        """Whether each of the runs has its record in a folder that is served."""
-        return all(self.index.record(run_id) for run_id in run_ids[:MOST_RUNS])
-
     def _folder(self, run_id: str) -> Path:
-        folder = self.index.record(run_id)
+        folder = self.index.folder(run_id)
         if folder is None:
-            raise UsageError(
-                f"run {run_id} has no record here: it is gone, or in an archive, which keeps figures alone; "
-                "serve its folder as well"
-            )
+            raise UsageError(f"run {run_id} is gone from here: choose again in the library")
         return folder
-
-
-def _check_count(run_ids: Sequence[str]) -> None:
-    if len(run_ids) > MOST_RUNS:
-        raise UsageError(f"cannot take {len(run_ids)} runs at once: choose {MOST_RUNS} at most")
-
-
-def _check_different(marks: Sequence[object]) -> None:
-    if len(set(marks)) < len(marks):
-        raise UsageError("a run is named twice: name each run once")
 
 
 def _read(folder: Path) -> Run:
@@ -99,14 +70,10 @@ def _record(folder: Path, _inode: int, _changed_ns: int) -> Run:
 
 def compared(runs: Runs, run_ids: Sequence[str], names: Sequence[str], base: str = "") -> Shown:
     """What `openpts compare` shows of these runs; runs of one name form a set, an empty one is the drive's.
-    By figures alone where a record is missing.
 
     Raises UsageError for runs that can't be compared, RecordError for one that can't be read.
     """
     labels = [*names, *[""] * len(run_ids)]
-    if not runs.has_all_records(run_ids):
-        figures = compared_figures(runs.pages(run_ids), labels, base)
-        return Shown(figures, figures_report(figures))
     entries = [Entry(run, label) for run, label in zip(runs.several(run_ids), labels, strict=False)]
     comparison = compare_runs(entries, base)
     return Shown(comparison_document(comparison, ()), build_comparison(comparison))

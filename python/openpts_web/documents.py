@@ -1,7 +1,7 @@
 """What the pages show and the interface answers: each document is both, so that neither has more."""
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -68,7 +68,7 @@ class Figure(Struct, frozen=True):
 class RunSummary(Struct, frozen=True, kw_only=True):
     """A run in the library. ``id`` is made of the place, and the same as long as the run lies there.
 
-    ``place`` is its folder, or its archive. ``state`` is one of the record's, or ``unreadable`` with the
+    ``place`` is its folder. ``state`` is one of the record's, or ``unreadable`` with the
     ``reason``. ``in_progress``: a process works on it. ``mark`` says what it is not, ``verdict`` is that of
     its limits. ``conditions_sha256`` is the same for runs made under the same conditions of their test.
     Times are UTC, ISO 8601.
@@ -76,7 +76,6 @@ class RunSummary(Struct, frozen=True, kw_only=True):
 
     id: str
     place: str
-    is_archived: bool = False
     in_progress: bool = False
     run: str
     test: str = ""
@@ -231,21 +230,3 @@ def _steady_states(manifest: Manifest) -> Iterator[Named]:
         looked_for = conditions.steady_state is not SteadyState.NONE
         text = reached_text(cycle.outcome, conditions, number) if looked_for else "not looked for"
         yield Named(cycle.title or "Steady state", text)
-
-
-def page_of_entry(row: Mapping[str, Any], archive: str) -> RunPage:
-    """A run as the catalogue of an archive knows it: the record is in its folder, wherever that is."""
-    names = ("key", "label", "unit", "value", "note", "state", "better", "stands_in", "is_key")
-    measures = zip(*(row[f"measure_{name}"] or () for name in names), strict=True)
-    known = ({n: v for n, v in zip(names, one, strict=True) if v is not None} for one in measures)
-    figures = tuple(Figure(**{"value": None, "text": printed(one.get("value"))} | one) for one in known)
-    own = {name: row[name] for name in RunSummary.__struct_fields__ if row.get(name) is not None}
-    more = {"id": id_of(f"{archive}#{row['run']}"), "place": archive, "is_archived": True}
-    more |= {"labels": dict(row["labels"] or {}), "answer": answer_of(figures)}
-    where = Named("Added from", str(row.get("origin") or NOT_REPORTED))
-    return RunPage(summary=msgspec.convert(own | more, RunSummary), figures=figures, drive=(where,))
-
-
-def printed(value: float | None) -> str:
-    """A figure as pages show one that is known by its value alone."""
-    return "" if value is None else f"{value:,.6g}"

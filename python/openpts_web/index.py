@@ -1,6 +1,6 @@
 """The index of a library: each run is read once, and again when its record has changed.
 
-An SQLite file among what is kept between commands; run folders and archives are only read. What is looked
+An SQLite file among what is kept between commands; run folders are only read. What is looked
 for on demand costs an idle server, and a machine that measures, nothing.
 """
 
@@ -11,25 +11,21 @@ import threading
 import time
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
-from openpts.errors import OpenptsError, UsageError
+from openpts.errors import UsageError
 from openpts.kept_files import cache_home
 from openpts.record.writer import DATABASE_NAME
-from openpts_many.archive.catalogue import ABOUT, catalogue_files
-from openpts_many.archive.engine import Engine
-from openpts_many.archive.store import Store
-from openpts_web.documents import RunPage, RunSummary, is_in_progress, page_of_entry, page_of_folder
+from openpts_web.documents import RunPage, RunSummary, is_in_progress, page_of_folder
 
 _DEEPEST: Final = 4
 """Run folders lie in those of suites, these in those of batches, these in the library."""
 _LOOK_AGAIN_S: Final = 0.5
-_ARCHIVE_AGAIN_S: Final = 10.0
 _AT_ONCE: Final = 4
 """More changed runs than that are read in the background, while the library shows what it has."""
 
@@ -68,25 +64,23 @@ _COLUMNS: Final = (
 
 
 class Index:
-    """All runs below some folders and in some archives, as of a moment ago.
+    """All runs below some folders, as of a moment ago.
 
-    Methods may be called from any thread. Raises UsageError for a place that is neither.
+    Methods may be called from any thread. Raises UsageError for a place that is no folder.
     """
 
     def __init__(self, places: Sequence[str], file: Path | None = None) -> None:
-        folders = [Path(place) for place in places if not is_archive(place)]
+        folders = [Path(place) for place in places]
         for folder in folders:
             if not folder.is_dir():
                 raise UsageError(f"can't serve {folder}: there is no such folder; name one with runs")
         self._folders = [folder.resolve() for folder in folders]
-        self._archives = [place for place in places if is_archive(place)]
         self._lock, self._writing = threading.Lock(), threading.Lock()
         self._local = threading.local()
-        self._looked_s = self._asked_s = -_ARCHIVE_AGAIN_S
-        self._stamps_of_archives: dict[str, str] = {}
+        self._looked_s = -_LOOK_AGAIN_S
         self._waiting: dict[str, str] = {}
         self._reader: threading.Thread | None = None
-        self._file = file or _file_of([*map(str, self._folders), *self._archives])
+        self._file = file or _file_of([*map(str, self._folders)])
         self._make()
         with closing(self._connection()) as connection:
             rows = connection.execute("SELECT place, stamp, in_progress FROM source").fetchall()
@@ -119,7 +113,7 @@ class Index:
 
     @property
     def unread(self) -> int:
-        """How many runs, or archives, have yet to be read."""
+        """How many runs have yet to be read."""
         return len(self._waiting)
 
     def page(self, run_id: str) -> RunPage | None:
@@ -128,21 +122,12 @@ class Index:
         return msgspec.json.decode(zlib.decompress(found[0][0]), type=RunPage) if found else None
 
     def folder(self, run_id: str) -> Path | None:
-        """The folder of a run; None of one that is in an archive, and without one.
+        """The folder of a run; None without one.
 
         It lies below a folder that is served: only what was found there is in the index.
         """
         found = self.rows("SELECT source FROM run WHERE id = ?", [run_id])
-        return Path(found[0][0]) if found and found[0][0] not in self._archives else None
-
-    def record(self, run_id: str) -> Path | None:
-        """The folder with a run's record; of one in an archive, that of the same run if it is here too."""
-        found = self.rows(
-            """SELECT other.source FROM run JOIN run AS other USING (run, test, started_at)
-            WHERE run.id = ? ORDER BY other.id != run.id, other.number""",
-            [run_id],
-        )
-        return next((Path(source) for (source,) in found if source not in self._archives), None)
+        return Path(found[0][0]) if found else None
 
     def refresh(self) -> None:
         """Look for what has changed, unless that was done a moment ago; a few such runs are read at once."""
@@ -174,29 +159,21 @@ class Index:
     def _found(self) -> Iterator[tuple[str, str]]:
         for folder in self._folders:
             yield from _records(str(folder), _DEEPEST)
-        if time.monotonic() - self._asked_s > _ARCHIVE_AGAIN_S:
-            self._asked_s = time.monotonic()
-            for place in self._archives:
-                with suppress(OpenptsError):  # a storage that does not answer now keeps what was read
-                    names = "\n".join(catalogue_files(Store.of(place)))
-                    self._stamps_of_archives[place] = hashlib.sha256(names.encode()).hexdigest()
-        yield from self._stamps_of_archives.items()
 
     def _read_waiting(self) -> None:
         while self._waiting:
             place, stamp = next(iter(self._waiting.items()))
-            pages = list(_archived(place)) if place in self._archives else [page_of_folder(Path(place))]
+            page = page_of_folder(Path(place))
             with self._writing:
-                self._store(place, stamp, pages)
+                self._store(place, stamp, page)
             self._waiting.pop(place, None)
 
-    def _store(self, place: str, stamp: str, pages: Sequence[RunPage]) -> None:
-        in_progress = any(page.summary.in_progress for page in pages)
+    def _store(self, place: str, stamp: str, page: RunPage) -> None:
+        in_progress = page.summary.in_progress
         with self._changing() as connection:
             connection.execute(_FORGET, [place])
             connection.execute("INSERT INTO source VALUES (?, ?, ?)", [place, stamp, in_progress])
-            for page in pages:
-                _insert(connection, place, page)
+            _insert(connection, place, page)
         self._known[place] = (stamp, in_progress)
 
     def _forget(self, place: str) -> None:
@@ -211,11 +188,6 @@ class Index:
             connection.execute("BEGIN IMMEDIATE")
             yield connection
             connection.execute("COMMIT")
-
-
-def is_archive(place: str) -> bool:
-    """Whether a place is an archive and no folder of runs."""
-    return "://" in place or (Path(place) / ABOUT).is_file()
 
 
 def _file_of(places: Sequence[str]) -> Path:
@@ -254,16 +226,6 @@ def _stamp(path: str) -> str:
     except OSError:
         return ""
     return f"{found.st_ino} {found.st_mtime_ns} {found.st_size}"
-
-
-def _archived(place: str) -> Iterator[RunPage]:
-    """All runs of an archive, by one question to its catalogue."""
-    try:
-        names, rows = Engine(Store.of(place), None).answer("SELECT * FROM selected")
-        for row in rows:
-            yield page_of_entry(dict(zip(names, row, strict=True)), place)
-    except OpenptsError:
-        return
 
 
 def _insert(connection: sqlite3.Connection, place: str, page: RunPage) -> None:

@@ -10,7 +10,6 @@ import msgspec
 from openpts.vocabulary.document import Failure
 from openpts_line.compare.figures import ComparisonDocument
 from openpts_line.gate.documents import GateDocument
-from openpts_web.by_figures import FiguresDocument
 from openpts_web.documents import RunList, RunPage
 from openpts_web.queries import Filter
 from openpts_web.trends import Trend
@@ -36,7 +35,7 @@ OPERATIONS: Final = {
     ),
     "/api/compare": _Operation(
         "Runs beside each other; those of one name form a set. By figures where a record is missing.",
-        ComparisonDocument | FiguresDocument,
+        ComparisonDocument,
         {"run": _TEXTS, "name": _TEXTS, "base": _TEXT},
     ),
     "/api/gate": _Operation(

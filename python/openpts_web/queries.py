@@ -120,7 +120,7 @@ def measures(index: Index) -> dict[str, list[tuple[str, str, str]]]:
 def trend(index: Index, wanted: Filter, key: str, by: str) -> Trend:
     """A measure of the selected runs that are complete, from the earliest on; each group has its own limits.
 
-    A run that is in a folder and in an archive counts once. Raises UsageError for a measure that none has.
+    A run that is in two folders counts once. Raises UsageError for a measure that none has.
     """
     where, values = wanted.where()
     sql = f"""SELECT summary, measure.value, measure.state, measure.label, measure.unit

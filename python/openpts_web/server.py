@@ -29,12 +29,12 @@ def run_server(
         raise UsageError("`openpts serve` needs Starlette and uvicorn: pip install 'openpts[web]'") from None
     from openpts_web.comparing import Runs  # noqa: PLC0415 likewise
     from openpts_web.control import Plans  # noqa: PLC0415 likewise
-    from openpts_web.index import Index, is_archive  # noqa: PLC0415 likewise
+    from openpts_web.index import Index  # noqa: PLC0415 likewise
     from openpts_web.safety import Rules  # noqa: PLC0415 likewise
     from openpts_web.site import Site  # noqa: PLC0415 likewise
 
     index = Index(places)
-    library = next((Path(place).resolve() for place in places if not is_archive(place)), Path.cwd())
+    library = Path(places[0]).resolve()
     control = Plans(plans or library, library) if allow_control else None
     site = Site(index, Runs(index), Rules.of(host, names, token), control)
     listener = _listener(host, port)

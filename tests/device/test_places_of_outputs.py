@@ -29,7 +29,6 @@ FOLDERS = (
     ("export", "run", "--parquet", "PLACE/tables"),
     ("export", "run", "--fio-json", "PLACE/fio"),
     ("report", "run", "--out", "PLACE/report"),
-    ("archive", "add", "run", "--to", "PLACE/archive"),
 )
 READING = (
     ("report", "PLACE/run"),

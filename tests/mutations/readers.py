@@ -31,7 +31,6 @@ from openpts.record.batch import BATCH_NAME, SUITE_NAME, Batch, BatchEntry, read
 from openpts.record.reader import read_run
 from openpts.record.writer import BASELINE_NAME, DATABASE_NAME, INPUT_FOLDER
 from openpts.report import rederive
-from openpts.report.arrow_files import parquet_files
 from openpts.report.checksums import file_faults
 from openpts.report.record_files import RecordFile, record_files
 from openpts.report.redaction import redacted_run
@@ -57,6 +56,7 @@ from openpts_line.compare.build import build_comparison
 from openpts_line.compare.contenders import compare_runs
 from openpts_line.compare.figures import comparison_document
 from openpts_line.compare.sources import read_entries
+from openpts_line.exchange.parquet_tables import tables_of
 from openpts_line.exchange.run_verdicts import junit_of
 from openpts_line.gate.power import power_of
 from openpts_many.fleet.configuration import read_fleet
@@ -363,7 +363,12 @@ def everything_beside(other: Path) -> Callable[[Path], object]:
 def exported(path: Path) -> object:
     run = redacted_run(read_for_report(path.parent))
     row = csv_text([flat_row(run)], header=True)
-    return row, junit_of([path.parent], redact=True), parquet_files([run]), *fio_files(run)
+    return (
+        row,
+        junit_of([path.parent], redact=True),
+        [list(rows) for _, rows in tables_of(run)],
+        *fio_files(run),
+    )
 
 
 def report(path: Path) -> object:

@@ -27,7 +27,7 @@ _OF_AN_EXAMPLE: Final = re.compile(r'^\+?"procedure\.(\w+)" = ', re.MULTILINE)
 _EXAMPLE: Final = ROOT / "examples" / "plugin" / "pyproject.toml"
 _FOLLOWED: Final = re.compile(r"guide-.*|tutorial|adding-a-test|plugins")
 """Pages that tests of their own follow, at full length: test_guides, test_tour, and those of plug-ins."""
-_SECONDS: Final = re.compile(r"\b(sim|file):|openpts (re|verify|compare|gate|export|archive|trace) ?")
+_SECONDS: Final = re.compile(r"\b(sim|file):|openpts (re|verify|compare|gate|export|trace) ?")
 """What takes seconds: runs in virtual time, and commands on runs and traces."""
 _INLINE: Final = re.compile(r"`openpts ([a-z][^`]*)`")
 

@@ -30,7 +30,7 @@ NAMES_TESTS: Final = {
 
 OTHER_WORDS: Final = {
     "benchmarks": "a field of conditions; what a reader of old records puts for their name of it",
-    "check": "a command of `openpts sim`, of `openpts trace` and of `openpts archive`, too",
+    "check": "a command of `openpts sim` and of `openpts trace`, too",
     "entropy": "of data",
     "fdp": "names of the log pages of placement",
     "fill": "the inside of a mark; a part of a test",

@@ -80,10 +80,8 @@ openpts doctor --self-test
     Test whether openpts measures what is known beforehand; no drive is needed.
 openpts trace convert server.csv.gz -o server.parquet
     Read a trace of any format, count what is wrong with it, and keep it in a few bytes an I/O.
-openpts archive add openpts-runs/* --to runs-archive
-    Keep finished runs in one place, here or on S3; ask all of them by `openpts archive query`.
-openpts publish runs-archive site
-    Publish an archive as pages that need no server, and that others can ask in their browser.
+openpts export openpts-runs/* --parquet lab
+    Keep the tables of finished runs in one place, and ask all of them in DuckDB, pandas or polars.
 openpts compare suite-a suite-b --label suite-a=old --label suite-b=new
     Compare the runs of two drives.
 """
@@ -98,11 +96,6 @@ _A_TEST: Final = "iops sim:enterprise-tlc"
 _A_RUN: Final = "01a20758-6951-7850-b2ef-49adaa4b6e21"
 _ARGUMENTS: Final = {
     "openpts": f"run {_A_TEST}",
-    "openpts archive": "query runs-archive --by model,firmware",
-    "openpts archive add": "openpts-runs/R1AL-20261120T220000Z-iops --to runs-archive",
-    "openpts archive check": "runs-archive",
-    "openpts archive compact": "runs-archive",
-    "openpts archive query": "runs-archive --percentile p99.9 --measure iops.rnd-4k-rw65 --by model,firmware",
     "openpts compare": "old-firmware new-firmware",
     "openpts check": ". --for commit",
     "openpts crosscheck": "/dev/nvme0n1",
@@ -127,7 +120,6 @@ _ARGUMENTS: Final = {
     "openpts outliers": "openpts-runs/R1AL-20261120T220000Z-iops",
     "openpts power": "drive:/dev/nvme0n1 --for 10",
     "openpts plan": _A_TEST,
-    "openpts publish": "runs-archive site",
     "openpts purge": "/dev/nvme0n1 --confirm-serial S3R1AL",
     "openpts report": "openpts-runs/R1AL-20261120T220000Z-iops",
     "openpts resume": "openpts-runs/R1AL-20261120T220000Z-iops --confirm-serial S3R1AL",

@@ -158,8 +158,6 @@ _JUDGE: dict[str, Place | str] = {
 _KEEP: dict[str, Place | str] = {
     "import": "Make runs of results of fio and TKperf.",
     "export": "Write runs in the forms of other programs.",
-    "archive": "Keep finished runs in one place, and ask all of them.",
-    "publish": "Publish archives as pages that need no server.",
     "serve": "Show a library of runs in a browser.",
 }
 _MANY: dict[str, Place | str] = {"fleet": "Run tests on the drives of other hosts."}

@@ -1,4 +1,4 @@
-"""A run as Arrow tables, for notebooks: pandas, polars, DuckDB and R read them without a copy.
+"""A run as tables of columns, of which pandas, polars and DuckDB make theirs.
 
 Times are ns on the engine's clock, as in the record. What was not measured is null.
 """
@@ -17,36 +17,24 @@ from openpts.vocabulary.sample import Interval, Sample, StreamSample
 from openpts.vocabulary.stimulus import Stimulus
 
 if TYPE_CHECKING:
-    import pyarrow
-
     from openpts.record.reader import Run, StepRecord
 
 Row = dict[str, Any]
 Columns = Mapping[str, tuple[str, str | Callable[[Any], object]]]
-"""By name: Arrow's name of the type, and of what a row is of the attribute, or what makes the value of it."""
+"""By name: the SQL type, and of what a row is of the attribute, or what makes the value of it."""
 
 
-def frame(run: "Run", name: str) -> "pyarrow.Table":
-    """One of the run's tables; ``FRAMES`` has their names.
-
-    Raises UsageError for another name, and without pyarrow.
-    """
+def frame(run: "Run", name: str) -> dict[str, list[Any]]:
+    """One of the run's tables, a list for each column; ``FRAMES`` has their names. Raises UsageError."""
     if (declared := FRAMES.get(name)) is None:
         raise UsageError(f"no frame {name!r}: use one of {', '.join(FRAMES)}")
     columns, things = declared
-    return declared_table(columns, things(run))
-
-
-def declared_table(columns: Columns, things: Iterable[object]) -> "pyarrow.Table":
-    """A row for each thing. Raises UsageError without pyarrow."""
-    rows = list(things)
-    return _build_table(
-        types_of(columns), {name: list(map(value, rows)) for name, value in _values(columns).items()}
-    )
+    rows = list(things(run))
+    return {name: list(map(value, rows)) for name, value in _values(columns).items()}
 
 
 def declared_rows(columns: Columns, things: Iterable[object]) -> Iterator[Row]:
-    """Rows of ``columns``, one per thing, without Arrow."""
+    """Rows of ``columns``, one per thing."""
     values = _values(columns)
     return ({name: value(thing) for name, value in values.items()} for thing in things)
 
@@ -56,7 +44,7 @@ def _values(columns: Columns) -> dict[str, Callable[[Any], object]]:
 
 
 def types_of(columns: Columns) -> dict[str, str]:
-    """Arrow's type name of each column."""
+    """The SQL type of each column."""
     return {name: kind for name, (kind, _) in columns.items()}
 
 
@@ -66,30 +54,6 @@ def _attribute(path: str) -> Callable[[Any], object]:
     if len(names) == 1:
         return attrgetter(path)
     return lambda thing: reduce(lambda one, name: None if one is None else getattr(one, name), names, thing)
-
-
-def arrow_table(columns: Mapping[str, str], rows: Iterable[Row]) -> "pyarrow.Table":
-    """Rows as Arrow, with the type of each column. Raises UsageError without pyarrow."""
-    every = list(rows)
-    return _build_table(columns, {name: [row.get(name) for row in every] for name in columns})
-
-
-def _build_table(types: Mapping[str, str], values: Mapping[str, list[Any]]) -> "pyarrow.Table":
-    try:
-        import pyarrow as arrow  # noqa: PLC0415 a package that only notebooks need
-    except ImportError:
-        raise UsageError("frames need pyarrow: pip install 'openpts[frames]'") from None
-    schema = arrow.schema([(column, _type(alias)) for column, alias in types.items()])
-    return arrow.Table.from_pydict(values, schema=schema)
-
-
-def _type(alias: str) -> "pyarrow.DataType":
-    import pyarrow as arrow  # noqa: PLC0415 as above
-
-    if alias.startswith("list<"):
-        return arrow.list_(arrow.type_for_alias(alias[5:-1]))
-    is_map = alias.startswith("map<")
-    return arrow.map_(arrow.string(), arrow.string()) if is_map else arrow.type_for_alias(alias)
 
 
 class RowSubject(Struct, frozen=True, dict=True):
@@ -180,7 +144,7 @@ def _health(run: "Run") -> Iterator[tuple[Any, str, float]]:
             yield record, name, value
 
 
-_INT, _FLOAT, _TEXT, _BOOL = "int64", "float64", "string", "bool"
+_INT, _FLOAT, _TEXT, _BOOL = "BIGINT", "DOUBLE", "VARCHAR", "BOOLEAN"
 PLACE: Final[Columns] = {
     "step": (_INT, "number"),
     "cycle": (_INT, "step.place.cycle"),
@@ -306,7 +270,7 @@ FRAMES: Final[Mapping[str, tuple[Columns, Callable[["Run"], Iterator[object]]]]]
         },
         _health,
     ),
-    "deviations": (
+    "ledger": (
         {
             **{name: (_TEXT, name) for name in ("rule_id", "clause", "required", "used", "effect")},
             "steps": (_INT, "steps"),

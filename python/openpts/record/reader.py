@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
 from msgspec import Meta, Struct
 from msgspec.structs import replace
@@ -32,10 +32,6 @@ from openpts.vocabulary.engine_overhead import never_sleeps
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.sample import IoErrors, IoFailure, Sample, StepState
-
-if TYPE_CHECKING:
-    import pyarrow
-
 
 C = TypeVar("C", bound=Conditions)
 
@@ -141,11 +137,10 @@ class Run(Struct, frozen=True, dict=True):
             )
         )
 
-    def frame(self, name: str) -> "pyarrow.Table":
-        """A table by its name, one of ``frames.FRAMES``, as Arrow.
+    def frame(self, name: str) -> dict[str, list[Any]]:
+        """A table by its name, one of ``frames.FRAMES``: a list for each column, all of one length.
 
-        ``to_pandas()`` and ``polars.from_arrow()`` make data frames of it. Raises UsageError for another
-        name, and without pyarrow (``pip install 'openpts[frames]'``).
+        ``pandas.DataFrame`` and ``polars.DataFrame`` take it as it is. Raises UsageError for another name.
         """
         return frame(self, name)
 

@@ -17,7 +17,7 @@ from openpts.vocabulary.requests import CycleFinished
 from openpts.vocabulary.verdict import SteadyState
 
 _LABEL: Final = "label."
-_TEXT, _INT = "string", "int64"
+_TEXT, _INT = "VARCHAR", "BIGINT"
 
 
 class _Judged(NamedTuple):
@@ -48,7 +48,7 @@ _RUN: Final[Columns] = {
     "operator": (_TEXT, "run.manifest.people.operator"),
 }
 RUN_COLUMNS: Final = types_of(_RUN)
-"""What a run is of, by Arrow's names of the types. ``mark`` says what it is not."""
+"""What a run is of, with their SQL types. ``mark`` says what it is not."""
 
 Row = dict[str, str | int | float | None]
 

@@ -11,12 +11,13 @@ from openpts.did_you_mean import did_you_mean
 from openpts.errors import UsageError
 from openpts.plugins import Kind, Offer, calling, load, offers
 from openpts.record.reader import Run
-from openpts.report.arrow_files import parquet_files
 from openpts.report.redaction import redacted_run
 from openpts.report.sources import read_for_report, run_folders_of
 from openpts.runs.flat_rows import csv_text, flat_row
+from openpts.units import format_count
 from openpts_fio.fio_output import fio_files
 from openpts_line.exchange.export_files import write_export
+from openpts_line.exchange.parquet_tables import write_tables
 from openpts_line.exchange.run_verdicts import junit_of
 
 _STDOUT = "-"
@@ -36,7 +37,9 @@ def export(
         NEW_FILE,
     ),
     header: bool = option("--header/--no-header", "Begin the CSV with its columns.", default=True),
-    parquet: Path | None = option("DIR", "Write all tables of the record into DIR, as Parquet.", FOLDER),
+    parquet: Path | None = option(
+        "DIR", "Put all tables of the record into DIR, as Parquet, beside those of other runs.", FOLDER
+    ),
     junit: Path | None = option("FILE", "Write what became of each test, as XML in JUnit's form.", NEW_FILE),
     exporters: tuple[str, ...] = option(
         "--exporter NAME=DIR",
@@ -68,9 +71,8 @@ def export(
             write_export(csv_row.parent, {csv_row.name: text.encode()})
             _say(f"csv: {csv_row}")
     if parquet:
-        files = parquet_files(_read(folders, redact=redact))
-        write_export(parquet, files)
-        _say(f"parquet: {len(files)} tables in {parquet}")
+        count = write_tables(parquet, _read(folders, redact=redact))
+        _say(f"parquet: {format_count(count, 'run')} in {parquet}")
     for run in _read(folders, redact=redact) if fio_json else ():
         assert fio_json is not None  # noqa: S101 there are runs only then
         _write_fio(fio_json / run.manifest.test_id, run)

@@ -25,7 +25,7 @@ For others on the network
 @with_options
 def serve(
     *,
-    places: tuple[str, ...] = argument("[DIR|ARCHIVE]...", nargs=-1),
+    places: tuple[str, ...] = argument("[DIR]...", nargs=-1),
     host: str = option("--address ADDRESS", "Listen on this address.", default="127.0.0.1"),
     port: int = option("--port PORT", "Listen on this port.", click.IntRange(0, 65535), default=8080),
     names: tuple[str, ...] = option(
@@ -37,7 +37,7 @@ def serve(
     allow_control: bool = flag("Let pages stop runs, and start plans that were prepared."),
     plans: Path | None = option("DIR", "Plan files that pages may start, with --allow-control.", FOLDER),
 ) -> None:
-    """Serve the runs below DIR, or in ARCHIVE, to browsers: read only, until Ctrl-C.
+    """Serve the runs below DIR to browsers: read only, until Ctrl-C.
 
     Without a place it is openpts-runs. Each run has a page with its figures, conditions and files; a run in
     progress is shown live. Runs can be filtered, compared, held against limits and followed over time.

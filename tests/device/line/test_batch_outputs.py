@@ -155,8 +155,8 @@ def test_what_several_runs_cannot_share_is_refused_before_any_starts(tmp_path: P
 def test_a_batch_stands_for_its_runs_where_runs_are_named(folder: Path, tmp_path: Path) -> None:
     batch = folder / "batch"
     assert run_folders_of([batch]) == tuple(batch / name for name in FOLDERS)
-    added = openpts("archive", "add", str(batch), "--to", "archive", cwd=tmp_path)
-    assert (added.exit_code, len(added.stdout.splitlines())) == (0, 2), added.stderr
+    written = openpts("export", str(batch), "--csv-row", "-", cwd=tmp_path)
+    assert (written.exit_code, len(written.stdout.splitlines())) == (0, 3), written.stderr
     with pytest.raises(UsageError, match="a run is named twice"):
         run_folders_of([batch, batch / FOLDERS[0]])
 

@@ -176,13 +176,6 @@ def _run(at: Place) -> Iterator[_Document]:
     yield at.printed("run", "benchmarks", "--list")
 
 
-def _archive(at: Place) -> Iterator[_Document]:
-    pytest.importorskip("duckdb")
-    added = CliRunner().invoke(cli, ["archive", "add", "one", "other", "--to", "archive"])
-    assert added.exception is None, added.output
-    yield at.printed(*at.request.node.callspec.params["command"].split(), "archive")
-
-
 def _serve(at: Place) -> Iterator[_Document]:
     words = ("sim", "serve", "client-qlc?capacity=200MB", "--nvme-tcp", "127.0.0.1:0", "--json")
     with subprocess.Popen([*COMMAND, *words], stdout=subprocess.PIPE, text=True) as program:
@@ -238,8 +231,6 @@ def _outliers(at: Place) -> Iterator[_Document]:
 
 
 _CASES: Final = {
-    "archive check": _archive,
-    "archive query": _archive,
     "attach": _words("attach ."),
     "capture": _capture,
     "check": _words(

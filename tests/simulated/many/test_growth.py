@@ -34,7 +34,7 @@ from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.run_request import RunRequest
 from openpts_line.compare.build import build_comparison
 from openpts_line.compare.contenders import Entry, compare_runs
-from openpts_many.archive.tables import parquet_tables
+from openpts_line.exchange.parquet_tables import tables_of
 from tests.simulated.whole_tests import run_whole
 from tests.support.interval_samples import step_of
 from tests.support.made_up_run import made_up_run, restless_rate
@@ -70,7 +70,7 @@ WORK: dict[str, Work] = {
     "report": lambda run: part_of(run, REPORT_DATE),
     "verify": refuse_other_histograms,
     "compare": compared,
-    "archive": parquet_tables,
+    "tables": lambda run: [list(rows) for _, rows in tables_of(run)],
 }
 
 

@@ -122,15 +122,12 @@ def limits_file(place: Path, *limits: str, false_alarm_pct: float = ALARM_PCT) -
 
 @pytest.mark.full_matrix(most=3)
 def test_a_figure_of_a_run_is_one_number_everywhere(sides: Sides, tmp_path: Path) -> None:
-    invoke("archive", "add", *sides.runs, "--to", tmp_path / "archive")
     found = compared(sides)
     limits = limits_file(tmp_path, *(f"{sides.test}.{key} >= 0.001" for key in sides.keys))
     gated = [asked("gate", run, "--limits", limits)["limits"] for run in sides.runs]
     for place, key in enumerate(sides.keys):
         warm = [value for one in found[key] for value in one["warm"]]
-        archived = asked("archive", "query", tmp_path / "archive", "--measure", f"{sides.test}.{key}")["rows"]
         assert [of_run[place]["value"] for of_run in gated] == warm
-        assert [row["value"] for row in sorted(archived, key=lambda row: row["serial"])] == warm
         if sides.rates:
             assert warm == pytest.approx([rate * TP_KIB[key] * 1024 / 1e6 for rate in sides.rates], rel=1e-6)
 

@@ -8,16 +8,11 @@ from typing import Any
 
 import pytest
 
-from openpts.errors import UsageError
 from openpts.ownership import CLAIM_NAME, RunOwner, folder_claimed, new_run_id
 from openpts.system_files import SystemRoots
-from openpts_many.archive.add import add_runs
-from openpts_many.archive.store import Store
 from openpts_web import documents
 from openpts_web import index as index_module
-from openpts_web.by_figures import FiguresDocument
-from openpts_web.comparing import Runs, compared
-from openpts_web.documents import RunSummary, page_of_folder
+from openpts_web.documents import RunSummary
 from openpts_web.index import Index
 from openpts_web.queries import Filter, run_list, trend
 from tests.support.library_runs import change_record, copied_run
@@ -110,71 +105,6 @@ def test_an_index_of_another_version_is_made_again(runs: Path, monkeypatch: pyte
     index = Index([str(runs)], runs.parent / "index.db")
     assert run_list(index, Filter()).count == 0
     assert listed(index).keys() == {"first"}
-
-
-def test_an_archive_is_a_library(runs: Path, tmp_path: Path) -> None:
-    copied_run(runs / "first", runs / "second", test_id="second", started_at="2026-01-01T00:00:00+00:00")
-    archive = tmp_path / "archive"
-    added = add_runs(Store.of(str(archive)), [runs / "first", runs / "second"], redact=False, replace=False)
-    assert len(list(added)) == 2
-    folders, archived = (Index([str(place)], tmp_path / f"{place.name}.db") for place in (runs, archive))
-    for index in (folders, archived):
-        index.wait()
-    both = [run_list(index, Filter(sort="run")).runs for index in (folders, archived)]
-    same = (
-        "run",
-        "test",
-        "state",
-        "mark",
-        "model",
-        "serial",
-        "firmware",
-        "started_at",
-        "deviations",
-        "labels",
-    )
-    for one, other in zip(*both, strict=True):
-        assert [getattr(one, name) for name in same] == [getattr(other, name) for name in same]
-        assert other.is_archived
-        assert archived.folder(other.id) is None
-    key = "rnd_4_kib_rw0.art"
-    values = [
-        [one.value for one in trend(i, Filter(test="lat"), key, "").points] for i in (folders, archived)
-    ]
-    assert values[0] == values[1]
-    whole = Index([str(runs), str(archive)], tmp_path / "whole.db")
-    whole.wait()
-    every = run_list(whole, Filter(sort="run", order="up")).runs
-    assert len(every) == 4
-    assert [one.value for one in trend(whole, Filter(test="lat"), key, "").points] == values[0]
-    of_archive, of_folders = ([one.id for one in every if one.is_archived is it] for it in (True, False))
-    records = Runs(whole)
-    assert [run.folder for run in records.several(of_archive)] == [
-        run.folder for run in records.several(of_folders)
-    ]
-    assert len(compared(records, [of_archive[0], of_folders[1]], ("old", "new")).report.front) > 1
-    with pytest.raises(UsageError, match="named twice"):
-        records.several([of_archive[0], of_folders[0]])
-    ids = [one.id for one in both[1]]
-    with pytest.raises(UsageError, match="keeps figures alone"):
-        Runs(archived).several(ids)
-    with pytest.raises(UsageError, match="named twice"):
-        compared(Runs(archived), [ids[0], ids[0]], ())
-    first = page_of_folder(runs / "first").figures
-    shown = compared(Runs(archived), ids, ("old", "new"), "new").document
-    assert isinstance(shown, FiguresDocument)
-    assert shown.names == ("new", "old")
-    by_key = {one.key: one for one in shown.figures}
-    key_values = {
-        one.key: one.value for one in first if one.is_key and one.value is not None and not one.stands_in
-    }
-    assert key_values == {key: by_key[key].sets[1].median for key in key_values}
-    assert {each.delta_pct for one in by_key.values() for each in one.sets[1:]} <= {0.0, None}
-    named = compared(Runs(archived), ids, ("one", "one")).document
-    assert isinstance(named, FiguresDocument)
-    assert [len(one.sets[0].values) for one in named.figures if one.key in key_values] == [2] * len(
-        key_values
-    )
 
 
 def test_one_run_that_is_nonsense_leaves_the_others_readable(

@@ -66,7 +66,6 @@ _MAKES_REPORTS = ("openpts.report.build", "openpts.conformance.conformance", "ji
         ("report", _TESTS_DRIVES + _MAKES_REPORTS),
         ("gate", (*_TESTS_DRIVES, *_MAKES_REPORTS[:1], "openpts.runs.flat_rows")),
         ("export", (*_TESTS_DRIVES, "openpts.report.build", "jinja2", "typst", "vl_convert")),
-        ("archive", (*_TESTS_DRIVES, "openpts.report.build", "jinja2", "typst", "vl_convert", "pyarrow")),
         ("compare", _TESTS_DRIVES),
         ("run", _SCRIPTS),
         ("plan", _SCRIPTS),

@@ -33,7 +33,6 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         ("gate", RUN, "--baseline", OTHER, "--limits", "docs/limits.toml"),
         ("gate", OTHER, "--baseline", RUN, "--limits", "docs/limits.toml"),
         ("export", RUN, "--csv-row", "-"),
-        ("archive", "add", RUN, "--to", OUT),
     ],
     ids=" ".join,
 )

@@ -20,6 +20,7 @@ from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.requests import Apply
 from openpts.vocabulary.sample import Sample, StepState
 from openpts.vocabulary.stimulus import Stream
+from tests.support.frame_rows import as_rows
 from tests.support.stream_runs import BESIDE, DELAYED, ENDING, PLAIN, READER, STEPS, engine, measured, stored
 
 
@@ -228,14 +229,14 @@ def test_a_change_in_one_place_is_refused_by_stream_and_field(
 
 def test_frames_have_a_row_for_each_stream(folder: Path, samples: list[Sample]) -> None:
     run = read_run(folder)
-    rows = run.frame("streams").to_pylist()
+    rows = as_rows(run.frame("streams"))
     names = [(step, stream.name) for step, sample in enumerate(samples) for stream in sample.step.streams]
     assert [(row["step"], row["name"]) for row in rows] == names
     parts = [part for sample in samples for part in sample.streams or (sample,)]
     figures = ("ios", "bytes", "iops", "mean_latency_ns", "max_latency_ns", "unissued", "ended_by")
     for row, part in zip(rows, parts, strict=True):
         assert [row[name] for name in figures] == [getattr(part, name) for name in figures]
-    in_intervals = run.frame("stream_intervals").to_pylist()
+    in_intervals = as_rows(run.frame("stream_intervals"))
     for step in (0, 1):
         for number, part in enumerate(samples[step].streams):
             found = [row["ios"] for row in in_intervals if (row["step"], row["stream"]) == (step, number)]

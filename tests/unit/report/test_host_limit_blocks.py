@@ -1,63 +1,27 @@
 """What report, ledger and tables say of the seconds in which the host was the limit."""
 
-from itertools import pairwise
-
 import pytest
 from msgspec.structs import replace
-from numpy import arange
 from syrupy.assertion import SnapshotAssertion
 
-from openpts.analysis.limited_seconds import ENGINE_THREADS
 from openpts.pages.model import Block, Table, Verdict
 from openpts.procedures.kit.host_limits import host_limit_deviations
-from openpts.record.health import TelemetryPoint
 from openpts.record.reader import Run
 from openpts.report.host_limit_blocks import host_limit_blocks
 from openpts.units import NS_PER_S
-from openpts.vocabulary.facts import Fact, Facts
+from openpts.vocabulary.facts import Facts
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import NOTHING, Interval
+from tests.support.busy_host import SAMPLED, end_s, on_a_host
 from tests.support.made_up_run import made_up_run
 from tests.support.page_blocks import rows
 from tests.support.transcript import Golden
-
-MINUTE = 60
 
 
 @pytest.fixture(scope="module")
 def measured() -> Run:
     """Preconditioning, rounds and histograms on a drive, whose record has nothing of its surroundings."""
     return made_up_run("lat")
-
-
-SAMPLED: Facts = {
-    ENGINE_THREADS: Fact("time in %; each 1 s", "/proc"),
-    "links to the drive": Fact(
-        "use in % of what they carry for data, path_0: PCIe 3.0 x4 at 0000:01:00.0, 3.49 GB/s, nvme0n1 "
-        "nvme1n1; path_1: SAS 2 x 12 Gbit/s at port-0:0, 2.23 GB/s, sda sdb; each 1 s",
-        "/proc/diskstats",
-    ),
-}
-
-
-def on_a_host(run: Run, sampled: Facts, **values: list[tuple[float, float]]) -> Run:
-    """With values by name, each from the point before it to so many seconds from the first step.
-
-    As the sampler does, it stores again each minute what has not changed.
-    """
-    start_ns = run.steps[0].sample.started_ns
-    points = tuple(
-        TelemetryPoint(start_ns + round(each_s * NS_PER_S), name, value)
-        for name, series in values.items()
-        for (before_s, _), (at_s, value) in pairwise([(series[0][0] - 1, 0.0), *series])
-        for each_s in (*arange(before_s + MINUTE, at_s, MINUTE), at_s)
-    )
-    return replace(run, manifest=replace(run.manifest, telemetry=sampled), sampled=points)
-
-
-def end_s(run: Run) -> float:
-    last, first = run.steps[-1].sample, run.steps[0].sample
-    return (last.started_ns + last.elapsed_ns - first.started_ns) / NS_PER_S
 
 
 def texts(blocks: tuple[Block, ...]) -> list[str]:
@@ -128,7 +92,6 @@ def test_a_quiet_host_and_one_that_was_not_watched_are_told_apart(
 
 
 def test_the_table_of_intervals_names_the_limits(measured: Run) -> None:
-    pytest.importorskip("pyarrow")
     last = measured.steps[-1].sample
     seconds = last.elapsed_ns // NS_PER_S
     intervals = tuple(
@@ -137,7 +100,7 @@ def test_the_table_of_intervals_names_the_limits(measured: Run) -> None:
     )
     step = replace(measured.steps[-1], sample=replace(last, intervals=intervals, interval_ns=NS_PER_S))
     run = burdened(replace(measured, steps=(*measured.steps[:-1], step)))
-    assert run.frame("intervals")["host_limited"].to_pylist() == ["processor"] * seconds
+    assert run.frame("intervals")["host_limited"] == ["processor"] * seconds
     quiet = on_a_host(run, SAMPLED, engine_wait_pct=[(0, 0), (end_s(run), 0)])
-    assert set(quiet.frame("intervals")["host_limited"].to_pylist()) == {""}
-    assert set(replace(run, sampled=()).frame("intervals")["host_limited"].to_pylist()) == {None}
+    assert set(quiet.frame("intervals")["host_limited"]) == {""}
+    assert set(replace(run, sampled=()).frame("intervals")["host_limited"]) == {None}

@@ -1,4 +1,0 @@
-// Published pages read the list of runs without DuckDB.
-import { parquetReadObjects } from "hyparquet";
-
-globalThis.parquetReadObjects = parquetReadObjects;

@@ -1,6 +1,6 @@
-"""What the conditions of tests that apply job files of fio share."""
+"""What tests that apply job files of fio share: their conditions, and what each stream of a job did."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Annotated, ClassVar, Final, Self
 
 from msgspec import Struct
@@ -12,6 +12,8 @@ from openpts.fields.field import Field
 from openpts.fields.kinds import SECONDS
 from openpts.units import NS_PER_S, S_PER_YEAR
 from openpts.vocabulary.condition_text import duration_text
+from openpts.vocabulary.sample import Measured, Sample
+from openpts.vocabulary.stimulus import Step
 
 ALL_STREAMS: Final = "all"
 """In place of a stream's name: all of them together."""
@@ -82,3 +84,26 @@ class FioJobConditions(ExtendedConditions, frozen=True, kw_only=True):
         yield from super().contradictions(given)
         if "active_range" in given:
             yield ("active_range",), "a job file says where its I/Os go: use its offset and size"
+
+
+def parts_of(sample: Sample) -> Iterator[tuple[str, Measured]]:
+    """Name and figures of each stream; a step that is idle has none."""
+    parts: Sequence[Measured] = sample.streams or (sample,)
+    yield from zip(names_of(sample.step), parts, strict=False)
+
+
+def parts_named(samples: Iterable[Sample], name: str) -> list[Measured]:
+    """The parts of a stream, or the steps as a whole."""
+    if name == ALL_STREAMS:
+        return list(samples)
+    return [part for sample in samples for one, part in parts_of(sample) if one == name]
+
+
+def stream_names(steps: Sequence[Step]) -> tuple[str, ...]:
+    """Names of all streams of several steps, each once."""
+    return tuple(dict.fromkeys(name for step in steps for name in names_of(step)))
+
+
+def names_of(step: Step) -> tuple[str, ...]:
+    """Names of the streams of a step; one without a name has the number of its place."""
+    return tuple(stream.name or f"stream {place}" for place, stream in enumerate(step.streams, start=1))

@@ -1,8 +1,10 @@
-"""Blocks of pages of the tests that apply job files: what a job is, and what its streams did."""
+"""Pages of tests that apply job files: what a job is, rates and response times of each of its streams."""
 
-from collections.abc import Iterable, Sequence
-from typing import Final
+import dataclasses
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.analysis.figures import Figures, counted
@@ -12,17 +14,99 @@ from openpts.errors import UsageError
 from openpts.pages import cells, ticks
 from openpts.pages.facts_table import items_table
 from openpts.pages.kit import Col, Plot, PlotName, column_series, grid, rows_table, table, values_of
+from openpts.pages.measure import Measure
 from openpts.pages.model import Block, Cell, Column, Page, Series, Table, Verdict
 from openpts.procedures.kit.header import demand_text
 from openpts.procedures.kit.steps import IOPS, IOS, LONGEST, MEAN, THROUGHPUT
-from openpts.procedures.shared.confidence_page import percentile_cell
+from openpts.procedures.shared.confidence_page import percentile_cell, times_figures
 from openpts.units import NS_PER_S, NS_PER_US
 from openpts.vocabulary.sample import Interval, Measured, Sample
 from openpts.vocabulary.stimulus import ActiveRange, Step, Stream
-from openpts_fio.fio_job import times
-from openpts_fio.fio_job.conditions import ALL_STREAMS, FioJob, FioJobConditions, by_name
+from openpts_fio.fio_job.conditions import (
+    ALL_STREAMS,
+    FioJob,
+    FioJobConditions,
+    by_name,
+    parts_named,
+    stream_names,
+)
 from openpts_fio.fio_job.steps import translation_of
-from openpts_fio.fio_job.times import StreamTimes
+
+_OPERATIONS: Final = ("read", "write", "trim")
+
+
+class StreamTimes(Struct, frozen=True):
+    """One operation of a stream, or of all streams: its rates and its response times."""
+
+    stream: str
+    operation: str
+    times: ResponseTimes
+
+    @property
+    def name(self) -> str:
+        """``reader, read``."""
+        return f"{self.stream}, {self.operation}"
+
+
+def stream_times(samples: Sequence[Sample]) -> tuple[StreamTimes, ...]:
+    """Each operation of each stream in all of these steps; behind them those of all, if there are several."""
+    names = stream_names([sample.step for sample in samples])
+    several = (ALL_STREAMS,) if len(names) > 1 else ()
+    return tuple(found for name in (*names, *several) for found in _of_stream(samples, name))
+
+
+def _of_stream(samples: Sequence[Sample], name: str) -> Iterator[StreamTimes]:
+    parts = parts_named(samples, name)
+    for operation in _OPERATIONS:
+        alone = (part.operations[operation] for part in parts)
+        times = ResponseTimes.of(alone, sum(part.elapsed_ns for part in parts))
+        if times.ios:
+            yield StreamTimes(name, operation, times)
+
+
+def whole_of(found: Sequence[StreamTimes]) -> tuple[StreamTimes, ...]:
+    """Times of all streams together, or of the only stream."""
+    return tuple(one for one in found if one.stream == ALL_STREAMS) or tuple(found)
+
+
+STREAM_MEASURES: Final[tuple[Measure[StreamTimes], ...]] = (
+    Measure("iops", "{name}, IOPS", "IOPS", lambda one: one.times.iops, on_cover=False),
+    Measure(
+        "mb_per_s",
+        "{name}, throughput",
+        "MB/s",
+        lambda one: THROUGHPUT.value(one.times),
+        decimals=1,
+        on_cover=False,
+    ),
+    Measure(
+        "mean", "{name}, average", "ms", lambda one: cells.latency(one.times.mean_latency_ns), on_cover=False
+    ),
+    Measure("p99", "{name}, 99 %", "ms", lambda one: level_cell(one.times, 99.0), on_cover=False),
+    Measure("p99_99", "{name}, 99.99 %", "ms", lambda one: level_cell(one.times, 99.99), on_cover=False),
+)
+COVER_MEASURES: Final = tuple(
+    dataclasses.replace(one, on_cover=one.key in {"iops", "p99"}) for one in STREAM_MEASURES
+)
+"""The same of what the cover shows as well."""
+
+
+def level_cell(times: ResponseTimes, percentile: float) -> Cell:
+    """A percentile, or how many I/Os there are for it."""
+    value_ns = times.percentile_ns(percentile)
+    return cells.too_few(times.recorded_ios) if value_ns is None else cells.latency(value_ns)
+
+
+def times_of_stream(one: StreamTimes) -> dict[str, Any]:
+    """Key numbers, JSON-ready."""
+    return {
+        "stream": one.stream,
+        "operation": one.operation,
+        "bytes": one.times.bytes,
+        "mb_per_s": THROUGHPUT.value(one.times),
+        **(times_figures(one.times, None) or {}),
+    }
+
 
 _LOW_PERCENTILES: Final = (1.0, 5.0, 10.0, 25.0, 50.0, 75.0)
 _FEWEST_NINES: Final = 3
@@ -81,7 +165,7 @@ def _percentiles_table(table_id: str, found: Sequence[StreamTimes]) -> Table:
         head,
         columns,
         found,
-        cell=lambda one, level: times.percentile_cell(one.times, level),
+        cell=lambda one, level: level_cell(one.times, level),
         printed=False,
     )
 

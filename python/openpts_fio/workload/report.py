@@ -22,12 +22,13 @@ from openpts.vocabulary.better import Better
 from openpts.vocabulary.limit import JudgedLimit, Judgement, worst
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample
-from openpts_fio.fio_job.pages import job_page, stream_blocks
-from openpts_fio.fio_job.streams import stream_names
-from openpts_fio.fio_job.times import (
+from openpts_fio.fio_job.conditions import stream_names
+from openpts_fio.fio_job.pages import (
     COVER_MEASURES,
     STREAM_MEASURES,
     StreamTimes,
+    job_page,
+    stream_blocks,
     stream_times,
     times_of_stream,
     whole_of,

@@ -12,8 +12,7 @@ from openpts.pages.model import Block, Cell, Page, Series, Verdict
 from openpts.procedures.shared.tracking.pages import TrackedPhase, tracking_time_page, tracking_window_page
 from openpts.units import MB
 from openpts.vocabulary.sample import Measured
-from openpts_fio.fio_job.pages import stream_blocks
-from openpts_fio.fio_job.times import stream_times
+from openpts_fio.fio_job.pages import stream_blocks, stream_times
 from openpts_traces.rws.results import Alone, RwsRun
 
 _ALONE: Final = PlotName("rws-individual", "Plot X-RWS-1", "Individual Streams-WSAT")

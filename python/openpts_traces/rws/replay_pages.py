@@ -16,7 +16,7 @@ from openpts.procedures.kit.header import active_range_text
 from openpts.units import MB, NS_PER_US, format_duration
 from openpts.vocabulary.condition_text import data_text
 from openpts.vocabulary.sample import Measured, Sample
-from openpts_fio.fio_job.streams import parts_of
+from openpts_fio.fio_job.conditions import parts_of
 from openpts_traces.captured.pages import DemandPoint, captured_map, captured_points, demand_plane, map_page
 from openpts_traces.characteristics.capture import CaptureStep
 from openpts_traces.characteristics.stream_map import MapStep

@@ -12,7 +12,7 @@ from openpts.procedures.shared.methodology import methodology, state_page
 from openpts.procedures.shared.tracking.pages import tracking_sentence
 from openpts.record.reader import Run
 from openpts.units import format_duration
-from openpts_fio.fio_job.times import STREAM_MEASURES, stream_times, times_of_stream
+from openpts_fio.fio_job.pages import STREAM_MEASURES, stream_times, times_of_stream
 from openpts_traces.captured.pages import captured_map, map_page, workload_page
 from openpts_traces.rws import PART_TITLES
 from openpts_traces.rws.pages import alone_page, multi_pages, stream_figures

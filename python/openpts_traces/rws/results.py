@@ -13,7 +13,7 @@ from openpts.record.reader import Run
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Measured, Sample
 from openpts.vocabulary.verdict import SteadyStateReport
-from openpts_fio.fio_job.streams import parts_of
+from openpts_fio.fio_job.conditions import parts_of
 from openpts_traces.characteristics.capture import Capture, CaptureStream
 from openpts_traces.rws import RwsConditions, RwsPart
 from openpts_traces.rws.streams import pass_figures

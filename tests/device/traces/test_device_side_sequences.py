@@ -13,7 +13,7 @@ from openpts.units import KIB, MIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.stimulus import ActiveRange, BlockSize, OperationWeights, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, DriveFills, Duration, IoCount
-from openpts_fio.fio_job.streams import parts_of
+from openpts_fio.fio_job.conditions import parts_of
 from openpts_traces.captured.streams import composite_workload
 from openpts_traces.characteristics.capture import CaptureStream, StreamKind, StreamPattern
 from openpts_traces.rws.streams import composite

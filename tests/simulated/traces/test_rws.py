@@ -20,7 +20,7 @@ from openpts.report.summary import summarize
 from openpts.report.times import default_date
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
-from openpts_fio.fio_job.streams import parts_of
+from openpts_fio.fio_job.conditions import parts_of
 from openpts_line.compare.contenders import Entry, compare_runs
 from openpts_traces.characteristics.capture import (
     Capture,

@@ -9,7 +9,7 @@ from openpts.cli.main import cli
 HEAD = """\
 # Command line
 
-This page is the output of `openpts help` for every command.
+This page is the output of `--help` of every command.
 
 `openpts` alone shows what to try first and ends with 0. A group alone, such as `openpts run`, prints its
 help on standard output and the missing command on standard error, and ends with 2, so that a script

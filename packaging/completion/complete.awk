@@ -16,7 +16,7 @@ function look_for(kind, command, line, fields) {
   close(command)
 }
 END {
-  for (i = words[1] == "help" && current !~ /^-/ ? 2 : 1; i <= count; i++) {
+  for (i = 1; i <= count; i++) {
     if (wanted) wanted = ""
     else if (words[i] ~ /^-/) { if (takes[path, words[i]] != "-") wanted = takes[path, words[i]] }
     else if (takes[path, words[i]] == "command") path = path (path == "" ? "" : " ") words[i]

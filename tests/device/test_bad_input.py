@@ -29,7 +29,7 @@ WRONG = (
     ("run", "iops", "/dev/no-such-drive"),
     ("run", "iops", "/dev/zero"),
     ("report", "no-run"),
-    ("help", "tea"),
+    ("tea",),
 )
 
 

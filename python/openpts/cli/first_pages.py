@@ -109,7 +109,6 @@ _ARGUMENTS: Final = {
     "openpts fleet stop": f"--here h1 {_A_RUN}",
     "openpts fleet submit": "--host h1 --slot s07 --serial S3R1AL iops --class enterprise",
     "openpts gate": "runs/new-firmware --limits limits.toml --baseline runs/old-firmware",
-    "openpts help": "run iops",
     "openpts capture": "/dev/nvme0n1 --seconds 60 --out load.parquet",
     "openpts idle-flush": "/dev/nvme0n1",
     "openpts import": "fio before.json --capacity 1.92TB",
@@ -169,7 +168,7 @@ _WHAT_IT_IS = (
 )
 _WHERE_HELP_IS = (
     "A TEST ON A DRIVE DESTROYS ALL DATA ON IT, and only starts with the drive's serial number. "
-    "`openpts --help` lists all commands, `openpts help run iops` explains one."
+    "`openpts --help` lists all commands, `openpts run iops --help` explains one."
 )
 
 _EXIT_CODES = [

@@ -125,8 +125,6 @@ def _has(command: click.Command, name: str) -> bool:
     return isinstance(command, click.Group) and name in command.commands
 
 
-_VERSION_LINE = "openpts %(version)s"
-
 # Where each command is, by what it is for, in the order of use; a text alone says what a command of a plug-in
 # does. All are loaded when they are asked for, which for some takes half a second.
 _MEASURE: dict[str, Place | str] = {
@@ -161,7 +159,10 @@ _KEEP: dict[str, Place | str] = {
     "serve": "Show a library of runs in a browser.",
 }
 _MANY: dict[str, Place | str] = {"fleet": "Run tests on the drives of other hosts."}
-_SIMULATE: dict[str, Place | str] = {"sim": Place("openpts.cli.sim:sim", "Show and serve simulated drives.")}
+_SIMULATE: dict[str, Place | str] = {
+    "sim": Place("openpts.cli.sim:sim", "Show and serve simulated drives."),
+    "tour": Place("openpts.cli.tour:tour", "Show openpts at work on simulated drives, in a minute."),
+}
 _PURPOSES: dict[str, dict[str, Place | str]] = {
     "Measure": _MEASURE,
     "Look": _LOOK,
@@ -169,13 +170,6 @@ _PURPOSES: dict[str, dict[str, Place | str]] = {
     "Keep": _KEEP,
     "Many drives": _MANY,
     "Simulate": _SIMULATE,
-    "Help": {
-        "tour": Place("openpts.cli.tour:tour", "Show openpts at work on simulated drives, in a minute."),
-        "help": Place(
-            "openpts.cli.main:help_", "Show the help of a command, such as `openpts help run iops`."
-        ),
-        "version": Place("openpts.cli.main:version_", "Show the version."),
-    },
 }
 
 
@@ -186,7 +180,7 @@ _PURPOSES: dict[str, dict[str, Place | str]] = {
     subcommand_metavar="COMMAND [ARGS]...",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-@click.version_option(None, "-V", "--version", package_name="openpts", message=_VERSION_LINE)
+@click.version_option(None, "-V", "--version", package_name="openpts", message="openpts %(version)s")
 @click.pass_context
 def cli(context: click.Context) -> None:
     """Measure what a solid-state drive really does once it has settled.
@@ -200,33 +194,6 @@ def cli(context: click.Context) -> None:
     """
     if context.invoked_subcommand is None:
         click.echo(cli.first_page(context))
-
-
-@click.command("version")
-def version_() -> None:
-    """Show the version."""
-    from importlib.metadata import version  # noqa: PLC0415 takes a fifth of the time of a start
-
-    click.echo(_VERSION_LINE % {"version": version("openpts")})
-
-
-@click.command("help")
-@click.argument("command", nargs=-1)
-@click.pass_context
-def help_(context: click.Context, command: tuple[str, ...]) -> None:
-    """Show the help of COMMAND, such as `openpts help run iops`; without one, that of openpts."""
-    parent = context.parent
-    assert parent is not None  # noqa: S101 this command is always inside the group
-    current: click.Command = cli
-    for name in command:
-        if not isinstance(current, click.Group):
-            raise click.UsageError(f"`{parent.command_path}` has no commands of its own.", ctx=parent)
-        found = current.get_command(parent, name)
-        if found is None:
-            raise click.NoSuchCommand(name, possibilities=current.commands, ctx=parent)
-        parent = click.Context(found, info_name=name, parent=parent)
-        current = found
-    click.echo(current.get_help(parent))
 
 
 def main() -> None:

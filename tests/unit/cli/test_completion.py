@@ -121,8 +121,7 @@ def test_values_are_those_that_ship(installed: Path) -> None:
     assert offered(installed, ["check", "sim:mlc", "--for"], "c") == {"commit"}
     assert offered(installed, ["run", "iops", "--plan"], "") == set(shipped_names())
     assert offered(installed, ["run", "benchmarks", "--list"], "atto") == {"atto"}
-    assert offered(installed, ["help", "run"], "io") == {"iops"}
-    assert offered(installed, ["help"], "run") == {"run"}
+    assert offered(installed, ["run"], "io") == {"iops"}
 
 
 def test_drives_are_those_that_are_listed(installed: Path) -> None:

@@ -241,7 +241,7 @@ def test_a_shell_completes_and_starts_no_python(
         return sorted(ended.stdout.split())
 
     assert completed("openpts run io") == ["iops"]
-    assert completed("openpts doctor --s") == ["--self"]
+    assert completed("openpts doctor --s") == ["--self", "--self-test"]
     assert completed("openpts run iops --scenario ") == ["real-world", "synthetic"]
     for name in ("first", "second"):
         (tmp_path / "runs" / name).mkdir(parents=True)

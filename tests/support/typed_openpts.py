@@ -41,7 +41,7 @@ _OUT_OF_REACH: Final = (
 _ELSEWHERE: Final = re.compile(r"(^|[:=,])(/|~)|/dev/|://")
 _OF_THE_READER: Final = ("confirm_serial", "confirm_serials", "drives", "fleet", "serials")
 """Parameters that name drives and hosts."""
-_RUNS: Final = ("against", "baseline", "folder", "named", "report_json", "reports", "runs")
+_RUNS: Final = ("against", "baseline", "folder", "like_run", "named", "report_json", "reports", "runs")
 _SETTINGS: Final = re.compile(r"(?:^|,|sim:)([\w./-]+\.toml)(?=$|[,?])")
 _TRACES: Final = ("paths", "trace", "traces")
 _SHORTENED_BY: Final = ("longest_step_seconds", "max_rounds", "quick", "step_seconds", "time_scale")

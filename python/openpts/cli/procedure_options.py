@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 from msgspec import Struct
+from msgspec.structs import replace
 
-from openpts.cli.options import PATH, flag, option
+from openpts.cli.options import FOLDER, PATH, flag, option
 from openpts.cli.parameter_options import given_as_options, parameter_options
 from openpts.errors import UsageError
 from openpts.fields.conditions import Conditions
@@ -42,6 +43,12 @@ QUICK_OPTION = flag(
     "its scale needs.",
     name="--quick",
 )
+LIKE_OPTION = option(
+    "--like RUN",
+    "Take the conditions and the seed of the run in this folder; options override them.",
+    FOLDER,
+    name="like_run",
+)
 SEED_OPTION = option("--seed N", "Seed of offsets and data; random.", click.IntRange(0, 2**63 - 1))
 
 _TARGET: Final = """
@@ -63,11 +70,14 @@ def help_of(test: Procedure) -> str:
 
 def options_of(test: Procedure) -> list[Callable[[Any], Any]]:
     """The options of a test's conditions, in the order of its help."""
-    return [CLASS_OPTION, PLAN_OPTION, QUICK_OPTION, *parameter_options(test), SEED_OPTION]
+    return [CLASS_OPTION, PLAN_OPTION, LIKE_OPTION, QUICK_OPTION, *parameter_options(test), SEED_OPTION]
 
 
 class Choices(Struct, frozen=True):
-    """What was chosen for one test. ``given`` is what the operator gave, ``short`` what `--quick` adds."""
+    """What was chosen for one test. ``given`` is what the operator gave, ``short`` what `--quick` adds.
+
+    ``like`` are the conditions of an earlier run, which take the place of the standard ones.
+    """
 
     test: Procedure
     drive_class: DriveClass
@@ -76,11 +86,13 @@ class Choices(Struct, frozen=True):
     short: Given
     settings: Mapping[str, Any]
     plan: "Plan | None" = None
+    like: Conditions | None = None
 
     def adjust(self, standard: Conditions) -> Conditions:
         """The conditions of this run. Raises UsageError where what was chosen makes no sense together."""
         given = self.given.over(self.short)
-        conditions: Conditions = conditions_of(given, standard)
+        basis = standard if self.like is None else replace(self.like, seed=standard.seed)
+        conditions: Conditions = conditions_of(given, basis)
         refuse_contradictions(given, conditions)
         return conditions
 
@@ -152,14 +164,50 @@ def choices_of(test: Procedure, options: dict[str, Any]) -> Choices:
     Raises WrittenFileError and UsageError.
     """
     drive_class, path = options.pop("drive_class"), options.pop("plan_path")
-    is_quick, seed = options.pop("quick"), options.pop("seed")
+    is_quick, seed, like_run = options.pop("quick"), options.pop("seed"), options.pop("like_run")
     given = given_as_options(test.conditions, options)
-    choices = chosen(test, plan_at(path), given, drive_class=drive_class, is_quick=is_quick, seed=seed)
+    if like_run is not None:
+        whole = ("--class", drive_class), ("--plan", path), ("--quick", is_quick)
+        for option_name, word in (*whole, ("--time-scale", given.values.get("time_scale"))):
+            if word:
+                raise UsageError(f"{option_name} can't go with --like, which takes all conditions of a run")
+        choices = _chosen_like(test, like_run, given, seed)
+    else:
+        choices = chosen(test, plan_at(path), given, drive_class=drive_class, is_quick=is_quick, seed=seed)
     # refused now, before any target is opened
     conditions = choices.adjust(test.standard_conditions(choices.drive_class, 0))
     for doubt in doubts(choices.given, conditions):
         click.echo(f"warning: {doubt}", err=True)
     return choices
+
+
+def _chosen_like(test: Procedure, folder: Path, given: Given, seed: int | None) -> Choices:
+    """The conditions and the seed of an earlier run, and what was given over them.
+
+    No program that its lab has named is started. Raises RecordError, and UsageError where there are no
+    conditions to run under.
+    """
+    from openpts.record.reader import read_manifest  # noqa: PLC0415 help needs no record
+
+    manifest = read_manifest(folder)
+    conditions: Any = manifest.conditions
+    if conditions.test != test.name:
+        other = f"`openpts run {conditions.test} ... --like {folder}`"
+        raise UsageError(f"--like {folder} is a run of {conditions.test}, not of {test.name}: type {other}")
+    if manifest.imported is not None:
+        raise UsageError(f"--like {folder} has imported results, whose conditions are not known")
+    if conditions.keeps_data:
+        raise UsageError(f"--like {folder} began with data of an earlier run, which no other has")
+    programs = [name for name in conditions.__struct_fields__ if name.endswith("command")]
+    if left := [name for name in programs if getattr(conditions, name) and name not in given.values]:
+        raise UsageError(
+            f"--like {folder} started a program ({left[0]}), which is not started again by itself: name yours"
+        )
+    over = [*given.names.values(), *(["--seed"] if seed is not None else [])]
+    changed = f", but for {', '.join(over)}" if over else ""
+    click.echo(f"conditions and seed of {manifest.test_id}{changed}", err=True)
+    seed = conditions.seed if seed is None else seed
+    return Choices(test, conditions.drive_class, seed, given, Given(), {}, like=conditions)
 
 
 def plan_at(path: Path | None) -> "Plan | None":

@@ -119,6 +119,8 @@ def _command(test: Procedure) -> click.Command:
             )
             run_several(test, words, options, limits)
             return
+        if continued is not None and options["like_run"] is not None:
+            raise UsageError("--like can't go with --continue, which has the conditions of its own run")
         refuse_alone(stagger_s=stagger_s, at_most=at_most)
         if not targets:
             raise click.MissingParameter(param_hint="'TARGET'", param_type="argument")

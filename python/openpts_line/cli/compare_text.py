@@ -23,12 +23,15 @@ def print_comparison(stream: IO[str], report: Report, comparison: RunComparison)
     console = table_console(stream, pipe_columns=_PIPE_COLUMNS)
     for line in report.alerts():
         console.print(line, style="bold red")
+    behind_table = False
     for block in takewhile(lambda block: getattr(block, "id", "") != _RUNS, report.front[0].blocks):
         if isinstance(block, Verdict):
+            if behind_table:
+                console.print()
             console.print(block.text, style=_STYLES[block.tone])
         elif isinstance(block, ReportTable) and block.id.endswith(_DIFFERING):
             print_table(console, block)
-            console.print()
+        behind_table = isinstance(block, ReportTable)
     tables = report.tables()
     for test in comparison.tests:
         for name in _OF_A_TEST:

@@ -14,6 +14,7 @@ from openpts.runs.measured_run import NO_CONDITION
 from openpts.units import format_capacity
 from openpts.vocabulary.purpose import Purpose, declared_rows
 from openpts_line.compare.contenders import ComparedTest, RunComparison
+from openpts_line.compare.measured_conditions import MEASURED
 
 _FIRMWARE: Final = "Firmware"
 _MODEL: Final = "Model"
@@ -38,7 +39,7 @@ class Field(Struct, frozen=True):
     """One condition: for each name the different texts that its runs have.
 
     ``judged`` is False for what makes a drive the drive it is, and for seeds: there a difference is none of
-    the conditions.
+    the conditions. So it is for what was measured, and lies too near to bear on figures.
     """
 
     label: str
@@ -69,6 +70,17 @@ def conditions_of(comparison: RunComparison) -> tuple[Conditions, ...]:
     groups = [[run.manifest for run in comparison.runs_of(name)] for name in comparison.names]
     shared = Conditions("", comparison.names, tuple(_shared_fields(groups)))
     return (shared, *(_of_test(test) for test in comparison.tests if len(test.contenders) > 1))
+
+
+def _measured_of(test: ComparedTest) -> Iterable[Field]:
+    """What any of the runs has measured of its conditions, which are those of its test alone."""
+    groups = [[run.run for run in one.runs] for one in test.contenders]
+    for one in MEASURED:
+        read = [[one.read(run) for run in group] for group in groups]
+        every = [value for group in read for value in group]
+        if any(value is not None for value in every):
+            texts = tuple(tuple(dict.fromkeys(map(one.text, group))) for group in read)
+            yield Field(one.label, texts, judged=one.differs(every))
 
 
 _Read = Callable[[Manifest], str]
@@ -175,4 +187,5 @@ def _of_test(test: ComparedTest) -> Conditions:
         )
         for name, label in labels.items()
     )
-    return Conditions(test.test, tuple(one.name for one in test.contenders), fields)
+    names = tuple(one.name for one in test.contenders)
+    return Conditions(test.test, names, (*fields, *_measured_of(test)))

@@ -283,6 +283,7 @@ def _cut(request: CutPower) -> Cut:
         atomic_bytes=4096,
         atomic_source="AWUPF 7",
         away_ns=5 * 10**9,
+        first_read_ns=400_000_000 + request.apply.number * 10**6,
         writes=1000,
         flushes=30,
         promised=900,

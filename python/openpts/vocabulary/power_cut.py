@@ -55,7 +55,9 @@ class Cut(DriverAnswer, frozen=True):
 
     ``write_cache`` is the state in which it hit the drive; ``volatile`` says whether only flushed writes and
     those with Force Unit Access had to survive. ``atomic_bytes`` is the largest write that had to be whole or
-    not there, by ``atomic_source``. ``away_ns`` is the time from the cut until the drive was back.
+    not there, by ``atomic_source``. ``away_ns`` is the time from the cut until the drive was back,
+    ``first_read_ns`` that from the end of the cut command, with the power back, to the first read that
+    succeeded; None where none did, or the drive is simulated.
     ``losses`` count accusations by name; ``accusations`` are the first of them. ``promised`` are writes that
     had to survive, ``outstanding`` those that the cut interrupted. ``lost_unpromised_sectors`` were
     acknowledged and are lost, as a volatile cache may; ``indeterminate_sectors`` belong to interrupted writes
@@ -68,6 +70,7 @@ class Cut(DriverAnswer, frozen=True):
     atomic_bytes: int
     atomic_source: str
     away_ns: int = 0
+    first_read_ns: int | None = None
     writes: int = 0
     flushes: int = 0
     promised: int = 0

@@ -1,5 +1,6 @@
 """The report of power cuts: losses by kind, what so many cuts exclude, and each loss with its LBA."""
 
+from statistics import median
 from typing import Any, Final
 
 from openpts.pages import cells
@@ -11,7 +12,7 @@ from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows, demand_text
 from openpts.procedures.shared.methodology import methodology
 from openpts.record.reader import Run
-from openpts.units import NS_PER_S, format_block_size, format_capacity, format_duration
+from openpts.units import NS_PER_MS, NS_PER_S, format_block_size, format_capacity, format_duration
 from openpts.vocabulary.better import Better
 from openpts.vocabulary.power_cut import LOSSES, DataLoss, losses_text
 from openpts_app.powercut import PowerCutConditions
@@ -31,7 +32,10 @@ def report(run: Run) -> ReportContent:
     verdicts = tuple(_verdict(state) for state in states) or (_NOTHING,)
     return ReportContent(
         verdicts=verdicts,
-        measures=tuple(_ACCUSED.of(state, Subject(state.name)) for state in states),
+        measures=(
+            *(_ACCUSED.of(state, Subject(state.name)) for state in states),
+            *(_FIRST_READ.of(state, Subject(state.name)) for state in states if state.first_reads_ns),
+        ),
         sections=methodology(
             run,
             _TITLE,
@@ -49,6 +53,15 @@ _ACCUSED: Final = Measure[CacheState](
     "%",
     lambda state: 100 * state.accused / len(state.cuts),
     decimals=2,
+    better=Better.LOWER,
+)
+
+_FIRST_READ: Final = Measure[CacheState](
+    "first_read",
+    "{name}, first read after power is back, median",
+    "ms",
+    lambda state: median(state.first_reads_ns) / NS_PER_MS,
+    decimals=0,
     better=Better.LOWER,
 )
 
@@ -136,8 +149,16 @@ def _state_table(state: CacheState) -> Table:
                 "Longest from cut to drive back",
                 f"{slowest_ns / NS_PER_S:.1f} s" if slowest_ns else "n/a: simulated",
             ),
+            ("First read after power is back", _first_read_text(state)),
         ),
     )
+
+
+def _first_read_text(state: CacheState) -> str:
+    times_ns = state.first_reads_ns
+    if not times_ns:
+        return "n/a: simulated" if not any(cut.away_ns for cut in state.cuts) else "n/a: no read succeeded"
+    return f"median {median(times_ns) / NS_PER_S:.2f} s, longest {max(times_ns) / NS_PER_S:.2f} s"
 
 
 def _accusations_pages(states: tuple[CacheState, ...]) -> tuple[Page, ...]:
@@ -194,4 +215,5 @@ def _figures(state: CacheState) -> dict[str, Any]:
         "promised_writes": promised,
         "excluded_share_of_cuts": None if state.accused else excluded_rate(len(state.cuts)),
         "excluded_share_of_writes": None if state.accused else excluded_rate(promised),
+        "first_reads_ms": [time_ns / NS_PER_MS for time_ns in state.first_reads_ns],
     }

@@ -22,6 +22,11 @@ class CacheState(Struct, frozen=True):
         """Cuts that took something that had to survive."""
         return sum(cut.accused for cut in self.cuts)
 
+    @property
+    def first_reads_ns(self) -> tuple[int, ...]:
+        """From power back to the first read, of each cut after which one succeeded."""
+        return tuple(cut.first_read_ns for cut in self.cuts if cut.first_read_ns is not None)
+
     def count(self, loss: str) -> int:
         """Accusations of one kind."""
         return sum(cut.losses.get(loss, 0) for cut in self.cuts)

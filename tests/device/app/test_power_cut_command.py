@@ -4,18 +4,22 @@ A process that may not write beyond an offset gets errors there, as from a drive
 command does to the file meanwhile is what the power cut did to the drive.
 """
 
+import json
 import shlex
 import shutil
 import subprocess
 import sys
 import time
 from pathlib import Path
+from statistics import median
 
 import pytest
 
 from openpts.errors import DataLossError, RunFailedError, TargetError, UsageError
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
+from openpts.report.build import build_report
+from openpts.report.times import default_date
 from tests.device.openpts_process import Ended, openpts
 from tests.support.openpts_command import COMMAND
 from tests.support.transcript import Golden
@@ -58,6 +62,23 @@ def test_a_sound_target_loses_nothing(tmp_path: Path) -> None:
     assert [cut.volatile for cut in manifest.cuts] == [True, True, True]
     assert all(cut.writes > 10 and cut.promised > 0 and cut.outstanding == 4 for cut in manifest.cuts)
     assert all(cut.away_ns > 0.2e9 for cut in manifest.cuts)
+    assert all(cut.first_read_ns and cut.first_read_ns < cut.away_ns + 1e9 for cut in manifest.cuts)
+
+
+def test_the_first_read_counts_from_the_end_of_the_command(tmp_path: Path) -> None:
+    """The file is away for 1.5 s after the command has ended, as a drive is that starts."""
+    drive, hidden = tmp_path / "drive", tmp_path / "hidden"
+    back = f"setsid sh -c 'sleep 1.5; mv {hidden} {drive}' > /dev/null 2>&1 &"
+    ended = run_powercut(tmp_path, cut_by(tmp_path, f"mv {drive} {hidden}\n{back}"), "--json")
+    assert ended.exit_code == 0, ended.stderr
+    found = [cut.first_read_ns or 0 for cut in read_run(tmp_path / "run").manifest.cuts]
+    assert all(1.4e9 < time_ns < 4e9 for time_ns in found), found
+    (state,) = json.loads(ended.stdout)["states"]
+    assert state["first_reads_ms"] == [time_ns / 1e6 for time_ns in found]
+    run = read_run(tmp_path / "run")
+    page = build_report(run, default_date(run)).tables()["powercut-volatile"]
+    shown = {row.cells[0].text: row.cells[1].text for row in page.rows}["First read after power is back"]
+    assert shown == f"median {median(state['first_reads_ms']) / 1e3:.2f} s, longest {max(found) / 1e9:.2f} s"
 
 
 @pytest.mark.parametrize(

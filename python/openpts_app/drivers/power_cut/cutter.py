@@ -1,11 +1,14 @@
 """Cuts the power of a drive: writers before, the operator's command, the wait for it, the read-back."""
 
+import mmap
+import os
 import random
 import shlex
 import time
 from typing import Final, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from openpts.device.nvme.power_fail_unit import power_fail_unit
 from openpts.device.targets.open_target import OpenTarget
@@ -49,6 +52,7 @@ class DriveCutter(Struct):
             writers.cutting()
             begun_ns = time.monotonic_ns()
             self._run_command()
+            powered_ns = time.monotonic_ns()
             self._expect_silence()
         finally:
             ended = writers.end(within_s)
@@ -59,7 +63,23 @@ class DriveCutter(Struct):
                 f"{format_duration(order.back_within_ns)}: they may yet be written, so nothing can be judged"
             )
         self.drive.open_again(within_s)
-        return writers.verify(self.drive.target.fd, number, rules, time.monotonic_ns() - begun_ns)
+        away_ns = time.monotonic_ns() - begun_ns
+        read_ns = self._first_read_at_ns(order.load.range_bytes, within_s)
+        cut = writers.verify(self.drive.target.fd, number, rules, away_ns)
+        return replace(cut, first_read_ns=None if read_ns is None else read_ns - powered_ns)
+
+    def _first_read_at_ns(self, range_bytes: int, within_s: float) -> int | None:
+        """When the first read succeeded. Each try takes another place: a cut may leave some unreadable."""
+        deadline_s, offset_bytes = time.monotonic() + within_s, 0
+        with mmap.mmap(-1, mmap.PAGESIZE) as block:  # aligned, as direct I/O asks for
+            while time.monotonic() < deadline_s:
+                try:
+                    os.preadv(self.drive.target.fd, [block], offset_bytes)
+                    return time.monotonic_ns()
+                except OSError:
+                    offset_bytes = (offset_bytes + mmap.PAGESIZE) % (range_bytes - mmap.PAGESIZE)
+                    time.sleep(_LOOK_S)
+        return None
 
     def _write(self, duration_s: float) -> None:
         deadline_s = time.monotonic() + duration_s

@@ -40,7 +40,6 @@ from openpts_nvme.outliers.command import OutliersDocument
 from openpts_practice.cli.benchmarks import BenchmarkList
 from openpts_serve.cli.sim_serve import ServingBegun, ServingEnded
 from openpts_traces.cli.capture import CaptureCost, Captured
-from openpts_traces.cli.trace_characterize import NearestRecipes
 from openpts_traces.cli.trace_text import TraceDocument
 from openpts_watch.runs_here import RunList
 
@@ -87,12 +86,8 @@ OF_COMMANDS: Final[dict[str, tuple[str | type[Any], ...]]] = {
     "sim list": (PresetList,),
     "sim serve": (ServingBegun, ServingEnded),
     "sim show": (PresetList,),
-    "trace characterize": ("openpts.characteristics/1", "openpts.trace-distances/1", NearestRecipes),
     "trace check": (TraceDocument,),
     "trace convert": (TraceDocument,),
-    "trace filter": (TraceDocument,),
-    "trace merge": (TraceDocument,),
-    "trace synthesize": ("openpts.synthetic/2",),
     "verify": (VerifiedReport, VerifiedReports, ConformanceDocument, GuideDocument, ConformanceRuns),
 }
 """What each command prints with --json; a name is that of a schema that is written by hand."""

@@ -9,6 +9,3 @@ BATCH: Final = DOCS / "batch.schema.json"
 RUN: Final = DOCS / "run.schema.json"
 OUTPUTS: Final = DOCS / "outputs.schema.json"
 TABLES: Final = DOCS / "tables.json"
-WRITTEN_BY_HAND: Final = tuple(
-    DOCS / f"{name}.schema.json" for name in ("characterize", "trace-distances", "synthesize")
-)

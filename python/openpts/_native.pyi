@@ -28,19 +28,16 @@ __all__ = [
     "UnavailableError",
     "WatchedTime",
     "build_info",
-    "capture_steps",
-    "characterize",
     "filling_schedule",
     "measure_memory",
     "measure_overhead",
-    "model_trace",
     "power_fault_names",
     "prepare_schedule",
     "probe",
     "trace_formats",
     "trace_outputs",
     "trace_recipes",
-    "treat_traces",
+    "treat_trace",
 ]
 
 class UnavailableError(OSError):
@@ -48,40 +45,6 @@ class UnavailableError(OSError):
 
 class StoppedError(RuntimeError):
     """The engine was stopped or an I/O failed: it runs no more programs."""
-
-def characterize(
-    paths: list[PathLike[str]],
-    *,
-    format: str | None,  # noqa: A002 as options have it
-    devices: list[str],
-    by: str | None,
-    from_ns: int,
-    to_ns: int,
-    takes_steps: bool = False,
-) -> str:
-    """All figures of one trace of these files, as JSON: of I/Os issued from one moment to before another.
-
-    ``by`` is device, process, stream or None: what parts with all figures of their own have in common.
-    ``takes_steps``: of a step table those that it has, with ``whole`` null; it is taken as it is. Raises
-    ValueError if the trace can't be read, is refused, or has no such I/Os.
-    """
-
-def model_trace(
-    paths: list[PathLike[str]],
-    *,
-    format: str | None,  # noqa: A002 as options have it
-    devices: list[str],
-    from_ns: int,
-    to_ns: int,
-    streams: list[tuple[str, int]],
-    couplings: list[tuple[list[int], int]],
-) -> str:
-    """What a model of a trace has beyond its figures, as JSON: trains, what follows what, where runs begin.
-
-    ``streams`` are operations with a size each; I/Os of no stream are left out. ``couplings`` are numbers of
-    streams with the largest gap, ns, that is within a train of theirs. Raises ValueError if the trace can't
-    be read, or for an operation that there isn't.
-    """
 
 def build_info() -> dict[str, str]:
     """Version, build profile and processor architecture of the Rust module.
@@ -98,11 +61,11 @@ def trace_outputs() -> list[str]:
 def trace_recipes() -> list[tuple[str, str]]:
     """Name and text of each recipe that ships."""
 
-def treat_traces(order: str, *, descriptor: int | None, heard: Callable[[int], object]) -> str:
-    """Read traces once, and write what an order asks for to an open file; order and result are JSON.
+def treat_trace(order: str, *, descriptor: int | None, heard: Callable[[int], object]) -> str:
+    """Read a trace once, and write it to an open file or compute its figures; order and result are JSON.
 
     ``heard`` gets the number of I/Os so far, now and then; what it raises ends everything. Raises ValueError
-    for traces that can't be used, and OSError if the file can't be written.
+    for a trace that can't be used, and OSError if the file can't be written.
     """
 
 @final
@@ -133,9 +96,6 @@ class LiveCapture:
 
     def lose(self, processor: int, from_ns: int, to_ns: int, events: int) -> None:
         """The kernel had no room for some events."""
-
-    def host_was_busy(self, at_ns: int, share: float) -> None:
-        """How busy the host's processors were so far in the step of this moment, from 0 to 1."""
 
     def commands(self) -> list[str]:
         """Names of processes so far, in the order of their numbers."""
@@ -428,12 +388,6 @@ class Engine:
 
 def probe(descriptor: int, *, sector_bytes: int) -> tuple[str, list[tuple[str, str]]]:
     """Name of the path that suits the target, and what was found, by name. Reads, never writes."""
-
-def capture_steps(path: PathLike[str]) -> str:
-    """A step table, or the steps of a trace, as JSON: header, and of each step depth, latencies and streams.
-
-    Raises ValueError if the file can't be read, or is neither.
-    """
 
 def measure_memory(*, cpus: list[int], buffer_bytes: int, duration_ms: int) -> tuple[list[float], float]:
     """What a thread on each of ``cpus`` moves while all of them copy, from one buffer of its own to another.

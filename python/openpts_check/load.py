@@ -8,9 +8,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from openpts.errors import UsageError
+from openpts.errors import TraceError, UsageError
 from openpts.units import NS_PER_S, S_PER_YEAR, parse_size_bytes
-from openpts_traces.characteristics.native import figures_of
+from openpts_traces.treatment import Input, check
 
 S_PER_DAY: Final = 24 * 3600
 _PER: Final = {"s": 1, "h": 3600, "day": S_PER_DAY, "year": S_PER_YEAR}
@@ -48,6 +48,11 @@ def like(text: str, capacity_bytes: int) -> Rate | Program:
         raise UsageError(
             f"--like {text!r} is no rate (50GB/day, 3MB/s, 0.3DWPD), no program, and no file with a trace"
         )
-    found = figures_of(path)["whole"]
-    per_day = found["endurance"]["written_bytes_per_day"]
-    return Rate(per_day / S_PER_DAY, f"of the trace {path.name}, {found['span_ns'] / NS_PER_S:,.0f} s long")
+    figures = check(Input((text,)), lambda _ios: None).figures
+    if figures is None or not figures.span_ns:
+        raise TraceError(f"can't tell what {path.name} writes each second: its I/Os are of one moment")
+    written = figures.operations.get("write")
+    seconds = figures.span_ns / NS_PER_S
+    return Rate(
+        written.bytes / seconds if written else 0.0, f"of the trace {path.name}, {seconds:,.0f} s long"
+    )

@@ -1,1 +1,1 @@
-"""Traces of block I/O: captured, characterized, converted, replayed, and the tests that are made of them."""
+"""Traces of block I/O: captured, checked, converted, replayed."""

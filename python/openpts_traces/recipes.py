@@ -9,9 +9,12 @@ from typing import Final
 from msgspec import Struct
 
 from openpts import _native
+from openpts.did_you_mean import nearest_word
 
 PREFIX: Final = "recipe:"
 """Before the name of a recipe, in place of a file."""
+_LIKE: Final = "like:"
+"""Before the name of a recipe that is built to published figures."""
 
 
 class Recipe(Struct, frozen=True):
@@ -33,3 +36,10 @@ def recipes() -> Mapping[str, Recipe]:
         model = " ".join(made["model"].split())
         found[name] = Recipe(name, made["label"], model, hashlib.sha256(text.encode()).hexdigest())
     return found
+
+
+def shipped_hint(word: str) -> str:
+    """Which recipe was meant, for the end of an error; empty where none is near, or the word is right."""
+    typed = {name.removeprefix(_LIKE): f"{PREFIX}{name}" for name in recipes()}
+    near = nearest_word(word.removeprefix(PREFIX).removeprefix(_LIKE), typed)
+    return "" if near is None or typed[near] == word else f"did you mean {typed[near]}?"

@@ -1,9 +1,8 @@
-"""Traces are read once, and checked, or written in another form, or in part, or several as one."""
+"""Traces are read once, and checked with their figures, or written in another format."""
 
-from collections.abc import Callable, Sequence
-from fractions import Fraction
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import msgspec
 
@@ -16,10 +15,6 @@ from openpts.units import NS_PER_S
 refuse_without_traces()
 
 STDIN: Final = "-"
-OPERATIONS: Final = ("read", "write", "trim", "flush", "write_zeroes", "zone_append", "zone_reset", "other")
-MOST_LOOPS: Final = 1_000_000
-_HIGHEST_U32: Final = 2**32 - 1
-
 Heard = Callable[[int], object]
 
 
@@ -71,58 +66,16 @@ class OpenOptions(msgspec.Struct, frozen=True, omit_defaults=True):
     damaged_limit: float = 0.001
 
 
-class Span(msgspec.Struct, frozen=True):
-    """From, and to before."""
-
-    start: int
-    end: int
-
-
-ALL_TIME: Final = Span(0, 2**63 - 1)
-
-
-class Filter(msgspec.Struct, frozen=True):
-    """Which I/Os stay: those that are all of this, or with ``inverted`` the others."""
-
-    time_ns: Span | None = None
-    operations: tuple[str, ...] = ()
-    devices: tuple[str, ...] = ()
-    pids: tuple[int, ...] = ()
-    bytes: Span | None = None
-    inverted: bool = False
-
-
-class MergePlace(msgspec.Struct, frozen=True):
-    """Where a trace goes among others.
-
-    Start, speed as ratio of traced to taken time, repetitions, and what is put before names of its devices.
-    """
-
-    start_ns: int
-    traced: int
-    taken: int
-    loops: int
-    prefix: str
-
-    @classmethod
-    def of(cls, start_s: Fraction, speed: Fraction, loops: int, prefix: str) -> "MergePlace":
-        """Raises TraceError for a speed that Rust can't hold."""
-        if not 0 < speed.numerator <= _HIGHEST_U32 or speed.denominator > _HIGHEST_U32:
-            raise TraceError(f"can't run a trace at speed {speed}: use a ratio of numbers below 2^32")
-        return cls(int(start_s * NS_PER_S), speed.numerator, speed.denominator, loops, prefix)
-
-
 class Input(msgspec.Struct, frozen=True):
-    """The files of a trace, how they are opened, and where it goes if it is one of several."""
+    """The files of a trace, and how they are opened."""
 
     paths: tuple[str, ...]
     options: OpenOptions = OpenOptions()
-    place: MergePlace | None = None
 
 
 class _Order(msgspec.Struct, frozen=True):
-    traces: tuple[Input, ...]
-    filter: Filter | None
+    paths: tuple[str, ...]
+    options: OpenOptions
     to: str | None
 
 
@@ -207,8 +160,45 @@ class Header(msgspec.Struct, frozen=True):
     changes: tuple[Change, ...]
 
 
+class Moved(msgspec.Struct, frozen=True):
+    """I/Os of an operation, and the sum of their lengths."""
+
+    ios: Count
+    bytes: Count
+
+
+class Depth(msgspec.Struct, frozen=True):
+    """I/Os in flight: the mean over time, from the first issue to the last event, and the most."""
+
+    mean: float
+    max: Count
+
+
+class Figures(msgspec.Struct, frozen=True):
+    """What a trace is like; see docs/traces.md.
+
+    ``operations`` are I/Os and bytes of each, ``sizes`` the most frequent lengths of reads and writes with
+    their numbers. ``sequential`` are shares of reads and of writes. ``footprint_bytes`` is exact where
+    ``footprint_error``, its 95 % bound as a share, is 0. ``hottest_share`` of the accesses to blocks of 4 KiB
+    go to the hottest per cent of them. ``depth`` is None without completions.
+    """
+
+    operations: dict[str, Moved]
+    sizes: tuple[tuple[Count, Count], ...]
+    span_ns: Count
+    most_in_a_second: Count
+    depth: Depth | None
+    sequential: dict[str, float]
+    footprint_bytes: Count
+    footprint_error: float
+    hottest_share: float | None
+
+
 class Treated(msgspec.Struct, frozen=True):
-    """What came of traces: I/Os that were kept, and what a format had no place for."""
+    """What came of a trace: I/Os that were kept, and what a format had no place for.
+
+    ``figures`` are those of a trace that was checked; None of one that was written.
+    """
 
     ios: Count
     losses: dict[str, Count]
@@ -216,6 +206,7 @@ class Treated(msgspec.Struct, frozen=True):
     gaps: tuple[Gap, ...]
     warnings: tuple[str, ...]
     meaning: str
+    figures: Figures | None
     header: Header
 
     @property
@@ -235,26 +226,23 @@ def outputs() -> list[str]:
 
 
 def check(trace: Input, heard: Heard) -> Treated:
-    """Read a trace and write nothing. Raises TraceError."""
-    return _treat(_Order((trace,), None, None), None, heard)
+    """Read a trace, compute its figures and write nothing. Raises TraceError."""
+    return _treat(trace, None, None, heard)
 
 
-def write(
-    traces: Sequence[Input], to: str, out: Path, heard: Heard, *, filtered: Filter | None = None
-) -> Treated:
-    """Write a trace, or what is left of it, or several as one, as a new file. Raises TraceError.
+def write(trace: Input, to: str, out: Path, heard: Heard) -> Treated:
+    """Write a trace in another format, as a new file. Raises TraceError.
 
     Where an error ends it there is no file.
     """
-    order = _Order(tuple(traces), filtered, to)
     with failing_as(TraceError, f"can't write {out}"), new_file(out.parent, out.name) as descriptor:
-        return _treat(order, descriptor, heard)
+        return _treat(trace, to, descriptor, heard)
 
 
-def _treat(order: _Order, descriptor: int | None, heard: Heard) -> Treated:
-    words: Any = msgspec.json.encode(order).decode()
+def _treat(trace: Input, to: str | None, descriptor: int | None, heard: Heard) -> Treated:
+    order = msgspec.json.encode(_Order(trace.paths, trace.options, to)).decode()
     try:
-        result = _native.treat_traces(words, descriptor=descriptor, heard=heard)
+        result = _native.treat_trace(order, descriptor=descriptor, heard=heard)
     except ValueError as error:
         raise TraceError(str(error)) from error
     return msgspec.json.decode(result, type=Treated)

@@ -226,7 +226,7 @@ def _facts(facts: Facts) -> Iterator[Named]:
 
 def _steady_states(manifest: Manifest) -> Iterator[Named]:
     conditions = manifest.conditions
-    for number, cycle in enumerate(manifest.cycles, start=1):
+    for cycle in manifest.cycles:
         looked_for = conditions.steady_state is not SteadyState.NONE
-        text = reached_text(cycle.outcome, conditions, number) if looked_for else "not looked for"
+        text = reached_text(cycle.outcome, conditions) if looked_for else "not looked for"
         yield Named(cycle.title or "Steady state", text)

@@ -22,7 +22,6 @@ FILES = (
     ("export", "run", "--csv-row", "PLACE/rows.csv"),
     ("gate", "run", "--limit", "lat.rnd_4_kib_rw0.art >= 0", "--junit", "PLACE/gate.xml"),
     ("trace", "convert", "recipe:boot", "-o", "PLACE/boot.csv", "--to", "msr"),
-    ("trace", "synthesize", "recipe:boot", "--model", "PLACE/boot.toml"),
     ("run", "lat", "sim:mlc", "--quick", "--out", "other", "--events", "PLACE/events"),
 )
 FOLDERS = (

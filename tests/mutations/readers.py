@@ -471,7 +471,7 @@ def traces(seeds: Seeds) -> tuple[bytes, ...]:
     raw.write_bytes(reads_and_writes(60))
     written = []
     for to in ("openpts", "blktrace"):
-        write([Input((str(raw),))], to, folder / f"trace-{to}", lambda _: None)
+        write(Input((str(raw),)), to, folder / f"trace-{to}", lambda _: None)
         written.append((folder / f"trace-{to}").read_bytes())
     return raw.read_bytes(), *written, seeds.capture.read_bytes()
 
@@ -479,7 +479,7 @@ def traces(seeds: Seeds) -> tuple[bytes, ...]:
 def trace(path: Path) -> object:
     """As `openpts trace check` reads one, and `convert` writes it."""
     found = check(Input((str(path),)), lambda _: None)
-    write([Input((str(path),))], "openpts", path.with_name("converted"), lambda _: None)
+    write(Input((str(path),)), "openpts", path.with_name("converted"), lambda _: None)
     return found
 
 

@@ -12,7 +12,7 @@ from openpts.report.sources import read_for_report
 from openpts.runner.record_check import check_record
 from openpts.simulation.presets import shipped_presets
 
-WORDS = {name: ["recipe:boot"] for name in ("replay", "rws", "rwsdirth")} | {"workload": ["job.fio"]}
+WORDS = {"replay": ["recipe:boot"], "workload": ["job.fio"]}
 # drives of 1 to 32 GB, on which the traces of larger ones wrap around
 OPTIONS = {name: ["--mapping", "wrap"] for name in ("replay", "score")}
 JOB = "[a]\nrw=randwrite\nbs=4k\ndirect=1\ntime_based\nruntime=2s\n"

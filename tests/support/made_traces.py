@@ -1,28 +1,34 @@
-"""Traces that are easy to write: VMware vscsi, version 2."""
+"""Traces that are easy to write: MSR Cambridge CSV."""
 
-import struct
 from collections.abc import Iterable
+from typing import Final
 
-READ, WRITE, FLUSH, TRIM, INQUIRY = 0x28, 0x2A, 0x35, 0x42, 0x12
-RECORD_BYTES = 40
+_ORIGIN: Final = 128_166_372_000_000_000
+"""Of Windows file times, which are steps of 100 ns."""
 
 
-def vscsi(time_us: int, command: int = READ, block: int = 0, length_bytes: int = 4096) -> bytes:
-    """A record of an I/O that took 100 us."""
-    return struct.pack("<HHIIIQQQ", command, 0x200, 1, length_bytes, 1, block, time_us, 100)
+def record(time_us: int, operation: str = "Read", block: int = 0, length_bytes: int = 4096) -> bytes:
+    """A line of an I/O that took 100 us."""
+    return b"%d,host,0,%s,%d,%d,1000\n" % (
+        _ORIGIN + 10 * time_us,
+        operation.encode(),
+        block * 512,
+        length_bytes,
+    )
 
 
 def reads_and_writes(count: int, *, apart_us: int = 10) -> bytes:
     """As many, in turn, at places that jump about."""
     return b"".join(
-        vscsi(5_000_000 + number * apart_us, WRITE if number % 2 else READ, number * 7919 % 10_007 * 8)
+        record(number * apart_us, "Write" if number % 2 else "Read", number * 7919 % 10_007 * 8)
         for number in range(count)
     )
 
 
 def damaged(trace: bytes, records: Iterable[int]) -> bytes:
-    """The same with records that lack the mark of their version."""
-    changed = bytearray(trace)
-    for record in records:
-        changed[record * RECORD_BYTES + 3] = 9
-    return bytes(changed)
+    """The same with records whose place is no number."""
+    lines = trace.splitlines(keepends=True)
+    for number in records:
+        fields = lines[number].split(b",")
+        lines[number] = b",".join([*fields[:4], b"here", *fields[5:]])
+    return b"".join(lines)

@@ -8,8 +8,6 @@ from openpts.procedures.registry import PTS
 _DATA: Final = Path(__file__).parents[1] / "data"
 CLONE: Final = _DATA / "fiosynth"
 SMALL_TRACE: Final = _DATA / "fio" / "small.iolog"
-WEB: Final = _DATA / "captures" / "web.csv"
-"""Two seconds of a trace, and one between them without I/O."""
 
 
 def with_subject(conditions: Any) -> Any:

@@ -22,7 +22,6 @@ NAMES_TESTS: Final = {
     "cli/first_pages.py": "examples of tests that need more than the common one has",
     "openpts_check/": "questions are runs of its one test",
     "openpts_line/selftest/": "answers of the eight tests that are known beforehand",
-    "openpts_traces/behavior.py": "it replays traces, whatever test does so",
     "openpts_fio/imports/": "it says which test of openpts a result of another program is one of",
     "openpts_fio/fio_output.py": "iops and lat are fio's names of its logs",
 }
@@ -63,7 +62,6 @@ def test_only_engines_captures_the_latency_analysis_and_presets_know_the_rust_mo
         "openpts_fio/engine/engine.py",
         "openpts_serve/served_drive.py",
         "openpts_traces/capture/capture.py",
-        "openpts_traces/characteristics/native.py",
         "openpts_app/drivers/power_cut/stamped_writers.py",
         "simulation/presets.py",
         "simulation/scale.py",

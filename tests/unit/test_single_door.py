@@ -412,7 +412,6 @@ RUST_OPENS = re.compile(
 RUST_OPENS_BY_NAME = {
     "trace/src/live/sink.rs": "the file of a capture",
     "trace/src/capture/destination.rs": "Parquet files in the run folder",
-    "trace/src/steps/capture.rs": "captures that an operator names, to read them",
     "core/src/workload/schedule/format.rs": "schedules, for reading",
     "core/src/engine/slow.rs": "the scheduler's counts of the thread itself, in procfs, for reading",
     "core/src/machine/device_files.rs": "the kernel's count of what the driver has, in sysfs, for reading",

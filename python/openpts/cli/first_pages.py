@@ -127,12 +127,8 @@ _ARGUMENTS: Final = {
     "openpts sim": "show enterprise-tlc",
     "openpts sim serve": "enterprise-tlc --nvme-tcp 127.0.0.1:4420",
     "openpts sim show": "enterprise-tlc",
-    "openpts trace characterize": "server.parquet --html",
     "openpts trace check": "server.blktrace.0 server.blktrace.1",
     "openpts trace convert": "server.csv.gz -o server.parquet",
-    "openpts trace filter": "server.parquet -o night.parquet --time 3600:7200",
-    "openpts trace merge": '"mail.parquet?speed=2" web.parquet -o both.parquet',
-    "openpts trace synthesize": "server.parquet --fio like.fio",
     "openpts trace": "check server.blktrace.0",
     "openpts verify": "openpts-runs/R1AL-20261120T220000Z-iops",
     **{
@@ -145,8 +141,6 @@ _ARGUMENTS: Final = {
             "workload": "mine.fio sim:enterprise-tlc",
             "replay": 'recipe:like:office "sim:enterprise-tlc?capacity=8GB"',
             "score": '--traces quick "sim:enterprise-tlc?capacity=8GB"',
-            "rws": 'web.parquet "sim:enterprise-tlc?capacity=2GB"',
-            "rwsdirth": 'web.parquet "sim:enterprise-tlc?capacity=2GB"',
             "app": "/mnt/data -- tar -xf /data/linux.tar",
             "check": "--purpose record sim:client-qlc",
         }.items()

@@ -117,7 +117,7 @@ def _measuring_lines(event: Event, progress: RunProgress) -> list[str]:
         case PowerWasCut() | FileSystemPrepared() | CommandEnded():
             lines = [_line_without_steps(event)]
         case SteadyStateJudged(phase, number, _, _) if progress.conditions is not None:
-            judged = progress.conditions.round_word(progress.cycle, phase)
+            judged = progress.conditions.round_word(phase)
             lines = [f"steady state after {judged} {number}? {line}" for line in steady_state_lines(progress)]
         case CycleEnded(cycle, finished):
             lines = [cycle_line(cycle, finished, progress.conditions)]

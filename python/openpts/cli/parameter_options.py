@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Collection, Mapping
-from pathlib import Path
 from typing import Any, Final
 
 import click
@@ -15,7 +14,6 @@ from openpts.errors import UsageError
 from openpts.fields.conditions import Conditions
 from openpts.fields.field import Parameter, parameters_of
 from openpts.parameters.overrides import Given
-from openpts.plugins import service
 from openpts.procedures.kit.procedure import Procedure
 from openpts.schema_words import words_and_place
 from openpts.vocabulary.drive_class import DriveClass
@@ -85,23 +83,10 @@ def targets_of(test: Procedure, options: dict[str, Any], drives: str | None) -> 
     if rest is not None and options[f"{_PREFIX}{rest.name}"] is None and len(targets) > 1:
         usage = f"openpts run {test.name} TARGET {rest.argument}"
         raise UsageError(f"{targets[1]}: {rest.option} has to come after --: {usage}")
-    _refuse_traces(test, targets)
     if targets or drives is not None:
         return targets
     word = _lone_word(test, options)
     return () if word is None else (word,)
-
-
-def _refuse_traces(test: Procedure, targets: tuple[str, ...]) -> None:
-    """Raise UsageError for a target that is a trace: the word was meant for a parameter."""
-    missing = [word for word in targets if "/" not in word and not Path(word).exists()]
-    if not missing:
-        return
-    if (shipped_trace := service("shipped-trace")) is None:
-        return
-    for word in missing:
-        if way := shipped_trace(word, takes_traces="traces" in parameters_of(test.conditions)):
-            raise UsageError(f"{word} is a trace that ships, and no drive: {way}")
 
 
 def _lone_word(test: Procedure, options: dict[str, Any]) -> str | None:

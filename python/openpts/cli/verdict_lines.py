@@ -33,7 +33,7 @@ def steady_state_lines(progress: RunProgress, *, limits: bool = True) -> list[st
     if conditions is None or most_verdicts(conditions) == 0:
         return []
     phase = Phase.WDPC if conditions.steady_state is SteadyState.MINUTES_THEN_ROUNDS else None
-    return [f"judged from {conditions.round_word(progress.cycle, phase)} {WINDOW_ROUNDS} on"]
+    return [f"judged from {conditions.round_word(phase)} {WINDOW_ROUNDS} on"]
 
 
 def most_verdicts(conditions: Conditions) -> int:
@@ -49,7 +49,7 @@ def cycle_line(cycle: int, finished: CycleFinished, conditions: Conditions | Non
     judged = outcome.last_round and (conditions is None or most_verdicts(conditions))
     found = []
     if outcome.steady_round is not None or judged:
-        found.append(f"steady state {reached_text(outcome, conditions, cycle)}")
+        found.append(f"steady state {reached_text(outcome, conditions)}")
     if outcome.ended_by:
         found.append(f"({outcome.ended_by})" if found else f"ended by: {outcome.ended_by}")
     name = finished.title or (f"cycle {cycle}" if cycle > 1 else "")

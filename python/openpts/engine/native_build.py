@@ -6,7 +6,10 @@ from typing import Final
 from openpts import _native
 
 AVAILABLE: Final = "available"
-FEATURES: Final = {"traces": hasattr(_native, "treat_traces"), "nvme-target": hasattr(_native, "ServedDrive")}
+FEATURES: Final = {
+    "traces": hasattr(_native, "trace_formats"),
+    "nvme-target": hasattr(_native, "ServedDrive"),
+}
 """Optional crates that the native module has, or lacks."""
 
 

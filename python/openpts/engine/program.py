@@ -11,16 +11,7 @@ from openpts.trace_schedules import file_of
 from openpts.vocabulary.data import DataPattern, PatternData, ReducibleData, VerifiedData
 from openpts.vocabulary.facts import TargetFacts
 from openpts.vocabulary.placement import Normal, Pareto, Placement, Segments, UniqueLbas, Zipf, Zones
-from openpts.vocabulary.stimulus import (
-    BlockSize,
-    ClosedLoop,
-    IoPriority,
-    Pacing,
-    PriorityClass,
-    Step,
-    Stimulus,
-    Stream,
-)
+from openpts.vocabulary.stimulus import ClosedLoop, IoPriority, Pacing, PriorityClass, Step, Stimulus, Stream
 from openpts.vocabulary.stop import ByteAmount, DriveFills, Duration, FirstOf, IoCount, Steady, StopRule
 
 
@@ -98,8 +89,7 @@ def _stimulus(stimulus: Stimulus, target: TargetFacts) -> Json:
     start, end = active_bytes(stimulus, target)
     return {
         "block_sizes": [
-            {"bytes": size.block_size_bytes, "weight": size.weight, "access": _access(size)}
-            for size in stimulus.block_sizes
+            {"bytes": size.block_size_bytes, "weight": size.weight} for size in stimulus.block_sizes
         ],
         "operations": stimulus.operations,
         "random_pct": stimulus.random_pct,
@@ -113,12 +103,6 @@ def _stimulus(stimulus: Stimulus, target: TargetFacts) -> Json:
         "pacing": _pacing(stimulus.pacing),
         "data": _data(stimulus.data),
     } | ({} if stimulus.placement_handle is UNSET else {"placement_handle": stimulus.placement_handle})
-
-
-def _access(size: BlockSize) -> Json | None:
-    if size.access is None:
-        return None
-    return {"operation": size.access.operation, "random": size.access.random}
 
 
 def _stop_rule(rule: StopRule, user_capacity_bytes: int) -> Json:

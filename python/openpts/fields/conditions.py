@@ -199,9 +199,8 @@ class Conditions(Struct, frozen=True, kw_only=True):
         del place
         return None
 
-    def round_word(self, cycle: int, phase: Phase | None = None) -> str:
+    def round_word(self, phase: Phase | None = None) -> str:
         """By what steady state is judged in a phase; without one, in the phase that decides the cycle."""
-        del cycle
         if phase is None:
             return "tracking round" if self.steady_state in _BY_MINUTES else "round"
         return "round" if phase is Phase.ROUND else "tracking round"

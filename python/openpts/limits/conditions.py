@@ -61,10 +61,10 @@ def steady(run: Run) -> _Found:
         return Judgement.NO_VERDICT, f"{conditions.test} does not look for steady state"
     if not cycles:
         return Judgement.NO_VERDICT, "the run did not come so far"
-    missed = [(n, one) for n, one in enumerate(cycles, start=1) if one.outcome.steady_round is None]
+    missed = [one for one in cycles if one.outcome.steady_round is None]
     if not missed:
         return Judgement.PASS, ""
-    number, first = missed[0]
+    first = missed[0]
     if run.manifest.imported is not None and first.outcome.last_round < WINDOW_ROUNDS:
         few = format_count(first.outcome.last_round, "round")
         return (
@@ -72,7 +72,7 @@ def steady(run: Run) -> _Found:
             f"{few} of {run.manifest.imported.tool}, steady state takes {WINDOW_ROUNDS}",
         )
     title = f"{first.title}: " if first.title else ""
-    return Judgement.FAIL, f"{title}{reached_text(first.outcome, conditions, number)}"
+    return Judgement.FAIL, f"{title}{reached_text(first.outcome, conditions)}"
 
 
 def _no_media_errors(run: Run) -> _Found:

@@ -45,5 +45,5 @@ class AssumedDrive(Struct, frozen=True):
 
 def mean_block_bytes(stimulus: Stimulus) -> float:
     """Mean size of a transfer by the weights of the mix."""
-    moved = [size for size in stimulus.block_sizes if size.moves_data] or stimulus.block_sizes
-    return sum(size.block_size_bytes * size.weight for size in moved) / sum(size.weight for size in moved)
+    sizes = stimulus.block_sizes
+    return sum(size.block_size_bytes * size.weight for size in sizes) / sum(size.weight for size in sizes)

@@ -29,7 +29,7 @@ _LISTED: Final = (
         "trim",
         "qos",
     ),
-    *("workload", "replay", "score", "rws", "rwsdirth", "app", "check", "ocp", "pstates"),
+    *("workload", "replay", "score", "app", "check", "ocp", "pstates"),
 )
 """The order of openpts' own plug-ins in help and reports: metadata have none."""
 

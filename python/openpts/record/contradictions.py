@@ -341,10 +341,9 @@ def _cut_bytes(ios: int, stimulus: Stimulus, run: _Run) -> int:
 
 
 def _of_choices(sample: Sample | StreamSample, stimulus: Stimulus, run: _Run) -> Found:
-    # flushes are in no sum of I/Os, but a stream of them has its number
-    transfers = sample.ios + (sample.operations["flush"].ios if stimulus.is_of_streams else 0)
+    transfers = sample.ios
     if counts := sample.ios_by_block_size:
-        sizes = [0 if size.is_flush else size.block_size_bytes for size in stimulus.block_sizes]
+        sizes = [size.block_size_bytes for size in stimulus.block_sizes]
         if len(counts) != len(sizes) or sum(counts) != transfers:
             yield f"ios_by_block_size has {sum(counts):,} of {transfers:,} I/Os"
             return

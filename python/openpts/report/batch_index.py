@@ -204,11 +204,11 @@ def _figures(run: Run) -> Iterator[tuple[str, str, str]]:
 
 def _steady_lines(run: Run) -> list[str]:
     lines = []
-    for number, cycle in enumerate(run.manifest.cycles, start=1):
+    for cycle in run.manifest.cycles:
         outcome = cycle.outcome
         conditions = run.manifest.conditions
         looked_for = conditions.steady_state is not SteadyState.NONE
-        text = reached_text(outcome, conditions, number) if looked_for else "not looked for"
+        text = reached_text(outcome, conditions) if looked_for else "not looked for"
         lines.append(f"{cycle.title}: {text}" if cycle.title else text)
     return lines
 

@@ -13,7 +13,7 @@ from openpts.units import (
 )
 from openpts.vocabulary.data import PatternData, RandomData, RandomOnce, ReducibleData, VerifiedData, ZeroData
 from openpts.vocabulary.placement import Segments, Uniform, Zones
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, BlockSize
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange
 from openpts.vocabulary.stop import SteadyFigure
 from openpts.vocabulary.verdict import TrackingVariable
 from openpts.vocabulary.workload import Workload
@@ -78,7 +78,7 @@ def workload_text(workload: Workload) -> str:
     if len(sizes) == 1 and workload.placement == Uniform() and workload.random_pct in {0, 100}:
         order = AccessPattern.RANDOM if workload.random_pct else AccessPattern.SEQUENTIAL
         return f"{order.short} {format_block_size(sizes[0].block_size_bytes)} RW{workload.read_pct}"
-    weights = ", ".join(f"{_size_text(size)}:{size.weight}" for size in sizes)
+    weights = ", ".join(f"{block_size_kib(size.block_size_bytes)} KiB:{size.weight}" for size in sizes)
     places = (
         "; zones " + ", ".join(f"{zone.weight}/{zone.range_pct:g}" for zone in workload.placement.zones)
         if isinstance(workload.placement, Zones)
@@ -87,10 +87,6 @@ def workload_text(workload: Workload) -> str:
     return (
         f"{workload.title} ({workload.random_pct} % random, {workload.read_pct} % reads; {weights}{places})"
     )
-
-
-def _size_text(size: BlockSize) -> str:
-    return f"{block_size_kib(size.block_size_bytes)} KiB" if size.access is None else size.name
 
 
 def data_text(data: object) -> str:

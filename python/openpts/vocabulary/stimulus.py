@@ -6,7 +6,7 @@ latency counts from the planned moment, so that a device that falls behind canno
 
 import math
 from enum import StrEnum
-from typing import Final, Literal
+from typing import Final
 
 from msgspec import UNSET, Struct, UnsetType
 
@@ -113,38 +113,11 @@ class ActiveRange(Struct, frozen=True):
         return first * sector_bytes, (last + 1) * sector_bytes
 
 
-class Access(Struct, frozen=True):
-    """What all accesses of one size do, and in which order: a stream of a workload."""
-
-    name: str
-    operation: Literal["read", "write", "trim", "flush"]
-    random: bool
-
-
 class BlockSize(Struct, frozen=True, omit_defaults=True):
-    """A transfer size and its part of the sum of all sizes' weights.
-
-    Without ``access``, operation and order are drawn apart from the size.
-    """
+    """A transfer size and its part of the sum of all sizes' weights."""
 
     block_size_bytes: int
     weight: int = 1
-    access: Access | None = None
-
-    @property
-    def name(self) -> str:
-        """The stream's, or the size."""
-        return self.access.name if self.access is not None else format_block_size(self.block_size_bytes)
-
-    @property
-    def moves_data(self) -> bool:
-        """Whether I/Os of this size can be transfers."""
-        return self.access is None or self.access.operation in {"read", "write"}
-
-    @property
-    def is_flush(self) -> bool:
-        """Whether it is a stream of flushes, which have no size."""
-        return self.access is not None and self.access.operation == "flush"
 
 
 class OperationWeights(Struct, frozen=True, omit_defaults=True):
@@ -161,13 +134,11 @@ class Stimulus(Struct, frozen=True):
     """One access pattern: block sizes, operations, order, places, demand, pacing and data.
 
     ``random_pct`` of the accesses go to a random place, the others where the thread's sequential stream
-    stopped. Sizes and operations are exact over every deck of their weights' sum. Sizes with an access of
-    their own are streams of one workload: each I/O is whole of one of them, in exact shares, and each
-    sequential one has its own sequence; ``operations`` are the sums of their weights, and ``random_pct`` is
-    only near their share. Random offsets are multiples of ``alignment_bytes``; without it, of 4 KiB for
-    transfers of at least that size and of a sector for smaller ones. ``stride_bytes`` lies between the
-    starts of sequential accesses; without it, they are adjacent. Total outstanding I/O is ``tc * qd``. Writes
-    name ``placement_handle``, which the drive keeps apart from others (NVMe flexible data placement).
+    stopped. Sizes and operations are exact over every deck of their weights' sum. Random offsets are
+    multiples of ``alignment_bytes``; without it, of 4 KiB for transfers of at least that size and of a sector
+    for smaller ones. ``stride_bytes`` lies between the starts of sequential accesses; without it, they are
+    adjacent. Total outstanding I/O is ``tc * qd``. Writes name ``placement_handle``, which the drive keeps
+    apart from others (NVMe flexible data placement).
     """
 
     random_pct: int
@@ -217,13 +188,7 @@ class Stimulus(Struct, frozen=True):
     @property
     def block_size_bytes(self) -> int:
         """The transfer size; the largest of a mix."""
-        moved = [size for size in self.block_sizes if size.moves_data]
-        return max(size.block_size_bytes for size in moved or self.block_sizes)
-
-    @property
-    def is_of_streams(self) -> bool:
-        """Whether its sizes are streams of a workload, each with operation and order of its own."""
-        return any(size.access is not None for size in self.block_sizes)
+        return max(size.block_size_bytes for size in self.block_sizes)
 
     @property
     def read_pct(self) -> float:
@@ -268,11 +233,10 @@ class Stimulus(Struct, frozen=True):
         return f"{self.read_pct:.3g}/{100 - self.read_pct:.3g}"
 
     def __str__(self) -> str:
-        kinds = "streams" if self.is_of_streams else "sizes"
         size = (
             format_block_size(self.block_size_bytes)
             if len(self.block_sizes) == 1
-            else f"{len(self.block_sizes)} {kinds}"
+            else f"{len(self.block_sizes)} sizes"
         )
         others = [
             f"{name} {weight}"

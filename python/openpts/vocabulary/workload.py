@@ -1,6 +1,6 @@
 """A named access pattern, whatever the demand (PTS 10.2 step 2.2.3, 13.2 step 2)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
 from msgspec import Struct
@@ -9,14 +9,7 @@ from msgspec.structs import replace
 from openpts.units import KIB, format_block_size
 from openpts.vocabulary.data import DataPattern, RandomData
 from openpts.vocabulary.placement import Placement, Uniform, Zone, Zones
-from openpts.vocabulary.stimulus import (
-    Access,
-    AccessPattern,
-    ActiveRange,
-    BlockSize,
-    OperationWeights,
-    Stimulus,
-)
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, BlockSize, OperationWeights, Stimulus
 
 
 class Workload(Struct, frozen=True):
@@ -49,52 +42,20 @@ class Workload(Struct, frozen=True):
     ) -> Stimulus:
         """The workload at a demand; ``read_pct`` 0 makes its pre-writes.
 
-        ``segments`` restrict a workload without places of its own to LBA segments. Those that a workload of
-        streams writes keep their shares in its pre-writes; without any, they are RND 4 KiB.
+        ``segments`` restrict a workload without places of its own to LBA segments.
         """
         reads = self.read_pct if read_pct is None else read_pct
-        sizes, operations = self.block_sizes, OperationWeights(read=reads, write=100 - reads)
-        random_pct = self.random_pct
-        if any(size.access is not None for size in sizes):
-            if read_pct == 0:
-                sizes = _writes(sizes) or (BlockSize(4 * KIB, 1, Access("RND 4K W", "write", random=True)),)
-            operations, random_pct = _operations(sizes), random_share(sizes)
         own_places = self.placement != Uniform()
         return Stimulus(
-            random_pct=random_pct,
-            block_sizes=sizes,
-            operations=operations,
+            random_pct=self.random_pct,
+            block_sizes=self.block_sizes,
+            operations=OperationWeights(read=reads, write=100 - reads),
             tc=tc,
             qd=qd,
             active_range=active_range,
             placement=self.placement if own_places or segments is None else segments,
             data=RandomData() if data is None else data,
         )
-
-
-def _writes(sizes: Sequence[BlockSize]) -> tuple[BlockSize, ...]:
-    return tuple(size for size in sizes if size.access is not None and size.access.operation == "write")
-
-
-def _operations(sizes: Sequence[BlockSize]) -> OperationWeights:
-    sums: dict[str, int] = {}
-    for size in sizes:
-        if size.access is not None:
-            sums[size.access.operation] = sums.get(size.access.operation, 0) + size.weight
-    return OperationWeights(**sums)
-
-
-def random_share(streams: Sequence[BlockSize]) -> int:
-    """Random accesses among those of streams, in whole per cent: 0 only for none, 100 for all."""
-    placed = [
-        (size.weight, size.access.random)
-        for size in streams
-        if size.access is not None and size.access.operation != "flush"
-    ]
-    share = sum(weight for weight, is_random in placed if is_random) / (sum(w for w, _ in placed) or 1)
-    if not placed or share in {0, 1}:
-        return 0 if placed and not share else 100
-    return min(99, max(1, round(100 * share)))
 
 
 def simple_workload(

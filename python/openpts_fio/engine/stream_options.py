@@ -125,10 +125,6 @@ def block_size_options(stimulus: Stimulus, sector_bytes: int) -> FioOptions:
             raise UsageError(
                 f"block size {size.block_size_bytes} B is not a multiple of the sector size {sector_bytes} B"
             )
-    if stimulus.is_of_streams:
-        raise refusal(
-            "mix of whole streams", "it draws sizes, operations and order apart; use --engine native"
-        )
     if len(stimulus.block_sizes) == 1:
         return {"bs": str(stimulus.block_size_bytes)}
     pcts = whole_pcts("block sizes", [size.weight for size in stimulus.block_sizes])

@@ -101,8 +101,8 @@ def _verdict(run: Run) -> tuple[CaseOutcome, str]:
     if unsteady := unsteady_cycles(run):
         texts = [
             f"{one.title}: {text}" if one.title else text
-            for number, one in unsteady.items()
-            for text in [reached_text(one.outcome, manifest.conditions, number)]
+            for one in unsteady.values()
+            for text in [reached_text(one.outcome, manifest.conditions)]
         ]
         return CaseOutcome.SKIPPED, f"no verdict, steady state {'; '.join(texts)}"
     return CaseOutcome.PASSED, ""

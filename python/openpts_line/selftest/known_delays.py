@@ -87,7 +87,7 @@ def captured_in(folder: Path) -> tuple[CapturedIo, ...]:
     if not paths:
         return ()  # a host too busy to issue any within the time of a step
     out = folder.with_suffix(".csv")
-    write([Input(paths)], "msr", out, lambda _ios: None)
+    write(Input(paths), "msr", out, lambda _ios: None)
     rows = (line.split(",") for line in out.read_text().splitlines())
     ios = (
         CapturedIo(int(row[0]) * TICK_NS, int(row[6]) * TICK_NS, row[3].lower(), int(row[4]), int(row[5]))

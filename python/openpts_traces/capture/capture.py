@@ -16,7 +16,7 @@ from msgspec import Struct, field
 from openpts import _native
 from openpts.errors import RecordError
 from openpts.journal import Journal
-from openpts.system_files import SystemRoots, read_lines, read_text
+from openpts.system_files import SystemRoots, read_text
 from openpts.trace_schedules import refuse_without_traces
 from openpts.units import NS_PER_S
 from openpts_traces.capture.blktrace import Blktrace
@@ -43,7 +43,7 @@ NO_EBPF: Final = (
 
 
 class CaptureOrder(Struct, frozen=True):
-    """What to capture. ``step_ns`` is None for every I/O, 0 for steps that grow with the duration.
+    """What to capture.
 
     ``names`` is ``none``, ``hashed`` or ``plain``; ``buffer_kib`` of each processor, None for one that suits
     the rate; ``ways`` are names of ways to try, in this order.
@@ -52,7 +52,6 @@ class CaptureOrder(Struct, frozen=True):
     devices: tuple[CapturedDevice, ...]
     file: Path
     level: str
-    step_ns: int | None = None
     names: str = "none"
     buffer_kib: int | None = None
     ways: tuple[str, ...] = ("blktrace", "tracefs")
@@ -76,30 +75,6 @@ class CaptureResult(Struct, frozen=True):
     summary: dict[str, int]
     cpu_share: float
     notes: dict[str, str]
-
-
-class _HostLoad(Struct):
-    """How busy all processors were since the step began, from /proc/stat."""
-
-    roots: SystemRoots
-    step_ns: int
-    start_ns: int
-    _step: int = -1
-    _before: tuple[int, int] = (0, 0)
-
-    def share(self, now_ns: int) -> float:
-        step = (now_ns - self.start_ns) // self.step_ns
-        now = self._ticks()
-        if step != self._step:
-            self._step, self._before = step, now
-        total = now[1] - self._before[1]
-        return (now[0] - self._before[0]) / total if total > 0 else 0.0
-
-    def _ticks(self) -> tuple[int, int]:
-        first = next(iter(read_lines(self.roots.proc / "stat")), "")
-        ticks = [int(word) for word in first.split()[1:9]]
-        idle = sum(ticks[3:5])
-        return sum(ticks) - idle, sum(ticks)
 
 
 class _Clocks(Struct, frozen=True):
@@ -149,9 +124,7 @@ def capture(
         way, opened, missing = _opened(order, buffer_kib, journal, roots, undo)
         start = _Clocks.now()
         live = _live(order, way.describe(), start.monotonic_ns)
-        loop = _Loop(
-            order, opened, live, start, _HostLoad(roots, order.step_ns or NS_PER_S, start.monotonic_ns)
-        )
+        loop = _Loop(opened, live, start)
         cpu_before_s = time.process_time()
         try:
             opened.start()
@@ -163,18 +136,16 @@ def capture(
         except _native.UnavailableError as error:
             raise RecordError(str(error)) from error
         notes = _notes(order, way.name, start, end, buffer_kib) | start.oddities(end)
-        summary = _finished(order, live, start, end, notes)
+        summary = _finished(order, live, start, notes)
     seconds = (end.monotonic_ns - start.monotonic_ns) / NS_PER_S
     cpu_share = (time.process_time() - cpu_before_s) / max(seconds, 1e-9)
     return CaptureResult(way.name, missing, buffer_kib, seconds, summary, cpu_share, notes)
 
 
 class _Loop(Struct):
-    order: CaptureOrder
     way: OpenBackend
     live: "_native.LiveCapture"
     start: _Clocks
-    load: _HostLoad
     _lost: int = 0
     _looked_ns: int = field(default=0)
 
@@ -194,8 +165,6 @@ class _Loop(Struct):
         now_ns = time.monotonic_ns()
         if now_ns - self._looked_ns >= _LOSSES_S * NS_PER_S or until_ns > self._looked_ns:
             self._count_losses(now_ns)
-        if self.order.step_ns:
-            self.live.host_was_busy(now_ns, self.load.share(now_ns))
         self.live.advance(until_ns)
 
     def _count_losses(self, now_ns: int) -> None:
@@ -259,7 +228,6 @@ def _live(order: CaptureOrder, way: Any, start_ns: int) -> "_native.LiveCapture"
         "devices": [device.in_order() for device in order.devices],
         "start_ns": start_ns,
         "file": str(order.file),
-        "step_ns": order.step_ns,
         "with_names": order.names != "none",
     }
     try:
@@ -288,12 +256,11 @@ def _notes(order: CaptureOrder, way: str, start: _Clocks, end: _Clocks, buffer_k
 
 
 def _finished(
-    order: CaptureOrder, live: "_native.LiveCapture", start: _Clocks, end: _Clocks, notes: dict[str, str]
+    order: CaptureOrder, live: "_native.LiveCapture", start: _Clocks, notes: dict[str, str]
 ) -> dict[str, int]:
     try:
         commands = live.commands()
         last = {
-            "end_ns": end.monotonic_ns,
             "start_utc_ns": start.utc_ns,
             "commands": _hashed(commands) if order.names == "hashed" else commands,
             "notes": notes,

@@ -86,11 +86,6 @@ def capture_command(
         click.Choice(_LEVELS),
     ),
     out: Path = option("", "File of the capture, on another device.", FILE, default=Path("capture.parquet")),
-    steps: str | None = option(
-        "SECONDS|auto",
-        "Keep tables of steps of this length instead of every I/O; auto: 1 s, and longer for long captures.",
-        str,
-    ),
     process_names: str | None = option(
         "",
         "Keep names of processes, hashed with a salt that is forgotten, or as they are.",
@@ -113,7 +108,7 @@ def capture_command(
     """Capture the I/O that reaches block devices while COMMAND, or any other program, uses them.
 
     Only reads the kernel's events: times, places, lengths and processes, never data. The file holds every
-    I/O, or with --steps tables of them. Needs root. Several devices are captured at once; of a partition
+    I/O. Needs root. Several devices are captured at once; of a partition
     its own part of the disk.
     """
     roots, journal = SystemRoots(), Journal.of_machine()
@@ -122,7 +117,6 @@ def capture_command(
         captured,
         out.absolute(),
         _level(level, captured),
-        _step_ns(steps),
         process_names or "none",
         buffer_kib,
         _WAYS if way is None else (way,),
@@ -150,20 +144,6 @@ def _level(level: str | None, devices: tuple[CapturedDevice, ...]) -> str:
     if level == "issue" and made:
         raise UsageError(f"--level issue: {made[0]} passes I/Os on and has no requests: use --level queue")
     return level or ("queue" if made else "issue")
-
-
-def _step_ns(steps: str | None) -> int | None:
-    if steps is None:
-        return None
-    if steps == "auto":
-        return 0
-    try:
-        step_ns = round(float(steps) * NS_PER_S)
-    except (ValueError, OverflowError):
-        step_ns = 0
-    if not 1_000_000 <= step_ns <= 86_400 * NS_PER_S:
-        raise UsageError(f"invalid --steps {steps!r}: use auto, or seconds from 0.001 to 86400")
-    return step_ns
 
 
 def _check_file(order: CaptureOrder, roots: SystemRoots) -> None:

@@ -7,30 +7,13 @@ import click
 from openpts.cli.commands_on_demand import CommandsOnDemand, OnDemandInOrder, Place
 
 _COMMANDS: Final = {
-    "check": Place("openpts_traces.cli.trace_check:check", "Read a trace, and count what is wrong with it."),
+    "check": Place("openpts_traces.cli.trace_check:check", "Read a trace: what is wrong, and its figures."),
     "convert": Place("openpts_traces.cli.trace_convert:convert", "Write a trace in another format."),
-    "filter": Place(
-        "openpts_traces.cli.trace_convert:filter_", "Write a part of a trace; what stays keeps its time."
-    ),
-    "merge": Place("openpts_traces.cli.trace_convert:merge", "Write several traces as one."),
-    "characterize": Place(
-        "openpts_traces.cli.trace_characterize:characterize",
-        "Show what a trace is like, or how far two are apart.",
-    ),
-    "synthesize": Place(
-        "openpts_traces.cli.trace_synthesize:synthesize",
-        "Make a workload that is like a trace, as a fio job file.",
-    ),
 }
-_OTHER_NAMES: Final = {"characterise": "characterize", "synthesise": "synthesize"}
 
 
 class _Commands(OnDemandInOrder):
-    """Commands that may be spelled in two ways, and are listed in one; the help ends with what is known."""
-
-    def get_command(self, context: click.Context, name: str) -> click.Command | None:
-        """The command of that name, in either spelling."""
-        return super().get_command(context, _OTHER_NAMES.get(name, name))
+    """The help ends with what is known."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """What can be read, what can be written, and examples."""

@@ -1,4 +1,4 @@
-"""`openpts trace check`: a trace is read, and counted."""
+"""`openpts trace check`: a trace is read, counted, and shown in a dozen figures."""
 
 import click
 
@@ -21,8 +21,9 @@ def check(
     """Read the files of a trace, in this order, and count its records: read = accepted + skipped + damaged.
 
     Prints the format, where in the stack the trace was taken, the class of its times (A to D, X), its
-    devices, and what is damaged with file and line or byte. Exits with 11 if records are damaged or lost, and
-    with 12 if the trace is refused.
+    devices, what is damaged with file and line or byte, and what the trace is like: I/Os and bytes by
+    operation, sizes, span, rate, queue depth, sequential share, footprint, hottest per cent. Exits with 11 if
+    records are damaged or lost, and with 12 if the trace is refused.
     """
     with ProgressLine() as progress:
         treated = check_trace(Input(paths, read.options(devices)), progress)

@@ -1,8 +1,6 @@
 """Options of all commands that read traces."""
 
-import re
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,48 +11,35 @@ from openpts.cli.options import FILE, argument, flag, option
 from openpts.errors import TraceError, UsageError
 from openpts.plugins import Kind, load, offers
 from openpts.units import NS_PER_S
-from openpts_traces.characteristics.shipped import shipped_hint
-from openpts_traces.treatment import (
-    ALL_TIME,
-    STDIN,
-    OpenOptions,
-    Poisson,
-    RandomSpread,
-    ReadOptions,
-    Span,
-    Within,
-)
+from openpts_traces.recipes import shipped_hint
+from openpts_traces.treatment import STDIN, OpenOptions, Poisson, RandomSpread, ReadOptions, Within
 
 ANY_ORDER: Final = "any"
-HIGHEST_BYTE: Final = 2**63
 _HIGHEST_REORDER_S: Final = 1e9
-_NUMBER: Final = re.compile(r"\d{1,12}(\.\d{1,12})?(/\d{1,12})?")
 
 
-def known_names(_context: click.Context, _argument: click.Parameter, value: Any) -> Any:
+def _known_names(_context: click.Context, _argument: click.Parameter, value: tuple[str, ...]) -> Any:
     """Words that name traces. Raises TraceError for one that ships and is typed in another way."""
-    for word in (value,) if isinstance(value, Path | str) else value:
-        name = str(word).partition("?")[0]
-        if not Path(word).exists() and not Path(name).exists() and (hint := shipped_hint(name)):
-            raise TraceError(f"can't read {name}: there is no such file; {hint}")
+    for word in value:
+        if not Path(word).exists() and (hint := shipped_hint(word)):
+            raise TraceError(f"can't read {word}: there is no such file; {hint}")
     return value
 
 
-PATHS: Final = argument("TRACE...", name="paths", nargs=-1, required=True, callback=known_names)
+PATHS: Final = argument("TRACE...", name="paths", nargs=-1, required=True, callback=_known_names)
 DEVICES: Final = option(
     "--device NAME", "Take the I/Os of this device; may be repeated.", name="devices", multiple=True
 )
-TIME: Final = option("--time FROM:TO", "Keep I/Os issued in these seconds of the trace.", name="times")
 AS_JSON: Final = flag("Print one JSON object.", name="--json as_json")
-
-FORMAT: Final = option("--format NAME", "Read this format. [default: by the contents]", name="format_")
 
 
 @dataclass(frozen=True, slots=True)
 class ReadArgs:
     """How a trace is read."""
 
-    format_: str | None = FORMAT
+    format_: str | None = option(
+        "--format NAME", "Read this format. [default: by the contents]", name="format_"
+    )
     level: str | None = option(
         "",
         "Take what arrived at the block layer, or what went to the drive. [default: by the trace]",
@@ -137,38 +122,3 @@ def named(paths: tuple[str, ...]) -> str:
     """The files of a trace, for messages."""
     names = ["standard input" if path == STDIN else path for path in paths]
     return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
-
-
-def ends(text: str, option: str) -> tuple[str, str]:
-    """The ends of ``FROM:TO``, of which one may be empty. Raises UsageError."""
-    begin, colon, end = text.partition(":")
-    if not colon or not (begin or end):
-        raise UsageError(f"invalid {option} {text!r}: write FROM:TO; either may be left out")
-    return begin, end
-
-
-def time_span(text: str | None) -> Span | None:
-    """What ``--time`` keeps, in ns; None without it. Raises UsageError."""
-    if text is None:
-        return None
-    begin, end = ends(text, "--time")
-    span = Span(
-        int(exact_number(begin, "--time") * NS_PER_S) if begin else 0,
-        int(exact_number(end, "--time") * NS_PER_S) if end else ALL_TIME.end,
-    )
-    return checked_span(span, "--time", text)
-
-
-def checked_span(span: Span, option: str, text: str) -> Span:
-    """The span, unless it is empty. Raises UsageError."""
-    if not span.start < span.end <= HIGHEST_BYTE:
-        raise UsageError(f"invalid {option} {text!r}: the end must be behind the beginning")
-    return span
-
-
-def exact_number(text: str, option: str) -> Fraction:
-    """An exact number: a decimal one, or a ratio."""
-    if not _NUMBER.fullmatch(text) or text.endswith("/0"):
-        raise UsageError(f"invalid {option} {text!r}: write a number such as 2, 0.5 or 3/2")
-    number, _, divisor = text.partition("/")
-    return Fraction(number) / (Fraction(divisor) if divisor else 1)

@@ -1,4 +1,4 @@
-"""What came of traces, as lines and as an object; and a line of progress."""
+"""What came of a trace, as lines and as an object; and a line of progress."""
 
 import sys
 import time
@@ -11,10 +11,10 @@ import click
 from openpts.cli.printed_document import print_document
 from openpts.cli.terminal import draw_over, wrapped
 from openpts.escaped_text import visible
-from openpts.units import NS_PER_S
+from openpts.units import KIB, MB, NS_PER_S, format_capacity, format_significant
 from openpts.vocabulary.document import Document
 from openpts_traces import treatment
-from openpts_traces.treatment import Count, Damage, Gap, Header, Treated
+from openpts_traces.treatment import Count, Damage, Figures, Gap, Header, Treated
 
 DAMAGED_EXIT_CODE: Final = 11
 """Records were damaged or lost, and the others were used."""
@@ -27,6 +27,7 @@ class TraceDocument(Document, frozen=True, kw_only=True, tag="openpts.trace/1"):
     """What came of a trace: ``out`` is the file that was written, ``losses`` what it has no place for.
 
     ``clean``: no record was damaged or lost. ``meaning`` is that of the class of its times, in words.
+    ``figures`` are there where nothing was written.
     """
 
     trace: str
@@ -38,6 +39,7 @@ class TraceDocument(Document, frozen=True, kw_only=True, tag="openpts.trace/1"):
     gaps: tuple[Gap, ...]
     warnings: tuple[str, ...]
     meaning: str
+    figures: Figures | None
     header: Header
 
 
@@ -90,6 +92,8 @@ def _lines(treated: Treated, name: str, out: str | None) -> Iterator[str]:
     yield from _records(treated)
     yield from (f"warning   {warning}" for warning in treated.warnings)
     yield f"I/Os      {treated.ios:,}"
+    if treated.figures is not None and treated.ios:
+        yield from _figures(treated.figures, treated.ios)
     if out is not None:
         for what, ios in treated.losses.items():
             yield f"not kept  {what} ({ios:,})"
@@ -113,3 +117,34 @@ def _records(treated: Treated) -> Iterator[str]:
             f"to {gap.to_ns / NS_PER_S:.9f} s"
         )
     yield from (f"note      {count:,}: {what}" for what, count in records.notes.items())
+
+
+def _figures(figures: Figures, ios: int) -> Iterator[str]:
+    operations = figures.operations
+    moved_bytes = sum(operations[name].bytes for name in ("read", "write") if name in operations)
+    transfers = sum(operations[name].ios for name in ("read", "write") if name in operations)
+    yield f"bytes     {format_capacity(moved_bytes)} read or written"
+    mix = (
+        f"{name.replace('_', ' ')} {one.ios / ios:.1%}, {format_capacity(one.bytes)}"
+        for name, one in operations.items()
+    )
+    yield f"mix       {'; '.join(mix)}"
+    sizes = ", ".join(f"{size / KIB:g} KiB {count / transfers:.1%}" for size, count in figures.sizes)
+    if sizes:
+        yield f"sizes     {sizes}"
+    seconds = figures.span_ns / NS_PER_S
+    yield f"span      {format_significant(seconds)} s, from the first issue to the last"
+    if seconds:
+        yield (
+            f"rate      {ios / seconds:,.0f} I/Os and {moved_bytes / MB / seconds:,.1f} MB per second; "
+            f"{figures.most_in_a_second:,} I/Os in the busiest second"
+        )
+    depth = figures.depth
+    yield f"depth     {'unknown' if depth is None else f'{depth.mean:.2f} in flight, at most {depth.max:,}'}"
+    if figures.sequential:
+        shares = ", ".join(f"{share:.1%} of {name}s" for name, share in figures.sequential.items())
+        yield f"in order  {shares} continue one of the last 32 runs"
+    if figures.hottest_share is not None:
+        error = f" within {figures.footprint_error:.1%}" if figures.footprint_error else ""
+        yield f"footprint {format_capacity(figures.footprint_bytes)}{error}, in blocks of 4 KiB"
+        yield f"hottest   {figures.hottest_share:.1%} of accesses go to 1 % of these blocks"

@@ -21,8 +21,7 @@ from openpts.procedures.kit.procedure import Procedure
 from openpts.units import NS_PER_MS
 from openpts.vocabulary.condition_text import duration_text
 from openpts.vocabulary.phase import Phase, StepPlace
-from openpts_traces.characteristics.shipped import shipped_hint
-from openpts_traces.recipes import PREFIX, recipes
+from openpts_traces.recipes import PREFIX, recipes, shipped_hint
 from openpts_traces.trace_replay.conditions import MAPPING, Mapping, TraceFile, beside, of_recipe, trace_of
 
 FULL, BUSY_ONLY = "full", "busy-only"

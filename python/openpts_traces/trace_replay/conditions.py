@@ -10,8 +10,7 @@ from openpts.errors import UsageError
 from openpts.fields.field import Field
 from openpts.fields.kinds import one_of
 from openpts.vocabulary.stimulus import ActiveRange
-from openpts_traces.characteristics.shipped import shipped_hint
-from openpts_traces.recipes import PREFIX, Recipe, recipes
+from openpts_traces.recipes import PREFIX, Recipe, recipes, shipped_hint
 
 
 class Mapping(StrEnum):

@@ -3,10 +3,6 @@
 //! traces: neither is needed for a first report, and both take as long to compile as all the rest.
 
 mod arguments;
-#[cfg(feature = "traces")]
-mod capture_steps;
-#[cfg(feature = "traces")]
-mod characterize;
 mod engine;
 mod errors;
 mod histogram;
@@ -85,12 +81,6 @@ fn build_info() -> HashMap<&'static str, &'static str> {
 
 #[pymodule(name = "_native")]
 mod native {
-    #[cfg(feature = "traces")]
-    #[pymodule_export]
-    use super::capture_steps::capture_steps;
-    #[cfg(feature = "traces")]
-    #[pymodule_export]
-    use super::characterize::{characterize, model_trace};
     #[pymodule_export]
     use super::engine::PyEngine;
     #[pymodule_export]
@@ -120,7 +110,7 @@ mod native {
     use super::simulated::{PySimulatedDrive, PySimulatedEngine};
     #[cfg(feature = "traces")]
     #[pymodule_export]
-    use super::trace::{trace_formats, trace_outputs, trace_recipes, treat_traces};
+    use super::trace::{trace_formats, trace_outputs, trace_recipes, treat_trace};
     #[pymodule_export]
     use super::watched_time::PyWatchedTime;
     #[pymodule_export]

@@ -53,13 +53,6 @@ impl PyLiveCapture {
         })
     }
 
-    fn host_was_busy(&self, py: Python<'_>, at_ns: i64, share: f32) -> PyResult<()> {
-        self.with(py, |capture| {
-            capture.host_was_busy(at_ns, share);
-            Ok(())
-        })
-    }
-
     fn commands(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         self.with(py, |capture| Ok(capture.commands()))
     }

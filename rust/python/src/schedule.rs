@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use openpts_core::histogram;
 use openpts_core::workload::Operation;
 use openpts_trace::schedule::{self, Effects, Made, Plan, Pull, make_schedule};
-use openpts_trace::{IoStream, OpenOptions, TraceError, TraceHeader, TracedIo, open_trace};
+use openpts_trace::{OpenOptions, TraceError, TraceHeader, TracedIo, open_trace};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde_json::{Value, json};

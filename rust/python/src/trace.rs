@@ -1,4 +1,4 @@
-//! Traces: what an order says is done with them, in one pass.
+//! Traces: checked, with their figures, or written in another format, in one pass.
 
 use std::fs::File;
 use std::os::fd::RawFd;
@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use openpts_core::machine::Target;
 use openpts_trace::{
-    FORMATS, Filter, Filtered, IoStream, Merged, OpenOptions, OutputFormat, Part, RECIPES, Speed, Trace,
-    TraceError, Written, open_trace, why, write_trace,
+    FORMATS, FigureTally, Figures, OpenOptions, OutputFormat, RECIPES, Trace, TraceError, Written,
+    open_trace, why, write_trace,
 };
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -16,42 +16,13 @@ use serde_json::{Value, json};
 
 use super::errors::value_error;
 
+/// The files of a trace, how they are opened, and the format that they are written in.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Order {
-    traces: Vec<Input>,
-    filter: Option<Filter>,
-    to: Option<String>,
-}
-
-#[derive(Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Input {
     paths: Vec<PathBuf>,
     options: OpenOptions,
-    /// If it is one of several.
-    place: Option<Place>,
-}
-
-#[derive(Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Place {
-    start_ns: i64,
-    traced: u32,
-    taken: u32,
-    loops: u32,
-    prefix: String,
-}
-
-impl Input {
-    fn open(&self) -> Result<Trace, TraceError> {
-        open_trace(&self.paths, &self.options)
-    }
-
-    fn part(self, place: Place) -> Part {
-        let Place { start_ns, traced, taken, loops, prefix } = place;
-        Part { open: Box::new(move || self.open()), start_ns, speed: Speed { traced, taken }, loops, prefix }
-    }
+    to: Option<String>,
 }
 
 /// What hears of the progress, and the error by which it has ended everything.
@@ -88,10 +59,10 @@ pub(super) fn trace_recipes() -> Vec<(&'static str, &'static str)> {
     RECIPES.to_vec()
 }
 
-/// Carry out an order, and return what came of it; both are JSON.
+/// Read a trace, and write it, or compute its figures; the order, and what came of it, are JSON.
 #[pyfunction]
 #[pyo3(signature = (order, *, descriptor, heard))]
-pub(super) fn treat_traces(
+pub(super) fn treat_trace(
     py: Python<'_>,
     order: &str,
     descriptor: Option<RawFd>,
@@ -105,9 +76,9 @@ pub(super) fn treat_traces(
             Some(known.ok_or_else(|| PyValueError::new_err("there is no such output"))?)
         }
     };
-    let mut out = Out { format, file: descriptor.map(duplicate).transpose()? };
+    let out = format.zip(descriptor.map(duplicate).transpose()?);
     let mut listener = Listener { heard, error: None };
-    let outcome = py.detach(|| carry_out(order, &mut out, &mut listener));
+    let outcome = py.detach(|| carry_out(&order, out, &mut listener));
     match (outcome, listener.error) {
         (Ok(value), _) => Ok(value.to_string()),
         (Err(_), Some(error)) => Err(error),
@@ -120,65 +91,51 @@ fn duplicate(descriptor: RawFd) -> PyResult<File> {
     Ok(File::from(Target::duplicate(descriptor)?.into_descriptor()))
 }
 
-struct Out {
-    format: Option<OutputFormat>,
-    file: Option<File>,
-}
-
-impl Out {
-    fn take(&mut self, stream: &mut dyn IoStream, listener: &mut Listener) -> Result<Written, TraceError> {
-        if let (Some(format), Some(file)) = (self.format, &mut self.file) {
-            return write_trace(stream, format, file, &mut |ios| listener.hear(ios));
+fn carry_out(
+    order: &Order,
+    out: Option<(OutputFormat, File)>,
+    listener: &mut Listener,
+) -> Result<Value, TraceError> {
+    let mut trace = open_trace(&order.paths, &order.options)?;
+    let (written, figures) = match out {
+        Some((format, mut file)) => {
+            (write_trace(&mut trace, format, &mut file, &mut |ios| listener.hear(ios))?, None)
         }
-        let mut batch = Vec::new();
-        let mut written = Written::default();
-        while stream.read(&mut batch)? {
-            written.ios += batch.len() as u64;
-            listener.hear(written.ios)?;
+        None => {
+            let (ios, figures) = figures(&mut trace, listener)?;
+            (Written { ios, ..Written::default() }, Some(figures))
         }
-        Ok(written)
-    }
+    };
+    outcome(&trace, &written, figures.as_ref())
 }
 
-fn carry_out(order: Order, out: &mut Out, listener: &mut Listener) -> Result<Value, TraceError> {
-    let mut inputs = order.traces;
-    if inputs.iter().all(|input| input.place.is_none()) && inputs.len() == 1 {
-        let mut trace = inputs.remove(0).open()?;
-        let Some(filter) = order.filter else {
-            let written = out.take(&mut trace, listener)?;
-            let header = trace.header()?;
-            return Ok(outcome(&[&trace], header, &written));
-        };
-        let mut filtered = Filtered::new(trace, filter, Trace::files);
-        let written = out.take(&mut filtered, listener)?;
-        let header = filtered.header()?;
-        return Ok(outcome(&[filtered.whole()], header, &written));
+fn figures(trace: &mut Trace, listener: &mut Listener) -> Result<(u64, Figures), TraceError> {
+    let (mut batch, mut ios, mut tally) = (Vec::new(), 0, FigureTally::default());
+    while trace.read(&mut batch)? {
+        ios += batch.len() as u64;
+        batch.iter().try_for_each(|io| tally.push(io))?;
+        listener.hear(ios)?;
     }
-    let parts = inputs.into_iter().filter_map(|mut input| input.place.take().map(|place| input.part(place)));
-    let mut merged = Merged::new(parts.collect())?;
-    let written = out.take(&mut merged, listener)?;
-    let header = merged.header()?;
-    Ok(outcome(&merged.traces().collect::<Vec<_>>(), header, &written))
+    Ok((ios, tally.finish()))
 }
 
-fn outcome(traces: &[&Trace], header: openpts_trace::TraceHeader, written: &Written) -> Value {
-    let damages = traces.iter().flat_map(|trace| {
-        trace.tally().first_damages.iter().map(|damage| {
-            json!({ "file": trace.name_of(damage.file), "place": damage.place.to_string(), "class": damage.class })
-        })
+fn outcome(trace: &Trace, written: &Written, figures: Option<&Figures>) -> Result<Value, TraceError> {
+    let header = trace.header()?;
+    let tally = trace.tally();
+    let damages = tally.first_damages.iter().map(|damage| {
+        json!({ "file": trace.name_of(damage.file), "place": damage.place.to_string(), "class": damage.class })
     });
-    let gaps = traces.iter().flat_map(|trace| {
-        trace.tally().first_losses.iter().map(|loss| {
-            json!({ "cpu": loss.cpu, "from_ns": loss.from_ns, "to_ns": loss.to_ns, "records": loss.records })
-        })
+    let gaps = tally.first_losses.iter().map(|loss| {
+        json!({ "cpu": loss.cpu, "from_ns": loss.from_ns, "to_ns": loss.to_ns, "records": loss.records })
     });
-    json!({
+    Ok(json!({
         "ios": written.ios,
         "losses": written.losses,
         "damages": damages.collect::<Vec<_>>(),
         "gaps": gaps.collect::<Vec<_>>(),
-        "warnings": traces.iter().flat_map(|trace| trace.warnings()).collect::<Vec<_>>(),
+        "warnings": trace.warnings(),
         "meaning": header.class.meaning(),
+        "figures": figures,
         "header": header,
-    })
+    }))
 }

@@ -8,24 +8,7 @@ use std::fmt::Write as _;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use openpts_trace::{IoStream, OpenOptions, OutputFormat, open_trace, write_trace};
-
-fn vscsi(records: u64) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    for number in 0..records {
-        let command: u16 = if number % 3 == 0 { 0x2a } else { 0x28 };
-        bytes.extend(command.to_le_bytes());
-        bytes.extend(0x0200_u16.to_le_bytes());
-        for word in [1_u32, 8192, 1] {
-            bytes.extend(word.to_le_bytes());
-        }
-        let block = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 36 << 4;
-        for long in [block, 1_000_000_000 + number * 10, 80 + number % 50] {
-            bytes.extend(long.to_le_bytes());
-        }
-    }
-    bytes
-}
+use openpts_trace::{OpenOptions, OutputFormat, open_trace, write_trace};
 
 fn alibaba(records: u64) -> Vec<u8> {
     let mut text = String::new();
@@ -62,7 +45,7 @@ fn convert(from: &Path, to: PathBuf, format: OutputFormat) -> PathBuf {
     let mut trace = open_trace(&[from.into()], &OpenOptions::default()).unwrap();
     let began_s = processor_s();
     let written = write_trace(&mut trace, format, &mut File::create(&to).unwrap(), &mut |_| Ok(())).unwrap();
-    report(&format!("vscsi to {}", format.name()), written.ios, processor_s() - began_s);
+    report(&format!("alibaba to {}", format.name()), written.ios, processor_s() - began_s);
     to
 }
 
@@ -75,13 +58,12 @@ fn main() {
 fn made_up(records: u64) {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
-    std::fs::write(path("vscsi"), vscsi(records)).unwrap();
     std::fs::write(path("alibaba"), alibaba(records)).unwrap();
-    let canonical = convert(&path("vscsi"), path("canonical"), OutputFormat::Canonical);
+    let canonical = convert(&path("alibaba"), path("canonical"), OutputFormat::Canonical);
     let bytes = std::fs::metadata(&canonical).unwrap().len();
     println!("{:<22} {:>6.2} bytes for an I/O", "canonical form", bytes as f64 / records as f64);
-    let blktrace = convert(&path("vscsi"), path("blktrace"), OutputFormat::Blktrace);
-    read(&[path("vscsi"), blktrace, canonical, path("alibaba")]);
+    let blktrace = convert(&path("alibaba"), path("blktrace"), OutputFormat::Blktrace);
+    read(&[path("alibaba"), blktrace, canonical]);
 }
 
 fn read(inputs: &[PathBuf]) {

@@ -8,9 +8,7 @@ use super::text;
 pub static FORMATS: &[&[Format]] = &[
     super::canonical::FORMATS,
     super::blktrace::FORMATS,
-    super::binary::FORMATS,
     super::recipe::FORMATS,
-    super::model::FORMATS,
     text::FORMATS,
     text::COLUMN_FORMATS,
 ];

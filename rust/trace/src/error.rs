@@ -37,15 +37,6 @@ pub enum TraceError {
         /// Where the first is, and what is wrong with it.
         first: String,
     },
-    /// It is a table of steps, which has no single I/Os.
-    #[error(
-        "can't read {path} as a trace: it is a table of steps, which has no single I/Os; show it alone and whole with \
-         `openpts trace characterize`, or apply it with `openpts run rws`"
-    )]
-    StepTable {
-        /// Of the table.
-        path: String,
-    },
     /// It is not what it was taken for, or must not be used; in one sentence with what to do.
     #[error("{0}")]
     Refused(String),

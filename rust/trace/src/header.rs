@@ -95,25 +95,6 @@ pub struct Counts {
     pub notes: BTreeMap<String, u64>,
 }
 
-impl Counts {
-    /// Add those of another trace.
-    pub(super) fn add(&mut self, other: &Self) {
-        self.read += other.read;
-        self.accepted += other.accepted;
-        self.lost += other.lost;
-        let pairs = [
-            (&mut self.skipped, &other.skipped),
-            (&mut self.damaged, &other.damaged),
-            (&mut self.notes, &other.notes),
-        ];
-        for (ours, theirs) in pairs {
-            for (name, count) in theirs {
-                *ours.entry(name.clone()).or_default() += count;
-            }
-        }
-    }
-}
-
 impl From<&Tally> for Counts {
     fn from(tally: &Tally) -> Self {
         let named = |counts: &BTreeMap<&'static str, u64>| {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! files of any format --reader--> batches of TracedIo --order--> canonical form (Parquet)
-//!                                                                  |-> what the trace is like
+//!                                                                  |-> what the trace is like, in figures
 //!                                                                  |-> schedules for replay
 //!                                                                  '-> other formats
 //! ```
@@ -12,20 +12,16 @@
 //! Does not know how I/O is done, and knows no Python.
 
 mod all_formats;
-mod binary;
 mod blktrace;
 mod block_event;
 mod canonical;
 pub mod capture;
-pub mod characterize;
-mod combine;
 mod error;
 mod facts;
+mod figures;
 mod formats;
 mod header;
 mod live;
-mod marks;
-mod model;
 mod open;
 mod open_ios;
 mod order;
@@ -34,7 +30,6 @@ mod reader;
 mod recipe;
 pub mod schedule;
 mod source;
-pub mod steps;
 mod table;
 mod tally;
 mod text;
@@ -45,12 +40,11 @@ mod write;
 pub use all_formats::FORMATS;
 pub use block_event::{BlockAction, BlockEvent, SECTOR_BYTES};
 pub use canonical::CanonicalWriter;
-pub use combine::{Filter, Filtered, Merged, Part, Speed};
 pub use error::{TraceError, why};
+pub use figures::{Depth, FigureTally, Figures, Moved};
 pub use formats::{Format, HEAD_BYTES, Opened, ReadOptions, Segments, Spread, UnknownDirection};
 pub use header::{Change, Counts, FINE_NS, FidelityClass, SourceFile, TraceHeader};
 pub use live::{LiveCapture, LiveDevice, LiveEnd, LiveOrder, LiveSummary, Way};
-pub use model::{Model, ModelReader, Modeled, Modeler};
 pub use open::{NOT_TRACES, NotTrace};
 pub use order::Reorder;
 pub use pairing::Pairing;
@@ -58,6 +52,6 @@ pub use reader::{BATCH_IOS, Dictionary, Disorder, Level, SourceFacts, TraceReade
 pub use recipe::{Actor, Expected, Hot, RECIPES, Recipe, RecipeReader, Think};
 pub use source::Source;
 pub use tally::{Damage, DamageClass, FIRST_DAMAGES, Loss, Place, SkipReason, Tally};
-pub use trace::{IoStream, OpenOptions, Trace, open_trace};
+pub use trace::{OpenOptions, Trace, open_trace};
 pub use traced_io::{Flags, NO_PROCESS, NO_PROCESSOR, Quality, Status, TracedIo, TracedOperation};
 pub use write::{OutputFormat, Written, write_trace};

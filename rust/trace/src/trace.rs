@@ -1,6 +1,6 @@
 //! A trace that can be used: opened, checked, in order, with times since its first I/O.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::Deserialize;
 
@@ -12,21 +12,6 @@ use super::order::{External, Late, Plausible, Reorder, Spreader, Window, check};
 use super::reader::{BATCH_IOS, Disorder, SourceFacts, TraceReader};
 use super::tally::Tally;
 use super::traced_io::TracedIo;
-
-/// I/Os in order.
-pub trait IoStream: Send {
-    /// Replace what is in the batch by the next I/Os; false once there are no more.
-    ///
-    /// # Errors
-    /// If the trace can't be read, or not in order, or is refused at its end because too much of it is damaged.
-    fn read(&mut self, batch: &mut Vec<TracedIo>) -> Result<bool, TraceError>;
-
-    /// What the trace says about itself. Complete once all was read.
-    ///
-    /// # Errors
-    /// If a source can't be read again for its hash.
-    fn header(&self) -> Result<TraceHeader, TraceError>;
-}
 
 /// How a trace is opened.
 #[derive(Clone, Debug, Deserialize)]
@@ -192,7 +177,7 @@ impl Trace {
         let file = self.name_of(self.reader.current_file());
         TraceError::Refused(format!(
             "can't put {file} in order: {} is {}.{:09} s earlier than a record before it; sort it on disk with \
-             --reorder any, or, if these are several recordings, join them with `openpts trace merge`",
+             --reorder any, or, if these are several recordings, give one at a time",
             self.reader.place(late.io.source_position),
             late.by_ns / 1_000_000_000,
             late.by_ns % 1_000_000_000,
@@ -224,15 +209,6 @@ impl Trace {
             Sorter::External(external) if self.is_read => external.pop(&mut self.sorted).map_err(unsorted),
             Sorter::External(_) => Ok(false),
         }
-    }
-
-    /// SHA-256 of its file, or of the hashes of several, one after the other. Known once all was read.
-    pub(super) fn sha256(&self) -> Result<String, TraceError> {
-        if let [only] = &*self.files {
-            return Ok(only.sha256.clone());
-        }
-        let all: String = self.files.iter().map(|file| file.sha256.as_str()).collect();
-        Ok(Fingerprint::of_text(Path::new(""), &all).finish()?.sha256)
     }
 
     /// Check at the end what only the whole can show.
@@ -278,18 +254,12 @@ impl Trace {
         }
         self.plausible.add(batch);
     }
-}
 
-fn unsorted(source: std::io::Error) -> TraceError {
-    TraceError::Refused(format!(
-        "can't sort the trace on disk: {}; make space in {}, or set TMPDIR to a folder that has it",
-        why(&source),
-        std::env::temp_dir().display()
-    ))
-}
-
-impl IoStream for Trace {
-    fn read(&mut self, batch: &mut Vec<TracedIo>) -> Result<bool, TraceError> {
+    /// Replace what is in the batch by the next I/Os; false once there are no more.
+    ///
+    /// # Errors
+    /// If the trace can't be read, or not in order, or is refused at its end because too much of it is damaged.
+    pub fn read(&mut self, batch: &mut Vec<TracedIo>) -> Result<bool, TraceError> {
         batch.clear();
         while batch.is_empty() {
             if self.has_ended {
@@ -313,7 +283,11 @@ impl IoStream for Trace {
         Ok(true)
     }
 
-    fn header(&self) -> Result<TraceHeader, TraceError> {
+    /// What the trace says about itself. Complete once all was read.
+    ///
+    /// # Errors
+    /// If a source can't be read again for its hash.
+    pub fn header(&self) -> Result<TraceHeader, TraceError> {
         if let Some(header) = self.reader.header() {
             let mut header = header.clone();
             if !self.options.devices.is_empty() {
@@ -340,4 +314,12 @@ impl IoStream for Trace {
             changes: Vec::new(),
         })
     }
+}
+
+fn unsorted(source: std::io::Error) -> TraceError {
+    TraceError::Refused(format!(
+        "can't sort the trace on disk: {}; make space in {}, or set TMPDIR to a folder that has it",
+        why(&source),
+        std::env::temp_dir().display()
+    ))
 }

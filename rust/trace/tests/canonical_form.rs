@@ -4,8 +4,8 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use openpts_trace::{
-    CanonicalWriter, Counts, FidelityClass, Flags, IoStream, Level, OpenOptions, Quality, Status,
-    TraceHeader, TracedDevice, TracedIo, TracedOperation, open_trace,
+    CanonicalWriter, Counts, FidelityClass, Flags, Level, OpenOptions, Quality, Status, TraceHeader,
+    TracedDevice, TracedIo, TracedOperation, open_trace,
 };
 use proptest::prelude::*;
 use rand_core::{Rng, SeedableRng};

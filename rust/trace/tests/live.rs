@@ -1,19 +1,14 @@
-//! A capture while it goes on holds what a reader makes of the same records, and its steps are those of its events.
+//! A capture while it goes on holds what a reader makes of the same records.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use openpts_trace::steps::{
-    ALL_DEVICES, Detail, StepLength, StepOptions, StepTable, read_steps, write_steps,
-};
 use openpts_trace::{
-    IoStream, Level, LiveCapture, LiveDevice, LiveEnd, LiveOrder, LiveSummary, Loss, OpenOptions,
-    ReadOptions, TracedIo, TracedOperation, Way, open_trace,
+    Level, LiveCapture, LiveDevice, LiveEnd, LiveOrder, LiveSummary, Loss, OpenOptions, ReadOptions,
+    TracedIo, TracedOperation, Way, open_trace,
 };
 
 const DISK: u32 = 259 << 20;
-const STEP_NS: u64 = 10_000_000;
 const GIB: u64 = 1 << 30;
 
 fn recorded(cpu: usize) -> PathBuf {
@@ -59,17 +54,10 @@ fn first_time_ns(cpu: usize) -> i64 {
     i64::from_le_bytes(bytes[8..16].try_into().expect("eight bytes"))
 }
 
-fn captured(file: &Path, level: Level, step_ns: Option<u64>, devices: Vec<LiveDevice>) -> LiveSummary {
+fn captured(file: &Path, level: Level, devices: Vec<LiveDevice>) -> LiveSummary {
     let start_ns = first_time_ns(0).min(first_time_ns(1));
-    let order = LiveOrder {
-        way: Way::Blktrace,
-        level,
-        devices,
-        start_ns,
-        file: file.into(),
-        step_ns,
-        with_names: false,
-    };
+    let order =
+        LiveOrder { way: Way::Blktrace, level, devices, start_ns, file: file.into(), with_names: false };
     let mut capture = LiveCapture::new(order).expect("a file");
     let all = [0, 1].map(|cpu| std::fs::read(recorded(cpu)).expect("it is there"));
     // pieces that end within records, the processors in turns; nothing is final before all is there
@@ -82,7 +70,6 @@ fn captured(file: &Path, level: Level, step_ns: Option<u64>, devices: Vec<LiveDe
     }
     capture.lose(Loss { cpu: 1, from_ns: start_ns, to_ns: start_ns + 1, records: 3 });
     let end = LiveEnd {
-        end_ns: start_ns + 3_000_000_000,
         start_utc_ns: 1_700_000_000_000_000_000,
         commands: capture.commands(),
         notes: BTreeMap::new(),
@@ -95,7 +82,7 @@ fn a_capture_holds_what_a_reader_makes_of_the_same_records() {
     let folder = tempfile::tempdir().expect("a folder");
     for level in [Level::Issue, Level::Queue] {
         let file = folder.path().join(level.name());
-        let summary = captured(&file, level, None, vec![device(0, GIB)]);
+        let summary = captured(&file, level, vec![device(0, GIB)]);
         let live = read_all(std::slice::from_ref(&file), None);
         let read = read_all(&[recorded(0), recorded(1)], Some(level));
         assert_eq!(plain(&live, live[0].issued_ns), plain(&read, 0));
@@ -109,41 +96,12 @@ fn a_capture_holds_what_a_reader_makes_of_the_same_records() {
 }
 
 #[test]
-fn steps_of_a_capture_are_those_of_its_events() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let (events, steps) = (folder.path().join("events"), folder.path().join("steps"));
-    captured(&events, Level::Issue, None, vec![device(0, GIB)]);
-    captured(&steps, Level::Issue, Some(STEP_NS), vec![device(0, GIB)]);
-    let (header, live) = read_steps(File::open(steps).expect("it is there")).expect("steps");
-
-    let mut table = StepTable::new(StepOptions {
-        start_ns: 0,
-        length: StepLength::Fixed(STEP_NS),
-        has_completions: true,
-        devices: 1,
-        detail: Detail::Full,
-    });
-    table.lose(1, ALL_DEVICES, 3);
-    for io in read_all(&[events], None) {
-        table.push(&io).expect("in order");
-    }
-    let rows = table.finish(Some(3_000_000_000)).expect("rows");
-    // through a file as well: it has the rows in its own order
-    let file = write_steps(tempfile::tempfile().expect("a file"), &header, &rows).expect("room");
-    let (_, rows) = read_steps(file).expect("steps");
-    let differs = live.iter().zip(&rows).find(|(one, other)| one != other);
-    assert!(differs.is_none(), "{differs:?}");
-    assert_eq!(live.len(), rows.len());
-    assert_eq!((header.level.as_str(), header.step_length_ns), ("issue", STEP_NS));
-}
-
-#[test]
 fn a_partition_has_its_own_part_of_the_disk() {
     let folder = tempfile::tempdir().expect("a folder");
     let whole = folder.path().join("whole");
-    captured(&whole, Level::Issue, None, vec![device(0, GIB)]);
+    captured(&whole, Level::Issue, vec![device(0, GIB)]);
     let part = folder.path().join("part");
-    captured(&part, Level::Issue, None, vec![device(2048, 1 << 20)]);
+    captured(&part, Level::Issue, vec![device(2048, 1 << 20)]);
     let (from, to) = (2048 * 512, 2048 * 512 + (1 << 20));
     let within =
         |io: &TracedIo| io.operation == TracedOperation::Flush || (from..to).contains(&io.offset_bytes);

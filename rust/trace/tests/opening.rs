@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use openpts_trace::{FORMATS, IoStream, NOT_TRACES, OpenOptions, Trace, TraceError, open_trace};
+use openpts_trace::{FORMATS, NOT_TRACES, OpenOptions, Trace, TraceError, open_trace};
 use support::{read_bytes, read_file, read_with, reads_at};
 use tempfile::{TempDir, tempdir};
 
@@ -16,6 +16,11 @@ fn why<T>(result: Result<T, TraceError>) -> String {
 
 fn plain() -> Vec<u8> {
     reads_at((0..5000).map(|number| 1_000_000 + number * 3))
+}
+
+/// So many lines, and the others.
+fn split_at_line(bytes: &[u8], lines: usize) -> (&[u8], &[u8]) {
+    bytes.split_at(bytes.split_inclusive(|byte| *byte == b'\n').take(lines).map(<[u8]>::len).sum())
 }
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {
@@ -43,7 +48,7 @@ fn compressions_are_read_through_also_within_each_other_and_in_several_pieces() 
         assert!(cut.is_err());
     }
     let bytes = plain();
-    let (first, second) = bytes.split_at(40 * 2222);
+    let (first, second) = split_at_line(&bytes, 2222);
     for (one, other) in compressed(first).into_iter().zip(compressed(second)) {
         assert_eq!(read_bytes(&[one, other].concat(), &OpenOptions::default()).unwrap().ios, whole);
     }
@@ -64,7 +69,7 @@ fn tar(members: &[(&str, Vec<u8>)]) -> Vec<u8> {
 fn members_of_archives_are_read_in_turn() {
     let whole = read_bytes(&plain(), &OpenOptions::default()).unwrap().ios;
     let bytes = plain();
-    let (first, second) = bytes.split_at(40 * 3333);
+    let (first, second) = split_at_line(&bytes, 3333);
     let long_name = "folder/".repeat(30) + "second";
     let members = [("first", first.to_vec()), ("empty", Vec::new()), (&long_name, gzip(second))];
     for archive in [tar(&members), gzip(&tar(&members))] {
@@ -75,7 +80,7 @@ fn members_of_archives_are_read_in_turn() {
     }
     let folder = tempdir().unwrap();
     let mut cut = tar(&members);
-    cut.truncate(40 * 2000);
+    cut.truncate(cut.len() / 3);
     assert!(read_bytes(&cut, &OpenOptions::default()).is_err());
     let mut wrong = tar(&members);
     wrong[0] ^= 1;
@@ -87,7 +92,7 @@ fn members_of_archives_are_read_in_turn() {
 fn several_files_are_one_trace_in_the_order_given() {
     let folder = tempdir().unwrap();
     let bytes = plain();
-    let (first, second) = bytes.split_at(40 * 100);
+    let (first, second) = split_at_line(&bytes, 100);
     let paths = [folder.path().join("a"), folder.path().join("b")];
     fs::write(&paths[0], first).unwrap();
     fs::write(&paths[1], gzip(second)).unwrap();
@@ -96,7 +101,7 @@ fn several_files_are_one_trace_in_the_order_given() {
     let header = read.trace.header().unwrap();
     let names: Vec<_> = header.sources.iter().map(|source| source.name.as_str()).collect();
     assert_eq!(names, ["a", "b"]);
-    assert_eq!(header.sources[0].bytes, 4000);
+    assert_eq!(header.sources[0].bytes, first.len() as u64);
 }
 
 #[test]
@@ -121,7 +126,7 @@ fn what_can_not_be_read_is_refused_with_a_reason() {
     let unknown = OpenOptions { format: Some("nonsense".into()), ..OpenOptions::default() };
     assert!(why(read_bytes(&plain(), &unknown)).contains("use one of openpts"));
     let stranger = OpenOptions { devices: vec!["sdz".into()], ..OpenOptions::default() };
-    assert!(why(read_bytes(&plain(), &stranger)).contains("the trace has disk"));
+    assert!(why(read_bytes(&plain(), &stranger)).contains("the trace has 1"));
 }
 
 #[test]
@@ -175,11 +180,6 @@ fn claims_that_can_not_be_true_are_refused_at_once() {
         let error = why(read_bytes(&bytes, &OpenOptions::default()));
         assert!(error.contains("claims a description") || error.contains("damaged"), "{error}");
     }
-    // 10^18 packets in one bunch.
-    let numbers = [0x0001_0001, 0, 1, 1_000_000_000_000_000_000_u64, 1_000_000_000_000_000_000, 5];
-    let bytes: Vec<u8> = numbers.into_iter().flat_map(u64::to_le_bytes).collect();
-    let options = OpenOptions { format: Some("btrecord".into()), ..OpenOptions::default() };
-    assert!(read_bytes(&bytes, &options).is_err());
 }
 
 /// A folder with captures is their trace.

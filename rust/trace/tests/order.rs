@@ -4,7 +4,7 @@ mod support;
 
 use openpts_trace::{OpenOptions, Quality, Reorder, Segments, Spread, TraceError};
 use proptest::prelude::*;
-use support::{Read, read_bytes, reads_at, vscsi};
+use support::{Read, read_bytes, reads_at};
 
 fn default(bytes: &[u8]) -> Result<Read, TraceError> {
     read_bytes(bytes, &OpenOptions::default())
@@ -33,7 +33,7 @@ fn a_reversed_file_is_sorted_within_a_second_and_refused_beyond() {
     assert_eq!(read.tally().notes["times that run backward"], 3);
     let reversed = reads_at((0..4).rev().map(|number| 10_000_000 + number * 900_000));
     let error = why(default(&reversed));
-    assert!(error.contains("byte 80 is 1.800000000 s earlier"), "{error}");
+    assert!(error.contains("line 3 is 1.800000000 s earlier"), "{error}");
     let read = read_bytes(&reversed, &anywhere()).unwrap();
     assert_eq!(times_us(&read), [0, 900_000, 1_800_000, 2_700_000]);
 }
@@ -78,69 +78,59 @@ fn more_than_fits_in_memory_is_sorted_on_disk() {
 
 #[test]
 fn damage_is_counted_with_its_place_and_refused_above_a_thousandth() {
-    let mut bytes = reads_at((0..2000).map(|number| 1_000_000 + number));
-    bytes[40 * 1000 + 3] = 7;
-    let read = default(&bytes).unwrap();
+    let mut lines: Vec<_> = reads_at((0..2000).map(|number| 1_000_000 + number))
+        .split_inclusive(|byte| *byte == b'\n')
+        .map(<[u8]>::to_vec)
+        .collect();
+    lines[1000] = b"1,R,nowhere,4096,1001000\n".to_vec();
+    let read = default(&lines.concat()).unwrap();
     assert_eq!((read.ios.len(), read.tally().damaged_total()), (1999, 1));
-    assert_eq!(read.tally().first_damages[0].place.to_string(), "byte 40000");
-    bytes.truncate(bytes.len() - 1);
-    bytes[40 * 1001 + 3] = 7;
-    let error = why(default(&bytes));
+    assert_eq!(read.tally().first_damages[0].place.to_string(), "line 1001");
+    lines[1001] = lines[1000].clone();
+    lines[1002] = lines[1000].clone();
+    let error = why(default(&lines.concat()));
     assert!(error.contains("3 of 2000 records are damaged"), "{error}");
-    let read = read_bytes(&bytes, &OpenOptions { damaged_limit: 0.01, ..OpenOptions::default() }).unwrap();
-    assert_eq!(read.tally().damaged["record that is cut off"], 1);
+    let options = OpenOptions { damaged_limit: 0.01, ..OpenOptions::default() };
+    assert_eq!(read_bytes(&lines.concat(), &options).unwrap().tally().damaged_total(), 3);
 }
 
 #[test]
 fn what_no_io_can_be_is_counted() {
     let mut bytes = reads_at(0..5000);
-    bytes.extend(vscsi(5000, 0x28, u64::MAX / 512 - 1, 1));
-    bytes.extend(vscsi(5001, 0x28, u64::MAX / 256, 1));
-    bytes.extend(vscsi(5002, 0x12, 0, 1));
-    let mut empty = vscsi(5003, 0x2a, 0, 1);
-    empty[8..12].fill(0);
-    bytes.extend(empty);
-    bytes.extend(vscsi(5004, 0x35, 99, 1));
+    bytes.extend(format!("1,R,{},4096,5000\n1,W,0,0,5001\n", i64::MAX).into_bytes());
     let read = default(&bytes).unwrap();
-    assert_eq!(read.ios.len(), 5001);
-    let tally = read.tally();
-    assert_eq!(tally.damaged["ends past 2^63 bytes"], 1);
-    assert_eq!(tally.damaged["block number out of range"], 1);
-    assert_eq!(tally.skipped["SCSI commands that access no data"], 1);
-    assert_eq!(tally.skipped["no bytes long"], 1);
-}
-
-/// A bunch of btrecord: times in ns, and how many I/Os share each.
-fn btrecord(bunches: &[(u64, u64)]) -> Vec<u8> {
-    let packets = bunches.iter().map(|bunch| bunch.1).sum();
-    let mut bytes: Vec<u8> =
-        [0x0001_0001, 0, bunches.len() as u64, packets].into_iter().flat_map(u64::to_le_bytes).collect();
-    for (time_ns, count) in bunches {
-        bytes.extend([*count, *time_ns].into_iter().flat_map(u64::to_le_bytes));
-        for number in 0..*count {
-            bytes.extend([8 * number, 4096, number % 2].into_iter().flat_map(u64::to_le_bytes));
-        }
-    }
-    bytes
+    assert_eq!(read.ios.len(), 5000);
+    assert_eq!(read.tally().damaged["ends past 2^63 bytes"], 1);
+    assert_eq!(read.tally().skipped["no bytes long"], 1);
 }
 
 #[test]
 fn equal_coarse_times_are_spread_as_asked() {
-    let bytes = btrecord(&[(1_000_000, 4), (41_000_000, 1), (43_000_000, 2)]);
+    let lines = [
+        1_538_323_200,
+        1_538_323_200,
+        1_538_323_200,
+        1_538_323_200,
+        1_538_323_240,
+        1_538_323_242,
+        1_538_323_242,
+    ];
+    let bytes: String = lines.map(|second| format!("{second},8,8,1,77\n")).concat();
+    let bytes = bytes.as_bytes();
     let times = |spread| {
         let mut options = OpenOptions::default();
         options.read.spread = spread;
-        let read = read_bytes(&bytes, &options).unwrap();
+        let read = read_bytes(bytes, &options).unwrap();
         read.ios.iter().map(|io| io.issued_ns).collect::<Vec<_>>()
     };
-    let even = [0, 2_500_000, 5_000_000, 7_500_000, 40_000_000, 42_000_000, 47_000_000];
+    let even = [0, 250, 500, 750, 40_000, 42_000, 42_500].map(|ms| ms * 1_000_000);
     assert_eq!(times(Spread::Even), even);
-    assert_eq!(times(Spread::Burst), [0, 0, 0, 0, 40_000_000, 42_000_000, 42_000_000]);
+    assert_eq!(times(Spread::Burst), [0, 0, 0, 0, 40, 42, 42].map(|s| s * 1_000_000_000));
     let random = times(Spread::Poisson { seed: 1 });
     assert_eq!(random, times(Spread::Poisson { seed: 1 }));
     assert_ne!(random, times(Spread::Poisson { seed: 2 }));
-    assert!(random.is_sorted() && random[3] - random[0] < 10_000_000);
-    let read = default(&bytes).unwrap();
+    assert!(random.is_sorted() && random[3] - random[0] < 1_000_000_000);
+    let read = default(bytes).unwrap();
     assert!(read.ios.iter().all(|io| io.quality.has(Quality::TIME_SYNTHETIC)));
 }
 
@@ -168,14 +158,6 @@ proptest! {
         bytes[at..end].copy_from_slice(&with[..end - at]);
         bytes.truncate(cut.max(end));
         let _ = read_bytes(&bytes, &OpenOptions { damaged_limit: 1.0, ..anywhere() });
-        let mut bunches = btrecord(&[(1, 40), (2, 40), (3, 40)]);
-        let end = (at + with.len()).min(bunches.len());
-        if at < end {
-            bunches[at..end].copy_from_slice(&with[..end - at]);
-        }
-        bunches.truncate(cut.max(48));
-        let options = OpenOptions { damaged_limit: 1.0, format: Some("btrecord".into()), ..anywhere() };
-        let _ = read_bytes(&bunches, &options);
     }
 }
 

@@ -15,7 +15,7 @@ import click
 import pytest
 from click.testing import CliRunner
 from docs.interface_schemas import OF_COMMANDS
-from docs.schema_files import EVENTS, OUTPUTS, RUN, WRITTEN_BY_HAND
+from docs.schema_files import EVENTS, OUTPUTS, RUN
 from jsonschema_rs import Draft202012Validator
 from msgspec.structs import replace
 
@@ -30,15 +30,13 @@ from openpts.runner.run import run_test
 from openpts_fio.engine.process import find_fio
 from openpts_nvme.logs import asked
 from openpts_nvme.logs.declaration import declared_logs
-from openpts_traces.cli import trace_characterize
-from openpts_traces.recipes import recipes
 from tests.device.openpts_process import openpts
 from tests.simulated.killed_run import Killed, killed, nth
 from tests.support.command_tree import all_commands
 from tests.support.encoded_pages import encode
+from tests.support.made_traces import reads_and_writes
 from tests.support.openpts_command import COMMAND
 from tests.support.oracle_presets import write_oracle
-from tests.unit.traces.characteristics.traces import random_ios, write_trace
 
 _FROZEN: Final = Path(__file__).parents[2] / "data" / "interfaces"
 _OF_TESTS: Final = ("plan", "run")
@@ -63,7 +61,7 @@ def _forms(path: Path) -> dict[str, _Document]:
     return found
 
 
-_FORMS: Final = {name: of for path in (OUTPUTS, *WRITTEN_BY_HAND) for name, of in _forms(path).items()}
+_FORMS: Final = _forms(OUTPUTS)
 _EARLIER: Final = [_forms(path) for path in sorted(_FROZEN.glob("outputs-*.schema.json"))]
 
 
@@ -98,7 +96,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         drive = write_oracle(folder, [1000, 900.5 + number, 950], every=3, name="drive")
         run = CliRunner().invoke(cli, ["run", "tp", f"sim:{drive}", *_SHORT, "--out", str(folder / name)])
         assert run.exception is None
-        write_trace(folder / f"{name}.parquet", random_ios(number, 400))
+        (folder / f"{name}.csv").write_bytes(reads_and_writes(400 + number))
     return folder
 
 
@@ -203,15 +201,6 @@ def _words(*commands: str) -> Callable[[Place], Iterator[_Document]]:
     return lambda at: (at.printed(*line.replace("DRIVE", at.drive).split()) for line in commands)
 
 
-def _characterize(at: Place) -> Iterator[_Document]:
-    yield at.printed("trace", "characterize", "one.parquet")
-    yield at.printed("trace", "characterize", "one.parquet", "other.parquet")
-    patch: pytest.MonkeyPatch = at.request.getfixturevalue("monkeypatch")
-    shortest = {"boot": recipes()["boot"]}
-    patch.setattr(trace_characterize, "recipes", lambda: shortest)
-    yield at.printed("trace", "characterize", "one.parquet", "--nearest")
-
-
 def _logs(at: Place) -> Iterator[_Document]:
     """A page of a file; and the list of a drive that has this page."""
     log = declared_logs()["smart-extended"]
@@ -257,12 +246,8 @@ _CASES: Final = {
     "sim list": _words("sim list"),
     "sim serve": _serve,
     "sim show": _words("sim show mlc"),
-    "trace characterize": _characterize,
-    "trace check": _words("trace check one.parquet"),
-    "trace convert": _words("trace convert one.parquet --to msr --out converted.csv"),
-    "trace filter": _words("trace filter one.parquet --op read --out filtered.parquet"),
-    "trace merge": _words("trace merge one.parquet other.parquet --out merged.parquet"),
-    "trace synthesize": _words("trace synthesize one.parquet"),
+    "trace check": _words("trace check one.csv"),
+    "trace convert": _words("trace convert one.csv --out converted.parquet"),
     "verify": _verify,
 }
 

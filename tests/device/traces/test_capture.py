@@ -95,19 +95,6 @@ def test_a_full_buffer_is_counted_and_said(attach: Attach, tmp_path: Path) -> No
     node = attach("--direct-io=on")
     found = _captured(node, "--out", tmp_path / "c", "--buffer", 4, command=_io(node, "--qd", "64"))
     assert found["summary"]["lost"] > 0
-    found = _captured(node, "--out", tmp_path / "s", "--buffer", 4, "--steps", "0.1", command=_io(node))
-    lost = parquet.read_table(tmp_path / "s").to_pydict()["lost"]
-    assert sum(lost) == found["summary"]["lost"] > 0
-
-
-def test_a_table_of_steps_is_characterized(attach: Attach, tmp_path: Path) -> None:
-    node = attach("--direct-io=on")
-    found = _captured(node, "--out", tmp_path / "s", "--steps", "0.1", command=_io(node))
-    ended = openpts("trace", "characterize", str(tmp_path / "s"), "--json", cwd=tmp_path)
-    assert ended.exit_code == 0, ended.stderr
-    shown = json.loads(ended.stdout)
-    assert sum(stream["ios"] for stream in shown["streams"]) == found["summary"]["ios"]
-    assert sum(row["ios"] for row in shown["steps"]["rows"]) == found["summary"]["ios"]
 
 
 def test_a_kill_leaves_nothing_for_long(attach: Attach, tmp_path: Path, state: Path) -> None:

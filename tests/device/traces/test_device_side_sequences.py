@@ -8,15 +8,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from openpts.procedures.registry import PROCEDURES
-from openpts.units import KIB, MIB, NS_PER_S
-from openpts.vocabulary.drive_class import DriveClass
+from openpts.units import KIB, MIB
 from openpts.vocabulary.stimulus import ActiveRange, BlockSize, OperationWeights, Step, Stimulus
-from openpts.vocabulary.stop import ByteAmount, DriveFills, Duration, IoCount
-from openpts_fio.fio_job.conditions import parts_of
-from openpts_traces.captured.streams import composite_workload
-from openpts_traces.characteristics.capture import CaptureStream, StreamKind, StreamPattern
-from openpts_traces.rws.streams import composite
+from openpts.vocabulary.stop import ByteAmount, DriveFills, IoCount
 from tests.device.traced_engine import PAGE, SECTOR, WHOLE, TracedRun, random_reads, run_traced
 
 CAPACITY = 80 * MIB
@@ -174,58 +168,3 @@ def test_every_operation_arrives_as_often_as_its_weight_says(
     data = run.queued["rwbs"].astype("S1") != b"F"
     assert set(run.lengths[data]) == {size}
     assert set(run.lengths[~data]) <= {0}
-
-
-CAPTURED = tuple(
-    CaptureStream(StreamKind(kind), StreamPattern(pattern), size, ios, ios * size)
-    for kind, pattern, size, ios in (
-        ("read", "rnd", 4 * KIB, 523),
-        ("write", "rnd", 8 * KIB, 260),
-        ("read", "seq", 128 * KIB, 120),
-        ("write", "seq", 64 * KIB, 67),
-        ("trim", "rnd", 256 * KIB, 30),
-    )
-)
-LETTERS = {"read": b"R", "write": b"W", "trim": b"D"}
-
-
-def _arrived(run: TracedRun) -> dict[str, NDArray[np.int64]]:
-    """Starts of the I/Os of each captured stream, in their order."""
-    operations = run.queued["rwbs"].astype("S1")
-    return {
-        one.name: run.starts[(operations == LETTERS[one.kind]) & (run.lengths == one.size_bytes)]
-        for one in CAPTURED
-    }
-
-
-@pytest.mark.parametrize(("tc", "qd"), [(1, 1), (2, 16)])
-def test_one_pool_of_a_captured_workload_has_all_streams_in_exact_shares(
-    drive: Path, tc: int, qd: int
-) -> None:
-    """Whatever is outstanding; each sequential one goes on where it stopped."""
-    workload = composite_workload(CAPTURED, SECTOR)
-    stimulus = workload.stimulus(tc=tc, qd=qd, active_range=WHOLE)
-    run = run_traced(drive, Step.of(stimulus, IoCount(2000 * tc)))
-    arrived = _arrived(run)
-    assert {name: len(starts) for name, starts in arrived.items()} == {
-        one.name: 2 * tc * one.ios for one in CAPTURED
-    }
-    if (tc, qd) == (1, 1):
-        for one in CAPTURED[2:4]:
-            expected = (arrived[one.name][0] + np.arange(2 * one.ios) * one.size_bytes) % CAPACITY
-            assert arrived[one.name].tolist() == expected.tolist()
-
-
-def test_coupled_streams_of_a_capture_arrive_within_a_round_of_their_shares(drive: Path) -> None:
-    """Closer than 4 standard deviations of a binomial, for they wait for each other."""
-    conditions = PROCEDURES["rws"].standard_conditions(DriveClass.ENTERPRISE, 1)
-    step = Step(composite(conditions, CAPTURED, 16), Duration(NS_PER_S))
-    run = run_traced(drive, step)
-    counts = {name: len(starts) for name, starts in _arrived(run).items()}
-    total = sum(counts.values())
-    assert total > 5000
-    (sample,) = run.samples
-    assert counts == {name: part.ios for name, part in parts_of(sample)}
-    for one in CAPTURED:
-        wanted = one.ios / 1000
-        assert abs(counts[one.name] - wanted * total) <= 4 * (total * wanted * (1 - wanted)) ** 0.5

@@ -46,15 +46,15 @@ MOST_GROWTH = 2.3
 FEWEST = 500
 """Fewer lines than these are a matter of how texts are put together."""
 
-MEASURED = {"cbw", "check", "thermal", "trim", "qos", "precon", "rws"}
+MEASURED = {"cbw", "check", "thermal", "trim", "qos", "precon"}
 """Tests of which a made-up run has no streams, or no choices: they are measured on a simulated drive."""
-LONG = {"cbw", "precon", "qos", "rws", "rwsdirth", "thermal", "trim"}
+LONG = {"cbw", "precon", "qos", "thermal", "trim"}
 WITHOUT_STEPS = {"powercut", "app", "ocp"}
 OF_ONE_LENGTH = {"pstates"}
 """Loads, and a grid of idle times, one after the other: there are no longer ones."""
 SHORTEST = {"precon": 4, "iops": 1, "dirth": 1, "fill": 1, "cbw": 1}
 """How often the same stands at least: sets of few passes have figures of other kinds; some tests are long."""
-WITH_NAMED_CYCLES = {"precon", "rws"}
+WITH_NAMED_CYCLES = {"precon"}
 """There are no more of them: their parts become longer."""
 
 Work = Callable[[Run], object]

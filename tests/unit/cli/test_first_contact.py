@@ -27,7 +27,7 @@ from openpts.cli.first_pages import EXAMPLES, FIRST_EXAMPLES, example_of
 from openpts.cli.main import cli, main
 from tests.support.command_tree import all_commands
 from tests.support.openpts_command import COMMAND
-from tests.support.subject_files import CLONE, WEB
+from tests.support.subject_files import CLONE
 from tests.support.transcript import Transcript
 
 TREE = dict(all_commands())
@@ -202,7 +202,6 @@ def test_examples_are_command_lines_that_click_takes() -> None:
 def test_the_example_of_a_test_can_be_carried_out(test: str) -> None:
     _, _, _, *words = shlex.split(example_of(f"openpts run {test}"))
     own = {"mine.fio": str(CLONE / "jobfiles" / "alone.fio")}
-    own["web.parquet"] = str(WEB)
     own["/mnt/data"] = str(CLONE)
     words = [own.get(word, word) for word in words]
     text, code = seen("plan", test, *words)
@@ -215,7 +214,6 @@ def test_the_nearest_word_is_named(transcript: SnapshotAssertion) -> None:
     typed = (
         ("ruN",),
         ("iops",),
-        ("synthesize",),
         ("run", "ipos"),
         ("help",),
         ("version",),

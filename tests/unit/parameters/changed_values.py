@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from openpts.fields.workload_table import WorkloadTable
 from openpts.procedures.registry import PROCEDURES
-from tests.support.subject_files import CLONE, SMALL_TRACE, WEB
+from tests.support.subject_files import CLONE, SMALL_TRACE
 
 OWN_WORKLOAD: Final = WorkloadTable(name="mail", block_sizes={"4KiB": 70, "64KiB": 30}, read_pct=60)
 
@@ -127,11 +127,6 @@ CHANGED: Final[dict[str, Any]] = {
     "stream": "reader",
     "longest_step_seconds": 4,
     "precondition_cycles": 3,
-    "capture_file": str(WEB),
-    "parts": ["multi", "replay-native"],
-    "outstanding": 5,
-    "pacing": "rate",
-    "isolate": True,
     "command": ["fio", "--directory={dir}", "mail.fio"],
     "file_system": "xfs",
     "fill_level": 60,

@@ -18,15 +18,7 @@ from openpts.units import KIB
 from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.placement import Zone, Zones
 from openpts.vocabulary.sample import NOTHING, OperationSample, Sample
-from openpts.vocabulary.stimulus import (
-    Access,
-    AccessPattern,
-    ActiveRange,
-    BlockSize,
-    OperationWeights,
-    Stimulus,
-    Stream,
-)
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, BlockSize, Stimulus, Stream
 from tests.support.shortened_runs import SMALL, shortened_run
 from tests.support.transcript import Golden
 
@@ -200,27 +192,3 @@ def test_counts_by_size_and_zone_add_up(latency_run: Run, changes: dict[str, obj
     with pytest.raises(RecordError, match=reason):
         refuse_contradictions(Path("run"), latency_run.manifest, steps)
     return None
-
-
-@pytest.mark.parametrize(
-    ("counts", "reason"),
-    [
-        ((300, 100, 7), ""),
-        ((300, 100, 6), "ios_by_block_size has 406 of 407 I/Os"),
-        ((299, 101, 7), "bytes is 2,048,000, and by ios_by_block_size"),
-    ],
-)
-def test_flushes_of_a_workload_have_a_count_and_no_bytes(
-    latency_run: Run, counts: tuple[int, ...], reason: str
-) -> None:
-    sizes = (
-        BlockSize(4 * KIB, 3, Access("RND 4K W", "write", random=True)),
-        BlockSize(8 * KIB, 1, Access("RND 8K W", "write", random=True)),
-        BlockSize(512, 1, Access("FLUSH", "flush", random=True)),
-    )
-    streams = Stimulus(100, sizes, OperationWeights(write=4, flush=1), 1, 1)
-    flushed = OperationSample(7, 0, 7000, 1000, 1000, encode_counts([(1000, 7)]))
-    step = replace(latency_run.steps[0].sample.step, streams=(Stream(streams),))
-    test_counts_by_size_and_zone_add_up(
-        latency_run, {"step": step, "flush": flushed, "ios_by_block_size": counts, "ios_by_zone": ()}, reason
-    )

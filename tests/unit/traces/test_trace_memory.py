@@ -20,33 +20,20 @@ COMMAND = (
     "import atexit, sys; from pathlib import Path; from openpts.cli.main import main; "
     "atexit.register(lambda: sys.stderr.write(Path('/proc/self/status').read_text())); main()",
 )
-VSCSI = np.dtype(
-    [
-        ("command", "<u2"),
-        ("version", "<u2"),
-        ("sn", "<u4"),
-        ("length", "<u4"),
-        ("entries", "<u4"),
-        ("block", "<u8"),
-        ("time_us", "<u8"),
-        ("response_us", "<u8"),
-    ]
-)
 
 
 def records(count: int, *, backward: bool) -> Iterator[bytes]:
     """Reads and writes at random places, 10 us apart."""
     random = np.random.default_rng(20)
     for first in range(0, count, RECORDS_AT_ONCE):
-        numbers = np.arange(first, min(count, first + RECORDS_AT_ONCE), dtype=np.uint64)
-        some = np.zeros(len(numbers), dtype=VSCSI)
-        some["command"] = np.where(numbers % 3 == 0, 0x2A, 0x28)
-        some["version"] = 0x200
-        some["length"] = 8192
-        some["block"] = random.integers(0, 1 << 28, len(numbers)) * 16
-        some["time_us"] = 10**9 + 10 * (count - numbers if backward else numbers)
-        some["response_us"] = 80
-        yield some.tobytes()
+        numbers = range(first, min(count, first + RECORDS_AT_ONCE))
+        offsets = random.integers(0, 1 << 28, len(numbers)) * 8192
+        lines = (
+            f"1,{'R' if number % 3 else 'W'},{offset},8192,{10**9 + 10 * time}\n"
+            for number, offset in zip(numbers, offsets.tolist(), strict=True)
+            for time in [count - number if backward else number]
+        )
+        yield "".join(lines).encode()
 
 
 @pytest.mark.slow

@@ -12,7 +12,6 @@ mod writer;
 use super::error::TraceError;
 use super::formats::{Format, Opened, ReadOptions};
 use super::source::Source;
-use super::steps::STEPS_KEY;
 use own_capture::{CAPTURE_KEY, OwnCaptureReader};
 use parquet_file::{MAGIC, ParquetFile};
 use reader::CanonicalReader;
@@ -30,16 +29,13 @@ pub(super) static FORMATS: &[Format] = &[Format {
 /// Which of both it is follows from the end of the file.
 fn open(sources: Vec<Source>, _: &ReadOptions) -> Opened {
     let mut files = sources.into_iter().map(ParquetFile::open).collect::<Result<Vec<_>, _>>()?;
-    if let Some(table) = files.iter().find(|file| file.value(STEPS_KEY).is_some()) {
-        return Err(TraceError::StepTable { path: table.name.clone() });
-    }
     if files.iter().any(|file| file.value(CAPTURE_KEY).is_some()) {
         return Ok(Box::new(OwnCaptureReader::new(files)?));
     }
     if files.len() > 1 {
         return Err(TraceError::Refused(format!(
-            "can't read {} traces in the canonical form as one: each is a whole trace; join them with `openpts trace \
-             merge`",
+            "can't read {} traces in the canonical form as one: each is a whole trace; give one at \
+             a time",
             files.len()
         )));
     }

@@ -104,19 +104,12 @@ impl LiveCapture {
         if until_ns < i64::MAX {
             self.last_ns = self.last_ns.max(until_ns);
         }
-        self.put_down()?;
-        self.sink.advance(until_ns.saturating_sub(self.start_ns), self.pairing.in_flight())
+        self.put_down()
     }
 
     /// The kernel says that it had no room for some events.
     pub fn lose(&mut self, loss: Loss) {
-        self.sink.lose(loss.to_ns.saturating_sub(self.start_ns), loss.records);
         self.tally.lose(loss);
-    }
-
-    /// How busy the host's processors were so far in the step of this moment, from 0 to 1.
-    pub fn host_was_busy(&mut self, at_ns: i64, share: f32) {
-        self.sink.host_was_busy(at_ns.saturating_sub(self.start_ns), share);
     }
 
     /// Names of processes so far, in the order of their numbers.
@@ -157,9 +150,8 @@ impl LiveCapture {
         self.ios = left;
         self.put_down()?;
         let summary = LiveSummary { in_flight, ..self.summary() };
-        let end_ns = end.end_ns.saturating_sub(self.start_ns);
         let level = self.pairing.level();
-        let file_bytes = self.sink.finish(level, end_ns, &end, &self.tally)?;
+        let file_bytes = self.sink.finish(level, &end, &self.tally)?;
         Ok(LiveSummary { file_bytes, ..summary })
     }
 

@@ -52,8 +52,6 @@ pub struct LiveOrder {
     pub start_ns: i64,
     /// The file; while the capture goes on it has `.part` behind its name.
     pub file: PathBuf,
-    /// Tables of steps of this length, instead of every I/O; 0 for a length that grows with the duration.
-    pub step_ns: Option<u64>,
     /// Whether names of processes are kept.
     pub with_names: bool,
 }
@@ -62,8 +60,6 @@ pub struct LiveOrder {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LiveEnd {
-    /// When the capture ended, by the clock of the events.
-    pub end_ns: i64,
     /// Wall clock when it began, ns since 1970 UTC.
     pub start_utc_ns: i64,
     /// Names of processes as the file shall have them.

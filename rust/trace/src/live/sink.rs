@@ -1,4 +1,4 @@
-//! The file of a capture: every I/O, or tables of steps.
+//! The file of a capture: every I/O.
 
 use std::fs::{File, OpenOptions, rename};
 use std::io;
@@ -8,22 +8,14 @@ use crate::canonical::CanonicalWriter;
 use crate::error::TraceError;
 use crate::header::{Change, Counts, FidelityClass, TraceHeader};
 use crate::reader::{Level, SourceFacts, TracedDevice};
-use crate::steps::{
-    ALL_DEVICES, Detail, StepHeader, StepLength, StepOptions, StepRow, StepTable, write_steps,
-};
 use crate::tally::Tally;
 use crate::traced_io::TracedIo;
 
 use super::order::{LiveEnd, LiveOrder};
 
-enum Contents {
-    Events(Box<CanonicalWriter<File>>),
-    Steps { table: Box<StepTable>, rows: Vec<StepRow>, file: File, step_ns: u64 },
-}
-
 /// A file in the making.
 pub(super) struct Sink {
-    contents: Contents,
+    writer: CanonicalWriter<File>,
     devices: Vec<TracedDevice>,
     path: PathBuf,
     part: PathBuf,
@@ -37,7 +29,7 @@ impl Sink {
         let part = PathBuf::from(part);
         let failed = |source: io::Error| TraceError::File { path: part.clone(), source };
         let file = OpenOptions::new().write(true).create(true).truncate(true).open(&part).map_err(failed)?;
-        let devices: Vec<TracedDevice> = order
+        let devices = order
             .devices
             .iter()
             .map(|device| TracedDevice {
@@ -46,90 +38,20 @@ impl Sink {
                 sector_bytes: Some(device.sector_bytes),
             })
             .collect();
-        let contents = match order.step_ns {
-            None => {
-                let writer = CanonicalWriter::new(file).map_err(|error| failed(error.into()))?;
-                Contents::Events(Box::new(writer))
-            }
-            Some(step_ns) => Contents::Steps {
-                table: Box::new(StepTable::new(StepOptions {
-                    start_ns: 0,
-                    length: if step_ns == 0 { StepLength::ByDuration } else { StepLength::Fixed(step_ns) },
-                    has_completions: true,
-                    devices: u16::try_from(devices.len()).unwrap_or(u16::MAX),
-                    detail: Detail::Full,
-                })),
-                rows: Vec::new(),
-                file,
-                step_ns,
-            },
-        };
-        Ok(Self { contents, devices, path, part })
+        let writer = CanonicalWriter::new(file).map_err(|error| failed(error.into()))?;
+        Ok(Self { writer, devices, path, part })
     }
 
     pub fn push(&mut self, ios: &[TracedIo]) -> Result<(), TraceError> {
-        match &mut self.contents {
-            Contents::Events(writer) => {
-                let written = writer.write(ios);
-                written.map_err(|error| TraceError::File { path: self.part.clone(), source: error.into() })
-            }
-            Contents::Steps { table, rows, .. } => {
-                ios.iter().try_for_each(|io| table.push(io))?;
-                rows.extend(table.take_rows());
-                Ok(())
-            }
-        }
-    }
-
-    /// Steps close by themselves where no I/O is open that may still belong to them.
-    pub fn advance(&mut self, now_ns: i64, in_flight: usize) -> Result<(), TraceError> {
-        match &mut self.contents {
-            Contents::Steps { table, rows, .. } if in_flight == 0 && now_ns < i64::MAX / 2 => {
-                table.advance(now_ns)?;
-                rows.extend(table.take_rows());
-                Ok(())
-            }
-            _ => Ok(()),
-        }
-    }
-
-    pub fn lose(&mut self, at_ns: i64, events: u64) {
-        if let Contents::Steps { table, .. } = &mut self.contents {
-            table.lose(at_ns, ALL_DEVICES, events);
-        }
-    }
-
-    pub fn host_was_busy(&mut self, at_ns: i64, share: f32) {
-        match &mut self.contents {
-            Contents::Steps { table, step_ns, .. } if *step_ns > 0 => table.host_was_busy(at_ns, share),
-            _ => {}
-        }
+        let written = self.writer.write(ios);
+        written.map_err(|error| TraceError::File { path: self.part.clone(), source: error.into() })
     }
 
     /// The file gets its name once it is whole and on the disk. Its size.
-    pub fn finish(self, level: Level, end_ns: i64, end: &LiveEnd, tally: &Tally) -> Result<u64, TraceError> {
-        let path = self.part.clone();
-        let failed = |source: io::Error| TraceError::File { path: path.clone(), source };
-        let file = match self.contents {
-            Contents::Events(writer) => {
-                let header = event_header(level, &self.devices, end, tally);
-                writer.finish(&header).map_err(|error| failed(error.into()))?
-            }
-            Contents::Steps { table, mut rows, file, .. } => {
-                let length_ns = table.length_ns();
-                rows.extend(table.finish(Some(end_ns))?);
-                let header = StepHeader {
-                    step_length_ns: length_ns,
-                    epoch_ns: Some(end.start_utc_ns),
-                    level: level.name().to_owned(),
-                    devices: self.devices.iter().map(|device| device.name.clone()).collect(),
-                    commands: end.commands.clone(),
-                    notes: end.notes.clone(),
-                    ..StepHeader::default()
-                };
-                write_steps(file, &header, &rows).map_err(|error| failed(error.into()))?
-            }
-        };
+    pub fn finish(self, level: Level, end: &LiveEnd, tally: &Tally) -> Result<u64, TraceError> {
+        let failed = |source: io::Error| TraceError::File { path: self.part.clone(), source };
+        let header = event_header(level, &self.devices, end, tally);
+        let file = self.writer.finish(&header).map_err(|error| failed(error.into()))?;
         file.sync_all().map_err(failed)?;
         let bytes = file.metadata().map_err(failed)?.len();
         rename(&self.part, &self.path).map_err(failed)?;

@@ -46,17 +46,6 @@ pub fn optional<'a, R: 'a, T: DataType>(value: impl Fn(&R) -> Option<T::T> + Sen
     })
 }
 
-/// A column of lists, which may be empty: the first element begins a record, an empty list is one level up.
-pub fn list<'a, R: 'a, T: DataType>(values: impl Fn(&R) -> Vec<T::T> + Send + 'a) -> Column<'a, R> {
-    column::<R, T>(move |rows, cells| {
-        for values in rows.iter().map(&values) {
-            cells.levels.extend(std::iter::repeat_n(i16::from(!values.is_empty()), values.len().max(1)));
-            cells.repeats.extend((0..values.len().max(1)).map(|place| i16::from(place > 0)));
-            cells.values.extend(values);
-        }
-    })
-}
-
 fn column<'a, R: 'a, T: DataType>(gather: impl Fn(&[R], &mut Cells<T::T>) + Send + 'a) -> Column<'a, R> {
     let begin: Begin<'a, R> = Box::new(|to, properties| {
         let pages = Pages::default();
@@ -82,16 +71,15 @@ pub(super) trait Growing<R>: Send {
     fn end(&mut self) -> Result<(Bytes, ColumnCloseResult)>;
 }
 
-/// Values of some rows. Levels tell nulls, and repeats the elements of one list.
+/// Values of some rows. Levels tell nulls.
 struct Cells<V> {
     values: Vec<V>,
     levels: Vec<i16>,
-    repeats: Vec<i16>,
 }
 
 impl<V> Default for Cells<V> {
     fn default() -> Self {
-        Self { values: Vec::new(), levels: Vec::new(), repeats: Vec::new() }
+        Self { values: Vec::new(), levels: Vec::new() }
     }
 }
 
@@ -112,11 +100,9 @@ impl<R, T: DataType> Growing<R> for Encoded<'_, R, T> {
         let cells = &mut self.cells;
         (self.gather)(rows, cells);
         let levels = (!cells.levels.is_empty()).then_some(&cells.levels[..]);
-        let repeats = (!cells.repeats.is_empty()).then_some(&cells.repeats[..]);
-        self.writer.write_batch(&cells.values, levels, repeats)?;
+        self.writer.write_batch(&cells.values, levels, None)?;
         cells.values.clear();
         cells.levels.clear();
-        cells.repeats.clear();
         Ok(self.pages.bytes().len())
     }
 

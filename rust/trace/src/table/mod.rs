@@ -20,7 +20,7 @@ use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::{SchemaDescriptor, TypePtr};
 
 use column::Growing;
-pub use column::{Column, list, optional, required};
+pub use column::{Column, optional, required};
 
 /// What is the same in all files; the rest is the caller's.
 #[must_use]

@@ -9,7 +9,7 @@ use std::io::{self, Write};
 
 use super::canonical::CanonicalWriter;
 use super::error::TraceError;
-use super::trace::IoStream;
+use super::trace::Trace;
 use blktrace::BlktraceWriter;
 use iolog::IologWriter;
 use msr::MsrWriter;
@@ -50,21 +50,21 @@ impl OutputFormat {
 /// # Errors
 /// If the trace can't be read, or the file can't be written.
 pub fn write_trace(
-    stream: &mut dyn IoStream,
+    trace: &mut Trace,
     format: OutputFormat,
     file: &mut (dyn Write + Send),
     progress: &mut dyn FnMut(u64) -> Result<(), TraceError>,
 ) -> Result<Written, TraceError> {
     match format {
-        OutputFormat::Canonical => write_canonical(stream, file, progress),
-        OutputFormat::FioIolog => write_with(stream, &mut IologWriter::new(file), progress),
-        OutputFormat::Blktrace => write_with(stream, &mut BlktraceWriter::new(file), progress),
-        OutputFormat::Msr => write_with(stream, &mut MsrWriter::new(file), progress),
+        OutputFormat::Canonical => write_canonical(trace, file, progress),
+        OutputFormat::FioIolog => write_with(trace, &mut IologWriter::new(file), progress),
+        OutputFormat::Blktrace => write_with(trace, &mut BlktraceWriter::new(file), progress),
+        OutputFormat::Msr => write_with(trace, &mut MsrWriter::new(file), progress),
     }
 }
 
 fn write_canonical(
-    stream: &mut dyn IoStream,
+    trace: &mut Trace,
     file: &mut (dyn Write + Send),
     progress: &mut dyn FnMut(u64) -> Result<(), TraceError>,
 ) -> Result<Written, TraceError> {
@@ -72,17 +72,17 @@ fn write_canonical(
     let mut writer = CanonicalWriter::new(file).map_err(failed)?;
     let mut written = Written::default();
     let mut batch = Vec::new();
-    while stream.read(&mut batch)? {
+    while trace.read(&mut batch)? {
         writer.write(&batch).map_err(failed)?;
         written.ios += batch.len() as u64;
         progress(written.ios)?;
     }
-    writer.finish(&stream.header()?).map_err(failed)?;
+    writer.finish(&trace.header()?).map_err(failed)?;
     Ok(written)
 }
 
 fn write_with(
-    stream: &mut dyn IoStream,
+    trace: &mut Trace,
     writer: &mut dyn TraceWriter,
     progress: &mut dyn FnMut(u64) -> Result<(), TraceError>,
 ) -> Result<Written, TraceError> {
@@ -90,12 +90,12 @@ fn write_with(
     let mut names: Option<Names> = None;
     let mut batch = Vec::new();
     let mut ios = 0;
-    while stream.read(&mut batch)? {
+    while trace.read(&mut batch)? {
         for io in &batch {
             let known = names.take().filter(|names| !names.lack(io));
             let known = match known {
                 Some(names) => names,
-                None => Names::from(stream.header()?),
+                None => Names::from(trace.header()?),
             };
             writer.write(io, &known, &mut written).map_err(TraceError::Write)?;
             names = Some(known);

@@ -10,10 +10,8 @@ from openpts.units import MIB
 from openpts.vocabulary.data import PatternData, RandomOnce, ReducibleData, VerifiedData
 from openpts.vocabulary.placement import Normal, Pareto, Segments, UniqueLbas, Zipf, Zone, Zones
 from openpts.vocabulary.stimulus import (
-    Access,
     ActiveRange,
     Batches,
-    BlockSize,
     Burst,
     Capped,
     CapUnit,
@@ -32,7 +30,6 @@ from tests.support.refusals import refusal
 from tests.support.transcript import Golden
 from tests.unit.fio.engine.steps import FILE, SECOND, job, step_job, stimulus
 
-STREAMS = tuple(BlockSize(size, 1, Access(f"RND {size} R", "read", random=True)) for size in (4096, 8192))
 HUNDRED_PLACES = ActiveRange(0, 0.61)
 
 
@@ -52,7 +49,6 @@ def test_a_stimulus_that_fio_has_not(golden: Golden) -> None:
         {"random_pct": 0, "stride_bytes": 2048},
         {"random_pct": 0, "sizes": {4096: 1, 8192: 1}, "stride_bytes": 16384},
         {"random_pct": 0, "sizes": {4096: 1, 6144: 1}},
-        {"block_sizes": STREAMS},
         {"placement": Segments(8, MIB)},
         {"placement": UniqueLbas(MIB)},
         {"placement": Normal(50, 5)},

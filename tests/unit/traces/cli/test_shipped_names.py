@@ -1,4 +1,4 @@
-"""Names of traces and captures that ship, where another form is known: what is answered can be typed."""
+"""Names of recipes, where another form is known: what is answered can be typed."""
 
 import re
 from pathlib import Path
@@ -6,26 +6,16 @@ from pathlib import Path
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from openpts.errors import UsageError
-from openpts_traces.characteristics.capture import capture_of
-from openpts_traces.characteristics.look_alikes import LIKE, names
-from openpts_traces.characteristics.shipped import shipped_as, shipped_hint
-from openpts_traces.recipes import PREFIX, recipes
+from openpts_traces.recipes import PREFIX, recipes, shipped_hint
 from openpts_traces.trace_replay.conditions import trace_of
 from tests.unit.cli.test_first_contact import seen
 
 DRIVE = "sim:enterprise-tlc?scale=1"
-WORDS = ("database", "office", "like:office", "recipe:office", "recipe:datbase", "retail-web-portal", "odd")
+WORDS = ("database", "office", "like:office", "recipe:office", "recipe:datbase", "odd")
 COMMANDS = {
     "trace check": ("trace", "check", "{}"),
-    "trace characterize": ("trace", "characterize", "recipe:boot", "{}"),
-    "trace merge": ("trace", "merge", "{}?speed=2", "-o", "both"),
-    "trace synthesize": ("trace", "synthesize", "{}"),
     "run replay": ("run", "replay", "{}", DRIVE),
-    "plan rws": ("plan", "rws", "{}", DRIVE),
     "plan score": ("plan", "score", "--traces", "{}", DRIVE),
-    "as a drive": ("plan", "score", "{}", DRIVE),
-    "as a drive of another test": ("plan", "iops", "{}"),
 }
 
 
@@ -46,18 +36,7 @@ def test_what_is_answered_is_taken() -> None:
     for bare in ("database", "office", "recipe:datbase"):
         (typed,) = re.findall(r"did you mean (\S+)\?", shipped_hint(bare))
         assert trace_of(typed).path == typed
-        assert capture_of(Path(typed)).ios
-    for name in names():
-        (typed,) = re.findall(r"did you mean (\S+)\?", shipped_hint(PREFIX + name, takes_captures=True))
-        assert capture_of(Path(typed)).ios
-        assert shipped_hint(typed, takes_captures=True) == ""
-        with pytest.raises(UsageError):
-            trace_of(typed)
-
-
-def test_no_trace_and_no_capture_have_one_name() -> None:
-    assert not {name.removeprefix(LIKE) for name in recipes()} & set(names())
-    assert {shipped_as(name) for name in recipes()} == {PREFIX + name for name in recipes()}
+    assert not any(map(shipped_hint, (PREFIX + name for name in recipes())))
 
 
 def test_a_file_of_that_name_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

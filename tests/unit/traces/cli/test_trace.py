@@ -10,13 +10,13 @@ import pyarrow.parquet
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from tests.support.made_traces import FLUSH, INQUIRY, READ, TRIM, damaged, reads_and_writes, vscsi
+from tests.support.made_traces import damaged, reads_and_writes, record
 from tests.support.openpts_command import COMMAND
 from tests.support.transcript import Golden
 from tests.unit.cli.test_first_contact import as_typed, seen
 from tests.unit.cli.test_visible_output import at_a_terminal
 
-TRACE = reads_and_writes(4000) + vscsi(5_040_000, FLUSH) + vscsi(5_040_010, TRIM) + vscsi(5_040_020, INQUIRY)
+TRACE = reads_and_writes(4000) + record(40_000, length_bytes=0)
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +35,7 @@ def result(*words: str) -> tuple[dict[str, Any], int]:
 def test_what_is_seen(snapshot: SnapshotAssertion) -> None:
     Path("damaged").write_bytes(damaged(TRACE, [2000]))
     Path("ruined").write_bytes(damaged(TRACE, range(1000, 1100)))
-    Path("late").write_bytes(reads_and_writes(3, apart_us=900_000) + vscsi(5_000_000))
+    Path("late").write_bytes(reads_and_writes(3, apart_us=900_000) + record(0))
     Path("empty").touch()
     Path("keys").write_text("0,abc,17,213,4,get,0\n1,abc,17,213,4,get,0\n")
     assert (
@@ -54,24 +54,16 @@ def test_what_is_seen(snapshot: SnapshotAssertion) -> None:
                 as_typed("trace", "check", "trace", "--reorder", "soon"),
                 as_typed("trace", "convert", "trace", "-o", "trace"),
                 as_typed("trace", "convert", "trace", "-o", "iolog", "--to", "fio_iolog"),
-                as_typed("trace", "filter", "trace", "-o", "part"),
-                as_typed("trace", "filter", "trace", "-o", "part", "--time", "2:1"),
-                as_typed("trace", "filter", "trace", "-o", "part", "--time", "0.01:", "--op", "read"),
-                as_typed("trace", "merge", "trace?speed=0", "-o", "both"),
-                as_typed("trace", "merge", "trace?end=3", "-o", "both"),
-                as_typed("trace", "merge", "trace", "trace?start=1.5&speed=3/2&loops=2", "-o", "both"),
             ]
         )
         == snapshot
     )
     assert sorted(path.name for path in Path().iterdir()) == [
-        "both",
         "damaged",
         "empty",
         "iolog",
         "keys",
         "late",
-        "part",
         "ruined",
         "trace",
     ]
@@ -86,33 +78,33 @@ def test_status_tells_clean_from_damaged_and_refused() -> None:
     refused, code = result("check", "damaged", "--damaged-limit", "0")
     assert (refused["exit_code"], code) == (12, 12)
     (damage,) = used["damages"]
-    assert (damage["file"], damage["place"]) == ("damaged", "byte 80000")
+    assert (damage["file"], damage["place"]) == ("damaged", "line 2001")
     for records in (clean["header"]["records"], used["header"]["records"]):
         left = sum(records["skipped"].values()) + sum(records["damaged"].values())
-        assert records["read"] == records["accepted"] + left == 4003
+        assert records["read"] == records["accepted"] + left == 4001
 
 
 def test_the_canonical_form_is_read_by_others() -> None:
     result("convert", "trace", "-o", "canonical")
     table = pyarrow.parquet.read_table("canonical")
-    assert table.num_rows == 4002
-    assert table["seq"].to_pylist() == list(range(4002))
+    assert table.num_rows == 4000
+    assert table["seq"].to_pylist() == list(range(4000))
     assert table["t_ns"].to_pylist()[:3] == [0, 10_000, 20_000]
     assert set(table["latency_ns"].to_pylist()) == {100_000}
-    assert table["operation"].to_pylist()[-2:] == ["flush", "trim"]
+    assert table["operation"].to_pylist()[-2:] == ["read", "write"]
     header = json.loads(table.schema.metadata[b"openpts.trace_header"])
     assert header["sources"][0]["name"] == "trace"
 
 
 def test_a_trace_comes_from_a_pipe_and_compressed() -> None:
     Path("packed").write_bytes(gzip.compress(TRACE))
-    assert result("check", "packed")[0]["ios"] == 4002
+    assert result("check", "packed")[0]["ios"] == 4000
     with Path("packed").open("rb") as packed:
         command = subprocess.run(
             [*COMMAND, "trace", "convert", "-", "-o", "piped"], stdin=packed, capture_output=True, check=True
         )
-    assert b"4,002" in command.stdout
-    assert result("check", "piped")[0]["ios"] == 4002
+    assert b"4,000" in command.stdout
+    assert result("check", "piped")[0]["ios"] == 4000
 
 
 @pytest.mark.parametrize("to", ["fio_iolog", "blktrace", "msr"])
@@ -147,11 +139,24 @@ def test_a_capture_of_openpts_is_a_trace() -> None:
     assert ours["t_ns"].to_pylist() == [moment - submitted[0] for moment in submitted]
 
 
-def test_a_filter_and_its_opposite_are_the_whole() -> None:
-    part, _ = result("filter", "trace", "-o", "reads", "--op", "read", "--bytes", "0:20MiB")
-    rest, _ = result("filter", "trace", "-o", "rest", "--op", "read", "--bytes", "0:20MiB", "--not")
-    assert part["ios"] + rest["ios"] == 4002
-    assert part["header"]["changes"][0]["parents"][0]["name"] == "trace"
+def test_the_figures_are_those_of_a_trace_whose_figures_are_known() -> None:
+    """4,000 I/Os of 4 KiB, 10 us apart, each at a block of its own, for 100 us: ten are in flight."""
+    Path("only").write_bytes(reads_and_writes(4000))
+    figures = result("check", "only")[0]["figures"]
+    depth = figures.pop("depth")
+    assert depth["max"] == 10
+    assert depth["mean"] == pytest.approx(4000 * 100 / (3999 * 10 + 100))
+    assert figures == {
+        "operations": {name: {"ios": 2000, "bytes": 2000 * 4096} for name in ("read", "write")},
+        "sizes": [[4096, 4000]],
+        "span_ns": 3999 * 10_000,
+        "most_in_a_second": 4000,
+        "sequential": {"read": 0.0, "write": 0.0},
+        "footprint_bytes": 4000 * 4096,
+        "footprint_error": 0.0,
+        "hottest_share": pytest.approx(0.01),
+    }
+    assert result("convert", "only", "-o", "written")[0]["figures"] is None
 
 
 def test_a_terminal_shows_progress_in_one_line_and_takes_it_away(tmp_path: Path) -> None:
@@ -180,7 +185,7 @@ def test_a_device_is_never_written(tmp_path: Path, golden: Golden) -> None:
 
 
 def test_reads_alone_are_questioned(golden: Golden) -> None:
-    Path("reads").write_bytes(b"".join(vscsi(5_000_000 + number, READ, number) for number in range(2000)))
+    Path("reads").write_bytes(b"".join(record(number, block=number) for number in range(2000)))
     assert result("check", "reads")[0]["warnings"] == golden
 
 

@@ -14,6 +14,7 @@ from openpts.pages import cells
 from openpts.pages.kit import rows_table
 from openpts.pages.model import Block, Cell, Page, Row, Table, Verdict
 from openpts.record.reader import Run, StepRecord
+from openpts.units import format_block_size
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.placement import Zones
 from openpts.vocabulary.sample import StepState
@@ -39,11 +40,7 @@ def access_pattern_page(run: Run, page_id: str, title: str) -> Page | None:
     if not periods:
         return None
     scale = run.manifest.target.scale
-    sizes: dict[tuple[str, ...], list[Shares]] = {}
-    for step in periods:
-        if shares := period_shares(step.sample, scale).block_sizes:
-            names = tuple(size.name for size in _stimulus(step).block_sizes)
-            sizes.setdefault(names, []).append(shares)
+    sizes = [shares for step in periods if (shares := period_shares(step.sample, scale).block_sizes)]
     zones = [shares for step in periods if (shares := period_shares(step.sample, scale).zones)]
     if not sizes and not zones:
         reason = Verdict(
@@ -53,12 +50,10 @@ def access_pattern_page(run: Run, page_id: str, title: str) -> Page | None:
         )
         return Page(page_id, title, (reason,))
     stimulus = _stimulus(periods[0])
-    all_shares = [*(shares for some in sizes.values() for shares in some), *zones]
-    blocks: list[Block] = [_verdict(len(periods), all_shares), Verdict(_DEALT)]
-    kinds = "Streams" if stimulus.is_of_streams else "Block sizes (Table 13-1)"
-    # pre-writes of a workload of streams have only those that write
-    for number, (names, found) in enumerate(sorted(sizes.items(), key=lambda one: -len(one[0]))):
-        blocks.append(_shares_table(f"{page_id}-sizes{number or ''}", kinds, names, found))
+    blocks: list[Block] = [_verdict(len(periods), [*sizes, *zones]), Verdict(_DEALT)]
+    if sizes:
+        names = tuple(format_block_size(size.block_size_bytes) for size in stimulus.block_sizes)
+        blocks.append(_shares_table(f"{page_id}-sizes", "Block sizes (Table 13-1)", names, sizes))
     if zones:
         blocks.append(
             _shares_table(f"{page_id}-zones", "Access ranges (Table 13-2)", _zones(stimulus), zones)

@@ -165,21 +165,13 @@ _MEASURES: Final[tuple[Measure[PointResults], ...]] = (
 )
 
 
-Pages = Callable[[DemandRun], tuple[Page, ...]]
-
-
-def demand_report(
-    run: Run, names: Names, title: Callable[[DemandRun], str], own_pages: Pages = lambda _demand: ()
-) -> ReportContent:
-    """The part of a report that is CBW's or DIRTH's, from the samples in the record.
-
-    ``own_pages`` of a test come behind the common ones.
-    """
+def demand_report(run: Run, names: Names, title: Callable[[DemandRun], str]) -> ReportContent:
+    """The part of a report that is CBW's or DIRTH's, from the samples in the record."""
     demand = demand_run(run, names)
-    return _content(demand, title(demand), own_pages)
+    return _content(demand, title(demand))
 
 
-def _content(demand: DemandRun, title: str, own_pages: Pages) -> ReportContent:
+def _content(demand: DemandRun, title: str) -> ReportContent:
     return ReportContent(
         verdicts=(
             tracking_sentence(demand.preconditioning),
@@ -199,7 +191,7 @@ def _content(demand: DemandRun, title: str, own_pages: Pages) -> ReportContent:
                 test_rows=_test_rows(demand),
                 red_lines=_red_lines(demand),
                 pages=lambda: with_transfer_size(
-                    (*_pages(demand), *own_pages(demand)),
+                    tuple(_pages(demand)),
                     (size.block_size_bytes for size in demand.conditions.workload.block_sizes),
                 ),
             ),

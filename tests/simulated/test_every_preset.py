@@ -14,7 +14,7 @@ from openpts.simulation.presets import shipped_presets
 
 WORDS = {"replay": ["recipe:boot"], "workload": ["job.fio"]}
 # drives of 1 to 32 GB, on which the traces of larger ones wrap around
-OPTIONS = {name: ["--mapping", "wrap"] for name in ("replay", "score")}
+OPTIONS = {"replay": ["--mapping", "wrap"]}
 JOB = "[a]\nrw=randwrite\nbs=4k\ndirect=1\ntime_based\nruntime=2s\n"
 # a program needs files
 TESTS = [name for name, test in PROCEDURES.items() if test.on_model]

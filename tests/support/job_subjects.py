@@ -10,8 +10,7 @@ from openpts_app.app import AppConditions
 from openpts_fio.fio_job.conditions import FioJob
 from openpts_fio.workload import WorkloadConditions
 from openpts_traces.replay import ReplayConditions
-from openpts_traces.score import ScoreConditions
-from openpts_traces.trace_replay.conditions import TraceFile
+from openpts_traces.replay.traces import TraceFile
 from tests.support.subject_files import SMALL_TRACE
 
 TRACE: Final = TraceFile(SMALL_TRACE.name, str(SMALL_TRACE))
@@ -43,7 +42,5 @@ def with_job(conditions: Any) -> Any:
             return replace(conditions, command=command, figure=figure, figure_better=Better.LOWER)
         case ReplayConditions():
             return replace(conditions, trace=TRACE)
-        case ScoreConditions():
-            return replace(conditions, traces=(TRACE,), background=None)
         case _:
             return conditions

@@ -38,7 +38,6 @@ OTHER_WORDS: Final = {
     "trim": "an operation, in weights and results",
     "tp": "the key of a figure, of throughput",
     "replay": "a field of streams, and a table of records",
-    "score": "the key of a figure",
     "workload": "a field of conditions",
 }
 """Names of tests that are other words too: they count only where they can be nothing but a name."""
@@ -134,7 +133,8 @@ def test_what_names_all_tests_loads_none_of_their_parts() -> None:
     names = set(loaded.stdout.split())
     packages = {procedure.package for procedure in PROCEDURES.values()}
     own = {name for name in names if name.rpartition(".")[0] in packages}
-    assert own == {"openpts_fio.workload.suite"}  # one of its conditions
+    traces = {"openpts_traces.replay.traces", "openpts_traces.replay.trace_set"}
+    assert own == {"openpts_fio.workload.suite", *traces}  # what their conditions are made of
     rooms = ("pages", "plots", "record", "engine", "device", "runner", "report", "evidence")
     assert not [name for name in names if name.split(".")[1:2] in ([room] for room in rooms)]
 

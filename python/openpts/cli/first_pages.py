@@ -140,7 +140,6 @@ _ARGUMENTS: Final = {
             # and that are about a file
             "workload": "mine.fio sim:enterprise-tlc",
             "replay": 'recipe:like:office "sim:enterprise-tlc?capacity=8GB"',
-            "score": '--traces quick "sim:enterprise-tlc?capacity=8GB"',
             "app": "/mnt/data -- tar -xf /data/linux.tar",
             "check": "--purpose record sim:client-qlc",
         }.items()

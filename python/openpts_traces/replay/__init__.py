@@ -1,6 +1,6 @@
 """Replay of a Trace: practice beyond the PTS."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
@@ -9,6 +9,8 @@ from typing import Annotated, ClassVar, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from openpts.analysis.ratio import MOST_RUNS
+from openpts.analysis.run_comparison import ADVISED_RUNS, RSE_LIMIT_PCT, SetRule
 from openpts.errors import UsageError
 from openpts.fields import usual
 from openpts.fields.conditions import Contradictions, ExtendedConditions
@@ -18,22 +20,41 @@ from openpts.fields.parsing import amount_bytes, number, pair
 from openpts.fields.readers import size_text
 from openpts.procedures.kit.procedure import Procedure
 from openpts.vocabulary.condition_text import duration_text
+from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.replay import Conflicts, ReplayMode
 from openpts.vocabulary.stimulus import ActiveRange
-from openpts_traces.trace_replay.conditions import (
-    MAPPING,
-    Mapping,
-    Prefill,
-    TraceFile,
-    Trims,
-    beside,
-    trace_of,
+from openpts_traces.replay.trace_set import (
+    BACKGROUND,
+    IDLE,
+    TRACES,
+    Background,
+    Case,
+    Idle,
+    ScoreSubject,
+    background_word,
+    hash_of,
+    loads,
 )
+from openpts_traces.replay.traces import MAPPING, Mapping, Prefill, TraceFile, Trims, beside, trace_of
 
 _SLOWEST, _FASTEST = Fraction(1, 100), Fraction(1000)
 _MOST_PART: Final = 2**32 - 1
 _MOST_ZONES: Final = 64
 _MOST_TRACES: Final = 16
+_NOT_OF_A_SET: Final = (
+    *(
+        "trace",
+        "also",
+        "mode",
+        "speed",
+        "max_idle_seconds",
+        "from_seconds",
+        "to_seconds",
+        "zone_table",
+        "shift",
+    ),
+    *("unaligned", "granule", "conflicts", "trims_as", "depth", "prefill", "read_only"),
+)
 _KEYS: Final = "region=START-END in per cent of the drive, or mapping=WORD"
 
 
@@ -128,6 +149,10 @@ def _idle_text(longest_ns: int | None) -> str:
 
 class ReplayConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="test", tag="replay"):
     """``passes`` of the I/Os of ``trace``, which go where ``mapping`` has them, at ``speed``.
+
+    Or each of the set ``traces`` by itself: ``passes`` warm passes after a cold one, as often as ``idle`` and
+    ``background`` say, None being the foreground alone. Where ``until_rse_pct`` is above 0, passes are added,
+    two at a time and up to ``most_passes``, until the relative standard error of the score is at most that.
 
     ``max_idle_ns`` is what a time without anything in flight is cut to; None leaves them. ``depth`` is the
     most that may be outstanding, None four times what was in the trace. I/Os issued before ``from_ns`` or
@@ -288,28 +313,98 @@ class ReplayConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field=
         usual.PRECONDITION_PASSES.but(help="Times the user capacity written in sequence before; 0 is none."),
     ]
     passes: Annotated[
-        int, Field("Passes", "Passes of the trace.", count(1, 100), text="{} passes", amount=True)
+        int,
+        Field(
+            "Passes",
+            "Passes of the trace; of each of a set, warm passes at least after the cold one: an odd number.",
+            count(1, 100),
+            text="{} passes",
+            amount=True,
+        ),
     ]
+    traces: Annotated[
+        tuple[TraceFile, ...],
+        Field(
+            "Set of traces",
+            "Replay each of a set by itself, and score the set: recipes by name, files, quick for four "
+            "small recipes, full for all that ship.",
+            TRACES,
+            examples=(["quick"], ["database", "like:office"]),
+            free="what is scored, not how",
+        ),
+    ] = ()
+    idle: Annotated[
+        tuple[Idle, ...],
+        Field(
+            "Idle times of a set",
+            "Replay idle times of a set in full, not at all (busy-only), or cut to a length such as 25ms; "
+            "each of these gives scores of its own.",
+            listed(IDLE),
+            examples=(["full", "busy-only"], ["25ms"]),
+            free="part of the name of each score",
+        ),
+    ] = (Idle(None), Idle(0))
+    background: Annotated[
+        Background | None,
+        Field(
+            "Background of a set",
+            "Score each trace of a set also beside what it does in background itself, beside another trace, "
+            "or only alone.",
+            BACKGROUND,
+            examples=("own", "none", "backup"),
+            show=lambda conditions: background_word(conditions.background),
+            free="part of the name of each score",
+        ),
+    ] = Background()
+    until_rse_pct: Annotated[float, usual.UNTIL_RSE] = RSE_LIMIT_PCT
+    most_passes: Annotated[int, usual.MOST_PASSES] = MOST_RUNS
     sector_bytes: Annotated[int, Field("", free="the device's own")] = 512
 
     @property
-    def traces(self) -> tuple[TraceFile, ...]:
+    def together(self) -> tuple[TraceFile, ...]:
         """All that are replayed at once."""
         return () if self.trace is None else (self.trace, *self.also)
 
     @property
     def lacking(self) -> str:
-        """A trace has to be named."""
-        return "name a trace before the target" if self.trace is None else ""
+        """A trace has to be named, or a set."""
+        return "" if self.trace or self.traces else "name a trace before the target, or a set with --traces"
+
+    @property
+    def set_rule(self) -> SetRule:
+        """When passes of a set are accepted, and with how many they are discarded."""
+        return SetRule(self.until_rse_pct or RSE_LIMIT_PCT, self.most_passes)
+
+    @property
+    def loads(self) -> tuple[ScoreSubject, ...]:
+        """With what each trace of a set is scored."""
+        return loads(self.background, self.idle)
+
+    def cases(self) -> Iterator[Case]:
+        """All of a set that may have a score, in their order; a trace may have no background of its own."""
+        pairs = ((trace, load) for trace in self.traces for load in self.loads)
+        return (Case(number, *pair) for number, pair in enumerate(pairs, start=1))
+
+    def part_name(self, place: StepPlace) -> str | None:
+        """The trace of a set with its load and its idle times."""
+        if place.phase is not Phase.LOAD:
+            return None
+        return next((str(case) for case in self.cases() if case.number == place.number), None)
+
+    @property
+    def compares_by(self) -> str:
+        """Scores compare only over the same traces."""
+        return hash_of(self.traces) if self.traces else ""
 
     def contradictions(self, given: Collection[str]) -> Contradictions:
         """A trace has its own places, and a replay of reads writes nothing."""
         yield from super().contradictions(given)
+        yield from self._of_set(given) if self.traces else self._without_set(given)
         if "active_range" in given:
             yield ("active_range",), "a trace says where its I/Os go: use --mapping"
         if self.read_only and "prefill" in given and self.prefill is not Prefill.NONE:
             yield ("prefill", "read_only"), "a replay of reads only writes nothing before"
-        mapped = {self.mapping, *(trace.mapping for trace in self.traces)}
+        mapped = {self.mapping, *(trace.mapping for trace in self.together)}
         if (Mapping.ZONES in mapped) != bool(self.zone_table):
             yield ("zone_table", "mapping"), "a table of zones and --mapping zones take each other"
         if self.unaligned is Unaligned.RMW and self.conflicts in {Conflicts.ALLOW, Conflicts.DROP}:
@@ -319,6 +414,36 @@ class ReplayConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field=
             )
         if self.from_ns is not None and self.to_ns is not None and self.from_ns >= self.to_ns:
             yield ("to_seconds", "from_seconds"), "nothing is left between the two"
+
+    def _of_set(self, given: Collection[str]) -> Contradictions:
+        """A set is replayed in one way; and a limit that no set can reach, or that all sets begin above."""
+        for name in _NOT_OF_A_SET:
+            if name in given:
+                yield (name, "traces"), "each of a set is replayed by itself, at its moments and in its order"
+        yield from usual.even_most("most_passes", self.most_passes, "pass")
+        if self.until_rse_pct and self.passes > self.most_passes:
+            yield (
+                ("most_passes", "passes"),
+                f"{self.passes} passes, and {self.most_passes} are the most: raise --most-passes",
+            )
+
+    @staticmethod
+    def _without_set(given: Collection[str]) -> Contradictions:
+        for name in ("idle", "background", "until_rse", "most_passes"):
+            if name in given:
+                yield (name, "traces"), "is of a set of traces, and none is given"
+
+    # SOL-STAT-02, 03
+    def doubts(self, given: Collection[str]) -> Contradictions:
+        """Few passes of a set, or an even number, where none is added."""
+        yield from super().doubts(given)
+        if not self.traces or self.until_rse_pct:
+            return
+        if self.passes < ADVISED_RUNS:
+            warm = f"{self.passes} warm pass{'' if self.passes == 1 else 'es'}"
+            yield ("passes",), f"{warm}: {ADVISED_RUNS} or more are advised"
+        elif self.passes % 2 == 0:
+            yield ("passes",), f"{self.passes} is even: the median is the lower of the middle two"
 
 
 PROCEDURE: Final = Procedure(
@@ -330,8 +455,9 @@ PROCEDURE: Final = Procedure(
     purpose="""The I/Os of a trace again, in their order and at their moments, and how true that was.
 
     TRACE is a trace of any format that `openpts trace check` reads. At full length: a purge, everything that
-    the trace touches written once, and three passes of the trace.
+    the trace touches written once, and three passes of the trace. With --traces each of a set is replayed by
+    itself, and the set has a score, by the formula that trace benchmarks publish.
     """,
     quick={"passes": 1},
-    phase_line="openpts_traces.trace_replay.phase_line:phase_line",
+    phase_line="openpts_traces.replay.phase_line:phase_line",
 )

@@ -21,9 +21,10 @@ from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.replay import Conflicts, Preparation, ReplayMode
 from openpts.vocabulary.stimulus import ActiveRange
 from openpts_traces.replay import ReplayConditions
+from openpts_traces.replay.passes import CAUSES, LATE_US, OPERATIONS, PERCENTILES, Pass, pass_figures, seconds
 from openpts_traces.replay.results import ReplayResults, analyze
-from openpts_traces.trace_replay.conditions import TraceFile, trace_words
-from openpts_traces.trace_replay.pages import (
+from openpts_traces.replay.set_report import set_report
+from openpts_traces.replay.tables import (
     SCORE_COLUMNS,
     SCORE_NOTE,
     labeled_table,
@@ -33,15 +34,7 @@ from openpts_traces.trace_replay.pages import (
     score_cells,
     slips_table,
 )
-from openpts_traces.trace_replay.passes import (
-    CAUSES,
-    LATE_US,
-    OPERATIONS,
-    PERCENTILES,
-    Pass,
-    pass_figures,
-    seconds,
-)
+from openpts_traces.replay.traces import TraceFile, trace_words
 
 _TITLE: Final = "Replay of a Trace"
 _SMALL: Final = 0.01
@@ -50,6 +43,8 @@ _SMALL: Final = 0.01
 def report(run: Run) -> ReportContent:
     """The test's part of a report, from the samples in the record."""
     conditions = run.conditions(ReplayConditions)
+    if conditions.traces:
+        return set_report(run)
     results = analyze(step.sample for step in run.phase(Phase.LOAD))
     verdict = _sentence(results, conditions)
     return ReportContent(
@@ -115,7 +110,7 @@ def _test_rows(results: ReplayResults, conditions: ReplayConditions) -> Rows:
     return (
         ("Data Pattern", "see Fidelity"),
         ("AR & Amount", f"mapping {conditions.mapping}"),
-        ("Test Stimulus", ", ".join(trace.name for trace in conditions.traces) or "none"),
+        ("Test Stimulus", ", ".join(trace.name for trace in conditions.together) or "none"),
         ("I/Os of a Pass", ", ".join(f"{one.passes[0].replay.ios:,}" for one in results.traces) or "n/a"),
         ("Duration traced", span),
         ("Mode", str(conditions.mode)),
@@ -142,7 +137,9 @@ def _pages(
 
 def _figures(results: ReplayResults, conditions: ReplayConditions) -> dict[str, Any]:
     """Key numbers, JSON-ready: of the first trace, of those beside it, and of all passes."""
-    each = [_trace_figures(one, trace) for one, trace in zip(results.traces, conditions.traces, strict=False)]
+    each = [
+        _trace_figures(one, trace) for one, trace in zip(results.traces, conditions.together, strict=False)
+    ]
     first = each[0] if each else _trace_figures(results, conditions.trace)
     passes = [
         {**({"pass": one.number, "trace": one.name} if one.name else {}), **pass_figures(one)}
@@ -169,7 +166,7 @@ def _fidelity_page(results: ReplayResults, conditions: ReplayConditions, verdict
     """The block that every report of a replay has."""
     blocks = [
         _trace_table(found, trace, number, conditions)
-        for number, (one, trace) in enumerate(zip(results.traces, conditions.traces, strict=False), start=1)
+        for number, (one, trace) in enumerate(zip(results.traces, conditions.together, strict=False), start=1)
         if (found := one.preparation) is not None
     ]
     labeled = [(one.label, one) for one in results.passes]
@@ -212,7 +209,7 @@ def _trace_table(found: Preparation, trace: TraceFile, number: int, conditions: 
             ("Mode, speed", f"{conditions.mode}, {conditions.speed}"),
             ("Idle times cut", f"{found.cut_idles:,}, {seconds(found.cut_ns):,.3f} s in all"),
             ("Mapping", str(trace.mapping or conditions.mapping)),
-            ("Part of the drive", _part_text(region, number, len(conditions.traces))),
+            ("Part of the drive", _part_text(region, number, len(conditions.together))),
             ("Moved on with each pass", f"{conditions.shift_bytes:,} B"),
             ("Sequential before and after", f"{before.sequential_pct:.2f} %, {after.sequential_pct:.2f} %"),
             ("Overlaps in flight before and after", f"{before.overlaps:,}, {after.overlaps:,}"),

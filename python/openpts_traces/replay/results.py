@@ -9,7 +9,7 @@ from openpts.analysis.run_comparison import RunSet
 from openpts.vocabulary.better import Better
 from openpts.vocabulary.replay import Preparation, TraceScore, trace_score
 from openpts.vocabulary.sample import Sample
-from openpts_traces.trace_replay.passes import Pass, all_passes_of, distribution
+from openpts_traces.replay.passes import Pass, all_passes_of, distribution
 
 
 class ReplayResults(Struct, frozen=True):

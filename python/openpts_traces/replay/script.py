@@ -7,12 +7,18 @@ Clause
 Steps
     A purge, the user capacity written so often in sequence, all that the trace touches written once in blocks
     of 128 KiB, and passes of the trace, each from its first I/O; several traces begin at the same moment.
+    Of a set, for each trace, alone and with background, and for each handling of idle times: all that it
+    touches written once, a cold pass, and three warm ones without a pause. Two passes at a time are added
+    until their scores lie close together, by the discipline of the Solidigm guide, sections 4.1 and 4.2.
 Pass rule
-    None: a replay is judged by how true it was to the trace.
+    None: a replay is judged by how true it was to the trace. A score of a set whose passes never lie close
+    together is discarded.
 Reported
     Fidelity: I/Os left out, order, lateness and its causes, what the mapping did; response times from
     submission and from the due moment; the trace's own beside them; busy time and the score of trace
-    benchmarks.
+    benchmarks. Of a set: of each trace the median score with all passes and their relative standard error,
+    rates and response times of its median pass; over all traces the pooled and the balanced score; what idle
+    times are worth, what background costs.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,12 +31,23 @@ from openpts.procedures.kit.standard import Standard
 from openpts.trace_schedules import Plan, Prepared, Zones, prepared
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.replay import ReplayMode
-from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Purge, Script, SetWriteCache
+from openpts.vocabulary.requests import (
+    Apply,
+    CycleFinished,
+    Outcome,
+    Purge,
+    Script,
+    ScriptPart,
+    SetWriteCache,
+    samples_in,
+)
 from openpts.vocabulary.stimulus import ActiveRange, Step
 from openpts.vocabulary.stop import STREAMS_END
 from openpts_traces.replay import ReplayConditions
-from openpts_traces.trace_replay.conditions import Mapping, Prefill, TraceFile
-from openpts_traces.trace_replay.steps import in_sequence, replayed, written_once
+from openpts_traces.replay.set_results import passes_to_add, score_of_sample
+from openpts_traces.replay.steps import in_sequence, replayed, written_once
+from openpts_traces.replay.trace_set import Case
+from openpts_traces.replay.traces import Mapping, Prefill, TraceFile
 
 # Three passes after everything that is touched was written.
 standard_conditions: Final = Standard(ReplayConditions, precondition_passes=0, passes=3)
@@ -47,6 +64,7 @@ def script(conditions: ReplayConditions, user_capacity_bytes: int) -> Script:
         yield Purge()
     yield SetWriteCache(conditions.write_cache_enabled)
     if conditions.trace is None:
+        yield from _set(conditions, user_capacity_bytes)
         yield CycleFinished(Outcome(None, 0))
         return
     # Equal plans are one schedule: passes differ where each is moved on.
@@ -66,8 +84,8 @@ def script(conditions: ReplayConditions, user_capacity_bytes: int) -> Script:
 def _schedules(
     conditions: ReplayConditions, shift_bytes: int, user_capacity_bytes: int
 ) -> Iterator[Prepared]:
-    count = len(conditions.traces)
-    for number, trace in enumerate(conditions.traces):
+    count = len(conditions.together)
+    for number, trace in enumerate(conditions.together):
         region = trace.region or ActiveRange(100 * number / count, 100 * (number + 1) / count)
         base, end = (
             _boundary(percent, conditions.granule_bytes, user_capacity_bytes)
@@ -108,7 +126,7 @@ def _plan(
 
 def _pass(conditions: ReplayConditions, schedules: Sequence[Prepared]) -> Step:
     """All traces at once, from the same moment on."""
-    names = [trace.name for trace in conditions.traces]
+    names = [trace.name for trace in conditions.together]
     return Step(
         tuple(
             replayed(
@@ -151,3 +169,64 @@ def _merged(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
         else:
             merged.append((start, end))
     return merged
+
+
+# RWA-20: each case finds the same preparation
+def _set(conditions: ReplayConditions, user_capacity_bytes: int) -> ScriptPart[None]:
+    """Case by case, each on what it touches, written once before."""
+    before = in_sequence(conditions, conditions.precondition_passes, user_capacity_bytes)
+    if before:
+        yield Apply(Phase.CONDITIONING, 1, before)
+    cases = list(conditions.cases())
+    for case in cases:
+        parts = _schedules_of_case(case, conditions, user_capacity_bytes)
+        if parts is None:
+            continue
+        ranges = [one for part in parts for one in part.touched_ranges]
+        fill = written_once(conditions, ranges, user_capacity_bytes, conditions.sector_bytes)
+        yield Apply(Phase.CONDITIONING, case.number + bool(before), fill)
+        names = (case.trace.name, f"{case.trace.name}: background")
+        streams = tuple(
+            replayed(name, part, conditions, conditions.sector_bytes)
+            for name, part in zip(names, parts, strict=False)
+        )
+        yield from _passes(
+            conditions, Apply(Phase.LOAD, case.number, (Step(streams, STREAMS_END),), len(cases))
+        )
+
+
+def _schedules_of_case(
+    case: Case, conditions: ReplayConditions, user_capacity_bytes: int
+) -> tuple[Prepared, ...] | None:
+    """The trace, and what is replayed beside it; None where it has no background of its own."""
+
+    def plan(path: str, ground: str) -> Prepared:
+        return prepared(
+            path,
+            Plan(
+                capacity_bytes=user_capacity_bytes,
+                sector_bytes=conditions.sector_bytes,
+                mapping=conditions.mapping,
+                max_idle_ns=case.load.idle.most_ns,
+                ground=ground,
+            ),
+        )
+
+    front = plan(case.trace.path, "foreground")
+    if case.load.background is None:
+        return (front,)
+    if (beside := case.load.background.trace) is not None:
+        return (front, plan(beside.path, "both"))
+    if "background" not in front.preparation.skipped:
+        return None
+    return (front, plan(case.trace.path, "background"))
+
+
+# SCO-AGG-02
+def _passes(conditions: ReplayConditions, apply: Apply) -> ScriptPart[None]:
+    """A cold pass and the warm ones; two more at a time until their scores lie close together."""
+    adds = conditions.until_rse_pct > 0
+    first = replace(apply, steps=apply.steps * (1 + conditions.passes), until_alike=adds)
+    samples = samples_in((yield first))
+    while missing := passes_to_add(conditions, [score_of_sample(one) for one in samples[1:]]):
+        samples += samples_in((yield replace(apply, steps=apply.steps * missing, until_alike=True)))

@@ -21,7 +21,7 @@ from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.replay import Conflicts, ReplayMode
 from openpts.vocabulary.stimulus import ActiveRange
 from openpts_traces.replay import ReplayConditions, Unaligned, Zone
-from openpts_traces.trace_replay.conditions import Mapping, Prefill, TraceFile
+from openpts_traces.replay.traces import Mapping, Prefill, TraceFile
 from tests.simulated.whole_tests import run_whole
 from tests.support.oracle_presets import write_oracle
 from tests.support.transcript import Golden

@@ -7,7 +7,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from openpts_traces.recipes import PREFIX, recipes, shipped_hint
-from openpts_traces.trace_replay.conditions import trace_of
+from openpts_traces.replay.traces import trace_of
 from tests.unit.cli.test_first_contact import seen
 
 DRIVE = "sim:enterprise-tlc?scale=1"
@@ -15,7 +15,7 @@ WORDS = ("database", "office", "like:office", "recipe:office", "recipe:datbase",
 COMMANDS = {
     "trace check": ("trace", "check", "{}"),
     "run replay": ("run", "replay", "{}", DRIVE),
-    "plan score": ("plan", "score", "--traces", "{}", DRIVE),
+    "plan replay": ("plan", "replay", "--traces", "{}", DRIVE),
 }
 
 

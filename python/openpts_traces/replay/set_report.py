@@ -1,4 +1,4 @@
-"""The report of a score: two figures over all traces, never without what they are made of."""
+"""The report of a set of traces: two figures over all of them, never without what they are made of."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -13,8 +13,9 @@ from openpts.procedures.shared.methodology import NO_STEADY_STATE, methodology, 
 from openpts.record.reader import Run
 from openpts.vocabulary.better import Better
 from openpts.vocabulary.phase import Phase
-from openpts_traces.score import ScoreConditions
-from openpts_traces.score.pages import (
+from openpts_traces.replay import ReplayConditions
+from openpts_traces.replay.passes import OPERATIONS, PERCENTILES, Pass, distribution, pass_figures, seconds
+from openpts_traces.replay.set_pages import (
     OVER_MS,
     fidelity_page,
     median_cell,
@@ -24,24 +25,16 @@ from openpts_traces.score.pages import (
     times_page,
     traces_page,
 )
-from openpts_traces.score.results import Overall, Ratios, Scored, ScoreResults, analyze
-from openpts_traces.trace_replay.passes import (
-    OPERATIONS,
-    PERCENTILES,
-    Pass,
-    distribution,
-    pass_figures,
-    seconds,
-)
+from openpts_traces.replay.set_results import Overall, Ratios, Scored, ScoreResults, analyze
 
-_TITLE: Final = "Score over a Set of Traces"
+_TITLE: Final = "Replay of a Set of Traces"
 _FORMULA: Final = "sqrt(MB/s over busy time x 1 / mean access time in s), reads and writes"
 
 
-def report(run: Run) -> ReportContent:
+def set_report(run: Run) -> ReportContent:
     """The test's part of a report, from the samples in the record."""
     steps = ((step.place.number, step.sample) for step in run.phase(Phase.LOAD))
-    results = analyze(run.conditions(ScoreConditions), steps)
+    results = analyze(run.conditions(ReplayConditions), steps)
     verdicts = tuple(_verdicts(results))
     return ReportContent(
         verdicts=verdicts,
@@ -139,7 +132,7 @@ def _test_rows(results: ScoreResults) -> Rows:
 _WIDTH: Final = 40
 
 
-def _passes_words(conditions: ScoreConditions) -> str:
+def _passes_words(conditions: ReplayConditions) -> str:
     if not conditions.until_rse_pct:
         return str(conditions.passes)
     return f"{conditions.passes} to {conditions.most_passes}, RSE {conditions.until_rse_pct:g} %"

@@ -3,7 +3,7 @@
 from openpts.runner.progress import RunProgress
 from openpts.units import MB, NS_PER_S, format_duration, format_latency_ms
 from openpts.vocabulary.phase import StepPlace
-from openpts_traces.trace_replay.passes import passes_of
+from openpts_traces.replay.passes import passes_of
 
 
 def phase_line(progress: RunProgress) -> str | None:

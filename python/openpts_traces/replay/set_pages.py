@@ -10,10 +10,10 @@ from openpts.pages.kit import Col, Plot, PlotName, category_axis, column_series,
 from openpts.pages.model import Cell, Column, Page, Table, Verdict
 from openpts.procedures.kit.spread import rse_cell, set_words
 from openpts.units import GB, MB, NS_PER_MS, NS_PER_S
-from openpts_traces.score.results import Overall, Ratios, Scored, ScoreResults
-from openpts_traces.trace_replay.conditions import trace_words
-from openpts_traces.trace_replay.pages import SCORE_NOTE, labeled_table, passes_table, points, slips_table
-from openpts_traces.trace_replay.passes import OPERATIONS, Pass, distribution, seconds
+from openpts_traces.replay.passes import OPERATIONS, Pass, distribution, seconds
+from openpts_traces.replay.set_results import Overall, Ratios, Scored, ScoreResults
+from openpts_traces.replay.tables import SCORE_NOTE, labeled_table, passes_table, points, slips_table
+from openpts_traces.replay.traces import trace_words
 
 OVER_MS: Final = (1, 10, 100)
 """Time spent in I/Os that took longer than this is printed."""

@@ -7,7 +7,7 @@ from openpts.pages import cells
 from openpts.pages.kit import Col, grid
 from openpts.pages.model import Block, Cell, Column
 from openpts.procedures.kit.content import MedianRun
-from openpts_traces.score.results import ratios
+from openpts_traces.replay.set_results import ratios
 
 _MEAN = ""
 
@@ -16,7 +16,7 @@ _MEAN = ""
 def blocks(typical: Sequence[MedianRun]) -> tuple[Block, ...]:
     """A table for each candidate; none without a base."""
     base, *others = typical
-    if not base.is_base:
+    if not base.is_base or "scores" not in base.content.figures():
         return ()
     return tuple(_table(number, base, one) for number, one in enumerate(others, start=1))
 

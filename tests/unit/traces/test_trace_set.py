@@ -1,4 +1,4 @@
-"""The score over a set of traces: what is chosen, how many passes, and its arithmetic."""
+"""A set of traces in a replay and its score: what is chosen, how many passes, and its arithmetic."""
 
 import hashlib
 import math
@@ -29,18 +29,19 @@ from openpts.vocabulary.requests import Apply
 from openpts.vocabulary.sample import NOTHING, OperationSample, Sample, StepState
 from openpts.vocabulary.stimulus import Step
 from openpts_traces.recipes import recipes
-from openpts_traces.score import ScoreConditions
-from openpts_traces.score.pages import time_over_s
-from openpts_traces.score.results import passes_to_add, ratios
+from openpts_traces.replay import ReplayConditions
+from openpts_traces.replay.set_pages import time_over_s
+from openpts_traces.replay.set_results import passes_to_add, ratios
+from openpts_traces.replay.trace_set import full_set
 from tests.support.refusals import refusal
 from tests.support.transcript import Golden
 
-TEST = PROCEDURES["score"]
-STANDARD: ScoreConditions = TEST.standard_conditions(DriveClass.CLIENT, 1)
+TEST = PROCEDURES["replay"]
+STANDARD: ReplayConditions = replace(TEST.standard_conditions(DriveClass.CLIENT, 1), traces=full_set())
 
 
-def given_words(**values: object) -> ScoreConditions:
-    found: ScoreConditions = conditions_of(Given(values, {name: f"--{name}" for name in values}), STANDARD)
+def given_words(**values: object) -> ReplayConditions:
+    found: ReplayConditions = conditions_of(Given(values, {name: f"--{name}" for name in values}), STANDARD)
     return found
 
 
@@ -53,7 +54,7 @@ def scoring(step: Step, score: float) -> Sample:
     )  # fmt: skip
 
 
-def applied(conditions: ScoreConditions, scores: Sequence[float]) -> list[Apply]:
+def applied(conditions: ReplayConditions, scores: Sequence[float]) -> list[Apply]:
     """What the script asks for of passes, if those of each case score so, and then always the last."""
     asked: list[Apply] = []
     script, answer = TEST.script(conditions, 100 * GB), None
@@ -73,7 +74,7 @@ def applied(conditions: ScoreConditions, scores: Sequence[float]) -> list[Apply]
             )
 
 
-def driven(conditions: ScoreConditions, scores: Sequence[float]) -> list[int]:
+def driven(conditions: ReplayConditions, scores: Sequence[float]) -> list[int]:
     """The passes of each case."""
     asked = applied(conditions, scores)
     numbers = dict.fromkeys(one.number for one in asked)
@@ -170,7 +171,7 @@ def test_what_makes_no_sense_is_refused_with_what_does(golden: Golden) -> None:
 )
 def test_what_is_shown_as_on_the_command_line_is_read_back(name: str, values: dict[str, object]) -> None:
     conditions = given_words(**values)
-    parameter = parameters_of(ScoreConditions)[name]
+    parameter = parameters_of(ReplayConditions)[name]
     shown = parameter.shown(conditions)
     word = shown if name == "background" else shown.split(",")
     assert getattr(parameter.applied(name, word, STANDARD), name) == getattr(conditions, name)

@@ -9,7 +9,7 @@ from openpts.pages.kit import rows_table
 from openpts.pages.model import Cell, Column, Table
 from openpts.units import MB, NS_PER_MS, NS_PER_US
 from openpts.vocabulary.replay import TraceScore
-from openpts_traces.trace_replay.passes import LATE_US, PERCENTILES, Pass, seconds, us
+from openpts_traces.replay.passes import LATE_US, PERCENTILES, Pass, seconds, us
 
 Labeled = Sequence[tuple[str, Pass]]
 """Passes, each with what its rows are called."""

@@ -1,4 +1,4 @@
-"""Scores on targets that exist: a file, and a drive of the kernel's, with foreground and background."""
+"""Scores of a set on targets that exist: a file, and a drive of the kernel, with a background and without."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +15,7 @@ _WORDS = ("--until-rse", "0", "--out", "run", "--json", "--telemetry-period", "o
 
 def scored(folder: Path, target: str, *words: str) -> Ended:
     write_recipe(folder / "small.toml", 1)
-    ended = openpts("run", "score", target, "--traces", "./small.toml", *_WORDS, *words, cwd=folder)
+    ended = openpts("run", "replay", target, "--traces", "./small.toml", *_WORDS, *words, cwd=folder)
     assert ended.exit_code == 0, ended.stderr
     return ended
 

@@ -1,4 +1,4 @@
-"""Scores on simulated drives: figures against the sums in the record, and what must change none."""
+"""Scores of a set on simulated drives: figures against the sums in the record, and what must change none."""
 
 import sqlite3
 import statistics
@@ -23,8 +23,9 @@ from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply
 from openpts_line.compare.build import build_comparison
 from openpts_line.compare.contenders import Entry, compare_runs
-from openpts_traces.score import Background, Idle, ScoreConditions
-from openpts_traces.trace_replay.conditions import TraceFile
+from openpts_traces.replay import ReplayConditions
+from openpts_traces.replay.trace_set import Background, Idle
+from openpts_traces.replay.traces import TraceFile
 from tests.simulated.whole_tests import run_whole
 from tests.support.oracle_presets import write_oracle
 from tests.support.page_transcript import transcript_of
@@ -46,11 +47,11 @@ def scored(
     **changes: Any,
 ) -> Run:
     def adjust(conditions: Conditions) -> Conditions:
-        assert isinstance(conditions, ScoreConditions)
+        assert isinstance(conditions, ReplayConditions)
         return replace(conditions, traces=traces, **changes)
 
     drive = target or f"sim:{write_oracle(folder, [ios_per_s])}"
-    return run_whole("score", DriveClass.ENTERPRISE, folder / name, adjust, drive)
+    return run_whole("replay", DriveClass.ENTERPRISE, folder / name, adjust, drive)
 
 
 def both(folder: Path, **changes: Any) -> Run:
@@ -248,7 +249,7 @@ def test_a_set_that_never_comes_together_is_discarded_and_so_is_the_overall_scor
     assert figures["overall"][0]["lacking"] == "discarded: one, two"
     found = [one.rule_id for one in run.ledger]
     assert found.count("SOL-STAT-06") == 2
-    assert " ".join(one.text for one in procedure_of("score").report(run).verdicts) == golden
+    assert " ".join(one.text for one in procedure_of("replay").report(run).verdicts) == golden
 
 
 def test_a_scaled_drive_is_refused_by_name(tmp_path: Path) -> None:

@@ -9,8 +9,9 @@ from openpts.analysis.run_comparison import Quality, RunSet
 from openpts.vocabulary.better import Better
 from openpts.vocabulary.replay import TraceScore, trace_score
 from openpts.vocabulary.sample import Sample
-from openpts_traces.score import FULL, Case, Idle, ScoreConditions, ScoreSubject
-from openpts_traces.trace_replay.passes import Pass, passes_of, score_of
+from openpts_traces.replay import ReplayConditions
+from openpts_traces.replay.passes import Pass, passes_of, score_of
+from openpts_traces.replay.trace_set import FULL, Case, Idle, ScoreSubject
 
 
 def score_of_sample(sample: Sample) -> float | None:
@@ -20,13 +21,13 @@ def score_of_sample(sample: Sample) -> float | None:
     return None if found is None else found.unrounded
 
 
-def _score_set(conditions: ScoreConditions, scores: Iterable[float | None]) -> RunSet | None:
+def _score_set(conditions: ReplayConditions, scores: Iterable[float | None]) -> RunSet | None:
     values = tuple(score for score in scores if score is not None)
     return RunSet(values, Better.HIGHER, conditions.set_rule) if values else None
 
 
 # SOL-STAT-02, 03, 05, 06, 09
-def passes_to_add(conditions: ScoreConditions, scores: Sequence[float | None]) -> int:
+def passes_to_add(conditions: ReplayConditions, scores: Sequence[float | None]) -> int:
     """Warm passes that are still to come before they are judged again; 0: there are enough, or too many."""
     found = _score_set(conditions, scores)
     return found.to_add if conditions.until_rse_pct and found is not None else 0
@@ -36,7 +37,7 @@ class Scored(Struct, frozen=True):
     """A trace with its load: the cold pass, which counts for nothing, and the warm ones."""
 
     case: Case
-    conditions: ScoreConditions
+    conditions: ReplayConditions
     cold: Pass
     warm: tuple[Pass, ...]
 
@@ -133,7 +134,7 @@ class Ratios(Struct, frozen=True):
 class ScoreResults(Struct, frozen=True):
     """What was scored, in the order of the test; ``missing`` are cases without a whole warm pass."""
 
-    conditions: ScoreConditions
+    conditions: ReplayConditions
     scored: tuple[Scored, ...]
     missing: tuple[Case, ...]
 
@@ -181,7 +182,7 @@ def ratios(upper: Mapping[str, float], lower: Mapping[str, float]) -> dict[str, 
     return {name: score / lower[name] for name, score in upper.items() if name in lower}
 
 
-def analyze(conditions: ScoreConditions, steps: Iterable[tuple[int, Sample]]) -> ScoreResults:
+def analyze(conditions: ReplayConditions, steps: Iterable[tuple[int, Sample]]) -> ScoreResults:
     """The scores of a record's steps, each with the number of its case; the first of each is cold."""
     samples: dict[int, list[Sample]] = {}
     for number, sample in steps:

@@ -154,6 +154,7 @@ proptest! {
     #[test]
     fn damaged_bytes_are_counted(at in 0..4000_usize, with in prop::collection::vec(any::<u8>(), 1..60), cut in 40..4000_usize) {
         let mut bytes = reads_at((0..100).map(|number| 1_000_000 + number));
+        let at = at.min(bytes.len());
         let end = (at + with.len()).min(bytes.len());
         bytes[at..end].copy_from_slice(&with[..end - at]);
         bytes.truncate(cut.max(end));

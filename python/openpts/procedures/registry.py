@@ -17,7 +17,18 @@ PTS: Final[Mapping[str, Procedure]] = {
 """The eight tests by name, in the order of the specification."""
 
 _LISTED: Final = (
-    *("fill", "sustained", "entropy", "benchmarks", "precon", "thermal", "lifetime", "powercut", "trim", "qos"),
+    *(
+        "fill",
+        "sustained",
+        "entropy",
+        "benchmarks",
+        "precon",
+        "thermal",
+        "lifetime",
+        "powercut",
+        "trim",
+        "qos",
+    ),
     *("workload", "replay", "app", "check", "ocp", "pstates"),
 )
 """The order of openpts' own plug-ins in help and reports: metadata have none."""

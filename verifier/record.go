@@ -47,6 +47,7 @@ type conditions struct {
 	ArtLimitNs  float64                       `json:"art_limit_ns"`
 	PlateauPct  float64                       `json:"plateau_pct"`
 	MidPoints   int                           `json:"mid_points"`
+	WithinPct   float64                       `json:"within_pct"` // 0: full length
 }
 
 // counts are I/Os that moved data, reads and writes together, in a time.

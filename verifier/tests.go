@@ -110,6 +110,18 @@ func (s SteadyState) window(rounds [][]*step) [][]*step { return rounds[max(0, s
 
 func text(number float64) string { return strconv.FormatFloat(number, 'f', -1, 64) }
 
+// isShort: the short form prepared the cycle and was kept to, so that its last window, which is known well enough as
+// well, is the one that counts. Where it does not hold, rounds are preconditioned and tracked as at full length.
+func (r *run) isShort(cycle int) bool {
+	whole := r.of(cycle, "wipc", 0)
+	for _, s := range r.of(cycle, "saturation", 2) {
+		if s.nominalNs > r.Conditions.MinuteNs {
+			whole = append(whole, s)
+		}
+	}
+	return r.Conditions.WithinPct > 0 && len(whole) == 0
+}
+
 // judgedRounds are those of a cycle, tracked by the conditions' variables: by default IOPS of RND 4 KiB 0/100, 64 KiB
 // 65/35 and 1024 KiB 100/0 (7.2 step 3.2.1.2.2), write MB/s at the cycle's size (8.3.5), ART of 4 KiB writes (9.3.4).
 func (r *run) judgedRounds(l *Look, cycle, points int) [][]*step {
@@ -131,7 +143,11 @@ func (r *run) judgedRounds(l *Look, cycle, points int) [][]*step {
 		name := fmt.Sprintf("%s KiB, %s %% reads", text(float64(one.BlockSize)/1024), text(one.ReadPct))
 		tracked = append(tracked, series{name, unit, figures(steps, figure)})
 	}
-	steady := findSteady("rounds", cycle, windowRounds, disturbed, tracked...)
+	earliest := windowRounds
+	if r.isShort(cycle) {
+		earliest = len(rounds)
+	}
+	steady := findSteady("rounds", cycle, earliest, disturbed, tracked...)
 	l.SteadyState = append(l.SteadyState, steady)
 	return steady.window(rounds)
 }
@@ -209,17 +225,24 @@ func (r *run) trackedMinutes(l *Look, cycle int, part string, after float64) Ste
 	var begun, written int64
 	var iops []float64
 	var disturbed []bool
-	earliest := windowRounds
+	earliest, period := windowRounds, r.Conditions.PeriodNs
+	short := r.isShort(cycle)
+	if short {
+		period = r.Conditions.MinuteNs
+	}
 	for _, s := range r.of(cycle, part, 0) {
 		written += s.written
 		full := s.complete && s.nominalNs == r.Conditions.MinuteNs && s.elapsedNs >= s.nominalNs
-		if full && begun == int64(len(iops))*r.Conditions.PeriodNs {
+		if full && begun == int64(len(iops))*period {
 			if float64(written) < after {
 				earliest = len(iops) + 2
 			}
 			iops, disturbed = append(iops, s.iops()), append(disturbed, s.disturbed)
 		}
 		begun += s.nominalNs
+	}
+	if short {
+		earliest = len(iops)
 	}
 	s := findSteady("tracking rounds", cycle, earliest, disturbed, series{"tracked minutes", "IOPS", iops})
 	l.SteadyState = append(l.SteadyState, s)
@@ -232,7 +255,9 @@ func (r *run) wsatTest(l *Look) {
 		// The level of a fresh drive is no Steady State: a capacity is written first.
 		steady := r.trackedMinutes(l, i+1, "saturation", r.Conditions.SteadyFills*float64(r.Target.CapacityBytes))
 		l.key(key+"steady_iops", "IOPS", steady.average(), "")
-		zones(l, key, minutes(r.of(i+1, "saturation", 0), r.Conditions.MinuteNs))
+		if r.Conditions.WithinPct == 0 { // the short form does not begin with a fresh drive
+			zones(l, key, minutes(r.of(i+1, "saturation", 0), r.Conditions.MinuteNs))
+		}
 		s := together(r.of(i+1, "histogram", 0)) // 10.2 step 2.4.2
 		nines, note := fiveNines([]*step{&s})
 		l.key(key+"histogram_iops", "IOPS", s.iops(), "")

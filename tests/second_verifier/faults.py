@@ -195,10 +195,7 @@ OF_THE_VERIFIER: Final = (
     Fault("hdr.go", "index -= count", "index -= count + 1", ("lat", "wsat")),
     Fault("tests.go", "withNines(5, s.longestNs)", "withNines(4, s.longestNs)", ("lat", "wsat")),
     Fault(
-        "tests.go",
-        "begun == int64(len(iops))*r.Conditions.PeriodNs",
-        "begun%r.Conditions.MinuteNs == 0",
-        ("wsat", "hir"),
+        "tests.go", "begun == int64(len(iops))*period", "begun%r.Conditions.MinuteNs == 0", ("wsat", "hir")
     ),
     Fault("tests.go", "<= 0.1*level", "<= 0.12*level", ("wsat",)),
     Fault("tests.go", "min(30, len(all)/4)", "min(20, len(all)/4)", ("wsat",)),

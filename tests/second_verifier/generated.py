@@ -17,7 +17,6 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from openpts.analysis.latency import encode_counts
-from openpts.analysis.minutes import starts_ns
 from openpts.fields.conditions import Conditions
 from openpts.record.reader import Run, StepRecord
 from openpts.record.writer import RunWriter
@@ -27,6 +26,7 @@ from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import NOTHING, Interval, OperationSample, Sample, StepState
 from openpts.vocabulary.stimulus import Step, Stimulus
 from openpts.vocabulary.stop import Duration
+from tests.support.interval_samples import in_turn
 from tests.support.made_up_run import CAPACITY_BYTES, ended_after, made_up_run, with_samples
 from tests.unit.procedures.pts.trace.player import Drive
 
@@ -162,14 +162,9 @@ def generated_run(seed: int, test: str = "") -> Run:
     )
     run = made_up_run(test, drive_class, drive=drive, adjust=lambda conditions: _shorter(conditions, draw))
     run = with_samples(run, lambda step: _counted(step.sample))
-    begins_ns = starts_ns([step.sample for step in run.steps])
-    placed = zip(_placed(run.steps), begins_ns, strict=True)
-    run = replace(
-        run,
-        steps=tuple(
-            replace(step, sample=replace(step.sample, started_ns=begin_ns)) for step, begin_ns in placed
-        ),
-    )
+    samples = in_turn(*(step.sample for step in run.steps))
+    placed = zip(_placed(run.steps), samples, strict=True)
+    run = replace(run, steps=tuple(replace(step, sample=sample) for step, sample in placed))
     if draw.random() < 0.25:
         last = run.steps[draw.randrange(1, len(run.steps))]
         run = ended_after(run, last.behind, None)

@@ -20,6 +20,7 @@ from tests.second_verifier.faults import GO_ENVIRONMENT, OF_OPENPTS, OF_THE_VERI
 from tests.second_verifier.generated import TESTS, generated_run, write_run
 from tests.simulated.one_point import STEPS_BEFORE_ROUNDS, run_one_point
 from tests.simulated.whole_tests import run_whole
+from tests.support.openpts_command import COMMAND
 from tests.support.oracle_presets import write_oracle
 from tests.support.transcript import Golden
 
@@ -77,6 +78,21 @@ def test_both_say_the_same_of_a_simulated_drive(
     (said,) = compared(program, [run.folder], tmp_path)
     assert said["differences"] == []
     assert said["key_values"]
+
+
+@pytest.mark.parametrize(
+    ("test", "options"),
+    [("iops", ["--short"]), ("lat", ["--short"]), ("tp", ["--short"]), ("wsat", ["--short"]), ("xsr", [])],
+)
+def test_both_say_the_same_of_short_forms_and_of_minutes_at_full_length(
+    program: Path, tmp_path: Path, test: str, options: list[str]
+) -> None:
+    """A step is followed by answers to its last I/Os, which at a time scale take none of a minute."""
+    target = "sim:enterprise-tlc?capacity=100GB&seed=3"
+    words = ["run", test, target, *options, "--seed", "3", "--no-report", "--out", tmp_path / "run"]
+    subprocess.run([*COMMAND, *words], check=True, capture_output=True)
+    (said,) = compared(program, [tmp_path / "run"], tmp_path)
+    assert said["differences"] == []
 
 
 @pytest.mark.parametrize(

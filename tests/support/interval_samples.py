@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from openpts.analysis.latency import encode_counts
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.sample import NOTHING, CpuShares, Interval, OperationSample, Sample, StepState
@@ -63,3 +65,12 @@ def step_of(
         cpu=cpu,
         failure=None,
     )
+
+
+def in_turn(*samples: Sample) -> list[Sample]:
+    """The steps one after another on one clock, each behind its gap."""
+    placed: list[Sample] = []
+    for sample in samples:
+        end_ns = placed[-1].started_ns + placed[-1].elapsed_ns if placed else 0
+        placed.append(replace(sample, started_ns=end_ns + (sample.gap_ns or 0)))
+    return placed

@@ -94,13 +94,11 @@ def pieces_between(samples: Sequence[Sample], first_ns: int, last_ns: int) -> tu
 
 
 def starts_ns(samples: Sequence[Sample]) -> tuple[int, ...]:
-    """When each of consecutive steps began, from the start of the first one: lengths and gaps added up."""
-    starts: list[int] = []
-    end_ns = 0
-    for sample in samples:
-        starts.append(end_ns + (sample.gap_ns or 0) if starts else 0)
-        end_ns = starts[-1] + sample.elapsed_ns
-    return tuple(starts)
+    """When each of consecutive steps began, by the engine's clock, from the start of the first one.
+
+    A step may be followed by answers to its last I/Os: lengths and gaps do not add up to these times.
+    """
+    return tuple(sample.started_ns - samples[0].started_ns for sample in samples)
 
 
 def minutes_of(samples: Sequence[Sample], minute_ns: int) -> tuple[Minute, ...]:

@@ -5,7 +5,7 @@ from msgspec.structs import replace as with_changes
 from openpts.analysis.minutes import minutes_of, pieces_between, pieces_of, starts_ns, whole_minutes
 from openpts.units import NS_PER_S
 from openpts.vocabulary.sample import NOTHING
-from tests.support.interval_samples import SIZE_BYTES, step_of
+from tests.support.interval_samples import SIZE_BYTES, in_turn, step_of
 
 MINUTE_NS = 60 * NS_PER_S
 random = np.random.default_rng(5)
@@ -17,7 +17,7 @@ def seconds(count: int) -> list[list[int]]:
 
 @pytest.mark.proves("PTS-WSAT-11", "PTS-XSR-14")
 def test_sums_over_all_minutes_are_exactly_those_of_the_steps() -> None:
-    steps = [step_of(seconds(60)), step_of(seconds(1740)), step_of(seconds(60), last_ns=NS_PER_S // 2)]
+    steps = in_turn(step_of(seconds(60)), step_of(seconds(1740)), step_of(seconds(60), last_ns=NS_PER_S // 2))
     rows = minutes_of(steps, MINUTE_NS)
     assert [row.number for row in rows] == list(range(1, 32))
     for field in ("ios", "bytes", "elapsed_ns"):
@@ -42,11 +42,20 @@ def test_a_minute_is_what_its_sixty_intervals_are_together() -> None:
 def test_an_interval_counts_where_its_middle_lies() -> None:
     """The second step begins 0.4 s late: its sixtieth interval lies more in minute 2 than in 3."""
     late = step_of([[1]] * 120, gap_ns=4 * NS_PER_S // 10)
-    rows = minutes_of([step_of([[1]] * 60), late], MINUTE_NS)
-    assert starts_ns([step_of([[1]] * 60), late]) == (0, 60_400_000_000)
+    rows = minutes_of(in_turn(step_of([[1]] * 60), late), MINUTE_NS)
+    assert starts_ns(in_turn(step_of([[1]] * 60), late)) == (0, 60_400_000_000)
     assert [row.ios for row in rows] == [60, 60, 60]
     later = with_changes(late, gap_ns=6 * NS_PER_S // 10)
-    assert [row.ios for row in minutes_of([step_of([[1]] * 60), later], MINUTE_NS)] == [60, 59, 60, 1]
+    assert [row.ios for row in minutes_of(in_turn(step_of([[1]] * 60), later), MINUTE_NS)] == [60, 59, 60, 1]
+
+
+def test_answers_after_a_step_move_no_later_minute() -> None:
+    """Between two steps without a gap the drive answers what was outstanding, which takes time."""
+    first, second = in_turn(step_of([[1]] * 60), step_of([[1]] * 60))
+    second = with_changes(second, started_ns=second.started_ns + NS_PER_S // 50)
+    rows = minutes_of([first, second], MINUTE_NS)
+    assert rows[1].start_ns == second.started_ns - first.started_ns == 60_020_000_000
+    assert rows[1].end_ns == 120_020_000_000
 
 
 def test_the_last_answers_of_a_step_belong_to_its_last_minute() -> None:
@@ -54,7 +63,7 @@ def test_the_last_answers_of_a_step_belong_to_its_last_minute() -> None:
     drained = step_of([*[[1]] * 60, [1] * 32], last_ns=NS_PER_S // 200)
     (row,) = minutes_of([drained], MINUTE_NS)
     assert (row.ios, row.elapsed_ns, row.end_ns) == (92, 60 * NS_PER_S + NS_PER_S // 200, drained.elapsed_ns)
-    assert [row.ios for row in minutes_of([drained, drained], MINUTE_NS)] == [92, 92]
+    assert [row.ios for row in minutes_of(in_turn(drained, drained), MINUTE_NS)] == [92, 92]
 
 
 def test_a_last_row_that_is_no_minute_is_left_out_of_the_whole_ones() -> None:
@@ -68,7 +77,7 @@ def test_a_last_row_that_is_no_minute_is_left_out_of_the_whole_ones() -> None:
 
 def test_minutes_without_anything_measured_have_no_row() -> None:
     far = step_of([[1]] * 60, gap_ns=2 * MINUTE_NS)
-    assert [row.number for row in minutes_of([step_of([[1]] * 60), far], MINUTE_NS)] == [1, 4]
+    assert [row.number for row in minutes_of(in_turn(step_of([[1]] * 60), far), MINUTE_NS)] == [1, 4]
 
 
 def test_a_step_without_intervals_is_one_row() -> None:
@@ -109,7 +118,7 @@ def test_nothing_measured_is_nothing() -> None:
 
 
 def test_pieces_between_two_moments_are_those_whose_middles_lie_there() -> None:
-    samples = [step_of([[1]] * 60), step_of([[1]] * 60)]
+    samples = in_turn(step_of([[1]] * 60), step_of([[1]] * 60))
     pieces = pieces_of(samples)
     first_ns, last_ns = 50 * NS_PER_S, 70 * NS_PER_S
     expected = tuple(piece for piece in pieces if first_ns <= piece.middle_ns <= last_ns)

@@ -7,6 +7,7 @@ from openpts.units import NS_PER_S
 from openpts.vocabulary.sample import NOTHING, OperationSample, Sample, StepState
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import Duration
+from tests.support.interval_samples import in_turn
 
 MINUTE_NS = 60 * NS_PER_S
 PERIOD_NS = 30 * MINUTE_NS
@@ -41,6 +42,8 @@ def steps_of(tracked_iops: list[int], between_iops: int = 7) -> list[TrackedStep
 
 
 def analyzed(steps: list[TrackedStep]) -> TrackingResults:
+    placed = in_turn(*(step.sample for step in steps))
+    steps = [step._replace(sample=sample) for step, sample in zip(steps, placed, strict=True)]
     return analyze_tracking(steps, minute_ns=MINUTE_NS, period_ns=PERIOD_NS)
 
 

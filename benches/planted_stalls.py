@@ -2,7 +2,6 @@
 
     .venv/bin/python -m benches.planted_stalls [COUNT [SECONDS_APART]]
 
-The tables of docs/outliers.md are its output.
 """
 
 import sys

@@ -6,7 +6,6 @@ are one stall, with the cause of the slowest. As root, in a machine that may be 
 
     modprobe nvme-tcp; python -m benches.served_stalls [--stalls 40] [--kinds drive link ...]
 
-The table of docs/outliers.md is its output.
 """
 
 import argparse

@@ -38,7 +38,7 @@ from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, capture_bytes, dry_run, record_bytes
 from openpts.plots.theme import FONT_DIRECTORY, LIGHT, vega_config
 from openpts.procedures.registry import procedure_of
-from openpts.record.batch import batch_file, read_batch
+from openpts.record.batch import is_batch, read_batch
 from openpts.record.reader import Run, StepRecord, read_run
 from openpts.record.writer import CAPTURE_FOLDER, DATABASE_NAME
 from openpts.runner.resource_check import interval_ns
@@ -221,7 +221,7 @@ class Soak:
     def of(cls, folder: Path) -> "Soak":
         """Raises RecordError if a run can't be read."""
         runs = [folder / "run"]
-        if batch_file(folder / "run"):
+        if is_batch(folder / "run"):
             runs = [folder / "run" / entry.folder for entry in read_batch(folder / "run").entries]
         samples, log = (
             [json.loads(line) for line in (folder / f"{name}.jsonl").read_text().splitlines()]

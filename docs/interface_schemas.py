@@ -96,7 +96,7 @@ OF_COMMANDS: Final[dict[str, tuple[str | type[Any], ...]]] = {
 def schemas() -> dict[Path, str]:
     """The text of each schema's file; that of tables has the columns of each, with their SQL types."""
     return {
-        EVENTS: _text(_schema("openpts-events 1.2", EventLine)),
+        EVENTS: _text(_schema("openpts-events 1.0", EventLine)),
         BATCH: _text(_schema("openpts-batch 1.0", Batch)),
         RUN: _text(_schema("openpts.run/1", RunFigures)),
         OUTPUTS: _text(_of_outputs()),

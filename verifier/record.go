@@ -111,16 +111,15 @@ func readRun(folder string) (*run, error) {
 	}
 	defer db.Close()
 	r := &run{folder: folder}
-	var version int
-	var manifest []byte
-	if err = db.QueryRow("PRAGMA user_version").Scan(&version); err == nil && (version < 7 || version > 9) {
-		err = fmt.Errorf("it is of version %d, and only 7 to 9 are known", version)
+	version, manifest, writer := 0, []byte(nil), "an openpts that it does not name"
+	if err = db.QueryRow("PRAGMA user_version").Scan(&version); err == nil && version != 1 {
+		db.QueryRow(`SELECT json->>'$.test_software.value' w FROM manifest WHERE section = 'software' AND w LIKE 'openpts%'`).Scan(&writer)
+		err = fmt.Errorf("it has record version %d, written by %s; only version 1 is read here", version, writer)
 	}
 	if err == nil {
-		err = db.QueryRow("SELECT json_group_object(section, json(json)) FROM manifest").Scan(&manifest)
-	}
-	if err == nil {
-		err = json.Unmarshal(manifest, r)
+		if err = db.QueryRow("SELECT json_group_object(section, json(json)) FROM manifest").Scan(&manifest); err == nil {
+			err = json.Unmarshal(manifest, r)
+		}
 	}
 	if err == nil {
 		err = r.readSteps(db)

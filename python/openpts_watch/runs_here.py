@@ -10,7 +10,7 @@ from msgspec import Struct
 from openpts.errors import RecordError
 from openpts.ownership import CLAIM_NAME, is_locked, read_owner
 from openpts.pages.texts import fact_text
-from openpts.record.batch import batch_file, read_batch
+from openpts.record.batch import is_batch, read_batch
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_manifest
 from openpts.record.writer import DATABASE_NAME, EVENTS_NAME
@@ -79,7 +79,7 @@ def state_of(folder: Path, seen: SeenRun) -> RunState:
 
 def _listed(folder: Path) -> Iterator[ListedRun]:
     """The run of a folder; of a batch, what has no folder of its own."""
-    if batch_file(folder) is not None:
+    if is_batch(folder):
         with suppress(RecordError):
             for entry in read_batch(folder).entries:
                 if entry.state is RunState.REFUSED:
@@ -115,7 +115,7 @@ def _listed(folder: Path) -> Iterator[ListedRun]:
 
 
 def _without_events(folder: Path) -> Iterator[ListedRun]:
-    """An imported run, and one of an earlier version, by its record; one that has not begun by its claim."""
+    """An imported run by its record; one that has not begun by its claim."""
     with suppress(RecordError):
         manifest = read_manifest(folder)
         is_left = manifest.state is RunState.RUNNING and not is_locked(folder / CLAIM_NAME)

@@ -11,7 +11,7 @@ from zlib import crc32
 
 import pytest
 
-from openpts.record.batch import batch_file
+from openpts.record.batch import is_batch
 from openpts.record.reader import read_run
 from openpts.record.writer import DATABASE_NAME
 from tests.crash.trial import (
@@ -87,7 +87,7 @@ def test_a_suite_that_is_killed_again_and_again_loses_nothing(
         kills += 1
         stored = {step for run in _runs_in(folder) for step in stored_steps(run)}
         assert {(one.cycle, one.phase, one.started_ns) for one in told} <= stored
-        if batch_file(folder):
+        if is_batch(folder):
             command = ("resume", _SUITE, "--no-report")
         else:
             assert not told

@@ -27,7 +27,7 @@ from openpts.parameters.description_file import read_description
 from openpts.parameters.plan_file import read_plan
 from openpts.plots.worker_processes import worker_processes
 from openpts.procedures.registry import PROCEDURES
-from openpts.record.batch import BATCH_NAME, SUITE_NAME, Batch, BatchEntry, read_batch
+from openpts.record.batch import BATCH_NAME, Batch, BatchEntry, read_batch
 from openpts.record.reader import read_run
 from openpts.record.writer import BASELINE_NAME, DATABASE_NAME, INPUT_FOLDER
 from openpts.report import rederive
@@ -66,6 +66,7 @@ from openpts_traces.treatment import Input, check, write
 from tests.mutations.damaged_records import LooseRecord
 from tests.mutations.mutator import damaged
 from tests.mutations.seeds import Seeds
+from tests.support.batches import suite_entry, suite_of
 from tests.support.level0_answers import LEVEL0_ANSWERS
 from tests.support.made_traces import reads_and_writes
 from tests.unit.fio.engine.steps import SECOND, stimulus
@@ -272,6 +273,7 @@ BATCHES = (
             entries=(BatchEntry(request=REQUEST, folder="1", cpus="0-1", exit_code=7, reason="x", slot="3"),),
         )
     ),
+    msgspec.json.encode(suite_of(suite_entry("iops", "1-iops"), suite_entry("tp", "2", reason="x"))),
 )
 URLS = (
     *(
@@ -281,27 +283,6 @@ URLS = (
     ),
     b"sim:client-qlc?seed=1",
 )
-SUITE = json.dumps(
-    {
-        "target": "/dev/nvme0n1",
-        "revision": "PTS-E 2.0.1",
-        "command_line": ["openpts", "run"],
-        "started_at": "2025-01-14T08:11:00+00:00",
-        "entries": [
-            {"test": "iops", "title": "IOPS", "section": 7, "folder": "1-iops", "state": "complete"},
-            {
-                "test": "tp",
-                "title": "T",
-                "section": 8,
-                "folder": "2",
-                "state": "failed",
-                "reason": "x",
-                "reports": [],
-            },
-        ],
-        "ended_at": None,
-    }
-).encode()
 
 
 def histograms() -> tuple[bytes, ...]:
@@ -497,7 +478,6 @@ def readers(seeds: Seeds, presets: tuple[bytes, ...]) -> Mapping[str, Reader]:
         "record value": Reader(DATABASE_NAME, with_streams, record),
         "record evaluated": Reader(DATABASE_NAME, values, everything_beside(run)),
         "record exported": Reader(DATABASE_NAME, values, exported),
-        "suite": Reader(SUITE_NAME, from_texts(SUITE), lambda path: read_batch(path.parent)),
         "report": Reader("report.json", from_texts(*reports), report),
         "report rederived": Reader("report.json", from_texts(*reports), rederived(run)),
         "checksums": Reader(

@@ -27,7 +27,6 @@ from tests.mutations.readers import (
     PLANS_TOML,
     PLANS_YAML,
     RESULTS_OF_FIO,
-    SUITE,
     Reader,
     readers,
 )
@@ -47,7 +46,6 @@ SAMPLES = {
     "record value": 60,
     "record evaluated": 15,
     "record exported": 15,
-    "suite": 1500,
     "report": 60,
     "report rederived": 6,
     "checksums": 40,
@@ -157,7 +155,6 @@ def test_each_reader_takes_what_is_whole(all_readers: Mapping[str, Reader], scra
         "YAML plan": PLANS_YAML,
         "description": DESCRIPTIONS,
         "fleet file": FLEETS,
-        "suite": (SUITE,),
         "fio's job file": JOBS,
         "list of drives": DRIVES,
         "batch": BATCHES,

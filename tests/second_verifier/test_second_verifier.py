@@ -5,6 +5,7 @@ import os
 import sqlite3
 import subprocess
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -166,6 +167,25 @@ def test_what_people_read(program: Path, tmp_path: Path, golden: Golden) -> None
     folder = write_run(generated_run(3, "tp"), tmp_path / "run")
     refusals = [look(program, *words).stderr for words in ((), (tmp_path / "none",), ("--wrong",))]
     assert "\n".join([look(program, folder).stdout, *refusals]) == golden
+
+
+@pytest.mark.parametrize(
+    ("software", "writer"), [("openpts 0.9.1", "openpts 0.9.1"), ("fio-3.33", None), (None, None)]
+)
+def test_a_record_of_another_version_is_refused(
+    program: Path, tmp_path: Path, software: str | None, writer: str | None
+) -> None:
+    folder = write_run(generated_run(3, "tp"), tmp_path / "run")
+    stored = json.dumps({"test_software": {"value": software, "source": "x"}})
+    for version in (0, 2, 9):
+        with closing(sqlite3.connect(folder / "run.db")) as database, database:
+            database.execute("UPDATE manifest SET json = ? WHERE section = 'software'", (stored,))
+            database.execute(f"PRAGMA user_version = {version}")
+        said = look(program, folder)
+        by = writer or "an openpts that it does not name"
+        told = f"it has record version {version}, written by {by}; only version 1 is read here"
+        assert (said.returncode, said.stdout) == (2, "")
+        assert told in said.stderr
 
 
 def look(program: Path, *words: str | Path) -> subprocess.CompletedProcess[str]:

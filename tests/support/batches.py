@@ -1,7 +1,12 @@
 """Suites as their folders have them."""
 
+from typing import Final
+
 from openpts.record.batch import Batch, BatchEntry, Suite
+from openpts.record.manifest import Ordered
 from openpts.vocabulary.run_request import RunRequest
+
+ORDERED: Final = Ordered("/dev/nvme9n1", "auto", None, "each", (), False, 0, False, None, None)
 
 
 def suite_entry(test: str, folder: str, **fields: object) -> BatchEntry:
@@ -15,7 +20,7 @@ def suite_of(*entries: BatchEntry, target: str = "/dev/nvme9n1", **fields: objec
     return Batch(
         batch_id="ID",
         started_at="2025-01-14T08:11:00Z",
-        suite=Suite(target=target, revision="PTS-E 2.0.1"),
+        suite=Suite(target=target, revision="PTS-E 2.0.1", ordered=ORDERED),
         entries=entries,
         **fields,  # type: ignore[arg-type]
     )

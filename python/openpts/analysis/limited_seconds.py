@@ -11,7 +11,7 @@ from msgspec import Struct
 from openpts.analysis.host_limits import FULL_PCT
 
 ENGINE_THREADS: Final = "engine threads"
-"""What is sampled of them, by its name in records, which older ones do not have."""
+"""What is sampled of them, by its name in records, which a simulated drive has not."""
 
 
 class HostLimit(StrEnum):

@@ -45,8 +45,8 @@ from openpts.record.batch import (
     Batch,
     BatchEntry,
     Suite,
-    batch_file,
     counts_text,
+    is_batch,
     read_batch,
     write_batch,
 )
@@ -184,7 +184,7 @@ def _carry_out(runner: SideBySide, stream: IO[str], *, as_json: bool, no_report:
             ) from None
         raise
     finally:
-        if batch_file(runner.folder):
+        if is_batch(runner.folder):
             write_batch_index(runner.folder, runner.batch)
     if as_json:
         print_document(BatchDocument.of(batch, folder=str(runner.folder)))

@@ -56,7 +56,7 @@ def resume(
     report and verdict are made again.
     """
     from openpts.ownership import CLAIM_NAME, is_locked  # noqa: PLC0415 help needs nothing that runs
-    from openpts.record.batch import batch_file, read_batch  # noqa: PLC0415 likewise
+    from openpts.record.batch import is_batch, read_batch  # noqa: PLC0415 likewise
     from openpts.record.reader import has_begun  # noqa: PLC0415 likewise
     from openpts.record.writer import is_beginning  # noqa: PLC0415 likewise
 
@@ -66,7 +66,7 @@ def resume(
         "accept_other_version": accept_other_version,
     }
     stream = log_stream(as_json=as_json)
-    if batch_file(folder) is not None:
+    if is_batch(folder):
         if read_batch(folder).suite is not None:
             from openpts.cli.suite import resume_suite  # noqa: PLC0415 likewise
 

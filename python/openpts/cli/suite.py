@@ -33,9 +33,9 @@ from openpts.ownership import new_run_id
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.plan import RunPlan
 from openpts.procedures.registry import PROCEDURES, PTS, procedure_of
-from openpts.record.batch import DONE, INDEX_NAME, SUITE_NAME, Batch, BatchEntry, Suite, read_batch
+from openpts.record.batch import DONE, INDEX_NAME, Batch, BatchEntry, Suite, read_batch
 from openpts.record.reader import stored_run
-from openpts.record.writer import DATABASE_NAME, RunWriter, inputs_of
+from openpts.record.writer import DATABASE_NAME, RunWriter
 from openpts.runner.driver import driver_of
 from openpts.runner.events import Event, Listener, RunStarted
 from openpts.runner.order import Order
@@ -117,19 +117,13 @@ def _what_is_left(
     """The suite as its records have it, and all its parts. Raises RecordError as ``resume_suite`` does."""
     batch = read_batch(folder)
     suite = batch.suite
-    if suite is None or suite.ordered is None:
-        raise RecordError(
-            f"can't resume {folder}: an earlier openpts made its {SUITE_NAME}, without what resuming needs; "
-            "run the tests that are left with --tests"
-        )
-    # suites of earlier versions have the operator's files in the copies of their runs alone
-    of_runs = {name: raw for entry in batch.entries for name, raw in inputs_of(folder / entry.folder).items()}
+    assert suite is not None  # noqa: S101 a folder without one is resumed by another
     left = what_is_left(folder, batch)
     if batch.ended_at is not None and all(entry.state in DONE for entry in left.entries):
         raise RecordError(f"{folder} has come to its end: no test is left to resume")
     ordered = replace(suite.ordered, target=target or suite.ordered.target)
     suite = replace(suite, ordered=ordered)
-    batch = replace(left, suite=suite, inputs=of_runs | batch.inputs)
+    batch = replace(left, suite=suite)
     return batch, [
         SuitePart(procedure_of(entry.test), _order_again(folder, batch, entry, consent, accepted))
         for entry in batch.entries

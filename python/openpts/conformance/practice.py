@@ -120,7 +120,7 @@ def _settings(settings: tuple[Advice, ...], run: Run) -> Finding:
     """Met if no setting is wrong for the run's scenario, as the host audit found them before the run."""
     scenario, known = run.manifest.scenario, []
     if run.manifest.target.simulation is not None or scenario is None:
-        return not_applicable("a simulated drive has no host, and an old record no scenario")
+        return not_applicable("a simulated drive has no host, and an imported run no scenario")
     for advice in settings:
         fact = run.manifest.host_before.get(advice.key)
         value = None if fact is None else fact.value

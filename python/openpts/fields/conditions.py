@@ -59,7 +59,7 @@ class Conditions(Struct, frozen=True, kw_only=True):
     specification makes optional. ``minute_ns`` is the length of an element and of a record of
     continuous stimuli: the specification's minute. ``of_specification`` is False for tests beyond it.
     ``set_by_class`` is False where the section sets cache and active range alike for both classes.
-    ``drive_class`` is ``profile`` in a record, as in those of earlier versions.
+    ``drive_class`` is ``profile`` in a record.
 
     ``parameters`` are what an operator may set, in the order in which it is applied; without them, a test
     adds its own fields that have a help. ``unused`` are fields of the base class that mean nothing to a test.

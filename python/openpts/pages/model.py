@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-SCHEMA_VERSION: Final = 3
+SCHEMA_VERSION: Final = 1
 HEIGHT_PX: Final = 380  # of a plot: a field that holds this very object is left out of report.json
 WIDTH_PX: Final = 720
 

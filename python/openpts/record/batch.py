@@ -10,22 +10,17 @@ import msgspec
 from msgspec import Meta, Struct, field
 
 from openpts.errors import RecordError, failing_as
-from openpts.ownership import CLAIM_NAME, new_run_id, read_owner
-from openpts.record.decoding import decode_json
+from openpts.ownership import CLAIM_NAME, read_owner
+from openpts.record.decoding import decode_json, other_version
 from openpts.record.manifest import Ordered, RunState
 from openpts.run_folder_files import read_file, write_files
 from openpts.units import format_count
-from openpts.vocabulary.document import filled
 from openpts.vocabulary.memory_bandwidth import MemoryBandwidth
 from openpts.vocabulary.people import People
 from openpts.vocabulary.purpose import Purpose
 from openpts.vocabulary.run_request import RunRequest
 
 BATCH_NAME: Final = "batch.json"
-LOT_NAME: Final = "lot.json"
-SUITE_NAME: Final = "suite.json"
-"""What the file of several drives, and that of several tests, were called by earlier versions."""
-BATCH_NAMES: Final = (BATCH_NAME, LOT_NAME, SUITE_NAME)
 INDEX_NAME: Final = "index.html"
 """The page on a batch, beside its file."""
 VERSION: Final = "1.0"
@@ -85,13 +80,12 @@ class BatchEntry(Struct, frozen=True, kw_only=True):
 class Suite(Struct, frozen=True, kw_only=True):
     """What the tests of a batch on one drive have in common: they run in turn, in one process.
 
-    ``ordered`` is None in suites that were made before they could be resumed. ``keep_going``: continue after
-    a test that failed during its run.
+    ``keep_going``: continue after a test that failed during its run.
     """
 
     target: str
     revision: str
-    ordered: Ordered | None = None
+    ordered: Ordered
     people: People = field(default_factory=People)
     purpose: Purpose = field(default_factory=Purpose)
     keep_going: bool = True
@@ -137,33 +131,34 @@ def write_batch(folder: Path, batch: Batch) -> None:
 
 
 def read_batch(folder: Path) -> Batch:
-    """Load a batch's folder, also one of an earlier version. Raises RecordError."""
-    name = batch_file(folder) or BATCH_NAME
-    with failing_as(RecordError, f"can't read {folder / name}"):
-        raw = read_file(folder, name)
-        if name == BATCH_NAME:
-            return decode_json(raw, Batch)
-        if name == SUITE_NAME:
+    """Load a batch's folder. Raises RecordError, also for batch.json of another major version."""
+    with failing_as(RecordError, f"can't read {folder / BATCH_NAME}"):
+        raw = read_file(folder, BATCH_NAME)
+        found: str = decode_json(raw, _Version).version
+        if found.partition(".")[0] != (reads := VERSION.partition(".")[0]):
             owner = read_owner(folder / CLAIM_NAME)
-            return _of_suite(decode_json(raw, _EarlierSuite), new_run_id() if owner is None else owner.run_id)
-        of_lot: dict[str, Any] = decode_json(raw, dict[str, Any])
-        known = {"batch_id": of_lot.get("lot_id"), "format": "openpts-batch", "version": VERSION}
-        return msgspec.convert(of_lot | known, type=Batch)
+            writer = "" if owner is None else f"openpts {owner.version}"
+            raise other_version(folder / BATCH_NAME, "batch", found, reads, writer=writer)
+        return decode_json(raw, Batch)
 
 
-def batch_file(folder: Path) -> str | None:
-    """The name of the file that makes a folder that of a batch; None for any other."""
-    return next((name for name in BATCH_NAMES if os.path.lexists(folder / name)), None)
+class _Version(Struct):
+    version: str
+
+
+def is_batch(folder: Path) -> bool:
+    """Whether a folder is that of a batch."""
+    return os.path.lexists(folder / BATCH_NAME)
 
 
 def has_drives_apart(folder: Path) -> bool:
     """Whether a folder is that of a batch of drives that each have a report. Raises RecordError."""
-    return batch_file(folder) is not None and read_batch(folder).kind == "batch"
+    return is_batch(folder) and read_batch(folder).kind == "batch"
 
 
 def entry_of(run_folder: Path) -> BatchEntry | None:
     """What the batch that a run belongs to has on it; None of a run by itself. Raises RecordError."""
-    if batch_file(run_folder.parent) is None:
+    if not is_batch(run_folder.parent):
         return None
     entries = read_batch(run_folder.parent).entries
     return next((entry for entry in entries if entry.folder == run_folder.name), None)
@@ -176,36 +171,3 @@ def counts_text(states: Sequence[str], kind: str) -> str:
     """How many entries of a batch are in which state: ``16 drives: 3 running, 13 waiting``."""
     counts = [f"{states.count(state)} {state}" for state in RunState if state in states]
     return f"{format_count(len(states), _ENTRIES[kind])}: {', '.join(counts)}"
-
-
-class _EarlierTest(Struct, frozen=True, kw_only=True):
-    """A test as suite.json has it."""
-
-    test: str
-    folder: FolderName
-    state: RunState = RunState.WAITING
-    reason: str | None = None
-    reports: tuple[str, ...] = ()
-    report_reason: str | None = None
-    conditions: dict[str, Any] | None = None
-    exit_code: int | None = None
-
-
-class _EarlierSuite(Suite, frozen=True, kw_only=True):
-    """What suite.json has."""
-
-    command_line: tuple[str, ...]
-    started_at: str
-    entries: tuple[_EarlierTest, ...] = ()
-    ended_at: str | None = None
-    reports: tuple[str, ...] = ()
-    report_reason: str | None = None
-    inputs: dict[str, bytes] = {}
-
-
-def _of_suite(suite: _EarlierSuite, batch_id: str) -> Batch:
-    entries = [
-        filled(BatchEntry, one, request=RunRequest(run_id="", test_words=(one.test,), target=suite.target))
-        for one in suite.entries
-    ]
-    return filled(Batch, suite, batch_id=batch_id, suite=filled(Suite, suite), entries=entries)

@@ -3,7 +3,7 @@
 import os
 import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -11,11 +11,12 @@ import msgspec
 
 from openpts.errors import NoRecordError, RecordError
 from openpts.escaped_text import visible_line
-from openpts.record.decoding import decode_json, rows_of
+from openpts.record.decoding import decode_json, other_version, rows_of
 from openpts.record.manifest import Manifest, manifest_of
-from openpts.record.schema import READABLE_VERSIONS, SCHEMA_VERSION, views_of
+from openpts.record.schema import SCHEMA_VERSION
 from openpts.record.writer import CHECKSUM_SECTION, DATABASE_NAME, checksum_of
 from openpts.run_folder_files import check_files
+from openpts.vocabulary.facts import Fact, Facts
 
 
 class Query(NamedTuple):
@@ -61,14 +62,10 @@ def opened_record(folder: Path) -> Iterator[sqlite3.Connection]:
             (version,) = connection.execute("PRAGMA user_version").fetchone()
             if not version and not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
                 raise NoRecordError(f"{folder} is empty: {_JUST_BEGUN}")
-            if version not in READABLE_VERSIONS:
-                readable = " and ".join(str(readable) for readable in sorted(READABLE_VERSIONS))
-                raise RecordError(
-                    f"{folder} has record version {version}, this openpts reads versions {readable}"
-                )
+            if version != SCHEMA_VERSION:
+                writer = _writer(database, connection)
+                raise other_version(folder, "record", version, SCHEMA_VERSION, writer=writer)
             _refuse_what_computes(database, connection)
-            for view in views_of(version):
-                connection.execute(view)
             yield connection
     except OSError as error:
         raise RecordError(f"can't read {database}: {error.strerror}") from error
@@ -78,6 +75,18 @@ def opened_record(folder: Path) -> Iterator[sqlite3.Connection]:
         raise RecordError(f"can't read {database}: its schema has text that is not UTF-8") from error
     except (sqlite3.Error, msgspec.MsgspecError) as error:
         raise RecordError(f"can't read {database}: {error}") from error
+
+
+def _writer(database: Path, connection: sqlite3.Connection) -> str:
+    """Which openpts a record of another version names as its writer; empty where that can't be read."""
+    with suppress(RecordError, sqlite3.Error, msgspec.MsgspecError):
+        _refuse_what_computes(database, connection)
+        query = "SELECT json FROM manifest WHERE section = 'software'"
+        (text,) = connection.execute(query).fetchone() or ("{}",)
+        software: Fact | None = decode_json(text, Facts).get("test_software")
+        if software is not None and (software.value or "").startswith("openpts"):  # not what was imported
+            return software.value or ""
+    return ""
 
 
 def _refuse_what_computes(database: Path, connection: sqlite3.Connection) -> None:
@@ -96,17 +105,6 @@ def _open(database: Path) -> sqlite3.Connection:
     return sqlite3.connect(f"{database.absolute().as_uri()}?{mode}", uri=True)
 
 
-def _of_today(conditions: str) -> str:
-    """Conditions in today's words: benchmark profiles were called ``profile``, and a benchmark came alone."""
-    content: dict[str, Any] = dict(decode_json(conditions, dict[str, msgspec.Raw]))
-    renamed = content.get("test") == msgspec.Raw(b'"profile"')
-    if renamed:
-        content["test"] = "benchmarks"
-    if alone := "benchmark" in content:
-        content["benchmarks"] = [content.pop("benchmark")]
-    return msgspec.json.encode(content).decode() if renamed or alone else conditions
-
-
 class _Tag(msgspec.Struct):
     """The part of any conditions that names their test."""
 
@@ -122,26 +120,13 @@ def stored_manifest(folder: Path, connection: sqlite3.Connection) -> Manifest:
     stored: dict[str, str] = dict(rows_by_type(connection, _MANIFEST))
     if not stored:
         raise NoRecordError(f"{folder} is empty: {_JUST_BEGUN}")
-    # records of earlier versions have none
-    if stored.get(CHECKSUM_SECTION, checksum_of(stored)) != checksum_of(stored):
+    if stored.get(CHECKSUM_SECTION) != checksum_of(stored):
         raise RecordError(
             f"the record in {folder} contradicts itself: its manifest is not the one that section "
             f"{CHECKSUM_SECTION} has the checksum of"
         )
-    if "conditions" in stored:
-        stored["conditions"] = _of_today(stored["conditions"])
     sections = {section: msgspec.Raw(text) for section, text in stored.items()}
-    try:
-        kind = manifest_of(_test_of(sections))
-        return decode_json(msgspec.json.encode(sections), kind)
-    except msgspec.ValidationError as error:
-        (version,) = connection.execute("PRAGMA user_version").fetchone()
-        if version == SCHEMA_VERSION or ", at conditions" not in str(error):
-            raise
-        raise RecordError(
-            f"can't read {folder}: its record has version {version}, and the conditions of its test are not "
-            "those that this openpts knows; read it with the openpts that wrote it, or run the test again"
-        ) from error
+    return decode_json(msgspec.json.encode(sections), manifest_of(_test_of(sections)))
 
 
 def rows_by_type(connection: sqlite3.Connection, query: Query) -> Iterator[Any]:

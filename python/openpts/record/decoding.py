@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from sqlite3 import Cursor
 from threading import Lock
 from typing import Annotated, Any, Final, TypeVar
@@ -9,6 +10,7 @@ from typing import Annotated, Any, Final, TypeVar
 import msgspec
 from msgspec import Meta
 
+from openpts.errors import RecordError
 from openpts.escaped_text import visible_line, with_texts
 from openpts.schema_words import in_words
 
@@ -26,6 +28,23 @@ Finite = Annotated[float, Meta(ge=-sys.float_info.max, le=sys.float_info.max)]
 _ROWS_AT_ONCE: Final = 4096
 _FIRST_USE: Final = Lock()
 _KNOWN: Final = set[Any]()
+
+
+def other_version(
+    place: Path,
+    form: str,
+    found: object,
+    reads: object,
+    *,
+    writer: str = "",
+    remedy: str = "run the test again",
+) -> RecordError:
+    """The refusal of a file of another version; ``writer`` is the openpts that it names, empty for none."""
+    version, by = visible_line(str(found)[:20]), visible_line(writer[:60])
+    return RecordError(
+        f"{place} has {form} version {version}, written by {by or 'an openpts that it does not name'}; this "
+        f"openpts reads version {reads} only: use the openpts that wrote it, or {remedy}"
+    )
 
 
 def decode_json(text: str | bytes, kind: type[Decoded] | Any) -> Decoded:

@@ -112,9 +112,9 @@ class Manifest(Struct, frozen=True):  # noqa: PLW1641 a struct that is frozen ha
     standard's. ``capture`` is None unless single I/Os were to be kept. ``data_checks`` are of reducible data.
     ``host_before`` and ``host_after`` are the settings and states of the host around the test; ``telemetry``
     says what was sampled beside the I/O, or why nothing was. ``healed`` are lines on what an earlier run had
-    left behind on the device. ``scenario`` is what the run was declared to show, None in older records;
-    ``tuning`` is what was set on the host for it. ``ordered`` and ``attempts`` are None and empty in records
-    that were made before runs could be resumed. ``cuts`` are power cuts, in their order.
+    left behind on the device. ``scenario`` is what the run was declared to show, None of an imported run;
+    ``tuning`` is what was set on the host for it. ``ordered`` and ``attempts`` are None and empty of an
+    imported run. ``cuts`` are power cuts, in their order.
     ``power_states`` are the settings of these that a test has asked for, each once.
     ``trimmed`` is what trimmed LBAs read as, of a test that looks for it.
     ``file_systems`` are where a program of the operator's ran, one for each attempt, and ``command_runs`` its
@@ -168,7 +168,7 @@ class Manifest(Struct, frozen=True):  # noqa: PLW1641 a struct that is frozen ha
 
     @property
     def host_name(self) -> str:
-        """Where the run began; empty in records that were made before runs could be resumed."""
+        """Where the run began; empty of an imported run."""
         return self.attempts[0].host if self.attempts else ""
 
 

@@ -22,7 +22,6 @@ from openpts.record.frames import frame
 from openpts.record.health import HealthRecord, ReadingPoint, TelemetryPoint, TelemetrySeries, visible_points
 from openpts.record.host_marks import StepMarks, spans_of, step_marks
 from openpts.record.manifest import Manifest, manifest_of
-from openpts.record.schema import WITH_TIMES_OF_DAY
 from openpts.record.stored_operations import stored_distributions
 from openpts.record.stored_samples import stored_samples
 from openpts.record.writer import capture_folder
@@ -70,7 +69,7 @@ class Run(Struct, frozen=True, dict=True):
     """A whole run, steps in the order in which they ran.
 
     ``health`` are the readings of the device's log in their order, ``sampled`` what was sampled beside I/O.
-    ``zero_at`` is when the engine's clock was 0; None in records of versions 4 and 5, which don't say.
+    ``zero_at`` is when the engine's clock was 0; None without a step.
     """
 
     folder: Path
@@ -118,9 +117,9 @@ class Run(Struct, frozen=True, dict=True):
 
     @cached_property
     def host_marks(self) -> tuple[StepMarks, ...] | None:
-        """Of each step, when the host was its limit; None where records do not tell: simulated, or older."""
+        """Of each step, when the host was its limit; None of a simulated drive, and of an imported run."""
         manifest = self.manifest
-        if ENGINE_THREADS not in manifest.telemetry:  # an older record
+        if ENGINE_THREADS not in manifest.telemetry:
             return None
         spans = [spans_of(step.sample) for step in self.steps]
         period_s = None if manifest.ordered is None else manifest.ordered.telemetry_period_s
@@ -314,10 +313,7 @@ def stored_run(folder: Path, *, interval_histograms: bool = False) -> Run:
 
 
 def _stored(connection: sqlite3.Connection) -> tuple[tuple[datetime, int], ...]:
-    """When each step was stored, and when it had ended on the engine's clock; nothing in older records."""
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if version < WITH_TIMES_OF_DAY:
-        return ()
+    """When each step was stored, and when it had ended on the engine's clock."""
     kind: Any = tuple[Annotated[datetime, Meta(tz=True)], Moment, Moment]
     rows = rows_of(connection.execute(_STORED), "step", kind)
     return tuple((at, began + took) for at, began, took in rows)

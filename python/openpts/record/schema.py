@@ -1,29 +1,11 @@
-"""The tables of run.db, and their history.
-
-Version 1: manifest, step, direction, interval, deviation. Before the first release; no reader.
-Version 2: stimulus and stop rule as JSON, since there are too many kinds of them for columns; operation for
-direction; interval_operation with histograms; io_error.
-Version 3: cycle, part and number for round, since there are eight tests; counts by block size and by zone.
-Version 4: health, telemetry and the temperature of intervals; the manifest has the host's settings before and
-after.
-Version 5: standstill, and steps that were repeated. A folder of version 4 has neither, and is read as it is.
-Version 6: the streams at the end of each step, and the attempts and orders of the manifest: what a run that
-was cut off is resumed from. A folder of an earlier version has none of them, and is read as it is.
-Version 7: steps of several streams, with what each did, replays of traces, and how late planned I/Os were
-submitted; carried for the streams at the end of a step. A folder of an earlier version has single stimuli,
-and is read as it is.
-Version 8: of which step a deviation is, and its extent. In a folder of an earlier version each is an entry.
-Version 9: slow_io. A folder of an earlier version has none, and is read as it is.
-"""
+"""The tables of run.db."""
 
 from typing import Final
 
 from openpts.units import KIB
 
-SCHEMA_VERSION: Final = 9
-READABLE_VERSIONS: Final = frozenset({4, 5, 6, 7, 8, SCHEMA_VERSION})
-WITH_TIMES_OF_DAY: Final = 6
-"""The first version that has when each step was stored."""
+SCHEMA_VERSION: Final = 1
+"""Another one is refused: what changes a table, or what a section of the manifest means, raises it."""
 
 REPEATED: Final = "repeated"
 """State of a step that was carried out again, in the same attempt or a later one: it counts for nothing."""
@@ -248,37 +230,3 @@ CREATE TABLE deviation (
     extent              REAL                -- likewise; of steps that deviate alike the largest is the worst
 ) STRICT;
 """
-
-# By the version that added it, what is read of earlier records in its place: it is empty there.
-_ADDED: Final = (
-    (5, ("CREATE TEMP VIEW standstill AS SELECT 0 step_id, 0 position, 0 started_ns, 0 lasted_ns WHERE 0",)),
-    (
-        7,
-        (
-            "CREATE TEMP VIEW step AS SELECT *, x'' slips FROM main.step",
-            "CREATE TEMP VIEW stream AS"
-            " SELECT 0 step_id, 0 position, 0 name, 0 stimulus, 0 delay_ns, 0 stop, 0 priority, 0 share"
-            " WHERE 0",
-            "CREATE TEMP VIEW stream_result AS SELECT *, 0 errors FROM step WHERE 0",
-            "CREATE TEMP VIEW stream_operation AS SELECT *, 0 position FROM operation WHERE 0",
-            "CREATE TEMP VIEW stream_interval_operation AS"
-            " SELECT *, 0 position FROM interval_operation WHERE 0",
-            "CREATE TEMP VIEW replay AS SELECT 0 step_id, 0 position, 0 replay, 0 played WHERE 0",
-        ),
-    ),
-    (8, ("CREATE TEMP VIEW deviation AS SELECT *, NULL step_id, NULL extent FROM main.deviation",)),
-    (
-        9,
-        (
-            "CREATE TEMP VIEW slow_io AS SELECT 0 step_id, 0 position, 0 operation, 0 offset_bytes,"
-            " 0 length_bytes, 0 submitted_ns, 0 latency_ns, 0 silence_ns, 0 idle_ns, 0 absent_ns, 0 own_ns,"
-            " 0 waited_ns, 0 ran_ns, 0 interruptions, 0 looks, 0 least_at_driver, 0 missing_at_driver,"
-            " 0 foreign_at_driver WHERE 0",
-        ),
-    ),
-)
-
-
-def views_of(version: int) -> tuple[str, ...]:
-    """Statements after which a record of that version has all tables and columns that are read."""
-    return tuple(view for since, views in _ADDED if version < since for view in views)

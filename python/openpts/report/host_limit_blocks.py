@@ -20,7 +20,7 @@ _LINKS: Final = "links to the drive"
 
 
 def host_limit_blocks(run: Run) -> tuple[Block, ...]:
-    """Nothing for a simulated drive, which has no host, and of an older record."""
+    """Nothing for a simulated drive, which has no host, and of an imported run."""
     if run.host_marks is None:
         return ()
     pairs = list(zip(run.steps, run.host_marks, strict=True))

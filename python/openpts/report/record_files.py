@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from openpts.errors import RecordError, failing_as
 from openpts.ownership import CLAIM_NAME
-from openpts.record.batch import BATCH_NAMES, INDEX_NAME, batch_file
+from openpts.record.batch import BATCH_NAME, INDEX_NAME, is_batch
 from openpts.record.writer import CAPTURE_FOLDER, DATABASE_NAME, INPUT_FOLDER, OUTPUT_FOLDER
 from openpts.report.earlier_report import LINE, checksum_of
 from openpts.run_folder_files import check_folder, open_file, read_file, write_files
@@ -27,7 +27,7 @@ RECORD_PATTERNS: Final = (
     f"{CAPTURE_FOLDER}*/*",  # one for each attempt at the run
     f"{OUTPUT_FOLDER}/*",
 )
-SUITE_FILES: Final = (*BATCH_NAMES, INDEX_NAME)
+SUITE_FILES: Final = (BATCH_NAME, INDEX_NAME)
 
 
 class RecordFile(Struct, frozen=True):
@@ -61,7 +61,7 @@ def names_in(home: Path, files: Sequence[RecordFile]) -> dict[str, str]:
 
     A suite's own files are among them. A report that is elsewhere has none of them in its list.
     """
-    here, is_suite = home.resolve(), batch_file(home) is not None
+    here, is_suite = home.resolve(), is_batch(home)
     found: dict[str, str] = {}
     for file in files:
         folder = file.folder.resolve()

@@ -10,7 +10,7 @@ from msgspec import Struct
 from openpts.errors import RecordError, failing_as
 from openpts.pages.model import SCHEMA_VERSION, Report
 from openpts.plots.worker_processes import worker_processes
-from openpts.record.decoding import decode_json
+from openpts.record.decoding import decode_json, other_version
 from openpts.report.record_files import RecordFile
 from openpts.report.sources import ReportSource
 from openpts.report.style import Style
@@ -53,8 +53,8 @@ def read_report(path: Path) -> Report:
         plain: Any = decode_json(read_file(path.parent, path.name), Any)
     version = plain.get("schema_version") if isinstance(plain, dict) else None
     if version != SCHEMA_VERSION:
-        raise RecordError(
-            f"{path} has report version {str(version)[:20]}, this openpts reads version {SCHEMA_VERSION}"
+        raise other_version(
+            path, "report", version, SCHEMA_VERSION, remedy="write it again with `openpts report`"
         )
     try:
         report = msgspec.convert(plain, type=Report)

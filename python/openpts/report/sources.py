@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from openpts.errors import RecordError, UsageError, failing_as
 from openpts.procedures.registry import procedure_of
-from openpts.record.batch import BatchEntry, batch_file, read_batch
+from openpts.record.batch import BatchEntry, is_batch, read_batch
 from openpts.record.manifest import Manifest
 from openpts.record.possible import refuse_impossible
 from openpts.record.reader import Run, read_manifest, read_run
@@ -76,7 +76,7 @@ def refuse_repeated(folders: Collection[Path]) -> None:
 
 
 def _run_folders(path: Path) -> list[Path]:
-    if batch_file(path) is None:
+    if not is_batch(path):
         return [path]
     batch = read_batch(path)
     what = batch.kind

@@ -15,7 +15,7 @@ from openpts.vocabulary.limit import JudgedLimit
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.power_cut import Cut
 
-VERSION: Final = "1.2"
+VERSION: Final = "1.0"
 """Major and minor: kinds and fields that are added raise the minor one, all else the major one."""
 
 _Utc = Annotated[str, Meta(extra_json_schema={"format": "date-time"}, description="When, UTC, ISO 8601.")]
@@ -66,8 +66,7 @@ class RunStarted(_Line, frozen=True, kw_only=True, tag="run_started"):
     """A run has its folder and its device. ``longest_ns`` is what its plan takes at most.
 
     ``resumes_at`` is where a run goes on that was cut off, empty if it begins. ``host_limits`` are sentences
-    on what of this host may be the limit, since 1.1. ``plan`` has the phases of each cycle in their order,
-    since 1.2.
+    on what of this host may be the limit. ``plan`` has the phases of each cycle in their order.
     """
 
     run: str
@@ -79,9 +78,9 @@ class RunStarted(_Line, frozen=True, kw_only=True, tag="run_started"):
     longest_ns: int
     planned_steps: int
     resumes_at: str
-    labels: dict[str, str] = {}
-    host_limits: tuple[str, ...] = ()
-    plan: tuple[PlannedPhase, ...] = ()
+    labels: dict[str, str]
+    host_limits: tuple[str, ...]
+    plan: tuple[PlannedPhase, ...]
 
 
 Topic = Literal["healed", "io_hangs", "standstill", "record_delayed", "goes_on"]
@@ -98,7 +97,7 @@ class DeviationFound(_Line, frozen=True, kw_only=True, tag="deviation"):
     """An entry of the ledger: what the specification requires, and what was used.
 
     ``steps``: in how many steps so far, 0 where it is of the whole run. Such an entry comes after the first
-    of them, and again at the end of the run if there were more. Since 1.1.
+    of them, and again at the end of the run if there were more.
     """
 
     rule_id: str
@@ -106,7 +105,7 @@ class DeviationFound(_Line, frozen=True, kw_only=True, tag="deviation"):
     required: str
     used: str
     effect: str
-    steps: int = 0
+    steps: int
 
 
 class PurgeStarted(_Line, frozen=True, kw_only=True, tag="purge_started"):
@@ -115,7 +114,7 @@ class PurgeStarted(_Line, frozen=True, kw_only=True, tag="purge_started"):
 
 class PurgeProgress(_Line, frozen=True, kw_only=True, tag="purge_progress"):
     """A second or more has passed in a purge: ``share`` of it is done, 0 to 1, None where the drive doesn't
-    tell. Since 1.2.
+    tell.
     """
 
     share: float | None
@@ -148,20 +147,20 @@ class StepLine(Struct, frozen=True, kw_only=True):
 class PhaseStarted(_Line, frozen=True, kw_only=True, tag="phase_started"):
     """Steps of a phase go to the engine, one behind the other without idle time.
 
-    ``most`` is the largest number that the phase can get, None where it has none. Since 1.2.
+    ``most`` is the largest number that the phase can get, None where it has none.
     """
 
     cycle: int
     phase: Phase
     number: int
     stimuli: tuple[str, ...]
-    most: int | None = None
+    most: int | None
 
 
 class Progress(_Line, frozen=True, kw_only=True, tag="progress"):
     """A second has passed in a step: counts since its start, rates of the time since the last one.
 
-    ``temperature_c`` is the last one that the drive reported, None if it reports none. Since 1.2:
+    ``temperature_c`` is the last one that the drive reported, None if it reports none.
     ``step_share`` is how much of the step is done, 0 to 1, ``left_ns`` how long the run still takes if steady
     state is never reached, None where either can't be foreseen; ``left_bounded``: durations alone end what is
     to come, so that it can't take longer. ``drive_fills`` were written since the last purge.
@@ -173,11 +172,11 @@ class Progress(_Line, frozen=True, kw_only=True, tag="progress"):
     bytes: int
     iops: float
     bytes_per_s: float
-    temperature_c: float | None = None
-    step_share: float | None = None
-    left_ns: int | None = None
-    left_bounded: bool = False
-    drive_fills: float | None = None
+    temperature_c: float | None
+    step_share: float | None
+    left_ns: int | None
+    left_bounded: bool
+    drive_fills: float | None
 
 
 class Operation(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -231,19 +230,19 @@ class HostLimited(_Line, frozen=True, kw_only=True, tag="host_limited"):
     judged. Written some seconds after the step has ended.
 
     ``limited_ns`` has the time by part of the host, which may overlap: processor, link, heat, memory.
-    ``judged_ns`` is how much of the step was sampled, ``evidence`` what shows it, in words. Since 1.1.
+    ``judged_ns`` is how much of the step was sampled, ``evidence`` what shows it, in words.
     """
 
     place: StepLine
     limited_ns: dict[str, int]
     judged_ns: int
-    evidence: tuple[str, ...] = ()
+    evidence: tuple[str, ...]
 
 
 class Steadiness(Struct, frozen=True, kw_only=True):
     """A tracking variable in its window: range and slope excursion in per cent of the average.
 
-    Since 1.2 ``values`` are those of the rounds in ``window``, in the unit that ``name`` implies; the line of
+    ``values`` are those of the rounds in ``window``, in the unit that ``name`` implies; the line of
     best fit is ``intercept + slope * round``.
     """
 
@@ -253,9 +252,9 @@ class Steadiness(Struct, frozen=True, kw_only=True):
     range_pct: float
     slope_excursion_pct: float
     window: tuple[int, ...]
-    values: tuple[float, ...] = ()
-    slope: float | None = None
-    intercept: float | None = None
+    values: tuple[float, ...]
+    slope: float | None
+    intercept: float | None
 
 
 class SteadyStateJudged(_Line, frozen=True, kw_only=True, tag="steady_state"):

@@ -101,7 +101,7 @@ class Order(Struct, frozen=True):
     def to_resume(cls, wanted: Resumption, consent: Consent, target: str | None = None) -> Self:
         """The order of a run that was cut off, once more; ``target`` is where its drive is now.
 
-        Raises RecordError if nothing of it is left to do, or its record is too old to know what was ordered.
+        Raises RecordError if nothing of it is left to do, or its results were imported.
         """
         run, manifest = wanted.run, wanted.run.manifest
         ordered = manifest.ordered
@@ -110,10 +110,7 @@ class Order(Struct, frozen=True):
         if manifest.state is RunState.COMPLETE:
             raise RecordError(f"{run.folder} is complete: nothing is left to resume")
         if ordered is None:
-            raise RecordError(
-                f"can't resume {run.folder}: an earlier openpts made its record, without what resuming "
-                "needs; run the test again"
-            )
+            raise RecordError(f"can't resume {run.folder}: its results were imported; run the test itself")
         ordered = replace(
             ordered, target=target or ordered.target, io_path=ordered.io_path or _path_of(manifest.engine)
         )

@@ -39,7 +39,7 @@ def share_text(share_pct: float) -> str:
 def own_latency_ns(engine: Facts) -> float | None:
     """The part of each latency at QD 1 that is not the device's, on the path that was used.
 
-    None where the engine has not measured it: a simulated drive, fio, an older record.
+    None where the engine has not measured it: a simulated drive, fio.
     """
     fact = engine.get(OWN_LATENCY if never_sleeps(engine) else OWN_LATENCY_ASLEEP)
     number = "" if fact is None or fact.value is None else fact.value.partition(" ")[0]

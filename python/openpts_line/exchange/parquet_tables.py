@@ -9,7 +9,7 @@ import msgspec
 
 from openpts.errors import UsageError
 from openpts.procedures.registry import procedure_of
-from openpts.record.batch import batch_file
+from openpts.record.batch import is_batch
 from openpts.record.frames import FRAMES, declared_rows, types_of
 from openpts.record.reader import Run
 from openpts.record.writer import DATABASE_NAME
@@ -61,7 +61,7 @@ def write_tables(folder: Path, runs: Iterable[Run]) -> int:
     that belongs to a run; RecordError if a file can't be written.
     """
     for place in (folder, *folder.resolve().parents):
-        if (place / DATABASE_NAME).exists() or batch_file(place) is not None:
+        if (place / DATABASE_NAME).exists() or is_batch(place):
             raise UsageError(
                 f"can't write tables into {folder}: {place} has the record of a run; name another folder"
             )

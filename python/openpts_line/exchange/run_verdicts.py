@@ -7,7 +7,7 @@ from typing import Final
 from openpts.conformance.standing import red_line_of
 from openpts.procedures.registry import procedure_of
 from openpts.procedures.shared.outcome_text import reached_text
-from openpts.record.batch import Batch, BatchEntry, batch_file, read_batch
+from openpts.record.batch import Batch, BatchEntry, is_batch, read_batch
 from openpts.record.decoding import in_visible_lines
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run, ns_between
@@ -57,7 +57,7 @@ def junit_of(folders: Iterable[Path], *, redact: bool) -> bytes:
 
 def _entries(folder: Path) -> tuple[BatchEntry | None, ...]:
     """The tests of a suite; None for a single run."""
-    if batch_file(folder) is None:
+    if not is_batch(folder):
         return (None,)
     return in_visible_lines(read_batch(folder), Batch).entries
 

@@ -56,12 +56,12 @@ def attach(
 def _shown_run(folder: Path) -> Path | None:
     """The run in a folder; of a suite, or of several drives, the only one in progress."""
     from openpts.ownership import CLAIM_NAME, is_locked  # noqa: PLC0415 help needs nothing that runs
-    from openpts.record.batch import batch_file, read_batch  # noqa: PLC0415 likewise
+    from openpts.record.batch import is_batch, read_batch  # noqa: PLC0415 likewise
     from openpts.record.writer import EVENTS_NAME  # noqa: PLC0415 likewise
 
     if (folder / EVENTS_NAME).exists():
         return folder
-    if batch_file(folder) is None:
+    if not is_batch(folder):
         return None
     folders = (folder / entry.folder for entry in read_batch(folder).entries)
     running = [one for one in folders if (one / EVENTS_NAME).exists() and is_locked(one / CLAIM_NAME)]

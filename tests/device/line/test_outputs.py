@@ -39,6 +39,7 @@ from tests.support.openpts_command import COMMAND
 from tests.support.oracle_presets import write_oracle
 
 _FROZEN: Final = Path(__file__).parents[2] / "data" / "interfaces"
+"""Where the schemas of each release are kept, such as outputs-1.schema.json; there is none yet."""
 _OF_TESTS: Final = ("plan", "run")
 _SHORT: Final = ("--time-scale", "1/500", "--no-report")
 _DATA: Final = "--no-html --no-pdf --no-csv"

@@ -7,7 +7,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 from click.testing import CliRunner
 from msgspec.structs import replace
@@ -20,7 +19,7 @@ from openpts.fields.conditions import Conditions
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.kit.standing import state_sentence
 from openpts.procedures.registry import PROCEDURES
-from openpts.record.batch import SUITE_NAME, read_batch
+from openpts.record.batch import read_batch
 from openpts.record.health import HealthRecord, ReadingPoint
 from openpts.record.manifest import Manifest, RunState
 from openpts.record.reader import Run, read_run
@@ -316,13 +315,6 @@ def test_a_suite_goes_on_with_the_test_that_was_cut_off(tmp_path: Path) -> None:
         assert all((run.folder / "input/plan.toml").read_bytes() == plan.read_bytes() for run in runs)
         with pytest.raises(RecordError, match="has come to its end"):
             CliRunner().invoke(resume, [str(cut)], catch_exceptions=False)
-
-
-def test_a_suite_from_before_runs_could_be_resumed_is_refused(tmp_path: Path) -> None:
-    suite = {"target": "sim:x", "revision": "2.0.1", "command_line": [], "started_at": "2026-01-01T00:00:00Z"}
-    (tmp_path / SUITE_NAME).write_bytes(msgspec.json.encode(suite))
-    with pytest.raises(RecordError, match=r"an earlier openpts made its suite\.json"):
-        CliRunner().invoke(resume, [str(tmp_path)], catch_exceptions=False)
 
 
 def test_the_report_shows_the_attempts(cut: Run, golden: Golden) -> None:

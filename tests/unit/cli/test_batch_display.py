@@ -64,8 +64,11 @@ def story(first: BatchEntry, second: BatchEntry) -> list[BatchEvent]:
         longest_ns=1,
         planned_steps=8,
         resumes_at="",
+        labels={},
+        host_limits=(),
+        plan=(),
     )
-    phase = lines.PhaseStarted(at=AT, cycle=1, phase=Phase.ROUND, number=3, stimuli=("x",))
+    phase = lines.PhaseStarted(at=AT, cycle=1, phase=Phase.ROUND, number=3, stimuli=("x",), most=None)
     step = lines.StepFinished(
         at=AT,
         place=PLACE,
@@ -87,6 +90,10 @@ def story(first: BatchEntry, second: BatchEntry) -> list[BatchEvent]:
         iops=181234.0,
         bytes_per_s=742_334_464.0,
         temperature_c=48.6,
+        step_share=None,
+        left_ns=None,
+        left_bounded=False,
+        drive_fills=None,
     )
     limited = lines.HostLimited(
         at=AT,

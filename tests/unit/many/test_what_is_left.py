@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -10,12 +9,11 @@ from openpts.batch.executor import what_is_left
 from openpts.batch.side_by_side import new_batch
 from openpts.cli.batch import resume_batch
 from openpts.errors import RecordError
-from openpts.procedures.registry import PTS
 from openpts.record.batch import Batch, BatchEntry, Suite, read_batch, write_batch
 from openpts.record.manifest import RunState
 from openpts.record.writer import DATABASE_NAME
-from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.run_request import RunRequest
+from tests.support.batches import ORDERED
 from tests.support.synthetic_run import Synthetic, write_synthetic_run
 
 NOTHING_AGREED = {
@@ -91,7 +89,9 @@ def test_what_is_done_and_what_is_left(
 def test_a_suite_judges_its_complete_tests(
     tmp_path: Path, noted: RunState, recorded: RunState, left: RunState
 ) -> None:
-    batch = replace(batch_with(tmp_path, noted, recorded), suite=Suite(target="x", revision="x"))
+    batch = replace(
+        batch_with(tmp_path, noted, recorded), suite=Suite(target="x", revision="x", ordered=ORDERED)
+    )
     (entry,) = what_is_left(tmp_path, batch).entries
     assert entry.state is left
 
@@ -117,32 +117,6 @@ def test_what_is_agreed_to_now_is_handed_to_the_runs(tmp_path: Path, monkeypatch
             tmp_path / "batch", agreed, {"accept_interruption": True}, log, no_report=True, as_json=False
         )
     assert words == ["--accept-interruption", "--overwrite-file"]
-
-
-def test_a_folder_of_before_is_read_as_it_was(tmp_path: Path) -> None:
-    batch = batch_with(tmp_path, RunState.FAILED, RunState.FAILED)
-    text = (tmp_path / "batch.json").read_text()
-    (tmp_path / "lot.json").write_text(
-        text.replace("openpts-batch", "openpts-lot").replace("batch_id", "lot_id")
-    )
-    (tmp_path / "batch.json").unlink()
-    assert read_batch(tmp_path) == batch
-
-
-def test_a_suite_of_before_is_a_batch(tmp_path: Path) -> None:
-    """As openpts wrote suite.json, with what resuming needs."""
-    conditions = PTS["hir"].standard_conditions(DriveClass.CLIENT, 7)
-    test = {"test": "hir", "title": "Host Idle Recovery", "section": 11, "folder": "1-hir", "state": "failed"}
-    test |= {"reason": "x", "reports": ["a"], "exit_code": 7, "conditions": msgspec.to_builtins(conditions)}
-    whole = {"target": "sim:mlc", "revision": "PTS-C", "command_line": ["run"], "started_at": "t"}
-    whole |= {"entries": [test], "keep_going": False, "inputs": {"plan.toml": b"qd = 1"}, "ended_at": None}
-    (tmp_path / "suite.json").write_bytes(msgspec.json.encode(whole))
-    found = read_batch(tmp_path)
-    assert found.suite == Suite(target="sim:mlc", revision="PTS-C", keep_going=False)
-    assert (found.command_line, found.inputs) == (("run",), {"plan.toml": b"qd = 1"})
-    (entry,) = found.entries
-    assert (entry.test, entry.folder, entry.state, entry.exit_code) == ("hir", "1-hir", RunState.FAILED, 7)
-    assert msgspec.convert(entry.conditions, type(conditions)) == conditions
 
 
 def test_a_damaged_record_of_a_run_that_has_failed_holds_up_no_other(

@@ -4,7 +4,6 @@ What physics, the stimuli, the test's script or the rules of the ledger forbid i
 `verify` at the latest; the rest is what docs/reliability.md says that only a signature can find.
 """
 
-import lzma
 import re
 import shutil
 import sqlite3
@@ -19,7 +18,6 @@ from openpts.cli.main import cli
 from openpts.errors import RecordError
 from openpts.record.possible import refuse_impossible
 from openpts.record.reader import Run, read_run
-from openpts.record.schema import READABLE_VERSIONS, SCHEMA_VERSION
 from openpts.record.writer import CHECKSUM_SECTION, DATABASE_NAME, checksum_of
 from openpts.report.sources import read_for_report
 from openpts.runner.record_check import check_record
@@ -384,13 +382,6 @@ def test_a_stream_that_plans_nothing_can_have_no_more_outstanding_than_its_deman
     halved = "UPDATE stream_result SET elapsed_ns = elapsed_ns / 2 WHERE position = 0"
     with pytest.raises(RecordError, match=r"stream reader: .* I/Os outstanding on average .* allows 8 "):
         refuse_impossible(read_run(edited(run, tmp_path / "edited", (halved,))))
-
-
-@pytest.mark.parametrize("version", sorted(READABLE_VERSIONS - {SCHEMA_VERSION}))
-def test_a_record_of_an_earlier_version_passes(tmp_path: Path, version: int) -> None:
-    stored = DATA / "records" / f"version-{version}" / "run.db.xz"
-    (tmp_path / DATABASE_NAME).write_bytes(lzma.decompress(stored.read_bytes()))
-    verify(tmp_path)
 
 
 @pytest.mark.with_plugins

@@ -1,7 +1,6 @@
 """A run folder holds what was put in, whole, whatever happens to the process or the folder."""
 
 import os
-import shutil
 import signal
 import sqlite3
 import subprocess
@@ -194,20 +193,6 @@ def test_a_simulated_drive_is_read_back_with_what_it_is_made_from(tmp_path: Path
     assert read_run(tmp_path / "run").manifest.target == target
 
 
-def test_a_record_from_before_there_were_simulated_drives_can_be_read(tmp_path: Path) -> None:
-    RunWriter.create(tmp_path / "run", manifest()).close()
-    connection = sqlite3.connect(tmp_path / "run" / DATABASE_NAME)
-    changed = connection.execute(
-        "UPDATE manifest SET json = json_remove(json, '$.simulation') WHERE section = 'target'"
-        " AND json LIKE '%simulation%'"
-    ).rowcount
-    connection.execute("DELETE FROM manifest WHERE section = 'sha256'")
-    connection.commit()
-    connection.close()
-    assert changed == 1
-    assert read_run(tmp_path / "run").manifest == manifest()
-
-
 def test_sections_of_the_manifest_are_replaced(tmp_path: Path) -> None:
     writer = RunWriter.create(tmp_path / "run", manifest())
     changes: dict[str, Any] = {
@@ -365,17 +350,6 @@ def test_a_length_that_no_memory_holds_is_refused_in_a_sentence(
     monkeypatch.setattr(reader_module, "rows_of", too_long)
     with pytest.raises(RecordError, match="a value is larger than memory"):
         read_run(folder)
-
-
-@pytest.mark.parametrize("version", [1, 2, 99])
-def test_a_record_of_another_version_is_refused(tmp_path: Path, version: int) -> None:
-    RunWriter.create(tmp_path / "run", manifest()).close()
-    shutil.copytree(tmp_path / "run", tmp_path / "later")
-    connection = sqlite3.connect(tmp_path / "later" / DATABASE_NAME)
-    connection.execute(f"PRAGMA user_version = {version}")
-    connection.close()
-    with pytest.raises(RecordError, match=f"has record version {version}, this openpts reads"):
-        read_run(tmp_path / "later")
 
 
 _ENDLESS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x, x, x, x, x FROM c"

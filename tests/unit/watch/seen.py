@@ -44,6 +44,7 @@ def started(resumes_at: str = "") -> lines.RunStarted:
         longest_ns=10_000 * S,
         planned_steps=51,
         resumes_at=resumes_at,
+        labels={},
         host_limits=("a link that carries 1 GB/s",),
         plan=(wipc, rounds),
     )
@@ -122,7 +123,13 @@ def in_round_seven() -> Iterator[EventLine]:
     yield lines.StreamStarted(at=AT, program_version="1", command_line=("run", "iops"))
     yield started()
     yield lines.DeviationFound(
-        at=AT, rule_id="PTS-GEN-01", clause="3", required="as specified", used=HOSTILE, effect="shorter"
+        at=AT,
+        rule_id="PTS-GEN-01",
+        clause="3",
+        required="as specified",
+        used=HOSTILE,
+        effect="shorter",
+        steps=0,
     )
     yield phase(1, Phase.WIPC)
     yield step(1, phase=Phase.WIPC)

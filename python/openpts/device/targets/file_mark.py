@@ -55,7 +55,7 @@ class FileMark(Struct, frozen=True):
 
     @classmethod
     def read(cls, fd: int, use: FileUse) -> Self | None:
-        """The mark of an open file; None without one, or where it says nothing, as of older versions."""
+        """The mark of an open file; None without one, or where it is of another version."""
         try:
             version, flags, inode, born, size, written = _LAYOUT.unpack(os.getxattr(fd, use))
         except (OSError, struct.error):

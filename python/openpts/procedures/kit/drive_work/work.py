@@ -289,8 +289,7 @@ class DriveWork(Struct, frozen=True, dict=True):
         """Steps with what was written to the media in them, as finely as it is known."""
         series = self.run.telemetry_series
         media, host = series.get(DRIVE_MEDIA_WRITES), series.get(DRIVE_HOST_WRITES)
-        # records of earlier versions lack the host's: at scale 1 that is what counts in the steps
-        if media is None or (host is None and self.run.manifest.target.scale > 1):
+        if media is None or host is None:
             return tuple(self._by_log())
         return tuple(self._by_step(media, host))
 
@@ -303,11 +302,11 @@ class DriveWork(Struct, frozen=True, dict=True):
         media, host = _logged(before, after)
         return Span(self.steps, media, host) if media and host else None
 
-    def _by_step(self, media: TelemetrySeries, host: TelemetrySeries | None) -> Iterator[Span]:
+    def _by_step(self, media: TelemetrySeries, host: TelemetrySeries) -> Iterator[Span]:
         """What a simulated drive counts itself."""
         for step in self.steps:
             to_media = _counted(media, step.sample)
-            by_host = step.sample.write.bytes if host is None else _counted(host, step.sample)
+            by_host = _counted(host, step.sample)
             if to_media is not None and by_host is not None:
                 yield Span((step,), to_media, by_host)
 

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 from openpts.vocabulary.better import Better
 from openpts.vocabulary.command_run import FigureOrder
 from openpts_app.app import AppConditions
-from openpts_fio.fio_job.conditions import FioJob
 from openpts_fio.workload import WorkloadConditions
+from openpts_fio.workload.job import FioJob
 from openpts_traces.replay import ReplayConditions
 from openpts_traces.replay.traces import TraceFile
 from tests.support.subject_files import SMALL_TRACE

@@ -134,7 +134,11 @@ def test_what_names_all_tests_loads_none_of_their_parts() -> None:
     packages = {procedure.package for procedure in PROCEDURES.values()}
     own = {name for name in names if name.rpartition(".")[0] in packages}
     traces = {"openpts_traces.replay.traces", "openpts_traces.replay.trace_set"}
-    assert own == {"openpts_fio.workload.suite", *traces}  # what their conditions are made of
+    assert own == {
+        "openpts_fio.workload.job",
+        "openpts_fio.workload.suite",
+        *traces,
+    }  # what their conditions are made of
     rooms = ("pages", "plots", "record", "engine", "device", "runner", "report", "evidence")
     assert not [name for name in names if name.split(".")[1:2] in ([room] for room in rooms)]
 

@@ -21,13 +21,13 @@ from openpts.vocabulary.requests import CycleFinished, Outcome
 from openpts.vocabulary.sample import OperationSample, Sample
 from openpts.vocabulary.stimulus import Step
 from openpts_fio.figures import MOST, Count, Figure, merged, stated_percentiles, storable
-from openpts_fio.fio_job.conditions import FioJob, kept_lines
-from openpts_fio.fio_job.steps import translation_of
 from openpts_fio.imports.imported_run import Results, Source, Wanted, sample_of
 from openpts_fio.jobs.job_file import job_lines, read_jobs
 from openpts_fio.jobs.options import BY_WORD, OptionHandling
 from openpts_fio.workload import WorkloadConditions
+from openpts_fio.workload.job import FioJob, kept_lines
 from openpts_fio.workload.script import standard_conditions
+from openpts_fio.workload.steps import translation_of
 
 _TRANSFERS: Final = ("read", "write", "trim")
 # fio writes the brace on a line of its own; with --status-interval it writes several objects

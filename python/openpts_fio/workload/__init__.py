@@ -4,20 +4,21 @@ import os
 from collections.abc import Collection
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, ClassVar, Final, Self
 
 from msgspec.structs import replace
 
 from openpts.fields import usual
-from openpts.fields.conditions import Contradictions, StepCounts
+from openpts.fields.conditions import Contradictions, ExtendedConditions, StepCounts
 from openpts.fields.field import Field, Kind
-from openpts.fields.kinds import PASSES, count, one_of
+from openpts.fields.kinds import PASSES, SECONDS, count, one_of
 from openpts.fields.time_scale import at_time_scale
 from openpts.procedures.kit.procedure import Procedure
 from openpts.units import format_count
+from openpts.vocabulary.condition_text import duration_text
 from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.verdict import SteadyState
-from openpts_fio.fio_job.conditions import ALL_STREAMS, FioJob, FioJobConditions, kept_lines
+from openpts_fio.workload.job import ALL_STREAMS, LONGEST_NS, FioJob, kept_lines
 from openpts_fio.workload.suite import Suite
 
 _SUITES: Final = "wkldsuites"
@@ -84,13 +85,37 @@ def _with_suite(path: Path, conditions: Any) -> Any:
     return replace(found, cycles=cycles)
 
 
-class WorkloadConditions(FioJobConditions, frozen=True, kw_only=True, tag_field="test", tag="workload"):
+def _longest_text(longest_ns: int) -> str:
+    if longest_ns == LONGEST_NS:
+        return "steps of a job as long as it has them"
+    return f"steps of a job of {duration_text(longest_ns)} at the most"
+
+
+class WorkloadConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="test", tag="workload"):
     """The steps of ``job``, in rounds until ``figure`` of ``stream`` is steady, ``max_rounds`` at most.
 
     ``precondition_passes`` user capacities are written in sequence before, then the steps move ``load_fills``
     more; ``further_rounds`` follow behind. Or else the workloads of ``suite``, ``cycles`` times, for which
-    the drive is prepared ``precondition_cycles`` times.
+    the drive is prepared ``precondition_cycles`` times. Streams, places and lengths are those of the job
+    files. ``time_scale`` shortens durations, ramps and start delays, but no step to less than ``minute_ns``;
+    ``longest_step_ns`` ends each step, also one that ends by an amount.
     """
+
+    unscaled: ClassVar[tuple[str, ...]] = ("longest_step_ns",)
+
+    longest_step_ns: Annotated[
+        int,
+        Field(
+            "Step of a job, at most",
+            "End each step of a job after this time at the latest.",
+            SECONDS,
+            show=lambda conditions: (
+                "" if conditions.longest_step_ns == LONGEST_NS else SECONDS.show(conditions.longest_step_ns)
+            ),
+            text=_longest_text,
+        ),
+    ] = LONGEST_NS
+    sector_bytes: Annotated[int, Field("", free="the device's own")] = 512
 
     job: Annotated[
         FioJob | None,
@@ -200,9 +225,18 @@ class WorkloadConditions(FioJobConditions, frozen=True, kw_only=True, tag_field=
         named = self.job is not None or self.is_suite
         return "" if named else "name a job file of fio, or a suite of FioSynth, before the target"
 
+    def lengthened(self, needed_ns: int, standard: Self, kept: Collection[str]) -> Self:
+        """As for all tests; a step may then last as long as is needed."""
+        longer = super().lengthened(needed_ns, standard, kept)
+        if "longest_step_ns" in kept:
+            return longer
+        return replace(longer, longest_step_ns=max(self.longest_step_ns, needed_ns))
+
     def contradictions(self, given: Collection[str]) -> Contradictions:
         """What is of the other kind of load; that of ``--quick`` is for both."""
         yield from super().contradictions(given)
+        if "active_range" in given:
+            yield ("active_range",), "a job file says where its I/Os go: use its offset and size"
         if self.lacking:
             return
         kind = (

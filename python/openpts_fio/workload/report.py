@@ -22,8 +22,10 @@ from openpts.vocabulary.better import Better
 from openpts.vocabulary.limit import JudgedLimit, Judgement, worst
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample
-from openpts_fio.fio_job.conditions import stream_names
-from openpts_fio.fio_job.pages import (
+from openpts_fio.trim_targets import TRIMS
+from openpts_fio.workload import RoundFigure, WorkloadConditions
+from openpts_fio.workload.job import stream_names
+from openpts_fio.workload.pages import (
     COVER_MEASURES,
     STREAM_MEASURES,
     StreamTimes,
@@ -33,8 +35,6 @@ from openpts_fio.fio_job.pages import (
     times_of_stream,
     whole_of,
 )
-from openpts_fio.trim_targets import TRIMS
-from openpts_fio.workload import RoundFigure, WorkloadConditions
 from openpts_fio.workload.results import WorkloadResults, analyze, judge_limit, tracked_name
 from openpts_fio.workload.suite import Limit, LimitedFigure, LimitedOperation, SuiteWorkload
 

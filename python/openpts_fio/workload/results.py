@@ -13,8 +13,8 @@ from openpts.vocabulary.limit import JudgedLimit, Judgement
 from openpts.vocabulary.phase import StepPlace
 from openpts.vocabulary.sample import Measured, OperationSample, Sample, StepState
 from openpts.vocabulary.verdict import SteadyStateReport
-from openpts_fio.fio_job.conditions import ALL_STREAMS, parts_named
 from openpts_fio.workload import FIGURES, RoundFigure, WorkloadConditions
+from openpts_fio.workload.job import ALL_STREAMS, parts_named
 from openpts_fio.workload.suite import Limit, LimitedFigure
 
 Round = tuple[Sample, ...]

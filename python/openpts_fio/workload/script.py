@@ -33,10 +33,10 @@ from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Purge, Script, SetWriteCache
 from openpts.vocabulary.stimulus import BlockSize, OperationWeights, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount
-from openpts_fio.fio_job.conditions import ALL_STREAMS, stream_names
-from openpts_fio.fio_job.steps import job_steps
 from openpts_fio.workload import RoundFigure, WorkloadConditions
+from openpts_fio.workload.job import ALL_STREAMS, stream_names
 from openpts_fio.workload.results import tracked_name, tracked_value
+from openpts_fio.workload.steps import job_steps
 from openpts_fio.workload.suite import SuiteWorkload
 
 _LARGEST_TRIM_BYTES: Final = GIB

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.units import MB, MIB, NS_PER_MS, TB
-from openpts_fio.fio_job.conditions import FioJob, by_name
+from openpts_fio.workload.job import FioJob, by_name
 
 _MULTIPLIED: Final = frozenset({"RRATE", "DEPTH"})
 _DIVIDED: Final = frozenset({"W1THINK", "W2THINK", "W3THINK", "W4THINK", "W5THINK"})

@@ -25,8 +25,8 @@ from openpts.vocabulary.limit import Judgement
 from openpts.vocabulary.people import People
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.purge import PurgeChoice
-from openpts_fio.fio_job.conditions import FioJob
 from openpts_fio.workload import RoundFigure, WorkloadConditions
+from openpts_fio.workload.job import FioJob
 from openpts_fio.workload.suite import Limit, LimitedFigure, LimitedOperation, Suite, SuiteWorkload
 from tests.device import openpts_process
 from tests.device.openpts_process import Ended

@@ -9,8 +9,8 @@ from openpts.errors import TargetError
 from openpts.fields.conditions import Conditions
 from openpts.record.reader import Run
 from openpts.vocabulary.drive_class import DriveClass
-from openpts_fio.fio_job.conditions import FioJob
 from openpts_fio.workload import WorkloadConditions
+from openpts_fio.workload.job import FioJob
 from tests.simulated.whole_tests import run_whole
 
 DRIVE = (

@@ -19,7 +19,7 @@ from openpts.units import GB, TB
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.stimulus import OperationWeights
-from openpts_fio.fio_job.conditions import by_name
+from openpts_fio.workload.job import by_name
 from openpts_fio.workload.script import RULES, script, standard_conditions
 from openpts_fio.workload.suite import Suite
 from openpts_fio.workload.suite_file import read_suite

@@ -8,7 +8,7 @@ from openpts.planning.dry_run import Ending, dry_run
 from openpts.units import GB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
-from openpts_fio.fio_job.conditions import FioJob
+from openpts_fio.workload.job import FioJob
 from openpts_fio.workload.script import script, standard_conditions
 
 CAPACITY_BYTES = 4 * GB

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from openpts.pages.kit import PlotName
 from openpts.pages.model import Figure, Table
 from openpts.vocabulary.sample import Sample
-from openpts_fio.fio_job.pages import host_verdicts, stream_course
+from openpts_fio.workload.pages import host_verdicts, stream_course
 from tests.support.stream_runs import measured
 from tests.unit.analysis.test_host_limits import slips_of
 

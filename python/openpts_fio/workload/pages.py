@@ -22,15 +22,9 @@ from openpts.procedures.shared.confidence_page import percentile_cell, times_fig
 from openpts.units import NS_PER_S, NS_PER_US
 from openpts.vocabulary.sample import Interval, Measured, Sample
 from openpts.vocabulary.stimulus import ActiveRange, Step, Stream
-from openpts_fio.fio_job.conditions import (
-    ALL_STREAMS,
-    FioJob,
-    FioJobConditions,
-    by_name,
-    parts_named,
-    stream_names,
-)
-from openpts_fio.fio_job.steps import translation_of
+from openpts_fio.workload import WorkloadConditions
+from openpts_fio.workload.job import ALL_STREAMS, FioJob, by_name, parts_named, stream_names
+from openpts_fio.workload.steps import translation_of
 
 _OPERATIONS: Final = ("read", "write", "trim")
 
@@ -185,7 +179,7 @@ def _percentiles_plot(shown: Table, found: Sequence[StreamTimes]) -> Plot:
 
 
 def job_page(
-    page_id: str, title: str, conditions: FioJobConditions, job: FioJob, user_capacity_bytes: int
+    page_id: str, title: str, conditions: WorkloadConditions, job: FioJob, user_capacity_bytes: int
 ) -> Page:
     """A job as it was read, what openpts makes of it, and what of it counts for nothing."""
     blocks: list[Block] = [_lines_table(f"{page_id}-text", f"{job.name}, as it was read", job.lines)]

@@ -16,26 +16,27 @@ from openpts.vocabulary.stop import (
     StopRule,
 )
 from openpts.vocabulary.translation import Translation
-from openpts_fio.fio_job.conditions import LONGEST_NS, FioJob, FioJobConditions, by_name
 from openpts_fio.jobs.job_file import parse_jobs
 from openpts_fio.jobs.translation import translate
+from openpts_fio.workload import WorkloadConditions
+from openpts_fio.workload.job import LONGEST_NS, FioJob, by_name
 
 _Rule = Duration | ByteAmount | DriveFills | IoCount | Steady
 
 
-def job_steps(conditions: FioJobConditions, job: FioJob, user_capacity_bytes: int) -> tuple[Step, ...]:
+def job_steps(conditions: WorkloadConditions, job: FioJob, user_capacity_bytes: int) -> tuple[Step, ...]:
     """A step for each group of jobs that run together. Raises WrittenFileError for what can't be done."""
     steps = translation_of(conditions, job, user_capacity_bytes).steps
     return tuple(_shortened(step, conditions) for step in steps)
 
 
-def translation_of(conditions: FioJobConditions, job: FioJob, user_capacity_bytes: int) -> Translation:
+def translation_of(conditions: WorkloadConditions, job: FioJob, user_capacity_bytes: int) -> Translation:
     """The job on a device of that capacity, at full length, with what of it means nothing here."""
     target = TargetFacts(TargetKind.BLOCK, job.name, job.name, user_capacity_bytes, conditions.sector_bytes)
     return translate(parse_jobs(job.lines, job.name, by_name(job.values)), target)
 
 
-def _shortened(step: Step, conditions: FioJobConditions) -> Step:
+def _shortened(step: Step, conditions: WorkloadConditions) -> Step:
     return replace(
         step,
         streams=tuple(_stream(stream, conditions) for stream in step.streams),
@@ -44,12 +45,12 @@ def _shortened(step: Step, conditions: FioJobConditions) -> Step:
     )
 
 
-def _stream(stream: Stream, conditions: FioJobConditions) -> Stream:
+def _stream(stream: Stream, conditions: WorkloadConditions) -> Stream:
     stop = None if stream.stop is None else _stop(stream.stop, conditions)
     return replace(stream, delay_ns=_scaled(stream.delay_ns, conditions), stop=stop)
 
 
-def _stop(stop: StopRule, conditions: FioJobConditions) -> StopRule:
+def _stop(stop: StopRule, conditions: WorkloadConditions) -> StopRule:
     """The rule with its times shortened, and one more where nothing else ends the step in time."""
     longest = Duration(conditions.longest_step_ns)
     match stop:
@@ -66,7 +67,7 @@ def _stop(stop: StopRule, conditions: FioJobConditions) -> StopRule:
     return FirstOf(found, at_least_ns) if len(found) > 1 or at_least_ns else found[0]
 
 
-def _rule(rule: _Rule, conditions: FioJobConditions) -> _Rule:
+def _rule(rule: _Rule, conditions: WorkloadConditions) -> _Rule:
     match rule:
         case Duration(duration_ns):
             return Duration(_scaled(duration_ns, conditions))
@@ -76,5 +77,5 @@ def _rule(rule: _Rule, conditions: FioJobConditions) -> _Rule:
             return amount
 
 
-def _scaled(time_ns: int, conditions: FioJobConditions) -> int:
+def _scaled(time_ns: int, conditions: WorkloadConditions) -> int:
     return min(time_ns, max(SHORTEST_NS, round(time_ns * conditions.time_scale)))

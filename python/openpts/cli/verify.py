@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from openpts.cli.options import PATH, argument, flag, option, with_options
 from openpts.cli.printed_document import print_document
 from openpts.conformance.catalogue import GUIDES, Level
-from openpts.errors import RecordError, UsageError
+from openpts.errors import NoVerdictError, OpenptsError, RecordError, UsageError
 from openpts.evidence.finding import Status
 from openpts.record.batch import has_drives_apart
 from openpts.vocabulary.document import Document
@@ -29,11 +29,15 @@ class FoundDifference(Struct, frozen=True):
 
 
 class VerifiedReport(Document, frozen=True, kw_only=True, tag="openpts.verify/1"):
-    """What in a report differs from its record, and which files don't match their checksums, in words."""
+    """What in a report differs from its record, and which files don't match their checksums, in words.
+
+    ``unchecked`` says of what record script and ledger were not checked, and why.
+    """
 
     report: str
     differences: tuple[FoundDifference, ...]
     files: tuple[str, ...]
+    unchecked: tuple[str, ...] = ()
 
 
 class VerifiedReports(Document, frozen=True, kw_only=True, tag="openpts.verify-reports/1"):
@@ -68,8 +72,9 @@ def verify(
 
     REPORT is a report.json, or the folder with one. RUN is what the report was made from, as for `openpts
     report`; by default, the folder of the report. The files of the report (HTML, PDF, CSV) and of the record
-    beside it must match their SHA256SUMS. Of a batch, the report of each drive is verified. Exit code 8 if
-    anything differs.
+    beside it must match their SHA256SUMS, and the record its test's script and the rules of its ledger. Of a
+    batch, the report of each drive is verified. Exit code 8 if anything differs, 13 if all matches, but
+    another version of openpts made the record, whose script and ledger can't be checked here.
 
     With --requirements, each requirement of the specification is met or deviated (checked on the record, with
     what shows it), built in (with the tests of openpts that prove it), not verifiable, not reached or not
@@ -95,7 +100,7 @@ def verify(
 
 def _verified_reports(
     path: Path, runs: Sequence[Path], *, as_json: bool
-) -> tuple[VerifiedReport | VerifiedReports, RecordError | None]:
+) -> tuple[VerifiedReport | VerifiedReports, OpenptsError | None]:
     """What is wrong with a report, or those of a batch, printed unless ``as_json``. Raises OpenptsError."""
     if not has_drives_apart(path):
         return _verified(path / "report.json" if path.is_dir() else path, runs, as_json=as_json)
@@ -104,7 +109,7 @@ def _verified_reports(
     return _verified_batch(path, as_json=as_json)
 
 
-def _verified_batch(batch: Path, *, as_json: bool) -> tuple[VerifiedReports, RecordError | None]:
+def _verified_batch(batch: Path, *, as_json: bool) -> tuple[VerifiedReports, OpenptsError | None]:
     """The reports of all runs that have a record, whatever is wrong with one of them."""
     from openpts.report.sources import run_folders_of  # noqa: PLC0415 slow to load
 
@@ -122,13 +127,14 @@ def _verified_batch(batch: Path, *, as_json: bool) -> tuple[VerifiedReports, Rec
                 click.echo(failure)
         reports.append(one)
     wrong = f"{len(failures)} of {len(reports)} reports of {batch} are not confirmed by their records"
-    failure = RecordError(f"{wrong}: {failures[0]}") if failures else None
+    kind = NoVerdictError if all(isinstance(one, NoVerdictError) for one in failures) else RecordError
+    failure = kind(f"{wrong}: {failures[0]}") if failures else None
     return VerifiedReports(reports=tuple(reports)), failure
 
 
 def _verified(
     path: Path, runs: Sequence[Path], *, as_json: bool
-) -> tuple[VerifiedReport, RecordError | None]:
+) -> tuple[VerifiedReport, OpenptsError | None]:
     """What is wrong with a report, printed unless ``as_json``. Raises RecordError if it can't be read."""
     from openpts.report.checksums import file_faults  # noqa: PLC0415 slow to load
     from openpts.report.record_files import record_files  # noqa: PLC0415 slow to load
@@ -139,10 +145,12 @@ def _verified(
     stored = read_report(path)
     source = ReportSource.of(runs or (path.parent,), out=path.parent)
     unread: RecordError | None = None
+    unchecked: list[str] = []
     try:
         found, files = differences(stored, source)
         for folder in source.run_folders:
-            check_record(folder)
+            if why_not := check_record(folder):
+                unchecked.append(f"script and ledger of {folder} were not checked: {why_not}")
     except RecordError as error:
         found, files, unread = [], record_files(source.run_folders), error
     faults = file_faults(path, stored, files)
@@ -158,7 +166,12 @@ def _verified(
         wrong.append(f"{path} differs from its record in {len(found):,} places{hidden}")
     if faults:
         wrong.append(f"{path}: {len(faults):,} of its files don't match their checksums: {faults[0]}")
-    if not as_json and not wrong:
-        click.echo(f"{path}: every value matches the record")
-    failure = RecordError("; ".join(wrong)) if wrong else None
-    return VerifiedReport.of(report=str(path), differences=found, files=faults), failure
+    document = VerifiedReport.of(report=str(path), differences=found, files=faults, unchecked=unchecked)
+    if wrong:
+        return document, RecordError("; ".join(wrong))
+    if unchecked:
+        words = "every value matches the record, but " + "; ".join(unchecked)
+        return document, NoVerdictError(f"{path}: {words}; verify it with that version")
+    if not as_json:
+        click.echo(f"{path}: every value matches the record, which is what its test leaves behind")
+    return document, None

@@ -38,10 +38,11 @@ from openpts.vocabulary.requests import Apply
 _SATISFIED: Final = {ENABLED: {ENABLED}, DISABLED: {DISABLED, NO_CACHE}}
 
 
-def check_record(folder: Path) -> None:
-    """Raises RecordError where a record is not what its test, with its conditions, leaves behind.
+def check_record(folder: Path) -> str:
+    """Why script and ledger of a record are not checked; empty where they were.
 
-    The reader has found that it does not contradict itself.
+    Raises RecordError where a record is not what its test, with its conditions, leaves behind. The reader has
+    found that it does not contradict itself.
     """
     test = procedure_of(read_manifest(folder).conditions.test)
     run = stored_run(folder, interval_histograms=test.interval_histograms)
@@ -49,10 +50,10 @@ def check_record(folder: Path) -> None:
     here = software_facts(SystemRoots())["test_software"].value
     versions = {attempt.openpts for attempt in run.manifest.attempts}
     driver = driver_of(test)
-    if (
-        versions != {here} or not run.steps
-    ):  # killed before its ledger was begun; a power cut's script asks for none
-        return
+    if versions != {here}:
+        return f"openpts {', '.join(sorted(versions)) or 'of no version'} made the record, and this is {here}"
+    if not run.steps:  # killed before its ledger was begun; a power cut's script asks for none
+        return ""
     cut = _played(test, run, driver)
     where = f"the record in {folder} contradicts itself"
     standard = test.standard_conditions(run.manifest.conditions.drive_class, run.manifest.conditions.seed)
@@ -68,6 +69,7 @@ def check_record(folder: Path) -> None:
                 f"{where} in {min(places)}: of {len(places):,} steps that lack {required!r} its ledger has "
                 f"{reported:,}"
             )
+    return ""
 
 
 def _played(test: Procedure, run: Run, driver: Driver) -> Interruption:

@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 
 from openpts.batch.side_by_side import new_batch
 from openpts.cli.main import cli
-from openpts.errors import RecordError, UsageError
+from openpts.errors import NoVerdictError, RecordError, UsageError
 from openpts.record.batch import write_batch
 from openpts.record.manifest import RunState
 from openpts.report.batch_index import write_batch_index
@@ -200,7 +200,8 @@ def test_a_capture_that_was_cut_off_before_its_first_byte_was_stored_is_listed(t
     (tmp_path / "run/capture").mkdir()
     (tmp_path / "run/capture/capture-0001.parquet.partial").touch()
     assert openpts("report", tmp_path / "run", "--no-html", "--no-pdf").exit_code == 0
-    assert openpts("verify", tmp_path / "run").exit_code == 0
+    verified = openpts("verify", tmp_path / "run")
+    assert isinstance(verified.exception, NoVerdictError)  # of no version
 
 
 def test_the_list_is_one_for_sha256sum(suite: Path) -> None:
@@ -223,7 +224,7 @@ def test_a_run_keeps_what_its_operator_wrote(tmp_path: Path) -> None:
     assert (run / "input/description.toml").read_bytes() == description.read_bytes()
     assert (run / "input/preset.toml").read_bytes() == preset.read_bytes()
     assert openpts("report", run, "--no-html", "--no-pdf").exit_code == 0
-    assert openpts("verify", run).exit_code == 0
+    assert isinstance(openpts("verify", run).exception, NoVerdictError)  # a made-up record has no version
     names = [row["head"]["text"] for row in _table(run, "files-record")["rows"]]
     assert names == ["run.db", "claim.jsonl", "input/description.toml", "input/plan.yml", "input/preset.toml"]
 
@@ -247,12 +248,16 @@ def test_the_reports_of_a_batch_are_verified_each(tmp_path: Path) -> None:
     assert [one["report"] for one in printed["reports"]] == [f"{first}/report.json", f"{second}/report.json"]
     assert printed["reports"][0]["error"] == str(missing.exception)
     assert printed["reports"][1] == json.loads(alone.stdout)
+    (unchecked,) = printed["reports"][1]["unchecked"]
+    assert unchecked.startswith(f"script and ledger of {second} were not checked: openpts ")
+    assert isinstance(alone.exception, NoVerdictError)
+    assert str(alone.exception).startswith(f"{second}/report.json: every value matches the record, but script")
     assert isinstance(done.exception, RecordError)
     assert (printed["exit_code"], printed["error"]) == (8, str(done.exception))
     words = openpts("verify", tmp_path / "batch")
     assert isinstance(words.exception, RecordError)
-    assert str(words.exception).startswith(f"1 of 2 reports of {tmp_path / 'batch'} are not confirmed by")
-    assert words.stdout.splitlines()[-1] == f"{second}/report.json: every value matches the record"
+    assert str(words.exception).startswith(f"2 of 2 reports of {tmp_path / 'batch'} are not confirmed by")
+    assert words.stdout.splitlines()[-1] == str(alone.exception)
     assert isinstance(openpts("verify", tmp_path / "batch", first).exception, UsageError)
 
 

@@ -1,6 +1,6 @@
 """Prints what the rules say of stalls that are planted on a simulated host.
 
-    .venv/bin/python -m benches.planted_stalls [COUNT [SECONDS_APART]]
+.venv/bin/python -m benches.planted_stalls [COUNT [SECONDS_APART]]
 
 """
 

@@ -35,8 +35,6 @@ from openpts_line.gate.documents import GateDocument, PowerDocument
 from openpts_many.cli.fleet import FleetHosts, FleetRuns
 from openpts_many.cli.fleet_fetch import FleetFetched
 from openpts_many.fleet.configuration import FleetFile
-from openpts_nvme.logs.command import LogDocument, LogsDocument
-from openpts_nvme.outliers.command import OutliersDocument
 from openpts_practice.cli.benchmarks import BenchmarkList
 from openpts_serve.cli.sim_serve import ServingBegun, ServingEnded
 from openpts_traces.cli.capture import CaptureCost, Captured
@@ -73,8 +71,6 @@ OF_COMMANDS: Final[dict[str, tuple[str | type[Any], ...]]] = {
     "gate": (GateDocument, PowerDocument),
     "idle-flush": (IdleFlushDocument,),
     "io": (IoDocument, IoSteps, IoTargets),
-    "logs": (LogsDocument, LogDocument),
-    "outliers": (OutliersDocument,),
     "plan": (PlanList,),
     "plan TEST": (PlanDocument,),
     "plan all": (SuitePlanDocument,),

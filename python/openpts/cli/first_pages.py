@@ -115,8 +115,6 @@ _ARGUMENTS: Final = {
     "openpts import fio": "before.json --capacity 1.92TB --model X100 --serial S3R1AL",
     "openpts import tkperf": "p4610.xml --capacity 1.6TB",
     "openpts io": "sim:enterprise-tlc --seconds 10",
-    "openpts logs": "/dev/nvme0n1 C0h",
-    "openpts outliers": "openpts-runs/R1AL-20261120T220000Z-iops",
     "openpts power": "drive:/dev/nvme0n1 --for 10",
     "openpts plan": _A_TEST,
     "openpts purge": "/dev/nvme0n1 --confirm-serial S3R1AL",

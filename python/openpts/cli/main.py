@@ -143,14 +143,12 @@ _LOOK: dict[str, Place | str] = {
     "doctor": Place("openpts.cli.doctor:doctor", "Show which settings of this machine affect results."),
     "capture": "Record the I/O of devices while programs use them.",
     "trace": "Check, convert and filter traces of block I/O.",
-    "logs": "List and read the log pages of an NVMe drive.",
     "power": "Print the watts of a meter, a line each 0.1 s.",
 }
 _JUDGE: dict[str, Place | str] = {
     "report": Place("openpts.cli.report:report", "Rebuild the report of runs from their folders alone."),
     "verify": Place("openpts.cli.verify:verify", "Recompute every number of a report from its record."),
     "compare": "Compare runs of one or several drives.",
-    "outliers": "Name what made I/Os of a run slow.",
     "gate": "Hold runs against limits, and end with a verdict.",
 }
 _KEEP: dict[str, Place | str] = {

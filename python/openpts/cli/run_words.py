@@ -88,8 +88,8 @@ class RunArgs:
     )
     outliers_ms: float | None = option(
         "--outliers MS",
-        "Note each I/O that takes so many milliseconds or more, and what made it slow; see `openpts "
-        "outliers`. A drive's own latency monitor (OCP) counts from 5 ms on meanwhile, anew.",
+        "Note each I/O that takes so many milliseconds or more, and what made it slow; see the "
+        "report. A drive's own latency monitor (OCP) counts from 5 ms on meanwhile.",
         FiniteRange(0.05, 60_000),
     )
     power_command: str | None = option(

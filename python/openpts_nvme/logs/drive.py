@@ -4,7 +4,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from openpts.device.health.nvme_health import OCP_PAGE, ocp_uuid_index, vendor_log_page
+from openpts.device.health.nvme_health import ocp_uuid_index
 from openpts.device.nvme.nvme_admin import (
     NvmeCommandError,
     identify_controller,
@@ -12,7 +12,7 @@ from openpts.device.nvme.nvme_admin import (
     read_log,
     set_feature,
 )
-from openpts_nvme.logs.declaration import Log, declared_logs
+from openpts_nvme.logs.declaration import Log
 from openpts_nvme.logs.encode import encode_feature
 from openpts_nvme.logs.page import LogError, Page, Value, decode, whole_bytes
 
@@ -47,26 +47,9 @@ class LogReader:
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
-        self.controller = identify_controller(fd)
         self.uuid_index = 0
-        if self.controller.has_uuid_list:
+        if identify_controller(fd).has_uuid_list:
             self.uuid_index = ocp_uuid_index(identify_uuid_list(fd))
-
-    @property
-    def expected(self) -> tuple[Log, ...]:
-        """Pages that the drive should have, by what it says of itself.
-
-        A page that a drive does not have is an entry in its error log: the others are read only if asked for.
-        """
-        controller = self.controller
-        follows_ocp = bool(self.uuid_index) or vendor_log_page(controller) == OCP_PAGE
-        has = {"telemetry": controller.has_telemetry, "fdp": controller.has_flexible_placement}
-        has |= {"power": controller.measures_power, "smart": True}
-        return tuple(
-            log
-            for log in declared_logs().values()
-            if not log.is_feature and (follows_ocp if log.ocp else has[log.name.partition("-")[0]])
-        )
 
     def read(self, log: Log) -> DriveLog:
         """A page, up to 1 MiB of it, and decoded; a refusal by drive or declaration is in words."""

@@ -82,7 +82,7 @@ def _slowest(run: Run, found: Judgement) -> Table:
             )
             for one in some
         ),
-        note=f"Up to {_PRINTED}; `openpts outliers` prints all. At: since the first step.",
+        note=f"Up to {_PRINTED}; table slow_io of run.db has all. At: since the first step.",
     )
 
 

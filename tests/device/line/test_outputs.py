@@ -28,12 +28,9 @@ from openpts.record.manifest import RunState
 from openpts.runner.events import StepFinished
 from openpts.runner.run import run_test
 from openpts_fio.engine.process import find_fio
-from openpts_nvme.logs import asked
-from openpts_nvme.logs.declaration import declared_logs
 from tests.device.openpts_process import openpts
 from tests.simulated.killed_run import Killed, killed, nth
 from tests.support.command_tree import all_commands
-from tests.support.encoded_pages import encode
 from tests.support.made_traces import reads_and_writes
 from tests.support.openpts_command import COMMAND
 from tests.support.oracle_presets import write_oracle
@@ -202,24 +199,6 @@ def _words(*commands: str) -> Callable[[Place], Iterator[_Document]]:
     return lambda at: (at.printed(*line.replace("DRIVE", at.drive).split()) for line in commands)
 
 
-def _logs(at: Place) -> Iterator[_Document]:
-    """A page of a file; and the list of a drive that has this page."""
-    log = declared_logs()["smart-extended"]
-    (at.folder / "c0.bin").write_bytes(encode(log, {"free_blocks_pct": 7}))
-    yield at.printed("logs", "c0.bin", "C0h")
-    found = asked.pages_of("c0.bin", log)
-    patch: pytest.MonkeyPatch = at.request.getfixturevalue("monkeypatch")
-    patch.setattr(asked, "pages_of", lambda *_: found)
-    yield at.printed("logs", "/dev/nvme0n1")
-
-
-def _outliers(at: Place) -> Iterator[_Document]:
-    """Of a run that notes all that takes a tenth of a millisecond."""
-    noting = ("--time-scale", "1/1000", "--max-rounds", "1", "--outliers", "0.1", "--no-report")
-    at.printed("run", "lat", "file:slow.bin?size=16MiB", *noting, "--out", "slow")
-    yield at.printed("outliers", "slow")
-
-
 _CASES: Final = {
     "attach": _words("attach ."),
     "capture": _capture,
@@ -234,8 +213,6 @@ _CASES: Final = {
     "gate": _gate,
     "idle-flush": _words("idle-flush DRIVE --look 0.1 --least 0.5 --longest 2"),
     "io": _io,
-    "logs": _logs,
-    "outliers": _outliers,
     "plan all": _words("plan all --capacity 1TB --tests lat,hir"),
     "plan TEST": _words(*(f"plan {test} --capacity 1TB" for test in ("iops", "wsat", "precon", "qos"))),
     "plan": _words("plan --list"),

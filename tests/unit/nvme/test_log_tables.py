@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
-from docs.log_tables import PAGE, with_tables
 
 from openpts.device.health.nvme_health import SMART_LOG_FIELDS
 from openpts_nvme.logs.declaration import EntryList, Field, Log, declared_logs
@@ -85,11 +84,6 @@ def test_ten_thousand_random_pages_come_back_as_they_were() -> None:
 def test_what_a_feature_cannot_hold_is_not_sent(values: dict[str, Any]) -> None:
     with pytest.raises(LogError):
         encode_feature(declared_logs()["latency-monitor-feature"], values)
-
-
-def test_the_manual_has_the_tables() -> None:
-    text = PAGE.read_text(encoding="utf-8")
-    assert with_tables(text) == text, "run python -m docs.log_tables"
 
 
 def test_log_02h_is_what_health_reads_and_what_its_structure_has() -> None:

@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 from collections.abc import Callable, Mapping
@@ -19,6 +20,7 @@ from tests.support.drawn_pages import drawn_page
 from tests.support.encoded_pages import encode
 
 _PAGES = 60
+_MANUAL = Path(__file__).parents[3] / "docs/health.md"
 _SHIM = Path(__file__).parents[2] / "support/nvme_pages.c"
 
 pytestmark = pytest.mark.skipif(
@@ -117,12 +119,17 @@ def preload(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def cli(preload: Path, tmp_path: Path) -> Cli:
-    """Decodes bytes of a page: (name, bytes, words) to what nvme-cli prints as JSON."""
+def environment(preload: Path, tmp_path: Path) -> Mapping[str, str]:
+    """nvme-cli in it is answered from the test's folder."""
     uuids = bytearray(4096)
     uuids[48:64] = OCP_UUID
     (tmp_path / "06-17").write_bytes(uuids)
-    environment = os.environ | {"LD_PRELOAD": str(preload), "NVME_PAGES": str(tmp_path)}
+    return os.environ | {"LD_PRELOAD": str(preload), "NVME_PAGES": str(tmp_path)}
+
+
+@pytest.fixture
+def cli(environment: Mapping[str, str], tmp_path: Path) -> Cli:
+    """Decodes bytes of a page: (name, bytes, words) to what nvme-cli prints as JSON."""
 
     def decoded(name: str, data: bytes, *words: str) -> Any:
         (tmp_path / f"02-{declared_logs()[name].id:02X}").write_bytes(data)
@@ -133,6 +140,21 @@ def cli(preload: Path, tmp_path: Path) -> Cli:
         return json.loads(ended.stdout)
 
     return decoded
+
+
+def test_the_lines_of_the_manual_print_what_the_drive_has(
+    environment: Mapping[str, str], tmp_path: Path
+) -> None:
+    lines = re.findall(r"^    (nvme .*)$", _MANUAL.read_text(), re.MULTILINE)
+    assert len(lines) == 5
+    for name in ("smart", "smart-extended", "latency-monitor", "fdp-statistics", "unsupported-requirements"):
+        log, draw = declared_logs()[name], random.Random(name)
+        version = 1 if name == "latency-monitor" else None  # the one that nvme-cli 2.3 knows
+        (tmp_path / f"02-{log.id:02X}").write_bytes(encode(log, drawn_page(log, draw, version), version))
+    for line in lines:
+        typed = line.replace("/dev/nvme0", "/dev/null")
+        subprocess.run(["bash", "-c", typed], env=environment, cwd=tmp_path, timeout=20, check=True)
+    assert (tmp_path / "c5.bin").read_bytes() == (tmp_path / "02-C5").read_bytes()
 
 
 def pages(name: str, version: int | None = None) -> Any:

@@ -45,7 +45,6 @@ class NvmeController(Struct, frozen=True):
     mxtmt: int = 0
     nn: int = 0
     awupf: int = 0
-    lpa: int = 0
 
     @property
     def version(self) -> str | None:
@@ -81,19 +80,9 @@ class NvmeController(Struct, frozen=True):
         return bool(self.ctratt & 1 << 9)
 
     @property
-    def has_telemetry(self) -> bool:
-        """Bit 3 of LPA: the telemetry logs."""
-        return bool(self.lpa & 1 << 3)
-
-    @property
     def has_flexible_placement(self) -> bool:
         """Bit 19 of CTRATT: Flexible Data Placement."""
         return bool(self.ctratt & 1 << 19)
-
-    @property
-    def measures_power(self) -> bool:
-        """Bit 21 of CTRATT: the Power Measurement feature and its log."""
-        return bool(self.ctratt & 1 << 21)
 
     @property
     def temperature_limits_c(self) -> dict[str, float]:
@@ -127,7 +116,6 @@ _CONTROLLER_FIELDS: Final = {
     "ver": (80, 4),
     "ctratt": (96, 4),
     "oacs": (256, 2),
-    "lpa": (261, 1),
     "wctemp": (266, 2),
     "cctemp": (268, 2),
     "tnvmcap": (280, 16),

@@ -42,8 +42,7 @@ fn detected(opened: &[Opened]) -> Result<&'static Format, TraceError> {
         let format = of_head(head, source)?;
         if let Some((first, of)) = found.filter(|(first, _)| first.name != format.name) {
             return Err(TraceError::Refused(format!(
-                "can't read several formats as one trace: {} looks like {}, {} like {}; convert each, then join them \
-                 with `openpts trace merge`",
+                "can't read several formats as one trace: {} looks like {}, {} like {}; give one at a time",
                 of.source.path.display(),
                 first.name,
                 source.source.path.display(),

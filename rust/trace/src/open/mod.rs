@@ -10,7 +10,7 @@ mod tar_members;
 pub(super) use detect::reader_of;
 pub(super) use files::sources_of;
 pub(super) use fingerprint::Fingerprint;
-pub use not_traces::{NOT_TRACES, NotTrace};
+pub use not_traces::NOT_TRACES;
 
 use super::source::Source;
 

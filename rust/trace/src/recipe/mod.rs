@@ -12,7 +12,7 @@ use serde::Deserialize;
 use super::error::TraceError;
 use super::formats::{Format, Opened, ReadOptions};
 use super::source::{Source, text_of_one};
-pub use actor::{Actor, Hot, Think};
+pub use actor::Actor;
 pub use generator::RecipeReader;
 pub use library::{RECIPES, shipped};
 

@@ -44,7 +44,14 @@ _OF_THE_READER: Final = ("confirm_serial", "confirm_serials", "drives", "fleet",
 _RUNS: Final = ("against", "baseline", "folder", "like_run", "named", "report_json", "reports", "runs")
 _SETTINGS: Final = re.compile(r"(?:^|,|sim:)([\w./-]+\.toml)(?=$|[,?])")
 _TRACES: Final = ("paths", "trace", "traces")
-_SHORTENED_BY: Final = ("longest_step_seconds", "max_rounds", "quick", "step_seconds", "time_scale")
+_SHORTENED_BY: Final = (
+    "like_run",
+    "longest_step_seconds",
+    "max_rounds",
+    "quick",
+    "step_seconds",
+    "time_scale",
+)
 _IN_PLACE_OF_A_FILE: Final = "sim:enterprise-tlc?capacity=16GB"
 _RUN: Final = ("--quick", "--read-pcts", "0,65,100", "--block-sizes", "4KiB,64KiB,1MiB")
 _RUNS_OF_A_PATTERN: Final = 3

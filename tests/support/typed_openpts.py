@@ -39,9 +39,9 @@ _OUT_OF_REACH: Final = (
     ("purge", "--unlock"),  # the password of a drive
 )
 _ELSEWHERE: Final = re.compile(r"(^|[:=,])(/|~)|/dev/|://")
-_OF_THE_READER: Final = ("confirm_serial", "confirm_serials", "drives", "fleet", "serials")
+_OF_THE_READER: Final = ("confirm_serial", "confirm_serials", "drives", "serials")
 """Parameters that name drives and hosts."""
-_RUNS: Final = ("against", "baseline", "folder", "like_run", "named", "report_json", "reports", "runs")
+_RUNS: Final = ("baseline", "folder", "like_run", "report_json", "runs")
 _SETTINGS: Final = re.compile(r"(?:^|,|sim:)([\w./-]+\.toml)(?=$|[,?])")
 _TRACES: Final = ("paths", "trace", "traces")
 _SHORTENED_BY: Final = (

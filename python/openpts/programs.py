@@ -20,8 +20,8 @@ from openpts.ownership import owned_descriptors
 from openpts.system_files import printable
 
 _SYSTEM_PROGRAM_FOLDERS: Final = "/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin"
-_HANDED_ON: Final = ("SSH_AUTH_SOCK", "SLURM_CONF", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS")
-"""What ssh finds the operator's keys by, Slurm's commands their cluster, and systemd's the user's units."""
+_HANDED_ON: Final = ("SLURM_CONF", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS")
+"""What Slurm's commands find their cluster by, and systemd's the user's units."""
 
 
 class Package(Struct, frozen=True):
@@ -53,8 +53,6 @@ PACKAGES: Final = {
         ("systemd-inhibit", "systemctl", "systemd-run"),
         Package.of("systemd", "a machine that stays awake, services that disturb it, detached runs"),
     ),
-    "ssh": Package.of("openssh-client", "fleets of hosts", fedora="openssh-clients", arch="openssh"),
-    "rsync": Package.of("rsync", "runs fetched from a fleet"),
 }
 """The programs that openpts may start, by name."""
 

@@ -1,1 +1,1 @@
-"""Many runs: other hosts, ."""
+"""Runs on the drives of other hosts."""

@@ -10,7 +10,7 @@ import msgspec
 from openpts.errors import OpenptsError
 from openpts.vocabulary.run_request import RunRequest
 from openpts_many.fleet.configuration import read_fleet
-from openpts_many.fleet.port import Observation
+from openpts_many.fleet.observation import Observation
 from openpts_many.fleet.slurm import SlurmBackend
 
 

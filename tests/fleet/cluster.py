@@ -6,7 +6,6 @@ nodes, so that a drive can be put into another slot. All processes of a host end
 one with the process that made the cluster, and with its processes go its network and its mounts.
 """
 
-import json
 import os
 import secrets
 import shutil
@@ -23,16 +22,12 @@ from typing import Final
 
 from tests.fleet.first_process import processes_of
 from tests.support.processes import until
-from tests.support.systemd_host import SSHD, client_options
 
 HOSTS: Final = ("h1", "h2", "h3")
 SLOTS: Final = ("s00", "s01")
 HEAD: Final = "head"
 DRIVE_BYTES: Final = 16 * 2**20
-_NEEDED: Final = (
-    *("slurmctld", "slurmd", "munged", "squeue", "ip", "nsenter", "unshare", "losetup"),
-    *("sshd", "ssh-keygen"),
-)
+_NEEDED: Final = ("slurmctld", "slurmd", "munged", "squeue", "ip", "nsenter", "unshare", "losetup")
 _TIMEOUT_S: Final = 180.0
 _FIRST: Final = Path(__file__).with_name("first_process.py")
 _PATH: Final = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
@@ -74,7 +69,7 @@ def missing() -> str:
     """Why there can be no cluster here, or nothing."""
     absent = [name for name in _NEEDED if shutil.which(name, path=_PATH) is None]
     if absent:
-        return f"needs {', '.join(absent)}: apt-get install slurmctld slurmd slurm-client munge iproute2 ssh"
+        return f"needs {', '.join(absent)}: apt-get install slurmctld slurmd slurm-client munge iproute2"
     if os.geteuid() != 0 or not Path("/dev/loop-control").exists():
         return "needs root and loop devices"
     return ""
@@ -263,10 +258,6 @@ class Cluster:
             f'exec {sys.executable} -c "from openpts.cli.main import main; main()" "$@"\n'
         )
         self.program.chmod(0o755)
-        for name in ("key", "host-key"):
-            call("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self.folder / name)
-        sshd = SSHD.format(key=self.folder / "host-key", authorized=self.folder / "key.pub")
-        (self.folder / "sshd_config").write_text(sshd)
         (self.folder / "munge.key").write_bytes(secrets.token_bytes(64))
         (self.folder / "munge.key").chmod(0o400)
         slots = ",".join(f"slot:{name}:1" for name in SLOTS)
@@ -279,12 +270,9 @@ class Cluster:
         (self.folder / "slurm.conf").write_text(conf)
         gres = "".join(f"Name=slot Type={name} Count=1\n" for name in SLOTS)
         (self.folder / "gres.conf").write_text(gres)
-        lines = ['backend = "slurm"', f'program = "{self.program}"']
-        options = client_options(self.folder / "key", self.folder / "known")
+        lines = [f'program = "{self.program}"']
         for name, host in self.hosts.items():
-            lines += [f"[hosts.{name}]", f'runs = "{host.folder}/runs"', 'user = "root"']
-            lines += [f'address = "10.77.0.{host.number}"', f"ssh_options = {json.dumps(options)}"]
-            lines += [f"[hosts.{name}.slots]"]
+            lines += [f"[hosts.{name}]", f'runs = "{host.folder}/runs"', f"[hosts.{name}.slots]"]
             lines += [f'{slot} = "{host.slots / slot}"' for slot in SLOTS]
         self.fleet_file.write_text("\n".join(lines) + "\n")
 
@@ -306,7 +294,7 @@ class Cluster:
             self.head.run("ip", "link", "set", cable, "master", "br0", "up")
             machine.run("sh", "-ec", f"ip addr add {address} dev eth0\nip link set eth0 up")
         machine.is_on = True
-        for daemon in ("munged", "slurmctld") if machine is self.head else ("munged", "slurmd", "sshd"):
+        for daemon in ("munged", "slurmctld") if machine is self.head else ("munged", "slurmd"):
             self.ensure(machine, daemon)
 
     def ensure(self, machine: Machine, daemon: str) -> None:
@@ -321,7 +309,6 @@ class Cluster:
                 f"--seed-file={folder}/munge/seed --pid-file=/run/munge/pid 2>/dev/null"
             ),
             "slurmctld": f"slurmctld -f {self.folder}/slurm.conf",
-            "sshd": f"mkdir -p /run/sshd; $(command -v sshd) -f {self.folder}/sshd_config",
             "slurmd": f"slurmd -f {self.folder}/slurm.conf -N {machine.name}",
         }
         machine.spawn(commands[daemon])

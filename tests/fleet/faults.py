@@ -31,7 +31,7 @@ from openpts.ownership import new_run_id
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
 from openpts.vocabulary.run_request import RunRequest
-from openpts_many.fleet.port import Observation
+from openpts_many.fleet.observation import Observation
 from tests.fleet.client import Answer, Call
 from tests.fleet.cluster import SLOTS, Cluster, Machine, slurm_cluster
 from tests.fleet.watch import Watch

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import subprocess
 import time
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ import pytest
 from docs.schema_files import OUTPUTS
 
 from openpts.ownership import new_run_id
+from openpts.record.manifest import RunState
+from openpts.record.reader import read_manifest
 from tests.fleet.cluster import Cluster, Machine
 from tests.support.processes import until
 
@@ -182,3 +185,27 @@ def test_without_an_answer_of_slurm_nothing_is_claimed_to_be_known(cluster: Clus
     until(cluster.is_ready, "a controller that knows its hosts again: it refuses jobs before")
     assert ended.returncode == 15
     assert "squeue failed: " in ended.stderr
+
+
+def test_a_run_from_submission_to_its_folder_here(cluster: Cluster, tmp_path: Path) -> None:
+    """Nothing is taken from a host that measures, and what is here needs no host any more."""
+    host, out = cluster.hosts["h1"], tmp_path / "results"
+    run = submit(cluster, host, "s00", *SHORT)
+    observed(cluster, run["run_id"], "complete")
+    other = submit(cluster, host, "s01", *LONG)
+    run_of(host)
+    refused = cluster.openpts("fleet", "fetch", run["run_id"], "--out", out)
+    assert (refused.returncode, refused.stdout) == (15, "")
+    assert "host h1, with run" in refused.stderr
+    fleet(cluster, "cancel", other["run_id"])
+    [fetched] = fleet(cluster, "fetch", run["run_id"], "--out", out)
+    assert (fetched["run_id"], fetched["is_new"]) == (run["run_id"], True)
+    there = host.folder / "runs" / run["run_id"]
+    for path in there.rglob("*"):
+        if path.is_file() and path.name != "run.db-shm":
+            assert (out / run["run_id"] / path.relative_to(there)).read_bytes() == path.read_bytes()
+    sums = ["sha256sum", "--check", "--strict", "--quiet", f"{run['run_id']}.SHA256SUMS"]
+    assert subprocess.run(sums, cwd=out, check=False).returncode == 0
+    assert read_manifest(out / run["run_id"]).state is RunState.COMPLETE
+    [again] = fleet(cluster, "fetch", run["run_id"], "--out", out)
+    assert again == fetched | {"is_new": False}

@@ -200,20 +200,14 @@ most_runs = 7
 """,
 )
 FLEETS = (
-    b"""backend = "ssh"
-runs = "/srv/openpts"
+    b"""runs = "/srv/openpts"
 program = "/opt/openpts/bin/openpts"
 [hosts.h1]
-address = "10.77.0.2"
-user = "root"
-ssh_options = ["-p", "2222"]
-housekeeping = "0-1,8"
 [hosts.h1.slots]
 s00 = "/dev/disk/by-path/pci-0000:01:00.0-nvme-1"
 s01 = { target = "/dev/nvme1n1", model = "PM9A3" }
 """,
-    b"""backend = "slurm"
-[hosts]
+    b"""[hosts]
 h2 = { runs = "/data/runs", slots = { a = "sim:mlc?capacity=4GB", b = "file:/data/f?size=1GiB" } }
 """,
 )

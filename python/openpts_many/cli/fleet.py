@@ -22,11 +22,10 @@ from openpts.procedures.registry import PROCEDURES
 from openpts.record.manifest import RunState
 from openpts.vocabulary.document import Document
 from openpts.vocabulary.run_request import RunRequest
-from openpts_many.fleet.configuration import FLEET_FILE, Engine, read_fleet
+from openpts_many.fleet.configuration import FLEET_FILE, read_fleet
 from openpts_many.fleet.host_side import HostSide
-from openpts_many.fleet.port import Backend, HostState, Observation
+from openpts_many.fleet.observation import HostState, Observation
 from openpts_many.fleet.slurm import SlurmBackend
-from openpts_many.fleet.ssh import SshBackend
 
 _COLORS: Final = {
     RunState.COMPLETE: "green",
@@ -52,7 +51,7 @@ _OURS: Final = {
 
 FLEET_OPTION: Final = option(
     "--fleet FILE",
-    "The fleet file: hosts, slots, and what starts runs there.",
+    "The fleet file: hosts and their slots.",
     FILE,
     name="fleet_file",
     envvar="OPENPTS_FLEET",
@@ -77,22 +76,16 @@ class FleetHosts(Document, frozen=True, kw_only=True, tag="openpts.fleet-hosts/1
 
 @click.group(cls=InOrder, subcommand_metavar="COMMAND [ARGS]...")
 def fleet() -> None:
-    """Run tests on the drives of other hosts, each at most once.
+    """Run tests on the drives of other hosts by Slurm, each at most once.
 
-    The fleet file names hosts and slots, and whether Slurm or ssh starts runs there; see docs/fleet.md. A run
-    has an ID of its own: however often it is submitted, it is carried out once, and what the host has on its
-    disk decides how it ended.
+    The fleet file names hosts and slots; see docs/fleet.md. A run has an ID of its own: however often it is
+    submitted, it is carried out once, and what the host has on its disk decides how it ended.
     """
 
 
-def backend_of(fleet_file: Path) -> Backend:
+def backend_of(fleet_file: Path) -> SlurmBackend:
     """What starts runs on the hosts of a fleet file. Raises UsageError."""
-    known = read_fleet(fleet_file)
-    match known.backend:
-        case Engine.SLURM:
-            return SlurmBackend(known)
-        case Engine.SSH:
-            return SshBackend(known)
+    return SlurmBackend(read_fleet(fleet_file))
 
 
 @fleet.command(
@@ -252,8 +245,8 @@ def fetch(
     """Bring the folders of runs that have ended, without RUN-ID all of them, from the hosts to FOLDER.
 
     Nothing is taken from a host while it measures. A folder is there only when it is whole, with the content
-    that it has on the host; RUN-ID.SHA256SUMS beside it proves that. A fetch that was cut off goes on where
-    it stopped, and what is whole is not fetched again.
+    that it has on the host; RUN-ID.SHA256SUMS beside it proves that. What is whole is
+    not fetched again.
     """
     from openpts_many.cli.fleet_fetch import fetched  # noqa: PLC0415 hosts need none of it
 
@@ -290,7 +283,7 @@ def _print_json(value: Any) -> None:
     click.echo(msgspec.json.format(msgspec.json.encode(value)).decode())
 
 
-# What the commands above have hosts do; the scheduler or ssh types these.
+# What the commands above have hosts do; Slurm types these.
 
 
 def host_side_of(fleet_file: Path, host: str) -> HostSide:

@@ -13,7 +13,8 @@ from openpts.units import format_capacity
 from openpts.vocabulary.document import Document
 from openpts_many.fleet.configuration import Fleet
 from openpts_many.fleet.fetch import ACTIVE, Fetched, fetch, in_the_way
-from openpts_many.fleet.port import Backend, Observation
+from openpts_many.fleet.observation import Observation
+from openpts_many.fleet.slurm import SlurmBackend
 
 _POLL_S: Final = 60.0
 
@@ -26,7 +27,7 @@ class FleetFetched(Document, frozen=True, kw_only=True, tag="openpts.fleet-fetch
 
 
 def fetched(
-    backend: Backend, fleet: Fleet, run_ids: Sequence[str], out: Path, *, wait: bool, as_json: bool
+    backend: SlurmBackend, fleet: Fleet, run_ids: Sequence[str], out: Path, *, wait: bool, as_json: bool
 ) -> int:
     """Fetch the folders of runs, or without any those of all that have ended, and print where they are.
 
@@ -54,7 +55,7 @@ def fetched(
     return FleetError.exit_code if failed else 0
 
 
-def _seen_idle(backend: Backend, run_ids: Sequence[str], *, wait: bool) -> list[Observation]:
+def _seen_idle(backend: SlurmBackend, run_ids: Sequence[str], *, wait: bool) -> list[Observation]:
     """The runs, once they have ended and their hosts are idle. Raises FleetError unless it may wait."""
     reported = ""
     while True:

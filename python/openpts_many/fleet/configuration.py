@@ -1,4 +1,4 @@
-"""The fleet file: which hosts there are, how they are reached, and what is in their slots.
+"""The fleet file: which hosts there are, and what is in their slots.
 
 A slot is a place, such as a bay of a chassis, and no drive: what is in it is read there, and compared with
 the request, when a run starts.
@@ -6,8 +6,7 @@ the request, when a run starts.
 
 import os
 import re
-from collections.abc import Collection, Iterator, Sequence
-from enum import StrEnum
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Final, TypeVar
 
@@ -16,7 +15,6 @@ from msgspec import Meta, Struct
 from openpts.config_files.source_position import Path as Keys
 from openpts.config_files.toml_text import read_toml
 from openpts.config_files.written_file import placed_text, read_written, shaped
-from openpts.device.link.nearby_cpus import parse_cpu_list
 from openpts.device.targets.simulated_target import names_simulated
 from openpts.did_you_mean import did_you_mean
 from openpts.errors import FleetError, UsageError, failing_as
@@ -28,19 +26,11 @@ FLEET_FILE: Final = Path("/etc/openpts/fleet.toml")
 _MOST_KIB: Final = 1024
 _HOST_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]{0,62}")
 _SLOT_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,39}")  # Slurm takes a leading digit for a count
-_SSH_NAME: Final = re.compile(r"[A-Za-z0-9_:][^\s\x00-\x1f\x7f]*")  # one with a dash would be an option
 _RUNS: Final = "/var/lib/openpts/runs"
 _PROGRAM: Final = "openpts"
 
 _T = TypeVar("_T")
 _Text = Annotated[str, Meta(min_length=1, max_length=500)]
-
-
-class Engine(StrEnum):
-    """What starts programs on the hosts of a fleet."""
-
-    SLURM = "slurm"
-    SSH = "ssh"
 
 
 class Slot(Struct, frozen=True, forbid_unknown_fields=True):
@@ -57,18 +47,13 @@ class _Host(Struct, frozen=True, forbid_unknown_fields=True):
     """The table of a host."""
 
     slots: dict[str, _Text | Slot]
-    address: _Text | None = None
-    user: _Text | None = None
-    ssh_options: tuple[_Text, ...] = ()
     runs: _Text | None = None
     program: _Text | None = None
-    housekeeping: _Text | None = None
 
 
 class FleetFile(Struct, frozen=True, forbid_unknown_fields=True):
     """All that a fleet file may have; ``runs`` and ``program`` hold where a host has none of its own."""
 
-    backend: Engine
     hosts: dict[str, _Host]
     runs: _Text = _RUNS
     program: _Text = _PROGRAM
@@ -77,19 +62,13 @@ class FleetFile(Struct, frozen=True, forbid_unknown_fields=True):
 class Host(Struct, frozen=True):
     """A host of a fleet; ``name`` is that of its node in Slurm.
 
-    ``address`` and ``user`` are what ssh is given, and ``ssh_options`` the words before them. ``runs`` is the
-    folder of its runs' folders, ``program`` the openpts that is installed there. ``housekeeping`` are the
-    processors for the operating system, daemons and openpts itself; with none, nothing is kept apart.
+    ``runs`` is the folder of its runs' folders, ``program`` the openpts that is installed there.
     ``fleet_file`` is the path of the fleet file, there and here.
     """
 
     name: str
-    address: str
-    user: str | None
-    ssh_options: tuple[str, ...]
     runs: Path
     program: str
-    housekeeping: tuple[int, ...]
     slots: dict[str, Slot]
     fleet_file: Path
 
@@ -107,7 +86,6 @@ class Host(Struct, frozen=True):
 class Fleet(Struct, frozen=True):
     """What a fleet file says."""
 
-    backend: Engine
     hosts: dict[str, Host]
 
     def host(self, name: str) -> Host:
@@ -116,10 +94,6 @@ class Fleet(Struct, frozen=True):
             meant = did_you_mean(name, self.hosts, f"known are {', '.join(self.hosts) or 'none'}")
             raise UsageError(f"the fleet file has no host {name}: {meant}")
         return self.hosts[name]
-
-    def chosen(self, names: Collection[str]) -> Sequence[Host]:
-        """The hosts of these names; all without any."""
-        return [host for name, host in self.hosts.items() if not names or name in names]
 
     def slot(self, host: str, name: str) -> Slot:
         """A slot of a host. Raises UsageError."""
@@ -144,19 +118,15 @@ def parse_fleet(raw: bytes, path: str) -> Fleet:
     """As ``read_fleet``, from bytes; ``path`` is what complaints call them."""
     text = placed_text(raw, path, read_toml)
     file = shaped(text, FleetFile, path, _wrong)
-    return Fleet(file.backend, {name: _host(file, name, Path(path).resolve()) for name in file.hosts})
+    return Fleet({name: _host(file, name, Path(path).resolve()) for name in file.hosts})
 
 
 def _host(file: FleetFile, name: str, path: Path) -> Host:
     host = file.hosts[name]
     return Host(
         name=name,
-        address=host.address or name,
-        user=host.user,
-        ssh_options=host.ssh_options,
         runs=Path(host.runs or file.runs),
         program=host.program or file.program,
-        housekeeping=() if host.housekeeping is None else parse_cpu_list(host.housekeeping),
         slots={slot: Slot(given) if isinstance(given, str) else given for slot, given in host.slots.items()},
         fleet_file=path,
     )
@@ -171,15 +141,7 @@ def _wrong(file: FleetFile) -> Iterator[tuple[Keys, str]]:
         keys = ("hosts", name)
         if not _HOST_NAME.fullmatch(name):
             yield keys, f"host {name!r}: a name has letters, digits, dots and dashes, 63 at most"
-        for key, value in (("address", host.address), ("user", host.user)):
-            if value is not None and not _SSH_NAME.fullmatch(value):
-                yield (*keys, key), f"{key} {value!r} is none that ssh can be given"
         yield from _wrong_places(keys, host.runs, host.program)
-        if host.housekeeping is not None:
-            try:
-                parse_cpu_list(host.housekeeping)
-            except ValueError as error:
-                yield (*keys, "housekeeping"), f"housekeeping: {error}; write a list such as 0-1,8"
         yield from _wrong_slots((*keys, "slots"), host)
 
 

@@ -1,17 +1,16 @@
 """Run folders from the hosts of a fleet, once their load has ended: each whole, or not there.
 
-A folder arrives by rsync under a name with a dot, where a fetch that was cut off goes on. It gets its own
-name when each of its files is on the disk and has the content that it has on the host. The list of the
-contents is written beside it last, for ``sha256sum --check``: a folder with such a list is whole.
+A job on the host, which takes the host for itself, sends the folder by tar. It arrives under a name with a
+dot, and gets its own when each of its files is on the disk and has the content that it has on the host. The
+list of the contents is written beside it last, for ``sha256sum --check``: a folder with such a list is whole.
 """
 
 import hashlib
 import os
 import re
-import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
@@ -20,17 +19,18 @@ from openpts.errors import FleetError, RecordError, failing_as
 from openpts.programs import ProgramError, Run, run_program
 from openpts.record.manifest import RunState
 from openpts.run_folder_files import open_file, read_file, remove_file, synchronize_folder, write_files
-from openpts_many.fleet.configuration import Fleet
-from openpts_many.fleet.port import Observation
-from openpts_many.fleet.remote import Remote
+from openpts_many.fleet.configuration import Fleet, Host
+from openpts_many.fleet.observation import Observation
+from openpts_many.fleet.slurm import job_on, slurm_answer
 
 MARK: Final = ".SHA256SUMS"
 """What the name of a fetched folder's list ends with."""
 
 _TRANSIENT: Final = "run.db-shm"  # SQLite makes it again for each reader
+_PACK: Final = 'cd "$1" && exec tar --create --file=- --exclude="$2" .'
+_UNPACK: Final = '"$@" | tar --extract --file=- --directory="$0"'
 _LIST: Final = 'cd "$1" && find . -type f ! -name "$2" -print0 | xargs -0 -r sha256sum -z'
 _ESCAPED: Final = "\\"
-_SILENT_S: Final = 60
 _HASHES_S: Final = 3600.0
 _TRANSFER_S: Final = 24 * 3600.0
 ACTIVE: Final = frozenset({RunState.QUEUED, RunState.RUNNING})
@@ -65,34 +65,34 @@ def _in_the_way_of(seen: Observation, measuring: Mapping[str | None, str]) -> st
         return f"run {seen.run_id} is {seen.stage}"
     if seen.stage is RunState.UNKNOWN and measuring:
         return f"where run {seen.run_id} stands is unknown: {seen.reason}"
-    if seen.stage is RunState.UNKNOWN or seen.folder is None or seen.host is None:
-        raise FleetError(f"run {seen.run_id} has no folder to fetch: {seen.reason or f'it is {seen.stage}'}")
     if seen.host in measuring:
         other = measuring[seen.host]
         return (
             f"host {seen.host}, with run {seen.run_id}, measures for {other}, which a transfer would disturb"
         )
+    if seen.stage is RunState.UNKNOWN or seen.folder is None or seen.host is None:
+        raise FleetError(f"run {seen.run_id} has no folder to fetch: {seen.reason or f'it is {seen.stage}'}")
     return None
 
 
 def fetch(fleet: Fleet, seen: Observation, out: Path, run: Run = run_program) -> Fetched:
     """Bring the folder of a run that has ended to ``out``, or find it there.
 
-    Raises FleetError if the host can't be reached, or what arrives is not what is there: all that has arrived
-    is kept for the next fetch. Raises RecordError if the folder can't be written.
+    Raises FleetError if the host can't be reached, or measures, or what arrives is not what is there. Raises
+    RecordError if the folder can't be written.
     """
     assert seen.host is not None  # noqa: S101 _in_the_way_of has looked
     assert seen.folder is not None  # noqa: S101 likewise
-    remote, source = Remote(fleet.host(seen.host), run), PurePosixPath(seen.folder)
+    host = fleet.host(seen.host)
     folder, partial = out / seen.run_id, out / f".{seen.run_id}.partial"
     try:
         out.mkdir(parents=True, exist_ok=True)
         if _is_whole(folder):
             return Fetched(seen.run_id, seen.host, str(folder), _size_bytes(folder), is_new=False)
-        hashes = _hashes_on(remote, source)
+        hashes = _hashes_on(host, seen.folder, run)
         if not folder.exists():
             partial.mkdir(exist_ok=True)
-            _transfer(remote, source, partial)
+            _transfer(host, seen.folder, partial, run)
             _keep_equal(partial, hashes, seen)
             partial.rename(folder)
             synchronize_folder(out)
@@ -134,36 +134,27 @@ def _size_bytes(folder: Path) -> int:
     return sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file())
 
 
-def _hashes_on(remote: Remote, source: PurePosixPath) -> dict[str, str]:
+def _hashes_on(host: Host, source: str, run: Run) -> dict[str, str]:
     """SHA-256 of each file of a folder on the host by its name in the folder. Raises FleetError."""
-    answer = remote.ask(["sh", "-c", _LIST, "sh", str(source), _TRANSIENT], _HASHES_S)
-    if answer.returncode:
-        raise FleetError(f"host {remote.host.name} can't read {source}: {answer.complaint}")
-    entries = [entry.partition("  ./") for entry in answer.stdout.split("\0") if entry]
+    with failing_as(FleetError, f"host {host.name} can't read {source}", of=FleetError):
+        answer = slurm_answer(_alone_on(host, _HASHES_S, _LIST, source), _HASHES_S, run)
+    entries = [entry.partition("  ./") for entry in answer.split("\0") if entry]
     return {name: digest for digest, _, name in entries}
 
 
-def _transfer(remote: Remote, source: PurePosixPath, to: Path) -> None:
-    """Make ``to`` what the folder on the host is; goes on with files of which a part is there."""
-    address = remote.host.address
-    literal = f"[{address}]" if ":" in address else address
-    destination = remote.destination.removesuffix(address) + literal
-    command = [
-        *("rsync", "--recursive", "--times", "--inplace", "--delete", "--protect-args"),
-        f"--exclude={_TRANSIENT}",
-        f"--timeout={_SILENT_S}",
-        f"--rsh={shlex.join(remote.client())}",
-        f"--rsync-path={shlex.join(remote.quiet(['rsync']))}",
-        f"{destination}:{source}/",
-        f"{to}/",
-    ]
+def _transfer(host: Host, source: str, to: Path, run: Run) -> None:
+    """Put all files of the folder on the host into ``to``."""
     with failing_as(FleetError, f"{to.name} can't be fetched", of=ProgramError):
-        answer = remote.run(command, _TRANSFER_S)
-    if answer.returncode:
-        raise FleetError(
-            f"the transfer from host {remote.host.name} broke off: {answer.complaint}; fetch again, "
-            f"which goes on from what has arrived in {to}"
+        answer = run(
+            ["sh", "-c", _UNPACK, str(to), *_alone_on(host, _TRANSFER_S, _PACK, source)], _TRANSFER_S
         )
+    if answer.returncode:
+        raise FleetError(f"the transfer from host {host.name} broke off: {answer.complaint}; fetch again")
+
+
+def _alone_on(host: Host, patience_s: float, script: str, source: str) -> list[str]:
+    """A job that begins only while nothing runs on the host; until it ends, no run begins there."""
+    return [*job_on(host, patience_s), "--exclusive", "/bin/sh", "-c", script, "sh", source, _TRANSIENT]
 
 
 def _keep_equal(folder: Path, hashes: Mapping[str, str], seen: Observation) -> None:

@@ -23,7 +23,7 @@ from openpts.record.reader import read_manifest
 from openpts.run_folder_files import read_file, write_files
 from openpts.system_files import SystemRoots, boot_id
 from openpts.vocabulary.run_request import RunRequest
-from openpts_many.fleet.port import Observation
+from openpts_many.fleet.observation import Observation
 
 _NOTES: Final = "journal"
 _SCHEMA: Final = "openpts-fleet-run"

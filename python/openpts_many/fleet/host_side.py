@@ -24,7 +24,7 @@ from openpts.system_files import SystemRoots, boot_id
 from openpts.vocabulary.run_request import RunRequest
 from openpts_many.fleet.configuration import Host
 from openpts_many.fleet.host_journal import HostJournal, Note, Start, now
-from openpts_many.fleet.port import Observation
+from openpts_many.fleet.observation import Observation
 
 _TO_STOP_S: Final = 45.0
 """What a run gets to end its load and close its record: less than KillWait in docs/fleet.md."""
@@ -109,7 +109,11 @@ class HostSide(Struct, frozen=True):
 
     def checked_drive(self, request: RunRequest) -> "Drive":
         """The drive that the request means. Raises RefusedError, TargetError and UsageError."""
-        where, drive = self._meant(request)
+        if request.slot is None:
+            raise UsageError(f"run {request.run_id} names no slot")
+        if request.slot not in self.host.slots:
+            raise UsageError(f"{self.host.name} has no slot {request.slot}: see its fleet file")
+        where, drive = f"slot {request.slot} of {self.host.name}", self.in_slot(request.slot)
         if drive is None:
             raise TargetError(f"{where} is empty, and run {request.run_id} is for {request.serial}")
         if drive.is_block and drive.serial is None:
@@ -128,20 +132,10 @@ class HostSide(Struct, frozen=True):
                 f"refused [slot]: {where} has drive {drive.serial}, and run {request.run_id} is for "
                 f"{request.serial}"
             )
-        wanted = request.model or (self.host.slots[request.slot].model if request.slot else None)
+        wanted = request.model or self.host.slots[request.slot].model
         if wanted and drive.model != wanted:
             raise RefusedError(f"refused [slot]: the drive in {where} is a {drive.model}, and no {wanted}")
         return drive
-
-    def _meant(self, request: RunRequest) -> "tuple[str, Drive | None]":
-        """Where the request's drive is to be, in words, and what is there."""
-        if request.slot is not None:
-            if request.slot not in self.host.slots:
-                raise UsageError(f"{self.host.name} has no slot {request.slot}: see its fleet file")
-            return f"slot {request.slot} of {self.host.name}", self.in_slot(request.slot)
-        if request.target is None:
-            raise UsageError(f"run {request.run_id} names neither a slot nor a target")
-        return f"{request.target} on {self.host.name}", drive_at(request.target, self.roots)
 
     def in_slot(self, name: str) -> "Drive | None":
         """What is in a slot now; None if nothing is."""

@@ -7,7 +7,7 @@ is seen again, and the host's journal decides how a run ended.
 
 import shlex
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 from uuid import UUID
 
@@ -15,11 +15,11 @@ import msgspec
 from msgspec import Struct
 
 from openpts.errors import FleetError, UsageError
-from openpts.programs import ProgramError, run_program
+from openpts.programs import ProgramError, Run, run_program
 from openpts.record.manifest import RunState
 from openpts.vocabulary.run_request import RunRequest
 from openpts_many.fleet.configuration import Fleet, Host
-from openpts_many.fleet.port import NOT_BEGUN, HostState, Observation, request_noted
+from openpts_many.fleet.observation import NOT_BEGUN, HostState, Observation, request_noted
 
 _SEEN_AGAIN_S: Final = 6.0
 """slurmctld writes its state every 5 s at the latest: a job that it still has after that outlives it."""
@@ -84,7 +84,9 @@ class SlurmBackend(Struct, frozen=True):
         """Submit a run, wait until Slurm would not lose it any more, and look at it.
 
         A run that the host has claimed before is what the job attaches to, or says the end of.
-        Raises FleetError if Slurm can't take it, and UsageError if the fleet has no such slot.
+        ``again`` goes on with one that was interrupted, as a new attempt, which nothing does by itself, with
+        ``resume_words``, the options of `openpts resume`: each attempt has consents of its own. Raises
+        FleetError if Slurm can't take it, and UsageError if the fleet has no such slot.
         """
         if request.host is None or request.slot is None:
             raise UsageError(f"run {request.run_id} needs a host and a slot: Slurm allots slots")
@@ -96,7 +98,7 @@ class SlurmBackend(Struct, frozen=True):
                 return found
         try:
             script = _script(host, request, resume_words, again=again)
-            _slurm_answer([*self._sbatch(host, request), f"--wrap={script}"])
+            slurm_answer([*self._sbatch(host, request), f"--wrap={script}"])
         except FleetError:
             if not any(job.run_id == request.run_id for job in self._jobs()):
                 raise  # else it took the job, and only its answer was lost
@@ -130,7 +132,7 @@ class SlurmBackend(Struct, frozen=True):
             try:
                 for found in self._journal(host, run_id):
                     if job is not None and not job.is_over and _is_left_over(job, found):
-                        _slurm_answer(["scancel", str(job.number)])
+                        slurm_answer(["scancel", str(job.number)])
                     return found
             except FleetError as error:
                 unasked.append(str(error))
@@ -157,18 +159,18 @@ class SlurmBackend(Struct, frozen=True):
                     self._ask(self.fleet.host(observed.host), "stop", run_id, patience_s=_TO_STOP_S)
                 except FleetError as error:
                     trouble = error
-        _slurm_answer(["scancel", f"--name={run_id}"])
+        slurm_answer(["scancel", f"--name={run_id}"])
         if trouble is not None:
             raise FleetError(f"its job is cancelled, but the host could not be asked to end it: {trouble}")
         # Slurm calls a job that was cancelled COMPLETING until its processes are gone: the host knows better
         return self.observe(run_id, ask_host=may_have_begun)
 
-    def list(self, hosts: Collection[str] = ()) -> Sequence[Observation]:
+    def list(self) -> Sequence[Observation]:
         """All runs that Slurm has not forgotten, and those in the journals of hosts that can be asked."""
         jobs = self._jobs()
         found = {job.run_id: job.observation() for job in sorted(jobs)}
         queued = {run_id for run_id, run in found.items() if run.stage is RunState.QUEUED}
-        for host in self.fleet.chosen(hosts):
+        for host in self.fleet.hosts.values():
             if _measuring(host.name, jobs):
                 continue
             try:
@@ -181,7 +183,7 @@ class SlurmBackend(Struct, frozen=True):
     def hosts(self) -> Sequence[HostState]:
         """All hosts of the fleet file, with what is in their slots where nothing is measured."""
         jobs = self._jobs()
-        lines = _slurm_answer(["sinfo", "--noheader", "--Node", f"--format={_HOST_FORMAT}"]).splitlines()
+        lines = slurm_answer(["sinfo", "--noheader", "--Node", f"--format={_HOST_FORMAT}"]).splitlines()
         reported = {name: (state, reason) for name, state, reason in (line.split("|", 2) for line in lines)}
         return [self._host_state(host, reported.get(host.name), jobs) for host in self.fleet.hosts.values()]
 
@@ -206,21 +208,25 @@ class SlurmBackend(Struct, frozen=True):
 
     def _ask(self, host: Host, verb: str, *words: str, patience_s: float = _TO_ANSWER_S) -> str:
         """What a verb says on the host, as a job of its own that takes no slot."""
-        placed = ["srun", "--quiet", f"--nodelist={host.name}", "--ntasks=1", f"--immediate={_TO_PLACE_S}"]
-        # an srun that is killed, or that slurmctld forgot, leaves its job behind, with a processor
-        minutes = round(patience_s / 60)
-        placed += ["--job-name=openpts-journal", f"--time={minutes}", "--export=NIL", "--chdir=/"]
-        return _slurm_answer([*placed, *host.command(verb), *words], patience_s)
+        return slurm_answer([*job_on(host, patience_s), *host.command(verb), *words], patience_s)
 
     def _jobs(self) -> tuple[Job, ...]:
         """All jobs that are runs, also those that have ended. Raises FleetError."""
-        text = _slurm_answer(["squeue", "--noheader", "--states=all", f"--format={_JOB_FORMAT}"])
+        text = slurm_answer(["squeue", "--noheader", "--states=all", f"--format={_JOB_FORMAT}"])
         split = (line.split("|", 6) for line in text.splitlines())
         return tuple(
             Job(int(number), name, state, node or wanted, reason, comment)
             for number, name, state, node, wanted, reason, comment in split
             if _is_run_id(name)
         )
+
+
+def job_on(host: Host, patience_s: float) -> list[str]:
+    """The words before those of a program that runs on a host as a job of its own, which takes no slot."""
+    placed = ["srun", "--quiet", f"--nodelist={host.name}", "--ntasks=1", f"--immediate={_TO_PLACE_S}"]
+    # an srun that is killed, or that slurmctld forgot, leaves its job behind, with a processor
+    minutes = round(patience_s / 60)
+    return [*placed, "--job-name=openpts-journal", f"--time={minutes}", "--export=NIL", "--chdir=/"]
 
 
 def _script(host: Host, request: RunRequest, resume_words: Sequence[str], *, again: bool) -> str:
@@ -245,10 +251,10 @@ def _is_run_id(name: str) -> bool:
         return False
 
 
-def _slurm_answer(words: Sequence[str], patience_s: float = _TO_ANSWER_S) -> str:
+def slurm_answer(words: Sequence[str], patience_s: float = _TO_ANSWER_S, run: Run = run_program) -> str:
     """What a program of Slurm says. Raises FleetError if it is missing, fails, or does not end in time."""
     try:
-        answer = run_program(words, patience_s)
+        answer = run(words, patience_s)
     except ProgramError as error:
         raise FleetError(f"Slurm can't be asked: {error}: openpts does so where its commands are") from error
     if answer.returncode:

@@ -15,7 +15,7 @@ from openpts.vocabulary.run_request import RunRequest
 from openpts_many.fleet.configuration import read_fleet
 from openpts_many.fleet.host_journal import HostJournal, Note
 from openpts_many.fleet.host_side import HostSide
-from openpts_many.fleet.port import Observation
+from openpts_many.fleet.observation import Observation
 from tests.device.openpts_process import Ended, openpts, start_openpts
 from tests.support.processes import until
 
@@ -33,9 +33,7 @@ class Host:
     def __init__(self, folder: Path) -> None:
         self.folder, self.file = folder, folder / "fleet.toml"
         target = f"file:{folder}/scratch?size=16MiB"
-        self.file.write_text(
-            f'backend = "slurm"\nruns = "{folder}/runs"\n[hosts.h1.slots]\ns00 = "{target}"\n'
-        )
+        self.file.write_text(f'runs = "{folder}/runs"\n[hosts.h1.slots]\ns00 = "{target}"\n')
         self.side = HostSide(read_fleet(self.file).host("h1"))
 
     @property

@@ -25,7 +25,7 @@ PAGES: Final[dict[str, tuple[str, Callable[[Path], Any]]]] = {
 }
 WRONG: Final = {
     "drives": ("[[drives]]\nslot = 3", "[[drives]]\nslot = '3'\nlabels = { 'a b' = '1' }", "drive = []"),
-    "fleet": ("backend = 'lsf'", "[hosts.h1]\nuser = 'lab'", "[hosts.h1]\nslots = { s1 = { } }", "color = 1"),
+    "fleet": ("backend = 'lsf'", "[hosts.h1]\nruns = 1", "[hosts.h1]\nslots = { s1 = { } }", "color = 1"),
     "limits": (
         "require = ['cool']",
         "[statistics]\nmost_runs = 1",

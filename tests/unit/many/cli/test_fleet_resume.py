@@ -12,7 +12,7 @@ from openpts.errors import FleetError, UsageError
 from openpts.record.manifest import RunState
 from openpts.vocabulary.run_request import RunRequest
 from openpts_many.cli.fleet import fleet
-from openpts_many.fleet.port import Observation
+from openpts_many.fleet.observation import Observation
 
 RUN = "019aa0c1-7d52-7c43-9d1e-0e5c8b3f2a10"
 REQUEST = RunRequest(

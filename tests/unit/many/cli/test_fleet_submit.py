@@ -9,10 +9,7 @@ from openpts.errors import FleetError, UsageError
 from openpts_many.cli.fleet import fleet
 
 FLEET = """
-backend = "ssh"
 [hosts.h1]
-address = "127.0.0.1"
-ssh_options = ["-p", "1"]
 slots = { s00 = "sim:mlc" }
 """
 
@@ -60,6 +57,9 @@ def test_the_slot_is_the_target(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [("iops", "--tc", "2"), ("app", "--", "make", "--out", "x")])
-def test_words_that_make_sense_go_to_the_host(tmp_path: Path, words: tuple[str, ...]) -> None:
-    with pytest.raises(FleetError, match="host h1 can't be reached"):
+def test_words_that_make_sense_go_to_slurm(
+    tmp_path: Path, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLURM_CONF", str(tmp_path / "none"))
+    with pytest.raises(FleetError, match=r"squeue failed|Slurm can't be asked: "):
         submit(tmp_path, *words)

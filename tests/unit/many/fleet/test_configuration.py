@@ -4,19 +4,14 @@ import pytest
 
 from openpts.config_files.written_file import WrittenFileError
 from openpts.errors import UsageError
-from openpts_many.fleet.configuration import Engine, Slot, parse_fleet, read_fleet
+from openpts_many.fleet.configuration import Slot, parse_fleet, read_fleet
 from tests.support.transcript import Golden
 
 LAB = b"""
-backend = "ssh"
 runs = "/srv/openpts"
 program = "/opt/openpts/bin/openpts"
 
 [hosts.h1]
-address = "10.77.0.2"
-user = "root"
-ssh_options = ["-p", "2222"]
-housekeeping = "0-1,8"
 [hosts.h1.slots]
 s00 = "/dev/disk/by-path/pci-0000:01:00.0-nvme-1"
 s01 = { target = "/dev/disk/by-path/pci-0000:02:00.0-nvme-1", model = "PM9A3" }
@@ -30,39 +25,27 @@ slots = { s00 = "sim:mlc?capacity=4GB", s01 = "sim:mlc?capacity=4GB", s02 = "fil
 
 def test_a_host_has_what_the_file_says_of_it_or_of_all() -> None:
     fleet = parse_fleet(LAB, "fleet.toml")
-    assert fleet.backend is Engine.SSH
     first, second = fleet.hosts.values()
-    assert (first.name, first.address, first.user, first.ssh_options) == (
-        "h1",
-        "10.77.0.2",
-        "root",
-        ("-p", "2222"),
-    )
-    assert (first.runs, first.program) == (Path("/srv/openpts"), "/opt/openpts/bin/openpts")
-    assert first.housekeeping == (0, 1, 8)
+    assert (first.name, first.runs, first.program) == ("h1", Path("/srv/openpts"), "/opt/openpts/bin/openpts")
     assert first.slots["s01"] == Slot("/dev/disk/by-path/pci-0000:02:00.0-nvme-1", "PM9A3")
-    assert (second.address, second.user, second.ssh_options, second.housekeeping) == ("h2", None, (), ())
     assert (second.runs, second.program) == (Path("/data/runs"), "openpts-nightly")
     assert fleet.slot("h2", "s00").target == "sim:mlc?capacity=4GB"
 
 
 WRONG = (
-    'backend = "slrm"\nhosts = {}',
-    'backend = "ssh"\nhosts = {}',
-    'backend = "ssh"\n[hosts.h1]\nadress = "a"\nslots = {}',
-    'backend = "ssh"\n[hosts.h1]\nuser = 1\nslots = {}',
-    'backend = "ssh"\n[hosts.h1]\n',
-    'backend = "ssh"\n[hosts."-h"]\nslots = {}',
-    'backend = "ssh"\n[hosts.h]\naddress = "-oProxyCommand=x"\nslots = {}',
-    'backend = "ssh"\n[hosts.h]\nuser = "a b"\nslots = {}',
-    'backend = "ssh"\n[hosts.h]\nruns = "runs"\nslots = {}',
-    'backend = "ssh"\nprogram = "bin/o"\n[hosts.h]\nslots = {}',
-    'backend = "ssh"\n[hosts.h]\nhousekeeping = "3-1"\nslots = {}',
-    'backend = "ssh"\n[hosts.h.slots]\n0 = "/dev/a"',
-    'backend = "ssh"\n[hosts.h.slots]\na = "nvme0n1"',
-    'backend = "ssh"\n[hosts.h.slots]\na = { model = "x" }',
-    'backend = "ssh"\n[hosts.h.slots]\na = "/dev/a"\nb = "/dev/a"',
-    'backend = "ssh"\n[hosts.h]\nslots = { a = "/dev/a", b = 3 }',
+    'backend = "slurm"\nhosts = {}',
+    "hosts = {}",
+    '[hosts.h1]\nprogramm = "a"\nslots = {}',
+    "[hosts.h1]\nprogram = 1\nslots = {}",
+    "[hosts.h1]\n",
+    '[hosts."-h"]\nslots = {}',
+    '[hosts.h]\nruns = "runs"\nslots = {}',
+    'program = "bin/o"\n[hosts.h]\nslots = {}',
+    '[hosts.h.slots]\n0 = "/dev/a"',
+    '[hosts.h.slots]\na = "nvme0n1"',
+    '[hosts.h.slots]\na = { model = "x" }',
+    '[hosts.h.slots]\na = "/dev/a"\nb = "/dev/a"',
+    '[hosts.h]\nslots = { a = "/dev/a", b = 3 }',
 )
 
 
@@ -76,14 +59,14 @@ def test_what_is_wrong_is_named_with_its_place(golden: Golden) -> None:
 
 
 def test_all_that_is_wrong_is_named_at_once() -> None:
-    text = b'backend = "ssh"\nruns = "x"\n[hosts.h]\nprogram = "./o"\n[hosts.h.slots]\n9 = "a"\n'
+    text = b'runs = "x"\n[hosts.h]\nprogram = "./o"\n[hosts.h.slots]\n9 = "a"\n'
     with pytest.raises(WrittenFileError) as caught:
         parse_fleet(text, "f")
     assert [complaint.split(": ")[0] for complaint in caught.value.complaints] == [
-        "f:2:1",
-        "f:4:1",
-        "f:6:1",
-        "f:6:1",
+        "f:1:1",
+        "f:3:1",
+        "f:5:1",
+        "f:5:1",
     ]
 
 

@@ -1,20 +1,26 @@
-"""When run folders may be fetched, by what a backend tells of runs."""
+"""When run folders may be fetched, and that they arrive whole: jobs are programs of this machine."""
 
+import multiprocessing
+import random
+import subprocess
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import dropwhile
 from pathlib import Path
 from unittest.mock import patch
 
 import pytest
 
-from openpts.errors import FleetError
+from openpts.errors import FleetError, RecordError
+from openpts.programs import Reply, run_program
 from openpts.record.manifest import RunState
 from openpts.vocabulary.run_request import RunRequest
 from openpts_many.cli import fleet_fetch
 from openpts_many.cli.fleet_fetch import fetched
 from openpts_many.fleet.configuration import Fleet, parse_fleet
-from openpts_many.fleet.fetch import MARK, in_the_way
-from openpts_many.fleet.port import HostState, Observation
+from openpts_many.fleet.fetch import MARK, fetch, in_the_way
+from openpts_many.fleet.observation import HostState, Observation
 
 DONE = Observation("a", RunState.COMPLETE, "h1", folder="/runs/a")
 OTHER = Observation("b", RunState.RUNNING, "h1", folder="/runs/b")
@@ -80,7 +86,7 @@ class Reported:
 
 @pytest.fixture
 def fleet() -> Fleet:
-    return parse_fleet(b'backend = "ssh"\n[hosts.h1]\nslots = {}\n[hosts.h2]\nslots = {}', "fleet.toml")
+    return parse_fleet(b"[hosts.h1]\nslots = {}\n[hosts.h2]\nslots = {}", "fleet.toml")
 
 
 @pytest.fixture
@@ -122,3 +128,115 @@ def test_all_that_have_ended_are_fetched_from_idle_hosts(
     )
     fetched(Reported([[]]), fleet, [], here, wait=False, as_json=False)
     assert capsys.readouterr().out == "no runs have ended\n"
+
+
+def here_(command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Reply:
+    """What a job says, without Slurm: its program is started on this machine."""
+    before = list(command[: command.index("srun")])
+    job = dropwhile(lambda word: word.startswith("--"), command[len(before) + 1 :])
+    return run_program([*before, *job], timeout_s)
+
+
+@pytest.fixture
+def large(tmp_path: Path) -> Observation:
+    """A folder that takes its time."""
+    folder = tmp_path / "host" / "a"
+    (folder / "capture").mkdir(parents=True)
+    source = random.Random(1)
+    for name in ("run.db", "capture/a b.parquet", "capture/c\\'\n.parquet"):
+        (folder / name).write_bytes(source.randbytes(2**22))
+    (folder / "run.db-shm").write_bytes(b"made again by each reader")
+    return Observation("a", RunState.COMPLETE, "h1", folder=str(folder))
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def on_the_host(seen: Observation) -> dict[str, bytes]:
+    found = content(Path(seen.folder or ""))
+    del found["run.db-shm"]
+    return found
+
+
+def sums_hold(out: Path, run_id: str) -> bool:
+    """By the program that everybody has."""
+    command = ["sha256sum", "--check", "--strict", "--quiet", f"{run_id}{MARK}"]
+    return subprocess.run(command, cwd=out, check=False).returncode == 0
+
+
+def test_a_fetched_run_is_the_one_on_the_host(fleet: Fleet, large: Observation, tmp_path: Path) -> None:
+    out = tmp_path / "results"
+    found = fetch(fleet, large, out, here_)
+    assert found.is_new
+    assert content(Path(found.folder)) == on_the_host(large)
+    assert sums_hold(out, large.run_id)
+    assert [path.name for path in out.iterdir() if path.name.startswith(".")] == []
+
+
+def test_what_changes_on_the_host_meanwhile_is_not_taken_for_whole(
+    fleet: Fleet, large: Observation, tmp_path: Path
+) -> None:
+    changed = Path(large.folder or "") / "run.db"
+
+    def changing(command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Reply:
+        if command[0] == "sh":
+            changed.write_bytes(b"x" + changed.read_bytes()[1:])
+        return here_(command, timeout_s)
+
+    with pytest.raises(FleetError, match=r"1 of 3 files .* run\.db among them: fetch again"):
+        fetch(fleet, large, tmp_path / "results", changing)
+    assert not (tmp_path / "results" / large.run_id).exists()
+    found = fetch(fleet, large, tmp_path / "results", here_)
+    assert content(Path(found.folder)) == on_the_host(large)
+
+
+def test_a_transfer_that_breaks_off_leaves_no_folder(
+    fleet: Fleet, large: Observation, tmp_path: Path
+) -> None:
+    def broken(command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Reply:
+        if command[0] == "sh":
+            command = [word.replace("exec tar", "head -c 3000000 run.db; exit 1 #") for word in command]
+        return here_(command, timeout_s)
+
+    with pytest.raises(FleetError, match=r"the transfer from host h1 broke off: .*; fetch again"):
+        fetch(fleet, large, tmp_path / "results", broken)
+    assert not (tmp_path / "results" / large.run_id).exists()
+
+
+@pytest.mark.slow
+def test_a_fetch_killed_at_any_moment_leaves_the_whole_or_none(
+    fleet: Fleet, large: Observation, tmp_path: Path
+) -> None:
+    whole, source = on_the_host(large), random.Random(7)
+    context = multiprocessing.get_context("fork")
+    for number in range(6):
+        out = tmp_path / str(number // 3)
+        process = context.Process(target=fetch, args=(fleet, large, out, here_))
+        process.start()
+        time.sleep(source.uniform(0.0, 0.3))
+        process.kill()
+        process.join()
+        folder, mark = out / large.run_id, out / f"{large.run_id}{MARK}"
+        assert not folder.exists() or content(folder) == whole
+        assert not mark.exists() or folder.exists()
+    for number in range(2):
+        assert content(Path(fetch(fleet, large, tmp_path / str(number), here_).folder)) == whole
+
+
+def test_a_folder_of_that_name_with_other_files_is_left_alone(
+    fleet: Fleet, large: Observation, tmp_path: Path
+) -> None:
+    other = tmp_path / large.run_id
+    other.mkdir()
+    (other / "notes").write_text("mine")
+    with pytest.raises(RecordError, match="is no copy of run"):
+        fetch(fleet, large, tmp_path, here_)
+    assert content(other) == {"notes": b"mine"}
+
+
+def test_a_run_that_has_no_folder_on_its_host_is_refused(fleet: Fleet, tmp_path: Path) -> None:
+    gone = Observation("0199", RunState.COMPLETE, "h1", folder="/nowhere/0199")
+    with pytest.raises(FleetError, match=r"host h1 can't read /nowhere/0199: .*can't cd"):
+        fetch(fleet, gone, tmp_path / "results", here_)
+    assert list((tmp_path / "results").iterdir()) == []

@@ -1,20 +1,41 @@
 """A detached run as a transient unit of a real systemd: begun, seen, stopped, and refused with its reason."""
 
 import json
+import shlex
 import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from openpts.record.writer import LOG_NAME
-from tests.support.systemd_host import SystemdHost
+from tests.support.openpts_command import COMMAND
+from tests.support.systemd_host import SystemdHost, missing, systemd_host
 
 LONG = ("--read-pcts", "0", "--block-sizes", "4KiB", "--tracking", "RND 4KiB RW0", "--step-seconds", "60")
 
 
-def test_a_run_is_a_unit_that_is_stopped_in_order(
-    systemd_hosts: list[SystemdHost], program: str, tmp_path: Path
-) -> None:
-    host, folder = systemd_hosts[0], tmp_path / "run"
+@pytest.fixture(scope="module")
+def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SystemdHost]:
+    if reason := missing():
+        pytest.skip(reason)
+    with systemd_host(tmp_path_factory.mktemp("host")) as booted:
+        yield booted
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The openpts of this tree, as hosts have it installed."""
+    path = tmp_path_factory.mktemp("bin") / "openpts"
+    root = Path(__file__).parents[2]
+    path.write_text(f'#!/bin/sh\nPYTHONPATH={root}/python exec {shlex.join(COMMAND)} "$@"\n')
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_a_run_is_a_unit_that_is_stopped_in_order(host: SystemdHost, program: str, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
     hook = "run-start=sh -c 'echo $HOME$$'"  # systemd leaves the words of a run alone
     words = (
         program,
@@ -55,10 +76,8 @@ def until_gone(host: SystemdHost, unit: str) -> None:
         time.sleep(0.1)
 
 
-def test_a_refusal_is_heard_from_the_unit(
-    systemd_hosts: list[SystemdHost], program: str, tmp_path: Path
-) -> None:
+def test_a_refusal_is_heard_from_the_unit(host: SystemdHost, program: str, tmp_path: Path) -> None:
     (tmp_path / "data").write_bytes(b"data" * 4096)
-    done = inside(systemd_hosts[0], program, "run", "iops", f"file:{tmp_path / 'data'}", "--detach")
+    done = inside(host, program, "run", "iops", f"file:{tmp_path / 'data'}", "--detach")
     assert (done.returncode, done.stdout) == (4, "")
     assert "refused [file-data]" in done.stderr

@@ -17,7 +17,7 @@ unexport PYTHONDONTWRITEBYTECODE
 help:  ## list these jobs
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
 
-setup: $(VENV)/.built $(VENV)/.dev  ## virtual environment, native module, and what tests and linters need
+setup: $(VENV)/.built $(VENV)/.dev $(VENV)/.testbench  ## virtual environment, native module, and what tests and linters need
 
 $(VENV)/.made: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -29,15 +29,21 @@ $(VENV)/.made: pyproject.toml constraints.txt
 	@touch $@
 
 SOURCES := $(shell find rust \( -name '*.rs' -o -name Cargo.toml \)) Cargo.toml Cargo.lock
-DEVELOP = PIP_QUIET=1 PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/maturin develop --quiet
+BENCH_SOURCES := $(shell find packages/testbench \( -name '*.rs' -o -name '*.toml' \))
+DEVELOP = PIP_QUIET=1 PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(CURDIR)/$(BIN)/maturin develop --quiet --locked
 
 $(VENV)/.built: $(VENV)/.made $(SOURCES)
 	$(DEVELOP)
 	@touch $@
 
-# All that a first report needs, in half of the time: without traces and served drives.
+# All that a first report needs, in half of the time: without traces.
 $(VENV)/.first: $(VENV)/.made $(SOURCES)
 	$(DEVELOP) --no-default-features
+	@touch $@
+
+# A drive that is served to tests; users have none.
+$(VENV)/.testbench: $(VENV)/.built $(BENCH_SOURCES)
+	cd packages/testbench && $(DEVELOP)
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.made pyproject.toml constraints.txt
@@ -59,7 +65,7 @@ demo: $(if $(wildcard $(VENV)/.built),$(VENV)/.built,$(VENV)/.first)  ## an IOPS
 	  '  $(BIN)/openpts devices                    what each drive is, and whether it is free' \
 	  '  $(BIN)/openpts plan iops /dev/nvme0n1     how long the test takes, how much it writes' \
 	  '  $(BIN)/openpts run iops /dev/nvme0n1 --confirm-serial SERIAL' ''
-	@[ -e $(VENV)/.built ] || echo 'the rest of openpts is compiled: traces, captures of every I/O, served drives'
+	@[ -e $(VENV)/.built ] || echo 'the rest of openpts is compiled: traces, captures of every I/O'
 	@$(MAKE) --no-print-directory $(VENV)/.built
 
 # Drives that show what each test is there to show, at full length: capacity and preset differ for that.
@@ -181,7 +187,7 @@ lint-python: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m mypy.stubtest openpts._native --concise
+	$(BIN)/python -m mypy.stubtest openpts._native openpts_testbench._native --concise
 	$(BIN)/lint-imports --no-cache
 
 format:  ## let the formatters have their way

@@ -42,7 +42,7 @@ from openpts.vocabulary.stop import Duration
 from openpts_nvme.outliers.around import Surroundings
 from openpts_nvme.outliers.causes import Cause
 from openpts_nvme.outliers.rules import Witnessed, cause_of
-from openpts_serve.serve import ServeOrder, serve_drive
+from openpts_testbench.serve import ServeOrder, serve_drive
 
 LIMIT_MS: Final = 5
 TRUTH: Final = {

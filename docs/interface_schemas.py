@@ -36,7 +36,6 @@ from openpts_many.cli.fleet import FleetHosts, FleetRuns
 from openpts_many.cli.fleet_fetch import FleetFetched
 from openpts_many.fleet.configuration import FleetFile
 from openpts_practice.cli.benchmarks import BenchmarkList
-from openpts_serve.cli.sim_serve import ServingBegun, ServingEnded
 from openpts_traces.cli.capture import CaptureCost, Captured
 from openpts_traces.cli.trace_text import TraceDocument
 from openpts_watch.runs_here import RunList
@@ -80,7 +79,6 @@ OF_COMMANDS: Final[dict[str, tuple[str | type[Any], ...]]] = {
     "run TEST": (RunFigures, BatchDocument, BenchmarkList),
     "run all": (BatchDocument,),
     "sim list": (PresetList,),
-    "sim serve": (ServingBegun, ServingEnded),
     "sim show": (PresetList,),
     "trace check": (TraceDocument,),
     "trace convert": (TraceDocument,),

@@ -94,15 +94,15 @@ DEB_x86_64 := amd64
 DEB_aarch64 := arm64
 DEB = $(DIST)/openpts_$(VERSION)_$(DEB_$1).deb
 $(foreach arch,x86_64 aarch64,$(eval $(call DEB,$(arch)): build/site/$(arch).made build/man build/completions packaging/deb \
-  $(wildcard packaging/completion/* packaging/*.service) packaging/lintian-overrides CHANGELOG.md ; packaging/deb $(arch)))
+  $(wildcard packaging/completion/*) packaging/lintian-overrides CHANGELOG.md ; packaging/deb $(arch)))
 
-deb: $(foreach arch,$(ARCHS),$(call DEB,$(arch)))  ## build/dist: packages for Debian 12 and 13, with pages, completions and units
+deb: $(foreach arch,$(ARCHS),$(call DEB,$(arch)))  ## build/dist: packages for Debian 12 and 13, with pages and completions
 
 install-deb: $(call DEB,x86_64) build/debian/bookworm.tar build/debian/trixie.tar  ## installation, upgrade, removal and purge of it
 	packaging/in-debian bookworm check-deb
 	packaging/in-debian trixie check-deb
 
-install-units: $(call DEB,x86_64) build/debian/trixie-systemd.tar  ## what the units start, by a systemd that boots in Debian 13, starts each and powers off
+install-units: $(call DEB,x86_64) build/debian/trixie-systemd.tar  ## a detached run in a unit of a user's own systemd, in a Debian 13 that boots
 	packaging/in-booted check-units
 
 install-container: $(call DEB,x86_64)  ## the container, built and used by podman, with and without io_uring

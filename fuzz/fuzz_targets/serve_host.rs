@@ -5,7 +5,7 @@
 
 #![no_main]
 
-#[path = "../../rust/nvme-target/tests/support/mod.rs"]
+#[path = "../../packages/testbench/nvme-target/tests/support/mod.rs"]
 mod support;
 
 use std::io::{Read, Write};

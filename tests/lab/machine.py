@@ -10,6 +10,7 @@ from typing import Final
 import pytest
 
 from tests.support.openpts_command import COMMAND
+from tests.support.openpts_command import TESTBENCH as SERVE
 
 ROOT: Final = Path(__file__).parents[2]
 LAB: Final = os.environ.get("OPENPTS_LAB")
@@ -22,6 +23,7 @@ ONE_ELEMENT: Final = "--read-pcts 0 --block-sizes 4KiB --tracking 'RND 4KiB RW0'
 """Of a round, not 56: each takes seconds on an emulated processor."""
 
 OPENPTS: Final = shlex.join(COMMAND)
+TESTBENCH: Final = shlex.join(SERVE)
 FORKED: Final = f"""
 mkfifo /tmp/orders /tmp/ended
 (cd {ROOT} && exec {sys.executable} -c 'from tests.support.forks import serve; serve()' \

@@ -11,7 +11,7 @@ import pytest
 from openpts.record.manifest import RunState
 from openpts.vocabulary.sample import StepState
 from tests.lab.drive_faults import NVME, Left, left_by
-from tests.lab.machine import OPENPTS, needs_lab
+from tests.lab.machine import OPENPTS, TESTBENCH, needs_lab
 
 pytestmark = [needs_lab, pytest.mark.slow]
 
@@ -65,7 +65,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         until_log yanked 'WIPC done'; lab-yank $(basename $(node_of LABNVME0001) n1); ended yanked
         # served by NVMe over TCP, and its server is gone: the kernel gives it up after five seconds
         modprobe nvme-tcp || exit 10
-        {OPENPTS} sim serve --json --nvme-tcp 127.0.0.1:4420 --serial VANISHES --vanish-after 1500 \
+        {TESTBENCH} --nvme-tcp 127.0.0.1:4420 --serial VANISHES --vanish-after 1500 \
           'client-qlc?capacity=200MB' > served & server=$!
         until [ -s served ]; do sleep 0.2; done
         connect=$(sed -n 's/.*"connect": "\\([^"]*\\)".*/\\1/p' served)

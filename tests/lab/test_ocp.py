@@ -26,7 +26,7 @@ PLANTED = {"SMART-27": ("log", 0xC0, 494, "0500"), "GETF-5": ("feature", 0xC6, 0
 
 
 def answers(*planted: tuple[str, int, int, str]) -> str:
-    """A file for ``sim serve --answers``, without another size of the namespace than the drive has."""
+    """A file for ``--answers`` of the testbench, without another size of the namespace than the drive has."""
     drive = OcpDrive(7)
     tables = [f'{_named(*key)}\npage = "{page.hex()}"' for key, page in drive.pages.items()]
     for key, at, data in drive.patches:

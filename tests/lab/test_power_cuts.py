@@ -12,7 +12,7 @@ import pytest
 from openpts.errors import DataLossError
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
-from tests.lab.machine import OPENPTS, in_lab, needs_lab
+from tests.lab.machine import OPENPTS, TESTBENCH, in_lab, needs_lab
 
 pytestmark = [needs_lab, pytest.mark.slow]
 
@@ -26,7 +26,7 @@ powered() {{
 #!/bin/sh
 export PYTHONPATH={os.environ.get("PYTHONPATH", "")}
 rm -f /tmp/$1.json
-setsid {OPENPTS} sim serve --json --nvme-tcp 127.0.0.1:$2 --serial $1 --volatile-cache \\\\
+setsid {TESTBENCH} --nvme-tcp 127.0.0.1:$2 --serial $1 --volatile-cache \\\\
   --data $LAB_SHARE/$1.data --overwrite-file '$3' > /tmp/$1.json 2> $LAB_SHARE/$1.log < /dev/null &
 echo \\$! > /tmp/$1.pid
 until [ -s /tmp/$1.json ]; do sleep 0.2; done

@@ -13,7 +13,7 @@ from openpts.record.reader import Run, read_run
 from openpts.units import NS_PER_MS
 from openpts.vocabulary.power_states import PowerMode
 from openpts_nvme.pstates.results import FoundState, states_run
-from tests.lab.machine import OPENPTS, complaints, in_lab, needs_lab
+from tests.lab.machine import OPENPTS, TESTBENCH, complaints, in_lab, needs_lab
 from tests.support.five_states import five_states
 
 pytestmark = [needs_lab, pytest.mark.slow]
@@ -50,7 +50,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
         exec 2> {folder}/errors.log
         export PYTHONPATH={os.environ.get("PYTHONPATH", "")}
         modprobe nvme-tcp && echo 0 > /sys/module/nvme_core/parameters/apst_primary_timeout_ms || exit 10
-        {OPENPTS} sim serve --json --nvme-tcp 127.0.0.1:4420 --serial {SERIAL} {preset} > {folder}/served &
+        {TESTBENCH} --nvme-tcp 127.0.0.1:4420 --serial {SERIAL} {preset} > {folder}/served &
         until [ -s {folder}/served ]; do sleep 0.2; done
         $(sed -n 's/.*"connect": "\\([^"]*\\)".*/\\1/p' {folder}/served) > /dev/null || exit 11
         until [ -b /dev/nvme0n1 ]; do sleep 0.2; done

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.lab.machine import OPENPTS, in_lab, needs_lab
+from tests.lab.machine import TESTBENCH, in_lab, needs_lab
 
 pytestmark = [needs_lab, pytest.mark.slow]
 
@@ -44,7 +44,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for hash in 1 2 3; do
           (umask 077; echo {HOST} $(cat host$hash) $(cat drive$hash) > secrets)
           rm -f said
-          {OPENPTS} sim serve --json --nvme-tcp 0.0.0.0:4420 --nqn {DRIVE} --serial SIMAUTH$hash \\
+          {TESTBENCH} --nvme-tcp 0.0.0.0:4420 --nqn {DRIVE} --serial SIMAUTH$hash \\
             --auth-secrets secrets 'client-qlc?capacity=200MB' > said &
           until [ -s said ]; do sleep 0.2; done
           connected && exit 20

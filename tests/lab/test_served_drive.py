@@ -12,7 +12,7 @@ import pytest
 
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run, read_run
-from tests.lab.machine import FORKED, ONE_ELEMENT, OPENPTS, SHORT, complaints, in_lab, needs_lab
+from tests.lab.machine import FORKED, ONE_ELEMENT, SHORT, TESTBENCH, complaints, in_lab, needs_lab
 
 pytestmark = needs_lab
 
@@ -23,7 +23,7 @@ LIAR = "SIMLAB0002"
 _SERVE = f"""
 served() {{
   name=$1; port=$2; shift 2
-  {OPENPTS} sim serve --json --nvme-tcp 127.0.0.1:$port --serial $name "$@" > $LAB_SHARE/$name.json &
+  {TESTBENCH} --nvme-tcp 127.0.0.1:$port --serial $name "$@" > $LAB_SHARE/$name.json &
   echo $! > /tmp/$name.pid
   until [ -s $LAB_SHARE/$name.json ]; do sleep 0.2; done
   $(sed -n 's/.*"connect": "\\([^"]*\\)".*/\\1/p' $LAB_SHARE/$name.json) > /dev/null || return 1

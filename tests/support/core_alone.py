@@ -14,9 +14,7 @@ import openpts
 from openpts import plugins
 from tests.support.plugin_folders import with_metadata
 
-OF_PLUGINS: Final = frozenset(
-    {"app", "check", "fio", "line", "many", "practice", "serve", "traces", "watch", "web"}
-)
+OF_PLUGINS: Final = frozenset({"app", "check", "fio", "line", "many", "practice", "traces", "watch", "web"})
 """What the packages beside the core are called behind ``openpts_``, and the folders of their tests."""
 
 

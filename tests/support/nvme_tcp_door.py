@@ -4,7 +4,7 @@ import struct
 from typing import Self
 
 from openpts_nvme.drivers.dssd.door import Order, Reply
-from openpts_serve.served_drive import ServedDrive
+from openpts_testbench.served_drive import ServedDrive
 from tests.support.nvme_tcp_host import Host
 
 _DEALLOCATE = 1 << 25

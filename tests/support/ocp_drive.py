@@ -8,7 +8,7 @@ import struct
 from random import Random
 from typing import Final
 
-from openpts_serve.overrides import Override
+from openpts_testbench.overrides import Override
 
 Key = tuple[str, int]
 Patch = tuple[Key, int, bytes]

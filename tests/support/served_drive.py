@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from openpts.device.targets.simulated_target import parse_simulated_target
-from openpts_serve.serve import ServeOrder, serve_drive
-from openpts_serve.served_drive import SOUND, Faults, ServedDrive
+from openpts_testbench.serve import ServeOrder, serve_drive
+from openpts_testbench.served_drive import SOUND, Faults, ServedDrive
 from tests.support.nvme_tcp_host import Host
 
 SMALL = "client-qlc?capacity=256MB"

@@ -34,7 +34,6 @@ _OUT_OF_REACH: Final = (
     ("fleet",),  # other hosts
     ("import",),  # what other programs have written
     ("serve",),  # serves until it is stopped
-    ("sim", "serve"),  # likewise
     ("tour",),  # types what the tutorial does
     ("purge", "--unlock"),  # the password of a drive
 )

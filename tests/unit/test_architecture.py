@@ -59,7 +59,6 @@ def test_only_engines_captures_the_latency_analysis_and_presets_know_the_rust_mo
     assert {name for name in users if not name.startswith("engine/")} == {
         "analysis/latency.py",
         "openpts_fio/engine/engine.py",
-        "openpts_serve/served_drive.py",
         "openpts_traces/capture/capture.py",
         "openpts_app/drivers/power_cut/stamped_writers.py",
         "simulation/presets.py",

@@ -1,4 +1,4 @@
-"""The build that `make demo` makes first: what needs traces or served drives says what to do."""
+"""The build that `make demo` makes first: what needs traces says what to do."""
 
 import re
 import subprocess
@@ -46,7 +46,6 @@ def test_what_needs_the_rest_says_how_to_build_it(snapshot: SnapshotAssertion, t
         _first_build("capture", "--help"),
         _first_build("trace", "check", "t.csv"),
         _first_build("run", "replay", str(trace), "sim:mlc"),
-        _first_build("sim", "serve", "mlc", "--nvme-tcp", "127.0.0.1:0"),
     ]
     assert "\n".join(said).replace(str(tmp_path), "/tmp") == snapshot.use_extension(Transcript)
 

@@ -94,22 +94,13 @@ def of_tests(
     return CommandsOnDemand({**places, **(others or {})})
 
 
-def of_plugins(group: str = "", taken: Collection[str] = ()) -> dict[str, Place]:
-    """The commands that plug-ins have in a group (``command.GROUP.NAME``), each imported on demand."""
-    places = {}
-    for path, offer in offers(Kind.COMMAND).items():
-        home, _, name = path.rpartition(".")
-        if home == group and name not in taken:
-            places[name] = Place(partial(load, offer), offer.summary)
-    return places
-
-
-def of_own_plugins(group: str, texts: Mapping[str, str]) -> CommandsOnDemand:
-    """The commands of a group that plug-ins have; ``texts`` say what those of openpts' own do."""
-    places = of_plugins(group)
-    return CommandsOnDemand(
-        {name: place._replace(summary=texts.get(name, place.summary)) for name, place in places.items()}
-    )
+def of_plugins(taken: Collection[str]) -> dict[str, Place]:
+    """The commands that plug-ins have, each imported on demand."""
+    return {
+        name: Place(partial(load, offer), offer.summary)
+        for name, offer in offers(Kind.COMMAND).items()
+        if name not in taken
+    }
 
 
 def _made(make: Callable[[], click.Command]) -> click.Command:

@@ -123,7 +123,6 @@ _ARGUMENTS: Final = {
     "openpts run": _A_TEST,
     "openpts serve": "openpts-runs",
     "openpts sim": "show enterprise-tlc",
-    "openpts sim serve": "enterprise-tlc --nvme-tcp 127.0.0.1:4420",
     "openpts sim show": "enterprise-tlc",
     "openpts trace check": "server.blktrace.0 server.blktrace.1",
     "openpts trace convert": "server.csv.gz -o server.parquet",
@@ -196,7 +195,7 @@ class FirstPages(OnDemandInOrder):
         self.own_commands = {
             command for of in purposes.values() for command, place in of.items() if isinstance(place, Place)
         }
-        plugged_in = of_plugins(taken=self.own_commands)
+        plugged_in = of_plugins(self.own_commands)
         self._purposes: dict[str, dict[str, Place]] = {}
         for purpose, places in purposes.items():
             of_purpose = self._purposes[purpose] = {}

@@ -158,7 +158,7 @@ _KEEP: dict[str, Place | str] = {
 }
 _MANY: dict[str, Place | str] = {"fleet": "Run tests on the drives of other hosts."}
 _SIMULATE: dict[str, Place | str] = {
-    "sim": Place("openpts.cli.sim:sim", "Show and serve simulated drives."),
+    "sim": Place("openpts.cli.sim:sim", "Show simulated drives."),
     "tour": Place("openpts.cli.tour:tour", "Show openpts at work on simulated drives, in a minute."),
 }
 _PURPOSES: dict[str, dict[str, Place | str]] = {

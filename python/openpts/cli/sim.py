@@ -8,7 +8,6 @@ import click
 from msgspec import Struct
 from rich.table import Table
 
-from openpts.cli.commands_on_demand import OnDemand, of_own_plugins
 from openpts.cli.console import table_console, table_of
 from openpts.cli.help_order import together
 from openpts.cli.options import argument, flag, with_options
@@ -140,7 +139,6 @@ def _print_parts(stream: IO[str], *parts: Table | str) -> None:
         console.print(part)
 
 
-_OF_PLUGINS = {"serve": "Serve a preset by NVMe over TCP, until Ctrl-C."}
 _HOW_TO_OWN = """\b
 Your own drive
   openpts sim show enterprise-tlc --toml > mine.toml
@@ -150,9 +148,9 @@ Your own drive
 """
 
 
-@click.group(cls=OnDemand, commands=of_own_plugins("sim", _OF_PLUGINS), epilog=_HOW_TO_OWN)
+@click.group(epilog=_HOW_TO_OWN)
 def sim() -> None:
-    """Show and serve simulated drives: `sim:NAME` works wherever a drive does, in virtual time."""
+    """Show simulated drives: `sim:NAME` works wherever a drive does, in virtual time."""
 
 
 @sim.command("list", short_help="List the presets that ship.")

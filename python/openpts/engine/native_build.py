@@ -6,11 +6,8 @@ from typing import Final
 from openpts import _native
 
 AVAILABLE: Final = "available"
-FEATURES: Final = {
-    "traces": hasattr(_native, "trace_formats"),
-    "nvme-target": hasattr(_native, "ServedDrive"),
-}
-"""Optional crates that the native module has, or lacks."""
+FEATURES: Final = {"traces": hasattr(_native, "trace_formats")}
+"""The optional crate that the native module has, or lacks."""
 
 
 def build() -> str:

@@ -21,7 +21,7 @@ _PIP: Final = f"{sys.executable} -m pip install"
 INSTALLERS: Final = {"PyPI": _PIP, "Debian": "apt-get install", "Fedora": "dnf install", "Arch": "pacman -S"}
 """What installs libraries and packages, by where they come from."""
 
-_PURPOSES: Final = {"traces": "traces, replay, captures of every I/O", "nvme-target": "sim serve"}
+_PURPOSES: Final = {"traces": "traces, replay, captures of every I/O"}
 _AGAIN: Final = "pip install --no-index --find-links WHEELHOUSE --force-reinstall openpts"
 _REQUIREMENT: Final = re.compile(
     r"(?P<name>[\w.-]+)(?P<versions>[^; ]*)[^;]*(?:; extra == '(?P<extra>\w+)')?"

@@ -1,6 +1,6 @@
 //! The join to Python: all of PyO3 is here, all of its documentation in `_native.pyi`.
-//! Without its feature `nvme-target` it lacks the served drive, without `traces` all that reads, prepares and writes
-//! traces: neither is needed for a first report, and both take as long to compile as all the rest.
+//! Without its feature `traces` it lacks all that reads, prepares and writes traces: none of it is needed for a
+//! first report, and it takes long to compile.
 
 mod arguments;
 mod engine;
@@ -14,8 +14,6 @@ mod preset;
 mod results;
 #[cfg(feature = "traces")]
 mod schedule;
-#[cfg(feature = "nvme-target")]
-mod served;
 mod simulated;
 #[cfg(feature = "traces")]
 mod trace;
@@ -103,9 +101,6 @@ mod native {
     #[cfg(feature = "traces")]
     #[pymodule_export]
     use super::schedule::{filling_schedule, prepare_schedule};
-    #[cfg(feature = "nvme-target")]
-    #[pymodule_export]
-    use super::served::PyServedDrive;
     #[pymodule_export]
     use super::simulated::{PySimulatedDrive, PySimulatedEngine};
     #[cfg(feature = "traces")]

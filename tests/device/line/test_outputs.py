@@ -4,8 +4,6 @@ import json
 import os
 import re
 import shutil
-import signal
-import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,7 +30,6 @@ from tests.device.openpts_process import openpts
 from tests.simulated.killed_run import Killed, killed, nth
 from tests.support.command_tree import all_commands
 from tests.support.made_traces import reads_and_writes
-from tests.support.openpts_command import COMMAND
 from tests.support.oracle_presets import write_oracle
 
 _FROZEN: Final = Path(__file__).parents[2] / "data" / "interfaces"
@@ -172,15 +169,6 @@ def _run(at: Place) -> Iterator[_Document]:
     yield at.printed("run", "benchmarks", "--list")
 
 
-def _serve(at: Place) -> Iterator[_Document]:
-    words = ("sim", "serve", "client-qlc?capacity=200MB", "--nvme-tcp", "127.0.0.1:0", "--json")
-    with subprocess.Popen([*COMMAND, *words], stdout=subprocess.PIPE, text=True) as program:
-        assert program.stdout is not None
-        yield json.loads(program.stdout.readline())
-        program.send_signal(signal.SIGINT)
-        yield json.loads(program.communicate(timeout=60)[0])
-
-
 def _verify(at: Place) -> Iterator[_Document]:
     made = CliRunner().invoke(cli, ["report", "one", *_DATA.split()])
     assert made.exception is None
@@ -222,7 +210,6 @@ _CASES: Final = {
     "run TEST": _run,
     "run all": _words("run all DRIVE --tests tp --time-scale 1/500 --no-report --out all"),
     "sim list": _words("sim list"),
-    "sim serve": _serve,
     "sim show": _words("sim show mlc"),
     "trace check": _words("trace check one.csv"),
     "trace convert": _words("trace convert one.csv --out converted.parquet"),

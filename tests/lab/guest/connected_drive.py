@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from openpts_serve.served_drive import SOUND, Faults
+from openpts_testbench.served_drive import SOUND, Faults
 from tests.support.served_drive import served
 
 

@@ -6,9 +6,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from openpts.device.targets.simulated_target import parse_simulated_target
-from openpts_serve.overrides import read_overrides
-from openpts_serve.serve import ServeOrder, serve_drive
-from openpts_serve.served_drive import Access, Faults
+from openpts_testbench.overrides import read_overrides
+from openpts_testbench.serve import ServeOrder, serve_drive
+from openpts_testbench.served_drive import Access, Faults
 
 with ExitStack() as held:
     for number, words in enumerate(sys.argv[1:]):

@@ -22,8 +22,8 @@ from openpts_nvme.logs.declaration import declared_logs
 from openpts_nvme.logs.drive import LogReader
 from openpts_nvme.outliers.judge import judged
 from openpts_nvme.outliers.monitor import PREFIX
-from openpts_serve.overrides import read_overrides
-from openpts_serve.served_drive import Faults
+from openpts_testbench.overrides import read_overrides
+from openpts_testbench.served_drive import Faults
 from tests.lab.guest.connected_drive import connected, serial_of
 from tests.lab.machine import ONE_ELEMENT, SHORT
 from tests.support.forks import Forks

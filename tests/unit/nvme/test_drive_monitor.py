@@ -21,8 +21,8 @@ from openpts_nvme.outliers import drive_monitor
 from openpts_nvme.outliers.causes import Comparison
 from openpts_nvme.outliers.drive_monitor import monitor_set, monitor_values, put_back_monitor
 from openpts_nvme.outliers.monitor import comparisons_of
-from openpts_serve.overrides import read_overrides
-from openpts_serve.served_drive import Faults
+from openpts_testbench.overrides import read_overrides
+from openpts_testbench.served_drive import Faults
 from tests.support.interval_samples import step_of
 from tests.support.nvme_machine import add_namespace
 from tests.support.nvme_tcp_host import Host

@@ -8,7 +8,7 @@ import pytest
 
 from openpts_nvme.logs.declaration import declared_logs
 from openpts_nvme.logs.page import Page, decode, whole_bytes
-from openpts_serve.served_drive import ServedDrive
+from openpts_testbench.served_drive import ServedDrive
 from tests.support.nvme_tcp_host import Completion, Host
 from tests.support.served_drive import both, pattern, served
 

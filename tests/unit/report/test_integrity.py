@@ -251,7 +251,9 @@ def test_the_reports_of_a_batch_are_verified_each(tmp_path: Path) -> None:
     (unchecked,) = printed["reports"][1]["unchecked"]
     assert unchecked.startswith(f"script and ledger of {second} were not checked: openpts ")
     assert isinstance(alone.exception, NoVerdictError)
-    assert str(alone.exception).startswith(f"{second}/report.json: every value matches the record, but script")
+    assert str(alone.exception).startswith(
+        f"{second}/report.json: every value matches the record, but script"
+    )
     assert isinstance(done.exception, RecordError)
     assert (printed["exit_code"], printed["error"]) == (8, str(done.exception))
     words = openpts("verify", tmp_path / "batch")

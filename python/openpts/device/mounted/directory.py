@@ -47,7 +47,7 @@ def refuse_simulated(text: str) -> None:
     if names_simulated(text):
         raise UsageError(
             f"{printable(text)} is a simulated drive, on which no program can run: name a directory or a "
-            "drive, or connect this one as a drive with `openpts sim serve`"
+            "drive"
         )
 
 

@@ -34,14 +34,14 @@ class OcpDriver(Driver):
         """See the base."""
         if names_simulated(target):
             raise UsageError(
-                f"{printable(target)} is a simulated drive without admin commands: serve it with "
-                "`openpts sim serve`, connect it, and name its node"
+                f"{printable(target)} is a simulated drive without admin commands: name the node of "
+                "an NVMe drive"
             )
 
     def check(self, script: Script, device: DeviceUnderTest) -> None:
         """See the base."""
         if not isinstance(device, PhysicalDevice):
-            raise TargetError("a simulated drive has no admin commands: serve it with `openpts sim serve`")
+            raise TargetError("a simulated drive has no admin commands: name the node of an NVMe drive")
         self._asker = Asker(KernelDoor(device.target))
         self._answers: Answers = {}
         paths = [request.image for request in script if isinstance(request, Look) and request.image]

@@ -14,8 +14,8 @@ from openpts_nvme.dssd.answers import Answers
 from openpts_nvme.dssd.judge import Verdict, judge
 from openpts_nvme.dssd.plan import ACTS, ASK, Look
 from openpts_nvme.ocp.script import script, standard_conditions
-from openpts_serve.overrides import Override
-from openpts_serve.served_drive import Faults
+from openpts_testbench.overrides import Override
+from openpts_testbench.served_drive import Faults
 from tests.support.nvme_tcp_door import TcpDoor
 from tests.support.ocp_drive import OcpDrive
 from tests.support.served_drive import SMALL, served

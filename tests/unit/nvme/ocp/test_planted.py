@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from openpts_nvme.drivers.dssd.ask import Asker
 from openpts_nvme.dssd.answers import Answers
 from openpts_nvme.dssd.judge import Judged, Verdict, asked_sources, judge
-from openpts_serve.overrides import Override
-from openpts_serve.served_drive import Faults
+from openpts_testbench.overrides import Override
+from openpts_testbench.served_drive import Faults
 from tests.support.nvme_tcp_door import TcpDoor
 from tests.support.ocp_drive import FIRST_HEALTH, LAST_HEALTH, OcpDrive, le
 from tests.support.served_drive import served

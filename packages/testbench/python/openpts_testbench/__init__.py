@@ -1,0 +1,1 @@
+"""A simulated drive that is served by NVMe over TCP, for tests."""

@@ -1,1 +1,0 @@
-"""A simulated drive that is served over a network."""

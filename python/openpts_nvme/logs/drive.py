@@ -47,8 +47,9 @@ class LogReader:
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
+        self.controller = identify_controller(fd)
         self.uuid_index = 0
-        if identify_controller(fd).has_uuid_list:
+        if self.controller.has_uuid_list:
             self.uuid_index = ocp_uuid_index(identify_uuid_list(fd))
 
     def read(self, log: Log) -> DriveLog:

@@ -4,12 +4,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from openpts.device.nvme.nvme_admin import NvmeCommandError
 from openpts.device.nvme.nvme_identify import parse_identify_controller
 from openpts_nvme.logs import drive
 from openpts_nvme.logs.declaration import declared_logs
 from openpts_nvme.logs.drive import LogReader
+from openpts_nvme.power.drive_report import reported
 from tests.support.encoded_pages import encode
 from tests.support.nvme_tcp_host import Host
 from tests.support.served_drive import admin, served
@@ -97,6 +99,22 @@ def test_a_page_that_the_drive_lacks_is_refused_in_words(bridge: Bridge) -> None
     read = LogReader(0).read(declared_logs()["fdp-statistics"])
     assert read.page is None
     assert read.refused == "the drive refuses it: NVMe status 0x109"
+
+
+def test_both_pages_are_asked_for_the_power_that_a_drive_reports(bridge: Bridge) -> None:
+    values, source = reported(0)
+    assert source.startswith("log 25h: estimated")  # a served drive has no interval power in log 02h
+    assert values.keys() == {"power_mean_w", "power_max_w"}
+    assert [page for page, _, _ in bridge.asked] == [0x02, 0x25]
+
+
+def test_the_power_log_of_a_drive_that_measures_none_is_not_asked_for(
+    bridge: Bridge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    controller = replace(bridge.identify_controller(0), ctratt=0)
+    monkeypatch.setattr(drive, "identify_controller", lambda _: controller)
+    assert reported(0) == ({}, "")
+    assert [page for page, _, _ in bridge.asked] == [0x02]
 
 
 def test_the_index_that_a_feature_took_is_returned(bridge: Bridge) -> None:

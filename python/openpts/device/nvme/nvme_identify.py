@@ -85,6 +85,11 @@ class NvmeController(Struct, frozen=True):
         return bool(self.ctratt & 1 << 19)
 
     @property
+    def measures_power(self) -> bool:
+        """Bit 21 of CTRATT: the Power Measurement feature and its log."""
+        return bool(self.ctratt & 1 << 21)
+
+    @property
     def temperature_limits_c(self) -> dict[str, float]:
         """WCTEMP and CCTEMP in degrees Celsius, under the names of vocabulary.health; 0 K is none."""
         limits = {"warning_limit_c": self.wctemp, "critical_limit_c": self.cctemp}

@@ -25,12 +25,16 @@ $(VENV)/.made: pyproject.toml constraints.txt
 	@command -v cargo >/dev/null || { echo "openpts needs a Rust toolchain (1.88 or later): https://rustup.rs"; exit 1; }
 	@command -v cc >/dev/null || { echo "openpts needs a C compiler as linker: apt-get install gcc"; exit 1; }
 	@$(PYTHON) -m venv $(VENV) || { echo "python3 can't make virtual environments: apt-get install python3-venv"; exit 1; }
-	$(BIN)/pip install --quiet --upgrade --constraint constraints.txt pip maturin
+	@grep '^pip==' constraints.txt >$(VENV)/pip.txt
+	$(BIN)/pip install --quiet --require-hashes --requirement $(VENV)/pip.txt
+	$(BIN)/pip install --quiet --constraint constraints.txt maturin
 	@touch $@
 
 SOURCES := $(shell find rust \( -name '*.rs' -o -name Cargo.toml \)) Cargo.toml Cargo.lock
 BENCH_SOURCES := $(shell find packages/testbench \( -name '*.rs' -o -name '*.toml' \))
-DEVELOP = PIP_QUIET=1 PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(CURDIR)/$(BIN)/maturin develop --quiet --locked
+# The wheel that maturin makes and installs has no hash; what it needs has one in constraints.txt, and is held against it.
+DEVELOP = PIP_QUIET=1 PIP_NO_REQUIRE_HASHES=1 PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(CURDIR)/$(BIN)/maturin develop \
+  --quiet --locked
 
 $(VENV)/.built: $(VENV)/.made $(SOURCES)
 	$(DEVELOP)

@@ -18,10 +18,10 @@ from typing import Final, NamedTuple, TypeVar, cast
 
 from benches.drawn_drives import Changes, Drawn, draw
 from msgspec.structs import replace
+from tests.support.next_sample import next_sample
 
 from openpts.analysis.one_pass import JUDGED
 from openpts.analysis.uncertainty import SCATTER, STATE, budget, rectangular
-from openpts.engine.next_sample import next_sample
 from openpts.engine.options import Demand, NativeOptions
 from openpts.engine.simulated import SimulatedDrive
 from openpts.procedures.pts.iops.script import standard_conditions

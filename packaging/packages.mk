@@ -9,12 +9,16 @@ HOUSE     = build/wheelhouse/$1/.made
 SHIPPED  := $(shell find python -type f -not -name '*.pyc' -not -name '*.so') pyproject.toml LICENSE README.md
 PYTHONS  := 3.11 3.12 3.13 3.14
 HOST     := $(shell uname -m)
+# requirements.txt in a folder of wheels: each by name and version with the hashes of its files, for pip --require-hashes
+HASHES    = cd $1 && sha256sum *.whl | awk '{split($$2, name, "-"); pin = name[1] "==" name[2]; hashes[pin] = hashes[pin] " --hash=sha256:" $$1} \
+  END {for (pin in hashes) print pin hashes[pin]}' | sort >requirements.txt
 
 .PHONY: wheels wheelhouse pyz deb install-bookworm install-trixie install-sample install-aarch64 install-deb install-units install-container install-pyz
 
 $(PACKER)/.made: pyproject.toml constraints.txt
 	$(PYTHON) -m venv build/packer
-	$(PACKER)/pip install --quiet --upgrade --constraint constraints.txt pip
+	grep '^pip==' constraints.txt >build/packer/pip.txt
+	$(PACKER)/pip install --quiet --require-hashes --requirement build/packer/pip.txt
 	$(PACKER)/pip install --quiet --constraint constraints.txt --group packagers
 	@touch $@
 
@@ -35,8 +39,10 @@ build/wheelhouse/x86_64/.made: $(DIST)/$(call WHEEL,x86_64) constraints.txt
 build/wheelhouse/aarch64/.made: $(DIST)/$(call WHEEL,aarch64) constraints.txt
 build/wheelhouse/%/.made:
 	rm -rf $(@D)
-	set -e; for python in $(PYTHONS); do $(PACKER)/pip download --quiet --only-binary :all: --constraint constraints.txt \
-	  --dest $(@D) --python-version $$python --platform manylinux2014_$* --platform manylinux_2_17_$* $< setuptools; done
+	set -e; for python in $(PYTHONS); do $(PACKER)/pip download --quiet --only-binary :all: --no-require-hashes \
+	  --constraint constraints.txt --dest $(@D) --python-version $$python --platform manylinux2014_$* --platform manylinux_2_17_$* \
+	  $< setuptools; done
+	$(call HASHES,$(@D))
 	@touch $@
 
 # What a notebook needs beyond it, as a reader would fetch it; no version is pinned, as the reader's is not.
@@ -64,8 +70,10 @@ install-aarch64: $(call HOUSE,aarch64) build/debian/bookworm-arm64.tar  ## a tes
 install-sample: setup build/debian/trixie.tar  ## as install-trixie, without the disk and the notebook, with the module of make setup (2 minutes)
 	rm -rf build/sample
 	$(BIN)/maturin build --quiet --locked --compatibility linux --out build/sample
-	$(BIN)/pip download --quiet --only-binary :all: --constraint constraints.txt --dest build/sample --python-version 3.13 \
-	  --platform manylinux2014_$(HOST) --platform manylinux_2_17_$(HOST) --platform linux_$(HOST) build/sample/openpts-*.whl setuptools
+	$(BIN)/pip download --quiet --only-binary :all: --no-require-hashes --constraint constraints.txt --dest build/sample \
+	  --python-version 3.13 --platform manylinux2014_$(HOST) --platform manylinux_2_17_$(HOST) --platform linux_$(HOST) \
+	  build/sample/openpts-*.whl setuptools
+	$(call HASHES,build/sample)
 	packaging/in-debian trixie check-paths sample
 
 # What runs the host's wheel, for pages and completions that are made of the commands themselves.

@@ -10,7 +10,6 @@ from click.testing import CliRunner
 from msgspec.structs import replace
 
 from openpts.cli.main import cli
-from openpts.engine.next_sample import next_sample
 from openpts.engine.options import Demand, NativeOptions
 from openpts.engine.simulated import SimulatedDrive
 from openpts.errors import RunFailedError
@@ -25,6 +24,7 @@ from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, ScriptPart
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import ActiveRange
+from tests.support.next_sample import next_sample
 
 T = TypeVar("T")
 _WHOLE = ActiveRange()

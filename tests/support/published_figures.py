@@ -25,7 +25,6 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from openpts.engine.next_sample import next_sample
 from openpts.engine.options import Demand, NativeOptions
 from openpts.engine.simulated import SimulatedDrive
 from openpts.simulation.presets import Preset
@@ -34,6 +33,7 @@ from openpts.vocabulary.data import RandomData, ReducibleData, ZeroData
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import DriveFills, Duration, StopRule
+from tests.support.next_sample import next_sample
 
 Positive = Annotated[float, Meta(gt=0)]
 Percent = Annotated[float, Meta(ge=0, le=100)]
@@ -209,11 +209,11 @@ def _measured(preset: Preset, figure: Figure, preparation: Preparation, seed: in
         else:
             engine.submit([element.step(figure.scale)])
             next_sample(engine, figure.name)
-    before = drive.nand_pages()
+    before = _nand_pages(drive)
     engine.submit([figure.measure.step(figure.scale)])
     sample = next_sample(engine, figure.name)
     if figure.unit is Unit.HOST_SHARE:
-        host_pages, all_pages = (now - then for now, then in zip(drive.nand_pages(), before, strict=True))
+        host_pages, all_pages = (now - then for now, then in zip(_nand_pages(drive), before, strict=True))
         return 100 * host_pages / all_pages
     return _quantity(figure.unit, sample)
 
@@ -234,3 +234,9 @@ def _quantity(unit: Unit, sample: Sample) -> float:
             return sample.elapsed_ns / (60 * NS_PER_S)
         case Unit.HOST_SHARE:
             raise TypeError("not a figure of a sample")
+
+
+def _nand_pages(drive: SimulatedDrive) -> tuple[int, int]:
+    """Pages programmed so far: those of the host, and all."""
+    log = drive.smart()
+    return int(log["nand_pages_host"] or 0), int(log["nand_pages_total"] or 0)

@@ -140,7 +140,6 @@ def _verified(
     from openpts.report.record_files import record_files  # noqa: PLC0415 slow to load
     from openpts.report.rederive import differences, read_report  # noqa: PLC0415 slow to load
     from openpts.report.sources import ReportSource  # noqa: PLC0415 slow to load
-    from openpts.runner.record_check import check_record  # noqa: PLC0415 slow to load
 
     stored = read_report(path)
     source = ReportSource.of(runs or (path.parent,), out=path.parent)
@@ -148,9 +147,7 @@ def _verified(
     unchecked: list[str] = []
     try:
         found, files = differences(stored, source)
-        for folder in source.run_folders:
-            if why_not := check_record(folder):
-                unchecked.append(f"script and ledger of {folder} were not checked: {why_not}")
+        unchecked = _unchecked(source.run_folders)
     except RecordError as error:
         found, files, unread = [], record_files(source.run_folders), error
     faults = file_faults(path, stored, files)
@@ -175,3 +172,11 @@ def _verified(
     if not as_json:
         click.echo(f"{path}: every value matches the record, which is what its test leaves behind")
     return document, None
+
+
+def _unchecked(folders: Sequence[Path]) -> list[str]:
+    """Records whose script and ledger can't be checked, and why. Raises RecordError where they are wrong."""
+    from openpts.runner.record_check import check_record  # noqa: PLC0415 slow to load
+
+    reasons = ((folder, check_record(folder)) for folder in folders)
+    return [f"script and ledger of {folder} were not checked: {why}" for folder, why in reasons if why]

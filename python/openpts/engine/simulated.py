@@ -178,11 +178,6 @@ class SimulatedDrive:
         """Counters of its reclaim units, and how many placement handles it takes; None if it takes none."""
         return self._drive.placement()
 
-    def nand_pages(self) -> tuple[int, int]:
-        """Pages programmed so far: those of the host, and all."""
-        log = self.smart()
-        return int(log["nand_pages_host"] or 0), int(log["nand_pages_total"] or 0)
-
     @property
     def has_flash(self) -> bool:
         """Whether it models flash at all, or only follows a script."""

@@ -1,4 +1,4 @@
-"""Names of slots: their order, and which are beside each other."""
+"""Names of slots: which are beside each other."""
 
 import re
 from typing import Final
@@ -6,12 +6,6 @@ from typing import Final
 _NUMBER: Final = re.compile(r"(.*?)0*([0-9]+)")
 _NOT_IN_SPACE: Final = ("-", ".", ":")
 """Before the number of a port or a PCI function in the name of a path."""
-
-
-def slot_order(name: str) -> tuple[tuple[int, str], ...]:
-    """For sorting: slot 2 before slot 10."""
-    parts = re.split(r"([0-9]+)", name)
-    return tuple((int(part), "") if part.isdigit() else (0, part) for part in parts)
 
 
 def are_beside(one: str | None, other: str | None) -> bool:

@@ -37,11 +37,6 @@ class Page(Struct, frozen=True):
     values: dict[str, Value]
     impossible: dict[str, str]
 
-    @property
-    def is_newer(self) -> bool:
-        """Whether the page may have fields that the declaration lacks."""
-        return self.log.version_at is not None and self.version > self.log.versions[1]
-
 
 def decode(log: Log, data: bytes) -> Page:
     """Values of a page. Raises LogError if it is too short, another page, or has lists that can't be read."""

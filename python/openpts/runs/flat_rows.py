@@ -78,16 +78,15 @@ def labels_of(run: Run) -> Row:
     return {f"{_LABEL}{name}": value for name, value in run.manifest.people.labels.items()}
 
 
-def csv_text(rows: Sequence[Row], *, header: bool, first: Sequence[str] = ()) -> str:
+def csv_text(rows: Sequence[Row], *, header: bool) -> str:
     """All rows below the union of their columns; missing values are empty.
 
-    Columns of ``first`` come first, then those of the run, labels and measures.
+    Columns of the run come first, then labels and measures.
     """
-    before = {*first, *RUN_COLUMNS}
-    names = dict.fromkeys(name for row in rows for name in row if name not in before)
+    names = dict.fromkeys(name for row in rows for name in row if name not in RUN_COLUMNS)
     labels = sorted(name for name in names if name.startswith(_LABEL))
     measures = [name for name in names if not name.startswith(_LABEL)]
-    columns = list(dict.fromkeys([*first, *RUN_COLUMNS, *labels, *measures]))
+    columns = [*RUN_COLUMNS, *labels, *measures]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     if header:

@@ -1,5 +1,6 @@
 """Runs as tables of Parquet, a file for each run: DIR/TABLE/ID.parquet. DuckDB writes the files."""
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final

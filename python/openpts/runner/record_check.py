@@ -51,7 +51,8 @@ def check_record(folder: Path) -> str:
     versions = {attempt.openpts for attempt in run.manifest.attempts}
     driver = driver_of(test)
     if versions != {here}:
-        return f"openpts {', '.join(sorted(versions)) or 'of no version'} made the record, and this is {here}"
+        makers = ", ".join(sorted(version or "of no version" for version in versions))
+        return f"openpts {makers} made the record, and this is {here}"
     if not run.steps:  # killed before its ledger was begun; a power cut's script asks for none
         return ""
     cut = _played(test, run, driver)

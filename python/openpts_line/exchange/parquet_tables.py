@@ -62,7 +62,7 @@ def write_tables(folder: Path, runs: Iterable[Run]) -> int:
     that belongs to a run; RecordError if a file can't be written.
     """
     for place in (folder, *folder.resolve().parents):
-        if (place / DATABASE_NAME).exists() or is_batch(place):
+        if os.path.lexists(place / DATABASE_NAME) or is_batch(place):
             raise UsageError(
                 f"can't write tables into {folder}: {place} has the record of a run; name another folder"
             )

@@ -92,7 +92,7 @@ def _output(run: Run, step: StepRecord, version: str) -> dict[str, Any]:
         "timestamp_ms": int(at.timestamp() * 1000),
         "time": at.strftime("%a %b %d %H:%M:%S %Y"),
         "global options": {
-            "filename": manifest.target.path,
+            "filename": manifest.target.path.replace(":", "\\:"),  # a bare one divides names
             **({} if path is None else {"ioengine": _ENGINES.get(path, path)}),
             "direct": "1",
             "group_reporting": "1",
@@ -214,6 +214,9 @@ def _with_stated(run: Run, stream: Stream, job: dict[str, Any]) -> dict[str, Any
             key = f"{latency}_ns"
             known = job[name][key] if job[name][key]["N"] else {}
             job[name][key] = known | {"percentile": {f"{level:f}": ns for level, ns in stated.items()}}
+    _, stated = percentiles_of(run.manifest.imported, stream.name, "sync")
+    if stated:
+        job["sync"]["lat_ns"]["percentile"] = {f"{level:f}": ns for level, ns in stated.items()}
     return job
 
 

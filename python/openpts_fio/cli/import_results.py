@@ -97,6 +97,8 @@ def _write(folder: Path, source: "Source", found: "Results", wanted: "Wanted") -
     from openpts_fio.imports.imported_run import write_imported  # noqa: PLC0415 loads the tests
 
     write_imported(folder, source, found, wanted)
+    for entry in found.deviations:
+        click.echo(f"openpts: {source.path}: {entry.used}: {entry.effect}", err=True)
     for text in found.missing:
         click.echo(f"openpts: {source.path}: n/a: {text}", err=True)
     click.echo(f"run: {folder}")

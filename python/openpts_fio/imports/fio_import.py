@@ -1,10 +1,12 @@
 """Results of fio as a run of the test of job files: a step for each group of jobs, a stream for each job."""
 
+import errno
 import os
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -18,9 +20,18 @@ from openpts.record.decoding import decode_json
 from openpts.units import KIB, NS_PER_MS, NS_PER_US
 from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.requests import CycleFinished, Outcome
-from openpts.vocabulary.sample import OperationSample, Sample
-from openpts.vocabulary.stimulus import Step
+from openpts.vocabulary.sample import NOTHING, OperationSample, Sample
+from openpts.vocabulary.stimulus import Step, Stimulus
 from openpts_fio.figures import MOST, Count, Figure, merged, stated_percentiles, storable
+from openpts_fio.imports.fio_options import (
+    Options,
+    files_of,
+    options_of,
+    options_of_jobs,
+    page_cache,
+    stated_options,
+    verifies,
+)
 from openpts_fio.imports.imported_run import Results, Source, Wanted, sample_of
 from openpts_fio.jobs.job_file import job_lines, read_jobs
 from openpts_fio.jobs.options import BY_WORD, OptionHandling
@@ -39,6 +50,7 @@ _NUMBERED: Final = "FIO_IO_U_PLAT_BITS"
 _ALL_CLIENTS: Final = "All clients"
 _BW_TOLERANCE: Final = 0.05
 _SHORTEST_MS: Final = 100
+_NONE: Final = msgspec.Raw(b"{}")
 _JSON: Final = "use --output-format=json+"
 
 _Text = Annotated[str, Meta(max_length=64 * KIB)]
@@ -50,6 +62,7 @@ class _Latencies(Struct):
     min: Figure = 0
     max: Figure = 0
     mean: Figure = 0
+    timed: Count = field(name="N", default=0)
     bins: dict[str, Count] = {}
     percentile: dict[str, msgspec.Raw] = {}
 
@@ -65,24 +78,34 @@ class _Direction(Struct):
     clat: _Latencies | None = None
 
 
+class _Syncs(Struct):
+    """fio's count of them is 0 in some releases, and then that of their times is not."""
+
+    total_ios: Count = 0
+    lat_ns: _Latencies = field(default_factory=_Latencies)
+
+
 class _Job(Struct):
     jobname: _Text
     groupid: Count = 0
     error: int = 0
-    options: Annotated[dict[str, str | None], Meta(max_length=1000)] = msgspec.field(
-        name="job options", default_factory=dict
-    )
+    total_err: int = 0
+    hostname: str = ""
+    port: int = 0
+    latency_depth: int | None = None
+    job_runtime: Count = 0
+    options: msgspec.Raw = msgspec.field(name="job options", default=_NONE)
     read: _Direction | None = None
     write: _Direction | None = None
     trim: _Direction | None = None
+    mixed: _Direction | None = None
+    sync: _Syncs | None = None
 
 
 class _Output(Struct):
     version: _Text = msgspec.field(name="fio version", default="")
     timestamp: Annotated[int, Meta(ge=0, le=2**33)] | None = None
-    options: Annotated[dict[str, str | None], Meta(max_length=1000)] = msgspec.field(
-        name="global options", default_factory=dict
-    )
+    options: msgspec.Raw = msgspec.field(name="global options", default=_NONE)
     jobs: list[_Job] = []
     client_stats: list[_Job] = []
 
@@ -90,15 +113,17 @@ class _Output(Struct):
 class FioJobResult(Struct, frozen=True):
     """One entry of fio's list of jobs. ``runtime_ns`` is the longest of its operations.
 
+    ``options`` are its own over the global ones; ``syncs`` its fsyncs and flushes, which fio counts together.
     ``stated`` has what a record has no place for; ``only_completion``: its histograms are of completion
     latencies, without the time of the submission.
     """
 
     name: str
     group: int
-    options: Mapping[str, str | None]
+    options: Options
     operations: dict[str, OperationSample]
     runtime_ns: int
+    syncs: OperationSample = NOTHING
     stated: tuple[tuple[str, str], ...] = ()
     only_completion: bool = False
 
@@ -109,30 +134,72 @@ class FioOutput(Struct, frozen=True):
     version: str
     form: str
     ended_at: datetime | None
-    options: Mapping[str, str | None]
+    options: Options
     jobs: tuple[FioJobResult, ...]
     reports: int = 1
 
 
-def parse_output(source: Source) -> FioOutput:
-    """Read fio's JSON, also behind and before other lines. Raises UsageError."""
+def parse_output(source: Source, *, has_job_file: bool = False) -> FioOutput:
+    """Read fio's JSON, also behind and before other lines. Raises UsageError.
+
+    Options that fio lost, as a server's clients do, are an error unless the job file is there.
+    """
     output, several = _decoded(source)
     # a sum over all clients comes last, and is no job
-    jobs = output.jobs or [job for job in output.client_stats if job.jobname != _ALL_CLIENTS]
+    clients = [job for job in output.client_stats if job.jobname != _ALL_CLIENTS]
+    jobs = output.jobs or clients
     if not jobs:
         raise source.error("its list of jobs is empty: fio ended before a job had begun")
-    found = tuple(_job(source, job) for job in jobs)
+    try:
+        common = stated_options(output.options)
+        options = [stated_options(job.options) for job in jobs]
+    except msgspec.MsgspecError as error:
+        raise source.error(f"its options are not those of fio: {error}") from error
+    if clients and not output.jobs:
+        _refuse_clients(source, clients)
+        if not has_job_file:
+            _refuse_lost_options(source, clients, [{**common, **own} for own in options])
+    found = tuple(
+        _job(source, job, options_of((*common.items(), *own.items())))
+        for job, own in zip(jobs, options, strict=True)
+    )
     if not any(job.operations for job in found):
         raise source.error("no job did any I/O")
     has_bins = any(operation.histogram for job in found for operation in job.operations.values())
-    form = f"JSON{'+' if has_bins else ''}{' of a server' if output.client_stats else ''}"
+    form = f"JSON{'+' if has_bins else ''}{' of a server' if clients else ''}"
     ended = None if output.timestamp is None else datetime.fromtimestamp(output.timestamp, UTC)
     note = f", the last of {several} reports" if several > 1 else ""
-    return FioOutput(output.version or "fio", form + note, ended, output.options, found, several)
+    return FioOutput(output.version or "fio", form + note, ended, common, found, several)
+
+
+def _refuse_clients(source: Source, jobs: Sequence[_Job]) -> None:
+    hosts = sorted({f"{job.hostname}:{job.port}" for job in jobs})
+    if len(hosts) > 1:
+        raise source.error(
+            f"it is of {len(hosts)} servers ({', '.join(hosts)}), each with a drive of its own, and a run is "
+            "of one: run fio with one --client at a time, each with an output of its own"
+        )
+
+
+def _refuse_lost_options(source: Source, jobs: Sequence[_Job], options: Sequence[Options]) -> None:
+    """Over a server fio gives some jobs no options, or those of another."""
+    for job, stated in zip(jobs, options, strict=True):
+        runtime = max((one.runtime for one in (job.read, job.write, job.trim) if one is not None), default=0)
+        depth, threads = (stated.get(name) or "1" for name in ("iodepth", "numjobs"))
+        others = (
+            (job.options is _NONE and len(jobs) > 1)
+            or (job.latency_depth is not None and depth.isdecimal() and int(depth) != job.latency_depth)
+            or (threads.isdecimal() and runtime and job.job_runtime > (int(threads) + 0.5) * runtime)
+        )
+        if others:
+            raise source.error(
+                f"it lacks the options of job {job.jobname}, which fio loses over a server: name the job "
+                "file that fio ran with --job"
+            )
 
 
 def _decoded(source: Source) -> tuple[_Output, int]:
-    raw = source.raw
+    raw = source.utf8
     begins = [match.start() for match in _OBJECT.finditer(raw)] or [_compact_begin(raw)]
     begin, end = begins[-1], raw.rfind(b"}")
     if begin < 0 or end < begin:
@@ -144,14 +211,31 @@ def _decoded(source: Source) -> tuple[_Output, int]:
             raise source.error("its JSON is cut off")
         raise source.error(f"it is no output of fio: it has no JSON; {_JSON}")
     try:
-        return decode_json(raw[begin : end + 1], _Output), len(begins)
+        output: _Output = decode_json(raw[begin : end + 1], _Output)
     except msgspec.ValidationError as error:
         raise source.error(f"it is no output of fio that openpts reads: {error}") from error
     except msgspec.MsgspecError as error:
+        _refuse_nested(source, raw)
         place = _PLACE.search(str(error))
         at = begin + int(place[1]) if place else len(raw)
         line = raw.count(b"\n", 0, at) + 1
         raise source.error(f"its JSON is damaged in line {line}: {error}") from error
+    if not (output.version or output.jobs or output.client_stats):
+        _refuse_nested(source, raw)
+    return output, len(begins)
+
+
+def _refuse_nested(source: Source, raw: bytes) -> None:
+    """Refuse fio's output that another program has put into JSON of its own."""
+    try:
+        decode_json(raw, msgspec.Raw)
+    except msgspec.MsgspecError:
+        return
+    if b'"fio version"' in raw:
+        raise source.error(
+            "fio's output is part of other JSON in it: write that part, from the brace before "
+            '"fio version" on, into a file of its own'
+        )
 
 
 def _compact_begin(raw: bytes) -> int:
@@ -160,9 +244,8 @@ def _compact_begin(raw: bytes) -> int:
     return found.start() if found else raw.find(b"{")
 
 
-def _job(source: Source, job: _Job) -> FioJobResult:
-    if job.error:
-        raise source.error(f"job {job.jobname} ended with error {job.error}: its figures are of a part of it")
+def _job(source: Source, job: _Job, options: Options) -> FioJobResult:
+    _refuse_failed(source, job)
     operations: dict[str, OperationSample] = {}
     runtime_ms, stated, only_completion = 0, [], False
     for name in _TRANSFERS:
@@ -182,28 +265,66 @@ def _job(source: Source, job: _Job) -> FioJobResult:
         if not operations[name].histogram and (line := read.stated(job.jobname, name)):
             stated.append(line)
         only_completion |= bool(read.bins) and not read.of_all
+    if job.mixed is not None and job.mixed.total_ios and not operations:
+        raise source.error(
+            f"job {job.jobname} has reads and writes as one sum, by unified_rw_reporting: run fio without it"
+        )
+    if {"read", "write"} <= operations.keys() and verifies(options):
+        raise source.error(
+            f"job {job.jobname} reads back what it wrote (verify={options['verify']}), and fio counts that "
+            "among its reads: run it with do_verify=0, and verify in a job of its own"
+        )
     if operations and not runtime_ms:
         raise source.error(f"job {job.jobname} has I/Os and a runtime of 0")
     if runtime_ms * NS_PER_MS > MOST:
         raise source.error(f"job {job.jobname}: a figure is larger than any run can have")
+    syncs, line = _syncs(source, job)
     return FioJobResult(
         job.jobname,
         job.groupid,
-        job.options,
+        options,
         operations,
         runtime_ms * NS_PER_MS,
-        tuple(stated),
+        syncs,
+        (*stated, *line),
         only_completion,
     )
 
 
+def _refuse_failed(source: Source, job: _Job) -> None:
+    if job.total_err:
+        moved = (one.total_ios for one in (job.read, job.write, job.trim, job.mixed) if one is not None)
+        what = "did not match what was written" if job.error == errno.EILSEQ else "failed"
+        raise source.error(
+            f"{job.total_err:,} of {sum(moved):,} I/Os of job {job.jobname} {what} (error {job.error}), and "
+            "continue_on_error let it go on: its figures include them"
+        )
+    if job.error:
+        raise source.error(f"job {job.jobname} ended with error {job.error}: its figures are of a part of it")
+
+
+def _syncs(source: Source, job: _Job) -> tuple[OperationSample, tuple[tuple[str, str], ...]]:
+    """Fsyncs and flushes, with the line of their percentiles where they have no distribution."""
+    if job.sync is None or not (ios := job.sync.lat_ns.timed or job.sync.total_ios):
+        return NOTHING, ()
+    try:
+        read = _read_of(job.sync.lat_ns, job.sync.lat_ns, 1)
+        done = read.operation(ios, 0)
+    except (OverflowError, ValueError) as error:
+        raise source.error(f"{job.jobname}, sync: a figure is larger than any run can have") from error
+    line = None if done.histogram else read.stated(job.jobname, "sync")
+    return done, () if line is None else (line,)
+
+
 def _bytes(one: _Direction) -> int | None:
-    """fio 2 has KiB in the field that has bytes since fio 3: its throughput in KiB/s decides."""
+    """fio 2 has KiB in the field that has bytes since fio 3: its throughput, in whole KiB/s, decides."""
     expected = one.bw * KIB * one.runtime / 1000
     if not expected or one.runtime < _SHORTEST_MS:
         return one.io_bytes
     fitting = (
-        unit for unit in (1, KIB) if abs(one.io_bytes * unit / expected - 1) < _BW_TOLERANCE + KIB / expected
+        unit
+        for unit in (1, KIB)
+        if -_BW_TOLERANCE < one.io_bytes * unit / expected - 1 < _BW_TOLERANCE + 1 / one.bw
     )
     unit = next(fitting, None)
     return None if unit is None else storable(one.io_bytes * unit)
@@ -239,7 +360,10 @@ def _latencies(one: _Direction) -> _Read:
     """Total latencies, with the bins of these or else of completions; what was not timed is 0."""
     unit = 1 if one.lat_ns is not None or one.clat_ns is not None else NS_PER_US
     total, completion = (one.lat_ns, one.clat_ns) if unit == 1 else (one.lat, one.clat)
-    total, completion = total or _Latencies(), completion or _Latencies()
+    return _read_of(total or _Latencies(), completion or _Latencies(), unit)
+
+
+def _read_of(total: _Latencies, completion: _Latencies, unit: int) -> _Read:
     of_all = bool(total.bins) or not completion.bins
     binned = total if of_all else completion
     stated, name = (total, "lat") if total.percentile else (completion, "clat")
@@ -293,6 +417,9 @@ _STATED: Final = "options as fio states them"
 # what names the target, and what says in which order jobs begin: groups are known
 _NOT_OF_THE_LOAD: Final = frozenset({"name", "direct", "buffered", "stonewall", "startdelay"})
 _ADDED_UP: Final = ": with group_reporting fio adds up different jobs of a group; write the groups apart"
+_TWICE: Final = "several jobs of a group have the name"
+_RENAME: Final = ", and their figures can't be told apart: give each job a name of its own"
+_NUMBER: Final = re.compile(r"#\d+(?=$|\.)")
 _SPLIT: Final = ("read", "write", "trim")
 
 
@@ -301,8 +428,17 @@ def fio_results(source: Source, wanted: Wanted, job_path: Path | None = None) ->
 
     Raises UsageError for what is no output of fio, and for jobs whose load is not known.
     """
-    output = parse_output(source)
-    job = _stated_job(source, output) if job_path is None else _given_job(job_path)
+    output = parse_output(source, has_job_file=job_path is not None)
+    if job_path is None:
+        job, given = _stated_job(source, output), {}
+    else:
+        job, given = _given_job(job_path)
+    options = [one.options for one in output.jobs]
+    if len(files := files_of(*options, *given.values())) > 1:
+        raise source.error(
+            f"its jobs use {len(files)} drives or files ({', '.join(files)}), and a run is of one: run fio "
+            "on one filename at a time, each with an output of its own"
+        )
     conditions = replace(
         standard_conditions(wanted.drive_class, 0), job=job, precondition_passes=0, max_rounds=1
     )
@@ -315,34 +451,39 @@ def fio_results(source: Source, wanted: Wanted, job_path: Path | None = None) ->
         steps=tuple(zip(places, steps, strict=True)),
         cycles=(CycleFinished(Outcome(None, 1)),),
         ended_at=output.ended_at,
-        target=_targets(output),
+        target="".join(files_of(*options)),
         stated=(*_other_options(output), *(line for one in output.jobs for line in one.stated)),
-        missing=tuple(_missing(output)),
+        missing=tuple(_missing(output, steps)),
+        deviations=tuple(page_cache(given or {one.name: one.options for one in output.jobs})),
     )
 
 
-def _given_job(path: Path) -> FioJob:
-    used = read_jobs(path, os.environ).used_values
-    values = tuple(f"{name}={value}" for name, value in sorted(used.items()))
-    return FioJob(path.name, kept_lines(job_lines(path)), values)
+def _given_job(path: Path) -> tuple[FioJob, Mapping[str, Options]]:
+    jobs = read_jobs(path, os.environ)
+    values = tuple(f"{name}={value}" for name, value in sorted(jobs.used_values.items()))
+    return FioJob(path.name, kept_lines(job_lines(path)), values), options_of_jobs(jobs)
 
 
 def _stated_job(source: Source, output: FioOutput) -> FioJob:
     """A job file of what the output states of the load; what has no bearing on it is left out."""
     lines: list[str] = []
     last: FioJobResult | None = None
-    for one in output.jobs:
-        if last is not None and (one.group, one.name) == (last.group, last.name):
-            continue  # a further thread of the same job
-        options = {**output.options, **one.options}
+    for (group, name), same in groupby(output.jobs, lambda one: (one.group, one.name)):
+        one, *threads = same
+        options = one.options
         if not {"rw", "readwrite"} & options.keys():
             raise source.error(
-                f"it states no options of job {one.name}: name the job file that fio ran with --job"
+                f"it states no options of job {name}: name the job file that fio ran with --job"
             )
-        lines.append(f"[{one.name}]")
-        if last is not None and one.group != last.group:
+        if threads and (
+            any(each.options != options for each in threads)
+            or (options.get("numjobs") or "1") != str(1 + len(threads))
+        ):
+            raise source.error(f"{_TWICE} {name}{_RENAME}")
+        lines.append(f"[{name}]")
+        if last is not None and group != last.group:
             lines.append("stonewall")
-        lines += [_line(name, value) for name, value in options.items() if _is_load(name)]
+        lines += [_line(word, value) for word, value in options.items() if _is_load(word)]
         if "runtime" in options and "time_based" not in options:
             lines.append("time_based")  # fio states no options without a value
         last = one
@@ -382,13 +523,19 @@ def _samples(source: Source, steps: Sequence[Step], jobs: Sequence[FioJobResult]
     try:
         for step in steps:
             names = [_job_of(stream.name, waiting) for stream in step.streams]
+            if twice := next((name for (name, _), count in Counter(names).items() if count > 1), None):
+                raise source.error(f"{_TWICE} {twice}{_RENAME}")
             for name, _ in names:
                 if not waiting.get(name):
                     raise source.error(f"it has no result of job {name}{_ADDED_UP}")
             found = {name: waiting[name].pop(0) for name in dict.fromkeys(name for name, _ in names)}
-            parts = [_part(found[name], only) for name, only in names]
+            parts = [
+                _part(found[name], only, _sync_of(stimulus))
+                for (name, only), stimulus in zip(names, step.stimuli, strict=True)
+            ]
             for (name, _), (done, _), stimulus in zip(names, parts, step.stimuli, strict=True):
-                if other := next((one for one in done if not getattr(stimulus.operations, one)), None):
+                lacking = (one for one in done if not getattr(stimulus.operations, one))
+                if other := next(lacking, None):
                     raise source.error(f"job {name} has I/Os of {other}, which its options lack{_ADDED_UP}")
             sample = sample_of(step, parts, began_ns)
             began_ns += sample.elapsed_ns
@@ -400,24 +547,29 @@ def _samples(source: Source, steps: Sequence[Step], jobs: Sequence[FioJobResult]
 
 
 def _job_of(stream: str, known: Mapping[str, object]) -> tuple[str, str]:
-    """The job of a stream, and the operation that the stream alone has of it; empty: all."""
+    """The job of a stream, and the operation that the stream alone has of it; empty: all.
+
+    A further stream of the same name has a number behind it.
+    """
+    stream = stream if stream in known else _NUMBER.sub("", stream)
     name, _, operation = stream.rpartition(".")
     return (name, operation) if stream not in known and operation in _SPLIT else (stream, "")
 
 
-def _part(jobs: Sequence[FioJobResult], only: str) -> tuple[dict[str, OperationSample], int]:
+def _sync_of(stimulus: Stimulus) -> str:
+    """Which of both fio's one count of fsyncs and flushes is of; empty where it can't be told."""
+    asked = [name for name in ("flush", "fsync") if getattr(stimulus.operations, name)]
+    return asked[0] if len(asked) == 1 else ""
+
+
+def _part(jobs: Sequence[FioJobResult], only: str, sync: str) -> tuple[dict[str, OperationSample], int]:
     operations: dict[str, list[OperationSample]] = defaultdict(list)
     for one in jobs:
-        for name, operation in one.operations.items():
-            if only in {"", name}:
+        done = {**one.operations, **({sync: one.syncs} if sync and one.syncs.ios else {})}
+        for name, operation in done.items():
+            if only in {"", name} or name == sync:
                 operations[name].append(operation)
     return {name: merged(parts) for name, parts in operations.items()}, max(one.runtime_ns for one in jobs)
-
-
-def _targets(output: FioOutput) -> str:
-    """What the output names as a target; several, if it names several."""
-    options = (output.options, *(one.options for one in output.jobs))
-    return ", ".join(dict.fromkeys(name for each in options if (name := each.get("filename"))))
 
 
 def _other_options(output: FioOutput) -> Iterator[tuple[str, str]]:
@@ -427,7 +579,7 @@ def _other_options(output: FioOutput) -> Iterator[tuple[str, str]]:
             yield f"Other options{whose}", others
 
 
-def _missing(output: FioOutput) -> Iterator[str]:
+def _missing(output: FioOutput, steps: Sequence[Sample]) -> Iterator[str]:
     operations = [operation for one in output.jobs for operation in one.operations.values()]
     if output.reports > 1:
         yield (
@@ -439,6 +591,8 @@ def _missing(output: FioOutput) -> Iterator[str]:
         yield "distributions of response times: the output has no bins, which fio writes as JSON+"
     if any(not operation.latency_sum_ns for operation in operations):
         yield "response times of some operations: options of fio switched their timing off"
+    if any(one.syncs.ios for one in output.jobs) and not any(one.flush.ios or one.fsync.ios for one in steps):
+        yield "times of fsync: fio adds up those of fsync, fdatasync and sync_file_range"
     if any(one.only_completion for one in output.jobs):
         yield (
             "bins of total response times: distributions are of completion latencies (clat), without "

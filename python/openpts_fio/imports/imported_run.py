@@ -1,5 +1,6 @@
 """Writes a run that is made of another program's results: complete, marked, with its source as an input."""
 
+import codecs
 import hashlib
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -20,6 +21,7 @@ from openpts.record.manifest import Manifest, RunState
 from openpts.record.writer import RunWriter
 from openpts.system_files import SystemRoots
 from openpts.units import NS_PER_S
+from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import Fact, Facts, TargetFacts, TargetKind
 from openpts.vocabulary.imported import Imported
@@ -31,8 +33,14 @@ from openpts.vocabulary.stimulus import Step
 from openpts_fio.figures import merged
 
 MOST_KIB: Final = 64 * 1024
+_BYTE_ORDER_MARKS: Final = {
+    codecs.BOM_UTF8: "utf-8",
+    codecs.BOM_UTF16_LE: "utf-16-le",  # PowerShell's > writes it
+    codecs.BOM_UTF16_BE: "utf-16-be",
+}
 _SECTOR_BYTES: Final = 512
 _ID_DIGITS: Final = 6
+_OPERATIONS: Final = ("read", "write", "trim", "flush", "fsync")
 _OF_A_DRIVE: Final = (
     "manufacturer",
     "model",
@@ -78,6 +86,17 @@ class Source(Struct, frozen=True):
             raise UsageError(f"cannot import {path}: it is empty")
         return cls(path, raw, datetime.fromtimestamp(path.stat().st_mtime, UTC))
 
+    @property
+    def utf8(self) -> bytes:
+        """The text in UTF-8, without a byte order mark. Raises UsageError for UTF-16 that is damaged."""
+        for mark, encoding in _BYTE_ORDER_MARKS.items():
+            if self.raw.startswith(mark):
+                try:
+                    return self.raw[len(mark) :].decode(encoding).encode()
+                except UnicodeError as error:
+                    raise self.error(f"its text is damaged: {error}") from error
+        return self.raw
+
     def error(self, reason: str) -> UsageError:
         """Why it can't be imported, on one line."""
         return UsageError(f"cannot import {self.path}: {visible_line(reason)}")
@@ -86,6 +105,7 @@ class Source(Struct, frozen=True):
 class Results(Struct, frozen=True):
     """The results of one test. ``ended_at`` None: the file does not state it.
 
+    ``deviations`` are entries of the ledger beside those that the conditions have.
     ``target`` is the name of what was measured, empty where that is not stated, as are ``kernel`` and what
     ``drive`` has of model, serial number and firmware.
     """
@@ -101,6 +121,7 @@ class Results(Struct, frozen=True):
     missing: tuple[str, ...]
     kernel: str | None = None
     drive: Mapping[str, str] = field(default_factory=dict)
+    deviations: tuple[Deviation, ...] = ()
 
 
 def write_imported(folder: Path, source: Source, found: Results, wanted: Wanted) -> None:
@@ -144,7 +165,8 @@ def write_imported(folder: Path, source: Source, found: Results, wanted: Wanted)
     writer = RunWriter.create(folder, manifest, inputs={kept_as: source.raw})
     for place, sample in found.steps:
         writer.add_step(place, sample)
-    writer.add_deviations((imported.entry, *deviations(found.conditions, standard, test.rules)))
+    own = deviations(found.conditions, standard, test.rules)
+    writer.add_deviations((imported.entry, *found.deviations, *own))
     writer.close()
 
 
@@ -154,14 +176,14 @@ def sample_of(step: Step, parts: Sequence[tuple[dict[str, OperationSample], int]
     Raises OverflowError for sums that no record can hold.
     """
     elapsed_ns = max(ns for _, ns in parts)
-    whole = {
-        name: merged([part.get(name, NOTHING) for part, _ in parts]) for name in ("read", "write", "trim")
-    }
+    whole = {name: merged([part.get(name, NOTHING) for part, _ in parts]) for name in _OPERATIONS}
     streams = tuple(
         StreamSample(
             read=part.get("read", NOTHING),
             write=part.get("write", NOTHING),
             trim=part.get("trim", NOTHING),
+            flush=part.get("flush", NOTHING),
+            fsync=part.get("fsync", NOTHING),
             elapsed_ns=ns,
             cpu=None,
             ended_by=None,
@@ -173,6 +195,8 @@ def sample_of(step: Step, parts: Sequence[tuple[dict[str, OperationSample], int]
         read=whole["read"],
         write=whole["write"],
         trim=whole["trim"],
+        flush=whole["flush"],
+        fsync=whole["fsync"],
         elapsed_ns=elapsed_ns,
         cpu=None,
         step=step,

@@ -35,7 +35,6 @@ CHANGED: Final[dict[str, Any]] = {
     "sequential_qd": 5,
     "drive_fills": 1.5,
     "longest_seconds": 100,
-    "longest_idle_seconds": 90,
     "tracking_seconds": 90,
     "stop_when_steady": True,
     "steady_after_drive_fills": 0.5,
@@ -66,7 +65,6 @@ CHANGED: Final[dict[str, Any]] = {
     "until_rse": 3.5,
     "most_passes": 9,
     "settle_seconds": 1200,
-    "zones": 9,
     "longest_pass_seconds": 2,
     "longest_pause_seconds": 2,
     "recondition_passes": 0.5,
@@ -86,10 +84,6 @@ CHANGED: Final[dict[str, Any]] = {
     "arrivals": "fixed",
     "width_pct": 2.0,
     "repeats": 2,
-    "handles": [3, 5],
-    "hot_pct": 25,
-    "aging_passes": 2,
-    "killed_after": 70,
     "late_pct": 3.0,
     "burst_seconds": 7,
     "cool_c": 35.0,
@@ -100,8 +94,6 @@ CHANGED: Final[dict[str, Any]] = {
     "rest_seconds": 17,
     "busy_seconds": 4,
     "duty_seconds": 40,
-    "after": "flr",
-    "interrupt_command": "relay --off-seconds 5",
     "cut_command": "relay --off-seconds 5",
     "range": "64MiB",
     "write_sizes": ["4KiB", "8KiB"],
@@ -168,7 +160,6 @@ CHANGED: Final[dict[str, Any]] = {
     "heat_seconds": 20,
     "load_fills": 0.5,
     "further_rounds": 7,
-    "probe_seconds": 4,
 }
 """By the parameter's name; a table of claims is a type of a plug-in's."""
 if "sustained" in PROCEDURES:

@@ -22,8 +22,6 @@ TESTS = [PROCEDURES[name] for name in NAMES]
 # what figures are compared with, what the operator has seen, and what leaves no measurement out
 TOLD_ELSEWHERE = {
     "firmware",
-    "after",
-    "interrupt_command",
     "cut_command",
     "claims",
     "ambient_c",

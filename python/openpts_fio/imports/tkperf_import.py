@@ -39,6 +39,9 @@ _LAT_MIXES: Final = (100, 65, 0)
 _LAT_SIZES: Final = (8 * KIB, 4 * KIB, 512)
 _TP_SIZES: Final = (MIB, 64 * KIB, 8 * KIB, 4 * KIB, 512)
 _MINUTE_S: Final = 60
+# Releases before it have steps of a minute, and leave options of the write saturation out
+_WITH_RUNTIME: Final = (2, 1)
+_OF_A_MINUTE: Final = "length of a step: before 2.1 TKperf does not state it, and it is 60 s"
 _EVERY: Final = 30
 _IDENTITY: Final = {"model": "Model Number", "serial": "Serial Number", "firmware": "Firmware Revision"}
 _STEADY: Final = ("reachstdystate", "stdyrounds", "stdyvalues", "stdyavg", "stdyslope", "rndnr")
@@ -64,15 +67,29 @@ class _Test(Struct, frozen=True):
     jobs: int
     depth: int
     runtime_s: int
+    missing: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, source: Source, found: ElementTree.Element) -> "_Test":
+    def of(cls, source: Source, root: ElementTree.Element, found: ElementTree.Element) -> "_Test":
+        version = re.match(r"(\d+)\.(\d+)", _text(source, root, "ioperfversion"))
+        is_old = version is not None and (int(version[1]), int(version[2])) < _WITH_RUNTIME
+        demand, missing = found, list[str]()
+        if is_old and found.tag == "writesat" and found.find("numjobs") is None:
+            # -nj and -iod are those of all tests but lat
+            demand = next((one for tag in ("iops", "tp") if (one := root.find(tag)) is not None), found)
+            missing.append(f"numjobs and iodepth: they are those of test {demand.tag}")
+        runtime_s = None
+        if not is_old or found.find("runtime") is not None:
+            runtime_s = _value(source, found, "runtime", _Seconds | None)
+        else:
+            missing.append(_OF_A_MINUTE)
         return cls(
             source,
             found,
-            _value(source, found, "numjobs", _Whole),
-            _value(source, found, "iodepth", _Whole),
-            _value(source, found, "runtime", _Seconds | None) or _MINUTE_S,
+            _value(source, demand, "numjobs", _Whole),
+            _value(source, demand, "iodepth", _Whole),
+            runtime_s or _MINUTE_S,
+            tuple(missing),
         )
 
     def rounds(self, kind: Any) -> Any:
@@ -110,7 +127,7 @@ def tkperf_results(source: Source, wanted: Wanted) -> tuple[Results, ...]:
     found: list[Results] = []
     for tag, read in _READERS.items():
         for one in root.findall(tag):
-            test = _Test.of(source, one)
+            test = _Test.of(source, root, one)
             try:
                 conditions, steps, cycles, missing = read(test, wanted)
             except OverflowError as error:
@@ -125,7 +142,7 @@ def tkperf_results(source: Source, wanted: Wanted) -> tuple[Results, ...]:
                     ended_at=_date(_text(source, root, "testdate")),
                     target="",
                     stated=tuple(_stated(root, one)),
-                    missing=missing,
+                    missing=(*missing, *test.missing),
                     kernel=_text(source, root, "kernel") or None,
                     drive=_drive(_text(source, root, "devinfo")),
                 )

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -262,6 +263,22 @@ def test_the_last_of_several_reports_counts(tmp_path: Path, golden: Golden) -> N
         cli, ["import", "fio", str(path), "--capacity", "2TB", "--out", str(tmp_path / "run")]
     )
     assert run.stderr == golden
+
+
+def test_tkperf_before_2_1_has_steps_of_a_minute(tmp_path: Path, golden: Golden) -> None:
+    """Both files are of the same figures; the one of 2.2 states what that of 1.3 leaves out."""
+    files = [
+        shutil.copy(DATA.parent / f"cases/tkperf-without-runtime/{name}.xml", tmp_path)
+        for name in ("v13", "v22")
+    ]
+    old, new = (tkperf_results(Source.read(Path(path)), WANTED) for path in files)
+    assert [one.conditions for one in old] == [one.conditions for one in new]
+    assert [one.steps for one in old] == [one.steps for one in new]
+    assert [one.missing for one in old] == golden
+    text = Path(files[0]).read_text()
+    alone = text[: text.index("<iops>")] + text[text.index("<writesat>") :]
+    for content in (text.replace('"1.3"', '"2.1"'), text.replace('"1.3"', '"x"'), alone):
+        assert refusal(tkperf_results, Source.read(written(tmp_path / "tk.xml", content)), WANTED) == golden
 
 
 def test_what_is_no_file_of_tkperf_is_refused(tmp_path: Path, golden: Golden) -> None:

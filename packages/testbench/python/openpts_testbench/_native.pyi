@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, Final, final
 
+__all__ = ["ServedDrive"]
+
 @final
 class ServedDrive:
     """A simulated drive, of a preset's text, served by NVMe over TCP in wall-clock time until ``stop``.

@@ -1,12 +1,46 @@
 """Types of numbers on the command line: finite ones, and a rated endurance as data sheets print it."""
 
 import math
-from typing import Any
+import re
+from collections.abc import Mapping
+from typing import Any, Final
 
 import click
 
 from openpts.errors import UsageError
-from openpts.units import TB, parse_size_bytes
+from openpts.units import GIB, KIB, MB, MIB, TB, parse_size_bytes
+
+_GROUPED: Final = re.compile(r"[0-9]{1,3}(,[0-9]{3})+(?![0-9,])")
+_RATE: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z/]+)")
+_RATE_UNITS: Final[Mapping[str, Mapping[str, float]]] = {
+    "iops": {"iops": 1, "k": 1e3, "kiops": 1e3, "m": 1e6, "miops": 1e6},
+    "mb_per_s": {
+        "kb/s": 1e-3,
+        "mb/s": 1,
+        "gb/s": 1e3,
+        "kib/s": KIB / MB,
+        "mib/s": MIB / MB,
+        "gib/s": GIB / MB,
+    },
+}
+
+
+def rate_as_printed(name: str, text: str) -> str:
+    """A rate of a data sheet, such as ``1.4M`` or ``5.1GB/s``, as a number in the unit of ``name``.
+
+    Any other text is returned as it is.
+    """
+    plain = _without_groups(text)
+    found = _RATE.fullmatch(plain.strip())
+    units = next((units for unit, units in _RATE_UNITS.items() if name.endswith(f"_{unit}")), {})
+    if found is None or (times := units.get(found[2].lower())) is None:
+        return plain
+    return f"{float(found[1]) * times:.15g}"
+
+
+def _without_groups(text: str) -> str:
+    """``7,000`` as ``7000``; a comma that divides no group of three digits stays."""
+    return _GROUPED.sub(lambda found: found[0].replace(",", ""), text)
 
 
 class FiniteRange(click.FloatRange):
@@ -29,13 +63,13 @@ class Percent(FiniteRange):
 
 
 class Endurance(click.ParamType[int]):
-    """Bytes from ``1.2PB``; a number alone counts terabytes."""
+    """Bytes from ``1.2PB`` or ``600TBW``; a number alone counts terabytes."""
 
     name = "TBW"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """The amount in bytes, above 0."""
-        text = str(value)
+        text = re.sub(r"(?i)(?<=[KMGTP]B)W\s*$", "", _without_groups(str(value)))
         try:
             endurance_bytes = round(float(text) * TB)
         except (ValueError, OverflowError):
@@ -45,6 +79,6 @@ class Endurance(click.ParamType[int]):
                 self.fail(str(error), param, ctx)
         if endurance_bytes <= 0:
             self.fail(
-                f"invalid endurance {text!r}: write for example 1.2PB, or 1200 for terabytes", param, ctx
+                f"invalid endurance {value!r}: write for example 1.2PB, or 1200 for terabytes", param, ctx
             )
         return endurance_bytes

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import inspect
 
 from openpts.cli.baseline_option import WithBaseline
-from openpts.cli.number_types import FiniteRange, Percent
+from openpts.cli.number_types import FiniteRange, Percent, rate_as_printed
 from openpts.errors import UsageError
 from openpts.fields.conditions import Conditions
 from openpts.fields.field import Parameter, parameters_of
@@ -209,7 +209,7 @@ def _entries_option(
             if not equals or name in entries:
                 reason = "is given twice" if equals else "write it as NAME=VALUE"
                 raise click.BadParameter(f"{word!r}: {reason}", param=param)
-            entries[name] = value
+            entries[name] = rate_as_printed(name, value)
         try:
             table = msgspec.convert(entries, parameter.type, strict=False)
         except msgspec.ValidationError as error:

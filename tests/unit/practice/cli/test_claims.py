@@ -54,6 +54,29 @@ def test_none_is_none() -> None:
 
 
 @pytest.mark.parametrize(
+    ("word", "figure", "value"),
+    [
+        ("random_read_iops=7,000", "random_read", 7000),
+        ("random_read_iops=1.4M", "random_read", 1_400_000),
+        ("random_read_iops=1,400K IOPS", "random_read", None),
+        ("random_read_iops=1,400KIOPS", "random_read", 1_400_000),
+        ("sequential_read_mb_per_s=5.1GB/s", "sequential_read", 5100),
+        ("sequential_read_mb_per_s=7,000 MB/s", "sequential_read", 7000),
+        ("sequential_read_mb_per_s=1GiB/s", "sequential_read", 1073.741824),
+        ("sequential_read_mb_per_s=5.1G", "sequential_read", None),
+        ("sequential_read_mb_per_s=7,00", "sequential_read", None),
+        ("random_read_iops=5.1GB/s", "random_read", None),
+    ],
+)
+def test_claims_are_taken_as_data_sheets_print_them(word: str, figure: str, value: float | None) -> None:
+    if value is None:
+        with pytest.raises(click.BadParameter):
+            given("--claim", word)
+    else:
+        assert claims(given("--claim", word)) == (Claim(figure, value),)
+
+
+@pytest.mark.parametrize(
     ("words", "reason"),
     [
         (("random_write_iops",), "write it as NAME=VALUE"),

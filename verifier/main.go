@@ -16,8 +16,7 @@ const usage = `Usage: second-look [--json] [--against FILE] RUN...
 
 Compute key values and steady state of runs from their run.db alone.
 
-RUN is the folder, or the run.db, of a run of one of the eight tests of SNIA
-PTS 2.0.1.
+RUN is the folder, or the run.db, of a run of one of the eight tests of PTS.
 
   --against FILE  Compare with what "openpts report RUN... --json" printed.
   --json          Print a JSON object for each run.
@@ -31,8 +30,7 @@ func command(args []string, out, errs io.Writer) int {
 	flags := flag.NewFlagSet("second-look", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	asJSON, against := flags.Bool("json", false, ""), flags.String("against", "", "")
-	var folders []string
-	err := flags.Parse(args)
+	folders, err := []string(nil), flags.Parse(args)
 	for ; err == nil && flags.NArg() > 0; err = flags.Parse(flags.Args()[1:]) { // options may stand behind runs
 		folders = append(folders, flags.Arg(0))
 	}
@@ -47,14 +45,13 @@ func command(args []string, out, errs io.Writer) int {
 		fmt.Fprintf(errs, "second-look: %v\n\n%s", err, usage)
 		return 2
 	}
-	var theirs []any
+	theirs, code := []any(nil), 0
 	if *against != "" {
 		if theirs, err = readFigures(*against, len(folders)); err != nil {
 			fmt.Fprintf(errs, "second-look: %v\n", err)
 			return 2
 		}
 	}
-	code := 0
 	for i, folder := range folders {
 		var l *Look
 		r, err := readRun(folder)
@@ -85,13 +82,9 @@ func command(args []string, out, errs io.Writer) int {
 func (l *Look) print(out io.Writer) {
 	fmt.Fprintf(out, "%s: %s, %s\n", l.Run, l.Test, l.Profile)
 	for _, s := range l.SteadyState {
-		verdict := fmt.Sprintf("window %d to %d, ", s.First, s.Round)
-		switch {
-		case s.Reached:
-			verdict += "steady"
-		case len(s.Variables) > 0:
-			verdict += "not steady"
-		default:
+		steady := map[bool]string{true: "steady", false: "not steady"}[s.Reached]
+		verdict := fmt.Sprintf("window %d to %d, %s", s.First, s.Round, steady)
+		if len(s.Variables) == 0 {
 			verdict = "too few for Steady State"
 		}
 		fmt.Fprintf(out, "  cycle %d, %d %s: %s\n", s.Cycle, s.Complete, s.Of, verdict)

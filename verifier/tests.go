@@ -113,13 +113,8 @@ func text(number float64) string { return strconv.FormatFloat(number, 'f', -1, 6
 // isShort: the short form prepared the cycle and was kept to, so that its last window, which is known well enough as
 // well, is the one that counts. Where it does not hold, rounds are preconditioned and tracked as at full length.
 func (r *run) isShort(cycle int) bool {
-	whole := r.of(cycle, "wipc", 0)
-	for _, s := range r.of(cycle, "saturation", 2) {
-		if s.nominalNs > r.Conditions.MinuteNs {
-			whole = append(whole, s)
-		}
-	}
-	return r.Conditions.WithinPct > 0 && len(whole) == 0
+	long := func(s *step) bool { return s.nominalNs > r.Conditions.MinuteNs }
+	return r.Conditions.WithinPct > 0 && len(r.of(cycle, "wipc", 0)) == 0 && !slices.ContainsFunc(r.of(cycle, "saturation", 2), long)
 }
 
 // judgedRounds are those of a cycle, tracked by the conditions' variables: by default IOPS of RND 4 KiB 0/100, 64 KiB
@@ -143,11 +138,7 @@ func (r *run) judgedRounds(l *Look, cycle, points int) [][]*step {
 		name := fmt.Sprintf("%s KiB, %s %% reads", text(float64(one.BlockSize)/1024), text(one.ReadPct))
 		tracked = append(tracked, series{name, unit, figures(steps, figure)})
 	}
-	earliest := windowRounds
-	if r.isShort(cycle) {
-		earliest = len(rounds)
-	}
-	steady := findSteady("rounds", cycle, earliest, disturbed, tracked...)
+	steady := findSteady("rounds", cycle, map[bool]int{true: len(rounds), false: windowRounds}[r.isShort(cycle)], disturbed, tracked...)
 	l.SteadyState = append(l.SteadyState, steady)
 	return steady.window(rounds)
 }
@@ -225,11 +216,8 @@ func (r *run) trackedMinutes(l *Look, cycle int, part string, after float64) Ste
 	var begun, written int64
 	var iops []float64
 	var disturbed []bool
-	earliest, period := windowRounds, r.Conditions.PeriodNs
-	short := r.isShort(cycle)
-	if short {
-		period = r.Conditions.MinuteNs
-	}
+	earliest, short := windowRounds, r.isShort(cycle)
+	period := map[bool]int64{true: r.Conditions.MinuteNs, false: r.Conditions.PeriodNs}[short]
 	for _, s := range r.of(cycle, part, 0) {
 		written += s.written
 		full := s.complete && s.nominalNs == r.Conditions.MinuteNs && s.elapsedNs >= s.nominalNs
@@ -241,10 +229,7 @@ func (r *run) trackedMinutes(l *Look, cycle int, part string, after float64) Ste
 		}
 		begun += s.nominalNs
 	}
-	if short {
-		earliest = len(iops)
-	}
-	s := findSteady("tracking rounds", cycle, earliest, disturbed, series{"tracked minutes", "IOPS", iops})
+	s := findSteady("tracking rounds", cycle, map[bool]int{true: len(iops), false: earliest}[short], disturbed, series{"tracked minutes", "IOPS", iops})
 	l.SteadyState = append(l.SteadyState, s)
 	return s
 }
@@ -255,8 +240,8 @@ func (r *run) wsatTest(l *Look) {
 		// The level of a fresh drive is no Steady State: a capacity is written first.
 		steady := r.trackedMinutes(l, i+1, "saturation", r.Conditions.SteadyFills*float64(r.Target.CapacityBytes))
 		l.key(key+"steady_iops", "IOPS", steady.average(), "")
-		if r.Conditions.WithinPct == 0 { // the short form does not begin with a fresh drive
-			zones(l, key, minutes(r.of(i+1, "saturation", 0), r.Conditions.MinuteNs))
+		if fresh := r.of(i+1, "saturation", 0); r.Conditions.WithinPct == 0 { // the short form has none
+			zones(l, key, minutes(fresh, r.Conditions.MinuteNs))
 		}
 		s := together(r.of(i+1, "histogram", 0)) // 10.2 step 2.4.2
 		nines, note := fiveNines([]*step{&s})

@@ -294,7 +294,6 @@ PROCEDURE: Final = Procedure(
     quick={"warm_runs": 3, "until_rse": 0},
     purges=False,
     driver="openpts_app.drivers.commands.driver:CommandDriver",
-    on_model=False,
     target_help="""
     TARGET is a directory on a mounted file system, which is taken as it is: only COMMAND writes there. Or it
     is a drive such as /dev/nvme0n1, or file:PATH?size=SIZE for a scratch file, which is created: it is

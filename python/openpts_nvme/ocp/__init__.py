@@ -59,7 +59,6 @@ PROCEDURE: Final = Procedure(
     purges=False,
     has_limits=True,
     driver="openpts_nvme.drivers.dssd.driver:OcpDriver",
-    on_model=False,
     target_help="""
     TARGET is an NVMe drive such as /dev/nvme0n1: all on it is lost, except with --read-only.
 """,

@@ -206,7 +206,7 @@ class WorkloadConditions(ExtendedConditions, frozen=True, kw_only=True, tag_fiel
 
     @property
     def question(self) -> str:
-        """That of a suite."""
+        """What a suite answers, which is another question than a job's; empty for a job."""
         return "Does it keep the limits that a data center sets?" if self.is_suite else ""
 
     @property

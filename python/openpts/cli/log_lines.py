@@ -22,6 +22,7 @@ from openpts.runner.events import (
     HostLimited,
     HostStalled,
     IoHangs,
+    PowerUnread,
     PowerWasCut,
     PurgeFinished,
     PurgeProgressed,
@@ -105,6 +106,8 @@ def _measuring_lines(event: Event, progress: RunProgress) -> list[str]:
     match event:
         case DeviationFound(deviation):
             lines = [f"deviation {deviation.rule_id}: required {deviation.required}; used {deviation.used}"]
+        case PowerUnread(text):
+            lines = [text]
         case IoHangs() | HostStalled() | HostLimited():
             lines = _disturbance_lines(event)
         case StepsStarted(_, apply) if apply.phase in _ANNOUNCED and not progress.phase_ns:

@@ -83,7 +83,7 @@ class RunStarted(_Line, frozen=True, kw_only=True, tag="run_started"):
     plan: tuple[PlannedPhase, ...]
 
 
-Topic = Literal["healed", "io_hangs", "standstill", "record_delayed", "goes_on"]
+Topic = Literal["healed", "io_hangs", "standstill", "power_unread", "record_delayed", "goes_on"]
 
 
 class Note(_Line, frozen=True, kw_only=True, tag="note"):

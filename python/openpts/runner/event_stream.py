@@ -221,6 +221,7 @@ _LINES: Final[Mapping[type, Callable[[Any], EventLine]]] = {
     ),
     events.IoHangs: lambda event: _note("io_hangs", hang_text(event.io)),
     events.HostStalled: _stood_still,
+    events.PowerUnread: lambda event: _note("power_unread", event.text),
     events.RecordDelayed: lambda event: _note("record_delayed", event.reason),
     events.RunGoesOn: lambda event: _note("goes_on", f"paused for {format_duration(event.paused_ns)}"),
     events.HostLimited: lambda event: _like(

@@ -124,6 +124,12 @@ class HostLimited(Event, frozen=True):
     evidence: tuple[str, ...]
 
 
+class PowerUnread(Event, frozen=True):
+    """Lines of the operator's power command are no numbers of watts, as ``text`` says."""
+
+    text: str
+
+
 class RecordDelayed(Event, frozen=True):
     """The disk of the record takes no more for now: the run pauses when the steps that run have ended."""
 

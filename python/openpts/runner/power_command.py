@@ -1,9 +1,11 @@
 """Power from a meter of the operator's: a program of theirs that goes on printing watts, a number a line.
 
-A line may have the peak in it, too: ``4.5 W peak 7.2 W``. One that begins with ``#`` says what is metered.
+A line may have a label, units and the peak in it: ``Power: 4500 mW``, ``4.5 W peak 7.2 W``. One that begins
+with ``#`` says what is metered.
 """
 
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -21,6 +23,13 @@ from openpts.vocabulary.facts import Fact, Facts
 
 _LONGEST_LINE: Final = 1000
 _TIMEOUT_S: Final = 2.0
+_READING: Final = re.compile(
+    rb"\s*([^0-9:=]*[:=]\s*)?([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?)\s*(m?w(?:atts?)?|milliwatts?)?\s*",
+    re.IGNORECASE,
+)
+_MOST_WITHOUT_UNIT_W: Final = 1000
+"""Above it a number without a unit is rather one of mW."""
+_LINES_UNTIL_DOUBT: Final = 3
 
 Sink = Callable[[tuple[int, str, float]], object]
 
@@ -46,6 +55,8 @@ class PowerCommand:
         self._says = ""
         self._numbers = 0
         self._others = 0
+        self._first_other = ""
+        self._doubted = False
         self._ended_with: int | None = None
 
     @property
@@ -58,6 +69,22 @@ class PowerCommand:
         return {
             "external power": Fact(f"{EXTERNAL_POWER}; as the command reports it: {went}{says}", self._text)
         }
+
+    def doubt(self, *, ended: bool) -> str:
+        """What is wrong with its lines: once if none of the first was a number, and at the end."""
+        all_lines = self._numbers + self._others
+        if not ended:
+            if self._doubted or self._numbers or self._others < _LINES_UNTIL_DOUBT:
+                return ""
+            self._doubted = True
+        elif not all_lines:
+            return "the power command printed nothing"
+        if not self._others:
+            return ""
+        return (
+            f"{self._others:,} of {all_lines:,} lines of the power command are no number of watts; the first "
+            f"was {self._first_other!r}: print one number a line, with its unit W or mW"
+        )
 
     @contextmanager
     def running(self, sink: Sink) -> Iterator[None]:
@@ -99,6 +126,7 @@ class PowerCommand:
                 watts = _watts(mean)
                 if watts is None:
                     self._others += 1
+                    self._first_other = self._first_other or printable(line.decode(errors="replace").strip())
                     continue
                 self._numbers += 1
                 sink((at_ns, EXTERNAL_POWER, watts))
@@ -109,11 +137,11 @@ class PowerCommand:
 
 
 def _watts(line: bytes) -> float | None:
-    """A finite number, which may be followed by its unit."""
-    words = line.split()
-    with suppress(ValueError, IndexError):
-        value = float(words[0])
-        unit_follows = len(words) == 1 or words[1:] in ([b"W"], [b"w"])
-        if unit_follows and abs(value) < float("inf"):
-            return value
-    return None
+    """A finite number of watts or, with that unit behind it, milliwatts; behind a label it has a unit."""
+    found = _READING.fullmatch(line)
+    if found is None:
+        return None
+    label, number, unit = found.groups()
+    value = float(number) / (1000 if unit and unit[:1] in b"mM" else 1)
+    too_much = not unit and (label or value > _MOST_WITHOUT_UNIT_W)
+    return None if too_much or not 0 <= value < float("inf") else value

@@ -25,6 +25,7 @@ from openpts.runner.events import (
     HostStalled,
     IoHangs,
     Listener,
+    PowerUnread,
     PurgeFinished,
     PurgeProgressed,
     PurgeStarted,
@@ -345,6 +346,7 @@ class ScriptRunner:
                 return self._on_clock(sample)
             progress = self.engine.progress()
             self.emit(Ticked(self._place, step, progress, self.sampler.temperature_c))
+            self._doubt_power()
             if hanging := self._hangs.news(progress.oldest):
                 self.emit(IoHangs(hanging))
             if faulty:
@@ -418,8 +420,14 @@ class ScriptRunner:
         self.keep_telemetry()
         self.pause.announce()
 
+    def _doubt_power(self, *, ended: bool = False) -> None:
+        if text := self.sampler.power_doubt(ended=ended):
+            self.pause.tell(PowerUnread(text))
+
     def keep_telemetry(self, *, ended: bool = False) -> None:
         """Record the samples so far, once a step has set the engine's clock; ``ended``: no more will come."""
+        if ended:
+            self._doubt_power(ended=True)
         offset_ns = self._engine_clock_offset_ns
         if offset_ns is None:
             return

@@ -74,6 +74,10 @@ class Sampler:
         facts = {gauge.name: Fact(self._text(gauge), gauge.source) for gauge in self._gauges}
         return facts if self._power is None else facts | self._power.facts
 
+    def power_doubt(self, *, ended: bool) -> str:
+        """What is wrong with the lines of the power command, as ``PowerCommand.doubt`` has it."""
+        return "" if self._power is None else self._power.doubt(ended=ended)
+
     def _text(self, gauge: Gauge) -> str | None:
         if not gauge.is_read:
             return gauge.what

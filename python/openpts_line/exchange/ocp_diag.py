@@ -164,6 +164,10 @@ class OcpDiagStream(Struct):
         self._log(LogSeverity.WARNING, f"{standstill_text(event.sample)} in {event.place}")
 
     @_hear.register
+    def _(self, event: events.PowerUnread) -> None:
+        self._log(LogSeverity.WARNING, event.text)
+
+    @_hear.register
     def _(self, event: events.RecordDelayed) -> None:
         self._log(LogSeverity.WARNING, f"can't write the record: {event.reason}")
 

@@ -66,6 +66,47 @@ def test_what_is_no_number_is_counted_and_left_out(golden: Golden) -> None:
     assert _text(power) == golden
 
 
+@pytest.mark.parametrize(
+    ("line", "watts"),
+    [
+        ("    Instantaneous power reading:                   215 Watts", 215),
+        ("98 Watts", 98),
+        ("4520 mW", 4.52),
+        ("4520mw", 4.52),
+        ("900", 900),
+        ("1500 W", 1500),
+        (".5", 0.5),
+        ("4.", 4),
+        ("4520", None),  # of mW, rather
+        ("4,52", None),
+        ("-4.5", None),
+        ("12:00:01,4.5", None),
+        ("channel 1: 5", None),
+        ("215 V", None),
+        ("1e400", None),
+    ],
+)
+def test_watts_are_read_with_label_and_unit(line: str, watts: float | None) -> None:
+    heard, _ = _listen(
+        _program(f'print("{line}"); print(7); import time; time.sleep(60)'), 1 + (watts is not None)
+    )
+    assert [value for _, _, value in heard] == [*([] if watts is None else [watts]), 7]
+
+
+def test_lines_that_are_no_watts_are_said_once_and_at_the_end(golden: Golden) -> None:
+    power = PowerCommand(_program('for _ in range(9): print("215 V")\nimport time; time.sleep(60)'))
+    with power.running(lambda _: None):
+        _until(lambda: "9 lines" in _text(power))
+        assert [power.doubt(ended=False) for _ in range(2)] == golden
+    assert power.doubt(ended=True) == golden
+    silent = PowerCommand(_program("import time; time.sleep(60)"))
+    with silent.running(lambda _: None):
+        assert not silent.doubt(ended=False)
+    assert silent.doubt(ended=True) == golden
+    _, sound = _listen(_program("print(7); import time; time.sleep(60)"), 1)
+    assert not sound.doubt(ended=True)
+
+
 def test_a_command_that_ends_by_itself_is_told() -> None:
     heard: list[Sampled] = []
     power = PowerCommand(_program("import sys; print(7); sys.exit(3)"))
@@ -75,14 +116,14 @@ def test_a_command_that_ends_by_itself_is_told() -> None:
 
 
 def test_it_ends_with_the_run() -> None:
-    heard, _ = _listen(_program("import os, time\nprint(os.getpid()); time.sleep(600)"), 1)
+    heard, _ = _listen(_program('import os, time\nprint(os.getpid(), "W"); time.sleep(600)'), 1)
     with pytest.raises(ProcessLookupError):
         os.kill(int(heard[0][2]), 0)
 
 
 def test_one_that_ignores_the_first_word_ends_all_the_same() -> None:
     deaf = "import os, signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)"
-    heard, _ = _listen(_program(f"{deaf}\nprint(os.getpid())\ntime.sleep(600)"), 1)
+    heard, _ = _listen(_program(f'{deaf}\nprint(os.getpid(), "W")\ntime.sleep(600)'), 1)
     with pytest.raises(ProcessLookupError):
         os.kill(int(heard[0][2]), 0)
 

@@ -40,6 +40,7 @@ _REASONS = {
     "bsrange": "more than 64 sizes in one stream",
     "offset": "counts zones, and openpts has none",
     "buffer_pattern": "a pattern out of a file",
+    "dedupe_mode": "duplicates out of a set, and openpts repeats blocks",
     "plids": "several placement handles in one job, and a stream has one",
 }
 

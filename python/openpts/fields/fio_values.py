@@ -42,6 +42,8 @@ def whole_number(text: str, kb_base: int = KIB_BASE) -> int:
     fio takes ``1.5k`` for 1 and ``4x`` for 4, which is refused.
     """
     match = _NUMBER.fullmatch(text)
+    if match is None and _NUMBER.fullmatch(text.removeprefix("-")):
+        raise ValueTextError("is negative, which openpts doesn't offer: write a number of 0 or above")
     if match is None:
         raise ValueTextError("is no whole number with an optional suffix k, m, g, t or p")
     suffix = match[2].lower()
@@ -96,10 +98,12 @@ def directions_of(text: str) -> dict[str, str]:
 def numbers_of(text: str, kb_base: int) -> dict[str, int]:
     """The whole number of each direction; a colon separates them where there is no comma.
 
-    fio reads no further than the number of bytes: ``4k/60:8k/40`` is 4k for reads, and 8k for others. Raises
-    ValueTextError.
+    fio reads no further than the number of bytes: ``4k/60:8k/40`` is 4k for reads, and 8k for others, and
+    what such a list has behind the third is nothing. Raises ValueTextError.
     """
     words = text.split("," if "," in text else ":")
+    if "/" in text:
+        words = words[: len(DIRECTIONS)]
     return {
         direction: whole_number(re.split("[/:]", word)[0].strip(), kb_base)
         for direction, word in _filled(words).items()

@@ -210,7 +210,7 @@ def _jobs(
     if stream.replay is not None:
         raise UsageError(
             "fio cannot replay a schedule of openpts: use --engine native, or write the trace for fio with "
-            "`openpts trace convert --to iolog3`"
+            "`openpts trace convert --to fio_iolog`"
         )
     stimulus = stream.stimulus
     if setting.path is FioPath.PSYNC and stimulus.qd > 1:

@@ -170,7 +170,7 @@ class _Line(Struct, frozen=True):
 
 def _raw_lines(path: Path, above: tuple[Path, ...], complaints: list[str]) -> Iterator[tuple[str, int, str]]:
     """File, number and text of each line."""
-    text = read_written(path, _MOST_KIB, "fio job file").decode("utf-8", "replace")
+    text = read_written(path, _MOST_KIB, "fio job file").decode("utf-8-sig", "replace")
     for number, raw in enumerate(text.splitlines(), start=1):
         line = _said(str(path), number, raw)
         if line is not None and line.is_include:

@@ -78,6 +78,7 @@ _COUNTS: Final[Mapping[str, str]] = {
     "buffer_compress_percentage": "data of less entropy",
     "buffer_compress_chunk": "granule of such data",
     "dedupe_percentage": "data with duplicates",
+    "dedupe_mode": "must be repeat, fio's default, where dedupe_percentage asks for duplicates",
     "verify": "sectors with LBA, generation and checksum, whatever checksum is named",
     "do_verify": "whether what was written is read back in another step",
     "prio": "level of the I/O priority",
@@ -85,6 +86,7 @@ _COUNTS: Final[Mapping[str, str]] = {
     "fdp": "1: writes name the placement handle of plids (untried on hardware)",
     "dataplacement": "fdp: the same; streams is refused",
     "plids": "the placement handle of the job's writes: one",
+    "plid_select": "chooses nothing of one handle; scheme is refused where fdp is on",
     "steadystate": "the step ends when the figure is steady",
     "steadystate_duration": "time that is looked at, in windows of a second or of steadystate_check_interval",
     "steadystate_check_interval": "length of the windows, instead of a second",
@@ -103,7 +105,6 @@ _SEED: Final = "openpts has its own generator: --seed"
 _CHECKS: Final = "openpts stops at the first sector that is not right"
 _FAILURES: Final = "openpts counts failed I/Os: --max-errors"
 _NOTHING: Final = "fio itself ignores it"
-_BESIDE: Final = "has no effect without the option that it goes with, which openpts refuses or ignores"
 
 _IGNORED: Final[Mapping[str, str]] = {
     _TARGET: "filename directory filename_format unique_filename opendir lockfile openfiles "
@@ -119,7 +120,7 @@ _IGNORED: Final[Mapping[str, str]] = {
     _OWN_ENGINE: "iodepth_batch iodepth_batch_complete_min iodepth_batch_complete_max iodepth_low "
     "io_submit_mode thread mem mem_align lockmem hugepage-size fixedbufs registerfiles hipri "
     "hipri_percentage libaio_vectored sqthread_poll sqthread_poll_cpu nonvectored uncached nowait "
-    "force_async userspace_reap thinktime_spin rate_cycle cmd_type",
+    "force_async userspace_reap thinktime_spin rate_cycle cmd_type flow_sleep gpu_dev_id",
     _PROCESSORS: "cpumask cpus_allowed cpus_allowed_policy numa_cpu_nodes numa_mem_policy nice",
     _FILES: "invalidate fallocate fadvise_hint create_serialize create_fsync create_on_open create_only "
     "allow_file_create pre_read unlink unlink_each_loop overwrite end_fsync fsync_on_close fill_device "
@@ -128,18 +129,36 @@ _IGNORED: Final[Mapping[str, str]] = {
     _CHECKS: "verify_fatal verify_dump verify_async verify_async_cpus verify_interval verify_state_save "
     "verify_state_load verify_write_sequence verify_header_seed verify_mode",
     _FAILURES: "continue_on_error ignore_error error_dump exitall_on_error",
-    _BESIDE: "exit_what flow_sleep latency_window latency_percentile latency_run "
-    "dedupe_mode dedupe_working_set_percentage dedupe_global trim_backlog trim_backlog_batch "
-    "verify_backlog_batch read_iolog_chunked replay_no_stall replay_redirect replay_scale replay_align "
-    "replay_time_scale replay_skip merge_blktrace_scalars merge_blktrace_iters cmdprio_class cmdprio "
-    "zonesize zonecapacity zonerange zoneskip read_beyond_wp max_open_zones job_max_open_zones "
-    "ignore_zone_limits zone_reset_threshold zone_reset_frequency recover_zbd_write_error cgroup_nodelete "
-    "cmdprio_hint verify_pattern_interval spr_num_regions spr_op plid_select dp_scheme stream_id deac "
-    "apptag apptag_mask gpu_dev_id device-names load test-duration threads-per-queue "
-    "read-req-num-512-blocks large-block-op-kbytes prep block numruns dir threads",
     _NOTHING: "flow_watermark verifysort verifysort_nr",
 }
 
+_NEEDS: Final[Mapping[str, str]] = {
+    "exitall": "exit_what",
+    "latency_target": "latency_window latency_percentile latency_run",
+    "dedupe_mode=working_set": "dedupe_working_set_percentage dedupe_global",
+    "trim_percentage": "trim_backlog trim_backlog_batch",
+    "verify_backlog": "verify_backlog_batch",
+    "verify_pattern": "verify_pattern_interval",
+    "read_iolog": "read_iolog_chunked replay_no_stall replay_redirect replay_scale replay_align "
+    "replay_time_scale replay_skip",
+    "merge_blktrace_file": "merge_blktrace_scalars merge_blktrace_iters",
+    "cmdprio_percentage or cmdprio_bssplit": "cmdprio_class cmdprio cmdprio_hint",
+    "zonemode": "zonecapacity read_beyond_wp max_open_zones job_max_open_zones ignore_zone_limits "
+    "zone_reset_threshold zone_reset_frequency recover_zbd_write_error",
+    "cgroup": "cgroup_nodelete",
+    "sprandom": "spr_num_regions spr_op",
+    "plid_select=scheme": "dp_scheme",
+    "sg_write_mode": "stream_id",
+    "write_mode": "deac",
+    "pi_chk": "apptag apptag_mask",
+    "profile": "device-names load test-duration threads-per-queue read-req-num-512-blocks "
+    "large-block-op-kbytes prep block numruns dir threads",
+}
+"""Options that fio reads only beside another, by that one: each job in which it is on is refused."""
+
+_STRIDES: Final = (
+    "openpts has no zones; without zonemode some releases of fio refuse it, others jump over zones"
+)
 _NO_METADATA: Final = "openpts moves no metadata or protection information with blocks"
 _OFF: Final = frozenset({"0"})
 _NEVER: Final[frozenset[str]] = frozenset()
@@ -187,6 +206,9 @@ _REFUSED: Final[Mapping[str, tuple[str, frozenset[str]]]] = {
     "exec_postrun": ("openpts starts no commands of a job file", _NEVER),
     "ioscheduler": ("openpts changes no setting of the host for a job: see openpts doctor", _NEVER),
     "zonemode": ("openpts has no zones", frozenset({"none"})),
+    "zonesize": (_STRIDES, _OFF),
+    "zonerange": (_STRIDES, _OFF),
+    "zoneskip": (_STRIDES, _OFF),
     "cgroup": ("openpts doesn't put its threads in groups", _NEVER),
     "cgroup_weight": ("openpts doesn't put its threads in groups", _NEVER),
     "uid": ("openpts doesn't change its user", _NEVER),
@@ -231,6 +253,11 @@ def _all_options() -> dict[str, Option]:
     for alias, name in _ALIASES.items():
         aliases.setdefault(name, []).append(alias)
     ignored = {name: why for why, names in _IGNORED.items() for name in names.split()}
+    ignored |= {
+        name: f"has no effect without {partner}"
+        for partner, names in _NEEDS.items()
+        for name in names.split()
+    }
     options = [Option(name, OptionHandling.COUNTS, says) for name, says in _COUNTS.items()]
     options += [Option(name, OptionHandling.IGNORED, why) for name, why in ignored.items()]
     options += [

@@ -69,6 +69,8 @@ def data_of_job(job: Job, directions: tuple[Direction, ...]) -> DataPattern:
         return _pattern(job)
     compressed_pct = job.number("buffer_compress_percentage", 0)
     duplicate_pct = job.number("dedupe_percentage", 0)
+    if duplicate_pct and job.text("dedupe_mode", "repeat") != "repeat":
+        raise job.error("dedupe_mode", "openpts repeats blocks, and has no set that duplicates are drawn of")
     for name, pct in (("buffer_compress_percentage", compressed_pct), ("dedupe_percentage", duplicate_pct)):
         if pct > 100:
             raise job.error(name, "is above 100")
@@ -317,6 +319,7 @@ def streams_of_job(job: Job, target: TargetFacts) -> tuple[JobStream, ...]:
     """What the job issues on that target. Raises JobError."""
     _check_direct(job)
     directions = directions_of_job(job)
+    _check_sectors(job, directions, target.sector_bytes)
     return tuple(_Streams(job, directions, target).all())
 
 
@@ -326,6 +329,23 @@ def _check_direct(job: Job) -> None:
     elif job.flag("buffered") or (job.is_given("direct") and not job.flag("direct")):
         name = "buffered" if job.flag("buffered") else "direct"
         raise job.error(name, "openpts measures drives, and not the page cache: use direct=1")
+
+
+def _check_sectors(job: Job, directions: Sequence[Direction], sector_bytes: int) -> None:
+    """Raises JobError for a size, an alignment or a hole that direct I/O can't have on that target."""
+    sizes = [size.block_size_bytes for one in directions for size in one.block_sizes]
+    given_by = next((name for name in ("bssplit", "bsrange") if job.is_given(name)), "bs")
+    hint = "; openpts check --for commit measures small writes that are flushed"
+    is_commit = any(job.is_given(name) for name in ("fsync", "fdatasync"))
+    for name, values in (
+        (given_by, sizes),
+        ("ba", [one.alignment_bytes or 0 for one in directions]),
+        ("rw", [one.stride_bytes or 0 for one in directions]),
+    ):
+        for number in values:
+            if number % sector_bytes:
+                reason = f"{number:,} B is no multiple of the sector, {sector_bytes:,} B"
+                raise job.error(name, reason + (hint if is_commit else ""))
 
 
 class _Streams:
@@ -468,6 +488,10 @@ def _placement_handle(job: Job) -> int | UnsetType:
         at = "plids" if job.is_given("plids") else asking
         raise job.error(
             at, "openpts gives a stream one placement handle: name it by plids, in a job for each"
+        )
+    if job.text("plid_select", "random") == "scheme":
+        raise job.error(
+            "plid_select", "openpts reads no file of handles: name one by plids, in a job for each"
         )
     if (handle := job.number("plids", 0)) > _MOST_HANDLE:
         raise job.error("plids", f"is above {_MOST_HANDLE:,}")

@@ -8,6 +8,7 @@ import msgspec
 
 from openpts import _native
 from openpts.errors import TraceError, failing_as
+from openpts.output_files import refuse_run_folder
 from openpts.run_folder_files import new_file
 from openpts.trace_schedules import refuse_without_traces
 from openpts.units import NS_PER_S
@@ -235,6 +236,7 @@ def write(trace: Input, to: str, out: Path, heard: Heard) -> Treated:
 
     Where an error ends it there is no file.
     """
+    refuse_run_folder(out)
     with failing_as(TraceError, f"can't write {out}"), new_file(out.parent, out.name) as descriptor:
         return _treat(trace, to, descriptor, heard)
 

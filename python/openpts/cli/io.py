@@ -12,6 +12,7 @@ from openpts.cli.io_options import IoArgs
 from openpts.cli.io_spellings import in_own_words
 from openpts.cli.options import flag, group, with_options
 from openpts.errors import InterruptedRunError, RecordError, RunFailedError, UsageError, failing_as
+from openpts.output_files import refuse_run_folder
 from openpts.plugins import service
 from openpts.system_files import SystemRoots
 from openpts.units import NS_PER_S
@@ -121,6 +122,7 @@ def _make_capture_folder(folder: Path | None, targets: tuple[str, ...]) -> None:
         return
     if len(targets) > 1:
         raise UsageError("--capture records the I/Os of one target: name one")
+    refuse_run_folder(folder)
     with failing_as(RecordError, f"can't create {folder}"):
         folder.mkdir(parents=True, exist_ok=True)
 

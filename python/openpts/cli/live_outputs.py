@@ -15,6 +15,7 @@ from openpts.cli.broken_pipe import LastingOutput
 from openpts.cli.help_order import Decorator, together
 from openpts.cli.options import flag
 from openpts.errors import OpenptsError, UsageError, failing_as
+from openpts.output_files import refuse_run_folder
 from openpts.plugins import Kind, Offer, calling, load, offers
 
 if TYPE_CHECKING:
@@ -240,6 +241,7 @@ def opened_output(option: str, place: str, *, new: bool = False) -> Iterator[Cal
         with _told(option, place, LastingOutput(sys.stdout.fileno())) as write:
             yield write
         return
+    refuse_run_folder(Path(place))
     with failing_as(UsageError, f"can't write {option} {place}"):
         _refuse_foreign(option, Path(place), content=not new)
         try:

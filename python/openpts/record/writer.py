@@ -12,6 +12,7 @@ from typing import Final, Self
 import msgspec
 
 from openpts.errors import LostRecordError, RecordError, UnwritableRecordError, failing_as
+from openpts.output_files import RECORD_NAME
 from openpts.ownership import CLAIM_NAME
 from openpts.record.health import HealthRecord, ReadingPoint, TelemetryPoint
 from openpts.record.manifest import Manifest
@@ -22,7 +23,7 @@ from openpts.vocabulary.deviation import Deviation, StepDeviation
 from openpts.vocabulary.phase import StepPlace
 from openpts.vocabulary.sample import Sample, StepState
 
-DATABASE_NAME = "run.db"
+DATABASE_NAME = RECORD_NAME
 CAPTURE_FOLDER = "capture"
 """Holds the files of single I/Os, where a test keeps them."""
 
@@ -79,6 +80,9 @@ class RunWriter:
         with failing_as(RecordError, f"can't create the run folder {folder}"):
             if folder.exists() and any(path.name != expected for path in folder.iterdir()):
                 raise RecordError(f"{folder} is not empty: choose another folder with --out")
+            for above in folder.resolve().parents:
+                if os.path.lexists(above / DATABASE_NAME):
+                    raise RecordError(f"{folder} is within the run {above}: choose another folder with --out")
 
     @classmethod
     def create(

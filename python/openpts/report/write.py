@@ -4,7 +4,7 @@ import gc
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +15,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from openpts.errors import RecordError, failing_as
+from openpts.output_files import write_outputs
 from openpts.pages.model import Report, Table, Verdict
 from openpts.pages.summary_table import KEY_VALUES_ID
 from openpts.plots.svg import DrawingPool, draw_figures
@@ -33,7 +34,6 @@ from openpts.report.short.build import short_report
 from openpts.report.sources import ReportSource
 from openpts.report.style import Style
 from openpts.report.times import date_of
-from openpts.run_folder_files import write_files
 
 REPORT_NAME = "report"
 _MOST_NAMED: Final = 3
@@ -102,7 +102,8 @@ def write_report(
         report, files, figures = make_report(source, options, workers, pool)
         contents = _contents(report, options, pool)
     beside = REPORT_NAME if options.style is Style.FULL else f"{REPORT_NAME}-{options.style}"
-    written = _write(out or source.folder, report.stem if out else beside, contents, files)
+    owners = (source.folder,) if out is None else source.run_folders if len(source.run_folders) == 1 else ()
+    written = _write(out or source.folder, report.stem if out else beside, contents, files, owners)
     return replace(written, figures=figures, cover=tuple(_cover_lines(report)))
 
 
@@ -207,9 +208,14 @@ def _contents(report: Report, options: ReportOptions, pool: DrawingPool | None) 
 
 
 def _write(
-    folder: Path, name: str, contents: dict[str, bytes], record: Sequence[RecordFile] = ()
+    folder: Path,
+    name: str,
+    contents: dict[str, bytes],
+    record: Sequence[RecordFile] = (),
+    owners: Collection[Path] = (),
 ) -> WrittenReport:
-    """Data of a report with a name of its own lies in a folder of that name.
+    """Data of a report with a name of its own lies in a folder of that name; ``owners`` are folders of runs
+    that it may be in.
 
     The list of checksums has the files of the record as well, where they are in the same folder.
     """
@@ -225,8 +231,8 @@ def _write(
     listed |= names_in(folder, record)
     lines = [f"{checksum}  {name}\n" for name, checksum in listed.items()]
     with failing_as(RecordError, f"can't write the report into {folder}"):
-        folder.mkdir(parents=True, exist_ok=True)
-        write_files(folder, {**files, sums: os.fsencode("".join(lines))})
+        written = {**files, sums: os.fsencode("".join(lines))}
+        write_outputs(folder, written, owners, lasting=True)
         removed = [] if is_same else remove_unchanged(folder, left)
     paths = {ending: folder / name for ending, name in names.items()}
     data = tuple(path for ending, path in paths.items() if ending.startswith(f"{FOLDER}/"))

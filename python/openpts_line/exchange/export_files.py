@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from openpts.errors import RecordError, UsageError, failing_as
-from openpts.run_folder_files import write_files
+from openpts.output_files import write_outputs
 
 
 def write_export(folder: Path, files: Mapping[str, bytes]) -> None:
@@ -15,5 +15,4 @@ def write_export(folder: Path, files: Mapping[str, bytes]) -> None:
     if "-" in files:
         raise UsageError("- is no place for this output: name a file")
     with failing_as(RecordError, f"can't write the export into {folder}"):
-        folder.mkdir(parents=True, exist_ok=True)
-        write_files(folder, files, lasting=False)
+        write_outputs(folder, files)

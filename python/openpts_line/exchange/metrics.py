@@ -25,6 +25,7 @@ from prometheus_client.registry import Collector
 from openpts.analysis.figures import Figures
 from openpts.engine.contract import EngineProgress
 from openpts.errors import UsageError
+from openpts.output_files import refuse_other_kind, refuse_run_folder
 from openpts.record.manifest import ELSEWHERE, RunState
 from openpts.runner import events
 from openpts.runner.event_stream import PERCENTILES
@@ -198,6 +199,8 @@ class TextfileMetrics:
     """
 
     def __init__(self, path: Path, metrics: Collector) -> None:
+        refuse_run_folder(path)
+        refuse_other_kind(path, b"# HELP openpts_")
         self._path, self._registry = path, CollectorRegistry()
         self._registry.register(metrics)
         self._written_s = 0.0

@@ -1,6 +1,5 @@
 """Runs as tables of Parquet, a file for each run: DIR/TABLE/ID.parquet. DuckDB writes the files."""
 
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -9,11 +8,10 @@ from urllib.parse import quote
 import msgspec
 
 from openpts.errors import UsageError
+from openpts.output_files import refuse_run_folder
 from openpts.procedures.registry import procedure_of
-from openpts.record.batch import is_batch
 from openpts.record.frames import FRAMES, declared_rows, types_of
 from openpts.record.reader import Run
-from openpts.record.writer import DATABASE_NAME
 from openpts.runs.flat_rows import RUN_COLUMNS, run_row
 from openpts.temporary_folder import temporary_folder
 from openpts_line.exchange.export_files import write_export
@@ -61,11 +59,7 @@ def write_tables(folder: Path, runs: Iterable[Run]) -> int:
     A run is in ``runs`` once all of its parts are there. Raises UsageError without DuckDB, and for a folder
     that belongs to a run; RecordError if a file can't be written.
     """
-    for place in (folder, *folder.resolve().parents):
-        if os.path.lexists(place / DATABASE_NAME) or is_batch(place):
-            raise UsageError(
-                f"can't write tables into {folder}: {place} has the record of a run; name another folder"
-            )
+    refuse_run_folder(folder)
     connection = _connection()
     count = 0
     with temporary_folder("tables") as scratch:

@@ -16,6 +16,7 @@ from typing import Final
 from msgspec import Struct
 
 from openpts.errors import FleetError, RecordError, failing_as
+from openpts.output_files import refuse_run_folder
 from openpts.programs import ProgramError, Run, run_program
 from openpts.record.manifest import RunState
 from openpts.run_folder_files import open_file, read_file, remove_file, synchronize_folder, write_files
@@ -85,6 +86,7 @@ def fetch(fleet: Fleet, seen: Observation, out: Path, run: Run = run_program) ->
     assert seen.folder is not None  # noqa: S101 likewise
     host = fleet.host(seen.host)
     folder, partial = out / seen.run_id, out / f".{seen.run_id}.partial"
+    refuse_run_folder(out)
     try:
         out.mkdir(parents=True, exist_ok=True)
         if _is_whole(folder):

@@ -13,6 +13,7 @@ from openpts.cli.options import FILE, argument, flag, option, with_options
 from openpts.cli.printed_document import print_document
 from openpts.errors import RefusedError, UsageError
 from openpts.journal import Journal, Kind
+from openpts.output_files import refuse_run_folder
 from openpts.runner.healing import heal
 from openpts.runner.stop_signals import StopSignals
 from openpts.system_files import SystemRoots
@@ -149,6 +150,7 @@ def _level(level: str | None, devices: tuple[CapturedDevice, ...]) -> str:
 def _check_file(order: CaptureOrder, roots: SystemRoots) -> None:
     if order.file.exists():
         raise UsageError(f"{order.file} exists: name another file with --out")
+    refuse_run_folder(order.file)
     if not order.file.parent.is_dir():
         raise UsageError(f"{order.file.parent} is no folder: make it, or name another with --out")
     own = device_of_file(order.devices, order.file, roots)

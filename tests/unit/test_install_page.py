@@ -1,9 +1,11 @@
 """The table of the page on installing, against the blocks that `packaging/check-paths` types."""
 
 import re
+import tomllib
 from pathlib import Path
 
-_PAGE = (Path(__file__).resolve().parents[2] / "docs" / "install.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).resolve().parents[2]
+_PAGE = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
 _SECTIONS = dict(re.findall(r"^##+ (.+)\n((?:(?!^##).*\n)*)", _PAGE, re.MULTILINE))
 
 
@@ -27,3 +29,11 @@ def test_each_way_is_typed() -> None:
     assert sorted(re.findall(r"\bway '(.+?)'", script)) == sorted(
         re.findall(r"^### (.+)$", _PAGE, re.MULTILINE)
     )
+
+
+def test_what_is_installed_is_pinned_by_hash_and_bounded_by_the_next_major_version() -> None:
+    pins = (ROOT / "constraints.txt").read_text().splitlines()
+    assert [pin for pin in pins if not re.match(r"\S+==\S+( --hash=sha256:[0-9a-f]{64})+$", pin)] == []
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    needed = sum(project["optional-dependencies"].values(), project["dependencies"])
+    assert [one for one in needed if not re.fullmatch(r"[\w.-]+>=[\d.]+,<\d+", one)] == []

@@ -22,6 +22,7 @@ _S_PER_HOUR: Final = 3600
 _HOTTEST_K: Final = _KELVIN_AT_0_C + 200
 # a counter at its maximum, or at that of its lower half, is saturated
 _COUNTERS_BYTES: Final = 16
+_RESERVED: Final = slice(7, 32)
 _FULL: Final = 2**64 - 1
 _SENSORS: Final = 8
 
@@ -56,12 +57,15 @@ def parse_smart_log(data: bytes) -> dict[str, float]:
 
     Left out is what says nothing: sensors that aren't fitted, temperatures that can't be, counters that are
     full, and a time of throttling that is longer than the drive has been on. Raises ValueError if there are
-    not as many bytes, or if none of them is reported.
+    not as many bytes, if none of them is reported, or if some are set that have always been reserved:
+    it is another page, or text.
     """
     if len(data) != SMART_LOG_BYTES:
         raise ValueError(f"a SMART log has {SMART_LOG_BYTES} bytes, not {len(data)}")
     if data == b"\xff" * SMART_LOG_BYTES:
         raise ValueError(_GONE)
+    if any(data[_RESERVED]):
+        raise ValueError("bytes 7 to 31, which are reserved, are not 0: it is not a SMART log")
     values = {
         name: float(reported * factor)
         for name, (start, length, factor, _) in SMART_LOG_FIELDS.items()

@@ -1,0 +1,29 @@
+"""Answers of smartctl from practice: what was written is told only where its unit is known."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from openpts.device.health.ata_health import ata_health
+from openpts.device.health.smartctl import SmartctlAnswer
+
+CASES = Path(__file__).parents[2] / "data/cases/p-smartctl"
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "doubts"),
+    [
+        ("zozt", {"host_write_bytes": 841_269_219_840.0}, []),
+        ("hk4r", {"percentage_used_pct": 3.0}, []),
+        ("lexar", {"power_on_hours": 3211.0, "host_write_bytes": 33_498_991_113_216.0}, []),
+        (
+            "contradiction",
+            {},
+            ["percentage_used_pct left out: device statistics 255 but SMART attributes 99"],
+        ),
+    ],
+)
+def test_values_and_doubts(name: str, values: dict[str, float], doubts: list[str]) -> None:
+    found = ata_health(SmartctlAnswer(json.loads((CASES / f"{name}.json").read_text())))
+    assert (found.values, list(found.doubts)) == (values, doubts)

@@ -162,6 +162,9 @@ class InterruptedRunError(OpenptsError):
     exit_code = 130
 
 
+NONSENSE: Final = (OpenptsError, OSError, ValueError, ArithmeticError, LookupError, TypeError, RecursionError)
+"""What a run folder may lead to of which a part is nonsense: one such run leaves the others readable."""
+
 _Kinds = type[Exception] | tuple[type[Exception], ...]
 
 

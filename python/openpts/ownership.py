@@ -18,14 +18,14 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import Final, Self
+from typing import IO, Final, Self
 
 import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from openpts.errors import RecordError, failing_as
-from openpts.run_folder_files import check_files, synchronize_folder
+from openpts.run_folder_files import check_files, open_file, synchronize_folder
 from openpts.system_files import SystemRoots, boot_id, printable, read_lines, read_text
 
 CLAIM_NAME: Final = "claim.jsonl"
@@ -93,17 +93,26 @@ class RunOwner(Struct, frozen=True):
 
 def read_owner(path: Path) -> RunOwner | None:
     """The latest owner in a regular file; None if there is none, or only the beginning of one."""
-    try:
-        with path.open("rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - _MOST_BYTES))
-            return _latest(file.read(_MOST_BYTES))
-    except OSError:
-        return None
+    with suppress(OSError), open_file(path.parent, path.name) as file:
+        return _owner_in(file)
+    return None
+
+
+def owner_behind(descriptor: Path) -> RunOwner | None:
+    """The same of a file that a descriptor in /proc leads to, which may have no name."""
+    with suppress(OSError), descriptor.open("rb") as file:
+        return _owner_in(file)
+    return None
+
+
+def _owner_in(file: IO[bytes]) -> RunOwner | None:
+    file.seek(max(0, os.fstat(file.fileno()).st_size - _MOST_BYTES))
+    return _latest(file.read(_MOST_BYTES))
 
 
 def _latest(content: bytes) -> RunOwner | None:
     for line in reversed(content.split(b"\n")):
-        with suppress(msgspec.DecodeError):  # a power cut came in the middle of it
+        with suppress(ValueError, RecursionError):  # a power cut came in the middle of it; no UTF-8
             return msgspec.json.decode(line, type=RunOwner)
     return None
 
@@ -146,12 +155,17 @@ def locked_alone(path: Path) -> Iterator[None]:
 
 
 def is_locked(path: Path) -> bool:
-    """Whether a process has locked a file, or one that inherited its lock; takes none."""
-    try:
-        with path.open("rb") as file:
-            return not _is_free(file.fileno())
-    except FileNotFoundError:
-        return False
+    """Whether a process has locked a file, or one that inherited its lock; takes none.
+
+    Raises RecordError for what is no file, or can't be read.
+    """
+    with (
+        failing_as(RecordError, f"can't read {path}"),
+        suppress(FileNotFoundError),
+        open_file(path.parent, path.name) as file,
+    ):
+        return not _is_free(file.fileno())
+    return False
 
 
 def _is_free(fd: int) -> bool:
@@ -160,8 +174,15 @@ def _is_free(fd: int) -> bool:
 
 
 def until_unlocked(path: Path) -> None:
-    """Return when all processes that have locked a file have ended; the kernel wakes us then."""
-    with suppress(FileNotFoundError), path.open("rb") as file:
+    """Return when all processes that have locked a file have ended; the kernel wakes us then.
+
+    Raises RecordError for what is no file, or can't be read.
+    """
+    with (
+        failing_as(RecordError, f"can't read {path}"),
+        suppress(FileNotFoundError),
+        open_file(path.parent, path.name) as file,
+    ):
         fcntl.fcntl(file, fcntl.F_OFD_SETLKW, _FLOCK.pack(fcntl.F_RDLCK, os.SEEK_SET, 0, 0, 0))
 
 
@@ -192,7 +213,7 @@ def holder_of(name: str, folder: Path) -> str | None:
     if name in _HELD:
         return None
     try:
-        with _path(name, folder).open("rb") as file:
+        with open_file(folder, _path(name, folder).name) as file:
             is_free = _is_free(file.fileno())
             return None if is_free else str(_latest(file.read(_MOST_BYTES)) or NO_OWNER)
     except OSError:

@@ -1,7 +1,8 @@
 """The door for files of folders that travel: those of runs, suites and reports.
 
 A run folder may come from another lab, and a name in it may be a link to anywhere, a mounted drive included.
-The folder itself is what the operator named; below it no link is followed, to read or to write. New content
+The folder itself is what the operator named; below it no link is followed, to read or to write, and nothing
+but a regular file is opened. What takes no time to make, a file of holes, is not read for hours. New content
 is written in a folder for drafts, synchronized and renamed: a name has its old content or all of the new,
 also after a power cut, and other names of the old file (hard links) keep that. Errors are OSError, with a
 ``strerror`` that is fit for an operator.
@@ -29,6 +30,10 @@ _KINDS: Final = {
     stat.S_IFCHR: "a character device",
     stat.S_IFREG: "a file",
 }
+MOST_BYTES: Final = 256 << 20
+"""Of a file that is read into memory."""
+
+_MOST_HOLES_BYTES: Final = 1 << 30
 _DRAFTS: Final = re.compile(r"\.openpts-[0-9a-f]{16}\.new")
 
 
@@ -105,14 +110,38 @@ def _refuse_if_there(name: str, parent: int) -> None:
 
 @contextmanager
 def open_file(folder: Path, name: str) -> Iterator[io.BufferedReader]:
-    """A regular file below the folder, to read. Raises OSError for a link, a device, or a link on its way."""
+    """A regular file below the folder, to read; opening it never waits.
+
+    Raises OSError for a link, a device, a link on its way, or a file that is little but holes.
+    """
     with _opened(folder, _within(name).parent) as parent:
         _check(name, stat.S_IFREG, parent)
         descriptor = os.open(
             _within(name).name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=parent
         )
     with open(descriptor, "rb") as file:  # noqa: PTH123 a descriptor
+        _refuse_kind(name, os.fstat(descriptor).st_mode, stat.S_IFREG)  # it may have been exchanged meanwhile
+        _refuse_holes(name, descriptor)
         yield file
+
+
+def _refuse_holes(name: str, descriptor: int) -> None:
+    """What openpts writes has no holes; copies may have small ones. The position is the beginning then."""
+    place = holes_bytes = 0
+    size_bytes = os.fstat(descriptor).st_size
+    while place < size_bytes and (begin := os.lseek(descriptor, place, os.SEEK_HOLE)) < size_bytes:
+        try:
+            place = os.lseek(descriptor, begin, os.SEEK_DATA)
+        except OSError as error:
+            if error.errno != errno.ENXIO:  # which says that no data follows
+                raise
+            place = size_bytes
+        holes_bytes += place - begin
+        if holes_bytes > _MOST_HOLES_BYTES:
+            raise OSError(
+                errno.EFBIG, f"{name} has {size_bytes:,} bytes, most of them holes: put the file in its place"
+            )
+    os.lseek(descriptor, 0, os.SEEK_SET)
 
 
 def open_to_append(folder: Path, name: str) -> int:
@@ -129,9 +158,12 @@ def open_to_append(folder: Path, name: str) -> int:
 
 
 def read_file(folder: Path, name: str) -> bytes:
-    """All that is in such a file. Raises OSError as ``open_file`` does."""
+    """All that is in such a file. Raises OSError as ``open_file`` does, and for more than ``MOST_BYTES``."""
     with open_file(folder, name) as file:
-        return file.read()
+        content = file.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise OSError(errno.EFBIG, f"{name} is larger than {MOST_BYTES:,} bytes: put the file in its place")
+    return content
 
 
 def remove_file(folder: Path, name: str) -> None:
@@ -181,8 +213,11 @@ def _opened(folder: Path, below: PurePosixPath, *, make: bool = False) -> Iterat
 
 def _check(name: str, kind: int, parent: int) -> None:
     """What the last part of the name is in its folder. Raises OSError, FileNotFoundError if it is missing."""
-    found = stat.S_IFMT(os.lstat(PurePosixPath(name).name, dir_fd=parent).st_mode)
-    if found != kind:
+    _refuse_kind(name, os.lstat(PurePosixPath(name).name, dir_fd=parent).st_mode, kind)
+
+
+def _refuse_kind(name: str, mode: int, kind: int) -> None:
+    if (found := stat.S_IFMT(mode)) != kind:
         raise OSError(
             errno.EINVAL, f"{name} is {_KINDS[found]}: remove it, or put {_KINDS[kind]} in its place"
         )

@@ -38,7 +38,7 @@ class EventsFile(Struct):
             except FileNotFoundError:
                 return
         for line in content.splitlines():
-            with suppress(msgspec.DecodeError, msgspec.ValidationError):  # kinds of later versions
+            with suppress(ValueError, RecursionError):  # kinds of later versions, what is no UTF-8
                 yield self._decoder.decode(line)
 
     def _content(self) -> bytes:

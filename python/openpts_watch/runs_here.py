@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from openpts.errors import RecordError
+from openpts.errors import NONSENSE, RecordError
 from openpts.ownership import CLAIM_NAME, is_locked, read_owner
 from openpts.pages.texts import fact_text
 from openpts.record.batch import is_batch, read_batch
@@ -54,7 +54,7 @@ def runs_here(folder: Path, roots: SystemRoots) -> list[ListedRun]:
         for name in (EVENTS_NAME, CLAIM_NAME, DATABASE_NAME)
         for path in folder.glob(f"{below}{name}")
     )
-    found = [run for one in (*folders, *running_folders(roots)) for run in _listed(one)]
+    found = [run for one in (*folders, *running_folders(roots)) for run in _listed_anyhow(one)]
     every = {run.folder: run for run in found}.values()
     return sorted(every, key=lambda run: (run.started_at or "", run.folder))
 
@@ -63,7 +63,7 @@ def running_folders(roots: SystemRoots) -> list[Path]:
     """Folders of runs that processes in sight have claimed; root sees those of all."""
     found: dict[Path, None] = {}
     for fd in roots.proc.glob("[0-9]*/fd/*"):
-        with suppress(OSError):
+        with suppress(OSError, RecordError):
             path = fd.readlink()
             if path.name == CLAIM_NAME and is_locked(path):
                 found[path.parent] = None
@@ -75,6 +75,14 @@ def state_of(folder: Path, seen: SeenRun) -> RunState:
     if is_locked(folder / CLAIM_NAME):
         return RunState.RUNNING
     return RunState.INTERRUPTED if seen.finished is None else RunState(seen.finished.state)
+
+
+def _listed_anyhow(folder: Path) -> list[ListedRun]:
+    """What is in a folder, or why that can't be said: the others are listed whatever is in one."""
+    try:
+        return list(_listed(folder))
+    except NONSENSE as error:
+        return [ListedRun(folder=str(folder), state=RunState.UNKNOWN, reason=str(error))]
 
 
 def _listed(folder: Path) -> Iterator[ListedRun]:

@@ -116,14 +116,14 @@ class RunScreen(App[None]):
 
     def look(self) -> None:
         """Take in the lines that have come; of a long file the next ones follow at once."""
-        new = 0
+        new, state = 0, self._state
         try:
             new = self.seen.take(self._file.new_lines())
+            state = state_of(self._folder, self.seen)
         except OpenptsError as error:
             self.notify(str(error), severity="error")
         if new:
             self.call_later(self.look)
-        state = state_of(self._folder, self.seen)
         if new or state != self._state:
             self._state = state
             with suppress(NoMatches):  # the screen is being taken down

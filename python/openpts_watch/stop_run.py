@@ -40,10 +40,10 @@ def process_of(folder: Path, roots: SystemRoots) -> Iterator[RunProcess]:
     Raises RecordError if nothing works on the run, UsageError for what can't be proven, or is another user's.
     """
     claim = folder.resolve() / CLAIM_NAME
-    owner = read_owner(claim)
+    is_running, owner = is_locked(claim), read_owner(claim)
     if owner is None:
         raise RecordError(f"{folder} is no run folder: it has no {CLAIM_NAME}")
-    if not is_locked(claim):
+    if not is_running:
         raise RecordError(f"{folder} is not running: no process holds it")
     if owner.boot_id != boot_id(roots):
         raise UsageError(

@@ -8,7 +8,7 @@ from typing import Any, Final, Self
 import msgspec
 from msgspec import Struct, structs
 
-from openpts.errors import OpenptsError
+from openpts.errors import NONSENSE, RecordError
 from openpts.limits.of_run import judged_run
 from openpts.limits.words import limit_line
 from openpts.ownership import CLAIM_NAME, is_locked
@@ -29,8 +29,6 @@ from openpts.vocabulary.limit import JudgedLimit, Judgement
 from openpts.vocabulary.verdict import SteadyState
 
 _LABEL: Final = "label."
-_DAMAGED: Final = (OpenptsError, OSError, ValueError, ArithmeticError, LookupError, TypeError)
-"""What a record may lead to of which a part is nonsense: one such run leaves the others readable."""
 _ABBREVIATED: Final = ("bios", "cpu", "hba", "nand", "pcie")
 
 
@@ -172,7 +170,7 @@ def page_of_folder(folder: Path) -> RunPage:
         content = procedure_of(run.manifest.conditions.test).report(run)
         judged = judged_run(run, content)
         page = _page(run, tuple(map(Figure.of, content.measures)), own)
-    except _DAMAGED as error:
+    except NONSENSE as error:
         return RunPage(summary=RunSummary(**own, run=folder.name, reason=str(error)))
     if judged is None or not judged.judged:
         return page
@@ -184,7 +182,7 @@ def is_in_progress(folder: Path) -> bool:
     """Whether a process works on the run."""
     try:
         return is_locked(folder / CLAIM_NAME)
-    except OSError:
+    except RecordError:
         return False
 
 

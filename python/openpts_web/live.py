@@ -7,6 +7,7 @@ file is for all of them, and what it finds is made into messages once.
 """
 
 import asyncio
+import errno
 import math
 import os
 import time
@@ -29,6 +30,8 @@ _ASK_S: Final = 2.0
 """Whether a process works on the run is asked less often than the file is looked at: it changes rarely."""
 _ALIVE_S: Final = 15.0
 _PIECE_BYTES: Final = 256 * 1024
+_LONGEST_LINE: Final = 4 << 20
+"""A longer one is none of openpts, and not read to its end."""
 _RECENT_BYTES: Final = 128 * 1024
 _OFTEN: Final = (b'{"kind":"progress"', b'{"kind":"sample"')
 """Lines of each second and of each interval: a page draws the latest alone."""
@@ -44,7 +47,9 @@ class Piece(Struct, frozen=True):
 
 def has_events(folder: Path) -> bool:
     """Whether a run writes its events."""
-    return (folder / EVENTS_NAME).is_file()
+    with suppress(OSError), open_file(folder, EVENTS_NAME):
+        return True
+    return False
 
 
 def next_piece(folder: Path, after: int, *, only_recent: bool = False) -> Piece:
@@ -52,7 +57,7 @@ def next_piece(folder: Path, after: int, *, only_recent: bool = False) -> Piece:
 
     An offset that is not behind a line, or beyond the end, is of another file: ``again`` tells a reader to
     forget what it has, and the file follows from its beginning. With ``only_recent`` what comes each second
-    is left out where it is old. Raises OSError.
+    is left out where it is old. Raises OSError, also for a line that is too long.
     """
     with open_file(folder, EVENTS_NAME) as file:
         size = os.fstat(file.fileno()).st_size
@@ -65,8 +70,10 @@ def next_piece(folder: Path, after: int, *, only_recent: bool = False) -> Piece:
         end = 0 if again else after
         file.seek(end)
         content = file.read(_PIECE_BYTES)
-        while b"\n" not in content and (more := file.read(_PIECE_BYTES)):
-            content += more
+        if len(content) == _PIECE_BYTES and b"\n" not in content:
+            content += file.readline(_LONGEST_LINE)
+            if len(content) > _LONGEST_LINE:
+                raise OSError(errno.EFBIG, f"{EVENTS_NAME} has a line of more than {_LONGEST_LINE:,} bytes")
     messages = [b"event: again\ndata: {}\n\n"] if again else []
     for line in content.splitlines(keepends=True):
         if not line.endswith(b"\n"):

@@ -11,6 +11,7 @@ from contextlib import ExitStack, suppress
 from multiprocessing import get_context
 from pathlib import Path
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -22,11 +23,14 @@ from openpts.ownership import (
     file_name,
     folder_claimed,
     holder_of,
+    is_locked,
     new_run_id,
     owned,
     owned_descriptors,
     owned_name,
+    owner_behind,
     read_owner,
+    until_unlocked,
 )
 from openpts.programs import run_program
 from openpts.system_files import SystemRoots
@@ -195,6 +199,37 @@ def test_what_is_no_file_is_no_claim(tmp_path: Path, golden: Golden) -> None:
     assert elsewhere.read_text() == ""
 
 
+@pytest.mark.parametrize("kind", ["a named pipe", "a symbolic link", "a folder", "file of holes"])
+def test_a_claim_that_is_no_file_is_refused_at_once(kind: str, tmp_path: Path) -> None:
+    """Nothing waits for the other end of a pipe, or looks where a link leads."""
+    path, elsewhere = tmp_path / CLAIM_NAME, tmp_path / "elsewhere"
+    elsewhere.write_bytes(msgspec.json.encode(_owner()) + b"\n")
+    makes: dict[str, Callable[[], object]] = {
+        "a named pipe": lambda: os.mkfifo(path),
+        "a symbolic link": lambda: path.symlink_to(elsewhere),
+        "a folder": path.mkdir,
+        "file of holes": lambda: os.truncate(path, 20 << 30),
+    }
+    if kind == "file of holes":
+        path.touch()
+    makes[kind]()
+    assert read_owner(path) is None
+    why = "most of them holes" if kind == "file of holes" else f"claim.jsonl is {kind}"
+    for ask in (is_locked, until_unlocked):
+        with pytest.raises(RecordError, match=why):
+            ask(path)
+
+
+@pytest.mark.parametrize("line", [b'{"run_id":"\xff"}', b"\xff", b"[" * 100_000])
+def test_a_line_that_is_no_text_does_not_hide_the_claim(line: bytes, tmp_path: Path) -> None:
+    with folder_claimed(tmp_path, _owner()):
+        pass
+    with (tmp_path / CLAIM_NAME).open("ab") as file:
+        file.write(line + b"\n")
+    found = read_owner(tmp_path / CLAIM_NAME)
+    assert found is None if len(line) > 65_536 else found is not None
+
+
 def test_a_folder_that_cannot_be_claimed_says_why(tmp_path: Path) -> None:
     assert _refused(tmp_path / "gone", _owner(), again=False) == (
         f"can't claim {tmp_path / 'gone'}: No such file or directory"
@@ -245,7 +280,7 @@ def test_a_target_with_a_lock_of_its_own_has_a_note_in_memory(cleanup: ExitStack
     cleanup.enter_context(owned(NAME, owner, None))
     (fd,) = owned_descriptors()
     assert owned_name(str(Path(f"/proc/self/fd/{fd}").readlink())) == file_name(NAME)
-    assert read_owner(Path(f"/proc/self/fd/{fd}")) == owner
+    assert owner_behind(Path(f"/proc/self/fd/{fd}")) == owner
 
 
 def test_names_of_files_are_legible_and_tell_all_names_apart() -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from openpts import run_folder_files
 from openpts.run_folder_files import (
     check_files,
     check_folder,
@@ -207,3 +208,42 @@ def test_new_content_is_on_the_disk_before_it_has_its_name(
     monkeypatch.setattr(os, "rename", lambda *a, **k: (happened.append("rename"), rename(*a, **k)))
     write_files(tmp_path, {"a": b"1", "data/b": b"2"})
     assert happened == ["sync", "sync", "rename", "rename", "sync", "sync"]
+
+
+def test_a_file_of_holes_is_not_read_and_one_with_some_is(tmp_path: Path) -> None:
+    """It takes no time to make and to send, and hours to read."""
+    for name, size in (("few", 1 << 20), ("many", 20 << 30)):
+        (tmp_path / name).write_bytes(b"begin")
+        os.truncate(tmp_path / name, size)
+    assert read_file(tmp_path, "few").rstrip(b"\0") == b"begin"
+    with pytest.raises(OSError, match="many has 21,474,836,480 bytes, most of them holes"):
+        read_file(tmp_path, "many")
+
+
+def test_holes_between_data_count_together(tmp_path: Path) -> None:
+    with (tmp_path / "a").open("wb") as file:
+        for place in range(8):
+            file.seek(place << 28)
+            file.write(bytes(4096))
+    with pytest.raises(OSError, match="most of them holes"), open_file(tmp_path, "a"):
+        pass
+
+
+def test_what_is_larger_than_memory_should_hold_is_not_read_into_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_folder_files, "MOST_BYTES", 4)
+    (tmp_path / "a").write_bytes(b"1234")
+    assert read_file(tmp_path, "a") == b"1234"
+    (tmp_path / "a").write_bytes(b"12345")
+    with pytest.raises(OSError, match="a is larger than 4 bytes"):
+        read_file(tmp_path, "a")
+
+
+def test_what_was_exchanged_for_a_pipe_while_it_was_opened_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.mkfifo(tmp_path / "a")
+    monkeypatch.setattr(run_folder_files, "_check", lambda *_: None)
+    with pytest.raises(OSError, match="a is a named pipe"):
+        read_file(tmp_path, "a")

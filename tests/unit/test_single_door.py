@@ -74,6 +74,80 @@ WRITES_FILES_BY_NAME = {
     "journal.py": "its own entries",
     "temporary_folder.py": "the mark of a folder that it has made",
 }
+OPENS_BY_NAME = {
+    "files of a run folder, and no other way": {"run_folder_files.py"},
+    "its owner's file": {"ownership.py", "journal.py", "journal_lock.py", "temporary_folder.py"},
+    "what this process or its runs have just made": {
+        "batch/batch_metrics.py",
+        "cli/broken_pipe.py",
+        "openpts_check/drivers/filer.py",
+        "openpts_line/exchange/parquet_tables.py",
+        "openpts_line/selftest/known_delays.py",
+        "runner/shared_sample.py",
+    },
+    "a file that the operator names": {
+        "cli/live_outputs.py",
+        "config_files/written_file.py",
+        "openpts_nvme/drivers/dssd/driver.py",
+        "openpts_practice/cli/benchmarks.py",
+        "openpts_traces/cli/trace_options.py",
+        "openpts_traces/replay/trace_set.py",
+        "openpts_web/cli/serve.py",
+        "simulation/presets.py",
+    },
+    "a drive, or the file that stands in for one": {
+        "device/guard/guard.py",
+        "device/identity/identity.py",
+        "device/kernel_calls.py",
+        "device/mounted/directory.py",
+        "device/mounted/prepared_drive.py",
+        "device/nvme/nvme_generic.py",
+        "device/purge/held_drive.py",
+        "device/targets/reading.py",
+        "device/targets/scratch_file.py",
+    },
+    "attributes of sysfs and procfs, traces of the kernel": {
+        "device/guard/open_nodes.py",
+        "device/identity/ata_identify.py",
+        "device/identity/drive_name.py",
+        "device/identity/media.py",
+        "device/mounted/marked_processes.py",
+        "device/purge/ata_commands.py",
+        "device/trimmed_reads.py",
+        "device/write_cache_control.py",
+        "host/container.py",
+        "host/memory.py",
+        "host/processor_settings.py",
+        "host/saturation_gauges.py",
+        "host/setting_file.py",
+        "openpts_nvme/drivers/dssd/kernel_door.py",
+        "openpts_traces/capture/blktrace.py",
+        "openpts_traces/capture/tracefs.py",
+        "plots/worker_processes.py",
+        "runner/telemetry.py",
+        "system_files.py",
+    },
+    "what is installed with openpts, or beside it": {
+        "conformance/catalogue.py",
+        "conformance/conformance.py",
+        "conformance/practice.py",
+        "openpts_line/selftest/known_answers.py",
+        "openpts_nvme/drivers/dssd/orders.py",
+        "openpts_nvme/dssd/descriptors.py",
+        "openpts_nvme/dssd/judge.py",
+        "openpts_nvme/dssd/placement.py",
+        "openpts_nvme/dssd/structures.py",
+        "openpts_nvme/logs/declaration.py",
+        "openpts_nvme/ocp/targets.py",
+        "openpts_web/pages.py",
+        "parameters/shipped_plans.py",
+        "plots/drawing_cache.py",
+        "plots/font_metrics.py",
+        "plugins.py",
+        "report/html.py",
+        "report/pdf.py",
+    },
+}
 CHANGES_NAMES = {
     "openpts_check/drivers/filer.py": "files that it has made, in its folder",
     "device/targets/scratch_file.py": "files that it made",
@@ -270,6 +344,20 @@ def test_files_are_written_by_name_by_those_who_may() -> None:
         return _may_open_for_writing(node)
 
     assert _modules(writes) == set(WRITES_FILES_BY_NAME)
+
+
+def test_files_of_run_folders_are_opened_in_one_way() -> None:
+    """Whatever else opens a file by its name is none that came with a run: it may be a pipe, or a link."""
+
+    def opens(node: ast.AST) -> bool:
+        if not isinstance(node, ast.Call):
+            return False
+        reads = {"read_bytes", "read_text"} if isinstance(node.func, ast.Attribute) else set()
+        return _called(node) in {"open", *reads}
+
+    listed = [module for modules in OPENS_BY_NAME.values() for module in modules]
+    assert len(listed) == len(set(listed))
+    assert _modules(opens) == set(listed)
 
 
 def _is_name_change(node: ast.AST) -> bool:

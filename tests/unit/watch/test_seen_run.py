@@ -5,13 +5,15 @@ from itertools import chain
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from syrupy.assertion import SnapshotAssertion
 
 from openpts.ownership import CLAIM_NAME, RunOwner, folder_claimed
 from openpts.record.manifest import RunState
-from openpts.record.writer import EVENTS_NAME
+from openpts.record.writer import DATABASE_NAME, EVENTS_NAME
 from openpts.runner import event_lines as lines
 from openpts.system_files import SystemRoots
+from openpts_watch.cli.attach import attach
 from openpts_watch.events_file import EventsFile
 from openpts_watch.runs_here import runs_here
 from openpts_watch.seen_run import SeenRun
@@ -106,6 +108,43 @@ def test_a_list_has_each_run_once_with_its_state(tmp_path: Path) -> None:
     }
     assert found["c"].serial == HOSTILE
     assert not (tmp_path / "a" / CLAIM_NAME).exists()
+
+
+@pytest.mark.parametrize("name", [EVENTS_NAME, CLAIM_NAME, DATABASE_NAME])
+@pytest.mark.parametrize("kind", ["pipe", "link", "no UTF-8", "nested", "holes", "folder"])
+def test_whatever_is_in_one_folder_the_others_are_listed(kind: str, name: str, tmp_path: Path) -> None:
+    for one in ("a", "b", "c"):
+        (tmp_path / one).mkdir()
+        write(tmp_path / one, in_round_seven())
+    place = tmp_path / "b" / name
+    place.unlink(missing_ok=True)
+    match kind:
+        case "pipe":
+            os.mkfifo(place)
+        case "link":
+            place.symlink_to(place)
+        case "folder":
+            place.mkdir()
+        case "holes":
+            place.touch()
+            os.truncate(place, 20 << 30)
+        case _:
+            text = b'{"run_id":"\xff"}' if kind == "no UTF-8" else b"[" * 2**15
+            place.write_bytes(b'{"kind":"note","at":"\xff","text":"\xff"}\n' + text + b"\n")
+    found = {Path(run.folder).name: run.state for run in runs_here(tmp_path, SystemRoots())}
+    assert found.keys() >= {"a", "c"}
+    assert found["a"] == found["c"] == RunState.INTERRUPTED
+
+
+def test_a_name_that_is_no_utf_8_is_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / os.fsdecode(b"run-\xff")
+    folder.mkdir()
+    write(folder, in_round_seven())
+    monkeypatch.chdir(tmp_path)
+    for words in ([], ["--json"]):
+        result = CliRunner().invoke(attach, [str(tmp_path), *words], standalone_mode=False)
+        assert result.exception is None
+        assert "run-" in result.output
 
 
 def test_a_second_of_a_step_that_has_ended_counts_once() -> None:

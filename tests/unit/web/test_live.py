@@ -1,8 +1,10 @@
 """The stream of a run's events is its file, however often a reader comes again."""
 
 import asyncio
+import os
 import random
 import re
+import tracemalloc
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, aclosing
 from pathlib import Path
@@ -15,7 +17,7 @@ from openpts.ownership import RunOwner, folder_claimed, new_run_id
 from openpts.record.writer import EVENTS_NAME
 from openpts.system_files import SystemRoots
 from openpts_web import live
-from openpts_web.live import Piece, Viewers, next_piece
+from openpts_web.live import Piece, Viewers, has_events, next_piece
 
 LINES = [b'{"kind":"note","text":"%s"}' % (b"x" * (number * 37 % 211)) for number in range(400)]
 
@@ -65,6 +67,35 @@ def test_half_a_line_waits_for_its_end(folder: Path) -> None:
     with (folder / EVENTS_NAME).open("ab") as file:
         file.write(b'te"}\n')
     assert lines(next_piece(folder, size)) == [(size + 16, b'{"kind":"note"}')]
+
+
+def test_a_line_without_an_end_is_not_read_to_it(folder: Path) -> None:
+    """Of a file that another lab sent; each viewer would hold all of it."""
+    with (folder / EVENTS_NAME).open("wb") as file:
+        for _ in range(64):
+            file.write(b"x" * (1 << 20))
+    tracemalloc.start()
+    with pytest.raises(OSError, match="a line of more than 4,194,304 bytes"):
+        next_piece(folder, 0)
+    assert tracemalloc.get_traced_memory()[1] < 16 << 20
+    tracemalloc.stop()
+    os.truncate(folder / EVENTS_NAME, 20 << 30)
+    with pytest.raises(OSError, match="most of them holes"):
+        next_piece(folder, 0)
+
+
+def test_a_long_line_comes_whole(folder: Path) -> None:
+    line = b'{"kind":"note","text":"%s"}' % (b"x" * (2 << 20))
+    (folder / EVENTS_NAME).write_bytes(line + b"\n" + LINES[0] + b"\n")
+    assert [text for piece in pieces(folder) for _, text in lines(piece)] == [line, LINES[0]]
+
+
+def test_what_is_no_file_has_no_events(tmp_path: Path) -> None:
+    (tmp_path / EVENTS_NAME).symlink_to("/etc/hostname")
+    assert not has_events(tmp_path)
+    (tmp_path / EVENTS_NAME).unlink()
+    os.mkfifo(tmp_path / EVENTS_NAME)
+    assert not has_events(tmp_path)
 
 
 @pytest.mark.parametrize("after", [3, 10**9])

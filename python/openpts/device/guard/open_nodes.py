@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from openpts.device.guard.claims import Claim, ClaimKind, kernel_name
 from openpts.device.kernel_calls import Inode, NodeStatus, node_status, share_open_files
 from openpts.device.nvme.nvme_subsystem import namespace_behind, namespaces_of
-from openpts.ownership import NO_OWNER, owned_name, read_owner
+from openpts.ownership import NO_OWNER, owned_name, owner_behind
 from openpts.system_files import SystemRoots, printable, read_lines, read_text, unescape_octal
 
 Listed = tuple[bytes, bytes, bytes]
@@ -196,7 +196,7 @@ def _of_node(
     elif status.inode in files:
         yield Claim(ClaimKind.OPEN, text, inode=status.inode)
     elif stat.S_ISREG(status.mode) and (name := owned_name(leads_to)) is not None:
-        owner = read_owner(place)
+        owner = owner_behind(place)
         is_owner = owner is not None and place.parents[1].name == str(owner.pid)
         also = "" if is_owner else f", and {text}"
         yield Claim(ClaimKind.OWNED, f"belongs to {owner or NO_OWNER}{also}", owned=name)

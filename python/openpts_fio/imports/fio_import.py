@@ -278,7 +278,7 @@ def _job(source: Source, job: _Job, options: Options) -> FioJobResult:
         raise source.error(f"job {job.jobname} has I/Os and a runtime of 0")
     if runtime_ms * NS_PER_MS > MOST:
         raise source.error(f"job {job.jobname}: a figure is larger than any run can have")
-    syncs, line = _syncs(source, job)
+    syncs, of_syncs = _syncs(source, job)
     return FioJobResult(
         job.jobname,
         job.groupid,
@@ -286,7 +286,7 @@ def _job(source: Source, job: _Job, options: Options) -> FioJobResult:
         operations,
         runtime_ms * NS_PER_MS,
         syncs,
-        (*stated, *line),
+        (*stated, *of_syncs),
         only_completion,
     )
 
@@ -429,19 +429,19 @@ def fio_results(source: Source, wanted: Wanted, job_path: Path | None = None) ->
     Raises UsageError for what is no output of fio, and for jobs whose load is not known.
     """
     output = parse_output(source, has_job_file=job_path is not None)
-    if job_path is None:
-        job, given = _stated_job(source, output), {}
-    else:
-        job, given = _given_job(job_path)
+    job, given = _given_job(job_path) if job_path is not None else (_stated_job(source, output), {})
     options = [one.options for one in output.jobs]
     if len(files := files_of(*options, *given.values())) > 1:
         raise source.error(
             f"its jobs use {len(files)} drives or files ({', '.join(files)}), and a run is of one: run fio "
             "on one filename at a time, each with an output of its own"
         )
+    cached = tuple(page_cache(given or {one.name: one.options for one in output.jobs}))
     conditions = replace(
         standard_conditions(wanted.drive_class, 0), job=job, precondition_passes=0, max_rounds=1
     )
+    if cached:
+        conditions = replace(conditions, sector_bytes=1)  # the page cache takes any size
     steps = tuple(_samples(source, _steps(source, conditions, job, wanted.capacity_bytes), output.jobs))
     places = (StepPlace(1, Phase.ROUND, 1, position) for position in range(len(steps)))
     return Results(
@@ -454,7 +454,7 @@ def fio_results(source: Source, wanted: Wanted, job_path: Path | None = None) ->
         target="".join(files_of(*options)),
         stated=(*_other_options(output), *(line for one in output.jobs for line in one.stated)),
         missing=tuple(_missing(output, steps)),
-        deviations=tuple(page_cache(given or {one.name: one.options for one in output.jobs})),
+        deviations=cached,
     )
 
 

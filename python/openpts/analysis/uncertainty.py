@@ -49,6 +49,8 @@ _PLACES: Final = (-math.sqrt(3), 0.0, math.sqrt(3))
 _WEIGHTS: Final = (1 / 6, 2 / 3, 1 / 6)
 """Three values that have mean, deviation and kurtosis of the standard normal law."""
 
+Spans = tuple[tuple[int, int], ...]
+
 
 class Block(Struct, frozen=True):
     """A stretch of time of which a mean has a value: a round, or a batch of minutes.
@@ -68,8 +70,8 @@ def rectangular(name: str, half_width: float) -> Component:
     return Component(name, half_width / math.sqrt(3), rectangular=True)
 
 
-def budget(components: Iterable[Component], alike: int = 1) -> Uncertainty:
-    """The components combined (GUM 5.1.2, G.4.1)."""
+def budget(components: Iterable[Component], alike: int = 1, spans: Spans = ()) -> Uncertainty:
+    """The components combined (GUM 5.1.2, G.4.1), of a figure that was measured in these spans of time."""
     found = tuple(components)
     variance = sum(one.standard**2 for one in found)
     share = sum(one.standard**4 / one.degrees_of_freedom for one in found)
@@ -77,21 +79,28 @@ def budget(components: Iterable[Component], alike: int = 1) -> Uncertainty:
     # what is nearly a single bound is not bell-shaped (GUM G.1.3)
     bounded = any(one.rectangular and one.standard**2 >= _ALONE * variance > 0 for one in found)
     factor = CONFIDENCE * math.sqrt(3) if bounded else coverage_factor(degrees, alike)
-    return Uncertainty(found, "", alike, math.sqrt(variance), degrees, factor)
+    return Uncertainty(found, "", alike, math.sqrt(variance), degrees, factor, spans)
 
 
 def with_components(uncertainty: Uncertainty, *others: Component) -> Uncertainty:
     """The budget with further components; the same where none is stated."""
     if uncertainty.reason:
         return uncertainty
-    return budget((*uncertainty.components, *others), uncertainty.alike)
+    return budget((*uncertainty.components, *others), uncertainty.alike, uncertainty.spans)
 
 
 def scaled(uncertainty: Uncertainty, factor: float) -> Uncertainty:
     """The budget in another unit."""
     if uncertainty.reason:
         return uncertainty
-    return budget(replace(one, standard=one.standard * factor) for one in uncertainty.components)
+    components = (replace(one, standard=one.standard * factor) for one in uncertainty.components)
+    return budget(components, spans=uncertainty.spans)
+
+
+def since(uncertainty: Uncertainty, moment_ns: int) -> Uncertainty:
+    """Of a figure whose times count from a moment: with spans on the engine's clock."""
+    spans = tuple((start_ns + moment_ns, end_ns + moment_ns) for start_ns, end_ns in uncertainty.spans)
+    return replace(uncertainty, spans=spans)
 
 
 @cache
@@ -121,7 +130,7 @@ def of_mean(blocks: Sequence[Block], what: str = "Rounds") -> Uncertainty:
         found.append(Component(AUTOCORRELATION, math.sqrt(more), degrees * more / (2 * variance + more)))
     if (drift := _unexplained_drift(blocks)) > _ROUNDING * abs(fmean(one.value for one in blocks)):
         found.append(rectangular(DRIFT, drift / 2))
-    return budget(found)
+    return budget(found, spans=tuple((one.start_ns, one.start_ns + one.length_ns) for one in blocks))
 
 
 def of_short_elements(blocks: Sequence[Block], state: float) -> Uncertainty:
@@ -224,7 +233,8 @@ def of_percentile(
         return Uncertainty(reason=f"{ios:,} I/Os are too few for an upper bound of {percentile:g} %")
     sides_ns = (whole.percentile_ns(100 * (1 - share - side * factor * standard)) for side in (1, -1))
     reach_ns = max(abs((side_ns or 0) - value_ns) for side_ns in sides_ns)
-    return budget([Component(ORDER, reach_ns / factor, degrees), rectangular(WIDTH, value_ns * BUCKET_WIDTH)])
+    components = Component(ORDER, reach_ns / factor, degrees), rectangular(WIDTH, value_ns * BUCKET_WIDTH)
+    return budget(components, spans=found.spans)
 
 
 def places_alike(values: Sequence[float]) -> list[int]:
@@ -248,10 +258,11 @@ def of_ratio(
         if found.reason or not value:
             return Uncertainty(reason=f"{name}: {found.reason or 'it is 0'}")
     quotient = unit * numerator[1] / denominator[1]
-    return budget(
+    components = (
         Component(name, abs(quotient * found.standard / value), found.degrees_of_freedom)
         for name, value, found in sides
     )
+    return budget(components, spans=tuple(span for _, _, found in sides for span in found.spans))
 
 
 def correlation_times_ns(blocks: Sequence[Block]) -> list[float]:

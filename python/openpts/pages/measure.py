@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from openpts.pages import cells
 from openpts.pages.model import Cell
 from openpts.vocabulary.better import Better
-from openpts.vocabulary.uncertainty import CONFIDENCE, Uncertainty
+from openpts.vocabulary.uncertainty import CONFIDENCE, Uncertainty, rounded_like
 
 R = TypeVar("R")
 R_contra = TypeVar("R_contra", contravariant=True)  # a measure of whatever has figures is one of samples too
@@ -93,9 +93,15 @@ class Measured(Struct, frozen=True):
 
     @property
     def reach(self) -> str:
-        """``± 1,200 at 95 %``; empty where no uncertainty is stated."""
-        found = "" if self.uncertainty is None else self.uncertainty.text
-        return f"{found} at {100 * CONFIDENCE:.0f} %" if found else ""
+        """``± 1,200 at 95 %``, behind the value where its text is not rounded alike, and before the mark of
+        the host; empty where no uncertainty is stated.
+        """
+        found = self.uncertainty
+        if found is None or not found.expanded or self.value is None:
+            return ""
+        alike = rounded_like(self.value, found.expanded)
+        value = "" if alike == self.text.lstrip("+") else f"{alike} "
+        return "; ".join(filter(None, (f"{value}{found.text} at {100 * CONFIDENCE:.0f} %", found.mark)))
 
 
 class Subject(Struct, frozen=True):
@@ -198,7 +204,9 @@ def measure_figures(found: Iterable[Measured]) -> Mapping[str, Any]:
         | {
             "state": one.state or None,
             "uncertainty": None if one.uncertainty is None else one.uncertainty.figures(),
-            "uncertainty_note": "" if one.uncertainty is None else one.uncertainty.reason,
+            "uncertainty_note": ""
+            if one.uncertainty is None
+            else one.uncertainty.reason or one.uncertainty.mark,
         }
         for one in found
     }

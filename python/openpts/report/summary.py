@@ -46,7 +46,8 @@ class UncertaintyFigures(TypedDict):
 class MeasureFigures(TypedDict):
     """A measure: ``value`` is None where it is not known, and ``note`` or ``state`` says why.
 
-    ``uncertainty`` is None where none is stated; ``uncertainty_note`` says why, where one is looked for.
+    ``uncertainty`` is None where none is stated; ``uncertainty_note`` says why, or in what part
+    of its time the host was the limit.
     """
 
     label: str

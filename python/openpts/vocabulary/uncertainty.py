@@ -24,7 +24,8 @@ class Uncertainty(Struct, frozen=True):
     """A figure's budget: combined, with effective degrees of freedom, and expanded at 95 %.
 
     ``reason`` says why none is stated; empty where one is. ``alike`` is the number of figures that can't be
-    told apart, of which this one was chosen.
+    told apart, of which this one was chosen. ``spans`` are from and to of what the figure is of, on the
+    engine's clock. ``mark`` says what else took part in the figure; empty if nothing did.
     """
 
     components: tuple[Component, ...] = ()
@@ -33,6 +34,8 @@ class Uncertainty(Struct, frozen=True):
     standard: float = 0.0
     degrees_of_freedom: float = math.inf
     coverage_factor: float = 0.0
+    spans: tuple[tuple[int, int], ...] = ()
+    mark: str = ""
 
     @property
     def expanded(self) -> float | None:
@@ -66,12 +69,17 @@ class Uncertainty(Struct, frozen=True):
 
 def two_digits(value: float) -> str:
     """A number of two significant digits, with thousands commas and without an exponent."""
-    if not value:
-        return "0"
-    decimals = 1 - math.floor(math.log10(abs(value)))
-    rounded = round(value, decimals)
+    return rounded_like(value, value)
+
+
+def rounded_like(value: float, uncertainty: float) -> str:
+    """A number that ends where an uncertainty of two significant digits does (GUM 7.2.6)."""
+    if not uncertainty:
+        return f"{value:,g}"
+    decimals = 1 - math.floor(math.log10(abs(uncertainty)))
+    rounded = round(uncertainty, decimals)
     decimals = 1 - math.floor(math.log10(abs(rounded)))  # 0.0996 has become 0.10
-    return f"{rounded:,.{max(0, decimals)}f}"
+    return f"{round(value, decimals) + 0.0:,.{max(0, decimals)}f}"
 
 
 def _finite(value: float) -> float | None:

@@ -1,12 +1,15 @@
 """The uncertainty budget of a test's key values: what the samples show, and what is known of the run."""
 
 import math
+from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Final
 
 from msgspec.structs import replace
 
-from openpts.analysis.uncertainty import rectangular, with_components
+from openpts.analysis.latency import BUCKET_WIDTH
+from openpts.analysis.limited_seconds import HostLimit, limits_of
+from openpts.analysis.uncertainty import WIDTH, Spans, rectangular, with_components
 from openpts.pages import cells
 from openpts.pages.kit import Cells, columns_of, rows_table
 from openpts.pages.measure import Measured
@@ -22,12 +25,33 @@ CLOCK: Final = "clock"
 ENGINE: Final = "engine's share"
 _CLOCK_RATE: Final = 100e-6
 """A processor's crystal is that exact; the engine's clock is never set by another."""
+_MOST_LIMITED: Final = 0.1
+"""With the host as the limit for more of the time, the figure is not the drive's, however exact."""
 _MANY: Final = 1000
+_WHOLE_PCT: Final = 100
+"""A gain is of a rate that much above it."""
 _OVER_TIME: Final = frozenset({"IOPS", "MB/s", "ms", "min"})
 _LEAD: Final = (
     "U: half of the interval that has the true value with 95 % (GUM, JCGM 100:2008): k times the standard "
     "uncertainty u, with k of Student's t for the effective degrees of freedom. Each component's share is in "
     "per cent of u squared."
+)
+
+
+_NEVER_SEEN: Final = (
+    (
+        "Rare events",
+        "what comes less often than once in a Round or batch is in few of them or in none: days may "
+        "have more or fewer of it",
+    ),
+    (
+        "Slow changes",
+        "what lasts longer than a quarter of the time measured looks like a level of its own, or a course",
+    ),
+    (
+        "In step",
+        "what repeats in step with Rounds or batches is alike in each; the rest of it was never measured",
+    ),
 )
 
 
@@ -48,7 +72,42 @@ def with_uncertainty(content: ReportContent, run: Run) -> ReportContent:
 def _with_run(one: Measured, run: Run) -> Measured:
     if one.uncertainty is None or one.value is None:
         return one
-    return replace(one, uncertainty=with_components(one.uncertainty, *_of_run(one, one.value, run)))
+    found = with_components(one.uncertainty, *_of_run(one, one.value, run))
+    if found.expanded is None:
+        return replace(one, uncertainty=found)
+    share, limits = _limited(found.spans, run)
+    words = f"the host was the limit in {cells.fixed(100 * share, 1)} % of its time ({', '.join(limits)})"
+    if share > _MOST_LIMITED:
+        return replace(one, uncertainty=Uncertainty(reason=words))
+    if reason := _too_fine(one, one.value, found):
+        return replace(one, uncertainty=Uncertainty(reason=reason))
+    return replace(one, uncertainty=replace(found, mark=words if share else ""))
+
+
+def _limited(spans: Spans, run: Run) -> tuple[float, list[HostLimit]]:
+    """The share of a figure's judged time in which the host was the limit, and what of it was."""
+    ordered = sorted(spans)
+    starts, judged_ns, limited_ns, found = [start_ns for start_ns, _ in ordered], 0, 0, set()
+    for step in run.host_marks or ():
+        for (from_ns, to_ns), marks in zip(step.spans, step.marks, strict=True):
+            middle_ns = (from_ns + to_ns) // 2
+            place = bisect_right(starts, middle_ns) - 1
+            if marks is None or place < 0 or middle_ns >= ordered[place][1]:
+                continue
+            judged_ns += to_ns - from_ns
+            limited_ns += (to_ns - from_ns) * bool(marks)
+            found |= set(limits_of(marks))
+    return limited_ns / judged_ns if judged_ns else 0.0, [one for one in HostLimit if one in found]
+
+
+def _too_fine(one: Measured, value: float, found: Uncertainty) -> str:
+    """Why a scatter is none: what is left is no more than the bounds of clock and histogram."""
+    names = {component.name for component in found.components}
+    finest, what = (BUCKET_WIDTH, "a bucket of the histogram") if WIDTH in names else (_CLOCK_RATE, "a clock")
+    size = abs(value) + (_WHOLE_PCT if one.unit == "%" else 0.0)
+    if (found.expanded or 0.0) > size * finest:
+        return ""
+    return f"no scatter beyond the {100 * finest:.2g} % that {what} can tell"
 
 
 def _of_run(one: Measured, value: float, run: Run) -> Iterator[Component]:
@@ -116,11 +175,16 @@ def _not_in_it(page_id: str, run: Run, measures: list[Measured]) -> Table:
     )
     rows = [
         ("Temperature", f"{seen}; figures are those of the drive as warm as it was"),
-        ("Host", "settings and load are on their own pages; figures are those on this machine as it was"),
+        (
+            "Host",
+            "settings and load are on their own pages; figures are those on this machine as it was. Where it "
+            f"was the limit, U is marked; for more than {100 * _MOST_LIMITED:g} % of the time none is stated",
+        ),
         (
             "Run to run",
             "one run: how far another one would lie from it is not known; openpts compare takes several",
         ),
+        *_NEVER_SEEN,
     ]
     if run.manifest.target.simulation is not None:
         rows.append(("Clock", "a simulated drive's is exact"))

@@ -5,7 +5,13 @@ from typing import Final
 from msgspec.structs import replace
 
 from openpts.analysis.minutes import starts_ns
-from openpts.analysis.saturation import SaturationResults, analyze_saturation, steady_round_of, tracked_steps
+from openpts.analysis.saturation import (
+    SaturationResults,
+    analyze_saturation,
+    is_whole_minute,
+    steady_round_of,
+    tracked_steps,
+)
 from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.pages.model import Verdict
 from openpts.procedures.kit.header import of_cycle
@@ -78,7 +84,13 @@ class SaturationCycle:
         """The tracked minutes of the window."""
         verdict = self.results.verdict
         rounds = () if verdict is None else verdict.rounds
-        return [one.sample for one in self.steps if one.tracked and one.number in rounds]
+        minute_ns = self.conditions.minute_ns
+        whole = {
+            one.number: one.sample
+            for one in self.steps
+            if one.tracked and is_whole_minute(one.sample, minute_ns)
+        }
+        return [whole[number] for number in rounds]
 
     @property
     def prefix(self) -> str:

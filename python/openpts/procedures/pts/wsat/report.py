@@ -1,6 +1,6 @@
 """The report of write saturation: one section for each workload (PTS 10.3)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -19,6 +19,7 @@ from openpts.analysis.uncertainty import (
     of_ratio,
     rectangular,
     scaled,
+    since,
     with_components,
 )
 from openpts.pages import cells
@@ -61,6 +62,9 @@ _IOPS: Final = tuple(
 )
 _HISTOGRAM: Final = Required("clp", "Plot 10-4")
 REQUIRED: Final = (*_IOPS, _HISTOGRAM)
+
+_LEVEL_PCT: Final = 1.0
+"""What is no farther from another level in per cent of it is the same."""
 
 _END_ZONE_MISSING: Final = "end zone not reached"
 
@@ -183,10 +187,30 @@ def _measures(cycle: SaturationCycle, steady: str) -> tuple[Measured, ...]:
     state = "" if results.steady and not results.ends_elsewhere else found
     subject = Subject(cycle.workload.title, steady=steady, state=state)
     return (
-        replace(_STEADY.of(cycle, subject), on_cover=not cycle.is_from_fob),
-        *(measured(_ZONES, results.zones, subject) if cycle.is_from_fob else ()),
+        replace(_of_minutes(cycle, _STEADY.of(cycle, subject)), on_cover=not cycle.is_from_fob),
+        *(_of_zones(cycle, subject) if cycle.is_from_fob else ()),
         *_of_histogram(cycle, measured(_HISTOGRAM_MEASURES, results.histogram, subject)),
     )
+
+
+def _of_minutes(cycle: SaturationCycle, one: Measured) -> Measured:
+    """Steady State with the few minutes that it is of, and the level at the end where that is another."""
+    if one.value is None:
+        return one
+    words, zones = f"mean of the minutes of Tracking Rounds {cycle.steady_words}", cycle.results.zones
+    least = max(one.expanded_uncertainty or 0.0, _LEVEL_PCT / 100 * one.value)
+    if zones is not None and abs(zones.final_iops - one.value) > least:
+        way = "fell" if zones.final_iops < one.value else "rose"
+        words += f", then it {way} to {cells.fixed(zones.final_iops, 0)} at the end"
+    return replace(one, cell=replace(one.cell, note=words))
+
+
+def _of_zones(cycle: SaturationCycle, subject: Subject) -> Iterator[Measured]:
+    for one in measured(_ZONES, cycle.results.zones, subject):
+        known = one.uncertainty
+        yield (
+            one if known is None else replace(one, uncertainty=since(known, cycle.steps[0].sample.started_ns))
+        )
 
 
 def _of_histogram(cycle: SaturationCycle, stated: Sequence[Measured]) -> tuple[Measured, ...]:
@@ -196,7 +220,7 @@ def _of_histogram(cycle: SaturationCycle, stated: Sequence[Measured]) -> tuple[M
         return tuple(stated)
     percentile = nines_percentile(5)
     pieces = [
-        (one.start_ns, one.measured.elapsed_ns, one.measured)
+        (samples[0].sample.started_ns + one.start_ns, one.measured.elapsed_ns, one.measured)
         for one in pieces_of([step.sample for step in samples])
         if not one.rest and one.measured.ios
     ]
@@ -236,15 +260,15 @@ def _steady_average(cycle: SaturationCycle) -> float | Cell:
 
 
 def _steady_uncertainty(cycle: SaturationCycle) -> Uncertainty | None:
-    verdict, minutes = cycle.results.verdict, cycle.conditions
+    verdict = cycle.results.verdict
     if verdict is None:
         return None
     if cycle.state is not None:
         return _with_state(cycle, verdict.average, of_mean(blocks_of(cycle.tracked, lambda one: one.iops)))
     return of_mean(
         [
-            Block(number * minutes.tracking_period_ns, minutes.minute_ns, iops)
-            for number, iops in zip(verdict.rounds, verdict.values, strict=True)
+            Block(one.started_ns, one.elapsed_ns, iops)
+            for one, iops in zip(cycle.tracked, verdict.values, strict=True)
         ]
     )
 

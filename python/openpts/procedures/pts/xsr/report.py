@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from openpts.analysis.uncertainty import budget, of_rates, places_alike, rectangular
+from openpts.analysis.uncertainty import budget, of_rates, places_alike, rectangular, since
 from openpts.pages.measure import Measure, Measured, Subject
 from openpts.pages.model import Cell, Page, Verdict
 from openpts.procedures.kit.content import ReportContent
@@ -56,7 +56,8 @@ def _recovery_uncertainty(results: CrossStimulusResults) -> Uncertainty:
         return Uncertainty(reason=reason)
     first, last, best = (minutes[one] for one in (alike[0], alike[-1], place))
     reach_ns = max(best.end_ns - first.start_ns, last.end_ns - best.end_ns)
-    return budget([rectangular("resolution", reach_ns / _NS_PER_MIN)])
+    whole = (minutes[0].start_ns, minutes[-1].end_ns)
+    return budget([rectangular("resolution", reach_ns / _NS_PER_MIN)], spans=(whole,))
 
 
 _GROUP: Final = Measure[Cell](
@@ -85,7 +86,7 @@ def report(run: Run) -> ReportContent:
         results = replace(results, peak_recovery_ns=None)
     return ReportContent(
         verdicts=(_verdict(results, conditions),),
-        measures=_measures(results, conditions),
+        measures=_measures(results, conditions, [samples[0].started_ns for samples in groups if samples]),
         sections=sections_of(
             run,
             TestSection(
@@ -149,18 +150,24 @@ def _verdict(results: CrossStimulusResults, conditions: CrossStimulusConditions)
     )
 
 
-def _measures(results: CrossStimulusResults, conditions: CrossStimulusConditions) -> tuple[Measured, ...]:
+def _measures(
+    results: CrossStimulusResults, conditions: CrossStimulusConditions, starts_ns: list[int]
+) -> tuple[Measured, ...]:
     groups = (
         replace(
             _GROUP.of(_average_cell(group, conditions), _subject(str(group.number), f"group{group.number}")),
             words=ordered.workload.title,
             uncertainty=of_rates(
-                (one.start_ns, one.elapsed_ns, one.bandwidth_bytes_per_s / MB) for one in group.whole
+                (start_ns + one.start_ns, one.elapsed_ns, one.bandwidth_bytes_per_s / MB)
+                for one in group.whole
             ),
         )
-        for ordered, group in zip(conditions.groups, results.groups, strict=False)
+        for ordered, group, start_ns in zip(conditions.groups, results.groups, starts_ns, strict=False)
     )
-    return (*groups, _RECOVERY.of(results, _subject()))
+    recovery = _RECOVERY.of(results, _subject())
+    if recovery.uncertainty is not None:
+        recovery = replace(recovery, uncertainty=since(recovery.uncertainty, starts_ns[2]))
+    return (*groups, recovery)
 
 
 def _subject(name: str = "", key: str = "") -> Subject:

@@ -284,7 +284,8 @@ def _of_choice(one: Measured, alike: Sequence[PointResults]) -> Uncertainty | No
         return one.uncertainty
     error = math.sqrt(fmean(_relative_error(point) ** 2 for point in alike))
     degrees = sum(len(point.samples) - 1 for point in alike)
-    return budget([Component(SCATTER, one.value * error, degrees)], len(alike))
+    spans = () if one.uncertainty is None else one.uncertainty.spans
+    return budget([Component(SCATTER, one.value * error, degrees)], len(alike), spans)
 
 
 def _state(demand: DemandRun) -> str:

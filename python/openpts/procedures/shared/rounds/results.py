@@ -44,12 +44,14 @@ class Tail(Struct, frozen=True):
     100,000 I/Os that five nines need. ``merged_ns`` is the percentile of all rounds' I/Os together,
     None with fewer. ``fewest_ios`` is the smallest round's count, ``merged_ios`` that of all rounds: of I/Os
     whose response time is recorded, which on a simulated drive with a scale are fewer than the nominal ones.
+    ``spans`` are start and length of the rounds, on the engine's clock.
     """
 
     by_round_ns: tuple[int, ...]
     merged_ns: int | None
     fewest_ios: int
     merged_ios: int
+    spans: tuple[tuple[int, int], ...]
 
     @property
     def mean_of_rounds_ns(self) -> float | None:
@@ -59,7 +61,9 @@ class Tail(Struct, frozen=True):
     @property
     def uncertainty(self) -> Uncertainty:
         """Uncertainty of the mean, in ns: the scatter of the percentiles has that within each Round."""
-        found = of_mean([Block(place, 1, value) for place, value in enumerate(self.by_round_ns)])
+        found = of_mean(
+            [Block(*span, value) for span, value in zip(self.spans, self.by_round_ns, strict=False)]
+        )
         width = rectangular(WIDTH, (self.mean_of_rounds_ns or 0) * BUCKET_WIDTH)
         return with_components(found, width)
 
@@ -99,6 +103,7 @@ def _tail(samples: Sequence[Sample]) -> Tail:
         merged_ns=_percentile_ns(samples) if sum(counts) >= needed else None,
         fewest_ios=min(counts),
         merged_ios=sum(counts),
+        spans=tuple((one.started_ns, one.elapsed_ns) for one in samples),
     )
 
 

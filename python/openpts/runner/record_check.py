@@ -50,9 +50,11 @@ def check_record(folder: Path) -> str:
     here = software_facts(SystemRoots())["test_software"].value
     versions = {attempt.openpts for attempt in run.manifest.attempts}
     driver = driver_of(test)
+    if (imported := run.manifest.imported) is not None:
+        return f"its steps are those of {imported.tool}, which follows no script of openpts"
     if versions != {here}:
         makers = ", ".join(sorted(version or "of no version" for version in versions))
-        return f"openpts {makers} made the record, and this is {here}"
+        return f"openpts {makers} made the record, and this is {here}; verify it with that version"
     if not run.steps:  # killed before its ledger was begun; a power cut's script asks for none
         return ""
     cut = _played(test, run, driver)

@@ -1,5 +1,6 @@
 """The server: each address has a page for people, and below /api the same for programs."""
 
+import asyncio
 import mimetypes
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
@@ -12,7 +13,7 @@ from msgspec import Struct, field, structs
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
@@ -30,10 +31,10 @@ from openpts_web.live import Viewers, has_events
 from openpts_web.openapi import openapi
 from openpts_web.pages import STATIC, page_text, static_file
 from openpts_web.queries import Filter, choices, measures, run_list, trend
-from openpts_web.safety import REPORT_POLICY, Rules, Shield, cookie, is_own_form
+from openpts_web.safety import FORM_S, REPORT_POLICY, Rules, Shield, TooLargeError, cookie, is_own_form
 from openpts_web.trends import Trend, trend_report
 
-_STATUS: Final = {UsageError: 400, RefusedError: 403, RecordError: 422}
+_STATUS: Final = {TooLargeError: 413, UsageError: 400, RefusedError: 403, RecordError: 422}
 _PIECE_BYTES: Final = 256 * 1024
 _DOWNLOADS: Final = (
     "report*", "run.db", "events.jsonl", "*SHA256SUMS", "data/*.csv", "report*/*.csv"
@@ -74,6 +75,7 @@ class Site(Struct):
             Route("/api/trends", _answer(self._trend)),
         ]
         handlers: Any = {OpenptsError: self._failed, HTTPException: self._failed}
+        handlers[ClientDisconnect] = lambda *_: Response(status_code=400)  # which nobody gets
         return Shield(Starlette(routes=routes, exception_handlers=handlers), self.rules)
 
     # ---- what is asked for
@@ -237,10 +239,17 @@ class Site(Struct):
         return Response(text, status, media_type="text/html")
 
     async def _own_form(self, request: Request) -> dict[str, str]:
-        """The fields of a form that a page of this server sent. Raises RefusedError for any other."""
+        """The fields of a form that a page of this server sent. Raises RefusedError for any other.
+
+        HTTPException for one that does not come to its end.
+        """
         if not is_own_form(request.headers.get("origin"), request.headers.get("host", "")):
             raise RefusedError("refused: the form was not sent from a page of this server")
-        given = parse_qs((await request.body()).decode("latin-1"))
+        try:
+            async with asyncio.timeout(FORM_S):
+                given = parse_qs((await request.body()).decode("latin-1"))
+        except TimeoutError:
+            raise HTTPException(408, f"the form did not come within {FORM_S:g} s: send it again") from None
         return {name: values[-1] for name, values in given.items()}
 
     def _allowed_plans(self) -> Plans:

@@ -1,6 +1,8 @@
 """`openpts serve`: a library of runs in a browser."""
 
+import os
 import secrets
+import shlex
 from pathlib import Path
 from typing import Final
 
@@ -11,12 +13,13 @@ from openpts.errors import UsageError
 
 _RUNS: Final = Path("openpts-runs")
 _LEAST_TOKEN: Final = 16
+_LONGEST_TOKEN: Final = 4096
 
 _WITH_TLS: Final = """\b
 For others on the network
   This speaks HTTP, which anyone on the way can read. Leave it on the loopback
   address, and let a web server that has a certificate stand before it:
-    openpts serve --token-file token --name lab.example.org
+    openpts serve --token-file token --name lab.example.org --proxy 127.0.0.1
     caddy reverse-proxy --from lab.example.org --to 127.0.0.1:8080
 """
 
@@ -34,6 +37,11 @@ def serve(
     token_file: Path | None = option(
         "FILE", "Admit only those who have the token in this file; made where needed without one.", FILE
     ),
+    proxies: tuple[str, ...] = option(
+        "--proxy ADDRESS",
+        "Take clients from the X-Forwarded-For of this web server; may be repeated. [default: none]",
+        multiple=True,
+    ),
     allow_control: bool = flag("Let pages stop runs, and start plans that were prepared."),
     plans: Path | None = option("DIR", "Plan files that pages may start, with --allow-control.", FOLDER),
 ) -> None:
@@ -45,10 +53,12 @@ def serve(
     """
     if plans is not None and not allow_control:
         raise UsageError("--plans are what --allow-control may start: give both, or neither")
-    from openpts_web.server import run_server  # noqa: PLC0415 help needs none of it
+    from openpts_web.safety import Rules  # noqa: PLC0415 help needs none of it
+    from openpts_web.server import run_server  # noqa: PLC0415 likewise
 
-    run_server(places or (str(_RUNS),), host, port, names=names, token=_token(token_file, host),
-               plans=plans, allow_control=allow_control, tell=click.echo)  # fmt: skip
+    rules = Rules.of(host, names, _token(token_file, host), proxies)
+    run_server(places or (str(_RUNS),), host, port, rules=rules, plans=plans, allow_control=allow_control,
+               tell=click.echo)  # fmt: skip
 
 
 def _token(file: Path | None, host: str) -> str | None:
@@ -62,9 +72,12 @@ def _token(file: Path | None, host: str) -> str | None:
         click.echo(f"token: {token}")
         return token
     try:
-        token = file.read_text().strip()
+        with file.open(encoding="utf-8") as opened:
+            mode, token = os.fstat(opened.fileno()).st_mode, opened.read(_LONGEST_TOKEN).strip()
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"can't read --token-file {file}: {error}") from error
+    if mode & 0o077:
+        raise UsageError(f"--token-file {file} is not for you alone: `chmod 600 {shlex.quote(str(file))}`")
     if len(token) < _LEAST_TOKEN:
         raise UsageError(
             f"--token-file {file}: a token has {_LEAST_TOKEN} characters or more: `openssl rand -hex 24`"

@@ -32,12 +32,17 @@ def refused(*words: object) -> str:
 def test_what_makes_no_sense_is_refused(
     tmp_path: Path, golden: Golden, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    (tmp_path / "short").touch(0o600)
     (tmp_path / "short").write_text("secret\n")
+    (tmp_path / "shown").write_text("a-token-that-others-can-read\n")
+    (tmp_path / "shown").chmod(0o640)
     words = [
         refused(tmp_path / "nothing"),
         refused(tmp_path, "--plans", tmp_path),
         refused(tmp_path, "--token-file", tmp_path / "missing"),
         refused(tmp_path, "--token-file", tmp_path / "short"),
+        refused(tmp_path, "--token-file", tmp_path / "shown"),
+        refused(tmp_path, "--proxy", "lab.example.org"),
     ]
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -49,7 +54,7 @@ def test_what_makes_no_sense_is_refused(
 
 def test_another_address_has_a_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[object] = []
-    monkeypatch.setattr("openpts_web.server.run_server", lambda *_, token, **__: given.append(token))
+    monkeypatch.setattr("openpts_web.server.run_server", lambda *_, rules, **__: given.append(rules.token))
     for words, wanted in ((["--address", "0.0.0.0"], True), (["--address", "::1"], False), ([], False)):
         result = CliRunner().invoke(serve, [str(tmp_path), *words], standalone_mode=False)
         assert result.exception is None

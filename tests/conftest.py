@@ -16,6 +16,7 @@ from openpts import journal
 from tests.device.openpts_process import Starts
 from tests.support.core_alone import OF_PLUGINS, leave_the_core_alone
 from tests.support.forks import Forks
+from tests.support.machine import lacking
 from tests.support.transcript import Golden
 
 # How fast examples come is a fact of the machine and of what else it does, and fails no test.
@@ -28,6 +29,17 @@ settings.load_profile("at any speed")
 _WHOLE = {"tests/fleet"}
 _OF_ONE_KIND = {"fleet": "many", "mutations": "all"}
 """Of which package the tests of a whole folder are; those of damaged inputs read what all packages read."""
+_OF_THE_SHELL = (
+    "COLUMNS",
+    "LINES",
+    "NO_COLOR",
+    "FORCE_COLOR",
+    "LANGUAGE",
+    "LC_ALL",
+    "LC_CTYPE",
+    "LC_NUMERIC",
+    "LC_TIME",
+)
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -89,6 +101,13 @@ def _compile_own_share(config: pytest.Config) -> None:
         # what is wrong or skipped is said when it is collected
         with suppress(Exception, pytest.skip.Exception):
             import_module(".".join(file.relative_to(config.rootpath).with_suffix("").parts))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for marker in item.iter_markers("needs"):
+        for why in filter(None, map(lacking, marker.args)):
+            pytest.skip(why)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -162,7 +181,6 @@ def _own_cache_and_state() -> Iterator[None]:
             folder = Path(place, name)
             folder.mkdir()
             patch.setenv(variable, str(folder))
-        patch.delenv("COLUMNS", raising=False)  # of the test runner's own terminal
         yield
 
 
@@ -175,14 +193,19 @@ def _parts_of_reports_are_made_anew() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _no_width_of_a_terminal() -> Iterator[None]:
-    """Tables would be cut at it. A shell may export one, and readline sets one where there is no terminal, as
-    in each worker of pytest-xdist.
+def _one_environment() -> Iterator[None]:
+    """Whichever shell the tests are started from: its terminal, language, umask, and path, which may lack the
+    programs of administrators. Its width would cut tables; readline sets one where there is no terminal.
     """
+    before = os.umask(0o022)
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("COLUMNS", "LINES"):
+        for name in _OF_THE_SHELL:
             patch.delenv(name, raising=False)
+        patch.setenv("TERM", "xterm-256color")
+        patch.setenv("LANG", "C.UTF-8")
+        patch.setenv("PATH", f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin")
         yield
+    os.umask(before)
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -31,11 +32,14 @@ from tests.support.batches import suite_of
 from tests.support.openpts_command import COMMAND
 from tests.support.running import is_named, running
 
+# This checkout, with the interpreter of its virtual environment, may lie below /tmp.
+CLONE: Final = shlex.quote(str(Path(__file__).parents[2]))
 VIEWS: Final = {
     "the same machine": "",
-    "its own /run and /tmp": "mount -t tmpfs none /run; mount -t tmpfs none /tmp; ",
+    "its own /run and /tmp": f"mount --bind {CLONE} /mnt; mount -t tmpfs none /run; "
+    f"mount -t tmpfs none /tmp; mkdir -p {CLONE}; mount --move /mnt {CLONE}; ",
     "a root of its own": "mount --rbind / /mnt; mount -t tmpfs none /mnt/tmp; mount -t tmpfs none /mnt/run; "
-    'set -- chroot /mnt "$@"; ',
+    f'mkdir -p /mnt{CLONE}; mount --bind {CLONE} /mnt{CLONE}; set -- chroot /mnt "$@"; ',
     "its own /proc": "",
     "its own nodes": "mount -t tmpfs none /dev; mknod /dev/null c 1 3; mknod /dev/urandom c 1 9; "
     "mknod $NODE b 7 ${NODE#/dev/loop}; ",
@@ -133,6 +137,7 @@ def _until(holds: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.needs("files")
 def test_a_file_in_use_names_the_run(tmp_path: Path, roots: SystemRoots) -> None:
     path = tmp_path / "scratch"
     with (
@@ -144,10 +149,12 @@ def test_a_file_in_use_names_the_run(tmp_path: Path, roots: SystemRoots) -> None
     is_named(run, str(raised.value))
 
 
+@pytest.mark.needs("files", "root")
 def test_a_file_in_use_by_another_name_in_a_mount_namespace(tmp_path: Path) -> None:
     folder, path = tmp_path / "elsewhere", tmp_path / "scratch"
     folder.mkdir()
-    script = f'mount --bind {tmp_path} {folder}; mount -t tmpfs none /run; exec "$@"'
+    bind = shlex.join(["mount", "--bind", str(tmp_path), str(folder)])
+    script = f'{bind}; mount -t tmpfs none /run; exec "$@"'
     with running(f"file:{path}?size=1MiB", tmp_path / "run") as run:
         ended = openpts(
             "purge",

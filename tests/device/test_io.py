@@ -63,6 +63,7 @@ def test_reading_needs_no_consent_and_changes_nothing(scratch: Path) -> None:
     assert digest(scratch) == before
 
 
+@pytest.mark.needs("files")
 def test_a_file_of_somebody_else_may_be_read_and_not_be_written(tmp_path: Path, golden: Golden) -> None:
     (tmp_path / "thesis").write_bytes(b"years of work" * 100_000)
     before = digest(tmp_path / "thesis")
@@ -82,6 +83,7 @@ def test_a_file_that_is_not_there_is_not_made_by_reading(tmp_path: Path, golden:
     assert not (tmp_path / "new").exists()
 
 
+@pytest.mark.needs("files")
 def test_amounts_end_it_exactly(tmp_path: Path) -> None:
     filled = openpts(
         *("io", "file:own?size=32MiB", "--mix", "0/100", "--bs", "1m", "--pattern", "sequential"),
@@ -251,7 +253,8 @@ def test_an_io_that_hangs_is_said_while_it_hangs(attach, run, mount, cleanup: Ex
     assert "has not been answered for 5 s" in stdout
 
 
-def test_on_a_terminal_a_line_says_where_it_stands(scratch: Path, run) -> None:
+@pytest.mark.needs("terminals", "script")
+def test_on_a_terminal_a_line_says_where_it_stands(scratch: Path) -> None:
     command = shlex.join([*COMMAND, "io", "file:scratch", *SHORT])
     screen = subprocess.run(
         ["script", "--quiet", "--return", "--command", command, "/dev/null"],
@@ -279,6 +282,7 @@ def test_every_io_is_in_the_capture(scratch: Path) -> None:
     assert capture["bytes_written"] == file.stat().st_size
 
 
+@pytest.mark.needs("io_uring")
 def test_a_capture_that_fails_costs_no_measurement(scratch: Path) -> None:
     ended = openpts(
         *("io", "file:scratch", *SMALL, *SHORT, "--io-path", "noop", "--capture", "captured", "--json"),

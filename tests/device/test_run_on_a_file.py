@@ -1,10 +1,8 @@
 """Whole runs on scratch files, through the command line and the real io_uring."""
 
-import ctypes
 import json
 import os
 import signal
-import struct
 import subprocess
 import time
 from pathlib import Path
@@ -158,10 +156,9 @@ def test_a_failed_io_leaves_an_honest_result(tmp_path: Path) -> None:
     assert reported.json["complete_rounds"] == 0
 
 
+@pytest.mark.needs("root", "io_uring")
 def test_little_locked_memory_is_enough(tmp_path: Path) -> None:
     # An ordinary user may lock a few MiB: buffers can't be registered then, but the run works.
-    if os.geteuid() != 0:
-        pytest.skip("takes the right to lock memory from root")
     ended = openpts(
         *("run", "iops", "file:x?size=64MiB", *CLIENT, *SHORT, *ONE_ELEMENT, "--max-rounds", "1"),
         *("--no-report", "--json", "--out", "r1"),
@@ -214,33 +211,11 @@ def test_io_uring_that_was_asked_for_and_is_not_there_is_named_before_anything_i
 
 def _openpts_without_io_uring() -> list[str]:
     program = (
-        "from tests.device.test_run_on_a_file import forbid_io_uring; forbid_io_uring()\n"
+        "from tests.support.machine import forbid_io_uring; forbid_io_uring()\n"
         "from openpts.cli.main import main; main()"
     )
     root = Path(__file__).parents[2]
     return ["env", f"PYTHONPATH={root}", os.sys.executable, "-c", program]
-
-
-def forbid_io_uring() -> None:
-    """Install a system-call filter that answers EPERM to io_uring_setup, as container runtimes do."""
-    io_uring_setup, eperm = 425, 1
-    load, jump_if_equal, give_back = 0x20, 0x15, 0x06
-    allow, errno = 0x7FFF0000, 0x00050000
-    program = b"".join(
-        struct.pack("HBBI", *instruction)
-        for instruction in (
-            (load, 0, 0, 0),
-            (jump_if_equal, 0, 1, io_uring_setup),
-            (give_back, 0, 0, errno | eperm),
-            (give_back, 0, 0, allow),
-        )
-    )
-    libc = ctypes.CDLL(None, use_errno=True)
-    buffer = ctypes.create_string_buffer(program)
-    filter_program = struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(buffer))
-    no_new_privileges, set_seccomp, filter_mode = 38, 22, 2
-    assert libc.prctl(no_new_privileges, 1, 0, 0, 0) == 0
-    assert libc.prctl(set_seccomp, filter_mode, filter_program, 0, 0) == 0
 
 
 def _steps_on_disk(folder: Path) -> int:

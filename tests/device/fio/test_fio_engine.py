@@ -26,12 +26,15 @@ from openpts_fio.engine.job import FioPath
 from openpts_fio.engine.process import FioProgram, find_fio
 from tests.device.traced_engine import SECTOR, UNLIKELY, TracedRun
 from tests.support.block_trace import BlockTrace
+from tests.support.machine import lacking
 from tests.support.transcript import Golden
 from tests.unit.fio.engine.steps import stimulus
 
 CAPACITY = 16 * MIB
 BRIEF = Duration.seconds(0.3)
 UNTOUCHED = b"\xee"
+IO_URING = pytest.param(FioPath.IO_URING, marks=pytest.mark.needs("io_uring"))
+QUEUED = FioPath.LIBAIO if lacking("io_uring") else FioPath.IO_URING
 
 
 @pytest.fixture(autouse=True)
@@ -49,7 +52,7 @@ Open = Callable[..., FioEngine]
 def open_engine(cleanup: ExitStack) -> Open:
     """An engine on a file or drive, which is stopped and closed at the end."""
 
-    def open_on(path: Path, flags: int = os.O_RDWR, fio_path: FioPath = FioPath.IO_URING) -> FioEngine:
+    def open_on(path: Path, flags: int = os.O_RDWR, fio_path: FioPath = QUEUED) -> FioEngine:
         try:
             fd = os.open(path, flags | os.O_DIRECT)
         except OSError as error:
@@ -85,7 +88,7 @@ def next_sample(engine: FioEngine) -> Sample:
     return sample
 
 
-@pytest.mark.parametrize("fio_path", [FioPath.IO_URING, FioPath.LIBAIO, FioPath.PSYNC])
+@pytest.mark.parametrize("fio_path", [IO_URING, FioPath.LIBAIO, FioPath.PSYNC])
 def test_a_sample_agrees_with_itself(file: Path, open_engine: Open, fio_path: FioPath) -> None:
     qd = 1 if fio_path is FioPath.PSYNC else 8
     engine = open_engine(file, fio_path=fio_path)
@@ -257,7 +260,7 @@ def test_a_stop_before_fio_is_up_leaves_an_empty_interrupted_step(file: Path, op
         engine.poll(5)
 
 
-@pytest.mark.parametrize("fio_path", [FioPath.IO_URING, FioPath.PSYNC])
+@pytest.mark.parametrize("fio_path", [IO_URING, FioPath.PSYNC])
 def test_short_transfers_are_a_failure(file: Path, open_engine: Open, fio_path: FioPath) -> None:
     engine = open_engine(file, fio_path=fio_path)
     os.truncate(file, CAPACITY - 2048)  # ends in the middle of a block that fio has been told to use

@@ -1,6 +1,7 @@
 """The list of drives, as text for terminals of several widths and as JSON."""
 
 import json
+import os
 
 import pytest
 from click.testing import CliRunner
@@ -60,6 +61,7 @@ LISTINGS = [
 
 @pytest.fixture(autouse=True)
 def machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setattr(devices_module, "list_devices", lambda _roots, _patience_s: LISTINGS)
 
 

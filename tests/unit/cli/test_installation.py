@@ -17,7 +17,7 @@ from openpts.errors import EngineUnavailableError, OpenptsError
 from openpts.runner import installation
 from openpts.runner.installation import IO_URING, Part, parts
 from openpts.system_files import SystemRoots
-from tests.device.test_run_on_a_file import forbid_io_uring
+from tests.support.machine import forbid_io_uring
 from tests.support.processes import in_process
 from tests.support.transcript import Golden
 

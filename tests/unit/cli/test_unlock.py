@@ -26,6 +26,7 @@ __all__ = ["server"]
 def drive(server: SystemRoots, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AtaSecurityDrive:
     """The drive sda of a made-up machine on which the command runs."""
     drive = AtaSecurityDrive()
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
     (server.proc / "self").mkdir(parents=True, exist_ok=True)
     monkeypatch.setattr(unlock_module, "run_program", drive)
     monkeypatch.setattr(unlock_module, "SystemRoots", lambda: server)

@@ -52,6 +52,7 @@ def test_what_can_be_seen_stays_as_it_is(text: str) -> None:
     assert visible(text) == text
 
 
+@pytest.mark.needs("terminals")
 @pytest.mark.with_plugins
 def test_the_name_of_a_folder_reaches_no_terminal_raw(tmp_path: Path) -> None:
     (tmp_path / HOSTILE).mkdir()
@@ -101,6 +102,7 @@ PRINTING = f"""
 """
 
 
+@pytest.mark.needs("terminals")
 def test_rich_alone_controls_the_terminal(tmp_path: Path) -> None:
     shown = at_a_terminal(sys.executable, "-c", textwrap.dedent(PRINTING), cwd=tmp_path)
     assert "\x1b[1m" in shown  # what rich has to say to the terminal

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from openpts.device.file_system import check_file_system
 from openpts.device.guard.claims import Claim, ClaimKind
 from openpts.device.guard.guard import check, open_target
 from openpts.device.guard.usage import Usage
@@ -26,7 +25,7 @@ from openpts.units import MIB
 from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.facts import TargetKind
 
-pytestmark = pytest.mark.on_disk
+pytestmark = [pytest.mark.on_disk, pytest.mark.needs("files")]
 
 ROOTS = SystemRoots()
 MARK = "user.openpts.scratch"
@@ -34,14 +33,6 @@ MARK = "user.openpts.scratch"
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    probe = tmp_path / "probe"
-    probe.touch()
-    try:
-        check_file_system(probe, ROOTS)
-        os.setxattr(probe, MARK, b"1")
-        os.close(os.open(probe, os.O_RDWR | os.O_DIRECT))
-    except (TargetError, OSError) as error:
-        pytest.skip(f"the temporary folder takes no scratch file ({error}); name another with --basetemp")
     return tmp_path / "scratch"
 
 
@@ -219,6 +210,7 @@ def test_a_copy_with_its_mark_is_not_ours(path: Path) -> None:
 _NOTES = ["sh", "-c", 'printf notes | dd of="$0" conv=notrunc']
 
 
+@pytest.mark.needs("mkfs.ext4")
 @pytest.mark.parametrize("put", [["mkfs.ext4", "-q", "-F"], _NOTES])
 def test_what_was_put_there_afterwards_is_not_ours(put: list[str], path: Path) -> None:
     subprocess.run([*put, _used(path)], check=True, capture_output=True)
@@ -270,6 +262,7 @@ def test_a_file_that_a_killed_run_has_left_is_taken_again(before: str, path: Pat
 
 
 @pytest.mark.slow
+@pytest.mark.needs("mkfs.ext4", "mkswap")
 @pytest.mark.parametrize(
     ("put", "says"),
     [

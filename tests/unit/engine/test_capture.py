@@ -50,6 +50,7 @@ def measured(descriptor: int, capture: CaptureOrder | None) -> tuple[NativeEngin
     return engine, [sample for sample in samples if sample is not None]
 
 
+@pytest.mark.needs("io_uring")
 @pytest.mark.parametrize("lba_bytes", [SECTOR, 4 * KIB])
 def test_the_files_hold_every_io_of_the_samples(descriptor: int, tmp_path: Path, lba_bytes: int) -> None:
     engine, samples = measured(descriptor, CaptureOrder(tmp_path, lba_bytes))

@@ -70,6 +70,7 @@ def run(engine: Engine, steps: Sequence[Step]) -> list[Sample]:
     return [sample for sample in samples if sample is not None]
 
 
+@pytest.mark.needs("io_uring")
 def test_whole_decks_hold_the_mix_exactly(native: Engine) -> None:
     for tc, qd in ((1, 1), (4, 8)):
         (sample,) = run(native, [Step.of(replace(COMPOSITE, tc=tc, qd=qd), IoCount(1000 * tc))])

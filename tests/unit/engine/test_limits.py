@@ -94,6 +94,7 @@ def test_address_space(descriptor: int) -> None:
     assert "(ulimit -v)" in said
 
 
+@pytest.mark.needs("io_uring")
 def test_memory_that_must_not_be_locked_costs_the_registration_only(descriptor: int) -> None:
     # Room for the buffers of one thread and not of two.
     most = (3 * MIB, 3 * MIB)

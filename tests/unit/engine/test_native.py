@@ -178,6 +178,7 @@ def test_a_short_transfer_is_a_failure_with_its_place(
     assert sample.failure.reason == golden
 
 
+@pytest.mark.needs("io_uring")
 def test_the_engine_tells_what_it_is(engine: NativeEngine) -> None:
     assert engine.facts["engine"].value == "native"
     assert _native.build_info()["profile"] in (engine.facts["build"].value or "")
@@ -195,6 +196,7 @@ def own_latencies_ns(descriptor: int) -> tuple[float, float]:
     return float(awake.split()[0]), float(asleep.split()[0])
 
 
+@pytest.mark.needs("io_uring")
 def test_the_engine_tells_its_own_latency_awake_and_asleep(descriptor: int) -> None:
     # where others have the processor, the one that is awake may happen to wait longer
     assert any(0 < awake < asleep for awake, asleep in (own_latencies_ns(descriptor) for _ in range(5)))
@@ -287,6 +289,7 @@ def test_the_rule_that_comes_first_ends_the_step(engine: NativeEngine, stop: Sto
         assert sample.elapsed_ns >= stop.at_least_ns * 0.9
 
 
+@pytest.mark.needs("io_uring")
 def test_a_steady_figure_ends_the_step(descriptor: int) -> None:
     options = NativeOptions(io_path=IoPath.NOOP, interval_ns=10_000_000)
     engine = NativeEngine(descriptor, FACTS, Demand(1, 8, MIB), 7, options)

@@ -8,7 +8,6 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.analysis import steady_state
-from openpts.engine import native_build
 from openpts.engine.contract import CapturingEngine
 from openpts.vocabulary.stimulus import ClosedLoop, FixedRate, Step
 from openpts_line.selftest import known_answers
@@ -22,6 +21,7 @@ from openpts_line.selftest.known_delays import (
     measure_planted,
 )
 from tests.support import known_loads
+from tests.support.machine import lacking
 
 
 def test_every_answer_is_known(tmp_path: Path) -> None:
@@ -46,8 +46,8 @@ def test_clocks_that_run_apart_are_a_fault() -> None:
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Measurement:
-    if native_build.io_uring() != native_build.AVAILABLE:
-        pytest.skip("there is no io_uring")
+    if why := lacking("io_uring"):
+        pytest.skip(why)
     return measure_planted(100, tmp_path_factory.mktemp("pipe") / "delays")
 
 
@@ -98,9 +98,8 @@ def test_known_delays_are_measured(tmp_path: Path, measured: Measurement) -> Non
     assert [finding.faults for finding in findings if not finding.faults]
 
 
+@pytest.mark.needs("io_uring")
 def test_each_load_is_as_known(tmp_path: Path) -> None:
-    if native_build.io_uring() != native_build.AVAILABLE:
-        pytest.skip("there is no io_uring")
     assert known_loads.check(tmp_path).faults == ()
 
 
@@ -117,6 +116,7 @@ class OtherEngine:
         self._engine.submit([replace(step, streams=(replace(stream, stimulus=wrong),)) for step in steps])
 
 
+@pytest.mark.needs("io_uring")
 @pytest.mark.parametrize(
     ("name", "change"),
     [
@@ -130,8 +130,6 @@ class OtherEngine:
 def test_a_load_that_is_issued_otherwise_is_a_fault(
     name: str, change: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if native_build.io_uring() != native_build.AVAILABLE:
-        pytest.skip("there is no io_uring")
     engine = known_loads._engine
     monkeypatch.setattr(known_loads, "_engine", lambda *words: OtherEngine(engine(*words), change))
     found = Expectations()

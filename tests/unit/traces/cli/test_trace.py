@@ -159,6 +159,7 @@ def test_the_figures_are_those_of_a_trace_whose_figures_are_known() -> None:
     assert result("convert", "only", "-o", "written")[0]["figures"] is None
 
 
+@pytest.mark.needs("terminals")
 def test_a_terminal_shows_progress_in_one_line_and_takes_it_away(tmp_path: Path) -> None:
     Path("long").write_bytes(reads_and_writes(20_000))
     shown = at_a_terminal(*COMMAND, "trace", "check", "long", cwd=tmp_path)

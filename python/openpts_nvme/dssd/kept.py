@@ -6,6 +6,7 @@ from typing import Final
 import msgspec
 
 from openpts.errors import RecordError, failing_as
+from openpts.record.decoding import decode_json
 from openpts.run_folder_files import read_file, write_files
 from openpts_nvme.dssd.answers import Answer, Answers
 
@@ -22,7 +23,7 @@ def keep(folder: Path, answers: Answers) -> None:
 def kept(folder: Path) -> Answers:
     """The answers of a run; none if it ended before the drive was asked. Raises RecordError."""
     try:
-        return msgspec.json.decode(read_file(folder, NAME), type=dict[str, Answer])
+        return decode_json(read_file(folder, NAME), dict[str, Answer])
     except FileNotFoundError:
         return {}
     except (OSError, msgspec.MsgspecError) as error:

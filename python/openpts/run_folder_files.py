@@ -193,6 +193,15 @@ def _within(name: str) -> PurePosixPath:
     return path
 
 
+def folder_without_links(path: Path) -> int:
+    """The descriptor of a folder by its resolved path, to name files in: no link has come into that since.
+
+    Raises OSError.
+    """
+    with _opened(Path("/"), PurePosixPath(path).relative_to("/")) as descriptor:
+        return os.dup(descriptor)
+
+
 @contextmanager
 def _opened(folder: Path, below: PurePosixPath, *, make: bool = False) -> Iterator[int]:
     """The descriptor of a folder below another one; where one on the way is missing, it can be made."""
@@ -262,7 +271,8 @@ def _remove_abandoned(name: str, parent: int) -> None:
         descriptor = _readable(name, parent)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            _remove(name, parent, descriptor)
+            if os.fstat(descriptor).st_uid == os.geteuid():  # else a name is no proof
+                _remove(name, parent, descriptor)
         finally:
             os.close(descriptor)
 

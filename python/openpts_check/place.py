@@ -11,31 +11,24 @@ from msgspec import Struct
 from openpts.device.block_device import BlockDevice
 from openpts.device.file_system import device_of_mount
 from openpts.device.mounted.directory import DirectoryTarget, is_writable
-from openpts.device.targets.scratch_file import remove_left_file
 from openpts.device.targets.simulated_target import names_simulated
 from openpts.device.targets.target import FileTarget
 from openpts.errors import NoVerdictError, TargetError
 from openpts.runner.unopened_target import UnopenedTarget
 from openpts.system_files import SystemRoots, printable, read_mounts
-from openpts.units import GB, MIB, format_capacity
+from openpts.units import MIB, format_capacity
 from openpts_check.drivers.disk_programs import SEGMENT_BYTES
-from openpts_check.drivers.driver import FOLDER_SUFFIX, LOG_SUFFIX
-from openpts_check.drivers.filer import remove_small_files
+from openpts_check.drivers.own_folder import new_name, remove_left, usable_bytes
 
-FILE_NAME: Final = ".openpts-check"
-"""The file of a question in the directory; only one is put at a time there."""
-
-# A file system that runs full stops what works on it: so much stays free, whatever a purpose would like.
-_LEAST_FREE_BYTES: Final = 1 * GB
-_LEAST_FREE_SHARE: Final = 0.02
 # Of what is free beyond that: others may write meanwhile.
 _MOST_SHARE: Final = 0.5
 _FOR_USERS: Final = Path("/var/tmp")  # noqa: S108 a directory of the operator's disk, named only where it is on it
 
 
 class Place(Struct, frozen=True):
-    """``target`` is what a run names. ``disk`` and ``space`` say in words where it is, ``room_bytes`` how
-    large a file may be there.
+    """``target`` is what a run names: a new folder in the directory, or a simulated drive.
+
+    ``disk`` and ``space`` say in words where it is, ``room_bytes`` how large a file may be there.
     """
 
     target: str
@@ -58,11 +51,10 @@ class Place(Struct, frozen=True):
             raise TargetError(f"{printable(str(directory.path))} takes no files: name a directory that does")
         status = os.statvfs(directory.path)
         free_bytes, whole_bytes = status.f_bavail * status.f_frsize, status.f_blocks * status.f_frsize
-        kept_bytes = max(_LEAST_FREE_BYTES, round(_LEAST_FREE_SHARE * whole_bytes))
-        room_bytes = round(_MOST_SHARE * (free_bytes - kept_bytes)) - SEGMENT_BYTES
+        room_bytes = round(_MOST_SHARE * usable_bytes(status)) - SEGMENT_BYTES
         mount = directory.mount
         return cls(
-            str(directory.path / FILE_NAME),
+            str(directory.path / new_name()),
             f"{directory.device.node} ({mount.fs_type} at {printable(mount.mount_point)})",
             f"{format_capacity(free_bytes)} of {format_capacity(whole_bytes)} free",
             max(0, room_bytes - room_bytes % MIB),
@@ -89,12 +81,9 @@ class Place(Struct, frozen=True):
         """As a run names it."""
         return self.target if self.is_simulated else str(FileTarget(Path(self.target), size_bytes))
 
-    def tidy(self, roots: SystemRoots) -> bool:
-        """Take away what a question that was killed has left, if anything. Raises RefusedError."""
-        if self.is_simulated:
-            return False
-        left = [remove_left_file(Path(f"{self.target}{suffix}"), roots) for suffix in ("", LOG_SUFFIX)]
-        return any((*left, remove_small_files(Path(f"{self.target}{FOLDER_SUFFIX}"))))
+    def tidy(self) -> bool:
+        """Take away what a question that was killed has left. Raises RefusedError, TargetError."""
+        return not self.is_simulated and remove_left(Path(self.target).parent)
 
 
 def _directory_named(text: str, roots: SystemRoots) -> DirectoryTarget:

@@ -149,6 +149,7 @@ OPENS_BY_NAME = {
     },
 }
 CHANGES_NAMES = {
+    "openpts_check/drivers/own_folder.py": "files of its question, by the descriptor of their folder",
     "openpts_check/drivers/filer.py": "files that it has made, in its folder",
     "device/targets/scratch_file.py": "files that it made",
     "openpts_many/fleet/fetch.py": "a folder that it has fetched, from its name with a dot",
@@ -158,7 +159,7 @@ CHANGES_NAMES = {
     "openpts_web/index.py": "an index of another version, among what is kept",
 }
 MAKES_FOLDERS = {
-    "openpts_check/drivers/filer.py": "for small files, in the directory that is asked about",
+    "openpts_check/drivers/own_folder.py": "a new one of its own, in the directory that is asked about",
     "batch/executor.py": "a batch's",
     "cli/tour.py": "of the tour, where none was",
     "openpts_traces/capture/tracefs.py": "a trace instance",

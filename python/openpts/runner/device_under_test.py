@@ -11,7 +11,7 @@ from openpts.device.purge.method import Progress
 from openpts.device.targets.free_space import SpaceNeed
 from openpts.device.targets.reading import open_for_reading
 from openpts.device.targets.simulated_target import names_simulated, parse_simulated_target
-from openpts.device.targets.target import BlockTarget, parse_target
+from openpts.device.targets.target import BlockTarget, FileTarget, parse_target
 from openpts.device.write_cache_control import write_cache_control
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import Demand, NativeOptions
@@ -151,17 +151,18 @@ def drive_kept(text: str) -> Iterator[None]:
 
 @contextmanager
 def device_under_test(
-    text: str, consent: Consent, *, for_writing: bool, run_id: str | None = None
+    named: str | FileTarget, consent: Consent, *, for_writing: bool, run_id: str | None = None
 ) -> Iterator[DeviceUnderTest]:
-    """The device that the operator's text names, closed at the end.
+    """The device that the operator's text names, or a file in a folder that is open; closed at the end.
 
     What exists is claimed for the run (None: one without a record) and opened by the guard if anything on it
     is to change, after what a run that was killed had left on it was put back. Raises OpenptsError.
     """
-    if names_simulated(text):
-        yield SimulatedDevice.of(parse_simulated_target(text), run_id)
+    if isinstance(named, str) and names_simulated(named):
+        yield SimulatedDevice.of(parse_simulated_target(named), run_id)
         return
-    target, roots, journal = parse_target(text), SystemRoots(), Journal.of_machine()
+    target = parse_target(named) if isinstance(named, str) else named
+    roots, journal = SystemRoots(), Journal.of_machine()
     healed = heal_before_run(target, journal, roots, run_id) if for_writing else ()
     opening = open_target(target, consent, roots, run_id) if for_writing else open_for_reading(target, roots)
     with opening as opened, write_cache_control(opened, roots, journal) as cache:

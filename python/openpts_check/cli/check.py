@@ -159,8 +159,8 @@ def check(
     choices = _choices(
         purpose, size_bytes, repeats=repeats or purpose.repeats, minutes=minutes, heated=heated, seed=seed
     )
-    if place.tidy(roots):
-        click.echo(f"removed what a question that was killed had left beside {place.target}", err=True)
+    if place.tidy():
+        click.echo(f"removed what a question that was killed had left in {target}", err=True)
     click.echo(wrapped(_announced(purpose, place, size_bytes, choices), sys.stderr), err=True)
     from openpts.cli.fitting_scale import at_fitting_scale  # noqa: PLC0415 help needs nothing that plans
 

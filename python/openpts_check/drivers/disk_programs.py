@@ -1,7 +1,6 @@
 """The programs behind streams that no engine has, by the names of these streams."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Final, Self
 
 from openpts.units import MIB
@@ -34,9 +33,14 @@ class SmallFiles(Program, frozen=True):
     """Files that are made one by one, or read one by one."""
 
     @classmethod
-    def within(cls, folder: Path) -> Self:
-        """Small files in a folder, which the program makes."""
-        return cls(filer.__name__, (str(folder),), (), "files of 4 to 64 KiB, made with fsync and read cold")
+    def within(cls, folder_fd: int) -> Self:
+        """Small files in a folder that is open, and empty."""
+        return cls(
+            filer.__name__,
+            (str(folder_fd),),
+            (folder_fd,),
+            "files of 4 to 64 KiB, made with fsync and read cold",
+        )
 
     def timed(self, stimulus: Stimulus, columns: Sequence[Sequence[int]]) -> Timed:
         """See the base."""

@@ -6,9 +6,9 @@ Its columns: starts, the times of a file in ns, the sizes of the files.
 import os
 import sys
 import time
+from contextlib import suppress
 from functools import partial
 from itertools import count
-from pathlib import Path
 from typing import Final
 
 from openpts_check.drivers.answering import Columns, answer, new_columns
@@ -20,32 +20,27 @@ _POOL_BYTES: Final = 1 << 20
 
 
 def main() -> None:
-    """``folder parent`` are the arguments."""
-    folder, parent = Path(sys.argv[1]), int(sys.argv[2])
-    folder.mkdir(exist_ok=True)
+    """``folder_fd parent`` are the arguments."""
+    folder, parent = map(int, sys.argv[1:])
     pool = os.urandom(_POOL_BYTES + max(SIZES_BYTES))
     answer(partial(_work_until, folder, pool, count()), parent)
 
 
-def _work_until(folder: Path, pool: bytes, numbers: "count[int]", order: str, deadline_ns: int) -> Columns:
+def _work_until(folder: int, pool: bytes, numbers: "count[int]", order: str, deadline_ns: int) -> Columns:
     if order == "read":
         return _read_until(folder, deadline_ns)
     return _make_until(folder, pool, numbers, deadline_ns)
 
 
-def _make_until(folder: Path, pool: bytes, numbers: "count[int]", deadline_ns: int) -> Columns:
+def _make_until(folder: int, pool: bytes, numbers: "count[int]", deadline_ns: int) -> Columns:
     """File after file, each durable before the next, as package managers do; the oldest ones make room."""
     now = time.monotonic_ns
     starts, times, sizes = columns = new_columns()
     for number in numbers:
-        size, at, path = (
-            SIZES_BYTES[number % len(SIZES_BYTES)],
-            number * 4096 % _POOL_BYTES,
-            folder / f"{number}",
-        )
+        size, at, name = SIZES_BYTES[number % len(SIZES_BYTES)], number * 4096 % _POOL_BYTES, f"{number}"
         if (start := now()) >= deadline_ns:
             break
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=folder)
         os.write(fd, pool[at : at + size])
         os.fsync(fd)
         os.close(fd)
@@ -53,24 +48,23 @@ def _make_until(folder: Path, pool: bytes, numbers: "count[int]", deadline_ns: i
         times.append(now() - start)
         sizes.append(size)
         if number >= _MOST_FILES:
-            (folder / f"{number - _MOST_FILES}").unlink(
-                missing_ok=True
-            )  # at a deadline no file has its number
+            with suppress(FileNotFoundError):  # at a deadline no file has its number
+                os.unlink(f"{number - _MOST_FILES}", dir_fd=folder)
     return columns
 
 
-def _read_until(folder: Path, deadline_ns: int) -> Columns:
+def _read_until(folder: int, deadline_ns: int) -> Columns:
     """Each file once, not from memory; again from the first where there is time left."""
     now = time.monotonic_ns
     starts, times, sizes = columns = new_columns()
-    files = sorted(folder.iterdir(), key=lambda path: int(path.name))
+    files = sorted(os.listdir(folder), key=int)
     while files and now() < deadline_ns:
-        for path in files:
-            _forget(path)
-        for path in files:
+        for name in files:
+            _forget(name, folder)
+        for name in files:
             if (start := now()) >= deadline_ns:
                 break
-            fd = os.open(path, os.O_RDONLY)
+            fd = os.open(name, os.O_RDONLY, dir_fd=folder)
             size = len(os.read(fd, max(SIZES_BYTES)))
             os.close(fd)
             starts.append(start)
@@ -79,26 +73,11 @@ def _read_until(folder: Path, deadline_ns: int) -> Columns:
     return columns
 
 
-def _forget(path: Path) -> None:
+def _forget(name: str, folder: int) -> None:
     """Have the kernel drop what it keeps of a file that is durable."""
-    fd = os.open(path, os.O_RDONLY)
+    fd = os.open(name, os.O_RDONLY, dir_fd=folder)
     os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
     os.close(fd)
-
-
-def remove_small_files(folder: Path) -> bool:
-    """Take away the folder with the files that such a program has made; whether there was one.
-
-    Files of other names stay, and the folder with them.
-    """
-    if folder.is_symlink() or not folder.is_dir():
-        return False
-    for path in folder.iterdir():
-        if path.name.isdecimal() and path.is_file() and not path.is_symlink():
-            path.unlink()
-    if not any(folder.iterdir()):
-        folder.rmdir()
-    return True
 
 
 if __name__ == "__main__":

@@ -17,16 +17,14 @@ from openpts.units import MIB
 from openpts.vocabulary.phase import Phase
 from openpts_check import place
 from openpts_check.drivers.disk_programs import Commits
-from openpts_check.drivers.driver import FOLDER_SUFFIX, LOG_SUFFIX
-from openpts_check.drivers.filer import remove_small_files
+from openpts_check.drivers.own_folder import new_name, remove_left
 from openpts_check.drivers.worker import Worker
-from openpts_check.place import FILE_NAME, Place
+from openpts_check.place import Place
 from openpts_check.purpose import APPEND_BYTES
 from tests.device.conftest import Attach, Run
 from tests.device.openpts_process import openpts
 from tests.support.openpts_command import COMMAND
 from tests.support.processes import until
-from tests.support.transcript import Golden
 
 pytestmark = pytest.mark.on_disk
 
@@ -35,7 +33,7 @@ SMALL = ("--for", "commit", "--size", "64MiB", "--repeats", "2", "--minutes", "0
 
 
 def left(directory: Path) -> list[str]:
-    return sorted(one.name for one in directory.iterdir() if one.name.startswith(FILE_NAME))
+    return sorted(one.name for one in directory.iterdir() if one.name.startswith(".openpts-check"))
 
 
 @pytest.mark.slow
@@ -86,13 +84,17 @@ def test_small_files_are_made_read_and_gone(tmp_path: Path) -> None:
     assert openpts("verify", "run", cwd=tmp_path).exit_code == 0
 
 
-def test_what_others_have_put_into_the_folder_of_small_files_stays(tmp_path: Path) -> None:
-    folder = tmp_path / f"{FILE_NAME}{FOLDER_SUFFIX}"
-    folder.mkdir()
-    (folder / "17").touch()
-    (folder / "diary").touch()
-    assert remove_small_files(folder)
-    assert [one.name for one in folder.iterdir()] == ["diary"]
+def test_a_folder_that_only_has_such_a_name_stays(tmp_path: Path) -> None:
+    """One without the mark, one that others may look into, and one that is empty, which goes."""
+    unmarked, open_to_all, empty = (tmp_path / new_name() for _ in range(3))
+    for folder, mode in ((unmarked, 0o700), (open_to_all, 0o755), (empty, 0o700)):
+        folder.mkdir(mode=mode)
+    for folder in (unmarked, open_to_all):
+        (folder / "data").touch()
+    (open_to_all / ".made-by-openpts-check").mkdir()
+    assert remove_left(tmp_path)
+    assert sorted(tmp_path.rglob("data")) == sorted(one / "data" for one in (unmarked, open_to_all))
+    assert not empty.exists()
 
 
 @pytest.mark.slow
@@ -123,19 +125,11 @@ def test_what_a_kill_has_left_the_next_question_removes(tmp_path: Path) -> None:
         while b"repeat 1" not in process.stderr.readline():
             assert process.poll() is None
         process.kill()
-    assert left(tmp_path) == [FILE_NAME, f"{FILE_NAME}{LOG_SUFFIX}"]
+    assert len(left(tmp_path)) == 1
     ended = openpts("check", str(tmp_path), *SMALL, "--no-report", cwd=tmp_path)
     assert "removed what a question that was killed had left" in ended.stderr
     assert ended.exit_code in ANSWERS, ended.stderr
     assert left(tmp_path) == []
-
-
-def test_a_file_of_that_name_that_is_not_ours_is_refused(tmp_path: Path, golden: Golden) -> None:
-    (tmp_path / FILE_NAME).write_text("diary")
-    ended = openpts("check", str(tmp_path), *SMALL, cwd=tmp_path)
-    assert ended.exit_code == 4
-    assert ended.stderr == golden
-    assert (tmp_path / FILE_NAME).read_text() == "diary"
 
 
 def test_one_question_at_a_time(tmp_path: Path) -> None:
@@ -144,7 +138,7 @@ def test_one_question_at_a_time(tmp_path: Path) -> None:
         cwd=tmp_path,
         stderr=subprocess.DEVNULL,
     ) as process:
-        until(lambda: len(left(tmp_path)) == 2)
+        until(lambda: len(left(tmp_path)) == 1)
         ended = openpts("check", str(tmp_path), *SMALL, cwd=tmp_path)
         process.send_signal(signal.SIGINT)
         process.wait(60)
@@ -187,4 +181,4 @@ def test_a_drive_is_asked_where_it_is_mounted_though_var_tmp_is_in_memory(
     run("mkfs.ext4", "-q", node)
     mounted = mount(node)
     monkeypatch.setattr(place, "_FOR_USERS", Path("/dev/shm"))
-    assert Place.of(str(node), SystemRoots()).target == str(mounted / FILE_NAME)
+    assert Path(Place.of(str(node), SystemRoots()).target).parent == mounted

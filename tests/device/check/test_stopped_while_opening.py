@@ -12,12 +12,12 @@ import pytest
 
 from openpts.vocabulary.consent import Consent
 from openpts_check.check import PROCEDURE
-from openpts_check.drivers.driver import LOG_SUFFIX, CheckDriver
-from openpts_check.place import FILE_NAME
+from openpts_check.drivers.driver import CheckDriver
+from openpts_check.drivers.own_folder import LOG_NAME, new_name
 
 pytestmark = pytest.mark.on_disk
 
-WHERE = {"driver.py", "guard.py", "scratch_file.py", "contextlib.py"}
+WHERE = {"driver.py", "own_folder.py", "guard.py", "scratch_file.py", "contextlib.py"}
 """Modules whose lines lie between the making of the log and what secures its removal."""
 
 
@@ -40,12 +40,12 @@ class StoppedAt:
 @pytest.mark.full_matrix(most=3)
 @pytest.mark.parametrize("line", [1, 5, 8, 26, 74, 90, 125, 170])
 def test_no_file_is_left(line: int, tmp_path: Path) -> None:
-    file = tmp_path / FILE_NAME
-    opened = CheckDriver(PROCEDURE).opened(f"file:{file}?size=1MiB", Consent(), "a run")
+    folder = tmp_path / new_name()
+    opened = CheckDriver(PROCEDURE).opened(f"file:{folder}?size=1MiB", Consent(), "a run")
     before = sys.gettrace()
     try:
         with pytest.raises(KeyboardInterrupt):
-            _hand_out(opened, StoppedAt(Path(f"{file}{LOG_SUFFIX}"), line))
+            _hand_out(opened, StoppedAt(folder / LOG_NAME, line))
     finally:
         sys.settrace(before)
     assert list(tmp_path.iterdir()) == []

@@ -37,6 +37,7 @@ from openpts.device.security.security import read_security
 from openpts.device.targets.file_mark import FileUse, mark_left, mark_taken
 from openpts.device.targets.open_target import OpenTarget, block_facts
 from openpts.device.targets.scratch_file import (
+    close_file,
     file_refusals,
     leave_scratch_file,
     open_scratch_file,
@@ -118,14 +119,14 @@ def open_contents(path: Path, consent: Consent, roots: SystemRoots) -> Iterator[
     """
     file = take_file(path, FileUse.CONTENTS, consent, roots)
     with ExitStack() as held:
-        held.callback(os.close, file.fd)
+        held.callback(close_file, file)
         held.enter_context(file_claimed(named_file(file.fd, file.path), None, roots))
         mark_taken(file.fd, FileUse.CONTENTS, given_away=file.given_away)
         held.callback(mark_left, file.fd, FileUse.CONTENTS)
         try:
             yield file.fd
         except BaseException:
-            remove_if_unused(file.fd, file.path, made_here=file.made_here)
+            remove_if_unused(file)
             raise
 
 

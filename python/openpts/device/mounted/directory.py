@@ -61,7 +61,8 @@ class DirectoryTarget(Struct, frozen=True):
     @classmethod
     def of(cls, text: str, roots: SystemRoots) -> "DirectoryTarget | None":
         """What the operator's text names; None if it is no directory. Raises TargetError without a drive."""
-        path = Path(os.path.realpath(text))
+        with failing_as(TargetError, f"{printable(text)} can't be looked at"):
+            path = Path(os.path.realpath(text))
         if not path.is_dir():
             if not text.startswith(_FILE_PREFIX) and not path.exists():
                 raise TargetError(f"{printable(text)} doesn't exist: {_HOW_TO_NAME}")

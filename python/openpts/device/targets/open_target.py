@@ -15,16 +15,17 @@ class OpenTarget(Struct, frozen=True):
     """A target that is open: by the guard for direct reads and writes, ours alone while ``fd`` is open.
 
     One that was opened for reading isn't ours alone. ``device`` is the drive as sysfs shows it; None for a
-    file. ``made_here`` is a file that was not there before. ``siblings`` are the other namespaces that the
-    operator gave up too, each open in the same way as long as this one. ``owner`` is the run that it is open
-    for; None of one that was opened for reading. ``is_locked``: it was opened to be reverted, and keeps its
-    data away.
+    file. ``made_here`` is a file that was not there before, in the folder ``folder_fd``. ``siblings`` are the
+    other namespaces that the operator gave up too, each open in the same way as long as this one. ``owner``
+    is the run that it is open for; None of one that was opened for reading. ``is_locked``: it was opened to
+    be reverted, and keeps its data away.
     """
 
     fd: int
     facts: TargetFacts
     device: BlockDevice | None
     made_here: bool = False
+    folder_fd: int = -1
     siblings: tuple["OpenTarget", ...] = ()
     owner: RunOwner | None = None
     is_locked: bool = False

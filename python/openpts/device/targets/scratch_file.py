@@ -28,6 +28,7 @@ from openpts.device.targets.file_mark import FileUse, foreign_data, holds_data, 
 from openpts.device.targets.open_target import OpenTarget
 from openpts.device.targets.target import FileTarget
 from openpts.errors import RefusedError, TargetError, failing_as
+from openpts.run_folder_files import folder_without_links
 from openpts.system_files import SystemRoots
 from openpts.units import MIB
 from openpts.vocabulary.consent import Consent
@@ -35,9 +36,13 @@ from openpts.vocabulary.facts import TargetFacts, TargetKind
 
 
 class OwnFile(Struct, frozen=True):
-    """``made_here``: it is new. ``given_away``: it held other data, which the operator gave up."""
+    """``made_here``: it is new. ``given_away``: it held other data, which the operator gave up.
+
+    ``folder_fd`` is its folder, which may be another's: by the path, that one could name any file.
+    """
 
     fd: int
+    folder_fd: int
     path: Path
     made_here: bool
     given_away: bool
@@ -64,7 +69,9 @@ def file_refusals(path: Path, use: FileUse, usage: Usage, roots: SystemRoots) ->
         os.close(fd)
 
 
-def take_file(path: Path, use: FileUse, consent: Consent, roots: SystemRoots) -> OwnFile:
+def take_file(
+    path: Path, use: FileUse, consent: Consent, roots: SystemRoots, folder_fd: int | None = None
+) -> OwnFile:
     """Open, or create, a file for writing; it must not be in use.
 
     Raises RefusedError if the file holds other data or is in use, and TargetError where it can't be opened
@@ -72,7 +79,7 @@ def take_file(path: Path, use: FileUse, consent: Consent, roots: SystemRoots) ->
     """
     file = with_twins(NamedFile.at(path), roots)
     refuse(_uses_before(file, read_usage(roots), roots))
-    fd, made_here = _open_or_create(file.path)
+    fd, folder, made_here = _open_or_create(file.path, folder_fd)
     try:
         _lock(fd, file.path, roots)
         opened = named_file(fd, file.path)
@@ -83,43 +90,34 @@ def take_file(path: Path, use: FileUse, consent: Consent, roots: SystemRoots) ->
         if foreign is not None and not consent.overwrite_file:
             refuse([_not_ours(foreign)])
     except BaseException:
-        _give_up(OwnFile(fd, file.path, made_here, given_away=False))
+        _give_up(OwnFile(fd, folder, file.path, made_here, given_away=False))
         raise
-    return OwnFile(fd, file.path, made_here, foreign is not None)
+    return OwnFile(fd, folder, file.path, made_here, foreign is not None)
 
 
 def _give_up(file: OwnFile) -> None:
     """Close a file that nothing was done with, and take it back if it was made for that."""
-    remove_if_unused(file.fd, file.path, made_here=file.made_here)
+    remove_if_unused(file)
+    close_file(file)
+
+
+def close_file(file: OwnFile | OpenTarget) -> None:
+    """Close it and its folder."""
     os.close(file.fd)
+    os.close(file.folder_fd)
 
 
-def remove_if_unused(fd: int, path: Path, *, made_here: bool) -> None:
+def remove_if_unused(file: OwnFile) -> None:
     """Take back a file that was made for something which never began: nothing was written to it."""
-    if made_here and not holds_data(fd):
-        path.unlink(missing_ok=True)
+    if file.made_here and not holds_data(file.fd):
+        _remove(file.path.name, file.fd, file.folder_fd)
 
 
-def remove_made_file(path: Path, fd: int) -> None:
-    """Take a file away that was made for a run, with its data, unless another one has its name now."""
+def _remove(name: str, fd: int, folder_fd: int) -> None:
+    """Remove the name of an open file, unless another one has it now."""
     with suppress(FileNotFoundError):
-        if os.path.samestat(path.lstat(), os.fstat(fd)):
-            path.unlink()
-
-
-def remove_left_file(path: Path, roots: SystemRoots) -> bool:
-    """Take away what a run that was killed has left of a file that it had made; whether there was one.
-
-    Raises RefusedError where the file is in use, or holds what openpts did not write.
-    """
-    if not path.exists():
-        return False
-    file = take_file(path, FileUse.SCRATCH, Consent(), roots)
-    try:
-        remove_made_file(path, file.fd)
-    finally:
-        os.close(file.fd)
-    return True
+        if os.path.samestat(os.lstat(name, dir_fd=folder_fd), os.fstat(fd)):
+            os.unlink(name, dir_fd=folder_fd)
 
 
 def _uses_now(fd: int, file: NamedFile, usage: Usage, roots: SystemRoots) -> tuple[Refusal, ...]:
@@ -145,18 +143,25 @@ def _not_ours(foreign: str) -> Refusal:
     return Refusal("file-data", foreign, "name another file, or to overwrite it add --overwrite-file")
 
 
-def _open_or_create(path: Path) -> tuple[int, bool]:
-    """A file descriptor, and whether the file was made just now."""
+def _open_or_create(path: Path, folder_fd: int | None) -> tuple[int, int, bool]:
+    """The descriptors of a file and of its folder, and whether the file was made just now."""
     flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
     with failing_as(TargetError, f"can't open {path} for writing"):
-        if path.exists():
-            fd, made_here = os.open(path, flags), False
-        else:
-            fd, made_here = os.open(path, flags | os.O_CREAT | os.O_EXCL, 0o600), True
+        folder = folder_without_links(path.parent) if folder_fd is None else os.dup(folder_fd)
+        try:
+            try:
+                fd, made_here = os.open(path.name, flags, dir_fd=folder), False
+            except FileNotFoundError:
+                fd = os.open(path.name, flags | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=folder)
+                made_here = True
+        except OSError:
+            os.close(folder)
+            raise
     if not stat.S_ISREG(os.fstat(fd).st_mode):
         os.close(fd)
+        os.close(folder)
         raise TargetError(f"{path} is not a regular file: name another path")
-    return fd, made_here
+    return fd, folder, made_here
 
 
 def _lock(fd: int, path: Path, roots: SystemRoots) -> None:
@@ -185,30 +190,33 @@ def open_scratch_file(target: FileTarget, consent: Consent, roots: SystemRoots) 
     Raises RefusedError if the file holds other data or is in use, and TargetError where it can't
     serve. A file that was made here is removed again if anything fails.
     """
-    path = Path(os.path.realpath(target.path))
+    with failing_as(TargetError, f"can't open {target.path} for writing"):
+        path = Path(os.path.realpath(target.path))
     check_file_system(path, roots)
     if not path.exists():
         _whole_size_bytes(target, 0)
-    file = take_file(path, FileUse.SCRATCH, consent, roots)
+    file = take_file(path, FileUse.SCRATCH, consent, roots, target.folder_fd)
     try:
         facts = _prepare(file, target)
     except BaseException:
-        os.close(file.fd)
         if file.made_here:
-            path.unlink(missing_ok=True)
+            _remove(path.name, file.fd, file.folder_fd)
+        close_file(file)
         raise
-    return OpenTarget(file.fd, facts, None, made_here=file.made_here)
+    return OpenTarget(file.fd, facts, None, made_here=file.made_here, folder_fd=file.folder_fd)
 
 
 def leave_scratch_file(target: OpenTarget) -> None:
     """Note that openpts has ended writing to it, and close it."""
     mark_left(target.fd, FileUse.SCRATCH)
-    os.close(target.fd)
+    close_file(target)
 
 
 def remove_unused_scratch_file(target: OpenTarget) -> None:
     """Take back a file that was made for a run which never began: nothing was written to it."""
-    remove_if_unused(target.fd, Path(target.facts.path), made_here=target.made_here)
+    if target.device is None:
+        path = Path(target.facts.path)
+        remove_if_unused(OwnFile(target.fd, target.folder_fd, path, target.made_here, given_away=False))
 
 
 def _prepare(file: OwnFile, target: FileTarget) -> TargetFacts:

@@ -19,10 +19,14 @@ _HOW_TO_NAME: Final = "name a drive such as /dev/nvme0n1 or a file as file:PATH?
 
 
 class FileTarget(Struct, frozen=True):
-    """A scratch file. ``size_bytes`` is None where the operator leaves an existing file as it is."""
+    """A scratch file. ``size_bytes`` is None where the operator leaves an existing file as it is.
+
+    ``folder_fd`` is the folder that it is in, where that is open: no other folder at its path counts.
+    """
 
     path: Path
     size_bytes: int | None
+    folder_fd: int | None = None
 
     def __str__(self) -> str:
         size = "" if self.size_bytes is None else f"?size={self.size_bytes}"

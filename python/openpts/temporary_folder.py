@@ -45,6 +45,12 @@ def temporary_folder(purpose: str, place: Path | None = None) -> Iterator[Path]:
         yield folder
 
 
+def remove_temporary(folder: Path) -> None:
+    """Remove one that another process of this user has made and needs no more, if it is still there."""
+    with suppress(OSError):
+        _remove(folder)
+
+
 def _remove(left: Path) -> None:
     """A folder with our mark, or an empty one: killed before it had a mark, or anything to lose."""
     if (left / _MARK).is_file():

@@ -11,14 +11,14 @@ import threading
 import time
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
-from openpts.errors import UsageError
+from openpts.errors import RecordError, UsageError
 from openpts.kept_files import cache_home
 from openpts.record.writer import DATABASE_NAME
 from openpts_web.documents import RunPage, RunSummary, is_in_progress, page_of_folder
@@ -66,7 +66,8 @@ _COLUMNS: Final = (
 class Index:
     """All runs below some folders, as of a moment ago.
 
-    Methods may be called from any thread. Raises UsageError for a place that is no folder.
+    Methods may be called from any thread. Raises UsageError for a place that is no folder, and RecordError
+    where the index can't be kept.
     """
 
     def __init__(self, places: Sequence[str], file: Path | None = None) -> None:
@@ -81,13 +82,25 @@ class Index:
         self._waiting: dict[str, str] = {}
         self._reader: threading.Thread | None = None
         self._file = file or _file_of([*map(str, self._folders)])
-        self._make()
-        with closing(self._connection()) as connection:
-            rows = connection.execute("SELECT place, stamp, in_progress FROM source").fetchall()
+        with self._kept():
+            self._make()
+            with closing(self._connection()) as connection:
+                rows = connection.execute("SELECT place, stamp, in_progress FROM source").fetchall()
         self._known = {place: (stamp, bool(live)) for place, stamp, live in rows}
 
+    @contextmanager
+    def _kept(self) -> Iterator[None]:
+        """Raise RecordError where the index can't be kept, as on a full disk."""
+        try:
+            yield
+        except (OSError, sqlite3.Error) as error:
+            raise RecordError(
+                f"can't keep the index of the library in {self._file.parent}: {error}; make room there, "
+                "or set XDG_CACHE_HOME to another folder"
+            ) from error
+
     def _make(self) -> None:
-        """An index of another version is not read: runs are, again."""
+        """An index of another version is not read: runs are, again. Raises RecordError."""
         number = zlib.crc32(f"{version('openpts')} {_SCHEMA}".encode()) >> 1
         self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with closing(self._connection()) as connection:
@@ -144,7 +157,7 @@ class Index:
                     self._waiting[place] = stamp
             is_busy = self._reader is not None and self._reader.is_alive()
             if len(self._waiting) > _AT_ONCE and not is_busy:
-                self._reader = threading.Thread(target=self._read_waiting, name="index", daemon=True)
+                self._reader = threading.Thread(target=self._read_beside, name="index", daemon=True)
                 self._reader.start()
             elif not is_busy:
                 self._read_waiting()
@@ -159,6 +172,10 @@ class Index:
     def _found(self) -> Iterator[tuple[str, str]]:
         for folder in self._folders:
             yield from _records(str(folder), _DEEPEST)
+
+    def _read_beside(self) -> None:
+        with suppress(RecordError):  # who asks next hears of it: what is left is tried again
+            self._read_waiting()
 
     def _read_waiting(self) -> None:
         while self._waiting:
@@ -184,7 +201,7 @@ class Index:
 
     @contextmanager
     def _changing(self) -> Iterator[sqlite3.Connection]:
-        with closing(self._connection()) as connection:
+        with self._kept(), closing(self._connection()) as connection:
             connection.execute("BEGIN IMMEDIATE")
             yield connection
             connection.execute("COMMIT")

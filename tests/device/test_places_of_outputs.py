@@ -88,3 +88,11 @@ def test_a_full_disk(tmpfs: Path, finished: Path) -> None:
         assert ended.exit_code == RECORD_ERROR, words
         assert ended.complaint.endswith(": No space left on device"), words
     assert [one for one in tmpfs.rglob("*") if one.is_file()] == before
+
+
+def test_an_index_on_a_full_disk(tmpfs: Path, finished: Path) -> None:
+    pytest.importorskip("starlette", reason="needs openpts[web]")
+    fill(tmpfs)
+    ended = openpts("serve", ".", cwd=finished, XDG_CACHE_HOME=str(tmpfs))
+    assert ended.exit_code == RECORD_ERROR, ended.stderr
+    assert ended.complaint.startswith("openpts: can't keep the index of the library in "), ended.stderr

@@ -25,7 +25,7 @@ from openpts.programs import ProgramError, run_program
 from openpts.record.writer import LOG_NAME
 from openpts.run_folder_files import open_to_append
 from openpts.system_files import SystemRoots, printable
-from openpts.temporary_folder import temporary_folder
+from openpts.temporary_folder import remove_temporary, temporary_folder
 from openpts.transient_unit import lasting_manager, literal, unit_words
 
 OPTION: Final = "--detach"
@@ -122,8 +122,11 @@ def hear_me(place: str) -> None:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's job in the background ignores it
     printed, control = socket.socket(socket.AF_UNIX), socket.socket(socket.AF_UNIX)
-    printed.connect(place)
-    control.connect(place)
+    try:
+        printed.connect(place)
+        control.connect(place)
+    finally:
+        remove_temporary(Path(place).parent)  # what started this may have been killed, and can't
     with printed:
         _print_into(printed.fileno())
     _STARTER.append(control)

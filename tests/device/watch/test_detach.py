@@ -7,6 +7,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ import pytest
 from openpts.ownership import CLAIM_NAME, read_owner
 from openpts.record.reader import read_run
 from openpts.record.writer import EVENTS_NAME, LOG_NAME
-from tests.device.openpts_process import ONE_ELEMENT, openpts
+from tests.device.openpts_process import ONE_ELEMENT, openpts, start_openpts
 from tests.support.openpts_command import COMMAND
 
 FILE = ("file:drive.img?size=64MiB",)
@@ -113,6 +114,25 @@ def test_a_refusal_is_said_at_once_with_its_exit_code(tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
     for more in (("--json",), ("--events", "-")):
         assert openpts(*words, "--detach", *more, cwd=tmp_path).exit_code == 2
+
+
+def started_in(folder: Path) -> bool:
+    """Whether a process is there that was started by way of a folder below this one."""
+    words = b""
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            words += path.read_bytes()
+    return bytes(folder / "openpts-temporary-detach-") in words
+
+
+def test_a_start_that_is_killed_leaves_no_folder(tmp_path: Path) -> None:
+    (place := tmp_path / "tmp").mkdir()
+    words = ("run", "lat", "sim:mlc", "--quick", "--no-report", "--out", "run", "--detach")
+    with start_openpts(*words, cwd=tmp_path, TMPDIR=str(place)) as process:
+        until(partial(started_in, place), "started")
+        process.kill()
+        process.communicate()
+    until(lambda: not list(place.glob("openpts-temporary-detach-*")), "removed")
 
 
 @pytest.mark.slow

@@ -81,6 +81,7 @@ OPENS_BY_NAME = {
         "batch/batch_metrics.py",
         "cli/broken_pipe.py",
         "openpts_check/drivers/filer.py",
+        "openpts_check/drivers/own_folder.py",
         "openpts_line/exchange/parquet_tables.py",
         "openpts_line/selftest/known_delays.py",
         "runner/shared_sample.py",

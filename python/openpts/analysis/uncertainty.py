@@ -10,8 +10,8 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from itertools import groupby, pairwise
-from operator import mul
-from statistics import NormalDist, fmean, median, stdev
+from operator import itemgetter, mul
+from statistics import NormalDist, fmean, linear_regression, median, stdev
 from typing import Any, Final
 
 from msgspec import Struct
@@ -39,6 +39,7 @@ _SHORTEST_SHOWS: Final = 0.005
 """What is rarer than an element of some seconds may be missing from all of a window, or be in each."""
 _ALONE: Final = 0.99
 _ROUNDING: Final = 1e-9
+_RARELY: Final = 0.005
 _MOST_BATCHES: Final = 20
 _FEWEST_BATCHES: Final = 5
 _APART: Final = 10
@@ -116,13 +117,15 @@ def coverage_factor(degrees_of_freedom: float, alike: int = 1) -> float:
     return critical_value(confidence, max(1, math.floor(degrees_of_freedom + _SLACK)))
 
 
-def of_mean(blocks: Sequence[Block], what: str = "Rounds") -> Uncertainty:
-    """The uncertainty of the mean of some blocks in their order."""
+def of_mean(blocks: Sequence[Block], what: str = "Rounds", *, fitted: int = 0) -> Uncertainty:
+    """The uncertainty of the mean of some blocks in their order, from which so much was ``fitted`` away."""
     count = len(blocks)
     if count < 2:
         return Uncertainty(reason=f"fewer than two {what}: no scatter is known")
-    standard = stdev(one.value for one in blocks) / math.sqrt(count)
+    left = 1 - fitted / (count - 1)
+    standard = stdev(one.value for one in blocks) / math.sqrt(count * left)
     ratio, degrees = _correlated(blocks)
+    degrees *= left
     variance, more = standard**2, standard**2 * max(0.0, ratio - 1)
     found = [Component(SCATTER, standard, degrees)]
     if more:
@@ -131,6 +134,41 @@ def of_mean(blocks: Sequence[Block], what: str = "Rounds") -> Uncertainty:
     if (drift := _unexplained_drift(blocks)) > _ROUNDING * abs(fmean(one.value for one in blocks)):
         found.append(rectangular(DRIFT, drift / 2))
     return budget(found, spans=tuple((one.start_ns, one.start_ns + one.length_ns) for one in blocks))
+
+
+def of_rounds(blocks: Sequence[Block], what: str = "Rounds") -> Uncertainty:
+    """As ``of_mean``, around the course of the blocks where they have one: it is no scatter.
+
+    That is a line through them, or another level in the first ones, if chance alone shows either but rarely.
+    """
+    count, mean = len(blocks), fmean(one.value for one in blocks) if blocks else 0.0
+    if count < _FEWEST_BATCHES:
+        return of_mean(blocks, what)
+    values = [one.value for one in blocks]
+    courses = [_line(values), *(_levels(values, first) for first in range(1, count - 2))]
+    around, course = min(
+        ((sum((a - b) ** 2 for a, b in zip(values, one, strict=True)), one) for one in courses),
+        key=itemgetter(0),
+    )
+    explained, degrees = sum((one - mean) ** 2 for one in course), count - 2
+    if explained * degrees <= around * critical_value(1 - _RARELY / len(courses), degrees) ** 2:
+        return of_mean(blocks, what)
+    level = [
+        replace(one, value=one.value - off, parts=tuple(part - off for part in one.parts))
+        for one, off in ((one, at - mean) for one, at in zip(blocks, course, strict=True))
+    ]
+    return of_mean(level, what, fitted=1)
+
+
+def _line(values: Sequence[float]) -> list[float]:
+    """The straight line through values, at each of them."""
+    slope, intercept = linear_regression(range(len(values)), values)
+    return [slope * place + intercept for place in range(len(values))]
+
+
+def _levels(values: Sequence[float], first: int) -> list[float]:
+    """The mean of so many first values at each of these, and that of the others."""
+    return [fmean(values[:first])] * first + [fmean(values[first:])] * (len(values) - first)
 
 
 def of_short_elements(blocks: Sequence[Block], state: float) -> Uncertainty:
@@ -204,7 +242,35 @@ def _batch(rates: Sequence[tuple[int, int, float]], length_ns: int, step_ns: int
 
 def of_rates(rates: Iterable[tuple[int, int, float]]) -> Uncertainty:
     """Uncertainty of a mean over time of consecutive rates, each with its start and its length in ns."""
-    return of_mean(batches(list(rates)), "batches of intervals")
+    return of_rounds(batches(list(rates)), "batches of intervals")
+
+
+def of_course(rates: Sequence[tuple[int, int, float]]) -> Uncertainty:
+    """As ``of_rates``, where a rate has a course, as after a change of load: that is no scatter.
+
+    What scatters is how far each rate lies from the middle of its two neighbors. Noise that lasts leaves them
+    alike: how much more it is in batches is known by medians, which a jump of the course does not reach.
+    """
+    blocks = batches(rates)
+    if not blocks:
+        return of_mean((), "batches of intervals")
+    own, of_batches = (
+        _off_neighbors(values) for values in ([one[2] for one in rates], [b.value for b in blocks])
+    )
+    variance = 2 / 3 * fmean(off**2 for off in own) / len(rates)
+    ratio = len(rates) / len(blocks) * (median(of_batches) / (median(own) or math.inf)) ** 2
+    degrees = max(1.0, (len(blocks) - 2) / 2)
+    found = [Component(SCATTER, math.sqrt(variance), degrees)]
+    if ratio > 1:
+        more = ratio - 1
+        lasting = Component(AUTOCORRELATION, math.sqrt(variance * more), degrees * more / (more + 2))
+        found.append(lasting)
+    return budget(found, spans=((blocks[0].start_ns, rates[-1][0] + rates[-1][1]),))
+
+
+def _off_neighbors(values: Sequence[float]) -> list[float]:
+    """How far each value but the first and the last lies from the middle of its neighbors."""
+    return [abs(b - (a + c) / 2) for a, b, c in zip(values, values[1:], values[2:], strict=False)]
 
 
 def of_percentile(

@@ -16,10 +16,12 @@ from openpts.analysis.uncertainty import (
     correlation_times_ns,
     coverage_factor,
     late_excess,
+    of_course,
     of_mean,
     of_percentile,
     of_rates,
     of_ratio,
+    of_rounds,
     of_short_elements,
     places_alike,
     rectangular,
@@ -313,3 +315,73 @@ def test_equal_values_have_none_and_all_degrees() -> None:
 def test_two_digits(value: float, text: str) -> None:
     assert two_digits(value) == text
     assert Uncertainty(coverage_factor=1, standard=value).text == f"± {text}"
+
+
+def lasting(rng: np.random.Generator, time_s: float, seconds: int) -> np.ndarray:
+    """Noise of a deviation of 1 in each second; that of a moment lasts so long, 0 for none."""
+    if not time_s:
+        return rng.standard_normal(seconds)
+    kept = math.exp(-1 / time_s)
+    steps = rng.standard_normal(seconds + 600) * math.sqrt(1 - kept**2)
+    return np.asarray(signal.lfilter([1], [1, -kept], steps)[600:])
+
+
+COURSES = {
+    "level": ([0, 480], [100, 100]),
+    "a first minute of its own": ([0, 0.99, 1, 480], [137, 137, 100, 100]),
+    "a plateau and a cliff": ([0, 40, 41, 480], [500, 500, 100, 100]),
+    "a slope": ([0, 40, 100, 480], [300, 250, 100, 100]),
+}
+
+
+@pytest.mark.parametrize("time_s", [0, 60])
+@pytest.mark.parametrize("course", COURSES)
+def test_around_a_course_the_mean_is_held_and_not_lost_in_the_course(course: str, time_s: float) -> None:
+    """Repeated runs of one course are the oracle: their means scatter as U says, not as the course does."""
+    rng, runs, minutes = np.random.default_rng(11), 200, 480
+    truth = np.interp(np.arange(minutes) + 0.5, *COURSES[course])
+    means, reaches = [], []
+    for _ in range(runs):
+        noise = 2 * lasting(rng, time_s, 60 * minutes).reshape(minutes, 60).mean(axis=1)
+        rates = (truth + noise).tolist()
+        means.append(np.mean(rates))
+        reaches.append(
+            of_course([(n * ROUND_NS, ROUND_NS, one) for n, one in enumerate(rates)]).expanded or 0.0
+        )
+    held = np.mean(np.abs(np.asarray(means) - truth.mean()) <= reaches)
+    assert held >= stats.binom.ppf(0.001, runs, 0.93) / runs
+    plain = of_mean(batches([(n * ROUND_NS, ROUND_NS, float(one)) for n, one in enumerate(truth)])).expanded
+    # a minute alone is as a stall would be, and counts
+    share = 0.3 if course == "a first minute of its own" else 0.05
+    assert np.median(reaches) < 6 * np.std(means) + share * (plain or 0.0)
+
+
+def test_what_stands_out_in_a_course_counts() -> None:
+    """Stalls of a minute are no course: each is in U as it is in the plain scatter."""
+    rates = [(n * ROUND_NS, ROUND_NS, 0.0 if n in (100, 222, 400) else 100.0) for n in range(480)]
+    assert of_course(rates).expanded == pytest.approx(of_rates(rates).expanded, rel=0.35)
+
+
+@pytest.mark.parametrize(
+    "course", [(100, 102, 104, 106, 108), (90, 100, 100, 100, 100), (80, 80, 100, 100, 100)]
+)
+def test_rounds_scatter_around_their_course(course: tuple[float, ...]) -> None:
+    """The oracle is a fit of NumPy's to the same shape."""
+    rng = np.random.default_rng(12)
+    for _ in range(20):
+        values = np.asarray(course) + 0.05 * rng.standard_normal(5)
+        steps = (np.asarray(course) == course[-1]) if course[3] == course[4] else np.arange(5)
+        shape = np.column_stack([np.ones(5), steps])
+        (around,) = np.linalg.lstsq(shape, values, rcond=None)[1]
+        found = of_rounds(blocks(*values.tolist()))
+        assert found.standard == pytest.approx(math.sqrt(around / 3 / 5), rel=1e-6)
+        assert found.degrees_of_freedom == pytest.approx(3)
+
+
+def test_rounds_without_a_course_scatter_around_their_mean() -> None:
+    rng, alike = np.random.default_rng(13), 0
+    for _ in range(500):
+        values = rng.standard_normal(5).tolist()
+        alike += of_rounds(blocks(*values)) == of_mean(blocks(*values))
+    assert alike >= stats.binom.ppf(0.001, 500, 0.995)
+    assert of_rounds(blocks(100, 100, 90, 100.1, 100)) == of_mean(blocks(100, 100, 90, 100.1, 100))

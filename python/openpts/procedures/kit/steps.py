@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from openpts.analysis.latency import ios_needed
 from openpts.analysis.rounds import RoundsMean
-from openpts.analysis.uncertainty import blocks_of, of_mean, of_short_elements
+from openpts.analysis.uncertainty import blocks_of, of_rounds, of_short_elements
 from openpts.pages import cells, ticks
 from openpts.pages.kit import Col, Plot, PlotName, column_series, grid
 from openpts.pages.measure import NOT_MEASURED, Measure
@@ -158,7 +158,7 @@ class Metric(Struct, Generic[M_contra], frozen=True):
 
     def uncertainty(self, rounds: Sequence[Sample]) -> Uncertainty:
         """Uncertainty of the mean of some rounds' values, in the unit."""
-        return of_mean(blocks_of(rounds, self.value))
+        return of_rounds(blocks_of(rounds, self.value))
 
     def mean_uncertainty(self, results: object) -> Uncertainty | None:
         """Uncertainty of a mean of rounds, with elements and state of the short form; None for others."""

@@ -17,6 +17,7 @@ from openpts.analysis.uncertainty import (
     of_percentile,
     of_rates,
     of_ratio,
+    of_rounds,
     rectangular,
     scaled,
     since,
@@ -265,7 +266,7 @@ def _steady_uncertainty(cycle: SaturationCycle) -> Uncertainty | None:
         return None
     if cycle.state is not None:
         return _with_state(cycle, verdict.average, of_mean(blocks_of(cycle.tracked, lambda one: one.iops)))
-    return of_mean(
+    return of_rounds(
         [
             Block(one.started_ns, one.elapsed_ns, iops)
             for one, iops in zip(cycle.tracked, verdict.values, strict=True)

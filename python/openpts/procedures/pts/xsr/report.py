@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from openpts.analysis.uncertainty import budget, of_rates, places_alike, rectangular, since
+from openpts.analysis.uncertainty import budget, of_course, places_alike, rectangular, since
 from openpts.pages.measure import Measure, Measured, Subject
 from openpts.pages.model import Cell, Page, Verdict
 from openpts.procedures.kit.content import ReportContent
@@ -157,9 +157,11 @@ def _measures(
         replace(
             _GROUP.of(_average_cell(group, conditions), _subject(str(group.number), f"group{group.number}")),
             words=ordered.workload.title,
-            uncertainty=of_rates(
-                (start_ns + one.start_ns, one.elapsed_ns, one.bandwidth_bytes_per_s / MB)
-                for one in group.whole
+            uncertainty=of_course(
+                [
+                    (start_ns + one.start_ns, one.elapsed_ns, one.bandwidth_bytes_per_s / MB)
+                    for one in group.whole
+                ]
             ),
         )
         for ordered, group, start_ns in zip(conditions.groups, results.groups, starts_ns, strict=False)

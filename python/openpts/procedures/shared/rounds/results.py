@@ -21,7 +21,7 @@ from openpts.analysis.rounds import (
     measurement_window,
     test_point,
 )
-from openpts.analysis.uncertainty import WIDTH, Block, of_mean, rectangular, with_components
+from openpts.analysis.uncertainty import WIDTH, Block, of_rounds, rectangular, with_components
 from openpts.procedures.kit.header import of_cycle
 from openpts.procedures.kit.steps import ART, IOPS, MRT, Metric, values_json
 from openpts.procedures.shared.one_pass import OnePass
@@ -61,7 +61,7 @@ class Tail(Struct, frozen=True):
     @property
     def uncertainty(self) -> Uncertainty:
         """Uncertainty of the mean, in ns: the scatter of the percentiles has that within each Round."""
-        found = of_mean(
+        found = of_rounds(
             [Block(*span, value) for span, value in zip(self.spans, self.by_round_ns, strict=False)]
         )
         width = rectangular(WIDTH, (self.mean_of_rounds_ns or 0) * BUCKET_WIDTH)

@@ -73,8 +73,8 @@ def verify(
     REPORT is a report.json, or the folder with one. RUN is what the report was made from, as for `openpts
     report`; by default, the folder of the report. The files of the report (HTML, PDF, CSV) and of the record
     beside it must match their SHA256SUMS, and the record its test's script and the rules of its ledger. Of a
-    batch, the report of each drive is verified. Exit code 8 if anything differs, 13 if all matches, but script
-    and ledger can't be checked, as another version of openpts or another program made the record.
+    batch, the report of each drive is verified. Exit code 8 if anything differs, 13 if all matches, but
+    script and ledger can't be checked, as another version of openpts or another program made the record.
 
     With --requirements, each requirement of the specification is met or deviated (checked on the record, with
     what shows it), built in (with the tests of openpts that prove it), not verifiable, not reached or not

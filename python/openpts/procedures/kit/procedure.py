@@ -46,8 +46,8 @@ class Procedure(Struct, frozen=True, dict=True):
     ``purpose`` is for the help of its command. ``quick`` is what ``--quick`` gives, by parameter.
     ``purges``: whether the script asks for any purge. ``resumes``: it lasts for months, and a run that was
     cut off goes on with the phase that was cut; another run may continue one that is complete. ``driver``
-    carries it out, as ``module:class``; loaded on first use. ``target_help`` says what TARGET may be where that
-    is no single drive.
+    carries it out, as ``module:class``; loaded on first use. ``target_help`` says what TARGET may be where
+    that is no single drive.
     ``has_limits``: what it measures is held against limits, and a drive that fails one ends it with an error.
     ``interval_histograms``: its report needs the response times of each interval.
     ``at_rated_demand``: its rounds keep as many I/Os outstanding as the figures of data sheets have.

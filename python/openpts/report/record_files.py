@@ -11,8 +11,9 @@ from typing import Final
 from msgspec import Struct
 
 from openpts.errors import RecordError, failing_as
+from openpts.output_files import BATCH_NAME
 from openpts.ownership import CLAIM_NAME
-from openpts.record.batch import BATCH_NAME, INDEX_NAME, is_batch
+from openpts.record.batch import INDEX_NAME, is_batch
 from openpts.record.writer import CAPTURE_FOLDER, DATABASE_NAME, INPUT_FOLDER, OUTPUT_FOLDER
 from openpts.report.earlier_report import LINE, checksum_of
 from openpts.run_folder_files import check_folder, open_file, read_file, write_files

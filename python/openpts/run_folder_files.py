@@ -259,11 +259,18 @@ def _made_and_locked(parent: int) -> tuple[str, int]:
             try:
                 with suppress(OSError):
                     fcntl.flock(descriptor, fcntl.LOCK_EX)
+                _refuse_filled(name, descriptor)
                 os.stat(name, dir_fd=parent, follow_symlinks=False)
             except BaseException:
                 os.close(descriptor)
                 raise
             return name, descriptor
+
+
+def _refuse_filled(name: str, descriptor: int) -> None:
+    """What is in it would be removed with it."""
+    if os.listdir(descriptor):
+        raise OSError(errno.EEXIST, f"{name} is another folder by now: a process exchanges names there")
 
 
 def _remove_abandoned(name: str, parent: int) -> None:

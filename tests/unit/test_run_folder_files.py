@@ -247,3 +247,28 @@ def test_what_was_exchanged_for_a_pipe_while_it_was_opened_is_not_read(
     monkeypatch.setattr(run_folder_files, "_check", lambda *_: None)
     with pytest.raises(OSError, match="a is a named pipe"):
         read_file(tmp_path, "a")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes folders of another user")
+def test_a_folder_of_another_user_that_is_named_like_drafts_stays(tmp_path: Path) -> None:
+    others, own = (tmp_path / f".openpts-{digit * 16}.new" for digit in "01")
+    for folder in (others, own):
+        folder.mkdir()
+        (folder / "0").write_text("Dear diary\n")
+    os.chown(others, 1000, 1000)
+    write_files(tmp_path, {"new": b""})
+    assert sorted(path.name for path in tmp_path.iterdir()) == [others.name, "new"]
+    assert (others / "0").read_text() == "Dear diary\n"
+
+
+def test_what_was_put_in_the_place_of_drafts_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mkdir = os.mkdir
+
+    def exchanged(name: str, mode: int = 0o777, *, dir_fd: int | None = None) -> None:
+        mkdir(name, mode, dir_fd=dir_fd)
+        (tmp_path / name / "0").write_text("Dear diary\n")
+
+    monkeypatch.setattr(os, "mkdir", exchanged)
+    with pytest.raises(OSError, match="exchanges names"):
+        write_files(tmp_path, {"new": b""})
+    assert [path.read_text() for path in tmp_path.rglob("0")] == ["Dear diary\n"]

@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from openpts.errors import LostRecordError, RecordError, UnwritableRecordError
+from openpts.errors import LostRecordError, RecordError, UnwritableRecordError, failing_as
 from openpts.journal import state_folder
 from openpts.record.health import HealthRecord, TelemetryPoint
 from openpts.record.writer import RunWriter
@@ -150,17 +150,17 @@ class SpoolingWriter:
         A restart leaves what is below the state folder; temporary files are the second choice.
         """
         name = f"{self.folder.name}-{secrets.token_hex(4)}"
-        places = (state_folder() / "rescued", Path(tempfile.gettempdir()) / "openpts-rescued")
-        for place in places:
+        try:
+            self._save_to(place := state_folder() / "rescued" / name)
+        except RecordError:
+            shutil.rmtree(place, ignore_errors=True)
             try:
-                self._save_to(place / name)
+                with failing_as(RecordError, "can't create a folder among the temporary files"):
+                    above = tempfile.mkdtemp(prefix="openpts-rescued-")  # no name that others knew before
+                self._save_to(place := Path(above) / name)
             except RecordError as error:
-                flaw = error
-            else:
-                return f"all of it is saved in {place / name}"
-            if place is not places[-1]:
-                shutil.rmtree(place / name, ignore_errors=True)
-        return f"not all of it is stored: {flaw}"
+                return f"not all of it is stored: {error}"
+        return f"all of it is saved in {place}"
 
     def _save_to(self, folder: Path) -> None:
         """A copy of the record with what waits. Raises RecordError."""

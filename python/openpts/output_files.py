@@ -15,7 +15,7 @@ from openpts.run_folder_files import open_file, write_files
 
 RECORD_NAME: Final = "run.db"
 """What makes a folder that of a run."""
-BATCH_RECORD_NAME: Final = "batch.json"
+BATCH_NAME: Final = "batch.json"
 """What makes a folder that of a suite or a batch."""
 
 # what each kind of output has at its head, or of a PDF near its end
@@ -47,7 +47,7 @@ def refuse_run_folder(place: Path, own: Collection[Path] = ()) -> None:
         if folder in mine:
             return
         # one that can't be looked into is refused by what writes there
-        if any(os.path.lexists(folder / name) for name in (RECORD_NAME, BATCH_RECORD_NAME)):
+        if any(os.path.lexists(folder / name) for name in (RECORD_NAME, BATCH_NAME)):
             raise UsageError(f"can't write {place}: {folder} has the record of a run; name another place")
 
 

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta, Struct, field
 
 from openpts.errors import RecordError, failing_as
-from openpts.output_files import BATCH_RECORD_NAME
+from openpts.output_files import BATCH_NAME
 from openpts.ownership import CLAIM_NAME, read_owner
 from openpts.record.decoding import decode_json, other_version
 from openpts.record.manifest import Ordered, RunState
@@ -21,7 +21,6 @@ from openpts.vocabulary.people import People
 from openpts.vocabulary.purpose import Purpose
 from openpts.vocabulary.run_request import RunRequest
 
-BATCH_NAME: Final = BATCH_RECORD_NAME
 INDEX_NAME: Final = "index.html"
 """The page on a batch, beside its file."""
 VERSION: Final = "1.0"

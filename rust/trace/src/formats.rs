@@ -80,6 +80,8 @@ pub struct Format {
     pub label: &'static str,
     /// Whether a source that begins so is of this format. Not by the file's name.
     pub is_at_head: fn(&[u8]) -> bool,
+    /// How near a source that begins so is to this format, above 0, and what it lacks.
+    pub nearness: fn(&[u8]) -> Option<(usize, String)>,
     /// What reads it: several files are one trace, in this order.
     pub open: fn(Vec<Source>, &ReadOptions) -> Opened,
 }

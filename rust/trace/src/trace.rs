@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::error::{TraceError, why};
 use super::formats::{ReadOptions, Segments};
 use super::header::{Change, Counts, FINE_NS, FidelityClass, SourceFile, TraceHeader};
-use super::open::{Fingerprint, reader_of, sources_of};
+use super::open::{Fingerprint, Sources, reader_of, sources_of};
 use super::order::{External, Late, Plausible, Reorder, Spreader, Window, check};
 use super::reader::{BATCH_IOS, Disorder, SourceFacts, TraceReader};
 use super::tally::Tally;
@@ -46,10 +46,10 @@ impl Default for OpenOptions {
 /// # Errors
 /// If they can't be read, or are no trace.
 pub fn open_trace(paths: &[PathBuf], options: &OpenOptions) -> Result<Trace, TraceError> {
-    let (opened, fingerprints) = sources_of(paths)?;
+    let Sources { opened, fingerprints, left_out } = sources_of(paths)?;
     let names = opened.iter().map(|opened| opened.source.path.display().to_string()).collect();
     let reader = reader_of(opened, options.format.as_deref(), &options.read)?;
-    Ok(Trace::new(reader, names, fingerprints, options))
+    Ok(Trace { left_out, ..Trace::new(reader, names, fingerprints, options) })
 }
 
 enum Sorter {
@@ -63,6 +63,7 @@ pub struct Trace {
     names: Vec<String>,
     fingerprints: Vec<Fingerprint>,
     files: Vec<SourceFile>,
+    left_out: Vec<String>,
     sorter: Sorter,
     /// Once the source's resolution is known, and if it is coarse.
     spreader: Option<Spreader>,
@@ -100,6 +101,7 @@ impl Trace {
             names,
             fingerprints,
             files: Vec::new(),
+            left_out: Vec::new(),
             sorter,
             spreader: None,
             options: options.clone(),
@@ -141,7 +143,11 @@ impl Trace {
     /// Sentences about what looks wrong, once all was read.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
-        self.plausible.warnings(&self.reader.facts())
+        let mut warnings = self.plausible.warnings(&self.reader.facts());
+        if !self.left_out.is_empty() {
+            warnings.push(format!("left out as no traces by their names: {}", self.left_out.join(", ")));
+        }
+        warnings
     }
 
     /// The files with their hashes; none before all was read.
@@ -239,7 +245,24 @@ impl Trace {
                 self.names.join(", ")
             )));
         }
+        if self.plausible.ios() == 0 {
+            return Err(self.without_ios());
+        }
         Ok(())
+    }
+
+    fn without_ios(&self) -> TraceError {
+        let tally = &self.tally;
+        let left_out = tally.skipped.iter().chain(&tally.damaged).chain(&tally.notes);
+        let parts: Vec<_> = left_out.map(|(why, count)| format!("{count}: {why}")).collect();
+        let is_log = self.reader.facts().format.starts_with("fio_log");
+        TraceError::Refused(format!(
+            "can't use {}: it has no I/O; of its {} records {}{}",
+            self.names.join(", "),
+            tally.read,
+            if parts.is_empty() { "none is one".into() } else { parts.join(", ") },
+            if is_log { "; a log of averages has no single I/Os: write it without log_avg_msec" } else { "" }
+        ))
     }
 
     fn finish(&mut self, batch: &mut [TracedIo]) {

@@ -139,7 +139,7 @@ fn names_of_formats_are_their_own() {
 }
 
 /// A sample of each input that is recognized to be no trace.
-const SAMPLES: [(&str, &[u8]); 17] = [
+const SAMPLES: [(&str, &[u8]); 18] = [
     ("Twitter", b"0,q:q:1:8WTfjZU14ee,17,213,4,get,0\n0,yDqF:3q:1AJrrJ1nnCJKKrnGx1A,27,27,5,get,0\n"),
     ("Meta", b"key,op,size,op_count,key_size\n1,GET,0,1,10\n"),
     ("Wikipedia", b"relative_unix\thashed_path_query\timage_type\tresponse_size\ttime_firstbyte\n5\t1\tjpeg\t9\t0.1\n"),
@@ -157,6 +157,7 @@ const SAMPLES: [(&str, &[u8]); 17] = [
     ("iolog 1", b"0, 4096, 4096\n1, 8192, 4096\n"),
     ("fio log", b"1, 2000, 0, 4096, 0\n2, 1000, 1, 4096, 0\n"),
     ("FIU", b"1 2 READ f 4\n3 4 WRITE f 4\n"),
+    ("zip", b"PK\x03\x04\x14\0\0\0\x08\0"),
     ("bpftrace", b"Attaching 4 probes...\nTIME(ms)     DISK  COMM             PID      LAT(us)\n"),
     ("iostat", b"Linux 6.1 (h)\n\nDevice            r/s     rkB/s   w/s   wkB/s\nsda 1 2 3 4\n"),
     ("blkiomon", b"\ntime: Fri Oct  3\ndevice: 8,0\nsizes read (bytes): num 1, min 4096\n"),
@@ -169,6 +170,58 @@ fn what_is_no_trace_is_recognized_and_refused_with_a_way_out() {
     for ((name, sample), not) in SAMPLES.iter().zip(NOT_TRACES) {
         let error = why(read_bytes(sample, &OpenOptions::default()));
         assert!(error.contains(not.why) && error.contains(not.instead), "{name}: {error}");
+    }
+}
+
+#[test]
+fn what_comes_with_traces_in_an_archive_is_left_out_and_named() {
+    let whole = read_bytes(&plain(), &OpenOptions::default()).unwrap().ios;
+    let other = |name: &'static str| (name, b"MD5 sums and licences".to_vec());
+    let members = [
+        other("a/README.txt"),
+        other("a/MSR-Cambridge-README.txt"),
+        other("a/._trace.csv"),
+        ("a/trace.csv", plain()),
+        other("a/md5.txt"),
+        other("a/other.csv.md5"),
+        other("LICENSE"),
+        other(".DS_Store"),
+    ];
+    let read = read_bytes(&tar(&members), &OpenOptions::default()).unwrap();
+    assert_eq!(read.ios.len(), whole.len());
+    let warnings = read.trace.warnings().join(" ");
+    assert!(
+        members.iter().all(|(name, _)| warnings.contains(name) != (*name == "a/trace.csv")),
+        "{warnings}"
+    );
+    let none = why(read_bytes(&tar(&members[..2]), &OpenOptions::default()));
+    assert!(none.contains("without traces") && none.contains("a/README.txt"), "{none}");
+}
+
+#[test]
+fn a_trace_without_any_io_is_refused_with_what_became_of_its_records() {
+    let averages: String = (1..20).map(|second| format!("{second}000, 90000, 0, 0, 0, 0\n")).collect();
+    let error = why(read_bytes(averages.as_bytes(), &OpenOptions::default()));
+    assert!(error.contains("19: no bytes long") && error.contains("log_avg_msec"), "{error}");
+    let waits = "fio version 2 iolog\n/a add\n/a wait 5 0\n";
+    assert!(why(read_bytes(waits.as_bytes(), &OpenOptions::default())).contains("no I/O"));
+}
+
+#[test]
+fn the_nearest_format_is_named_with_what_is_missing() {
+    for (text, format, lack) in [
+        ("/a add\n/a open\n/a write 0 512\n", "fio_iolog", "'fio version 2 iolog'"),
+        ("1 /a add\n2 /a open\n3 /a write 0 512\n", "fio_iolog", "'fio version 3 iolog'"),
+        ("128166372003061629,hm,1,Read,383496192,32768\n", "msr", "too few columns"),
+        ("11.2 dd 1 sda W 8 4096 5.6\n11.3 dd 1 sda R 8 4096 5.6\n", "biosnoop", "names its columns"),
+        (
+            "ELAPSED_USECS.D,CMD.S,LUN_SSID.I,LBA.I,NBLKS.I,LATENCY_USECS.D\n1,XX,1,2,3,4\n",
+            "hfplayer",
+            "unknown operation",
+        ),
+    ] {
+        let error = why(read_bytes(text.as_bytes(), &OpenOptions::default()));
+        assert!(error.contains(&format!("nearest is {format}: ")) && error.contains(lack), "{error}");
     }
 }
 

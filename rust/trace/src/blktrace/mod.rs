@@ -18,6 +18,7 @@ pub(crate) use stream::RecordStream;
 pub static FORMATS: &[Format] = &[Format {
     name: "blktrace",
     label: "blktrace, binary",
+    nearness: |_| None,
     is_at_head: |head| RecordLayout::at(head).is_some(),
     open: reader::open,
 }];

@@ -22,6 +22,7 @@ pub use writer::CanonicalWriter;
 pub(super) static FORMATS: &[Format] = &[Format {
     name: NAME,
     label: "traces in the canonical form, and captures of openpts (Parquet)",
+    nearness: |_| None,
     is_at_head: |head| head.starts_with(MAGIC),
     open,
 }];

@@ -5,7 +5,7 @@ use super::super::error::TraceError;
 use super::super::formats::{Format, ReadOptions};
 use super::super::reader::TraceReader;
 use super::Opened;
-use super::not_traces::reason_not;
+use super::not_traces::{no_latencies, reason_not};
 
 /// The reader of some sources, by name of the format or by their contents.
 pub(in super::super) fn reader_of(
@@ -17,7 +17,32 @@ pub(in super::super) fn reader_of(
         Some(name) => named(name)?,
         None => detected(&opened)?,
     };
+    if format.name.starts_with("fio_log") {
+        refuse_no_latencies(&opened)?;
+    }
     (format.open)(opened.into_iter().map(|opened| opened.source).collect(), options)
+}
+
+/// fio's logs of all kinds have the same columns.
+fn refuse_no_latencies(opened: &[Opened]) -> Result<(), TraceError> {
+    for source in opened {
+        if let Some(what) = no_latencies(&source.source.path, source.head.as_deref()) {
+            return Err(TraceError::Refused(format!(
+                "can't read {}: it looks like fio's log of {what}, whose second column is no latency of an I/O; give the log \
+                 that write_lat_log has written with log_offset=1",
+                source.source.path.display()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The format that a source is nearest to, and what it lacks.
+fn nearest(head: &[u8]) -> String {
+    let near = all().filter_map(|format| Some((format, (format.nearness)(head)?)));
+    let nearest = near.reduce(|best, one| if one.1.0 > best.1.0 { one } else { best });
+    nearest
+        .map_or_else(String::new, |(format, (_, lack))| format!("; the nearest is {}: {lack}", format.name))
 }
 
 fn all() -> impl Iterator<Item = &'static Format> {
@@ -66,8 +91,9 @@ fn of_head(head: &[u8], opened: &Opened) -> Result<&'static Format, TraceError> 
         [] => match reason_not(head) {
             Some(not) => refused(format!("it looks like {}: {}; {}", not.what, not.why, not.instead)),
             None => refused(format!(
-                "its contents are of no known format; if it is one, name it with --format: {}",
-                names(all())
+                "its contents are of no known format{}; if it is one of those that `openpts trace --help` lists, name it with \
+                 --format; --columns describes another",
+                nearest(head)
             )),
         },
         _ => refused(format!(

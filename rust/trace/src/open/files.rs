@@ -14,16 +14,25 @@ use super::{Opened, STDIN};
 
 const BUFFER_BYTES: usize = 1 << 18;
 
-/// All sources of some paths, in their order.
-pub(in super::super) fn sources_of(paths: &[PathBuf]) -> Result<(Vec<Opened>, Vec<Fingerprint>), TraceError> {
+/// What some paths stand for.
+#[derive(Default)]
+pub(in super::super) struct Sources {
+    /// In the order of the paths.
+    pub(in super::super) opened: Vec<Opened>,
+    pub(in super::super) fingerprints: Vec<Fingerprint>,
+    /// Members of archives that are no traces.
+    pub(in super::super) left_out: Vec<String>,
+}
+
+/// All sources of some paths.
+pub(in super::super) fn sources_of(paths: &[PathBuf]) -> Result<Sources, TraceError> {
     if paths.is_empty() {
         return Err(TraceError::Refused("no trace is given: name its files, or - for standard input".into()));
     }
     if paths.iter().filter(|path| path.as_os_str() == STDIN).count() > 1 {
         return Err(TraceError::Refused("standard input can be read only once: name - once".into()));
     }
-    let mut opened = Vec::new();
-    let mut fingerprints = Vec::new();
+    let Sources { mut opened, mut fingerprints, mut left_out } = Sources::default();
     for path in paths {
         if let Some(text) = recipe::shipped(path)? {
             fingerprints.push(Fingerprint::of_text(path, text));
@@ -37,13 +46,15 @@ pub(in super::super) fn sources_of(paths: &[PathBuf]) -> Result<(Vec<Opened>, Ve
             let (head, bytes) = begin(&path, &fingerprint).and_then(uncovered).map_err(failed)?;
             fingerprints.push(fingerprint);
             if is_tar(&head) {
-                opened.extend(members_of(&path, bytes)?);
+                let (members, others) = members_of(&path, bytes)?;
+                opened.extend(members);
+                left_out.extend(others);
             } else {
                 opened.push(Opened { source: Source { path, bytes }, head: Some(head) });
             }
         }
     }
-    Ok((opened, fingerprints))
+    Ok(Sources { opened, fingerprints, left_out })
 }
 
 fn begin(path: &Path, fingerprint: &Fingerprint) -> io::Result<Bytes> {

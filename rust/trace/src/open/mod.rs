@@ -8,7 +8,7 @@ mod not_traces;
 mod tar_members;
 
 pub(super) use detect::reader_of;
-pub(super) use files::sources_of;
+pub(super) use files::{Sources, sources_of};
 pub(super) use fingerprint::Fingerprint;
 pub use not_traces::NOT_TRACES;
 

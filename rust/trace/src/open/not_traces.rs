@@ -1,5 +1,7 @@
 //! Inputs that look like traces and can't be replayed: recognized, to be refused with a reason.
 
+use std::path::Path;
+
 /// Something that is no trace of block I/O.
 pub struct NotTrace {
     /// What it is.
@@ -14,6 +16,47 @@ pub struct NotTrace {
 
 const KEYS: &str = "it has keys of a cache and no places on a drive, in whole seconds";
 const BLOCKS: &str = "record the drives of such a system with `openpts capture`";
+
+/// What a fio log that reads like one of latencies is instead, by its name or its values.
+pub(super) fn no_latencies(path: &Path, head: Option<&[u8]>) -> Option<&'static str> {
+    const FEWEST_LINES: usize = 8;
+    let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+    let is_log_of = |kind: &str| name.contains(&format!("_{kind}.")) && name.contains(".log");
+    let values: Vec<(u64, u64, u64)> = text(head.unwrap_or_default())
+        .into_iter()
+        .flat_map(str::lines)
+        .map_while(|line| {
+            let fields: Vec<_> = line.split(',').map(str::trim).collect();
+            Some((fields.first()?.parse().ok()?, fields.get(1)?.parse().ok()?, fields.get(3)?.parse().ok()?))
+        })
+        .collect();
+    let is_long = values.len() >= FEWEST_LINES;
+    if is_log_of("bw") || is_long && is_bandwidth(&values) {
+        Some("bandwidth")
+    } else if is_log_of("iops") || is_long && values.iter().all(|(_, value, _)| *value == 1) {
+        Some("IOPS")
+    } else if is_log_of("slat") {
+        Some("times of submission")
+    } else {
+        None
+    }
+}
+
+/// Whether values in KiB/s times ms since the start are the bytes of the first I/O, and all of them fill the log's time
+/// as rates, and next to none of it as ns.
+fn is_bandwidth(values: &[(u64, u64, u64)]) -> bool {
+    const BUSY: f64 = 0.1;
+    const RATES_BUSY: f64 = 0.5;
+    let (first_ms, first, first_bytes) = values[0];
+    let bytes_of = |ms: u64| first as f64 * 1.024 * ms as f64;
+    let is_first =
+        first_ms > 1 && (bytes_of(first_ms - 1)..=bytes_of(first_ms + 1)).contains(&(first_bytes as f64));
+    let span_ms = values[values.len() - 1].0.saturating_sub(first_ms) as f64;
+    let as_ns_ms: f64 = values.iter().map(|(_, value, _)| *value as f64 / 1e6).sum();
+    let as_rates_ms: f64 =
+        values.iter().map(|(_, value, bytes)| *bytes as f64 / (*value as f64 * 1.024)).sum();
+    is_first && as_ns_ms < BUSY * span_ms && as_rates_ms > RATES_BUSY * span_ms
+}
 
 /// All of them.
 pub static NOT_TRACES: &[NotTrace] = &[
@@ -155,6 +198,12 @@ pub static NOT_TRACES: &[NotTrace] = &[
                     && ["READ", "WRITE", "OPEN", "CLOSE", "FSYNC", "FDATASYNC"].contains(&fields[2])
             })
         },
+    },
+    NotTrace {
+        what: "a zip archive",
+        why: "its members can't be read here",
+        instead: "unpack it and name the files of the trace, or give them as a tar archive",
+        is_at_head: |head| head.starts_with(b"PK\x03\x04"),
     },
     NotTrace {
         what: "a histogram of latencies (bpftrace)",

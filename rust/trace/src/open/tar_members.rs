@@ -95,8 +95,23 @@ const fn padded(bytes: u64) -> u64 {
     bytes.saturating_add(BLOCK_BYTES as u64 - 1) / BLOCK_BYTES as u64 * BLOCK_BYTES as u64
 }
 
-/// All members of an archive, whose beginning was looked at. A first pass finds their names.
-pub(super) fn members_of(path: &Path, bytes: Bytes) -> Result<Vec<Opened>, TraceError> {
+/// Whether a file by that name comes with traces and is none.
+fn is_no_trace(name: &Path) -> bool {
+    let name = name.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+    let stem = name.split('.').next().unwrap_or_default();
+    name.starts_with("._")
+        || name == ".ds_store"
+        || stem.contains("readme")
+        || ["license", "licence", "copying", "changelog"].contains(&stem)
+        || ["md5", "sha1", "sha256", "sha512"].iter().any(|sum| {
+            [(*sum).into(), format!("{sum}sum"), format!("{sum}sums")].iter().any(|known| stem == known)
+                || name.ends_with(&format!(".{sum}"))
+        })
+}
+
+/// Members of an archive, whose beginning was looked at, and the names of those that are no traces. A first pass finds
+/// their names.
+pub(super) fn members_of(path: &Path, bytes: Bytes) -> Result<(Vec<Opened>, Vec<String>), TraceError> {
     let failed = |source| TraceError::File { path: path.into(), source };
     if path.as_os_str() == STDIN {
         return Err(TraceError::Refused(
@@ -116,8 +131,12 @@ pub(super) fn members_of(path: &Path, bytes: Bytes) -> Result<Vec<Opened>, Trace
         pass.skip(padded(length)).map_err(failed)?;
     }
     let left = Left::default();
-    let mut opened = Vec::new();
+    let (mut opened, mut others) = (Vec::new(), Vec::new());
     for (number, (name, _)) in members.into_iter().enumerate().filter(|(_, (_, has_bytes))| *has_bytes) {
+        if is_no_trace(&name) {
+            others.push(name.display().to_string());
+            continue;
+        }
         let mut member = Member::At { archive: path.into(), number, left: Arc::clone(&left) };
         let mut head = None;
         if opened.is_empty() {
@@ -128,11 +147,12 @@ pub(super) fn members_of(path: &Path, bytes: Bytes) -> Result<Vec<Opened>, Trace
     }
     if opened.is_empty() {
         return Err(TraceError::Refused(format!(
-            "can't read {}: it is an archive without files",
-            path.display()
+            "can't read {}: it is an archive without traces; it has {}",
+            path.display(),
+            if others.is_empty() { "no files".into() } else { others.join(", ") }
         )));
     }
-    Ok(opened)
+    Ok((opened, others))
 }
 
 /// A file in an archive, which is looked for when it is first read.

@@ -52,6 +52,11 @@ impl Plausible {
         }
     }
 
+    /// How many there were.
+    pub(in super::super) const fn ios(&self) -> u64 {
+        self.ios
+    }
+
     /// Sentences about what looks wrong.
     pub(in super::super) fn warnings(&self, facts: &SourceFacts) -> Vec<String> {
         let mut warnings = Vec::new();

@@ -20,6 +20,7 @@ pub use library::{RECIPES, shipped};
 pub(super) static FORMATS: &[Format] = &[Format {
     name: "recipe",
     label: "workloads as recipes of openpts (TOML); recipe:NAME for a shipped one",
+    nearness: |_| None,
     is_at_head: |head| {
         let has = |words: &[u8]| head.windows(words.len()).any(|window| window == words);
         has(b"\n[[actor]]") && has(b"footprint_mib")

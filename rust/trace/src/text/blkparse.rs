@@ -17,7 +17,7 @@ const HEAD_LINES: usize = 256;
 
 /// As blkparse prints it without a format of one's own, with or without `-t`.
 pub(super) const FORMAT: Format =
-    Format { name: NAME, label: "blkparse text (its default format)", is_at_head, open };
+    Format { name: NAME, label: "blkparse text (its default format)", is_at_head, nearness: |_| None, open };
 
 fn open(sources: Vec<Source>, options: &ReadOptions) -> Opened {
     Ok(TextReader::boxed(sources, Blkparse { events: Events::new(options, 1), file: 0, is_over: false }))

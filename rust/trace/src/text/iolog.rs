@@ -17,10 +17,30 @@ const NAME: &str = "fio_iolog";
 const WAIT_US_MIN: u64 = 100;
 
 /// Version 3 has a time with each line; version 2 has waits; version 1 has neither.
-pub(super) const FORMAT: Format = Format { name: NAME, label: "fio iolog, version 2 or 3", is_at_head, open };
+pub(super) const FORMAT: Format =
+    Format { name: NAME, label: "fio iolog, version 2 or 3", is_at_head, nearness, open };
 
 fn is_at_head(head: &[u8]) -> bool {
     head_lines(head, head.len() < HEAD_BYTES).next().is_some_and(|line| version(line).is_some())
+}
+
+/// Lines as those of an iolog, of which the first is missing.
+fn nearness(head: &[u8]) -> Option<(usize, String)> {
+    const LINES: usize = 20;
+    let lines: Vec<_> = head_lines(head, head.len() < HEAD_BYTES).take(LINES).collect();
+    let has_times = |line: &&[u8]| {
+        let line = line.trim_ascii_start();
+        let end = line.iter().position(u8::is_ascii_whitespace).unwrap_or(line.len());
+        time(&line[..end], 1_000).is_ok() && entry(&line[end..]).is_ok()
+    };
+    let version = if lines.iter().all(has_times) { 3 } else { 2 };
+    let is_one = !lines.is_empty() && (version == 3 || lines.iter().all(|line| entry(line).is_ok()));
+    is_one.then(|| {
+        (
+            lines.len(),
+            format!("its first line, 'fio version {version} iolog', is missing: write it above the others"),
+        )
+    })
 }
 
 fn open(sources: Vec<Source>, options: &ReadOptions) -> Opened {

@@ -23,6 +23,7 @@ pub(super) const FORMAT: Format = Format {
     name: NAME,
     label: "block events of perf script, trace-cmd report, or tracefs",
     is_at_head,
+    nearness: |_| None,
     open,
 };
 

@@ -21,8 +21,13 @@ const COMMAS: Separator = Separator::Byte { byte: b',', quote: None };
 const OPEN_MAX: usize = 1 << 16;
 
 /// Rows are written at the end of an I/O; `...Init` rows, if they were traced, at its beginning.
-pub(super) const FORMAT: Format =
-    Format { name: NAME, label: "text of xperf -a dumper (Windows, us)", is_at_head, open };
+pub(super) const FORMAT: Format = Format {
+    name: NAME,
+    label: "text of xperf -a dumper (Windows, us)",
+    is_at_head,
+    nearness: |_| None,
+    open,
+};
 
 fn is_at_head(head: &[u8]) -> bool {
     head_lines(head, head.len() < HEAD_BYTES).next().is_some_and(|line| line.trim_ascii() == b"BeginHeader")

@@ -36,6 +36,12 @@ struct MapText {
     /// The column that takes what a line has too much, where blanks both separate and occur.
     #[serde(default)]
     wide_column: Option<String>,
+    /// The column that is blank in records that are of no drive, where blanks separate.
+    #[serde(default)]
+    blank_column: Option<String>,
+    /// The column with the number of the I/O, which a completion that is a record of its own repeats.
+    #[serde(default)]
+    number: Option<String>,
     /// Whether there is free text before the first record.
     #[serde(default)]
     preface: bool,
@@ -189,6 +195,9 @@ struct OperationText {
     trim: Vec<String>,
     #[serde(default)]
     flush: Vec<String>,
+    /// The end of an I/O that has had a record without a latency.
+    #[serde(default)]
+    completion: Vec<String>,
     /// No I/O: records to leave out.
     #[serde(default)]
     none: Vec<String>,
@@ -210,6 +219,9 @@ pub(super) struct Detect {
     /// Of which all offsets and lengths are multiples.
     #[serde(default)]
     pub(super) multiple_bytes: Option<u64>,
+    /// Beyond which an offset is.
+    #[serde(default)]
+    pub(super) beyond_bytes: Option<u64>,
     /// Of which, as numbers of their column, not all offsets and lengths are multiples.
     #[serde(default)]
     pub(super) no_multiple: Option<u64>,
@@ -219,6 +231,7 @@ pub(super) struct Detect {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Meaning {
     Operation(TracedOperation),
+    Completion,
     NoIo,
     Unknown,
 }
@@ -243,6 +256,8 @@ pub(super) struct ColumnMap {
     pub(super) header: Header,
     pub(super) comment: Option<Vec<u8>>,
     pub(super) wide: Option<usize>,
+    pub(super) blank: Option<usize>,
+    pub(super) number: Option<usize>,
     pub(super) preface: bool,
     pub(super) level: Level,
     pub(super) time: usize,
@@ -304,6 +319,8 @@ impl MapText {
             header: self.header,
             comment: self.comment.clone().map(String::into_bytes),
             wide: maybe_at(&self.wide_column)?,
+            blank: maybe_at(&self.blank_column)?,
+            number: maybe_at(&self.number)?,
             preface: self.preface,
             level: match self.level {
                 LevelText::File => Level::File,
@@ -343,6 +360,7 @@ impl OperationText {
             (&self.write, Meaning::Operation(TracedOperation::Write)),
             (&self.trim, Meaning::Operation(TracedOperation::Trim)),
             (&self.flush, Meaning::Operation(TracedOperation::Flush)),
+            (&self.completion, Meaning::Completion),
             (&self.none, Meaning::NoIo),
             (&self.unknown, Meaning::Unknown),
         ] {

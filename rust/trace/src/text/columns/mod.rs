@@ -6,6 +6,7 @@ mod shipped;
 
 pub(crate) use shipped::FORMATS;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use self::map::{ColumnMap, Header, Meaning, Moment};
@@ -32,6 +33,12 @@ const HALF_DAY_NS: i64 = 43_200_000_000_000;
 /// Lines of a source's beginning that are tried, and of how many one may be damaged.
 const HEAD_LINES: usize = 256;
 const LINES_PER_DAMAGE: usize = 8;
+/// Lines by which the nearest of all formats is found, and bytes that are shown of one.
+const NEAR_LINES: usize = 20;
+const NEAR_BYTES: usize = 60;
+/// I/Os that wait for a record of their completion, at most, and for how long: less than I/Os may be out of order.
+const OPEN_IOS: usize = 1 << 10;
+const OPEN_NS: i64 = 900_000_000;
 
 /// Opens sources by the operator's own map.
 fn open_own(sources: Vec<Source>, options: &ReadOptions) -> Opened {
@@ -52,7 +59,7 @@ fn open(format: &'static str, map: Arc<ColumnMap>, sources: Vec<Source>, options
 fn is_at_head(map: &ColumnMap, head: &[u8]) -> bool {
     let mut fields = Fields::new();
     let mut layout = (map.header == Header::Optional).then(|| Layout::of_map(map));
-    let (mut records, mut damaged, mut has_odd) = (0, 0, false);
+    let (mut records, mut damaged, mut has_odd, mut is_beyond) = (0, 0, false, false);
     for line in head_lines(head, head.len() < HEAD_BYTES).take(HEAD_LINES) {
         let Some(known) = &layout else {
             layout = Layout::of_header(map, line, &mut fields);
@@ -61,12 +68,13 @@ fn is_at_head(map: &ColumnMap, head: &[u8]) -> bool {
             }
             continue;
         };
-        if map.is_comment(line) {
+        if map.is_comment(line) || map.is_of_no_drive(line, known, &mut fields) {
             continue;
         }
         match map.row(line, known, &mut fields) {
             Ok(row) if looks_right(map, &row, map.field(line, known, &fields, &row, map.time)) => {
                 records += 1;
+                is_beyond |= map.detect.beyond_bytes.is_some_and(|bytes| row.offset_bytes > bytes);
                 has_odd |= map.detect.no_multiple.is_some_and(|number| {
                     let odd = |bytes: u64, unit_bytes: u64| !(bytes / unit_bytes).is_multiple_of(number);
                     odd(row.offset_bytes, map.offset.unit_bytes)
@@ -84,6 +92,40 @@ fn is_at_head(map: &ColumnMap, head: &[u8]) -> bool {
         || records > 0
             && damaged * LINES_PER_DAMAGE <= records + damaged
             && (has_odd || map.detect.no_multiple.is_none())
+            && (is_beyond || map.detect.beyond_bytes.is_none())
+}
+
+/// How many lines are as a map has them, or nearly, and what the first other one lacks.
+fn nearness(map: &ColumnMap, head: &[u8]) -> Option<(usize, String)> {
+    const HEADER_SCORE: usize = 100;
+    let mut fields = Fields::new();
+    let mut layout = Layout::of_map(map);
+    let (mut score, mut lack) = (0, None);
+    for line in head_lines(head, head.len() < HEAD_BYTES).take(NEAR_LINES) {
+        if let Some(header) = Layout::of_header(map, line, &mut fields) {
+            (layout, score) = (header, HEADER_SCORE);
+            continue;
+        }
+        let why = match map.row(line, &layout, &mut fields) {
+            Ok(row) if looks_right(map, &row, map.field(line, &layout, &fields, &row, map.time)) => {
+                score += 2;
+                continue;
+            }
+            Ok(_) => "its times or places have other units",
+            Err(class) => {
+                let field = |column: usize| fields.get(line, layout.positions[column]);
+                let is_like = map.words.is_some() && !map.has_codes && map.time(field(map.time)).is_ok();
+                score += usize::from(is_like && map.meaning(field(map.operation)).is_ok());
+                class
+            }
+        };
+        let text = String::from_utf8_lossy(&line[..line.len().min(NEAR_BYTES)]);
+        lack.get_or_insert_with(|| format!("{why} in '{text}'"));
+    }
+    if score < HEADER_SCORE && map.header == Header::Required {
+        lack = Some(format!("the line that names its columns is missing: {}", map.names.join(" ")));
+    }
+    (score > 0).then_some((score, lack?))
 }
 
 /// Whether a record looks as those of this format do, where formats have the same columns.
@@ -117,11 +159,17 @@ struct ColumnReader {
     last_ns: i64,
     reads: u64,
     writes: u64,
+    /// I/Os without a latency, by their number.
+    open: HashMap<Box<[u8]>, TracedIo>,
+    /// None of them was issued before.
+    open_from_ns: i64,
 }
 
 /// What a line is if it is no I/O.
 enum Unused {
     Skipped(&'static str),
+    /// Its completion is a record of its own.
+    Open(i64),
     Damaged(DamageClass),
 }
 
@@ -151,6 +199,8 @@ impl ColumnReader {
             last_ns: i64::MIN,
             reads: 0,
             writes: 0,
+            open: HashMap::new(),
+            open_from_ns: i64::MAX,
         }
     }
 
@@ -189,9 +239,24 @@ impl ColumnReader {
         if map.is_comment(line.text) {
             return Err(Unused::Skipped(COMMENT));
         }
+        if map.is_of_no_drive(line.text, layout, &mut self.fields) {
+            return Err(Unused::Skipped("request without a disk"));
+        }
         let row = map.row(line.text, layout, &mut self.fields)?;
+        let number = map.number.map(|column| map.field(line.text, layout, &self.fields, &row, column));
+        let number = number.filter(|number| !number.is_empty());
         let (operation, quality) = match (row.meaning, self.unknown) {
             (Meaning::Operation(operation), _) => (operation, Quality::NONE),
+            (Meaning::Completion, _) => {
+                let open = number.and_then(|number| self.open.remove(number));
+                let Some(mut io) = open else {
+                    return Err(Unused::Skipped(
+                        "completion of an I/O that has its latency, or no other record",
+                    ));
+                };
+                (io.completed_ns, io.status) = (Some(row.time.ns), Status::Done);
+                return Ok(io);
+            }
             (Meaning::NoIo, _) => return Err(Unused::Skipped("no I/O by its code")),
             (Meaning::Unknown, UnknownDirection::Skip) => return Err(Unused::Skipped("unknown direction")),
             (Meaning::Unknown, UnknownDirection::Read) => {
@@ -213,6 +278,13 @@ impl ColumnReader {
         io.quality = quality;
         self.set_times(&mut io, &row)?;
         self.set_issuer(&mut io, line.text, layout, &row)?;
+        if let Some(number) = number
+            && row.latency.is_none_or(|latency| latency.ns == 0)
+        {
+            (io.completed_ns, io.status) = (None, Status::NoCompletionSeen);
+            self.open_from_ns = self.open_from_ns.min(io.issued_ns);
+            return self.open.insert(number.into(), io).ok_or(Unused::Open(io.issued_ns));
+        }
         Ok(io)
     }
 
@@ -298,6 +370,15 @@ impl ColumnReader {
         }
     }
 
+    /// No longer waits for the completions of what was issued before.
+    fn release(&mut self, before_ns: i64, batch: &mut Vec<TracedIo>) {
+        let mut ios: Vec<_> =
+            self.open.extract_if(|_, io| io.issued_ns < before_ns).map(|(_, io)| io).collect();
+        ios.sort_unstable_by_key(|io| (io.issued_ns, io.source_position));
+        batch.extend(ios);
+        self.open_from_ns = self.open.values().map(|io| io.issued_ns).min().unwrap_or(i64::MAX);
+    }
+
     fn doubt_direction(&self, tally: &mut Tally) {
         if !self.map.has_codes {
             return;
@@ -325,6 +406,14 @@ impl LineReader for ColumnReader {
                 self.count_direction(io.operation, tally);
                 batch.push(io);
             }
+            Err(Unused::Open(issued_ns)) => {
+                tally.accept();
+                if self.open.len() == OPEN_IOS {
+                    self.release(i64::MAX, batch);
+                } else if issued_ns.saturating_sub(self.open_from_ns) > OPEN_NS {
+                    self.release(issued_ns - OPEN_NS, batch);
+                }
+            }
             Err(Unused::Skipped(reason)) => tally.skip(reason),
             Err(Unused::Damaged(_))
                 if Layout::of_header(&self.map, line.text, &mut self.fields).is_some() =>
@@ -338,7 +427,8 @@ impl LineReader for ColumnReader {
         Ok(())
     }
 
-    fn finish(&mut self, _batch: &mut Vec<TracedIo>, tally: &mut Tally) -> Result<(), TraceError> {
+    fn finish(&mut self, batch: &mut Vec<TracedIo>, tally: &mut Tally) -> Result<(), TraceError> {
+        self.release(i64::MAX, batch);
         if self.reads + self.writes < BOTH_DIRECTIONS_IOS {
             self.doubt_direction(tally);
         }

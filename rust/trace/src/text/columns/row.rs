@@ -14,9 +14,9 @@ const UNIX_EPOCH_FILETIME: i64 = 116_444_736_000_000_000;
 #[derive(Clone, Debug)]
 pub(super) struct Layout {
     /// For each name of the map, where it is.
-    positions: Vec<usize>,
+    pub(super) positions: Vec<usize>,
     /// All, with those that have no name in the map.
-    count: usize,
+    pub(super) count: usize,
     fewest: usize,
     /// Place of the wide one.
     wide: Option<usize>,
@@ -66,6 +66,19 @@ impl ColumnMap {
     /// Whether a line is no record, by how it begins.
     pub(super) fn is_comment(&self, line: &[u8]) -> bool {
         self.comment.as_ref().is_some_and(|comment| line.trim_ascii_start().starts_with(comment))
+    }
+
+    /// Whether a record is of no drive: where the drive's name should be, counted from the end, is a whole number.
+    pub(super) fn is_of_no_drive(&self, line: &[u8], layout: &Layout, fields: &mut Fields) -> bool {
+        let Some(blank) = self.blank.map(|blank| layout.positions[blank]) else { return false };
+        if fields.split(line, self.separator, false).is_err() {
+            return false;
+        }
+        let place_of = |column: usize| (fields.count + column).checked_sub(layout.count);
+        let field_at = |column| place_of(column).map_or(&b""[..], |at| fields.get(line, at));
+        fields.count + 1 >= layout.count
+            && number::whole(field_at(blank)).is_ok()
+            && self.meaning(field_at(layout.positions[self.operation])).is_ok()
     }
 
     /// What a line says.
@@ -120,7 +133,7 @@ impl ColumnMap {
     }
 
     #[inline]
-    fn time(&self, text: &[u8]) -> Result<Time, DamageClass> {
+    pub(super) fn time(&self, text: &[u8]) -> Result<Time, DamageClass> {
         match self.time_unit {
             TimeUnit::TimeOfDay => number::time_of_day(text),
             TimeUnit::FileTime => {
@@ -133,7 +146,7 @@ impl ColumnMap {
     }
 
     #[inline]
-    fn meaning(&self, text: &[u8]) -> Result<(Meaning, Flags), DamageClass> {
+    pub(super) fn meaning(&self, text: &[u8]) -> Result<(Meaning, Flags), DamageClass> {
         const UNKNOWN: DamageClass = "unknown operation";
         let Some(words) = &self.words else {
             let (operation, flags) = letters::operation(text).ok_or(UNKNOWN)?;

@@ -3,7 +3,7 @@
 use std::sync::{Arc, LazyLock};
 
 use super::map::ColumnMap;
-use super::{is_at_head, open, open_own};
+use super::{is_at_head, nearness, open, open_own};
 use crate::formats::Format;
 
 /// A format whose map is in the file of its name.
@@ -17,6 +17,7 @@ macro_rules! shipped {
             name: $name,
             label: $label,
             is_at_head: |head| is_at_head(&MAP, head),
+            nearness: |head| nearness(&MAP, head),
             open: |sources, options| open($name, Arc::clone(&MAP), sources, options),
         }
     }};
@@ -41,11 +42,13 @@ pub(crate) static FORMATS: &[Format] = &[
     shipped!("biosnoop", "biosnoop of bcc or libbpf-tools (completions, us)"),
     shipped!("biosnoop_timestamp", "biosnoop -t of libbpf-tools (completions, ms of the day)"),
     shipped!("fio_log", "fio latency log with offsets (completions, ms)"),
+    shipped!("fio_log_old", "fio latency log with offsets, of fio 3.0 to 3.17 (completions, ms)"),
     shipped!("fio_log_issue", "fio latency log with offsets and issue times (ns)"),
     Format {
         name: "columns",
         label: "any text with one I/O per line, by a column map of your own",
         is_at_head: |_| false,
+        nearness: |_| None,
         open: open_own,
     },
 ];

@@ -51,6 +51,59 @@ fn blank_lines_comments_and_repeated_headers_are_skipped() {
 }
 
 #[test]
+fn requests_without_a_disk_are_skipped_also_beside_commands_of_several_words() {
+    const HEADER: &str = "TIME(s)     COMM           PID     DISK      T SECTOR     BYTES  LAT(ms)\n";
+    let sound = "11.2 kworker/u16:4  16 vda W 100875369  4096 5.68\n11.3 my tool  17 sda R 8 4096 5.68\n";
+    let blank =
+        "0.0 ?       0         R 0 8 2.00\n1.5 a 5   17        R 0 8 2.00\n1.5 sh    17        W 0 0 2.00\n";
+    let outcome = read("biosnoop", [HEADER, sound, blank, sound].concat());
+    assert_eq!(outcome.ios.len(), 4);
+    assert_eq!((outcome.tally.skipped["request without a disk"], outcome.tally.damaged_total()), (3, 0));
+    let queued = HEADER.replace("LAT(ms)", "QUE(ms) LAT(ms)");
+    let outcome =
+        read("biosnoop", [&queued, "11.2 dd 1 sda W 8 4096 0.1 5.6\n11.3 dd 1   R 0 8 0.1 5.6\n"].concat());
+    assert_eq!((outcome.ios.len(), outcome.tally.skipped["request without a disk"]), (1, 1));
+}
+
+/// As hfplayer's dumps have them: the time, the command, the number of the I/O and its latency.
+fn hfplayer(rows: &[(&str, &str, u64, &str)]) -> String {
+    let lines = rows
+        .iter()
+        .map(|(us, command, number, latency)| format!("{us},{command},{number},5,0,8,{latency}\n"));
+    let header = "ELAPSED_USECS.D,CMD.S,SEQID.I,LUN_SSID.I,LBA.I,NBLKS.I,LATENCY_USECS.D\n".to_owned();
+    std::iter::once(header).chain(lines).collect()
+}
+
+#[test]
+fn a_completion_of_its_own_belongs_to_the_io_of_its_number() {
+    let outcome = read(
+        "hfplayer",
+        hfplayer(&[
+            ("10", "RD_IN", 1, "0.000"),
+            ("20", "WR_IN", 2, "7.5"),
+            ("30", "WR_IN", 3, "0"),
+            ("40", "RD_OUT", 1, "30.000"),
+            ("45", "WR_OUT", 2, "7.5"),
+            ("50", "RD_IN", 4, "0"),
+        ]),
+    );
+    let mut ios: Vec<_> = outcome.ios.iter().map(|io| (io.issued_ns, io.completed_ns)).collect();
+    ios.sort_unstable();
+    assert_eq!(ios, [(10_000, Some(40_000)), (20_000, Some(27_500)), (30_000, None), (50_000, None)]);
+    let left_out = "completion of an I/O that has its latency, or no other record";
+    assert_eq!(outcome.tally.skipped[left_out], 1);
+}
+
+#[test]
+fn ios_that_have_no_completion_do_not_wait_for_it_forever() {
+    let rows: Vec<_> = (0..5000_u64).map(|index| (format!("{}", index * 1000), index)).collect();
+    let rows: Vec<_> = rows.iter().map(|(us, index)| (us.as_str(), "RD_IN", *index, "0")).collect();
+    let outcome = read("hfplayer", hfplayer(&rows));
+    assert!(outcome.ios.is_sorted_by_key(|io| io.issued_ns));
+    assert_eq!(outcome.ios.len(), 5000);
+}
+
+#[test]
 fn the_policy_decides_on_an_unknown_direction() {
     let text = "1456095145.133076000,,,0,0,512\n1456095145.2,0.100000,R,0,512,512\n";
     let with = |unknown_direction| {

@@ -29,6 +29,7 @@ samples![
     "fio_iolog",
     "fio_log",
     "fio_log_issue",
+    "fio_log_old",
     "fiu",
     "hfplayer",
     "k5cloud",

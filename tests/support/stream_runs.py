@@ -103,7 +103,7 @@ def measured(
 def stored(folder: Path, samples: Sequence[Sample], *, scale: int = 1) -> Path:
     """A run folder of such a drive with these as a round."""
     facts = {"engine": Fact("simulated drive", "a test")}
-    with_drive = replace(manifest(), target=drive(scale).facts, engine=facts)
+    with_drive = replace(manifest(), target=drive(scale).facts, engine=facts, shortened=True)
     writer = RunWriter.create(folder, with_drive)
     for position, sample in enumerate(samples):
         writer.add_step(StepPlace(1, Phase.ROUND, 1, position), sample)

@@ -21,6 +21,8 @@ from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import (
+    FILE_CACHE,
+    FILE_PURGE,
     Fact,
     Facts,
     PurgeReport,
@@ -162,6 +164,8 @@ def _manifest(wanted: Synthetic, conditions: IopsConditions) -> Manifest:
     facts = {room: _hostile_facts(room) for room in FACTS} if wanted.hostile else FACTS
     facts = facts if wanted.facts else {room: {} for room in FACTS}
     text = HOSTILE if wanted.hostile else None
+    is_file = wanted.kind is TargetKind.FILE
+    cache = FILE_CACHE if is_file else text or "WCD"
     return Manifest(
         test_id=text or "SYN1-20250114T081100Z-iops",
         command_line=("openpts", "run", "iops", text or "/dev/nvme9n1"),
@@ -181,10 +185,10 @@ def _manifest(wanted: Synthetic, conditions: IopsConditions) -> Manifest:
         engine=facts["engine"],
         started_at="2025-01-14T08:11:00Z",
         shortened=wanted.step_s < 60,
-        purges=(purge_report(text),) if wanted.purge else (),
-        write_caches=(WriteCacheReport("WCD", text or "WCD", text or "NVMe feature 06h"),)
-        if wanted.facts
+        purges=(with_changes(purge_report(text), name=FILE_PURGE if is_file else ""),)
+        if wanted.purge
         else (),
+        write_caches=(WriteCacheReport("WCD", cache, text or "NVMe feature 06h"),) if wanted.facts else (),
         ended_at=None if wanted.state is RunState.RUNNING else "2025-01-14T15:02:00Z",
         state=wanted.state,
         state_reason=text or wanted.state_reason,

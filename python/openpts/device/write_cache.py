@@ -9,13 +9,12 @@ from openpts.device.identity.ata_identify import read_ata_identity
 from openpts.device.nvme.nvme_admin import NvmeCommandError, identify_controller, volatile_write_cache_enabled
 from openpts.device.targets.open_target import OpenTarget
 from openpts.system_files import SystemRoots
-from openpts.vocabulary.facts import WriteCacheReport
+from openpts.vocabulary.facts import FILE_CACHE, WriteCacheReport
 
 ENABLED: Final = "WCE"
 DISABLED: Final = "WCD"
 NO_CACHE: Final = "no volatile cache"
 UNKNOWN: Final = "unknown"
-FILE: Final = "not controllable (file)"
 
 # what the kernel calls the two states: of sd's cache_type (mode page 08h) and of queue/write_cache
 _BY_KERNEL_TEXT: Final = {
@@ -41,9 +40,9 @@ def read_write_cache(target: OpenTarget, required_enabled: bool, roots: SystemRo
 def _of_file(target: OpenTarget, roots: SystemRoots) -> tuple[str, str]:
     drive = device_below(Path(target.facts.path), roots)
     if drive is None:
-        return FILE, "no block device can be seen below the file"
+        return FILE_CACHE, "no block device can be seen below the file"
     _, source = _as_the_kernel_has_it(drive.whole, "queue/write_cache")
-    return FILE, f"the cache belongs to {drive.whole.node} below the file, {source}"
+    return FILE_CACHE, f"the cache belongs to {drive.whole.node} below the file, {source}"
 
 
 def read_drive_cache(fd: int, device: BlockDevice) -> tuple[str, str]:

@@ -10,7 +10,7 @@ from openpts.engine.program_queue import ProgramQueue
 from openpts.errors import EngineUnavailableError, PurgeError, PurgeImpossibleError, UsageError
 from openpts.simulation.presets import Preset
 from openpts.units import KIB, NS_PER_MS, NS_PER_US
-from openpts.vocabulary.facts import Fact, Facts, SimulationFacts, TargetFacts, TargetKind
+from openpts.vocabulary.facts import SIMULATED_ENGINE, Fact, Facts, SimulationFacts, TargetFacts, TargetKind
 from openpts.vocabulary.power_states import MOST_STATES, PowerSetting, PowerState, Transition
 from openpts.vocabulary.sample import StepState
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
@@ -63,7 +63,7 @@ class SimulatedEngine(ProgramQueue):
         build = _native.build_info()
         drive = self._drive
         return {
-            "engine": Fact("simulated drive", _SOURCE),
+            "engine": Fact(SIMULATED_ENGINE, _SOURCE),
             "build": Fact(f"{build['version']} {build['profile']} {build['architecture']}", _SOURCE),
             "clock": Fact("virtual", "computed, not measured"),
             "latency": Fact("every simulated I/O, from submission to answer", _SOURCE),

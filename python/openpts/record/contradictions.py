@@ -17,7 +17,7 @@ from msgspec import Struct
 from openpts.analysis.latency import LatencyDistribution
 from openpts.errors import RecordError
 from openpts.record.manifest import Manifest
-from openpts.vocabulary.facts import TargetFacts
+from openpts.vocabulary.facts import SIMULATED_ENGINE, TargetFacts
 from openpts.vocabulary.phase import StepPlace
 from openpts.vocabulary.placement import Zones
 from openpts.vocabulary.sample import (
@@ -32,7 +32,7 @@ from openpts.vocabulary.sample import (
 from openpts.vocabulary.stimulus import Stimulus, Stream
 
 _TRANSFERS: Final = ("read", "write", "trim")
-_EXACT_ENGINES: Final = ("native", "simulated drive")
+_EXACT_ENGINES: Final = ("native", SIMULATED_ENGINE)
 
 _TOGETHER: Final[dict[str, Callable[[Iterable[int]], int | None]]] = {
     **dict.fromkeys(("ios", "bytes", "latency_sum_ns"), sum),

@@ -80,6 +80,10 @@ class TelemetrySeries(Struct, frozen=True):
         first = max(0, bisect_right(self.t_ns, begin_ns) - 1)
         return self.values[first : bisect_right(self.t_ns, end_ns)]
 
+    def at(self, t_ns: int) -> float:
+        """The value that held at that moment; the first one before it."""
+        return self.values[max(0, bisect_right(self.t_ns, t_ns) - 1)]
+
 
 def visible_points(points: tuple[TelemetryPoint, ...]) -> tuple[TelemetryPoint, ...]:
     """Points with printable names; each name is checked once, as hundreds of thousands share a few."""

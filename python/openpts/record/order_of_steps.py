@@ -46,20 +46,19 @@ def _renamed(steps: Sequence["StepRecord"]) -> Found:
 
 
 def _of_pair(before: Sample, after: Sample, *, adjacent: bool) -> str | None:
-    """Steps come one after another; between plain ones lies exactly the gap.
+    """Steps come one after another; between plain ones lies exactly the gap, between others no more than it.
 
-    Where I/Os are planned the time of a step may end behind its last answer, from which a gap counts.
+    Where I/Os are planned the time of a step may end behind its last answer, from which a gap counts, and may
+    begin before its first submission; with a ramp-up it begins that long after it.
     """
     distance_ns = after.started_ns - before.started_ns - before.elapsed_ns
     if distance_ns < 0:
         return f"started_ns is {after.started_ns:,}, before the end of the step before it"
-    plain = all(
-        is_plain_loop(one.step)
-        and one.state is StepState.COMPLETE
-        and not one.errors
-        and not one.step.ramp_ns
-        for one in (before, after)
-    )
-    if adjacent and plain and after.gap_ns is not None and after.gap_ns != distance_ns:
+    pair = (before, after)
+    sound = all(one.state is StepState.COMPLETE and not one.errors for one in pair)
+    if not adjacent or not sound or after.gap_ns is None:
+        return None
+    plain = all(is_plain_loop(one.step) and not one.step.ramp_ns for one in pair)
+    if after.gap_ns < distance_ns - after.step.ramp_ns or (plain and after.gap_ns != distance_ns):
         return f"gap_ns is {after.gap_ns:,}, and the step before it ended {distance_ns:,} ns earlier"
     return None

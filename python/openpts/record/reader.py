@@ -35,7 +35,7 @@ from openpts.vocabulary.sample import IoErrors, IoFailure, Sample, StepState
 C = TypeVar("C", bound=Conditions)
 
 
-_STORED: Final = "SELECT stored_at, started_ns, elapsed_ns FROM step"
+_STORED: Final = "SELECT stored_at, started_ns, elapsed_ns FROM step ORDER BY step_id"
 _DEVIATIONS: Final = Query(
     "deviation LEFT JOIN step USING (step_id)",
     "deviation.position, rule_id, clause, required, used, effect, extent, cycle, part, number, step.position",
@@ -69,7 +69,8 @@ class Run(Struct, frozen=True, dict=True):
     """A whole run, steps in the order in which they ran.
 
     ``health`` are the readings of the device's log in their order, ``sampled`` what was sampled beside I/O.
-    ``zero_at`` is when the engine's clock was 0; None without a step.
+    ``zero_at`` is when the engine's clock was 0; None without a step. ``stored_at`` is when each step was
+    stored, also those that were set aside since: that of a step lies as far in as it is ``behind``.
     """
 
     folder: Path
@@ -79,6 +80,7 @@ class Run(Struct, frozen=True, dict=True):
     health: tuple[HealthRecord, ...] = ()
     sampled: tuple[TelemetryPoint, ...] = ()
     zero_at: datetime | None = None
+    stored_at: tuple[datetime, ...] = ()
 
     def conditions(self, kind: type[C]) -> C:
         """The conditions, as those of a kind of test. Raises TypeError for another kind: parts of a test are
@@ -296,6 +298,7 @@ def stored_run(folder: Path, *, interval_histograms: bool = False) -> Run:
     Raises RecordError.
     """
     with opened_record(folder) as connection:
+        stored = _stored(connection)
         return Run(
             folder=folder,
             manifest=stored_manifest(folder, connection),
@@ -308,7 +311,8 @@ def stored_run(folder: Path, *, interval_histograms: bool = False) -> Run:
             ledger=_ledger(connection),
             health=_health(connection),
             sampled=tuple(TelemetryPoint(*row) for row in rows_by_type(connection, _TELEMETRY)),
-            zero_at=_zero_at(_stored(connection)),
+            zero_at=_zero_at(stored),
+            stored_at=tuple(at for at, _ in stored),
         )
 
 

@@ -33,7 +33,15 @@ from openpts.simulation.scale import ScaleConcern, Severity, default_scale, scal
 from openpts.system_files import SystemRoots
 from openpts.units import MB, format_capacity
 from openpts.vocabulary.deviation import Deviation
-from openpts.vocabulary.facts import Fact, Facts, PurgeReport, TargetFacts, WriteCacheReport
+from openpts.vocabulary.facts import (
+    SIMULATED_PURGE,
+    SIMULATED_SOURCE,
+    Fact,
+    Facts,
+    PurgeReport,
+    TargetFacts,
+    WriteCacheReport,
+)
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.memory_bandwidth import MemoryBandwidth
 from openpts.vocabulary.purge import PurgeChoice
@@ -44,7 +52,6 @@ from openpts.vocabulary.tuning import ChangeReport, Scenario
 
 # A drive rounds its capacity to what it can divide, and at a scale to more.
 _SAME_CAPACITY: Final = 0.01
-PURGE_METHOD: Final = "purge of the simulated drive"
 _CLAIMS: Final = {
     "sequential_write_mb_per_s": ("sequential_write_bytes_per_s", MB),
     "sequential_read_mb_per_s": ("sequential_read_bytes_per_s", MB),
@@ -163,7 +170,7 @@ class SimulatedDevice(Struct, frozen=True):
             )
         report = PurgeReport(
             ran=True,
-            method=PURGE_METHOD,
+            method=SIMULATED_PURGE,
             detail="all pages without data afterwards; the time is that of the model",
             started_at=started_at.isoformat(timespec="seconds"),
             duration_ns=duration_ns,
@@ -180,7 +187,7 @@ class SimulatedDevice(Struct, frozen=True):
         return WriteCacheReport(
             required=ENABLED if required_enabled else DISABLED,
             actual=_WORDS[self.drive.write_cache()],
-            source="the simulated drive",
+            source=SIMULATED_SOURCE,
         )
 
     def health(self) -> HealthReading:
@@ -221,7 +228,7 @@ class SimulatedDevice(Struct, frozen=True):
         memory: MemoryBandwidth | None,  # noqa: ARG002 likewise
     ) -> tuple[Gauge, ...]:
         """What it reports comes with intervals and steps, and no host works for it."""
-        source = "the simulated drive"
+        source = SIMULATED_SOURCE
         return (
             Gauge("temperature", "temperature_c; with each interval", source),
             Gauge("energy", f"{DRIVE_ENERGY}; with each step", source),

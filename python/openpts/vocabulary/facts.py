@@ -36,6 +36,16 @@ class TargetKind(StrEnum):
     SIMULATED = "simulated"
 
 
+SIMULATED_ENGINE: Final = "simulated drive"
+SIMULATED_SOURCE: Final = "the simulated drive"
+SIMULATED_LOG: Final = "the simulated drive's own log"
+SIMULATED_PURGE: Final = "purge of the simulated drive"
+"""What a record has of a simulated drive, and of no other."""
+FILE_CACHE: Final = "not controllable (file)"
+FILE_PURGE: Final = "file"
+"""What a record has of a file, and of nothing else: the state of its cache, and the name of its purge."""
+
+
 class SimulationFacts(Struct, frozen=True):
     """What a simulated drive is made from.
 

@@ -7,6 +7,7 @@ What physics, the stimuli, the test's script or the rules of the ledger forbid i
 import re
 import shutil
 import sqlite3
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,6 +32,7 @@ DATA = Path(__file__).parents[2] / "data"
 ROUND = "step_id = (SELECT min(step_id) + 1 FROM step WHERE part = 'round')"
 MIXED = "step_id = (SELECT min(step_id) FROM step WHERE part = 'round' AND stimulus LIKE '%\"read\":65%')"
 PAIR = "step_id = (SELECT min(step_id) FROM stream_result)"
+LAST_OF_PAIRS = "step_id >= (SELECT max(step_id) FROM stream_result)"
 LAST = "step_id = (SELECT max(step_id) FROM step)"
 DOUBLED = (
     "ios = ios * 2, bytes = bytes * 2, latency_sum_ns = latency_sum_ns * 2, histogram = times(histogram, 2)"
@@ -45,12 +47,34 @@ def section(name: str, old: str, new: str) -> str:
     return f"UPDATE manifest SET json = replace(json, '{old}', '{new}') WHERE section = '{name}'"
 
 
+WHOLE_TIMES = """UPDATE manifest SET json = json_set(json, '$.time_scale', 1, '$.minute_ns', 60000000000)
+    WHERE section = 'conditions'"""
+
+
 class Edit(NamedTuple):
     test: str
     statements: tuple[str, ...]
     reason: str
     """What the complaint says; empty where only a signature can find it."""
 
+
+REAL = {
+    "target": """UPDATE manifest SET json = json_set(json, '$.kind', 'block', '$.name', 'nvme0n1',
+        '$.path', '/dev/nvme0n1', '$.simulation', NULL) WHERE section = 'target'""",
+    "ledger": "DELETE FROM deviation WHERE rule_id = 'PTS-GEN-05'",
+    "engine": """UPDATE manifest SET json = json_set(json, '$.engine.value', 'native',
+        '$.clock.value', 'tsc at 2200000 kHz') WHERE section = 'engine'""",
+    "purge": """UPDATE manifest SET json = json_set(json, '$[0].name', 'nvme-format',
+        '$[0].method', 'NVMe Format') WHERE section = 'purges'""",
+    "cache": section("write_caches", "the simulated drive", "NVMe Identify Controller, VWC"),
+    "log": "UPDATE health_reading SET source = 'NVMe SMART/Health log'",
+    "telemetry": "DELETE FROM telemetry WHERE name LIKE 'drive_%'",
+    "temperatures": "UPDATE interval SET temperature_c = NULL, throttled = NULL",
+    "processors": """UPDATE step SET cpu_user_pct = 1, cpu_sys_pct = 1, cpu_iowait_pct = 1,
+        process_cpu_ns = elapsed_ns / 2""",
+    "clock": "UPDATE step SET stored_at = moment(started_ns + elapsed_ns)",
+}
+"""What makes a record of a simulated drive one of a drive that exists."""
 
 EDITS = {
     # times
@@ -216,6 +240,14 @@ EDITS = {
         tuple(f"DELETE FROM {table} WHERE {ROUND}" for table in ("interval", "interval_operation")),
         "it counts I/Os and has no intervals",
     ),
+    "a gap that only started_ns has, between planned steps": Edit(
+        "qos",
+        tuple(
+            f"UPDATE {table} SET started_ns = started_ns + 100000000000 WHERE {LAST_OF_PAIRS}"
+            for table in ("step", "stream_result")
+        ),
+        "gap_ns is",
+    ),
     "a captured step": Edit("lat", (f"UPDATE step SET capture = 1 WHERE {ROUND}",), "with other capture"),
     # the ledger
     "the ledger emptied": Edit("lat", ("DELETE FROM deviation",), "no entry on PTS-GEN-05"),
@@ -249,9 +281,31 @@ EDITS = {
         ),
         "",
     ),
+    "a shortening whose entries are deleted": Edit(
+        "lat",
+        ("DELETE FROM deviation WHERE rule_id != 'PTS-GEN-05'",),
+        "its ledger has no entry on PTS-GEN-01",
+    ),
     # the manifest, with its checksum made again
+    "steps of 0.24 s as if they were whole": Edit(
+        "lat",
+        (
+            section("shortened", "true", "false"),
+            WHOLE_TIMES,
+            "DELETE FROM deviation WHERE rule_id LIKE '%-11'",
+        ),
+        "was to last 0.24 s, and its rounds last 1 min 0 s",
+    ),
+    "steps of 0.24 s as if a minute were that long": Edit(
+        "lat",
+        (
+            section("shortened", "true", "false"),
+            section("conditions", '"time_scale":0.004', '"time_scale":1'),
+        ),
+        "its minute lasts 240,000,000 ns",
+    ),
     "conditions": Edit("lat", (section("conditions", '"qd":1', '"qd":2'),), "with other streams"),
-    "shortened": Edit("lat", (section("shortened", "true", "false"),), "whether it was shortened"),
+    "shortened": Edit("lat", (section("shortened", "true", "false"),), "is not marked as shortened"),
     "the verdict": Edit(
         "lat", (section("cycles", '"steady_round":5', '"steady_round":null'),), "does not end as it did"
     ),
@@ -265,13 +319,28 @@ EDITS = {
         "lat", (section("dut", "sim", "SIM"), section("started_at", "20", "19")), ""
     ),
     # what was read beside the I/O
-    "readings of the drive's log": Edit("lat", ("UPDATE health SET value = value * 2",), ""),
+    "writes in the drive's log, which the engine counts as well": Edit(
+        "lat",
+        ("UPDATE health SET value = value * 2 WHERE name = 'nand_write_bytes'",),
+        "the drive's nand_write_bytes went",
+    ),
+    "writes that were sampled": Edit(
+        "lat",
+        ("UPDATE telemetry SET value = value / 2 WHERE name = 'drive_host_write_bytes'",),
+        "and by drive_host_write_bytes",
+    ),
+    "readings of the drive's log, but writes of a simulated drive": Edit(
+        "lat", ("UPDATE health SET value = value * 2 WHERE name NOT LIKE '%_write_bytes'",), ""
+    ),
     "what was sampled: temperatures, power, processor time": Edit(
         "lat",
-        ("UPDATE telemetry SET value = value * 2", "UPDATE interval SET temperature_c = 20, throttled = 0"),
+        (
+            "UPDATE telemetry SET value = value * 2 WHERE name = 'drive_energy_j'",
+            "UPDATE interval SET temperature_c = 20, throttled = 0",
+        ),
         "",
     ),
-    "times of day": Edit(
+    "times of day, as far as they leave the steps their time": Edit(
         "lat",
         (
             "UPDATE step SET stored_at = '1999-01-01T00:00:00+00:00'",
@@ -289,7 +358,23 @@ EDITS = {
         ),
         "",
     ),
+    "a simulated run made real in all of its places: texts, ledger, log, series, processor time, times": Edit(
+        "lat", tuple(REAL.values()), ""
+    ),
 }
+
+
+LEFT_AS_IT_WAS = {
+    "engine": "its engine that of simulated drives",
+    "purge": "which has no 'purge of the simulated drive'",
+    "cache": "whose write cache can't be 'no volatile cache' by the simulated drive",
+    "log": "whose log can't be \"the simulated drive's own log\"",
+    "telemetry": "it has drive_energy_j, which only simulated drives report",
+    "temperatures": "temperature_c with each interval, which only simulated drives report",
+    "processors": "took none of the processors' time",
+    "clock": "s by the engine's clock, and were stored within",
+}
+"""What a record that was made real says where one of these was forgotten."""
 
 
 def times(histogram: bytes, factor: int) -> bytes:
@@ -307,6 +392,10 @@ def all_at(latency_ns: int, ios: int) -> bytes:
     return encode_counts([(latency_ns, ios)])
 
 
+def moment(clock_ns: int) -> str:
+    return (datetime(2026, 1, 1, tzinfo=UTC) + timedelta(microseconds=clock_ns // 1000)).isoformat()
+
+
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
     folder = tmp_path_factory.mktemp("whole")
@@ -317,7 +406,7 @@ def edited(run: Run, folder: Path, statements: tuple[str, ...]) -> Path:
     """A copy of a run folder in which each statement has changed something; the manifest has its checksum."""
     shutil.copytree(run.folder, folder)
     connection = sqlite3.connect(folder / DATABASE_NAME)
-    for function in (times, slower, all_at):
+    for function in (times, slower, all_at, moment):
         connection.create_function(function.__name__, -1, function)
     for statement in statements:
         assert connection.execute(statement).rowcount > 0, statement
@@ -358,6 +447,76 @@ def test_an_edit_is_refused_by_what_it_contradicts_unless_only_a_seal_can_find_i
     assert edit.reason in str(refused.value)
     assert str(folder) in str(refused.value)
     return None
+
+
+@pytest.mark.with_plugins
+@pytest.mark.parametrize(("forgotten", "reason"), LEFT_AS_IT_WAS.items(), ids=LEFT_AS_IT_WAS)
+def test_a_simulated_run_is_not_made_real_by_changing_its_texts(
+    runs: dict[str, Run], tmp_path: Path, forgotten: str, reason: str
+) -> None:
+    folder = tmp_path / "run"
+    statements = tuple(statement for what, statement in REAL.items() if what != forgotten)
+    with pytest.raises(RecordError) as refused:
+        read_for_report(edited(runs["lat"], folder, statements))
+    assert reason in str(refused.value)
+
+
+@pytest.mark.with_plugins
+@pytest.mark.parametrize(
+    ("statement", "reason"),
+    [
+        (
+            section("purges", "nvme-format", "ata-security-erase"),
+            "a drive, nvme0n1, which has no 'NVMe Format'",
+        ),
+        (section("purges", "nvme-format", "file"), "a drive, nvme0n1, which has no 'NVMe Format'"),
+        (
+            section("write_caches", "no volatile cache", "not controllable (file)"),
+            "can't be 'not controllable",
+        ),
+        (section("target", '"block"', '"file"'), "its target is a file, whose write cache can't be"),
+    ],
+)
+def test_a_target_has_the_purge_and_the_cache_of_its_kind(
+    runs: dict[str, Run], tmp_path: Path, statement: str, reason: str
+) -> None:
+    with pytest.raises(RecordError) as refused:
+        read_for_report(edited(runs["lat"], tmp_path / "run", (*REAL.values(), statement)))
+    assert reason in str(refused.value)
+
+
+@pytest.mark.with_plugins
+def test_a_planned_step_of_a_drive_that_exists_says_how_late_it_was(
+    runs: dict[str, Run], tmp_path: Path
+) -> None:
+    with pytest.raises(RecordError, match=r"none of [\d,]+ planned I/Os says how late it was submitted"):
+        read_for_report(edited(runs["qos"], tmp_path / "run", tuple(REAL.values())))
+
+
+@pytest.mark.with_plugins
+def test_a_round_that_repeats_another_is_none(runs: dict[str, Run], tmp_path: Path) -> None:
+    rows = {
+        "operation": "operation, ios, bytes, latency_sum_ns, latency_min_ns, latency_max_ns, histogram",
+        "interval": "interval_index, elapsed_ns, in_flight, errors",
+    }
+    rows["interval_operation"] = f"interval_index, {rows['operation']}"
+    pairs = """FROM step AS ours JOIN step AS others USING (part, position, cycle) JOIN {0} AS row
+        ON row.step_id = others.step_id WHERE part = 'round' AND ours.number = 2 AND others.number = 1"""
+    copies = [f"DELETE FROM {table} WHERE {FIRST_NUMBER}" for table in rows]
+    for table, names in rows.items():
+        values = ", ".join(f"row.{name}" for name in names.split(", "))
+        copies.append(
+            f"INSERT INTO {table} (step_id, {names}) SELECT ours.step_id, {values} {pairs.format(table)}"
+        )
+    copies += [
+        """UPDATE step SET elapsed_ns = (SELECT other.elapsed_ns FROM step AS other
+            WHERE other.part = 'round' AND other.number = 1 AND other.position = step.position)
+            WHERE part = 'round' AND number = 2""",
+        """UPDATE step SET started_ns = (SELECT min(started_ns) FROM step) + (SELECT total(elapsed_ns)
+            FROM step AS before WHERE before.step_id < step.step_id)""",
+    ]
+    with pytest.raises(RecordError, match="round 2 has the histograms of round 1, in all of"):
+        read_for_report(edited(runs["lat"], tmp_path / "run", (*REAL.values(), *copies)))
 
 
 @pytest.mark.slow

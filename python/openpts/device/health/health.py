@@ -27,12 +27,12 @@ from openpts.device.nvme.nvme_admin import (
 from openpts.device.nvme.nvme_identify import NvmeController
 from openpts.device.targets.open_target import OpenTarget
 from openpts.programs import ProgramError, Run, run_program
+from openpts.vocabulary.facts import SIMULATED_LOG
 from openpts.vocabulary.health import HealthReading
 
 NVME_LOG: Final = "NVMe log page 02h"
 SMARTCTL_TIMEOUT_S: Final = 30.0
 _PROTOCOLS: Final = {"ATA": ata_health, "SCSI": scsi_health, "NVMe": bridged_nvme_health}
-SIMULATED_LOG: Final = "the simulated drive's own log"
 _MODEL_PAGE_BYTES: Final = 4096  # what all models of simulated drives map
 
 # the names of a simulated drive's log, where they are others

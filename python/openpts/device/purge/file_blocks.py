@@ -11,7 +11,7 @@ from openpts.device.purge.method import Capability, Progress
 from openpts.device.targets.allocation import allocate_fully
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError, TargetError
-from openpts.vocabulary.facts import Facts
+from openpts.vocabulary.facts import FILE_PURGE, Facts
 
 FILE_METHOD: Final = "deallocate and re-allocate (fallocate)"
 
@@ -19,7 +19,7 @@ FILE_METHOD: Final = "deallocate and re-allocate (fallocate)"
 class FileBlocks(Struct, frozen=True):
     """Implements openpts.device.purge.method.PurgeMethod for files, which have no other."""
 
-    name: str = "file"
+    name: str = FILE_PURGE
     title: str = FILE_METHOD
     is_purge: bool = True
 

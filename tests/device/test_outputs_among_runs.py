@@ -97,6 +97,8 @@ def test_an_output_replaces_one_of_its_kind_only(made: Path, tmp_path: Path) -> 
     assert openpts("export", run, "--csv-row", "a.csv", "--no-header", cwd=tmp_path).exit_code == 0
     assert openpts("export", run, "--csv-row", "a.csv", cwd=tmp_path).exit_code == 0
     assert openpts("gate", run, *LIMIT, "--junit", "a.xml", cwd=tmp_path).exit_code in {0, 13}
+    for _ in range(2):
+        assert openpts("export", run, "--parquet", "tables", cwd=tmp_path).exit_code == 0
     for option, name in zip(kinds, reversed(kinds.values()), strict=True):
         before = (tmp_path / name).read_bytes()
         assert openpts("export", run, option, name, cwd=tmp_path).exit_code == 2

@@ -7,11 +7,12 @@ from urllib.parse import quote
 
 import msgspec
 
-from openpts.errors import UsageError
+from openpts.errors import RecordError, UsageError, failing_as
 from openpts.output_files import refuse_run_folder
 from openpts.procedures.registry import procedure_of
 from openpts.record.frames import FRAMES, declared_rows, types_of
 from openpts.record.reader import Run
+from openpts.run_folder_files import write_files
 from openpts.runs.flat_rows import RUN_COLUMNS, run_row
 from openpts.temporary_folder import temporary_folder
 from openpts_line.exchange.export_files import write_export
@@ -89,7 +90,8 @@ def _parquet(
 ) -> bytes:
     """The rows as a file, by way of JSON, which DuckDB reads by the columns' types."""
     made = scratch / "rows.parquet"
-    write_export(scratch, {"rows.json": msgspec.json.Encoder().encode_lines(rows)})
+    with failing_as(RecordError, f"can't write into {scratch}"):
+        write_files(scratch, {"rows.json": msgspec.json.Encoder().encode_lines(rows)}, lasting=False)
     table = connection.read_json(
         str(scratch / "rows.json"), columns=dict(columns), format="newline_delimited"
     )

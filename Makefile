@@ -10,7 +10,7 @@ JOBS   ?= 4
 # Tests start openpts hundreds of times: compiled once, each start takes two thirds of the time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo samples test test-full test-rust test-python test-python-full test-build lab lab-sample loom miri fuzz uncertainty uncertainty-runs \
+.PHONY: setup demo samples test test-anywhere test-anywhere-sample test-full test-rust test-python test-python-full test-build lab lab-sample loom miri fuzz uncertainty uncertainty-runs \
   fuzz-python fuzz-logs crash crash-sample fleet-faults lint lint-rust lint-python format ratios performance soak nines docs \
   pictures clean help second-verifier second-verifier-runs second-verifier-faults
 
@@ -110,6 +110,16 @@ test-python: setup
 
 test-python-full: setup
 	$(PYTEST)
+
+# It mounts another root and leaves it as another user; slow tests add little there.
+ANYWHERE := $(BIN)/python -m tests.support.anywhere -n $(JOBS) --dist worksteal --sample
+test-anywhere: setup  ## tests as user 1000, in an overlay without io_uring, terminals and loop devices; needs root
+	$(ANYWHERE) tests/unit tests/device
+
+test-anywhere-sample: setup  ## of these what depends on all that (2 minutes)
+	$(ANYWHERE) tests/unit/cli/test_visible_output.py tests/unit/cli/test_devices.py tests/unit/traces/cli/test_trace.py \
+	  tests/unit/device/test_overlay.py tests/unit/device/test_scratch_file.py tests/unit/engine tests/device/test_io.py \
+	  tests/device/test_claims_on_loop.py tests/device/test_run_on_a_file.py
 
 # One virtual machine for a file: it must not be booted in two processes.
 LAB := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder tests/lab

@@ -22,7 +22,6 @@ from tests.device.host_samplers import Samplers
 from tests.support.block_trace import TracingUnavailableError, require_tracing
 from tests.support.processes import until
 
-SYSTEM_PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
 SHARED_MEMORY = Path("/dev/shm")
 SAMPLERS_START_S = 60
 Attach = Callable[..., Path]
@@ -57,7 +56,7 @@ def run() -> Run:
     """Run a system program and return its output; the test is skipped if it isn't installed."""
 
     def run_program(name: str, *arguments: object, stdin: str = "") -> str:
-        program = shutil.which(name, path=SYSTEM_PATH)
+        program = shutil.which(name)
         if program is None:
             pytest.skip(f"the program {name} is not installed")
         command = [program, *map(str, arguments)]

@@ -39,6 +39,9 @@ def assert_small(errors_ns: list[int]) -> None:
     assert median(errors_ns[-CYCLES // 2 :]) < EDGE_NS
 
 
+pytestmark = pytest.mark.needs("io_uring")
+
+
 @pytest.fixture(scope="module")
 def samples(tmp_path_factory: pytest.TempPathFactory) -> list[Sample]:
     fd = os.open(tmp_path_factory.mktemp("edges") / "scratch", os.O_RDWR | os.O_CREAT)

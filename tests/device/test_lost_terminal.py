@@ -60,6 +60,7 @@ def _read_until_three_steps(folder: Path, screen: int) -> None:
             time.sleep(0.05)
 
 
+@pytest.mark.needs("terminals")
 def test_a_run_that_loses_its_terminal_ends_as_an_interrupted_one(tmp_path: Path) -> None:
     status = _lose_terminal_after_three_steps(tmp_path)
     assert not os.WIFSIGNALED(status)
@@ -69,6 +70,7 @@ def test_a_run_that_loses_its_terminal_ends_as_an_interrupted_one(tmp_path: Path
 
 
 @pytest.mark.slow
+@pytest.mark.needs("terminals")
 def test_below_nohup_it_goes_on_to_its_end(tmp_path: Path) -> None:
     status = _lose_terminal_after_three_steps(tmp_path, "nohup")
     assert status == 0, (tmp_path / "nohup.out").read_text()
@@ -93,7 +95,10 @@ def _is_complete(folder: Path) -> bool:
         return False
 
 
-@pytest.mark.parametrize("is_terminal", [True, pytest.param(False, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "is_terminal",
+    [pytest.param(True, marks=pytest.mark.needs("terminals")), pytest.param(False, marks=pytest.mark.slow)],
+)
 def test_a_terminal_that_takes_no_text_holds_up_no_measurement(tmp_path: Path, is_terminal: bool) -> None:
     """As after Ctrl-S, on a connection that hangs, and in a pager that shows its first page."""
     reading, writing = pty.openpty() if is_terminal else os.pipe()

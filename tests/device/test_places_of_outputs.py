@@ -73,6 +73,7 @@ def test_no_folder_is_made_for_a_file(finished: Path, golden: Golden) -> None:
     assert sorted(one.name for one in finished.iterdir()) == ["run"]
 
 
+@pytest.mark.needs("directory")
 @pytest.mark.parametrize("mode", [0o000, pytest.param(0o555, marks=pytest.mark.slow)])
 def test_a_folder_without_rights(mode: int, place: Path, golden: Golden) -> None:
     place.chmod(mode)

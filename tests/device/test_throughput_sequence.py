@@ -51,6 +51,7 @@ def carried_out(engine: NativeEngine, script: Script) -> list[Sample]:
     return samples
 
 
+@pytest.mark.needs("io_uring")
 @pytest.mark.proves("PTS-TP-16")
 @pytest.mark.parametrize("drive_class", list(DriveClass))
 def test_it_goes_on_from_step_to_step_and_wraps_at_the_end_of_the_range(

@@ -4,9 +4,11 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Final
 
 from openpts.device.guard.guard import open_target
+from openpts.device.guard.overlay import stored_at
 from openpts.device.journalled_drive import drive_subject, find_drive
 from openpts.device.targets.open_target import OpenTarget
 from openpts.device.targets.simulated_target import names_simulated
@@ -100,6 +102,8 @@ def returning_device(text: str, consent: Consent, run_id: str) -> Iterator[Devic
     healed = heal_before_run(target, journal, roots, run_id)
     with ExitStack() as held:
         opened = held.enter_context(open_target(target, consent, roots, run_id))
+        if isinstance(target, FileTarget):
+            stored_at(Path(opened.facts.path), roots)  # or else it is refused when it is opened again
         subject = {} if opened.device is None else drive_subject(opened.device)
         with write_cache_control(opened, roots, journal) as cache:
             yield ReturningDrive(

@@ -318,6 +318,7 @@ def test_a_directory_without_a_drive_below_is_refused(place: str, tmp_path: Path
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.needs("directory")
 def test_a_command_without_dashes_or_program_is_refused(tmp_path: Path) -> None:
     for words in (
         ("run", "app", str(tmp_path), "true"),

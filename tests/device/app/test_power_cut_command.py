@@ -6,7 +6,6 @@ command does to the file meanwhile is what the power cut did to the drive.
 
 import json
 import shlex
-import shutil
 import subprocess
 import sys
 import time
@@ -24,7 +23,7 @@ from tests.device.openpts_process import Ended, openpts
 from tests.support.openpts_command import COMMAND
 from tests.support.transcript import Golden
 
-pytestmark = pytest.mark.skipif(shutil.which("prlimit") is None, reason="prlimit of util-linux is missing")
+pytestmark = pytest.mark.needs("prlimit", "files")
 
 _OFF = "prlimit --pid $PPID --fsize=8192:; sleep 0.2"
 _ON = "prlimit --pid $PPID --fsize=unlimited:"

@@ -37,6 +37,7 @@ def left(directory: Path) -> list[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.needs("directory")
 def test_commits_are_counted_timed_and_gone(tmp_path: Path) -> None:
     ended = openpts("check", str(tmp_path), *SMALL, "--json", "--out", "run", cwd=tmp_path)
     assert ended.exit_code in ANSWERS, ended.stderr
@@ -52,6 +53,7 @@ def test_commits_are_counted_timed_and_gone(tmp_path: Path) -> None:
     assert openpts("verify", "run", cwd=tmp_path).exit_code == 0
 
 
+@pytest.mark.needs("directory")
 def test_what_is_appended_is_in_the_file(tmp_path: Path) -> None:
     """The process counts no commit that is not there: each is of so many bytes, one behind the other."""
     path = tmp_path / "log"
@@ -73,6 +75,7 @@ def test_what_is_appended_is_in_the_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.needs("directory")
 def test_small_files_are_made_read_and_gone(tmp_path: Path) -> None:
     words = ("--for", "build", "--repeats", "2", "--minutes", "0.08")
     ended = openpts("check", str(tmp_path), *words, "--json", "--out", "run", cwd=tmp_path)
@@ -99,6 +102,7 @@ def test_a_folder_that_only_has_such_a_name_stays(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.needs("directory")
 def test_a_question_that_is_stopped_leaves_nothing(tmp_path: Path, number: signal.Signals) -> None:
     with subprocess.Popen(
         [*COMMAND, "check", str(tmp_path), "--for", "commit", "--size", "64MiB"],
@@ -115,6 +119,7 @@ def test_a_question_that_is_stopped_leaves_nothing(tmp_path: Path, number: signa
 
 
 @pytest.mark.slow
+@pytest.mark.needs("directory")
 def test_what_a_kill_has_left_the_next_question_removes(tmp_path: Path) -> None:
     with subprocess.Popen(
         [*COMMAND, "check", str(tmp_path), "--for", "commit", "--size", "64MiB"],
@@ -132,6 +137,7 @@ def test_what_a_kill_has_left_the_next_question_removes(tmp_path: Path) -> None:
     assert left(tmp_path) == []
 
 
+@pytest.mark.needs("directory")
 def test_one_question_at_a_time(tmp_path: Path) -> None:
     with subprocess.Popen(
         [*COMMAND, "check", str(tmp_path), "--for", "commit", "--size", "64MiB"],
@@ -164,6 +170,7 @@ def test_reads_that_a_cache_answers_are_no_answer(
     assert answer["answer"] == "no verdict"
 
 
+@pytest.mark.needs("directory")
 def test_endurance_under_a_program_is_what_the_kernel_counts(tmp_path: Path) -> None:
     """On a disk without a log the kernel's count stands in; 32 MiB past the page cache are at least that."""
     program = f"dd if=/dev/zero of={tmp_path}/z bs=1M count=32 oflag=direct status=none"

@@ -76,6 +76,7 @@ def test_the_table_names_the_paths_and_judges(file: Path) -> None:
 
 @pytest.mark.usefixtures("fio")
 @pytest.mark.slow
+@pytest.mark.needs("files")
 def test_writes_need_consent(file: Path, golden: Golden) -> None:
     before = file.read_bytes()
     write = ("--stimulus", "random-write-4k-qd32")
@@ -124,6 +125,7 @@ def test_without_fio_it_says_how_to_get_it(file: Path, tmp_path: Path, golden: G
 
 
 @pytest.mark.usefixtures("fio")
+@pytest.mark.needs("files")
 def test_nothing_is_written_any_more_when_it_was_stopped(file: Path) -> None:
     write = ("--stimulus", "sequential-write-128k-qd32", "--overwrite-file", "--seconds", "60")
     process = start_openpts("crosscheck", f"file:{file}", *write, cwd=file.parent)

@@ -5,6 +5,8 @@ import struct
 from contextlib import suppress
 from pathlib import Path
 
+import pytest
+
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
 from openpts.vocabulary.phase import Phase
@@ -63,6 +65,7 @@ def test_data_that_changed_ends_it_and_is_the_result(tmp_path: Path) -> None:
     assert first <= 1000 < first + last.failure.length_bytes // SECTOR_BYTES
 
 
+@pytest.mark.needs("files")
 def test_what_was_written_is_read_by_the_run_that_continues(tmp_path: Path) -> None:
     """Sectors that changed while nothing ran are found and counted, and life goes on."""
     options = ("--overwrite-file", "--no-report", "--json", "--cycles")
@@ -95,6 +98,7 @@ def test_what_was_written_is_read_by_the_run_that_continues(tmp_path: Path) -> N
     }
 
 
+@pytest.mark.needs("files")
 def test_another_file_size_is_refused(tmp_path: Path, golden: Golden) -> None:
     words = ("run", "lifetime", "--no-report", "--cycles", "1", "--overwrite-file")
     assert openpts(*words, "file:./x?size=32MiB", "--out", "first", cwd=tmp_path).exit_code == 0

@@ -118,6 +118,7 @@ def _assert_one_clock(run: Run) -> None:
         assert 0 <= after.gap_ns <= after.started_ns - (before.started_ns + before.elapsed_ns)
 
 
+@pytest.mark.needs("files")
 def test_it_begins_again_from_the_purge_and_keeps_what_was_measured(tmp_path: Path) -> None:
     cut = cut_off(tmp_path, _at_step(1 + OF_A_ROUND + 2))
     heard: list[Event] = []
@@ -140,6 +141,7 @@ def test_it_begins_again_from_the_purge_and_keeps_what_was_measured(tmp_path: Pa
     _assert_one_clock(run)
 
 
+@pytest.mark.needs("files")
 def test_it_goes_on_inside_its_rounds_where_that_is_accepted(tmp_path: Path) -> None:
     cut = cut_off(tmp_path, _at_step(1 + OF_A_ROUND + 2))
     run = resumed(cut, accept_interruption=True)
@@ -165,6 +167,7 @@ def _whole() -> list[tuple[int, int]]:
     return [(number, position) for number in range(1, 6) for position in range(OF_A_ROUND)]
 
 
+@pytest.mark.needs("files")
 def test_one_that_is_cut_off_again_and_again_comes_to_its_end(tmp_path: Path) -> None:
     """By Ctrl-C before its first step, then in preconditioning, then in a round."""
     run = cut_off(tmp_path, lambda event: isinstance(event, PurgeFinished), killed=False)
@@ -188,6 +191,7 @@ def test_one_that_is_cut_off_again_and_again_comes_to_its_end(tmp_path: Path) ->
     _assert_one_clock(run)
 
 
+@pytest.mark.needs("files")
 def test_lifetime_goes_on_in_its_cycle_without_an_entry(tmp_path: Path) -> None:
     """Sectors have their LBA and the number of the pass that wrote them: nothing was left out or doubled."""
     cut = cut_off(tmp_path, _at_step(3), "lifetime")
@@ -203,6 +207,7 @@ def test_lifetime_goes_on_in_its_cycle_without_an_entry(tmp_path: Path) -> None:
     assert len({number for _, number in passes}) == 1
 
 
+@pytest.mark.needs("files")
 def test_another_file_is_refused_and_nothing_of_the_run_changes(tmp_path: Path) -> None:
     cut = cut_off(tmp_path, _at_step(3))
     other = f"file:{tmp_path / 'y'}?size=64MiB"

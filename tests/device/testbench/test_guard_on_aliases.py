@@ -23,6 +23,8 @@ from openpts_testbench.serve import serve_drive
 from tests.support.refusals import assert_refused, hold, hold_in_namespace, hold_in_thread, hold_mapped
 from tests.support.served_drive import order, served
 
+pytestmark = pytest.mark.needs("files")
+
 
 @pytest.fixture
 def image(tmp_path: Path) -> Path:

@@ -82,6 +82,7 @@ def test_the_device_sees_the_trace_element_by_element_and_so_it_does_of_fio(
     assert issued(seen) == ios
 
 
+@pytest.mark.needs("io_uring")
 def test_a_trace_is_replayed_on_a_file_and_verified(tmp_path: Path) -> None:
     write_trace(tmp_path / "trace.iolog", gap_us=100)
     words = ("--passes", "2", "--speed", "2", "--out", "run", "--json", "--no-report")
@@ -95,6 +96,7 @@ def test_a_trace_is_replayed_on_a_file_and_verified(tmp_path: Path) -> None:
     assert openpts("verify", "run", cwd=tmp_path).exit_code == 0
 
 
+@pytest.mark.needs("io_uring")
 def test_traces_are_replayed_at_once_from_the_command_line(tmp_path: Path, golden: Golden) -> None:
     write_trace(tmp_path / "first.iolog", gap_us=100)
     write_trace(tmp_path / "second.iolog", gap_us=50)
@@ -118,6 +120,7 @@ def test_traces_are_replayed_at_once_from_the_command_line(tmp_path: Path, golde
 
 
 @pytest.mark.slow
+@pytest.mark.needs("io_uring")
 def test_a_freeze_delays_what_was_due_in_it_and_nothing_after_it(tmp_path: Path) -> None:
     gap_us, ios, stop_s = 500, 7_000, 2.0
     lines = ["fio version 3 iolog", "0 /dev/x add", "0 /dev/x open"]

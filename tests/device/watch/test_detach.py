@@ -74,6 +74,7 @@ def read_all(terminal: int) -> bytes:
 
 
 @pytest.mark.slow
+@pytest.mark.needs("terminals")
 @pytest.mark.on_disk
 def test_a_run_outlives_its_terminal_and_is_stopped_from_another(tmp_path: Path) -> None:
     pid, terminal = in_terminal(("run", "iops", *FILE, *LONG, "--out", "run", "--detach"), tmp_path)
@@ -221,6 +222,7 @@ def measured(folder: Path) -> list[dict[str, Any]]:
 
 
 @pytest.mark.slow
+@pytest.mark.needs("terminals")
 def test_a_viewer_that_is_killed_leaves_events_and_record_as_they_are(tmp_path: Path) -> None:
     pytest.importorskip("textual", reason="the extra openpts[watch] is not installed")
     words = ("run", "iops", "sim:enterprise-tlc", "--seed", "1", "--no-report")

@@ -5,9 +5,12 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from openpts.device.file_system import find_mount
 from openpts.device.guard.overlay import stored_at
 from openpts.errors import RefusedError
+from openpts.runner.returning_drive import returning_device
 from openpts.system_files import SystemRoots
+from openpts.vocabulary.consent import Consent
 
 
 @pytest.mark.parametrize("layer", ["/", "//.", "{link}"])
@@ -20,3 +23,21 @@ def test_a_layer_that_is_the_overlay_itself_is_no_place_of_a_file(layer: str, tm
     file.touch()
     with pytest.raises(RefusedError, match=r"refused \[overlay\]"):
         stored_at(file, replace(SystemRoots(), proc=tmp_path))
+
+
+@pytest.mark.on_disk
+@pytest.mark.needs("files")
+def test_a_file_that_is_opened_again_after_a_power_cut_is_refused_before_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = find_mount(tmp_path, SystemRoots())
+    assert found is not None
+    overlay = replace(found, fs_type="overlay", super_options="lowerdir=/")
+    monkeypatch.setattr("openpts.device.guard.overlay.find_mount", lambda *_: overlay)
+    file = tmp_path / "new"
+    with (
+        pytest.raises(RefusedError, match=r"refused \[overlay\]"),
+        returning_device(f"file:{file}?size=8MiB", Consent(), "run"),
+    ):
+        pass
+    assert not file.exists()

@@ -9,7 +9,7 @@ use super::placement::RandomOffsets;
 use super::random::Uniform;
 use super::segments::Arrangement;
 use super::sequential::SequentialPart;
-use super::stimulus::{Access, OperationWeights, Step, Stimulus, Stream};
+use super::stimulus::{OperationWeights, Step, Stimulus, Stream};
 
 /// What a thread carries from step to step: the random state, so that no step repeats another's
 /// offsets, the place of its sequential stream, and what is fixed for the whole session.
@@ -19,9 +19,6 @@ pub struct Carried {
     seed: u64,
     random: Uniform,
     sequential: Option<SequentialPart>,
-    /// Those of a workload's streams.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    sequences: Vec<SequentialPart>,
     /// Follows from the seed and the stimulus.
     #[serde(skip)]
     arrangement: Option<Arrangement>,
@@ -32,14 +29,13 @@ impl Carried {
     #[must_use]
     pub fn new(seed: u64, thread: u32) -> Self {
         let random = Uniform::for_thread(seed, thread);
-        Self { seed, random, sequential: None, sequences: Vec::new(), arrangement: None }
+        Self { seed, random, sequential: None, arrangement: None }
     }
 
     /// Whether it can be the state of a thread of a session under this seed: a record may have been changed.
     #[must_use]
     pub fn is_of(&self, seed: u64) -> bool {
-        let mut parts = self.sequential.iter().chain(&self.sequences);
-        self.seed == seed && parts.all(|part| part.is_sound())
+        self.seed == seed && self.sequential.is_none_or(|part| part.is_sound())
     }
 }
 
@@ -51,9 +47,8 @@ pub struct IoStream<'a> {
     sizes: Deck<Size>,
     order: Deck<Order>,
     random_offsets: Option<RandomOffsets>,
-    /// One; of sizes with accesses of their own, one for each.
-    sequential: &'a mut [SequentialPart],
-    is_of_accesses: bool,
+    /// None where all accesses are random.
+    sequential: Option<&'a mut SequentialPart>,
     /// The placement handle of its writes.
     handle: Option<u16>,
     budget: Budget,
@@ -68,7 +63,6 @@ struct Size {
     index: usize,
     /// Its number as the I/O has it.
     choice: u8,
-    access: Option<Access>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,15 +86,14 @@ impl<'a> IoStream<'a> {
         carried: &'a mut Carried,
     ) -> Self {
         let stimulus = &stream.stimulus;
-        let Carried { seed, random, sequential, sequences, arrangement } = carried;
+        let Carried { seed, random, sequential, arrangement } = carried;
         let random_pct = u32::from(stimulus.random_pct);
         let is_mixed = stimulus.mixed_sizes() > 0;
         let sizes = stimulus.block_sizes.iter().zip(1_u8..).map(|(size, number)| {
             let index = usize::from(number) - 1;
             let choice = if is_mixed { number } else { 0 };
-            (Size { bytes: size.bytes, index, choice, access: size.access }, size.weight)
+            (Size { bytes: size.bytes, index, choice }, size.weight)
         });
-        let is_of_accesses = stimulus.is_of_accesses();
         let whole_budget = Budget::new(step, stream, thread);
         Self {
             random,
@@ -109,12 +102,7 @@ impl<'a> IoStream<'a> {
             order: Deck::new([(Order::Random, random_pct), (Order::Sequential, 100 - random_pct)]),
             random_offsets: (random_pct > 0)
                 .then(|| RandomOffsets::new(stimulus, sector_bytes, *seed, arrangement)),
-            sequential: match (random_pct, is_of_accesses) {
-                (100, _) => &mut [],
-                (_, true) => all_resumed(sequences, stimulus, thread),
-                (_, false) => std::slice::from_mut(resumed(sequential, stimulus, thread)),
-            },
-            is_of_accesses,
+            sequential: (random_pct < 100).then(|| resumed(sequential, stimulus, thread)),
             handle: stimulus.placement_handle,
             budget: if step.ramp_ns == 0 { whole_budget } else { Budget::unlimited() },
             whole_budget,
@@ -153,22 +141,13 @@ impl Iterator for IoStream<'_> {
         if self.budget.is_spent() {
             return None;
         }
-        let whole = self.is_of_accesses.then(|| self.sizes.deal(self.random));
-        let operation = match whole.and_then(|size| size.access) {
-            Some(access) => access.operation,
-            None => self.operations.deal(self.random),
-        };
+        let operation = self.operations.deal(self.random);
         if !operation.is_addressed() {
             self.budget.spend(0);
-            let choice = Choice { size: whole.map_or(0, |size| size.choice), zone: 0 };
-            return Some(Io { choice, ..Io::new(operation, 0, 0) });
+            return Some(Io::new(operation, 0, 0));
         }
-        let size = whole.unwrap_or_else(|| self.sizes.deal(self.random));
-        let order = match size.access {
-            Some(Access { random: true, .. }) => Order::Random,
-            Some(_) => Order::Sequential,
-            None => self.order.deal(self.random),
-        };
+        let size = self.sizes.deal(self.random);
+        let order = self.order.deal(self.random);
         let (offset_bytes, length_bytes, zone) = match order {
             Order::Random => {
                 let offsets = self.random_offsets.as_mut().expect("made for these steps");
@@ -176,7 +155,7 @@ impl Iterator for IoStream<'_> {
                 (offset_bytes, size.bytes, zone)
             }
             Order::Sequential => {
-                let part = &mut self.sequential[if self.is_of_accesses { size.index } else { 0 }];
+                let part = self.sequential.as_mut().expect("made for these steps");
                 let (offset_bytes, length_bytes) = part.next(size.bytes);
                 let zone = self.random_offsets.as_ref().map_or(0, |offsets| offsets.zone_of(offset_bytes));
                 (offset_bytes, length_bytes, zone)
@@ -200,25 +179,6 @@ fn resumed<'a>(
         part.resume(*earlier);
     }
     carried.insert(part)
-}
-
-/// One for each of the accesses, random ones too, so that each keeps its number.
-fn all_resumed<'a>(
-    carried: &'a mut Vec<SequentialPart>,
-    stimulus: &Stimulus,
-    thread: u32,
-) -> &'a mut [SequentialPart] {
-    let count = stimulus.block_sizes.len();
-    let parts = (0..count).map(|number| {
-        let mut part = SequentialPart::new(stimulus, thread);
-        part.begin_as(number as u64, count as u64);
-        if let Some(earlier) = carried.get(number) {
-            part.resume(*earlier);
-        }
-        part
-    });
-    *carried = parts.collect();
-    carried
 }
 
 fn weights(weights: &OperationWeights) -> [(Operation, u32); Operation::ALL.len()] {

@@ -39,6 +39,6 @@ pub use schedule::{
     ScheduleError, ScheduleHeader, ScheduleWriter, ScheduledIo, UNKNOWN_LATENCY,
 };
 pub use stimulus::{
-    Access, BlockSize, Bounds, CapUnit, Data, OperationWeights, Pacing, Placement, Program, SteadyFigure,
-    SteadyRule, Step, Stimulus, Stop, Stream, Zone,
+    BlockSize, Bounds, CapUnit, Data, OperationWeights, Pacing, Placement, Program, SteadyFigure, SteadyRule,
+    Step, Stimulus, Stop, Stream, Zone,
 };

@@ -40,12 +40,6 @@ impl Operation {
     pub const fn is_addressed(self) -> bool {
         !matches!(self, Self::Flush | Self::Fsync)
     }
-
-    /// Whether it moves data.
-    #[must_use]
-    pub const fn is_transfer(self) -> bool {
-        matches!(self, Self::Read | Self::Write)
-    }
 }
 
 /// Which of a stimulus's several sizes and access ranges an access is of, so that counting it need not

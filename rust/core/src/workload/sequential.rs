@@ -48,12 +48,6 @@ impl SequentialPart {
         (self.start..self.end).contains(&self.next)
     }
 
-    /// Begin so far behind the part's start that several sequences in it keep apart.
-    pub(super) fn begin_as(&mut self, number: u64, sequences: u64) {
-        let units = (self.end - self.start) / self.unit;
-        self.next = self.start + proportion(units, number, sequences) * self.unit;
-    }
-
     /// First byte of the part.
     pub(super) fn start(&self) -> u64 {
         self.start

@@ -201,12 +201,6 @@ impl Stimulus {
         if self.block_sizes.len() > 1 { self.block_sizes.len() } else { 0 }
     }
 
-    /// Whether its sizes are streams of a workload, each with an operation and an order of its own.
-    #[must_use]
-    pub fn is_of_accesses(&self) -> bool {
-        self.block_sizes.iter().any(|size| size.access.is_some())
-    }
-
     /// Access ranges; none where the placement knows of none.
     #[must_use]
     pub fn zones(&self) -> &[Zone] {
@@ -222,29 +216,14 @@ pub struct BlockSize {
     pub bytes: u32,
     /// Its part of the sum of all weights; may be 0.
     pub weight: u32,
-    /// What all transfers of this size do; none: operation and order are dealt by themselves.
-    #[serde(default)]
-    pub access: Option<Access>,
 }
 
 impl BlockSize {
-    /// A size whose operation and order are dealt by themselves.
+    /// A size with its weight.
     #[must_use]
     pub const fn new(bytes: u32, weight: u32) -> Self {
-        Self { bytes, weight, access: None }
+        Self { bytes, weight }
     }
-}
-
-/// Operation and order of all accesses of one size. A stimulus has it for each of its sizes or for none: one deck
-/// of whole accesses takes the place of three independent ones, so that threads keep several streams of a
-/// workload outstanding together, in exact shares. Each sequential one has a sequence of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Access {
-    /// What they do.
-    pub operation: Operation,
-    /// Whether they go to a random place.
-    pub random: bool,
 }
 
 /// Parts of the I/Os that do this or that.

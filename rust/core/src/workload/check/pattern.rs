@@ -1,7 +1,6 @@
 //! Sizes, operations, range and demand.
 
 use super::super::deck::{MOST_CARDS, cards_of};
-use super::super::operation::Operation;
 use super::super::stimulus::Stimulus;
 use super::Limits;
 
@@ -13,7 +12,6 @@ pub(super) fn check(stimulus: &Stimulus, limits: &Limits) -> Result<(), String> 
     let operations = stimulus.operations;
     let weights = [operations.read, operations.write, operations.trim, operations.flush, operations.fsync];
     check_weights("operations", weights.into_iter())?;
-    check_accesses(stimulus)?;
     if stimulus.random_pct > 100 {
         return Err(format!("random_pct {} is more than all", stimulus.random_pct));
     }
@@ -33,10 +31,9 @@ fn check_block_sizes(stimulus: &Stimulus, limits: &Limits) -> Result<(), String>
         return Err(format!("block_sizes: {} are not 1 to {MOST_BLOCK_SIZES}", sizes.len()));
     }
     let sector = limits.sector_bytes;
-    let mixes_transfers = stimulus.operations.read > 0 || stimulus.operations.write > 0;
+    let transfers = stimulus.operations.read > 0 || stimulus.operations.write > 0;
     for size in sizes {
         let block = size.bytes;
-        let transfers = size.access.map_or(mixes_transfers, |access| access.operation.is_transfer());
         if block == 0 || !block.is_multiple_of(sector) {
             return Err(format!("block size {block} B is not a multiple of the sector size {sector} B"));
         }
@@ -46,29 +43,6 @@ fn check_block_sizes(stimulus: &Stimulus, limits: &Limits) -> Result<(), String>
         }
     }
     check_weights("block_sizes", sizes.iter().map(|size| size.weight))
-}
-
-/// Accesses of the sizes are what operations and order of the stimulus promise.
-fn check_accesses(stimulus: &Stimulus) -> Result<(), String> {
-    if !stimulus.is_of_accesses() {
-        return Ok(());
-    }
-    let dealt = stimulus.block_sizes.iter().filter(|size| size.weight > 0);
-    let Some(accesses) = dealt.map(|size| size.access).collect::<Option<Vec<_>>>() else {
-        return Err("block_sizes: either each of them has an access or none has".into());
-    };
-    for operation in Operation::ALL {
-        let is_dealt = accesses.iter().any(|access| access.operation == operation);
-        if is_dealt != (stimulus.operations.of(operation) > 0) {
-            return Err(format!("block_sizes: their accesses and operations.{} disagree", operation.name()));
-        }
-    }
-    let mut addressed = accesses.iter().filter(|access| access.operation.is_addressed());
-    let has_place = |random| if random { stimulus.random_pct > 0 } else { stimulus.random_pct < 100 };
-    if !addressed.all(|access| has_place(access.random)) {
-        return Err(format!("block_sizes: their accesses and random_pct {} disagree", stimulus.random_pct));
-    }
-    Ok(())
 }
 
 /// A deck of these weights can be dealt.

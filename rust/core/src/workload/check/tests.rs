@@ -115,31 +115,6 @@ fn trims_may_be_larger_than_the_buffers() {
 }
 
 #[test]
-fn accesses_of_sizes_agree_with_the_rest() {
-    let checked = |sizes: Value, random_pct: u8| {
-        let mut step = step();
-        let stimulus = &mut step["streams"][0]["stimulus"];
-        (stimulus["block_sizes"], stimulus["random_pct"]) = (sizes, json!(random_pct));
-        parse_program(&json!([step]).to_string(), &LIMITS).map(drop).map_err(|error| error.to_string())
-    };
-    let size = |operation: &str, random: bool, bytes: u64| json!({"bytes": bytes, "weight": 1, "access": {"operation": operation, "random": random}});
-    let reads = size("read", true, 4096);
-    assert_eq!(checked(json!([reads, size("write", false, 8192)]), 50), Ok(()));
-    for (sizes, random_pct, reason) in [
-        (json!([reads, {"bytes": 512, "weight": 1}]), 100, "either each of them has an access or none has"),
-        (json!([reads]), 100, "their accesses and operations.write disagree"),
-        (json!([reads, size("write", true, 512), size("trim", true, 512)]), 100, "operations.trim disagree"),
-        (json!([reads, size("write", false, 8192)]), 100, "their accesses and random_pct 100 disagree"),
-        (json!([reads, size("write", true, 8192)]), 0, "their accesses and random_pct 0 disagree"),
-        (json!([reads, size("write", true, 2 << 20)]), 100, "exceeds the buffers"),
-        (json!([reads, size("erase", true, 512)]), 100, "unknown variant `erase`"),
-    ] {
-        let error = checked(sizes, random_pct).unwrap_err();
-        assert!(error.contains(reason), "{error}");
-    }
-}
-
-#[test]
 fn ranges_without_a_place_are_refused() {
     let refusal = |fields: &[(&str, Value)]| {
         let mut step = step();

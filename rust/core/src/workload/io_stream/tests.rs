@@ -218,54 +218,6 @@ fn flushes_have_no_place_and_leave_the_sizes_exact() {
     assert_eq!(ios.iter().filter(|io| io.length_bytes == 8192).count(), 100);
 }
 
-fn of_streams(streams: &[(Operation, bool, u32, u32)], tc: u32) -> Stimulus {
-    let mut stimulus = Stimulus { random_pct: 50, tc, ..random_writes(4096, 0..1 << 30) };
-    stimulus.operations = OperationWeights { read: 1, write: 1, trim: 1, flush: 1, fsync: 0 };
-    let sizes = streams.iter().map(|&(operation, random, bytes, weight)| BlockSize {
-        access: Some(Access { operation, random }),
-        ..BlockSize::new(bytes, weight)
-    });
-    stimulus.block_sizes = sizes.collect();
-    stimulus
-}
-
-#[test]
-fn streams_of_a_workload_come_in_exact_shares_whole() {
-    let streams = [
-        (Operation::Read, true, 4096, 53),
-        (Operation::Write, true, 8192, 20),
-        (Operation::Read, false, 128 << 10, 15),
-        (Operation::Write, false, 64 << 10, 10),
-        (Operation::Trim, true, 1 << 20, 1),
-        (Operation::Flush, true, 512, 1),
-    ];
-    let step = endless(of_streams(&streams, 2));
-    let mut carried = Carried::new(3, 1);
-    let ios: Vec<_> = stream(&step, 1, &mut carried).take(1000).collect();
-    for hundred in ios.chunks(100) {
-        for (&(operation, _, bytes, share), number) in streams.iter().zip(1..) {
-            let bytes = if operation.is_addressed() { bytes } else { 0 };
-            let is_of_it =
-                |io: &&Io| (io.operation, io.length_bytes, io.choice.size) == (operation, bytes, number);
-            assert_eq!(hundred.iter().filter(is_of_it).count(), share as usize, "{operation:?}");
-        }
-    }
-    // Each sequential one goes on where it stopped, whatever comes between, also in the next step.
-    let more: Vec<_> = stream(&step, 1, &mut carried).take(100).collect();
-    let starts = [3, 4].map(|number| {
-        let of_it: Vec<_> = ios.iter().chain(&more).filter(|io| io.choice.size == number).collect();
-        assert!(
-            of_it
-                .windows(2)
-                .all(|two| two[1].offset_bytes == two[0].offset_bytes + u64::from(two[0].length_bytes))
-        );
-        of_it[0].offset_bytes
-    });
-    assert!(starts[1] - starts[0] > 50 << 20, "far apart: {starts:?}");
-    let saved = serde_json::to_string(&carried).unwrap();
-    assert_eq!(serde_json::from_str::<Carried>(&saved).unwrap(), carried);
-}
-
 #[test]
 fn the_composite_workload_of_pts_13_is_exact_in_sizes_mix_and_zones() {
     let sizes = [512, 1024, 1536, 2048, 2560, 3072, 3584, 4096, 8192, 16384, 32768, 65536];

@@ -10,7 +10,7 @@ from openpts.record.health import HealthRecord, ReadingPoint
 from openpts.record.reader import Run, read_run
 from openpts.report.health_page import health_alerts
 from openpts.runner.events import Event, Ticked
-from openpts.units import KIB
+from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.purge import PurgeChoice
 from tests.simulated.one_point import run_one_point
@@ -58,6 +58,16 @@ def test_a_drive_with_flash_tells_write_amplification_and_temperature(tmp_path: 
     last = run.steps[-1].sample
     assert temperatures[-1].t_ns == last.started_ns + last.elapsed_ns
     assert temperatures[-1].value == pytest.approx(after["temperature_c"], abs=1)
+
+
+def test_the_controller_is_not_busy_for_longer_than_the_run(tmp_path: Path) -> None:
+    drive = "client-qlc?capacity=1024GB&scale=12"
+    run = read_run(run_one_point(drive, tmp_path / "run", step_s=5, max_rounds=2).folder)
+    _, after = around(run)
+    first, last = run.steps[0].sample, run.steps[-1].sample
+    busy_s = change(run.health[-2].reading.values, after.reading.values, "busy_s")
+    assert busy_s is not None
+    assert 0 < busy_s <= (last.started_ns + last.elapsed_ns - first.started_ns) / NS_PER_S
 
 
 def test_no_setting_of_the_host_is_kept_for_a_simulated_drive(tmp_path: Path) -> None:

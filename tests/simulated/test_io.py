@@ -133,3 +133,18 @@ def test_a_drive_that_is_worn_in_is_in_the_steady_state_of_a_long_run(tmp_path: 
     settled = 2 / (14 / iops("new", "14") - 12 / iops("new", "12"))
     assert iops("worn-in", "0.1") == pytest.approx(settled, rel=0.03)
     assert iops("worn-in", "0.1") < iops("new", "0.1") / 2
+
+
+@pytest.mark.parametrize(("rate", "capped"), [(3000, 66.7), (900, None)])
+def test_an_open_loop_that_the_queue_caps_is_told(tmp_path: Path, rate: int, capped: float | None) -> None:
+    """One I/O at a time, of 1 ms each."""
+    write_oracle(tmp_path, [1000.0])
+    ended = openpts(
+        *("io", "sim:oracle-of-a-test.toml", "--qd", "1", "--tc", "1", "--bs", "4k", "--mix", "0/100"),
+        *("--rate", str(rate), "--seconds", "10"),
+        cwd=tmp_path,
+    )
+    assert ended.exit_code == 0, ended.stderr
+    lines = [line for line in ended.stdout.splitlines() if line.startswith("capped")]
+    assert len(lines) == (capped is not None)
+    assert all(f" {capped} % of the planned I/Os" in line and "(TC x QD = 1)" in line for line in lines)

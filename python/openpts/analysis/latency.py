@@ -52,6 +52,12 @@ class LatencyDistribution:
         """Minimum, maximum and sum (ns): the least and the most that each can be; None without an I/O."""
         return self._histogram.bounds()
 
+    @property
+    def middle_sum_ns(self) -> float:
+        """The sum as if each I/O took as long as the middle of its bucket: its bounds are off to one side."""
+        bounds = self.bounds()
+        return (bounds[4] + bounds[5]) / 2 if bounds else 0.0
+
     def counts_up_to(self, limits_ns: Sequence[float]) -> list[int]:
         """For each limit, which ascend, the I/Os in buckets that end at or below it (ns)."""
         return self._histogram.counts_up_to(limits_ns)

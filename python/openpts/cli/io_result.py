@@ -11,7 +11,7 @@ from rich.text import Text
 from openpts.analysis.figures import Figures, counted
 from openpts.cli.console import VisibleConsole, table_of
 from openpts.cli.io_document import FURTHER_PERCENTILES, PERCENTILES, IoDocument, IoSteps, IoTargets
-from openpts.cli.io_streams import interference_table, late_lines, streams_table
+from openpts.cli.io_streams import capped_lines, interference_table, late_lines, streams_table
 from openpts.cli.printed_document import print_document
 from openpts.cli.terminal import wrapped
 from openpts.runner.measure import (
@@ -110,6 +110,7 @@ def _lines(started: MeasurementStarted, sample: Sample, alone: bool) -> Iterator
         yield "disturbed", f"{standstill_text(sample)}: measure again for figures of the target alone"
     if sample.unissued:
         yield "not issued", f"{sample.unissued:,} of the planned I/Os, which found no room until the end"
+        yield from capped_lines(sample)
     yield from late_lines(sample)
     for errors in sample.errors:
         yield "errors", errors_text(errors)

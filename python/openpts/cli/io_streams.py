@@ -16,6 +16,7 @@ from openpts.vocabulary.stimulus import Step
 
 _PERCENTILES: Final = (50.0, 99.0, 99.9, 99.99)
 _LATE_PERCENTILES: Final = (50.0, 99.0, 99.9, 100.0)
+_CAPPED_SHARE: Final = 0.01
 
 
 def stream_names(step: Step) -> tuple[str, ...]:
@@ -98,6 +99,20 @@ def late_lines(sample: Sample) -> Iterator[tuple[str, str]]:
         )
     for text in host_texts(sample):
         yield "host", f"{text}: the figures are not the target's alone"
+
+
+def capped_lines(sample: Sample) -> Iterator[tuple[str, str]]:
+    """Streams whose queue was full for long: their load was no open loop."""
+    parts: tuple[Sample | StreamSample, ...] = sample.streams or (sample,)
+    for stream, part in zip(sample.step.streams, parts, strict=True):
+        share = part.unissued / (part.ios + part.unissued) if part.unissued else 0.0
+        if share > _CAPPED_SHARE:
+            name = f"{stream.name}: " if sample.streams and stream.name else ""
+            yield (
+                "capped",
+                f"{name}{100 * share:.1f} % of the planned I/Os were not issued, as QD was full "
+                f"(TC x QD = {stream.stimulus.toio:,}): this was no open loop; raise --qd, or lower the rate",
+            )
 
 
 def _late_us(late: Lateness, percentile: float) -> str:

@@ -41,6 +41,7 @@ from openpts.runner.replay import BEFORE_THE_FIRST, places_of
 from openpts.runner.step_faults import HangWatch, disturbance_deviations, error_deviations, failure_text
 from openpts.runner.stop_signals import StopSignals
 from openpts.runner.telemetry import Sampler
+from openpts.units import NS_PER_S
 from openpts.vocabulary.deviation import Deviation, StepDeviation
 from openpts.vocabulary.engine_overhead import never_sleeps
 from openpts.vocabulary.facts import PurgeReport, WriteCacheReport
@@ -226,12 +227,19 @@ class ScriptRunner:
         self._health(ReadingPoint.DURING, None, None)
 
     def _health(self, occasion: ReadingPoint, phase: Phase | None, number: int | None) -> HealthReading:
-        reading = self.read_health()
+        reading = self._within_the_run(self.read_health())
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         self.writer.add_health(
             HealthRecord(occasion, len(self._purges), phase, number, now, self._step_ended_ns, reading)
         )
         return reading
+
+    def _within_the_run(self, reading: HealthReading) -> HealthReading:
+        """A drive on a scale is busy beyond its steps, which end on time with answers that come later."""
+        busy_s, ended_ns = reading.values.get("busy_s"), self._step_ended_ns
+        if busy_s is None or ended_ns is None or self.preparation.device.facts.simulation is None:
+            return reading
+        return replace(reading, values={**reading.values, "busy_s": min(busy_s, ended_ns / NS_PER_S)})
 
     @property
     def cycles(self) -> tuple[CycleFinished, ...]:

@@ -72,7 +72,8 @@ class RunAttributes(Struct, frozen=True, kw_only=True):
     ``folder`` is where it is, or was when it was read. ``conditions`` are the same text for runs that were
     made under the same ones, ``deviations`` rule and what was used instead. ``seeds`` are of a simulated
     drive and its workload: a run with the same ones does the same again. ``source`` is the checksum of the
-    results that an imported run is made of. ``firmware`` and ``host`` are empty where they are not known.
+    results that an imported run is made of. ``firmware``, ``host`` and ``boot`` are empty where they are not
+    known.
     """
 
     test_id: str
@@ -86,13 +87,14 @@ class RunAttributes(Struct, frozen=True, kw_only=True):
     source: str | None
     firmware: str
     host: str = ""
+    boot: str = ""
 
     @property
     def made(self) -> Made | None:
-        """Host and start time of the run; None for a simulated drive."""
+        """Host, start time and boot of the run; None for a simulated drive."""
         if self.seeds is not None:
             return None
-        return Made(self.host, datetime.fromisoformat(self.started_at).timestamp())
+        return Made(self.host, datetime.fromisoformat(self.started_at).timestamp(), self.boot)
 
     @property
     def unfinished(self) -> str:
@@ -125,6 +127,7 @@ class MeasuredRun(RunAttributes, frozen=True, kw_only=True, dict=True):
             source=None if imported is None else imported.sha256,
             firmware=fact_text(manifest.dut, "firmware", ""),
             host=manifest.host_name,
+            boot=(manifest.attempts[0].boot_id or "") if manifest.attempts else "",
             **more,
         )
 

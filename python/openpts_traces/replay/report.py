@@ -1,6 +1,6 @@
 """The report of a replay: how true it was, and what the drive did."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from openpts.analysis.latency import LatencyDistribution
@@ -19,6 +19,7 @@ from openpts.vocabulary.better import Better
 from openpts.vocabulary.condition_text import data_text
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.replay import Conflicts, Preparation, ReplayMode
+from openpts.vocabulary.sample import OperationSample
 from openpts.vocabulary.stimulus import ActiveRange
 from openpts_traces.replay import ReplayConditions
 from openpts_traces.replay.passes import CAUSES, LATE_US, OPERATIONS, PERCENTILES, Pass, pass_figures, seconds
@@ -265,13 +266,13 @@ def _latency_page(results: ReplayResults) -> Page:
     """From submission, and from the due moment: never in one table."""
     passes = results.passes
     of_drive = [
-        (f"{one.label}, {name}", one.trace.operations[name].histogram)
+        (f"{one.label}, {name}", one.trace.operations[name].histogram, one.trace.operations[name])
         for one in passes
         for name in OPERATIONS
         if one.trace.operations[name].ios
     ]
     of_user = [
-        (f"{one.label}, {name}", encoded)
+        (f"{one.label}, {name}", encoded, None)
         for one in passes
         for name in OPERATIONS
         if (encoded := one.played.due_latencies.get(name))
@@ -287,17 +288,25 @@ def _latency_page(results: ReplayResults) -> Page:
     )
 
 
-def _latency_table(table_id: str, title: str, found: list[tuple[str, bytes]]) -> Table:
-    def row(encoded: bytes) -> list[Cell]:
+def _latency_table(
+    table_id: str, title: str, found: Sequence[tuple[str, bytes, OperationSample | None]]
+) -> Table:
+    def row(encoded: bytes, measured: OperationSample | None) -> list[Cell]:
         times = LatencyDistribution.merged([encoded])
-        return [cells.count(times.count), mean_cell(times), *points(times)]
+        return [cells.count(times.count), _mean_cell(times, measured), *points(times)]
 
     return labeled_table(
         table_id,
         title,
         ("I/Os", "Mean (ms)", *(f"P{percentile:g} (ms)" for percentile in PERCENTILES), "Max (ms)"),
-        ((name, row(encoded)) for name, encoded in found),
+        ((name, row(encoded, measured)) for name, encoded, measured in found),
     )
+
+
+def _mean_cell(times: LatencyDistribution, measured: OperationSample | None) -> Cell:
+    """By the exact sum where all I/Os were timed, which those of a drive on a scale were not."""
+    timed = measured is not None and measured.ios == times.count
+    return mean_cell(times, measured.latency_sum_ns if measured and timed else None)
 
 
 def _comparison_page(results: ReplayResults, conditions: ReplayConditions) -> Page:
@@ -321,11 +330,11 @@ def _comparison_page(results: ReplayResults, conditions: ReplayConditions) -> Pa
 def _original_table(found: Preparation, typical: Pass, number: int) -> Table:
     fit, played = typical.played.in_flight, typical.played
 
-    def times(name: str, encoded: bytes | None) -> list[Cell]:
+    def times(name: str, encoded: bytes | None, measured: OperationSample | None = None) -> list[Cell]:
         if not encoded:
             return [cells.missing("no completions" if name == "trace" else "no I/O")] * 2
         read = LatencyDistribution.merged([encoded])
-        return [mean_cell(read), cells.latency(read.percentile_ns(99))]
+        return [_mean_cell(read, measured), cells.latency(read.percentile_ns(99))]
 
     rows = [
         (
@@ -336,7 +345,8 @@ def _original_table(found: Preparation, typical: Pass, number: int) -> Table:
     ]
     for operation in ("read", "write"):
         traced = times("trace", found.latencies.get(operation))
-        replayed = times("replay", typical.trace.operations[operation].histogram)
+        measured = typical.trace.operations[operation]
+        replayed = times("replay", measured.histogram, measured)
         rows += [
             (f"Mean of {operation}s (ms)", traced[0], replayed[0]),
             (f"P99 of {operation}s (ms)", traced[1], replayed[1]),

@@ -57,8 +57,9 @@ class ReplayResults(Struct, frozen=True):
         if found is None:
             return None
         times = distribution(found.latencies.values())
-        bounds = times.bounds()
-        return trace_score(found.transferred_bytes, times.count, bounds[4], found.busy_ns) if bounds else None
+        if not times.count:
+            return None
+        return trace_score(found.transferred_bytes, times.count, round(times.middle_sum_ns), found.busy_ns)
 
 
 def _score_of(one: Pass) -> int:

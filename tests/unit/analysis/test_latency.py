@@ -67,3 +67,12 @@ def test_a_percentile_is_supported_from_its_number_of_ios_on(count: int, support
 def test_damaged_bytes_are_refused(damaged: bytes) -> None:
     with pytest.raises(ValueError, match="HdrHistogram"):
         LatencyDistribution.merged([damaged])
+
+
+def test_a_mean_by_the_middle_of_buckets_is_off_to_neither_side() -> None:
+    latencies_ns = [1_000_000 + 7_919 * number for number in range(10_000)]
+    read = LatencyDistribution.merged([encoded(latencies_ns)])
+    least_ns, most_ns = (read.bounds() or ())[4:]
+    assert least_ns < 0.9998 * sum(latencies_ns) < 1.0002 * sum(latencies_ns) < most_ns
+    assert read.middle_sum_ns == pytest.approx(sum(latencies_ns), rel=2e-5)
+    assert LatencyDistribution.merged([]).middle_sum_ns == 0

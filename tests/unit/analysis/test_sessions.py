@@ -24,6 +24,51 @@ def test_sides_are_apart_unless_they_were_made_in_turn_on_one_host() -> None:
     assert not are_apart([None, None], made(1)), "simulated drives know no session"
 
 
+def of_sessions(*sessions: int) -> list[Made]:
+    """Runs that follow each other by minutes, in sessions of one boot each."""
+    return [Made("a", 60.0 * (10 * each + place), f"boot {each}") for place, each in enumerate(sessions)]
+
+
+SHARED = [
+    ((0, 0, 1), (1, 1, 1)),
+    ((0, 0, 0, 0, 1), (1, 1, 1)),
+    ((0, 0, 0, 0, 0, 0, 1), (1, 1, 1)),
+    ((0, 1, 2), (2, 2, 2)),
+    ((0, 1, 1), (1, 1, 1)),
+    ((0, 0, 1), (0, 1, 1)),
+    ((0, 1, 2), (0, 1, 2)),
+    ((0, 0, 1, 1), (0, 1)),
+]
+
+
+@pytest.mark.parametrize(("base", "candidate"), SHARED)
+def test_false_alarms_stay_as_stated_where_a_session_has_runs_of_both_sides(
+    base: tuple[int, ...], candidate: tuple[int, ...]
+) -> None:
+    """Each session shifts its runs by as much as they vary."""
+    draw, count, error = np.random.default_rng(5), 200_000, ErrorRule(most_runs=1).alarm_share
+    shifts = draw.normal(size=(count, 3))
+    sides = [draw.normal(size=(count, len(side))) + shifts[:, side] for side in (base, candidate)]
+    apart = are_apart(of_sessions(*base), of_sessions(*candidate))
+    found = ratio_of([1.0 + each for each in base], [1.0 + each for each in candidate], apart=apart)
+    assert found is not None
+    widening = found.high(error) ** (1 / found.spread) / found.value ** (1 / found.spread)
+    squares = sum(side.var(axis=1, ddof=1) * (side.shape[1] - 1) for side in sides)
+    spread = np.sqrt(squares / (len(base) + len(candidate) - 2))
+    fired = sides[1].mean(axis=1) - sides[0].mean(axis=1) + np.log(widening) * spread < 0
+    assert stats.binomtest(int(fired.sum()), count).proportion_ci(0.999).low <= error
+
+
+def test_a_session_ends_with_a_boot_or_a_night() -> None:
+    hour = 3600.0
+    base = [Made("a", hour * at, "x") for at in (0, 1, 2, 26)]
+    candidate = [Made("a", hour * at, "x") for at in (25, 27, 28)]
+    assert are_apart(base, candidate), "one run of the base is in the candidate's session"
+    assert not are_apart([Made("a", hour * at, "x") for at in (22, 23, 24, 26)], candidate)
+    assert are_apart([Made("a", hour * at, "x" if at == 26 else "y") for at in (22, 23, 24, 26)], candidate)
+    assert not are_apart(base, [Made("a", hour * at, "x") for at in (0.5, 1.5, 25)])
+
+
 def test_the_chance_of_an_order_is_that_of_all_orders() -> None:
     assert drift_chance([1.0, 2.0]) == drift_chance([3.0, 3.0, 3.0]) == 1
     assert drift_chance([1.0, 2.0, 3.0]) == pytest.approx(2 / 6)

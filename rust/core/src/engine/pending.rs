@@ -153,7 +153,14 @@ impl PendingStep {
         if is_whole && is_empty(&tallies) && (is_last || is_behind() && is_rest_empty()) {
             return None;
         }
-        let elapsed_ns = if is_last { self.last_length_ns() } else { self.account.interval_ns() };
+        // A thread may tell its end an interval late, with nothing to count there.
+        let elapsed_ns = match self.ended_ns() {
+            _ if is_last => self.last_length_ns(),
+            Some(ended_ns) if is_whole && is_rest_empty() => {
+                self.account.last_length_ns(ended_ns.saturating_sub(self.origin_ns))
+            }
+            _ => self.account.interval_ns(),
+        };
         let counts: Vec<_> =
             tallies.iter().map(|tally| tally.as_ref().map(|(_, tally)| tally.as_ref())).collect();
         let (result, is_steady) = self.account.end_interval(&counts, elapsed_ns, in_flight as u64);
@@ -220,6 +227,34 @@ mod tests {
         pending.take(slept);
         let ended = std::iter::from_fn(|| pending.end_interval(|_, _| false)).map(|ended| ended.result.index);
         assert_eq!(ended.collect::<Vec<_>>(), [0, 1]);
+    }
+
+    #[test]
+    fn intervals_end_with_the_step_though_a_thread_tells_its_end_in_a_later_one() {
+        let step = Arc::new(ActiveStep {
+            index: 0,
+            step: Arc::new(endless(random_writes(4096, 0..1 << 20))),
+            start_ns: 0,
+            coupling: None,
+        });
+        let part = |interval, tally, end| Part {
+            step: Arc::clone(&step),
+            thread: 0,
+            interval,
+            in_flight: 0,
+            tally,
+            end,
+        };
+        let mut answered = Box::<Tally>::default();
+        answered.errors = 1;
+        let end =
+            Outcome { nominal_end_ns: Some(1_000), last_completion_ns: Some(1_200), ..Outcome::default() };
+        let account = StepAccount::new(0, 1_000, false, None, Box::default(), 1);
+        let mut pending = PendingStep::new(&step, 1, account);
+        pending.take(part(1, answered, None));
+        pending.take(part(2, Box::default(), Some(end)));
+        let lengths = std::iter::from_fn(|| pending.end_interval(|_, _| false));
+        assert_eq!(lengths.map(|ended| ended.result.elapsed_ns).collect::<Vec<_>>(), [1_000, 200]);
     }
 
     #[test]

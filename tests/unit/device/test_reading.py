@@ -51,7 +51,13 @@ def test_a_size_is_a_claim_that_must_hold(file: Path) -> None:
 
 
 @pytest.mark.parametrize("size_bytes", [0, 100])
-def test_a_file_without_a_sector_can_not_be_read(tmp_path: Path, size_bytes: int) -> None:
+@pytest.mark.parametrize("is_told", [True, False])
+def test_a_file_without_a_sector_can_not_be_read(
+    tmp_path: Path, size_bytes: int, is_told: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the kernel tells no alignment, as of overlays, and it is tried by reads."""
+    if not is_told:
+        monkeypatch.setattr("openpts.device.targets.direct_io.direct_io_alignment_bytes", lambda _: None)
     path = tmp_path / "tiny"
     path.write_bytes(bytes(size_bytes))
     with (

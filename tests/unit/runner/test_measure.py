@@ -217,6 +217,7 @@ def test_processors_that_were_named_are_taken(files: list[str], workshop: Worksh
     assert workshop.cpus == [(1,)]
 
 
+@pytest.mark.needs("files")
 def test_without_consent_nothing_is_opened_for_writing(files: list[str], workshop: Workshop) -> None:
     Path(files[0].removeprefix("file:")).write_bytes(b"years of work" * 100_000)
     trims = Step.of(Stimulus(100, (BlockSize(4096),), OperationWeights(trim=1), 1, 1), Duration.seconds(1))

@@ -1,6 +1,7 @@
 """A program of the operator's tells power: numbers with the time of their arrival, and what was no number."""
 
 import os
+import shlex
 import sys
 import time
 from collections.abc import Callable
@@ -36,7 +37,7 @@ def _text(power: PowerCommand) -> str:
 
 
 def _program(code: str) -> str:
-    return f"{sys.executable} -uc '{code}'"
+    return shlex.join([sys.executable, "-uc", code])
 
 
 def test_each_number_has_the_time_of_its_arrival(tmp_path: Path) -> None:

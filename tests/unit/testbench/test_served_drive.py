@@ -401,6 +401,7 @@ def test_a_file_of_the_right_length_that_is_somebody_elses_is_left_alone(
 
 
 @pytest.mark.on_disk
+@pytest.mark.needs("files")
 def test_two_drives_share_no_file(tmp_path: Path) -> None:
     data, other = tmp_path / "drive", tmp_path / "other"
     with served(data=data):

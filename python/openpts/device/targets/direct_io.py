@@ -45,6 +45,8 @@ def file_sector_bytes(fd: int, path: Path) -> int:
     if told_bytes is not None and told_bytes > 0:
         return told_bytes
     if told_bytes is None:
+        if os.fstat(fd).st_size < _SECTOR_SIZES_BYTES[0]:
+            return _SECTOR_SIZES_BYTES[0]  # there is nothing to try it with
         for sector_bytes in _SECTOR_SIZES_BYTES:
             if _readable(fd, sector_bytes):
                 return sector_bytes

@@ -89,7 +89,12 @@ ENGINES: dict[str, Callable[[int, Path], Engine]] = {
 }
 
 
-@pytest.fixture(params=ENGINES)
+@pytest.fixture(
+    params=[
+        pytest.param(name, marks=pytest.mark.needs("io_uring")) if name == "io_uring" else name
+        for name in ENGINES
+    ]
+)
 def engine(request: pytest.FixtureRequest, descriptor: int, tmp_path: Path) -> Iterator[Engine]:
     opened = ENGINES[request.param](descriptor, tmp_path)
     yield opened

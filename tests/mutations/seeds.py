@@ -63,10 +63,11 @@ def make_seeds(folder: Path) -> Seeds:
         "--seed",
         "1",
         "--capture",
-        str(seeds.captured / CAPTURE_FOLDER),
+        str(folder / CAPTURE_FOLDER),
     ]
     with redirect_stdout(StringIO()):
         cli.main(order, standalone_mode=False)
+    (folder / CAPTURE_FOLDER).rename(seeds.captured / CAPTURE_FOLDER)
     _report(seeds.captured, Style.SHORT)
     return seeds
 

@@ -13,10 +13,9 @@ from openpts.report.sources import ReportSource
 from openpts.report.summary import summarize
 from openpts.report.write import ReportOptions, write_report
 from openpts.runner.events import Event, PurgeFinished, StepFinished, Ticked
-from openpts.runner.simulated_device import PURGE_METHOD
 from openpts.units import KIB
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.facts import TargetKind
+from openpts.vocabulary.facts import SIMULATED_PURGE, TargetKind
 from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.sample import StepState
@@ -97,7 +96,7 @@ def test_a_purge_is_proven_by_what_was_written_before(tmp_path: Path) -> None:
     preset = write_oracle(tmp_path, STEADY)
     finished = run_one_point(preset, tmp_path / "run", step_s=1, listeners=(heard.append,))
     (report,) = [event.report for event in heard if isinstance(event, PurgeFinished)]
-    assert (report.ran, report.method) == (True, PURGE_METHOD)
+    assert (report.ran, report.method) == (True, SIMULATED_PURGE)
     assert report.changed_samples == report.samples > 0
     assert read_run(finished.folder).manifest.purges == (report,)
 

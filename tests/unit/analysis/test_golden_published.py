@@ -22,6 +22,7 @@ from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Measured, Sample
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import Duration
+from tests.support.interval_samples import in_turn
 from tests.unit.procedures.pts.trace.player import Drive
 from tests.unit.procedures.pts.trace.scenario import play
 
@@ -258,6 +259,8 @@ def test_a_drive_that_is_filled_three_times_ever_more_slowly() -> None:
         iops = Fraction(capacity_bytes, 4096 * 60 * fill["minutes"])
         minute = TrackedStep(1, tracked=False, sample=sample(str(iops)))
         steps += [minute] * fill["minutes"]
+    placed = in_turn(*(step.sample for step in steps))
+    steps = [with_changes(step, sample=sample) for step, sample in zip(steps, placed, strict=True)]
     results = analyze_saturation(steps, (), MINUTE_NS, None)
     for number, fill in enumerate(published["fills"], start=1):
         full = results.minutes[fill["full_after_minutes"] - 1]

@@ -11,6 +11,7 @@ from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import Duration
+from tests.support.interval_samples import in_turn
 from tests.unit.procedures.pts.trace.player import Drive
 
 MINUTE_NS = 60 * NS_PER_S
@@ -21,7 +22,7 @@ STEP = Step.of(Stimulus.of(AccessPattern.RANDOM, 4 * KIB, 0, 4, 32, ActiveRange(
 def minutes(rate: Callable[[int], float], count: int = 4 * PERIOD + 1) -> list[Sample]:
     """So many steps of a minute; minute 0 is the first."""
     drive = Drive(2**40, lambda _stimulus, _phase, number: rate(number))
-    return [drive.sample(Phase.WDPC, number, STEP) for number in range(count)]
+    return in_turn(*(drive.sample(Phase.WDPC, number, STEP) for number in range(count)))
 
 
 def between(rate: Callable[[int], float]) -> OtherMinutes:

@@ -8,6 +8,7 @@ from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import Duration
+from tests.support.interval_samples import in_turn
 from tests.unit.procedures.pts.trace.player import Drive
 
 MINUTE_NS = 60 * NS_PER_S
@@ -16,10 +17,8 @@ STEP = Step.of(Stimulus.of(AccessPattern.RANDOM, 4 * KIB, 0, 4, 32, ActiveRange(
 
 def zones(course: list[float]) -> Zones | None:
     """The zones of a course with so many IOPS in each minute."""
-    samples = [
-        Drive(2**40, lambda stimulus, phase, number: course[number]).sample(Phase.SATURATION, number, STEP)
-        for number in range(len(course))
-    ]
+    drive = Drive(2**40, lambda stimulus, phase, number: course[number])
+    samples = in_turn(*(drive.sample(Phase.SATURATION, number, STEP) for number in range(len(course))))
     return zones_of(minutes_of(samples, MINUTE_NS), pieces_of(samples))
 
 

@@ -9,6 +9,7 @@ from openpts.vocabulary.sample import NOTHING, OperationSample, Sample, StepStat
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
 from openpts_practice.rows.precon.states import analyze_course, reached_at, rounds_of
+from tests.support.interval_samples import in_turn
 
 MINUTE_NS = 60 * NS_PER_S
 STIMULUS = Stimulus.of(AccessPattern.RANDOM, 4 * KIB, 0, 4, 32, ActiveRange())
@@ -40,7 +41,7 @@ def course(*minutes: int) -> list[Sample]:
     steps = [sample(MINUTE, minutes[0], 60)]
     for iops in minutes[1:]:
         steps += [sample(BETWEEN, 1000, 120), sample(MINUTE, iops, 60)]
-    return steps
+    return in_turn(*steps)
 
 
 def test_what_lies_between_tracked_minutes_belongs_to_the_later_one() -> None:

@@ -224,7 +224,7 @@ def test_a_run_keeps_what_its_operator_wrote(tmp_path: Path) -> None:
     assert (run / "input/description.toml").read_bytes() == description.read_bytes()
     assert (run / "input/preset.toml").read_bytes() == preset.read_bytes()
     assert openpts("report", run, "--no-html", "--no-pdf").exit_code == 0
-    assert isinstance(openpts("verify", run).exception, NoVerdictError)  # a made-up record has no version
+    assert openpts("verify", run).exit_code == 0
     names = [row["head"]["text"] for row in _table(run, "files-record")["rows"]]
     assert names == ["run.db", "claim.jsonl", "input/description.toml", "input/plan.yml", "input/preset.toml"]
 

@@ -279,8 +279,8 @@ ITEMS: Final[dict[str, tuple[Item, ...]]] = {
         item(
             "wsat and hir",
             "cover",
-            "\n  HIR: Baseline, 19,981 (±",
-            "\n  WSAT: RND 4 KiB RW0, Steady State, 19,981 (±",
+            "\n  HIR: Baseline, 19,981",
+            "\n  WSAT: RND 4 KiB RW0, Steady State, 19,981",
         ),
         item(
             "hir",

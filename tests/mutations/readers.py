@@ -238,7 +238,6 @@ thinktime=10ms
 bsrange=4k-64k
 rw=randread
 randseed=0x7
-zonesize=1g
 verify=crc32c
 io_size=1g
 write_bw_log=x

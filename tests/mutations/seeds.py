@@ -55,16 +55,7 @@ def make_seeds(folder: Path) -> Seeds:
         database.execute(f"PRAGMA page_size = {_PAGE_BYTES}")
         database.execute("VACUUM")
     copytree(seeds.cut, seeds.captured)
-    order = [
-        "io",
-        "sim:mlc",
-        "--seconds",
-        "0.01",
-        "--seed",
-        "1",
-        "--capture",
-        str(folder / CAPTURE_FOLDER),
-    ]
+    order = ["io", "sim:mlc", "--seconds", "0.01", "--seed", "1", "--capture", str(folder / CAPTURE_FOLDER)]
     with redirect_stdout(StringIO()):
         cli.main(order, standalone_mode=False)
     (folder / CAPTURE_FOLDER).rename(seeds.captured / CAPTURE_FOLDER)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -127,13 +128,13 @@ def started_in(folder: Path) -> bool:
 
 
 def test_a_start_that_is_killed_leaves_no_folder(tmp_path: Path) -> None:
-    (place := tmp_path / "tmp").mkdir()
     words = ("run", "lat", "sim:mlc", "--quick", "--no-report", "--out", "run", "--detach")
-    with start_openpts(*words, cwd=tmp_path, TMPDIR=str(place)) as process:
-        until(partial(started_in, place), "started")
+    # the path of a socket has room for 108 bytes
+    with TemporaryDirectory() as place, start_openpts(*words, cwd=tmp_path, TMPDIR=place) as process:
+        until(partial(started_in, Path(place)), "started")
         process.kill()
         process.communicate()
-    until(lambda: not list(place.glob("openpts-temporary-detach-*")), "removed")
+        until(lambda: not list(Path(place).glob("openpts-temporary-detach-*")), "removed")
 
 
 @pytest.mark.slow

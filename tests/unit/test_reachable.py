@@ -29,6 +29,12 @@ _USED_ELSEWHERE: Final = {
 }
 """What a library calls by its name, or a page of the manual is held against."""
 
+_IN_RUST: Final = re.compile(
+    r"^(?P<attributes>(?:[ \t]*#\[.*\]\n)*)[ \t]*(?:pub(?:\([^)]*\))? )?(?:const |unsafe )*"
+    r"(?:fn|struct|enum|trait|type|static|const) (?P<name>[a-zA-Z]\w+)",
+    re.MULTILINE,
+)
+
 
 @cache
 def _modules() -> Mapping[str, ast.Module]:
@@ -117,3 +123,21 @@ def _defined(tree: ast.Module) -> Iterator[str]:
                     yield name
                 case ast.Assign(targets=[ast.Name(id=name)]) if isinstance(parent, ast.Module):
                     yield name
+
+
+def test_every_name_in_rust_is_used_somewhere() -> None:
+    """The compiler does not warn of what is public."""
+    crates = [path for folder in ("rust", "packages", "fuzz") for path in (ROOT / folder).rglob("*.rs")]
+    texts = {path: re.sub(r"//.*", "", path.read_text()) for path in crates if "target" not in path.parts}
+    words = Counter(word for text in texts.values() for word in re.findall(r"\w+", text))
+    for folder in ("python", "packages"):
+        for path in (ROOT / folder).rglob("*.py*"):
+            if path.suffix in {".py", ".pyi"}:
+                words.update(re.findall(r"\w+", path.read_text()))
+    unused = [
+        f"{path.relative_to(ROOT)}: {found['name']}"
+        for path, text in texts.items()
+        for found in _IN_RUST.finditer(text)
+        if words[found["name"]] == 1 and "test" not in found["attributes"]
+    ]
+    assert [one for one in unused if not one.endswith((" deref", " deref_mut", " main"))] == []

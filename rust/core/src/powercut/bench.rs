@@ -51,13 +51,6 @@ impl Bench {
         self.stamps
     }
 
-    /// Bytes that the next preparation writes.
-    #[must_use]
-    pub fn unprepared_bytes(&self) -> u64 {
-        let sectors = if self.contents.is_empty() { self.load.sectors } else { self.damaged.len() as u64 };
-        sectors * u64::from(self.load.sector_bytes)
-    }
-
     /// Give each sector contents that are known: all of them, and later those that a cut has damaged.
     ///
     /// # Errors

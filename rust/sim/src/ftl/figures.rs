@@ -25,12 +25,6 @@ impl Ftl {
         self.table.all_erases
     }
 
-    /// Superblocks that are free.
-    #[must_use]
-    pub fn free_superblocks(&self) -> u32 {
-        self.table.free()
-    }
-
     /// Whether a superblock is full: closed, and not on its way to be free.
     #[must_use]
     pub fn is_full(&self, superblock: u32) -> bool {

@@ -33,7 +33,9 @@ _KINDS: Final = tuple(
         rb"[0-9a-f]{64}  [^\n]+\n",
     )
 )
-_LOOKED_AT_BYTES: Final = 1 << 16
+_HEAD_BYTES: Final = 1 << 16
+_TAIL_BYTES: Final = 1 << 22
+"""A PDF ends with 20 bytes for each of its objects, of which the report of a suite has tens of thousands."""
 
 
 def refuse_run_folder(place: Path, own: Collection[Path] = ()) -> None:
@@ -57,10 +59,10 @@ def refuse_other_kind(path: Path, content: bytes) -> None:
         if not stat.S_ISREG(path.lstat().st_mode):
             return  # which is refused by what writes there
         with open_file(path.parent, path.name) as file:
-            found = file.read(_LOOKED_AT_BYTES)
+            found = file.read(_HEAD_BYTES)
             if (size_bytes := os.fstat(file.fileno()).st_size) > len(found):
-                file.seek(max(len(found), size_bytes - _LOOKED_AT_BYTES))
-                found += file.read(_LOOKED_AT_BYTES)
+                file.seek(max(len(found), size_bytes - _TAIL_BYTES))
+                found += file.read(_TAIL_BYTES)
     except OSError:
         return  # likewise
     if found and not any(kind.match(content) and kind.match(found) for kind in _KINDS):

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from openpts.errors import UsageError
+from openpts.output_files import refuse_other_kind
 from tests.device.openpts_process import openpts
 from tests.support.transcript import Golden
 
@@ -127,3 +129,13 @@ def test_a_run_has_its_own_outputs_in_its_folder(made: Path) -> None:
     assert openpts("report", "r3", cwd=made).exit_code == 0
     assert openpts("report", "r3", "--redact", "--no-pdf", "--out", "r3/redacted", cwd=made).exit_code == 0
     shutil.rmtree(made / "r3" / "redacted")
+
+
+@pytest.mark.parametrize("objects", [10, 4_393, 100_000])
+def test_a_pdf_is_known_by_its_author_before_the_table_of_its_objects(objects: int, tmp_path: Path) -> None:
+    pdf = b"%PDF-1.7\n" + b"page" * 50_000 + b"<</Author (openpts)>>" + b"0000946089 00000 n\r\n" * objects
+    (path := tmp_path / "report.pdf").write_bytes(pdf)
+    refuse_other_kind(path, pdf)
+    path.write_bytes(pdf.replace(b"openpts", b"another"))
+    with pytest.raises(UsageError, match="no such output of openpts"):
+        refuse_other_kind(path, pdf)

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from math import fsum
 from typing import Final
 
 from msgspec import Struct
@@ -52,7 +53,7 @@ class Answered(Struct, frozen=True):
     @property
     def spread_pct(self) -> float | None:
         """From the least to the largest repeat, in per cent of the mean; None of fewer than two."""
-        mean = sum(self.values) / len(self.values) if len(self.values) > 1 else 0
+        mean = fsum(self.values) / len(self.values) if len(self.values) > 1 else 0
         return 100 * (max(self.values) - min(self.values)) / mean if mean else None
 
     @property

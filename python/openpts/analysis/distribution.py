@@ -6,6 +6,7 @@ its binomial, and reports the chi-square test beside it.
 
 import math
 from collections.abc import Sequence
+from math import fsum
 from typing import Final
 
 from msgspec import Struct
@@ -17,7 +18,7 @@ from openpts.vocabulary.stimulus import Stimulus
 
 def chi_square_statistic(counts: Sequence[float], expected: Sequence[float]) -> float:
     """Sum of (count - expected)^2 / expected. Raises ValueError unless both are equally long."""
-    return sum((count - mean) ** 2 / mean for count, mean in zip(counts, expected, strict=True))
+    return fsum((count - mean) ** 2 / mean for count, mean in zip(counts, expected, strict=True))
 
 
 def chi_square_survival(value: float, degrees_of_freedom: int) -> float:
@@ -118,7 +119,7 @@ def compare_shares(counts: Sequence[float], weights: Sequence[float]) -> Shares:
 
     Raises ValueError unless both are equally long, with an I/O and two kinds of positive weight at least.
     """
-    total, weight = sum(counts), sum(weights)
+    total, weight = sum(counts), fsum(weights)
     if len(counts) < 2 or total <= 0 or min(weights) <= 0:
         raise ValueError("shares need two kinds at least, and an I/O")
     wanted = [one / weight for one in weights]

@@ -7,6 +7,7 @@ PTS 10.2 step 2.2.2, 11.2 step 3.1, 12.2 step 2.3, 13.2 step 3.2.1. The specific
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import groupby
+from math import fsum
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
@@ -188,7 +189,7 @@ def mean_cpu(parts: Sequence[Measured]) -> CpuShares | None:
         return None
 
     def mean(of: str) -> float:
-        return sum(float(getattr(cpu, of)) * length_ns for cpu, length_ns in known) / elapsed_ns
+        return fsum(float(getattr(cpu, of)) * length_ns for cpu, length_ns in known) / elapsed_ns
 
     return CpuShares(
         user_pct=mean("user_pct"),

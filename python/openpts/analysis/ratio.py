@@ -13,6 +13,7 @@ other (Bonferroni).
 
 import math
 from collections.abc import Sequence
+from math import fsum
 from statistics import NormalDist, fmean, variance
 from typing import Final
 
@@ -130,7 +131,7 @@ def _spread_within(sides: Sequence[Sequence[float]]) -> float:
     """Standard deviation within sides, of all together; one side at least has several values."""
     several = [values for values in sides if len(values) > 1]
     degrees = sum(len(values) - 1 for values in several)
-    return math.sqrt(sum((len(values) - 1) * variance(values) for values in several) / degrees)
+    return math.sqrt(fsum((len(values) - 1) * variance(values) for values in several) / degrees)
 
 
 def spread_pct(values: Sequence[float]) -> float | None:

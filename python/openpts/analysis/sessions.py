@@ -9,6 +9,7 @@ boot of a host without a night between its runs.
 import math
 from collections.abc import Sequence
 from itertools import pairwise, permutations
+from math import fsum
 from statistics import NormalDist, fmean
 from typing import Final
 
@@ -56,9 +57,9 @@ def _is_shifted(base: Sequence[Made], candidate: Sequence[Made]) -> bool:
         for side in (base, candidate)
     ]
     of_runs = 1 / len(base) + 1 / len(candidate)
-    of_shifts: float = sum((ours - theirs) ** 2 for ours, theirs in zip(*shares, strict=True))
-    within: float = sum(
-        len(side) * (1 - sum(share**2 for share in of_side))
+    of_shifts: float = fsum((ours - theirs) ** 2 for ours, theirs in zip(*shares, strict=True))
+    within: float = fsum(
+        len(side) * (1 - fsum(share**2 for share in of_side))
         for side, of_side in zip((base, candidate), shares, strict=True)
     )
     degrees = max(1, len(base) + len(candidate) - 2)
@@ -87,7 +88,7 @@ def drift_chance(values: Sequence[float]) -> float:
     if len(values) < 3 or len(set(values)) == 1:
         return 1.0
     mean = fmean(values)
-    squares = sum((value - mean) ** 2 for value in values)
+    squares = fsum((value - mean) ** 2 for value in values)
     found = _steps(values)
     if len(values) <= _MOST_PERMUTED:
         orders = [_steps(order) for order in permutations(values)]
@@ -99,4 +100,4 @@ def drift_chance(values: Sequence[float]) -> float:
 
 def _steps(values: Sequence[float]) -> float:
     """The sum of the squares of all differences between neighbors."""
-    return sum((one - other) ** 2 for one, other in pairwise(values))
+    return fsum((one - other) ** 2 for one, other in pairwise(values))

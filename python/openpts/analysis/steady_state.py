@@ -5,6 +5,7 @@ average, and (b) the best linear fit rises or falls over the window by at most 1
 """
 
 from collections.abc import Collection, Iterable, Sequence
+from math import fsum
 from typing import Final
 
 from openpts.vocabulary.sample import Sample
@@ -29,8 +30,8 @@ def judge(
     """
     if len(rounds) != len(values) or len(values) < 2:
         raise ValueError(f"cannot judge a window: {len(values)} values for {len(rounds)} rounds")
-    average = sum(values) / len(values)
-    slope, intercept = _least_squares(rounds, values)
+    average = fsum(values) / len(values)
+    slope, intercept = least_squares(rounds, values)
     slope_excursion = abs(slope) * (max(rounds) - min(rounds))
     minimum, maximum = min(values), max(values)
     slack = abs(average) * _ROUNDING
@@ -76,8 +77,9 @@ def disturbed_rounds(tracked: Iterable[Iterable[Sample]]) -> frozenset[int]:
     )
 
 
-def _least_squares(x: Sequence[int], y: Sequence[float]) -> tuple[float, float]:
-    mean_x, mean_y = sum(x) / len(x), sum(y) / len(y)
+def least_squares(x: Sequence[int], y: Sequence[float]) -> tuple[float, float]:
+    """Slope and intercept. Sums are exact: ``sum`` itself rounds otherwise from Python 3.12 on."""
+    mean_x, mean_y = fsum(x) / len(x), fsum(y) / len(y)
     slope = _co_moment(x, y) / _co_moment(x, x)
     return slope, mean_y - slope * mean_x
 
@@ -89,5 +91,5 @@ def _pearson(x: Sequence[int], y: Sequence[float]) -> float | None:
 
 
 def _co_moment(x: Sequence[float], y: Sequence[float]) -> float:
-    mean_x, mean_y = sum(x) / len(x), sum(y) / len(y)
-    return sum((a - mean_x) * (b - mean_y) for a, b in zip(x, y, strict=True))
+    mean_x, mean_y = fsum(x) / len(x), fsum(y) / len(y)
+    return fsum((a - mean_x) * (b - mean_y) for a, b in zip(x, y, strict=True))

@@ -10,8 +10,9 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from itertools import groupby, pairwise
+from math import fsum
 from operator import itemgetter, mul
-from statistics import NormalDist, fmean, linear_regression, median, stdev
+from statistics import NormalDist, fmean, median, stdev
 from typing import Any, Final
 
 from msgspec import Struct
@@ -19,6 +20,7 @@ from msgspec.structs import replace
 
 from openpts.analysis.latency import BUCKET_WIDTH, LatencyDistribution
 from openpts.analysis.minutes import pieces_of
+from openpts.analysis.steady_state import least_squares
 from openpts.analysis.student_t import critical_value
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.uncertainty import CONFIDENCE, Component, Uncertainty
@@ -74,8 +76,8 @@ def rectangular(name: str, half_width: float) -> Component:
 def budget(components: Iterable[Component], alike: int = 1, spans: Spans = ()) -> Uncertainty:
     """The components combined (GUM 5.1.2, G.4.1), of a figure that was measured in these spans of time."""
     found = tuple(components)
-    variance = sum(one.standard**2 for one in found)
-    share = sum(one.standard**4 / one.degrees_of_freedom for one in found)
+    variance = fsum(one.standard**2 for one in found)
+    share = fsum(one.standard**4 / one.degrees_of_freedom for one in found)
     degrees = variance**2 / share if share else math.inf
     # what is nearly a single bound is not bell-shaped (GUM G.1.3)
     bounded = any(one.rectangular and one.standard**2 >= _ALONE * variance > 0 for one in found)
@@ -147,10 +149,10 @@ def of_rounds(blocks: Sequence[Block], what: str = "Rounds") -> Uncertainty:
     values = [one.value for one in blocks]
     courses = [_line(values), *(_levels(values, first) for first in range(1, count - 2))]
     around, course = min(
-        ((sum((a - b) ** 2 for a, b in zip(values, one, strict=True)), one) for one in courses),
+        ((fsum((a - b) ** 2 for a, b in zip(values, one, strict=True)), one) for one in courses),
         key=itemgetter(0),
     )
-    explained, degrees = sum((one - mean) ** 2 for one in course), count - 2
+    explained, degrees = fsum((one - mean) ** 2 for one in course), count - 2
     if explained * degrees <= around * critical_value(1 - _RARELY / len(courses), degrees) ** 2:
         return of_mean(blocks, what)
     level = [
@@ -162,7 +164,7 @@ def of_rounds(blocks: Sequence[Block], what: str = "Rounds") -> Uncertainty:
 
 def _line(values: Sequence[float]) -> list[float]:
     """The straight line through values, at each of them."""
-    slope, intercept = linear_regression(range(len(values)), values)
+    slope, intercept = least_squares(range(len(values)), values)
     return [slope * place + intercept for place in range(len(values))]
 
 
@@ -236,7 +238,7 @@ def batches(rates: Sequence[tuple[int, int, float]]) -> tuple[Block, ...]:
 
 def _batch(rates: Sequence[tuple[int, int, float]], length_ns: int, step_ns: int) -> Block:
     starts_ns, lengths_ns, values = zip(*rates, strict=True)
-    mean = sum(map(mul, lengths_ns, values)) / sum(lengths_ns)
+    mean = fsum(map(mul, lengths_ns, values)) / fsum(lengths_ns)
     return Block(starts_ns[0], length_ns, mean, values, step_ns)
 
 
@@ -344,8 +346,8 @@ def correlation_times_ns(blocks: Sequence[Block]) -> list[float]:
     if len(parts) < 10:
         return [0.0] * len(_PLACES)
     mean, step_ns = fmean(parts), sum(ns * len(of) for ns, of, _ in parted) / len(parts)
-    squares = sum((value - mean) ** 2 for value in parts)
-    products = sum((a - mean) * (b - mean) for _, _, of in parted for a, b in pairwise(of))
+    squares = fsum((value - mean) ** 2 for value in parts)
+    products = fsum((a - mean) * (b - mean) for _, _, of in parted for a, b in pairwise(of))
     pairs = sum(len(of) - 1 for _, _, of in parted)
     if not squares or not pairs:
         return [0.0] * len(_PLACES)
@@ -379,7 +381,7 @@ def _correlated(blocks: Sequence[Block]) -> tuple[float, float]:
     Both are averaged over how long the noise may last: that is known but roughly.
     """
     ratios, degrees = zip(*(_lasting(blocks, ns) for ns in correlation_times_ns(blocks)), strict=True)
-    return sum(map(mul, _WEIGHTS, ratios)), sum(map(mul, _WEIGHTS, degrees))
+    return fsum(map(mul, _WEIGHTS, ratios)), fsum(map(mul, _WEIGHTS, degrees))
 
 
 def _lasting(blocks: Sequence[Block], time_ns: float) -> tuple[float, float]:
@@ -399,7 +401,7 @@ def _lasting(blocks: Sequence[Block], time_ns: float) -> tuple[float, float]:
     mean = fmean(means)
     # trace, and sum of squares, of the matrix less the means of its rows and columns
     trace = count * (1 - mean)
-    squares = sum(sum(map(mul, row, row)) for row in matrix) - 2 * count * sum(map(mul, means, means))
+    squares = fsum(fsum(map(mul, row, row)) for row in matrix) - 2 * count * fsum(map(mul, means, means))
     return mean * (count - 1) / (1 - mean), trace**2 / (squares + (count * mean) ** 2)
 
 
@@ -419,8 +421,8 @@ def _unexplained_drift(blocks: Sequence[Block]) -> float:
         return 0.0
     middle, mean = (len(blocks) - 1) / 2, fmean(one.value for one in blocks)
     placed = [(place - middle, one.value - mean) for place, one in enumerate(blocks)]
-    moment = sum(place**2 for place, _ in placed)
-    slope = sum(place * value for place, value in placed) / moment
+    moment = fsum(place**2 for place, _ in placed)
+    slope = fsum(place * value for place, value in placed) / moment
     degrees = len(blocks) - 2
-    error = math.sqrt(sum((value - slope * place) ** 2 for place, value in placed) / degrees / moment)
+    error = math.sqrt(fsum((value - slope * place) ** 2 for place, value in placed) / degrees / moment)
     return max(0.0, abs(slope) - coverage_factor(degrees) * error) * 2 * middle

@@ -1,6 +1,7 @@
 """What was measured in a phase of a test, in one line at its end."""
 
 from collections.abc import Callable, Sequence
+from math import fsum
 from pkgutil import resolve_name
 from typing import Any, Final
 
@@ -157,7 +158,7 @@ def _steady_access(_progress: RunProgress, samples: Sequence[Sample]) -> str:
     if not ios:
         return "no I/O"
     iops = ios * NS_PER_S / elapsed_ns
-    latency_ns = sum((s.mean_latency_ns or 0.0) * s.ios for s in samples) / ios
+    latency_ns = fsum((s.mean_latency_ns or 0.0) * s.ios for s in samples) / ios
     slowest_ns = max(s.max_latency_ns or 0 for s in samples)
     return f"{iops:,.0f} IOPS, ART {_ms(latency_ns)}, MRT {_ms(slowest_ns)}, {format_duration(elapsed_ns)}"
 

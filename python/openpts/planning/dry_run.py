@@ -8,6 +8,7 @@ small.
 
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
+from math import fsum
 from typing import Any, Final
 
 from msgspec import Struct, structs
@@ -133,7 +134,7 @@ def _sample(step: Step, user_capacity_bytes: int, drive: AssumedDrive) -> Sample
             for one, its_rate, its_bytes_per_s in zip(step.streams, rates, bytes_per_s, strict=True)
         )
     else:
-        length_ns = _length_ns(step.stop, sum(rates), sum(bytes_per_s), user_capacity_bytes)
+        length_ns = _length_ns(step.stop, fsum(rates), fsum(bytes_per_s), user_capacity_bytes)
     elapsed_ns = step.ramp_ns + length_ns
     return _measured(step, elapsed_ns, [round(rate * elapsed_ns / NS_PER_S) for rate in rates])
 

@@ -7,6 +7,7 @@ is left out. ``python -m docs.font_metrics`` has fontTools read the very files t
 
 import re
 from functools import cache
+from math import fsum
 from typing import Final
 
 import msgspec
@@ -49,7 +50,7 @@ def _code_point(code: int) -> str:
 def text_width_px(text: str, *, bold: bool = False) -> float:
     """The width of a text of plot size; a character that the font lacks counts as a whole em."""
     widths = _metrics().bold if bold else _metrics().regular
-    return PLOT_TEXT_PX * sum(widths.get(ord(character), 1.0) for character in text)
+    return PLOT_TEXT_PX * fsum(widths.get(ord(character), 1.0) for character in text)
 
 
 @cache

@@ -4,6 +4,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
+from math import fsum
 from statistics import fmean
 from typing import Final
 
@@ -158,7 +159,7 @@ def foreign_io(run: Run, counted: TelemetrySeries | None) -> tuple[Verdict, ...]
     in_flight = max((_in_flight_bytes(run)), default=0)
     if min(grown) < -in_flight:
         return (Verdict(f"{_WHAT}: n/a (the kernel counted fewer bytes than the engine transferred)."),)
-    foreign = sum(growth for growth in grown if growth > in_flight)
+    foreign = fsum(growth for growth in grown if growth > in_flight)
     if foreign:
         return (Verdict(f"{_WHAT}: {format_capacity(int(foreign))}, by the kernel's count.", "fail"),)
     return (Verdict(f"{_WHAT}: none, to within {format_capacity(in_flight)} of I/O in flight.", "pass"),)

@@ -2,6 +2,7 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from math import fsum
 from typing import Final
 
 from msgspec import Struct
@@ -78,7 +79,7 @@ def mean_over_time(series: TelemetrySeries) -> float:
     if not any(spans):
         return series.values[-1]
     spans.append(min(span for span in spans if span))
-    return sum(span * value for span, value in zip(spans, series.values, strict=True)) / sum(spans)
+    return fsum(span * value for span, value in zip(spans, series.values, strict=True)) / fsum(spans)
 
 
 def value_at(series: TelemetrySeries, t_ns: int) -> float | None:

@@ -3,6 +3,7 @@
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
+from math import fsum
 from typing import Final
 
 from msgspec import Struct
@@ -115,7 +116,7 @@ class Surroundings:
                 if after > before and not any(from_ns <= at_ns <= until_ns for from_ns, until_ns in beside)
             ]
             if 2 * len(grown) * self._period_ns > quiet_ns:
-                usual += sum(grown) * self._period_ns / quiet_ns
+                usual += fsum(grown) * self._period_ns / quiet_ns
         return usual
 
     def _beside(self, slow_ios: Sequence[SlowIo], first_ns: int, last_ns: int) -> Iterator[tuple[int, int]]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, islice
+from math import fsum
 from operator import sub
 from typing import Final
 
@@ -50,13 +51,13 @@ class PowerWindows:
     def add(self, watts: Sequence[float]) -> None:
         """The next samples."""
         self.samples += len(watts)
-        self._sum_w += sum(watts)
+        self._sum_w += fsum(watts)
         if self._peaks is not None:
             self._peaks.add(watts)
         self._block.extend(watts)
         whole = len(self._block) // self._in_block * self._in_block
         self._seconds.add(
-            sum(self._block[at : at + self._in_block]) / self._in_block
+            fsum(self._block[at : at + self._in_block]) / self._in_block
             for at in range(0, whole, self._in_block)
         )
         del self._block[:whole]

@@ -1,6 +1,7 @@
 """Pages of a score: over all traces, of each, response times, fidelity, what the traces are."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import fsum
 from typing import Final
 
 from openpts.analysis.latency import LatencyDistribution
@@ -237,7 +238,7 @@ def _times_cells(found: Pass, operation: str) -> list[Cell]:
 def time_over_s(times: LatencyDistribution, limit_ms: int) -> float:
     """Seconds spent in I/Os that took longer, each as long as the middle of its bucket."""
     longer = ((low, high, ios) for low, high, ios in times.buckets() if low > limit_ms * NS_PER_MS)
-    return sum((low + high) / 2 * ios for low, high, ios in longer) / NS_PER_S
+    return fsum((low + high) / 2 * ios for low, high, ios in longer) / NS_PER_S
 
 
 def fidelity_page(results: ScoreResults) -> Page:

@@ -1,6 +1,7 @@
 """The purge and preconditioning report, and the gaps without I/O (PTS 7.3.1, 7.3.2)."""
 
 from collections.abc import Iterator, Sequence
+from math import fsum
 
 from openpts.analysis.one_pass import amplification
 from openpts.analysis.steady_state import WINDOW_ROUNDS, judge
@@ -152,7 +153,7 @@ def _at_full_length(run: Run, results: RoundTestResults) -> float | None:
     if not results.rounds:
         return None
     conditions = results.conditions
-    round_bytes = sum(
+    round_bytes = fsum(
         one.write.bytes / one.elapsed_ns * conditions.full_minute_ns for one in results.rounds[-1].values()
     )
     passes = conditions.precondition_passes * run.manifest.target.user_capacity_bytes

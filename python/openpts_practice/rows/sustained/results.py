@@ -4,6 +4,7 @@ Implements: HYP-SUS-02 to 05 (reading AMB-50 of openpts: the formula, not the cl
 """
 
 from collections.abc import Sequence
+from math import fsum
 from typing import Final
 
 from msgspec import Struct
@@ -118,7 +119,7 @@ def held_ns(pieces: Sequence[Piece], figure: DataSheetFigure, claimed: float) ->
     count = min(HELD_INTERVALS, len(rates))
     for start in range(len(rates) - count + 1):
         window = rates[start : start + count]
-        if sum(rate for _, rate in window) < claimed * count:
+        if fsum(rate for _, rate in window) < claimed * count:
             return next(piece.start_ns for piece, rate in window if rate < claimed)
     return pieces[-1].end_ns
 

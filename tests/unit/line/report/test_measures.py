@@ -1,7 +1,9 @@
 """Measures: what each test declares, found by key, with its state, its doubt, and why it is missing."""
 
 import ast
-from collections.abc import Callable
+import builtins
+import math
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -10,10 +12,12 @@ from msgspec.structs import replace
 from openpts import report
 from openpts.fields.conditions import Conditions
 from openpts.pages.measure import Measured
-from openpts.procedures.registry import PROCEDURES, procedure_of
+from openpts.procedures.registry import PROCEDURES, PTS, procedure_of
 from openpts.procedures.shared.demand.conditions import DemandConditions
 from openpts.record.reader import Run, read_run
+from openpts.report.build import build_report
 from openpts.report.summary import summarize
+from openpts.report.times import default_date
 from openpts.vocabulary.better import Better
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.stimulus import Stimulus
@@ -63,6 +67,25 @@ def test_json_has_every_measure_by_its_key(made_up: Run) -> None:
     assert {key: one["value"] for key, one in figures.items()} == {
         key: one.value for key, one in measures(made_up).items()
     }
+
+
+@pytest.mark.parametrize("test", sorted(PTS))
+def test_a_report_is_the_same_on_each_python(test: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``sum`` rounds floats otherwise from Python 3.12 on: there ``verify`` would find another record."""
+    inexact = builtins.sum
+
+    def exact(values: Iterable[float], /, start: float = 0) -> float:
+        of_all = [*values]
+        found = inexact(of_all, start)
+        return math.fsum([start, *of_all]) if isinstance(found, float) else found
+
+    def uneven(stimulus: Stimulus, _phase: Phase, number: int) -> float:
+        return 20_000 / math.pi * (1 + number * stimulus.tc % 13 / 1000)
+
+    run = made_up_run(test, rate=uneven)
+    before = build_report(run, default_date(run))
+    monkeypatch.setattr(builtins, "sum", exact)
+    assert build_report(run, default_date(run)) == before
 
 
 def test_the_key_values_of_iops_are_the_averages_of_its_matrix(reports: Reports) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
+from math import fsum
 from typing import Final
 
 from msgspec import Struct
@@ -274,10 +275,10 @@ def exceedance_page(times: ResponseTimes | None, name: PlotName, workload: str) 
 def _exceedance_table(table_id: str, times: ResponseTimes) -> Table:
     """Time by the middle of each bin: the histogram is no finer."""
     middles = [(found.low_ns * found.high_ns) ** 0.5 * found.ios for found in times.bins]
-    spent = sum(middles)
+    spent = fsum(middles)
     rows = []
     for index, found in enumerate(times.bins):
-        slower_ios, slower_time = 100 - found.level_pct, 100 * sum(middles[index + 1 :]) / spent
+        slower_ios, slower_time = 100 - found.level_pct, 100 * fsum(middles[index + 1 :]) / spent
         rows.append(
             Row(
                 Cell(format_latency_ms(found.high_ns), found.high_ns / NS_PER_MS),

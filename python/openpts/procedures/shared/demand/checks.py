@@ -1,6 +1,7 @@
 """Demand variation, of CBW and DIRTH alike, against sections 13.2 and 14.2 (preconditioning and rounds)."""
 
 from itertools import pairwise
+from math import fsum
 from typing import Final
 
 from openpts.analysis.steady_state import WINDOW_ROUNDS, disturbed_rounds
@@ -198,7 +199,7 @@ def average_at(evidence: Evidence) -> dict[tuple[int, int], tuple[float, float]]
             if point is not None and art_ns is not None:
                 values.setdefault(point, []).append((sample.iops, art_ns))
     return {
-        point: (sum(iops for iops, _ in at) / len(at), sum(art for _, art in at) / len(at))
+        point: (fsum(iops for iops, _ in at) / len(at), fsum(art for _, art in at) / len(at))
         for point, at in values.items()
     }
 

@@ -6,6 +6,7 @@ tracked ones, are held against the same rules: like is compared with like.
 """
 
 from collections.abc import Sequence
+from math import fsum
 from typing import Any, Final
 
 from msgspec import Struct
@@ -81,7 +82,7 @@ def other_minutes(
             rows.append([rates[number] for number in numbers])
     if not rows:
         return None
-    averages = [sum(row) / gaps for row in rows]
+    averages = [fsum(row) / gaps for row in rows]
     single = [rate for row in rows for rate in row]
     return OtherMinutes(
         tracked=verdict,

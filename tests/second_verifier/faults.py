@@ -68,7 +68,7 @@ OF_OPENPTS: Final = (
     Fault(_STEADY, "abs(slope) * (max", "slope * (max", _LOOPS),
     Fault(_STEADY, "abs(slope) * (max(rounds) - min(rounds))", "abs(slope)", _LOOPS),
     Fault(_STEADY, "* (max(rounds) - min(rounds))", "* len(rounds)", _LOOPS),
-    Fault(_STEADY, "average = sum(values) / len(values)", "average = sorted(values)[2]", _LOOPS),
+    Fault(_STEADY, "average = fsum(values) / len(values)", "average = sorted(values)[2]", _LOOPS),
     Fault(_STEADY, "mean_y - slope * mean_x", "mean_y + slope * mean_x", _LOOPS),
     Fault(_STEADY, "maximum - minimum <= RANGE_LIMIT", "maximum - average <= RANGE_LIMIT", TESTS),
     Fault(_STEADY, "_co_moment(x, y) / _co_moment(x, x)\n", "_co_moment(x, y) / len(x)\n", _LOOPS),

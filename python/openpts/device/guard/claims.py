@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.kernel_calls import Inode, node_status
+from openpts.errors import TargetError
 from openpts.system_files import SystemRoots
 
 
@@ -36,8 +37,16 @@ class NamedFile(Struct, frozen=True):
 
     @classmethod
     def at(cls, path: Path) -> Self:
-        """The file at a path, links resolved, with its inode if it exists."""
-        resolved = Path(os.path.realpath(path))
+        """The file at a path, links resolved, with its inode if it exists.
+
+        Raises TargetError where names on its way are exchanged meanwhile.
+        """
+        try:
+            resolved = Path(os.path.realpath(path))
+        except OSError as error:  # what was a link a moment ago is none
+            raise TargetError(
+                f"can't open {path}: {error.strerror}; another program changes its names"
+            ) from error
         status = node_status(resolved)
         return cls(resolved, None if status is None else status.inode)
 

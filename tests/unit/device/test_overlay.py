@@ -34,6 +34,7 @@ def test_a_file_that_is_opened_again_after_a_power_cut_is_refused_before_it(
     assert found is not None
     overlay = replace(found, fs_type="overlay", super_options="lowerdir=/")
     monkeypatch.setattr("openpts.device.guard.overlay.find_mount", lambda *_: overlay)
+    monkeypatch.setattr("openpts.device.guard.overlay.other_roots", lambda _roots: ())
     file = tmp_path / "new"
     with (
         pytest.raises(RefusedError, match=r"refused \[overlay\]"),

@@ -112,7 +112,7 @@ test-python-full: setup
 	$(PYTEST)
 
 # It mounts another root and leaves it as another user; slow tests add little there.
-ANYWHERE := $(BIN)/python -m tests.support.anywhere -n $(JOBS) --dist worksteal --sample
+ANYWHERE := $(BIN)/python -m tests.support.anywhere -p no:cacheprovider -n $(JOBS) --dist worksteal --sample
 test-anywhere: setup  ## tests as user 1000, in an overlay without io_uring, terminals and loop devices; needs root
 	$(ANYWHERE) tests/unit tests/device
 

@@ -1,6 +1,6 @@
 """Writes docs/conformance.md and docs/conformance-guides.md: how each requirement is shown, by which tests.
 
-The proofs also go into the package, whose reports name them.
+Git ignores the pages. The proofs go into the package, whose reports name them.
 """
 
 from collections import Counter
@@ -16,8 +16,6 @@ from openpts.conformance.practice import GuideStatus, all_practices, answer_of, 
 from openpts.conformance.table import CHECKS
 
 ROOT: Final = Path(__file__).parents[1]
-PAGE: Final = "docs/conformance.md"
-GUIDES_PAGE: Final = "docs/conformance-guides.md"
 PROOFS: Final = "python/openpts/conformance/proofs.toml"
 
 CHECKED: Final = "checked"
@@ -28,7 +26,7 @@ READING: Final = "for the reader"
 _HEAD: Final = """\
 # Conformance
 
-Made from the sources by `python -m docs.conformance_page`: do not edit. It lists each requirement that
+It lists each requirement that
 openpts reads out of the SNIA Solid State Storage Performance Test Specification 2.0.1, in short words of its
 own; the specification decides.
 
@@ -46,7 +44,7 @@ Tests beside a checked requirement prove that openpts does it, or that the check
 _GUIDES_HEAD: Final = """\
 # Conformance with four guides
 
-Made from the sources by `python -m docs.conformance_page`: do not edit. It lists what openpts reads out
+It lists what openpts reads out
 of four papers on the practice of measuring drives, in short words of its own; the papers decide. None of it
 binds a test of the specification, and none counts on the cover of a report.
 
@@ -141,12 +139,17 @@ def _row(requirement: Requirement, proven: Proofs) -> str:
     return f"| {' | '.join(cells)} |"
 
 
+def write_pages(folder: Path) -> None:
+    """Write both pages into a folder."""
+    proven = marked_proofs(ROOT)
+    (folder / "conformance.md").write_text(page(proven), encoding="utf-8")
+    (folder / "conformance-guides.md").write_text(guides_page(proven), encoding="utf-8")
+
+
 def main() -> None:
     """Write the pages, and what the package has of them."""
-    proven = marked_proofs(ROOT)
-    (ROOT / PROOFS).write_text(proofs_file(proven), encoding="utf-8")
-    (ROOT / PAGE).write_text(page(proven), encoding="utf-8")
-    (ROOT / GUIDES_PAGE).write_text(guides_page(proven), encoding="utf-8")
+    (ROOT / PROOFS).write_text(proofs_file(marked_proofs(ROOT)), encoding="utf-8")
+    write_pages(ROOT / "docs")
 
 
 if __name__ == "__main__":

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).parents[2]
-_MADE: Final = {"command-line.md"}
-"""By `make docs`, of the commands themselves."""
+_MADE: Final = {"command-line.md", "conformance.md", "conformance-guides.md"}
+"""By `make docs`, from the commands, the requirements and the marks of tests."""
 PAGES: Final = (
     ROOT / "README.md",
     *sorted(page for page in (ROOT / "docs").glob("*.md") if page.name not in _MADE),

@@ -9,6 +9,7 @@ from typing import Final
 
 import pytest
 from docs.command_line import HEAD
+from docs.conformance_page import write_pages
 from docs.simulated_curves import CURVES
 
 from tests.support.browser import CHROMIUM
@@ -24,6 +25,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(ROOT / "docs", folder / "docs", ignore=shutil.ignore_patterns("curves", "__pycache__"))
     shutil.copy(ROOT / "mkdocs.yml", folder)
     (folder / "docs" / "command-line.md").write_text(HEAD, encoding="utf-8")
+    write_pages(folder / "docs")
     (folder / "docs" / "curves").mkdir()
     for name in CURVES:
         (folder / "docs" / "curves" / f"{name}.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")

@@ -139,3 +139,16 @@ def test_a_long_table_repeats_its_head(tmp_path: Path) -> None:
     with_rows = [page for page in pages if re.search(r"^\s*\d\d+\s+\d{3,}\s*$", page, re.MULTILINE)]
     assert len(with_rows) >= 2
     assert all("Square of it" in page for page in with_rows)
+
+
+@pytest.mark.parametrize("letters", [1, 90, 100, 120, 127, 128, 5_000])
+def test_a_table_of_many_columns_takes_cells_of_any_length(tmp_path: Path, letters: int) -> None:
+    values = [f"v{column}" for column in range(10)]
+    cells = tuple(map(Cell, ["Q" * letters, *values[1:]]))
+    columns = tuple(Column(f"c{column}") for column in range(10))
+    table = Table("wide", "Wide", Column("Row"), columns, (Row(Cell("first"), cells),))
+    section: Section = replace(golden_report().sections[1], pages=(Page("wide", "Wide", (table,)),))
+    sheets = texts(printed(replace(golden_report(), sections=(section,), back=()), tmp_path))
+    words = "".join(sheets)
+    assert words.count("Q") == letters
+    assert [value for value in values[1:] if value not in words] == []

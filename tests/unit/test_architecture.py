@@ -4,7 +4,9 @@ import ast
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Final
@@ -96,6 +98,63 @@ def _needed(tree: ast.Module) -> set[str]:
             found |= {f"{node.module}.{alias.name}" for alias in node.names} | {str(node.module)}
         elif isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
+    return found - {"openpts"}
+
+
+def test_every_module_is_of_one_package() -> None:
+    found = {name: _packages_of(name) for name, _ in trees()}
+    assert {name: of for name, of in found.items() if len(of) != 1} == {}
+    globs = [glob.removeprefix("!") for of in _TABLE["modules"].values() for glob in of]
+    paths = [path.relative_to(PACKAGE.parent).as_posix() for path in PACKAGE.parent.rglob("*")]
+    assert [glob for glob in globs if not any(fnmatchcase(path, glob) for path in paths)] == []
+
+
+def test_the_core_leads_nowhere_but_where_it_still_does() -> None:
+    """The list may only shrink. Pages know no run, and are the core's to use."""
+    homes = {_module(name): _packages_of(name)[0] for name, _ in trees()}
+    outside = {module for module, home in homes.items() if home not in {"openpts", "openpts_pages"}}
+    found = {
+        (_module(name), used)
+        for name, tree in trees()
+        if homes[_module(name)] == "openpts"
+        for used in _named(tree) & outside
+    }
+    assert found - {(name, used) for name, several in _TABLE["arrows"].items() for used in several} == set()
+
+
+_TABLE: Final[Mapping[str, Mapping[str, Sequence[str]]]] = tomllib.loads((ROOT / "packages.toml").read_text())
+
+
+def _path(name: str) -> str:
+    """Of a module in python/, by its name in trees."""
+    return name if name.startswith("openpts_") else f"openpts/{name}"
+
+
+def _module(name: str) -> str:
+    return _path(name).removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+def _packages_of(name: str) -> list[str]:
+    """By the table, or else the folder; more than one is a mistake of the table."""
+    path, found = _path(name), []
+    for package, globs in _TABLE["modules"].items():
+        fitting = [glob for glob in globs if fnmatchcase(path, glob.removeprefix("!"))]
+        if fitting and not fitting[-1].startswith("!"):
+            found.append(package)
+    return found or [path.partition("/")[0]]
+
+
+def _named(tree: ast.Module) -> set[str]:
+    """What a module may import anywhere, also for types alone, or by a name such as ``module:object``."""
+    found = set[str]()
+    for node in ast.walk(tree):
+        match node:
+            case ast.ImportFrom(module=str(module)):
+                found |= {module, *(f"{module}.{alias.name}" for alias in node.names)}
+            case ast.Import():
+                found |= {alias.name for alias in node.names}
+            case ast.Constant(value=str(text)) if text.startswith("openpts"):
+                found.add(text.partition(":")[0])
     return found - {"openpts"}
 
 

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from openpts.conformance.catalogue import TESTS, Level, by_id, catalogue
+from openpts.conformance.catalogue import TESTS, Level, catalogue
 from openpts.vocabulary.phase import Phase
 
 # Shall, should and may for each group of requirements, counted in the list made from the specification.
@@ -42,10 +42,6 @@ def group(requirement_id: str) -> str:
     return requirement_id.split("-")[1]
 
 
-def test_there_are_as_many_of_each_level_as_in_the_specification() -> None:
-    assert Counter(r.level for r in catalogue()) == {Level.SHALL: 359, Level.SHOULD: 31, Level.MAY: 44}
-
-
 @pytest.mark.parametrize("name", EXPECTED)
 def test_each_group_has_its_requirements_numbered_from_one(name: str) -> None:
     found = [r for r in catalogue() if group(r.id) == name]
@@ -73,7 +69,3 @@ def test_a_requirement_of_a_test_binds_that_test_alone_and_others_bind_some() ->
 
 def test_what_a_requirement_needs_is_something_that_can_happen() -> None:
     assert {requirement.needs.what for requirement in catalogue()} <= NEEDS
-
-
-def test_a_requirement_is_found_by_its_id() -> None:
-    assert by_id()["PTS-LAT-07"].clause == "9.1 (2), 9.2 (2.2)"

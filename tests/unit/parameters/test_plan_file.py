@@ -164,10 +164,6 @@ def test_what_makes_no_sense_is_told_with_its_place(golden: Golden) -> None:
     assert {text: [lists.sub(r"\1 ...", one) for one in all_of] for text, all_of in said.items()} == golden
 
 
-def test_a_common_value_is_complained_about_once() -> None:
-    assert len(complaints("[common]\ndata_pattern = 'zeros'\n")) == 1
-
-
 def test_the_table_of_a_test_wins_over_the_common_one_even_in_other_words() -> None:
     plan = parse_plan(b"[common]\nstep_seconds = 1\n[iops]\nround_seconds = 112\n", "p", read_toml)
     assert conditions(plan, "iops").minute_ns == 2 * 10**9

@@ -8,10 +8,9 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.errors import RecordError
-from openpts.procedures.registry import procedure_of
 from openpts.record.batch import Batch, BatchEntry, read_batch, write_batch
 from openpts.record.manifest import RunState
-from openpts.record.reader import Run, read_run
+from openpts.record.reader import Run
 from openpts.report import batch_index
 from openpts.report.batch_index import write_batch_index
 from openpts.report.sources import read_for_report
@@ -74,13 +73,6 @@ def test_a_record_is_read_once_and_again_when_it_is_another(
     write_synthetic_run(tmp_path / "1-iops", CASES["not steady"])
     assert page_of(tmp_path, suite).text != first
     assert len(read) == 2
-
-
-def test_figures_are_the_key_values_of_the_report(tmp_path: Path) -> None:
-    folder = write_synthetic_run(tmp_path / "1-iops", CASES["steady"])
-    page = page_of(tmp_path, replace(SUITE, entries=(COMPLETE,)))
-    for one in procedure_of("iops").report(read_run(folder)).measures:
-        assert f"{one.label}\n{one.text} IOPS\n" in page.text
 
 
 def test_figures_that_are_not_steady_say_so_and_missing_ones_say_why(tmp_path: Path, golden: Golden) -> None:

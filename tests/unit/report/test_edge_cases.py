@@ -20,7 +20,6 @@ from openpts.procedures.shared.demand.conditions import DemandConditions
 from openpts.record.reader import Run, in_visible_texts
 from openpts.report.build import build_report
 from openpts.report.pdf import render_pdf
-from openpts.report.run_part import missing_plots
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import Fact
 from openpts.vocabulary.people import People
@@ -193,13 +192,6 @@ def test_nothing_of_a_hostile_record_is_invisible(name: str) -> None:
         with_texts(msgspec.to_builtins(value), check, keys=True)
 
 
-@pytest.mark.full_matrix
-@pytest.mark.parametrize("edge", EDGES)
-@pytest.mark.parametrize("name", SPECIFIED)
-def test_all_mandatory_plots_are_there_or_say_why_not(name: str, edge: str) -> None:
-    assert missing_plots(report_of(name, edge).sections) == []
-
-
 @pytest.mark.full_matrix(times=2)
 @pytest.mark.parametrize("edge", EDGES)
 @pytest.mark.parametrize("name", SPECIFIED)
@@ -279,7 +271,3 @@ def test_wide_tables_without_rows_are_set_on_paper() -> None:
     report = build_report(run, "2026-02-03T04:05:06Z")
     assert any(len(table.columns) > 20 for table in report.tables().values() if not table.rows)
     assert render_pdf(report, {}).startswith(b"%PDF-")
-
-
-def test_there_are_edges_for_every_test_of_the_specification() -> None:
-    assert set(SPECIFIED) <= set(PROCEDURES)

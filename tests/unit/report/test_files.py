@@ -77,15 +77,6 @@ def pdf_text(content: bytes, tmp_path: Path) -> str:
     ).stdout
 
 
-def test_the_same_folder_gives_the_same_bytes(reports: Reports, tmp_path: Path) -> None:
-    source = ReportSource.of((reports.folder("steady"),))
-    write_report(source, out=tmp_path / "a")
-    write_report(source, out=tmp_path / "b")
-    first, second = all_files(tmp_path / "a"), all_files(tmp_path / "b")
-    assert {Path(name).suffix for name in first} == {".json", ".html", ".pdf", ".csv", ".SHA256SUMS"}
-    assert first == second
-
-
 def test_another_process_gives_the_same_bytes(reports: Reports, tmp_path: Path) -> None:
     """Counters, hash seeds and addresses of a process must not show."""
     folder = reports.folder("steady")

@@ -13,8 +13,6 @@ from openpts.units import NS_PER_S
 from tests.support.page_blocks import rows, tables, verdicts
 from tests.support.transcript import Golden
 
-MINUTE = 60
-
 
 def start_ns(run: Run) -> int:
     return run.steps[0].sample.started_ns
@@ -133,19 +131,6 @@ def test_all_panels_share_their_time(bare: Run) -> None:
     assert list(plots) == ["X-RUN-1", "X-RUN-2", "X-RUN-4"]
     assert len({plot.x for plot in plots.values()}) == 1
     assert {plot.zoom_group for plot in plots.values()} == {"run-conditions"}
-
-
-def test_panels_lie_above_each_other_whatever_room_their_texts_need(bare: Run) -> None:
-    sampled = tuple(
-        TelemetryPoint(start_ns(bare) + at_s * NS_PER_S, name, value)
-        for name, value in {"cpu_all_busy_pct": 100.0, "power_external_w": 4.5}.items()
-        for at_s in (0, 60)
-    )
-    page = run_conditions_page(replace(bare, sampled=sampled))
-    plots = figures(page.blocks)
-    assert plots.keys() == {"X-RUN-2", "X-RUN-4"}
-    (sides,) = {plot.sides_px for plot in plots.values()}
-    assert min(sides) > 0
 
 
 def test_a_link_that_stays_is_said_and_one_that_changes_is_marked(bare: Run, golden: Golden) -> None:

@@ -293,11 +293,6 @@ def test_a_run_without_values_says_that_they_are_missing(run: Run, reports: Repo
     build_comparison(compared(nothing, run))
 
 
-def test_the_same_runs_give_the_same_comparison(run: Run) -> None:
-    runs = (run, with_facts(run, **OTHER))
-    assert build_comparison(compared(*runs)) == build_comparison(compared(*runs))
-
-
 def test_two_matrices_make_a_heat_map_of_shares_and_deltas(run: Run) -> None:
     report = build_comparison(compared(run, at(with_facts(run, **OTHER), 1.25)))
     (heat,) = (figure for figure in report.figures() if figure.kind == "heat")

@@ -1,15 +1,12 @@
 """Measures: what each test declares, found by key, with its state, its doubt, and why it is missing."""
 
-import ast
 import builtins
 import math
 from collections.abc import Callable, Iterable
-from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
-from openpts import report
 from openpts.fields.conditions import Conditions
 from openpts.pages.measure import Measured
 from openpts.procedures.registry import PROCEDURES, PTS, procedure_of
@@ -223,33 +220,3 @@ def test_runs_are_compared_by_key_whatever_the_labels_say(reports: Reports) -> N
     ((_, other),) = metrics_of(with_last_set(comparison, relabeled))
     assert [metric.key for metric in other] == [metric.key for metric in plain]
     assert all(one.runs is not None for metric in other for one in metric.sets)
-
-
-LOOKUPS = {"label", "cover_label"}
-
-
-def measure_lookups(source: str) -> list[int]:
-    """Lines that compare a label, or take it as a key of a dictionary."""
-    found = []
-    for node in ast.walk(ast.parse(source)):
-        parts: list[ast.expr | None] = []
-        if isinstance(node, ast.Compare):
-            parts = [node.left, *node.comparators]
-        elif isinstance(node, ast.DictComp):
-            parts = [node.key]
-        elif isinstance(node, ast.Subscript):
-            parts = [node.slice]
-        found += [part.lineno for part in parts if isinstance(part, ast.Attribute) and part.attr in LOOKUPS]
-    return found
-
-
-def test_no_report_finds_a_figure_by_its_label() -> None:
-    looked_up = "next(m for m in found if m.label == 'IOPS')\n{m.label: m for m in found}"
-    assert sorted(measure_lookups(looked_up)) == [1, 2]
-    folder = Path(next(iter(report.__path__)))
-    lines = {
-        f"{path.relative_to(folder)}:{line}"
-        for path in folder.rglob("*.py")
-        for line in measure_lookups(path.read_text(encoding="utf-8"))
-    }
-    assert lines == set()

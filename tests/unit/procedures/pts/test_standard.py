@@ -19,6 +19,7 @@ def used(test: str, **values: Any) -> Any:
     return conditions_of(Given(values, dict.fromkeys(values, "--option")), standard(test))
 
 
+@pytest.mark.proves("PTS-GEN-01")
 @pytest.mark.parametrize(
     ("test", "parameter", "value", "required", "differs"),
     [
@@ -84,6 +85,7 @@ def test_the_standard_conditions_deviate_in_nothing() -> None:
         assert not shortened(standard(test.name), standard(test.name))
 
 
+@pytest.mark.proves("PTS-IOPS-18", "PTS-FLOW-05")
 @pytest.mark.parametrize("test", ["iops", "tp", "lat"])
 def test_the_operator_may_go_on_after_round_25(test: str) -> None:
     """7.2 (3.2.1.2.3), 8.2 (2.4.1.4) and 9.2 (3.1.1.1.4) allow it."""

@@ -14,7 +14,6 @@ from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.registry import PTS
 from openpts.vocabulary.drive_class import DriveClass
 
-MINUTE_NS = 60 * 10**9
 MILLISECOND_NS = 10**6
 # What 13.2 (6.1.2) and 14.2 (5.1.2) limit is a response time, and no part of the test's length.
 LIMITS = {"art_limit_ns"}
@@ -46,14 +45,6 @@ def test_durations_and_repetitions_are_scaled_and_nothing_else(test: Procedure, 
             assert after == pytest.approx(max(MILLISECOND_NS, before * scale), abs=1)
         else:
             assert after == before
-
-
-def test_a_sixtieth_makes_seconds_of_minutes() -> None:
-    scaled: Any = at_time_scale(PTS["hir"].standard_conditions(DriveClass.CLIENT, 1), 1 / 60)
-    assert (scaled.minute_ns, scaled.tracking_period_ns, scaled.cycles) == (MINUTE_NS // 60, 30 * 10**9, 6)
-    assert [state.idle_ns for state in scaled.wait_states] == [
-        round(number * 5e9 / 60) for number in (1, 2, 3, 5, 10)
-    ]
 
 
 def test_two_scales_one_after_the_other_are_their_product() -> None:

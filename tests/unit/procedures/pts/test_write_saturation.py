@@ -16,7 +16,7 @@ from openpts.units import GB, KIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Answer, Apply, Purge, Request, Script
-from openpts.vocabulary.workload import COMPOSITE, WORKLOADS
+from openpts.vocabulary.workload import WORKLOADS
 from tests.unit.procedures.pts.trace.player import Drive
 
 CAPACITY_BYTES = 100 * GB
@@ -116,8 +116,3 @@ def test_threads_share_the_amount_in_the_last_minute_only(iops: int) -> None:
     assert lengths[-1] <= 60 * NS_PER_S
     assert len(lengths) <= 60
     assert sum(lengths) == pytest.approx(4 * CAPACITY_BYTES / (iops * 4096) * NS_PER_S, rel=1e-6)
-
-
-def test_the_composite_is_that_of_the_tables() -> None:
-    assert sum(size.weight for size in COMPOSITE.block_sizes) == 100
-    assert [size.weight for size in COMPOSITE.block_sizes] == [4, 1, 1, 1, 1, 1, 1, 67, 10, 7, 3, 3]

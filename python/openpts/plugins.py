@@ -141,6 +141,16 @@ class Offer(Struct, frozen=True):
         return PluginError(f"{what} the {self}: {text}{remedy}")
 
 
+class Listing(Struct, frozen=True):
+    """The order in which openpts' own objects stand, and words for them: an entry ``listing`` names it.
+
+    ``suite`` are the tests that are run where none are named; without it, all.
+    """
+
+    tests: tuple[str, ...] = ()
+    suite: tuple[str, ...] = ()
+
+
 @cache
 def packages() -> tuple[Package, ...]:
     """All plug-ins, openpts' own first; of two versions of one the first in ``sys.path``, as for Python.
@@ -155,6 +165,11 @@ def packages() -> tuple[Package, ...]:
                 package = Package(name.replace("_", "-"), version, Path(place, folder), entries)
                 found.setdefault(name.lower(), package)
     return tuple(sorted(found.values(), key=lambda package: not package.is_own))
+
+
+def listing() -> Listing:
+    """The listing of openpts' own; those of others stand behind it as metadata have them."""
+    return _listing(packages())
 
 
 def offers(kind: Kind, taken: Collection[str] = ()) -> dict[str, Offer]:
@@ -238,11 +253,17 @@ def plugin_facts(*, sampling: bool) -> "Facts":
 _LOADED: Final[dict[str, Package]] = {}
 
 
+@cache
+def _listing(found: tuple[Package, ...]) -> Listing:
+    where = next((package.entries.get("listing") for package in found if package.is_own), None)
+    return Listing() if where is None else imported(where)
+
+
 def _all_offers() -> Iterator[Offer]:
     for package in packages():
         for entry, where in package.entries.items():
             kind, _, name = entry.partition(".")
-            if entry != "door":
+            if entry != "door" and not (entry == "listing" and package.is_own):
                 yield Offer(kind, name, where, package)
 
 

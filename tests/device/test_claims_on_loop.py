@@ -19,7 +19,7 @@ from openpts.batch.in_turn import InTurn, SuitePart
 from openpts.device.guard.guard import check, open_target
 from openpts.device.targets.target import BlockTarget, FileTarget, parse_target
 from openpts.errors import RefusedError
-from openpts.procedures.registry import PTS
+from openpts.procedures.pts.suite import PTS
 from openpts.record.manifest import RunState
 from openpts.runner.order import Order
 from openpts.system_files import SystemRoots

@@ -21,7 +21,7 @@ def report_digests() -> dict[str, dict[str, str]]:
     """By test and table, as known answers are."""
     # Imported here, so that lines that are executed once, such as constants, are seen.
     from openpts.fields.time_scale import at_time_scale  # noqa: PLC0415
-    from openpts.procedures.registry import PTS  # noqa: PLC0415
+    from openpts.procedures.pts.suite import PTS  # noqa: PLC0415
     from openpts.report.sources import read_for_report  # noqa: PLC0415
     from openpts.runner.order import Order  # noqa: PLC0415
     from openpts.runner.run import run_test  # noqa: PLC0415

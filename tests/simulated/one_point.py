@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from openpts.fields.conditions import Conditions
 from openpts.procedures.pts.iops import IopsConditions
 from openpts.procedures.pts.iops.script import TRACKING
-from openpts.procedures.registry import PTS
+from openpts.procedures.pts.suite import PTS
 from openpts.runner.events import Listener
 from openpts.runner.order import Order
 from openpts.runner.run import FinishedRun, run_test

@@ -22,7 +22,7 @@ from openpts.errors import (
     UsageError,
 )
 from openpts.parameters.overrides import Given, conditions_of
-from openpts.procedures.registry import PTS
+from openpts.procedures.pts.suite import PTS
 from openpts.record.batch import Batch, read_batch, write_batch
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_run

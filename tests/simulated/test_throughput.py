@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.fields.conditions import Conditions
-from openpts.procedures.registry import PTS
+from openpts.procedures.pts.suite import PTS
 from openpts.record.reader import read_run
 from openpts.report.build import build_report
 from openpts.report.summary import summarize

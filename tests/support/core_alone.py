@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Final
 
 import openpts
+import openpts_contents
 from openpts import plugins
 from tests.support.plugin_folders import with_metadata
 
@@ -31,10 +32,17 @@ class _Refusing:
 
 
 def core_folder(place: Path) -> Path:
-    """A folder for ``PYTHONPATH`` with the core, and metadata of openpts that offer nothing."""
+    """A folder for ``PYTHONPATH`` with the package openpts, and metadata that offer what is in it."""
     place.mkdir(parents=True, exist_ok=True)
     (place / "openpts").symlink_to(Path(openpts.__file__).parent)
-    with_metadata(place, "openpts", {"door": "openpts.plugins:DOOR_1"}, version("openpts"))
+    (place / "openpts_contents").symlink_to(Path(openpts_contents.__file__).parent)
+    [own] = [package for package in plugins.packages() if package.is_own]
+    entries = {
+        name: where
+        for name, where in own.entries.items()
+        if where.startswith(("openpts.", "openpts_contents:"))
+    }
+    with_metadata(place, "openpts", entries, version("openpts"))
     return place
 
 

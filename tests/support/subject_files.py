@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any, Final
 
-from openpts.procedures.registry import PTS
+from openpts.procedures.pts.suite import PTS
 
 _DATA: Final = Path(__file__).parents[1] / "data"
 CLONE: Final = _DATA / "fiosynth"

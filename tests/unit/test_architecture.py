@@ -20,7 +20,8 @@ from tests.support.syntax_trees import PACKAGE, nodes, trees
 ROOT: Final = Path(__file__).parents[2]
 
 NAMES_TESTS: Final = {
-    "procedures/registry.py": "it names all tests",
+    "openpts_contents/": "the order of all",
+    "procedures/pts/suite.py": "it names the eight",
     "cli/first_pages.py": "examples of tests that need more than the common one has",
     "openpts_check/": "questions are runs of its one test",
     "openpts_line/selftest/": "answers of the eight tests that are known beforehand",
@@ -246,7 +247,7 @@ def test_every_decision_has_a_title_and_a_date() -> None:
     assert [file.name for file in decisions if not dated.match(file.read_text())] == []
 
 
-def test_only_the_registry_names_tests_other_than_its_own() -> None:
+def test_only_what_lists_tests_names_others_than_its_own() -> None:
     """What depends on a test is in its folder or declared there: a new test changes no other module."""
     found = [
         f"{name}:{line} {what}"

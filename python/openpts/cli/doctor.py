@@ -21,7 +21,7 @@ from openpts.cli.printed_document import print_document
 from openpts.errors import OpenptsError, UsageError
 from openpts.journal import Journal
 from openpts.plugins import Kind, audit, service
-from openpts.procedures.registry import PTS, RESERVED
+from openpts.procedures.registry import RESERVED
 from openpts.runner.doctor import AuditFinding, Doctor, restore
 from openpts.runner.healing import Healing
 from openpts.system_files import SystemRoots, printable
@@ -270,7 +270,7 @@ def _audited_plugins(root: click.Command) -> tuple[AuditedPlugin, ...]:
     from openpts.device.purge.methods import METHODS  # noqa: PLC0415 help needs none
 
     commands = root.own_commands if isinstance(root, FirstPages) else ()
-    taken = {**dict.fromkeys(Kind, ()), Kind.PROCEDURE: (*PTS, RESERVED), Kind.COMMAND: commands}
+    taken = {**dict.fromkeys(Kind, ()), Kind.PROCEDURE: (RESERVED,), Kind.COMMAND: commands}
     taken[Kind.PURGE] = {method.name for method in METHODS}
     return tuple(
         AuditedPlugin(offer.package.name, offer.package.version, offer.kind, offer.name, failure or None)

@@ -14,7 +14,7 @@ from openpts.cli.run_words import PURGE_OPTION, RUN_OPTIONS
 from openpts.did_you_mean import did_you_mean
 from openpts.errors import UsageError
 from openpts.fields.conditions import Conditions
-from openpts.procedures.registry import PROCEDURES, PTS
+from openpts.procedures.registry import PROCEDURES, suite
 
 
 class _Tests(click.ParamType[tuple[str, ...]]):
@@ -45,7 +45,7 @@ SUITE_OPTIONS = together(
         help=f"These, in this order: {', '.join(PROCEDURES)}. Without it those of the plan, or all of the "
         "specification.",
     ),
-    *parameter_options(next(iter(PTS.values())), Conditions),  # all tests have these
+    *parameter_options(PROCEDURES[suite()[0]], Conditions),  # all tests have these
     SEED_OPTION,
 )
 

@@ -32,7 +32,7 @@ from openpts.fields.conditions import Conditions
 from openpts.ownership import new_run_id
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.plan import RunPlan
-from openpts.procedures.registry import PROCEDURES, PTS, procedure_of
+from openpts.procedures.registry import PROCEDURES, procedure_of, suite
 from openpts.record.batch import DONE, INDEX_NAME, Batch, BatchEntry, Suite, read_batch
 from openpts.record.reader import stored_run
 from openpts.record.writer import DATABASE_NAME, RunWriter
@@ -194,7 +194,7 @@ def choices_of_suite(tests: Sequence[str] | None, options: dict[str, Any]) -> li
     planned = () if plan is None else plan.settings.get("tests", ())
     return [
         chosen(PROCEDURES[name], plan, given, drive_class=drive_class, is_quick=is_quick, seed=seed)
-        for name in dict.fromkeys(tests or planned or PTS)
+        for name in dict.fromkeys(tests or planned or suite())
     ]
 
 

@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from openpts.procedures.registry import PTS
+from openpts.procedures.pts.suite import PTS
 from openpts.vocabulary.verdict import SteadyState
 
 TESTS: Final = tuple(PTS)

@@ -7,7 +7,7 @@ from openpts.evidence import facts, kept, measured, sequence, settings
 from openpts.evidence.check import Cases, Checks
 from openpts.evidence.evidence import Evidence
 from openpts.evidence.finding import Finding
-from openpts.procedures.registry import PTS
+from openpts.procedures.pts.suite import PTS
 from openpts.procedures.shared.demand import checks as demand
 
 _OF_EACH: Final[dict[str, Any]] = {name: procedure.part("checks") for name, procedure in PTS.items()}

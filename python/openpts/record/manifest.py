@@ -2,12 +2,13 @@
 
 from enum import StrEnum
 from functools import cache
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 import msgspec
 from msgspec import Struct, field, structs
 
-from openpts.procedures.registry import PROCEDURES, PTS, AnyConditions, procedure_of
+from openpts.fields.conditions import Conditions
+from openpts.procedures.registry import PROCEDURES, procedure_of
 from openpts.vocabulary.command_run import CommandRun, FileSystemReport
 from openpts.vocabulary.data import DataCheck
 from openpts.vocabulary.facts import CaptureReport, Facts, PurgeReport, TargetFacts, WriteCacheReport
@@ -104,6 +105,18 @@ class Attempt(Struct, frozen=True):
     reason: str | None = None
 
 
+class _NoTest(Conditions, frozen=True, kw_only=True, tag_field="test", tag=""):
+    """Conditions of a test that no installed package has: none is named so."""
+
+
+class _NoTestEither(_NoTest, frozen=True, kw_only=True, tag_field="test", tag="-"):
+    """A type alone would be read without its tag."""
+
+
+AnyConditions: TypeAlias = Conditions if TYPE_CHECKING else _NoTest | _NoTestEither
+"""Those of a test: ``manifest_of`` says of which."""
+
+
 class Manifest(Struct, frozen=True):  # noqa: PLW1641 a struct that is frozen has one
     """One per run. Times are ISO 8601, UTC; ``test_id`` is unique per run (header: Test ID No.).
 
@@ -174,12 +187,12 @@ class Manifest(Struct, frozen=True):  # noqa: PLW1641 a struct that is frozen ha
 
 @cache
 def manifest_of(test: str) -> type[Manifest]:
-    """The type of a test's manifests: that of a plug-in's test has its conditions. Raises PluginError."""
-    if test in PTS or test not in PROCEDURES:
+    """The type of a test's manifests, with its conditions. Raises PluginError."""
+    if test not in PROCEDURES:
         return Manifest
     conditions = [("conditions", procedure_of(test).conditions)]
     namespace = {"__reduce__": _pickled}
-    of_plugin = msgspec.defstruct(
+    of_test = msgspec.defstruct(
         "Manifest",
         conditions,
         bases=(Manifest,),
@@ -188,7 +201,7 @@ def manifest_of(test: str) -> type[Manifest]:
         frozen=True,
         kw_only=True,
     )
-    return cast("type[Manifest]", of_plugin)
+    return cast("type[Manifest]", of_test)
 
 
 def _pickled(manifest: Manifest) -> tuple[Any, ...]:

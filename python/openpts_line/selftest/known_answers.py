@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from openpts.fields.conditions import Conditions
 from openpts.fields.time_scale import at_time_scale
 from openpts.pages.model import Table
-from openpts.procedures.registry import PTS
+from openpts.procedures.pts.suite import PTS
 from openpts.record.reader import Run
 from openpts.report.build import build_report
 from openpts.report.sources import read_for_report

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from openpts.cli.plan import plan_command
-from openpts.procedures.registry import PTS
+from openpts.procedures.pts.suite import PTS
 from openpts.units import KIB
 from tests.support.refusals import refusal
 from tests.support.transcript import Golden

@@ -12,7 +12,8 @@ from openpts.cli.procedure_options import Choices, choices_of, options_of
 from openpts.cli.run_words import labels_of
 from openpts.config_files.written_file import WrittenFileError
 from openpts.errors import OpenptsError, UsageError
-from openpts.procedures.registry import PROCEDURES, PTS
+from openpts.procedures.pts.suite import PTS
+from openpts.procedures.registry import PROCEDURES
 from openpts.vocabulary.data import ReducibleData
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import DescribedDrive, TargetFacts, TargetKind

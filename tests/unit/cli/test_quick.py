@@ -12,7 +12,7 @@ from openpts.parameters.overrides import Given
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, dry_run, steps_of
 from openpts.procedures.kit.ledger import shortened
-from openpts.procedures.registry import PTS
+from openpts.procedures.pts.suite import PTS
 from openpts.runner.simulated_device import size_and_scale
 from openpts.simulation.presets import load_preset, shipped_presets
 from openpts.simulation.scale import Severity, scale_concerns

@@ -8,7 +8,7 @@ import pytest
 from openpts.cli.procedure_options import help_of
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, PlannedApply, dry_run
-from openpts.procedures.registry import PTS
+from openpts.procedures.pts.suite import PTS
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
 

@@ -8,7 +8,8 @@ from msgspec.structs import replace
 
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, PlannedApply, dry_run
-from openpts.procedures.registry import PROCEDURES, PTS
+from openpts.procedures.pts.suite import PTS
+from openpts.procedures.registry import PROCEDURES
 from openpts.units import GB, KIB, MIB, NS_PER_S, NS_PER_US
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase

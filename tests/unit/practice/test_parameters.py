@@ -12,7 +12,8 @@ from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, dry_run
 from openpts.procedures.kit.ledger import deviations, shortened
 from openpts.procedures.kit.procedure import Procedure
-from openpts.procedures.registry import PROCEDURES, PTS
+from openpts.procedures.pts.suite import PTS
+from openpts.procedures.registry import PROCEDURES
 from openpts.vocabulary.drive_class import DriveClass
 from tests.support.subject_files import with_subject
 from tests.unit.parameters.changed_values import changed_value

@@ -3,10 +3,10 @@
 import pytest
 
 from openpts.pages.model import Figure, Table, points_of
+from openpts.procedures.pts.suite import PTS
 from openpts.procedures.pts.xsr import CrossStimulusConditions
 from openpts.procedures.pts.xsr.pages import transition_page
 from openpts.procedures.pts.xsr.results import analyze_cross_stimulus
-from openpts.procedures.registry import PTS
 from openpts.vocabulary.drive_class import DriveClass
 from tests.unit.analysis.test_cross_stimulus import MINUTE_NS, group
 

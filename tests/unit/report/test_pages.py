@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 from syrupy.assertion import SnapshotAssertion
 
-from openpts.procedures.registry import PTS
+from openpts.procedures.pts.suite import PTS
 from openpts.report.build import build_report
 from openpts.vocabulary.facts import Fact
 from openpts.vocabulary.phase import Phase

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from syrupy.assertion import SnapshotAssertion
 
 from openpts.pages.model import Cell, Report, Table
-from openpts.procedures.registry import PTS
+from openpts.procedures.pts.suite import PTS
 from openpts.report.build import build_combined
 from openpts.report.run_part import part_of
 from openpts.report.short.build import short_report

@@ -9,7 +9,8 @@ from msgspec.structs import replace
 
 from openpts.fields.conditions import Conditions
 from openpts.pages.measure import Measured
-from openpts.procedures.registry import PROCEDURES, PTS, procedure_of
+from openpts.procedures.pts.suite import PTS
+from openpts.procedures.registry import PROCEDURES, procedure_of
 from openpts.procedures.shared.demand.conditions import DemandConditions
 from openpts.record.reader import Run, read_run
 from openpts.report.build import build_report

@@ -10,7 +10,7 @@ from syrupy.assertion import SnapshotAssertion
 from openpts.analysis.steady_state import judge
 from openpts.fields.conditions import Conditions
 from openpts.procedures.pts.iops import script as iops
-from openpts.procedures.registry import PTS
+from openpts.procedures.pts.suite import PTS
 from openpts.runner.events import CycleEnded, Event, RunStarted, SteadyStateJudged, StepFinished, StepsStarted
 from openpts.units import KIB, NS_PER_MS, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass

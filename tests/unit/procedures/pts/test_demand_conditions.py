@@ -12,7 +12,7 @@ from openpts.planning.dry_run import Ending, dry_run
 from openpts.procedures.kit.ledger import deviations, shortened
 from openpts.procedures.pts.cbw import CompositeConditions
 from openpts.procedures.pts.dirth import DemandIntensityConditions
-from openpts.procedures.registry import PTS
+from openpts.procedures.pts.suite import PTS
 from openpts.vocabulary.data import PatternData
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.stimulus import ActiveRange, BlockSize

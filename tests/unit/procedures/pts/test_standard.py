@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from openpts.parameters.overrides import Given, conditions_of
 from openpts.procedures.kit.ledger import deviations, shortened
-from openpts.procedures.registry import PTS
+from openpts.procedures.pts.suite import PTS
 from openpts.vocabulary.drive_class import DriveClass
 
 

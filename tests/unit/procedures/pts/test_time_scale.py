@@ -11,7 +11,7 @@ from msgspec import Struct
 from openpts.errors import UsageError
 from openpts.fields.time_scale import at_time_scale
 from openpts.procedures.kit.procedure import Procedure
-from openpts.procedures.registry import PTS
+from openpts.procedures.pts.suite import PTS
 from openpts.vocabulary.drive_class import DriveClass
 
 MILLISECOND_NS = 10**6

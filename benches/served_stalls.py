@@ -25,13 +25,14 @@ from typing import Final
 from benches.targets import opened
 from msgspec import Struct
 
+from openpts.concerns.drive import target_gauges
+from openpts.concerns.host import host_gauges
 from openpts.device.targets.open_target import OpenTarget
 from openpts.device.targets.simulated_target import parse_simulated_target
 from openpts.engine.native import NativeEngine
 from openpts.engine.options import Demand, NativeOptions
 from openpts.record.health import TelemetryPoint, TelemetrySeries
 from openpts.record.reader import StepRecord
-from openpts.runner.physical_device import host_gauges, target_gauges
 from openpts.runner.telemetry import Sampler
 from openpts.system_files import SystemRoots
 from openpts.units import KIB, NS_PER_MS, NS_PER_S

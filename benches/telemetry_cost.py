@@ -34,11 +34,12 @@ from tests.unit.record.test_run_folder import manifest
 from openpts.analysis.latency import LatencyDistribution
 from openpts.cli.background_listener import background_listener
 from openpts.cli.folder_events import folder_events
+from openpts.concerns.drive import target_gauges
+from openpts.concerns.host import host_gauges
 from openpts.device.targets.open_target import OpenTarget
 from openpts.engine.native import NativeEngine
 from openpts.engine.options import Demand, NativeOptions
 from openpts.runner.events import Listener, RunStarted, StepFinished, StepsStarted, Ticked
-from openpts.runner.physical_device import host_gauges, target_gauges
 from openpts.runner.telemetry import Sampler
 from openpts.system_files import SystemRoots
 from openpts.units import KIB, MIB

@@ -13,7 +13,6 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
-from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
@@ -38,18 +37,6 @@ class JournalError(OpenptsError):
     """The journal can't be written or read: nothing that must be put back may be changed then."""
 
 
-class Kind(StrEnum):
-    """What was changed."""
-
-    DRIVE_PASSWORD = "drive password"  # noqa: S105 a kind, not a password
-    WRITE_CACHE = "write cache"
-    HOST_SETTING = "host setting"
-    BLOCK_TRACE = "block trace"
-    MOUNT = "mount"
-    LATENCY_MONITOR = "latency monitor"
-    POWER_STATES = "power states"
-
-
 class Owner(Struct, frozen=True):
     """The process that made a change, by its own numbers: in a container they are others than outside.
 
@@ -66,13 +53,14 @@ class Owner(Struct, frozen=True):
 
 
 class Entry(Struct, frozen=True):
-    """One change. ``subject`` names what was changed so that it is found again under another name: serial
-    number, model, node, or the path of a setting. ``found`` is what to put back, as text.
+    """One change. ``kind`` is a word of the room that makes it. ``subject`` names what was changed so that it
+    is found again under another name: serial number, model, node, or the path of a setting. ``found`` is what
+    to put back, as text.
 
     ``made_at`` is ISO 8601, UTC. ``entry_id`` begins with the time, finely enough to tell what came first.
     """
 
-    kind: Kind
+    kind: str
     subject: Mapping[str, str]
     found: Mapping[str, str]
     owner: Owner
@@ -100,7 +88,7 @@ class Journal(Struct, frozen=True):
         """In the state folder."""
         return cls(state_folder() / "journal")
 
-    def add(self, kind: Kind, subject: Mapping[str, str], found: Mapping[str, str]) -> Entry:
+    def add(self, kind: str, subject: Mapping[str, str], found: Mapping[str, str]) -> Entry:
         """Write an entry of this process; it is on the disk when this returns. Raises JournalError."""
         entry = Entry(kind, dict(subject), dict(found), Owner.this_process(self.roots))
         with failing_as(JournalError, f"{self.folder} can't be written"):

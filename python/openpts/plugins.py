@@ -46,6 +46,7 @@ class Kind(StrEnum):
 
     PROCEDURE = "procedure"
     COMMAND = "command"
+    CONCERN = "concern"
     GAUGE = "gauge"
     EXPORTER = "exporter"
     OUTPUT = "output"
@@ -58,6 +59,7 @@ class Kind(StrEnum):
 _TYPES: Final = {
     Kind.PROCEDURE: "openpts.procedures.kit.procedure:Procedure",
     Kind.COMMAND: "click:Command",
+    Kind.CONCERN: "builtins:type",
     Kind.GAUGE: "collections.abc:Callable",
     Kind.EXPORTER: "collections.abc:Callable",
     Kind.OUTPUT: "collections.abc:Callable",

@@ -10,7 +10,8 @@ from random import Random
 
 import pytest
 
-from openpts.journal import Entry, Journal, Kind
+from openpts.device.write_cache_control import WRITE_CACHE
+from openpts.journal import Entry, Journal
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
 from tests.crash.machine import RECORD, Cut, Machine, place_of
@@ -140,4 +141,4 @@ def _journal(folder: Path) -> tuple[Entry, ...]:
 
 
 def _has_noted_the_cache(folder: Path) -> bool:
-    return any(entry.kind is Kind.WRITE_CACHE for entry in _journal(folder))
+    return any(entry.kind == WRITE_CACHE for entry in _journal(folder))

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from openpts.device.write_cache_control import WRITE_CACHE
 from openpts.host.tuning import host_changes
-from openpts.journal import Journal, JournalError, Kind
+from openpts.journal import Journal, JournalError
 from openpts.runner.tuning import tuned_host
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.tuning import Scenario
@@ -24,14 +25,14 @@ SUBJECT = {"node": "/dev/sda"}
 
 def test_an_entry_that_has_no_room_leaves_nothing_behind(tmpfs: Path) -> None:
     journal = Journal(tmpfs / "journal")
-    before = journal.add(Kind.WRITE_CACHE, SUBJECT, {"state": "write back"})
+    before = journal.add(WRITE_CACHE, SUBJECT, {"state": "write back"})
     filling = fill(tmpfs)
     with pytest.raises(JournalError, match="journal can't be written: No space left on device"):
-        journal.add(Kind.WRITE_CACHE, SUBJECT, {"state": "write through"})
+        journal.add(WRITE_CACHE, SUBJECT, {"state": "write through"})
     assert [path.name for path in journal.folder.iterdir()] == [journal.path_of(before).name]
     assert journal.entries() == (before,)
     filling.unlink()
-    after = journal.add(Kind.WRITE_CACHE, SUBJECT, {"state": "write through"})
+    after = journal.add(WRITE_CACHE, SUBJECT, {"state": "write through"})
     assert journal.entries() == (before, after)
     for entry in (before, after):
         journal.remove(entry)
@@ -39,7 +40,7 @@ def test_an_entry_that_has_no_room_leaves_nothing_behind(tmpfs: Path) -> None:
 
 def test_what_is_noted_is_put_back_on_a_full_disk_too(tmpfs: Path) -> None:
     journal = Journal(tmpfs)
-    entry = journal.add(Kind.WRITE_CACHE, SUBJECT, {"state": "write back"})
+    entry = journal.add(WRITE_CACHE, SUBJECT, {"state": "write back"})
     fill(tmpfs)
     journal.remove(entry)
     assert journal.entries() == ()

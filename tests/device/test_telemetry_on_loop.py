@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from openpts.concerns.drive import target_gauges
 from openpts.device.block_device import BlockDevice
 from openpts.device.gauges import disks_below, others_gauge
 from openpts.device.guard.guard import open_target
@@ -20,7 +21,7 @@ from openpts.engine.options import Demand, NativeOptions
 from openpts.gauge import Gauge, Values
 from openpts.host.gauges import processor_gauges
 from openpts.record.health import TelemetryPoint
-from openpts.runner.physical_device import native_engine, target_gauges
+from openpts.runner.physical_device import native_engine
 from openpts.runner.telemetry import Sampler
 from openpts.system_files import SystemRoots
 from openpts.units import KIB, MIB, NS_PER_S

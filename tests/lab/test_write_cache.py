@@ -113,10 +113,10 @@ def test_a_drive_that_went_away_is_healed_when_it_is_back_and_sysfs_is_not_belie
         until_true test -b /dev/nvme0n1
         nvme set-feature /dev/nvme0 -f 6 -v 0
         {sys.executable} - <<'HEAL' > {tmp_path}/heal.log || exit 12
-from openpts.journal import Journal, Kind
+from openpts.journal import Journal
 from openpts.runner.healing import heal
 from openpts.system_files import SystemRoots
-print([(each.put_back, each.text) for each in heal(Journal.of_machine(), SystemRoots(), Kind)])
+print([(each.put_back, each.text) for each in heal(Journal.of_machine(), SystemRoots())])
 HEAL
         is_on nvme0n1 || exit 13
         [ $(ls {tmp_path}/state/journal | wc -l) = 0 ] || exit 14

@@ -19,10 +19,9 @@ from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
 from openpts.report.run_conditions_page import run_conditions_page
 from openpts.runner.events import Event, PurgeStarted, RunEnded, StepFinished
-from openpts.runner.hooks import Hook
 from openpts.runner.order import Order
 from openpts.runner.run import run_test
-from openpts.vocabulary.hook import HookPoint, HookRun
+from openpts.vocabulary.hook import Hook, HookPoint, HookRun
 from tests.simulated.killed_run import small
 from tests.support.manual import ROOT
 from tests.support.page_blocks import rows, tables

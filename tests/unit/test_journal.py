@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from openpts.journal import Journal, JournalError, Kind
+from openpts.device.purge.ata_password import DRIVE_PASSWORD
+from openpts.device.write_cache_control import WRITE_CACHE
+from openpts.host.shared_settings import HOST_SETTING
+from openpts.journal import Journal, JournalError
 from tests.support.processes import die, dies, living
 
 SUBJECT = {"serial": "S1 \N{SNOWMAN}", "node": "/dev/sda"}
@@ -15,7 +18,7 @@ FOUND = {"value": "write back"}
 
 def test_an_entry_lasts_until_it_is_taken_out(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "a/b")
-    entry = journal.add(Kind.HOST_SETTING, {"path": "/sys/x"}, FOUND)
+    entry = journal.add(HOST_SETTING, {"path": "/sys/x"}, FOUND)
     assert journal.entries() == (entry,)
     assert journal.left_behind() == ()
     journal.remove(entry)
@@ -24,12 +27,12 @@ def test_an_entry_lasts_until_it_is_taken_out(tmp_path: Path) -> None:
 
 def test_a_killed_process_leaves_its_entry_behind(tmp_path: Path) -> None:
     def note_and_die() -> None:
-        Journal(tmp_path).add(Kind.WRITE_CACHE, SUBJECT, FOUND)
+        Journal(tmp_path).add(WRITE_CACHE, SUBJECT, FOUND)
         die()
 
     dies(note_and_die)
     (entry,) = Journal(tmp_path).left_behind()
-    assert (entry.kind, entry.subject, entry.found) == (Kind.WRITE_CACHE, SUBJECT, FOUND)
+    assert (entry.kind, entry.subject, entry.found) == (WRITE_CACHE, SUBJECT, FOUND)
     Journal(tmp_path).remove(entry)
     assert Journal(tmp_path).left_behind() == ()
 
@@ -38,7 +41,7 @@ def test_an_entry_of_a_process_that_lives_is_not_left_behind(tmp_path: Path) -> 
     """By its lock, so that it is seen from any container as well, where its number says nothing."""
 
     def note_and_wait(wait: Callable[[], None]) -> None:
-        Journal(tmp_path).add(Kind.WRITE_CACHE, SUBJECT, FOUND)
+        Journal(tmp_path).add(WRITE_CACHE, SUBJECT, FOUND)
         wait()
 
     with living(note_and_wait):
@@ -51,7 +54,7 @@ def test_an_entry_that_another_takes_out_meanwhile_is_no_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     journal = Journal(tmp_path)
-    gone, stays = (journal.add(Kind.WRITE_CACHE, SUBJECT, FOUND) for _ in range(2))
+    gone, stays = (journal.add(WRITE_CACHE, SUBJECT, FOUND) for _ in range(2))
     listed = list(tmp_path.glob("*.json"))
     journal.remove(gone)
     monkeypatch.setattr(Path, "glob", lambda _folder, _pattern: listed)
@@ -59,7 +62,7 @@ def test_an_entry_that_another_takes_out_meanwhile_is_no_error(
 
 
 def test_entries_are_for_their_user_alone(tmp_path: Path) -> None:
-    Journal(tmp_path / "j").add(Kind.DRIVE_PASSWORD, SUBJECT, {"password": "secret"})
+    Journal(tmp_path / "j").add(DRIVE_PASSWORD, SUBJECT, {"password": "secret"})
     assert (tmp_path / "j").stat().st_mode & 0o77 == 0
     assert next((tmp_path / "j").glob("*")).stat().st_mode & 0o77 == 0
 
@@ -74,7 +77,7 @@ def test_an_entry_that_cannot_be_read_is_no_empty_journal(content: str, tmp_path
 def test_nothing_is_changed_where_it_cannot_be_noted(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(JournalError, match="can't be written"):
-        Journal(tmp_path / "file/journal").add(Kind.WRITE_CACHE, SUBJECT, FOUND)
+        Journal(tmp_path / "file/journal").add(WRITE_CACHE, SUBJECT, FOUND)
 
 
 def test_where_it_is_can_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,7 +88,7 @@ def test_where_it_is_can_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_the_beginning_of_an_entry_is_swept_away_when_no_process_writes_it_any_more(tmp_path: Path) -> None:
     """The process that was killed over it had not changed anything yet."""
     journal = Journal(tmp_path)
-    entry = journal.add(Kind.WRITE_CACHE, SUBJECT, FOUND)
+    entry = journal.add(WRITE_CACHE, SUBJECT, FOUND)
     old, new = tmp_path / "old.part", tmp_path / "new.part"
     for path in (old, new):
         path.write_text("{")

@@ -13,15 +13,17 @@ from click.testing import CliRunner
 from openpts import plugins
 from openpts.cli.first_pages import FirstPages
 from openpts.cli.main import cli
+from openpts.concerns.plugin_gauges import PluginGauges
 from openpts.device.block_device import BlockDevice
 from openpts.device.purge.discard import Discard
 from openpts.device.purge.methods import METHODS, capabilities, method_named
 from openpts.errors import PluginError
 from openpts.gauge import Gauge
+from openpts.hooks import RunContext
 from openpts.plugins import Kind, audit, load, offers, plugin_facts
 from openpts.procedures.registry import PROCEDURES
-from openpts.runner.plugin_gauges import plugin_gauges
 from openpts.system_files import SystemRoots
+from openpts.vocabulary.facts import TargetFacts, TargetKind
 from tests.data.system_trees import server
 from tests.support.plugin_folders import DOOR, installed, with_metadata
 from tests.support.transcript import Golden
@@ -173,10 +175,16 @@ def failing():
 """
 
 
+class _Drive:
+    """One that exists."""
+
+    facts = TargetFacts(TargetKind.FILE, "x", "/x", 10**9, 512)
+
+
 def test_gauges_are_confined_and_a_broken_one_is_not_sampled(place: Path, golden: Golden) -> None:
     names = ("sound", "dishonest", "clumsy", "failing")
     installed(place, "sensors", GAUGES, {f"gauge.{name}": f"sensors:{name}" for name in names})
-    sound, dishonest, clumsy, failing = plugin_gauges()
+    sound, dishonest, clumsy, failing = PluginGauges().gauges(RunContext(None, _Drive()))  # type: ignore[arg-type]
     assert (sound.name, sound.of_host) == ("sound: load", False)
     assert sound.understand([b""], 0) == {"sound_temperature_c": 1.0}
     assert clumsy.understand([b""], 0) == {}

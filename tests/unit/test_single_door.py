@@ -219,7 +219,7 @@ STARTS_PROCESSES = {
     "host/services.py": "systemd-inhibit",
     "batch/side_by_side.py": "openpts itself, for each drive of a batch",
     "plots/worker_processes.py": "copies of this process, to read runs and to draw",
-    "runner/hooks.py": "the operator's own commands",
+    "concerns/operator_hooks.py": "the operator's own commands",
     "api.py": "openpts itself, with the words of a program",
     "cli/detach.py": "openpts itself, to go on without a terminal",
     "cli/tour.py": "openpts itself",

@@ -44,7 +44,7 @@ LABELS: Final = option(
 
 
 def _hooks_of(_context: click.Context, _option: click.Parameter, words: Sequence[str]) -> tuple[str, ...]:
-    from openpts.runner.hooks import Hook  # noqa: PLC0415 slow to load
+    from openpts.vocabulary.hook import Hook  # noqa: PLC0415 slow to load
 
     for word in words:
         Hook.of(word)

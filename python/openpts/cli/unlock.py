@@ -8,6 +8,7 @@ import click
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.purge.ata_password import (
+    DRIVE_PASSWORD,
     PASSWORD,
     identify_disk,
     is_noted_drive,
@@ -15,7 +16,8 @@ from openpts.device.purge.ata_password import (
     take_password_off,
 )
 from openpts.errors import TargetError
-from openpts.journal import Entry, Journal, Kind
+from openpts.hooks import Healer
+from openpts.journal import Entry, Journal
 from openpts.programs import run_program
 from openpts.runner.healing import heal
 from openpts.runner.stop_signals import terminate_as_interrupt
@@ -34,7 +36,7 @@ def unlock(drive: str | None, *, only_list: bool) -> int:
     ``only_list`` prints the recorded passwords, and changes nothing.
     """
     roots, journal = SystemRoots(), Journal.of_machine()
-    noted = [entry for entry in journal.entries() if entry.kind is Kind.DRIVE_PASSWORD]
+    noted = [entry for entry in journal.entries() if entry.kind == DRIVE_PASSWORD]
     named = _device(drive, roots) if drive is not None and "/" in drive else None
     meant = [entry for entry in noted if drive is None or _is_meant(entry, drive, named)]
     if os.geteuid() != 0:
@@ -57,10 +59,10 @@ def unlock(drive: str | None, *, only_list: bool) -> int:
         healed = heal(
             journal,
             roots,
-            {Kind.DRIVE_PASSWORD},
+            {DRIVE_PASSWORD},
             concerns=lambda entry: entry.entry_id in wanted,
             run=run_program,
-            healers={Kind.DRIVE_PASSWORD: partial(take_password_off, named=named)},
+            healers=lambda _: Healer(partial(take_password_off, named=named)),
         )
     for healing in healed:
         click.echo(healing.text, err=not healing.put_back)

@@ -26,12 +26,14 @@ from openpts.device.write_cache import (
     read_write_cache,
 )
 from openpts.errors import TargetError
-from openpts.journal import Entry, Journal, JournalError, Kind
+from openpts.journal import Entry, Journal, JournalError
 from openpts.journal_lock import JournalSnapshot, journal_lock, turn_if_possible
 from openpts.programs import Run
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import WriteCacheReport
 
+WRITE_CACHE: Final = "write cache"
+"""The kind of its entries in the undo journal."""
 _KERNEL_TEXT: Final = {True: "write back", False: "write through"}
 _STATE, _CACHE_TYPE, _SET_TO = "state", "cache_type", "set_to"
 
@@ -121,7 +123,7 @@ class WriteCacheControl(Struct):
             state = {_STATE: found.actual, _CACHE_TYPE: _cache_type(device)}
             first = {key: value for key, value in state.items() if value is not None}
         subject = drive_subject(device) | {_SET_TO: found.required}
-        self._entry = self.journal.add(Kind.WRITE_CACHE, subject, first)
+        self._entry = self.journal.add(WRITE_CACHE, subject, first)
         if before is not None:
             self.journal.remove(before)
 
@@ -185,7 +187,7 @@ def put_back_write_cache(entry: Entry, roots: SystemRoots, run: Run) -> str:  # 
 
 
 def _running(noted: JournalSnapshot) -> Iterator[Entry]:
-    return (entry for entry in noted.entries if entry.kind is Kind.WRITE_CACHE and noted.lives(entry))
+    return (entry for entry in noted.entries if entry.kind == WRITE_CACHE and noted.lives(entry))
 
 
 def _user(entry: Entry) -> str:

@@ -11,8 +11,15 @@ from msgspec import Struct, field
 
 from openpts.host.services import active_units
 from openpts.host.setting_file import HostSettingError, read_setting, write_setting
-from openpts.host.shared_settings import new_group, objection, relied_upon, shared_with, still_needed
-from openpts.journal import Entry, Journal, JournalError, Kind, Owner
+from openpts.host.shared_settings import (
+    HOST_SETTING,
+    new_group,
+    objection,
+    relied_upon,
+    shared_with,
+    still_needed,
+)
+from openpts.journal import Entry, Journal, JournalError, Owner
 from openpts.journal_lock import journal_lock, turn_if_possible
 from openpts.programs import ProgramError, Run, run_program
 from openpts.system_files import SystemRoots
@@ -94,7 +101,7 @@ class HostChanger(Struct, frozen=True):
             subject = self._subject(change, shared)
         except OSError as error:
             return _Changed(change, found, failure=error.strerror or str(error))
-        one.entry = self.journal.add(Kind.HOST_SETTING, subject, {"value": one.found or found})
+        one.entry = self.journal.add(HOST_SETTING, subject, {"value": one.found or found})
         self.entries.append(one.entry)
         if found != change.wanted:
             one.failure = self._set(change)

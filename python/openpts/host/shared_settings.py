@@ -9,11 +9,13 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from openpts.host.setting_file import HostSettingError
-from openpts.journal import Entry, Kind, Owner
+from openpts.journal import Entry, Owner
 from openpts.journal_lock import JournalSnapshot
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.tuning import Change
 
+HOST_SETTING: Final = "host setting"
+"""The kind of its entries in the undo journal."""
 UNTIL_ASKED: Final = "asked"
 UNTIL_THE_END: Final = "the run ends"
 """Until when a change is to last; what a run that was killed has left behind is put back by the next one."""
@@ -21,7 +23,7 @@ UNTIL_THE_END: Final = "the run ends"
 
 def is_of_a_run(entry: Entry) -> bool:
     """Whether a change was made for a run only."""
-    return entry.kind is Kind.HOST_SETTING and entry.subject.get("until") == UNTIL_THE_END
+    return entry.kind == HOST_SETTING and entry.subject.get("until") == UNTIL_THE_END
 
 
 def relied_upon(noted: JournalSnapshot, roots: SystemRoots) -> tuple[Entry, ...]:
@@ -30,7 +32,7 @@ def relied_upon(noted: JournalSnapshot, roots: SystemRoots) -> tuple[Entry, ...]
     return tuple(
         entry
         for entry in noted.entries
-        if entry.kind is Kind.HOST_SETTING
+        if entry.kind == HOST_SETTING
         and entry.owner.boot_id == boot_id
         and (noted.lives(entry) or not is_of_a_run(entry))
     )

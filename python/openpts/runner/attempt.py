@@ -12,7 +12,7 @@ from openpts.record.health import HealthRecord, ReadingPoint
 from openpts.record.last_step import LastStep
 from openpts.record.manifest import Attempt, Manifest, RunState
 from openpts.system_files import SystemRoots, boot_id
-from openpts.vocabulary.facts import Facts, PurgeReport
+from openpts.vocabulary.facts import Facts, PurgeReport, fact_of
 from openpts.vocabulary.health import HealthReading
 
 _POWER_CYCLES: Final = "power_cycles"
@@ -25,8 +25,8 @@ def attempt_here(software: Facts) -> Attempt:
         pid=os.getpid(),
         host=platform.node(),
         boot_id=boot_id(SystemRoots()) or None,
-        kernel=software["kernel"].value,
-        openpts=software["test_software"].value,
+        kernel=fact_of(software, "kernel"),
+        openpts=fact_of(software, "test_software"),
     )
 
 

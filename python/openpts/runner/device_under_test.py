@@ -9,17 +9,16 @@ from openpts.device.guard.drive_claim import drive_claimed
 from openpts.device.guard.guard import open_target
 from openpts.device.purge.method import Progress
 from openpts.device.targets.free_space import SpaceNeed
+from openpts.device.targets.open_target import OpenTarget
 from openpts.device.targets.reading import open_for_reading
 from openpts.device.targets.simulated_target import names_simulated, parse_simulated_target
 from openpts.device.targets.target import BlockTarget, FileTarget, parse_target
 from openpts.device.write_cache_control import write_cache_control
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import Demand, NativeOptions
-from openpts.gauge import Gauge
 from openpts.journal import Journal
 from openpts.ownership import RunOwner
 from openpts.runner.healing import Healing, heal_before_run
-from openpts.runner.host_capacity import DrivenDrive
 from openpts.runner.physical_device import PhysicalDevice
 from openpts.runner.simulated_device import SimulatedDevice
 from openpts.system_files import SystemRoots
@@ -27,11 +26,9 @@ from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Facts, PurgeReport, TargetFacts, WriteCacheReport
 from openpts.vocabulary.health import HealthReading
-from openpts.vocabulary.memory_bandwidth import MemoryBandwidth
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.stimulus import ActiveRange, Step
 from openpts.vocabulary.trimmed_reads import TrimmedReads
-from openpts.vocabulary.tuning import ChangeReport, Scenario
 
 
 class DeviceUnderTest(Protocol):
@@ -40,6 +37,10 @@ class DeviceUnderTest(Protocol):
     @property
     def facts(self) -> TargetFacts:
         """The device as an engine sees it."""
+
+    @property
+    def target(self) -> OpenTarget | None:
+        """What is open of it; None of a simulated one, whose time is virtual."""
 
     @property
     def owner(self) -> RunOwner:
@@ -101,12 +102,6 @@ class DeviceUnderTest(Protocol):
     def write_cache_now(self, required_enabled: bool) -> WriteCacheReport:
         """The volatile write cache as it is, left as it is."""
 
-    def latency_monitor_set(self) -> AbstractContextManager[bool]:
-        """The latency monitor of the drive set for the block, and as it was found at the end.
-
-        False where it has none that can be set, or no plug-in knows its log.
-        """
-
     def health(self) -> HealthReading:
         """What its own log says now, under the names of vocabulary.health; never raises."""
 
@@ -118,23 +113,6 @@ class DeviceUnderTest(Protocol):
 
     def put_back(self) -> str | None:
         """Put back what of it was changed for a test that failed; what could not be, and how it can be."""
-
-    def host_settings(self) -> Facts:
-        """What of the host's settings and state bears on figures of it; nothing does on a simulated one."""
-
-    def driven_drives(self) -> tuple[DrivenDrive, ...]:
-        """The drives below it, for which this host may be too small; see host_capacity."""
-
-    def tuned_host(self, scenario: Scenario) -> AbstractContextManager[tuple[ChangeReport, ...]]:
-        """The host set up for such a measurement of it, and put back at the end; see runner.tuning."""
-
-    def gauges(
-        self, engine: CapturingEngine, demand: Demand, memory: MemoryBandwidth | None
-    ) -> tuple[Gauge, ...]:
-        """What of it and of the host can be sampled while the engine works, that was made for ``demand``.
-
-        ``memory`` is that of the host, None where the host's memory bears on nothing.
-        """
 
 
 @contextmanager

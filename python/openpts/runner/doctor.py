@@ -16,11 +16,11 @@ from openpts.device.link.nearby_cpus import parse_cpu_list
 from openpts.device.targets.target import BlockTarget, parse_target
 from openpts.host.changes import HostChanger
 from openpts.host.settings import host_settings
-from openpts.host.shared_settings import UNTIL_ASKED, is_of_a_run
+from openpts.host.shared_settings import HOST_SETTING, UNTIL_ASKED, is_of_a_run
 from openpts.host.tuning import host_changes
-from openpts.journal import Journal, Kind
+from openpts.journal import Journal
 from openpts.programs import Run, run_program
-from openpts.runner.healing import BEFORE_A_RUN, Healing, heal
+from openpts.runner.healing import Healing, heal
 from openpts.system_files import SystemRoots, read_lines
 from openpts.vocabulary.facts import Fact, Facts
 from openpts.vocabulary.tuning import Change, ChangeReport, Scenario
@@ -68,7 +68,7 @@ class Doctor(Struct, frozen=True):
 
         What runs that were killed have left is put back before: it is not what is to come back one day.
         """
-        healed = heal(journal, self.roots, {Kind.HOST_SETTING}, concerns=is_of_a_run, run=self.run)
+        healed = heal(journal, self.roots, {HOST_SETTING}, concerns=is_of_a_run, run=self.run)
         changer = HostChanger(self.roots, journal, UNTIL_ASKED, self.run)
         return healed, changer.make(self._changes())
 
@@ -92,7 +92,7 @@ def restore(journal: Journal, roots: SystemRoots, run: Run = run_program) -> tup
 
     Passwords apart: those are for `openpts purge --unlock`.
     """
-    return heal(journal, roots, BEFORE_A_RUN, run=run)
+    return heal(journal, roots, run=run)
 
 
 def _disk(text: str, roots: SystemRoots) -> BlockDevice | None:

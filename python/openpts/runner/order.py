@@ -1,8 +1,10 @@
 """What the operator ordered: a run of one test on one target, new or resumed."""
 
+import re
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Self
+from typing import Final, Self
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -12,20 +14,26 @@ from openpts.errors import RecordError
 from openpts.fields.conditions import Conditions
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.registry import procedure_of
-from openpts.record.manifest import Ordered, RunState
+from openpts.record.manifest import Manifest, Ordered, RunState
+from openpts.runner.attempt import attempt_here
 from openpts.runner.continued_run import Continuation
+from openpts.runner.device_under_test import DeviceUnderTest
 from openpts.runner.driver import driver_of
 from openpts.runner.resumed_run import Resumption
 from openpts.runner.telemetry import TelemetryChoice
 from openpts.units import NS_PER_MS
 from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.facts import DescribedDrive, Facts, TargetFacts, fact_of
+from openpts.vocabulary.facts import DescribedDrive, Facts, TargetFacts, TargetKind, fact_of
 from openpts.vocabulary.hook import HOOK_LIMIT_S
 from openpts.vocabulary.people import People
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.purpose import Purpose
 from openpts.vocabulary.tuning import Scenario
+
+_SERIAL_DIGITS: Final = 4
+# Drives of one name may begin in one second; these digits are random.
+_ID_DIGITS: Final = 6
 
 Adjust = Callable[[Conditions], Conditions]
 Admit = Callable[[Conditions, TargetFacts], None]
@@ -156,6 +164,31 @@ class Order(Struct, frozen=True):
             exclusive_host=ordered.exclusive_host,
         )
 
+    def manifest(
+        self, device: DeviceUnderTest, conditions: Conditions, run_id: str, known: Mapping[str, Facts]
+    ) -> Manifest:
+        """The manifest of a run that begins now; ``known`` are facts by its fields."""
+        now = datetime.now(UTC)
+        dut = self.description.added_to(device.identity())
+        software = known.get("software", {})
+        name = f"{_short_name(dut, device.facts)}-{now:%Y%m%dT%H%M%SZ}-{conditions.test}"
+        return Manifest(
+            test_id=f"{name}-{run_id[-_ID_DIGITS:]}",
+            command_line=self.command_line,
+            conditions=conditions,
+            people=self.people,
+            target=device.facts,
+            dut=dut,
+            host=known.get("host", {}),
+            software=software,
+            started_at=now.isoformat(timespec="seconds"),
+            ordered=self.ordered,
+            attempts=(attempt_here(software),),
+            healed=tuple(healing.text for healing in device.healed),
+            scenario=self.scenario,
+            purpose=self.purpose,
+        )
+
     def wanted_conditions(self, test: Procedure) -> Conditions:
         """The standard conditions as the operator adjusts them, before the device is known."""
         return self.adjust(test.standard_conditions(self.drive_class, self.seed or 0))
@@ -164,3 +197,12 @@ class Order(Struct, frozen=True):
 def _path_of(engine: Facts) -> str | None:
     """The path that the probe found: another one may have another number of threads."""
     return fact_of(engine, "io_path")
+
+
+def _short_name(dut: Facts, target: TargetFacts) -> str:
+    """What a run is called after, and so its folder: the end of the serial number, else the node's name."""
+    if (serial := dut["serial"].value) is not None:
+        name = serial[-_SERIAL_DIGITS:]
+    else:
+        name = target.name if target.kind in {TargetKind.BLOCK, TargetKind.DIRECTORY} else target.kind
+    return re.sub(r"[^A-Za-z0-9_-]", "_", name)

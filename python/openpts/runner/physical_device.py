@@ -1,26 +1,19 @@
-"""A drive or a file as the device under test: its engine, its gauges, its health, its purge."""
+"""A drive or a file as the device under test: its engine, its health, its purge."""
 
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from pathlib import Path
-from typing import Any, Final
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import ClassVar, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from openpts.device.block_device import BlockDevice, DeviceKind
-from openpts.device.file_system import device_below
-from openpts.device.gauges import disks_below, drive_gauges, foreign_gauge, others_gauge
+from openpts.device.block_device import BlockDevice
 from openpts.device.guard.drive_claim import owner_note
 from openpts.device.health.health import read_health
-from openpts.device.health.self_test import self_test_fact
 from openpts.device.identity.identity import dut_facts
 from openpts.device.link.kernel_threads import kernel_threads_fact, kernel_threads_note
-from openpts.device.link.link_settings import link_settings
-from openpts.device.link.link_tuning import COUNTING, link_changes
 from openpts.device.link.nearby_cpus import cpus_near
-from openpts.device.link.path_use import links_of_host, path_gauge
 from openpts.device.nvme.nvme_generic import open_nvme_generic
 from openpts.device.purge.method import Progress
 from openpts.device.purge.purge import chosen_methods, purge
@@ -34,26 +27,15 @@ from openpts.engine.contract import CapturingEngine
 from openpts.engine.native import NativeEngine
 from openpts.engine.options import Demand, IoPath, NativeOptions
 from openpts.errors import OpenptsError
-from openpts.gauge import Gauge
-from openpts.host.gauges import power_gauges, pressure_gauge, processor_gauges
-from openpts.host.saturation_gauges import saturation_gauges
-from openpts.host.settings import host_settings
-from openpts.host.tuning import host_changes
-from openpts.journal import Journal
 from openpts.ownership import RunOwner
-from openpts.plugins import service
 from openpts.runner.healing import Healing
-from openpts.runner.host_capacity import DrivenDrive
-from openpts.runner.tuning import tuned_host
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Facts, PurgeReport, TargetFacts, TargetKind, WriteCacheReport
 from openpts.vocabulary.health import HealthReading
-from openpts.vocabulary.memory_bandwidth import MemoryBandwidth
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.stimulus import ActiveRange, Step
 from openpts.vocabulary.trimmed_reads import TrimmedReads
-from openpts.vocabulary.tuning import Change, ChangeReport, Scenario
 
 
 def pinned_near(target: OpenTarget, options: NativeOptions, first_thread: int = 0) -> NativeOptions:
@@ -84,37 +66,6 @@ def native_engine(
             engine.stop()
 
 
-def target_gauges(
-    target: OpenTarget, engine: CapturingEngine, demand: Demand, roots: SystemRoots
-) -> tuple[Gauge, ...]:
-    """Of the drive, and of I/O that is not ours, on it and on all others."""
-    disks = disks_below(target.device, Path(target.facts.path), roots)
-    others = (others_gauge(disks, roots), path_gauge(disks, roots))
-    if target.device is None:
-        return Gauge("temperature", None, "a file has no temperature"), *others
-    drive = target.device.whole
-    # commands that go past the block layer are not in the kernel's counts
-    kernel_counts_ours = engine.facts["io_path"].value != IoPath.NVME_PASSTHROUGH
-
-    def own_bytes() -> int:
-        return engine.progress().bytes if kernel_counts_ours else 0
-
-    in_flight_bytes = demand.tc * demand.qd * demand.block_size_bytes
-    return (*drive_gauges(drive), *others, foreign_gauge(drive, own_bytes, in_flight_bytes))
-
-
-def host_gauges(
-    roots: SystemRoots, engine_cpus: Collection[int], memory: MemoryBandwidth | None = None
-) -> tuple[Gauge, ...]:
-    """Of the machine around it; ``memory`` None: by its modules."""
-    return (
-        *processor_gauges(roots, engine_cpus),
-        *saturation_gauges(roots, engine_cpus, memory),
-        pressure_gauge(roots),
-        *power_gauges(roots),
-    )
-
-
 class PhysicalDevice(Struct):
     """Implements openpts.runner.device_under_test.DeviceUnderTest on a target that is open."""
 
@@ -122,6 +73,8 @@ class PhysicalDevice(Struct):
     roots: SystemRoots
     cache: WriteCacheControl
     healed: tuple[Healing, ...] = ()
+    programs_do_its_io: ClassVar[bool] = False
+    """Whether programs of the operator do: then the kernel's counts of it are figures of the run."""
 
     @property
     def facts(self) -> TargetFacts:
@@ -196,25 +149,8 @@ class PhysicalDevice(Struct):
     def write_cache_now(self, required_enabled: bool) -> WriteCacheReport:
         return read_write_cache(self.target, required_enabled, self.roots)
 
-    def latency_monitor_set(self) -> AbstractContextManager[bool]:
-        if (monitor := self._latency_monitor()) is None:
-            return nullcontext(False)
-        is_set: AbstractContextManager[bool] = monitor.set(
-            self.target.fd, self.target.device, self.cache.journal
-        )
-        return is_set
-
     def health(self) -> HealthReading:
-        reading = read_health(self.target)
-        if (monitor := self._latency_monitor()) is None:
-            return reading
-        return replace(reading, values={**reading.values, **monitor.values(self.target.fd)})
-
-    def _latency_monitor(self) -> Any:
-        """What can read and set one; None where no plug-in can, or the drive has no logs of NVMe."""
-        device = self.target.device
-        is_nvme = device is not None and device.whole.kind is DeviceKind.NVME
-        return service("latency-monitor") if is_nvme else None
+        return read_health(self.target)
 
     def fault(self) -> str | None:
         return self.target.fault
@@ -225,50 +161,6 @@ class PhysicalDevice(Struct):
         except OpenptsError as error:
             return str(error)
         return None
-
-    def host_settings(self) -> Facts:
-        """Settings of the host and of the drive's link; for a file, of the disk below it."""
-        disk = self._disk
-        number = None if disk is None else disk.number
-        facts = host_settings(self.roots, number)
-        if disk is None:
-            return facts
-        return facts | link_settings(disk, self.roots) | {"self_test": self_test_fact(disk)}
-
-    def driven_drives(self) -> tuple[DrivenDrive, ...]:
-        """All disks that I/O to the target ends up on."""
-        disks = disks_below(self.target.device, Path(self.facts.path), self.roots)
-        return tuple(DrivenDrive.of_device(disk, self.roots) for disk in disks)
-
-    def host_changes(self, scenario: Scenario) -> tuple[Change, ...]:
-        """What is set on the host, and on the way to the drive, for a measurement.
-
-        The kernel goes on counting I/O where a link may be the limit: only its counts have the neighbors'.
-        """
-        changes = host_changes(self.roots, scenario, lasting=False)
-        if self._disk is None:
-            return changes
-        counted = bool(links_of_host((self._disk,), self.roots))
-        of_link = link_changes(self._disk, scenario)
-        return (*changes, *(change for change in of_link if not (counted and change.key == COUNTING)))
-
-    @contextmanager
-    def tuned_host(self, scenario: Scenario) -> Iterator[tuple[ChangeReport, ...]]:
-        with tuned_host(self.host_changes(scenario), scenario, self.roots, Journal.of_machine()) as reports:
-            yield reports
-
-    def gauges(
-        self, engine: CapturingEngine, demand: Demand, memory: MemoryBandwidth | None
-    ) -> tuple[Gauge, ...]:
-        of_target = target_gauges(self.target, engine, demand, self.roots)
-        if (power := service("drive-power")) and (gauge := power(self.target)):
-            of_target = (*of_target, gauge)
-        return of_target + host_gauges(self.roots, engine.cpus, memory)
-
-    @property
-    def _disk(self) -> BlockDevice | None:
-        device = self.target.device or device_below(Path(self.facts.path), self.roots)
-        return None if device is None else device.whole
 
     @property
     def _is_file(self) -> bool:

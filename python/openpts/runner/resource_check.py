@@ -12,13 +12,21 @@ from openpts.device.targets.simulated_target import at_scale
 from openpts.engine.options import CaptureOrder, Demand, NativeOptions
 from openpts.errors import RecordError, TargetError, UsageError, failing_as
 from openpts.planning.assumed_drive import AssumedDrive
-from openpts.planning.dry_run import PlannedApply, capture_bytes, largest_program_bytes, record_bytes
+from openpts.planning.dry_run import (
+    Ending,
+    PlannedApply,
+    capture_bytes,
+    dry_run,
+    largest_program_bytes,
+    record_bytes,
+)
 from openpts.record.writer import capture_folder
 from openpts.runner.device_under_test import DeviceUnderTest
 from openpts.units import NS_PER_S, format_block_size, format_capacity
 from openpts.vocabulary.data import ReducibleData
 from openpts.vocabulary.facts import TargetFacts
 from openpts.vocabulary.placement import Segments, Zones
+from openpts.vocabulary.requests import Script
 from openpts.vocabulary.stimulus import Step, Stimulus
 
 MOST_SEGMENTS: Final = 65_536
@@ -180,6 +188,14 @@ def captured(
     with failing_as(RecordError, f"can't create the folder {files}"):
         files.mkdir(parents=True, exist_ok=True)
     return replace(options, capture=CaptureOrder(files, math.gcd(*granules)))
+
+
+def checked_plan(script: Script, device: DeviceUnderTest) -> tuple[PlannedApply, ...]:
+    """The longest that a run of the script can be, if the device can take it. Raises OpenptsError."""
+    plan = dry_run(script, device.facts.user_capacity_bytes, AssumedDrive(), Ending.LONGEST)
+    check_plan(plan, device.facts)
+    check_handles(plan, device)
+    return plan
 
 
 def check_plan(plan: Sequence[PlannedApply], target: TargetFacts) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Self
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -69,6 +70,12 @@ class BegunRun(Struct, frozen=True):
     begins: ReadingPoint = ReadingPoint.BEFORE
     engine_state: Resumed | None = None
     capture: CaptureReport | None = None
+
+    @classmethod
+    def of(cls, manifest: Manifest, folder: Path) -> Self:
+        """One that begins in a folder. Raises RecordError if that holds anything."""
+        RunWriter.check_free(folder)
+        return cls(manifest)
 
     def rest_of(self, script: Script) -> Script:
         """All of it."""

@@ -1,7 +1,7 @@
 """A simulated drive as the device under test."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Final, Self
 
@@ -23,11 +23,9 @@ from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import Demand, NativeOptions
 from openpts.engine.simulated import POWER_FAULTS, SimulatedDrive
 from openpts.errors import PurgeError, PurgeImpossibleError, UsageError
-from openpts.gauge import Gauge
 from openpts.host.memory import available_memory_bytes
 from openpts.ownership import RunOwner, new_run_id
 from openpts.runner.healing import Healing
-from openpts.runner.host_capacity import DrivenDrive
 from openpts.simulation.presets import SHIPPED, Preset, load_preset
 from openpts.simulation.scale import ScaleConcern, Severity, default_scale, scale_concerns, size_concerns
 from openpts.system_files import SystemRoots
@@ -43,12 +41,9 @@ from openpts.vocabulary.facts import (
     WriteCacheReport,
 )
 from openpts.vocabulary.health import HealthReading
-from openpts.vocabulary.memory_bandwidth import MemoryBandwidth
 from openpts.vocabulary.purge import PurgeChoice
-from openpts.vocabulary.sample import DRIVE_ENERGY, DRIVE_HOST_WRITES, DRIVE_MEDIA_WRITES
 from openpts.vocabulary.stimulus import ActiveRange, Step
 from openpts.vocabulary.trimmed_reads import Promise, TrimmedReads
-from openpts.vocabulary.tuning import ChangeReport, Scenario
 
 # A drive rounds its capacity to what it can divide, and at a scale to more.
 _SAME_CAPACITY: Final = 0.01
@@ -90,6 +85,10 @@ class SimulatedDevice(Struct, frozen=True):
     @property
     def facts(self) -> TargetFacts:
         return self.drive.facts
+
+    @property
+    def target(self) -> None:
+        """None: nothing that exists is open."""
 
     @property
     def healed(self) -> tuple[Healing, ...]:
@@ -201,40 +200,8 @@ class SimulatedDevice(Struct, frozen=True):
     def fault(self) -> str | None:
         return None
 
-    def latency_monitor_set(self) -> AbstractContextManager[bool]:
-        return nullcontext(False)
-
     def put_back(self) -> str | None:
         return None
-
-    def host_settings(self) -> Facts:
-        return {}
-
-    def driven_drives(self) -> tuple[DrivenDrive, ...]:
-        """None: its time is virtual."""
-        return ()
-
-    def tuned_host(
-        self,
-        scenario: Scenario,  # noqa: ARG002 whichever
-    ) -> AbstractContextManager[tuple[ChangeReport, ...]]:
-        """No setting of the host bears on it."""
-        return nullcontext(())
-
-    def gauges(
-        self,
-        engine: CapturingEngine,  # noqa: ARG002 of none
-        demand: Demand,  # noqa: ARG002 likewise
-        memory: MemoryBandwidth | None,  # noqa: ARG002 likewise
-    ) -> tuple[Gauge, ...]:
-        """What it reports comes with intervals and steps, and no host works for it."""
-        source = SIMULATED_SOURCE
-        return (
-            Gauge("temperature", "temperature_c; with each interval", source),
-            Gauge("energy", f"{DRIVE_ENERGY}; with each step", source),
-            Gauge("media writes", f"{DRIVE_MEDIA_WRITES}; with each interval and step", source),
-            Gauge("host writes", f"{DRIVE_HOST_WRITES}; with each step", source),
-        )
 
 
 def check_faults(target: SimulatedTarget) -> None:

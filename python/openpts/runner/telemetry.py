@@ -11,7 +11,7 @@ import signal
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import count
 from pathlib import Path
@@ -19,18 +19,13 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from openpts.engine.contract import CapturingEngine
-from openpts.engine.options import Demand
 from openpts.gauge import Gauge
 from openpts.record.health import CONTINUED, TelemetryPoint
-from openpts.runner.device_under_test import DeviceUnderTest
 from openpts.runner.host_use import HOST_FOLDER
-from openpts.runner.plugin_gauges import plugin_gauges
 from openpts.runner.power_command import PowerCommand
 from openpts.runner.shared_sample import Reading, SharedSample
 from openpts.units import NS_PER_S
 from openpts.vocabulary.facts import Fact, Facts
-from openpts.vocabulary.memory_bandwidth import MemoryBandwidth
 
 PERIOD_S: Final = 1.0
 # An unchanged value is stored again after so many periods of its gauge: then a gap means that there was none.
@@ -282,18 +277,9 @@ class TelemetryChoice(Struct, frozen=True):
     power_command: str | None = None
 
 
-def sampler_of(
-    choice: TelemetryChoice,
-    device: DeviceUnderTest,
-    engine: CapturingEngine,
-    demand: Demand,
-    memory: MemoryBandwidth | None = None,
-) -> Sampler:
-    """The sampler of a run on this device. Raises UsageError if the power command makes no sense."""
+def sampler_of(choice: TelemetryChoice, gauges: Callable[[], Sequence[Gauge]]) -> Sampler:
+    """The sampler of a run with these gauges. Raises UsageError if the power command makes no sense."""
     power = None if choice.power_command is None else PowerCommand(choice.power_command)
     if choice.period_s is None:
         return Sampler((Gauge("telemetry", None, "switched off by the operator"),), power=power)
-    gauges = device.gauges(engine, demand, memory)
-    if device.facts.simulation is None:  # its time is not the host's
-        gauges += plugin_gauges()
-    return Sampler(gauges, choice.period_s, power, HOST_FOLDER)
+    return Sampler(gauges(), choice.period_s, power, HOST_FOLDER)

@@ -1,9 +1,13 @@
 """Commands of the operator's at moments of a run: for relays, chambers, fans, power supplies."""
 
+import re
+import shlex
 from enum import StrEnum
 from typing import Final
 
 from msgspec import Struct
+
+from openpts.errors import UsageError
 
 HOOK_LIMIT_S: Final = 60.0
 """How long a command may take, unless the operator sets it otherwise."""
@@ -23,6 +27,39 @@ class HookPoint(StrEnum):
     """When the steps of a phase are with the engine; the run does not wait."""
     TIME = "time"
     """So long after the start of the run; the run does not wait."""
+
+
+_NAMED: Final = tuple(moment.value for moment in HookPoint if moment is not HookPoint.TIME)
+_TIME: Final = r"([0-9]+(?:\.[0-9]+)?)(s|min|h)"
+_SECONDS: Final = {"s": 1, "min": 60, "h": 3600}
+
+
+class Hook(Struct, frozen=True):
+    """A command and its moment; ``after_s`` is the time of one that has a time."""
+
+    moment: HookPoint
+    command: str
+    after_s: float = 0.0
+
+    @classmethod
+    def of(cls, text: str) -> "Hook":
+        """From ``MOMENT=COMMAND``. Raises UsageError for a moment or a command that makes no sense."""
+        word, equals, command = text.partition("=")
+        when = re.fullmatch(_TIME, word)
+        if not equals or (when is None and word not in _NAMED):
+            raise UsageError(
+                f"invalid --hook {text!r}: write MOMENT=COMMAND, where MOMENT is {', '.join(_NAMED)} or a "
+                "time such as 90s, 30min or 2h"
+            )
+        try:
+            words = shlex.split(command)
+        except ValueError as error:
+            raise UsageError(f"invalid --hook {text!r}: {error}") from error
+        if not words:
+            raise UsageError(f"invalid --hook {text!r}: name a command behind the =")
+        if when is None:
+            return cls(HookPoint(word), command)
+        return cls(HookPoint.TIME, command, float(when[1]) * _SECONDS[when[2]])
 
 
 class HookRun(Struct, frozen=True):

@@ -10,7 +10,7 @@ from openpts.device.journalled_drive import drive_subject, drive_text, find_driv
 from openpts.device.kernel_calls import open_to_ask
 from openpts.device.nvme.nvme_admin import NvmeCommandError
 from openpts.errors import TargetError
-from openpts.journal import Entry, Journal, Kind
+from openpts.journal import Entry, Journal
 from openpts.programs import Run
 from openpts.system_files import SystemRoots
 from openpts_nvme.logs.declaration import declared_logs
@@ -18,6 +18,8 @@ from openpts_nvme.logs.drive import LogReader
 from openpts_nvme.logs.page import LogError, Value
 from openpts_nvme.outliers.monitor import BUCKETS, OPERATIONS, PREFIX
 
+LATENCY_MONITOR: Final = "latency monitor"
+"""The kind of its entries in the undo journal."""
 _LETTERS: Final = "abcd"
 _FOUND: Final = "feature"
 _OPERATIONS: Final = ("read", "write", "deallocate")
@@ -66,7 +68,7 @@ def monitor_set(fd: int, device: BlockDevice, journal: Journal) -> Iterator[bool
     try:
         reader = LogReader(fd)
         found = _setting_of(_page(reader))
-        entry = journal.add(Kind.LATENCY_MONITOR, drive_subject(device), {_FOUND: json.dumps(found)})
+        entry = journal.add(LATENCY_MONITOR, drive_subject(device), {_FOUND: json.dumps(found)})
         reader.configure(_FEATURE, {**found, **_SETTING})
     except (NvmeCommandError, LogError):
         if entry is not None:
@@ -82,7 +84,7 @@ def monitor_set(fd: int, device: BlockDevice, journal: Journal) -> Iterator[bool
 
 
 def put_back_monitor(entry: Entry, roots: SystemRoots, run: Run) -> str:  # noqa: ARG001 no program does it
-    """Set the monitor as a run that was killed had found it; see openpts.runner.healing.Healer.
+    """Set the monitor as a run that was killed had found it; see openpts.hooks.Healer.
 
     Raises TargetError if the drive is not there or doesn't take it.
     """
@@ -111,14 +113,6 @@ def _setting_of(page: Mapping[str, Value]) -> dict[str, Value]:
     thresholds = (f"active_threshold_{letter}_ms" for letter in _LETTERS)
     found = {name: page[name] for name in (*names, *thresholds)}
     return {**found, "enable": int(bool(page["is_enabled"]))}
-
-
-class DriveMonitor:
-    """What the core asks of this module."""
-
-    values = staticmethod(monitor_values)
-    set = staticmethod(monitor_set)
-    put_back = staticmethod(put_back_monitor)
 
 
 _LOG: Final = declared_logs()["latency-monitor"]

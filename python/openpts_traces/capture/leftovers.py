@@ -3,17 +3,22 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
-from openpts.journal import Entry, Journal, Kind
+from openpts.hooks import Concern, Healer
+from openpts.journal import Entry, Journal
 from openpts.programs import Run
 from openpts.system_files import SystemRoots, boot_id
 from openpts_traces.capture import blktrace, tracefs
+
+BLOCK_TRACE: Final = "block trace"
+"""The kind of its entries in the undo journal."""
 
 
 @contextmanager
 def noted(journal: Journal, subject: dict[str, str]) -> Iterator[None]:
     """An entry for what is set up within. Raises JournalError."""
-    entry = journal.add(Kind.BLOCK_TRACE, subject, {"state": "not there"})
+    entry = journal.add(BLOCK_TRACE, subject, {"state": "not there"})
     yield
     journal.remove(entry)
 
@@ -29,3 +34,11 @@ def take_down(entry: Entry, roots: SystemRoots, run: Run) -> str:
     node = Path(entry.subject["node"])
     blktrace.take_down(node)
     return f"stopped the block trace of {node}, which a capture had begun that was killed"
+
+
+class Captures(Concern):
+    """What a killed capture has left slows each run on the host."""
+
+    def healer_of(self, kind: str) -> Healer | None:
+        """Takes it down, whatever the run's target is."""
+        return Healer(take_down, bears_on=lambda *_: True, of_drive=False) if kind == BLOCK_TRACE else None

@@ -12,7 +12,7 @@ from openpts.cli.number_types import FiniteRange
 from openpts.cli.options import FILE, argument, flag, option, with_options
 from openpts.cli.printed_document import print_document
 from openpts.errors import RefusedError, UsageError
-from openpts.journal import Journal, Kind
+from openpts.journal import Journal
 from openpts.output_files import refuse_run_folder
 from openpts.runner.healing import heal
 from openpts.runner.stop_signals import StopSignals
@@ -22,6 +22,7 @@ from openpts.vocabulary.document import Document
 from openpts_traces.capture.capture import CaptureOrder, CaptureResult, CaptureState, capture
 from openpts_traces.capture.captured_device import CapturedDevice, captured_devices, device_of_file
 from openpts_traces.capture.cost import Phase, measure_cost
+from openpts_traces.capture.leftovers import BLOCK_TRACE
 from openpts_traces.capture.program import RunningProgram
 
 _LEVELS: Final = ("queue", "issue")
@@ -128,7 +129,7 @@ def capture_command(
     def say(text: str) -> None:
         click.echo(text, err=True)
 
-    for healing in heal(journal, roots, {Kind.BLOCK_TRACE}):
+    for healing in heal(journal, roots, {BLOCK_TRACE}):
         say(f"note: {healing.text}")
     if measure_cost:
         return _print_cost(order, journal, roots, seconds, as_json)

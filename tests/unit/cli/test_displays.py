@@ -9,8 +9,9 @@ from syrupy.assertion import SnapshotAssertion
 
 from openpts.cli import run_display
 from openpts.cli.run_display import PlainLog, live_display, render_panel, shown_on
+from openpts.device.write_cache_control import WRITE_CACHE
 from openpts.engine.contract import OutstandingIo
-from openpts.journal import Entry, Kind, Owner
+from openpts.journal import Entry, Owner
 from openpts.record.manifest import RunState
 from openpts.runner.events import (
     CycleEnded,
@@ -119,7 +120,7 @@ def test_all_that_was_seen_of_a_purge_is_told(snapshot: SnapshotAssertion) -> No
 
 def test_the_plain_log_tells_the_run_in_lines(snapshot: SnapshotAssertion) -> None:
     points = (point(8 * KIB), POINT)
-    entry = Entry(Kind.WRITE_CACHE, {}, {}, Owner(1, "x"))
+    entry = Entry(WRITE_CACHE, {}, {}, Owner(1, "x"))
     lines = log_of(
         STARTED,
         Healed(Healing(entry, True, "the write cache of /dev/sda is WCE again")),

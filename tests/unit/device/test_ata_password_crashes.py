@@ -21,7 +21,7 @@ from openpts.device.block_device import BlockDevice
 from openpts.device.purge.ata_password import take_password_off
 from openpts.device.purge.ata_security_erase import AtaSecurityErase
 from openpts.errors import OpenptsError
-from openpts.journal import Entry, Journal, Kind
+from openpts.journal import Entry, Journal
 from openpts.system_files import SystemRoots
 from tests.data.system_trees import build_system
 from tests.support.ata_security_drive import CONFORMANT_MANNERS, AtaSecurityDrive, Manners, give_sda, is_free
@@ -53,7 +53,7 @@ class MortalJournal(Journal, frozen=True):
 
     life: Life = msgspec.field(default_factory=Life)
 
-    def add(self, kind: Kind, subject: Mapping[str, str], found: Mapping[str, str]) -> Entry:
+    def add(self, kind: str, subject: Mapping[str, str], found: Mapping[str, str]) -> Entry:
         self.life.pass_moment("before the entry")
         entry = Journal.add(self, kind, subject, found)
         self.life.pass_moment("after the entry")

@@ -15,9 +15,14 @@ from openpts.device.block_device import BlockDevice
 from openpts.device.nvme.nvme_admin import NvmeCommandError
 from openpts.device.nvme.nvme_identify import NvmeController
 from openpts.device.targets.open_target import OpenTarget
-from openpts.device.write_cache_control import WriteCacheControl, cache_still_needed, put_back_write_cache
+from openpts.device.write_cache_control import (
+    WRITE_CACHE,
+    WriteCacheControl,
+    cache_still_needed,
+    put_back_write_cache,
+)
 from openpts.errors import RunFailedError, TargetError
-from openpts.journal import Journal, Kind
+from openpts.journal import Journal
 from openpts.journal_lock import journal_lock
 from openpts.programs import run_program
 from openpts.system_files import SystemRoots
@@ -122,7 +127,7 @@ def test_what_was_found_first_is_in_the_journal_before_the_change_and_until_it_i
         (entry,) = journal.entries()
         cache.require(True)
         assert journal.entries() == (entry,)
-    assert in_journal == [[(Kind.WRITE_CACHE, {"state": "WCE"})]] * 3
+    assert in_journal == [[(WRITE_CACHE, {"state": "WCE"})]] * 3
     assert entry.subject["node"] == str(server.dev / "nvme0n1")
     assert journal.entries() == ()
 

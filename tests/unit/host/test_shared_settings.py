@@ -7,8 +7,8 @@ import pytest
 
 from openpts.host.changes import STOPPED, HostChanger
 from openpts.host.setting_file import HostSettingError
-from openpts.host.shared_settings import UNTIL_ASKED, UNTIL_THE_END, is_of_a_run, still_needed
-from openpts.journal import Journal, Kind
+from openpts.host.shared_settings import HOST_SETTING, UNTIL_ASKED, UNTIL_THE_END, is_of_a_run, still_needed
+from openpts.journal import Journal
 from openpts.journal_lock import journal_lock
 from openpts.runner.healing import heal
 from openpts.runner.tuning import tuned_host
@@ -55,7 +55,7 @@ def apply(value: str, place: Path, journal: Journal) -> list[str]:
 
 
 def restore(journal: Journal) -> list[bool]:
-    return [healing.put_back for healing in heal(journal, journal.roots, {Kind.HOST_SETTING})]
+    return [healing.put_back for healing in heal(journal, journal.roots, {HOST_SETTING})]
 
 
 @pytest.mark.parametrize("first_ends_first", [True, False])
@@ -85,7 +85,7 @@ def test_a_killed_run_beside_a_living_one_detunes_nothing_until_that_ends(
     tune = run_that_wants("2", place, journal)
     with living(tune) as first, living(tune) as second:
         first.kill()
-        (healing,) = heal(journal, journal.roots, {Kind.HOST_SETTING}, concerns=is_of_a_run)
+        (healing,) = heal(journal, journal.roots, {HOST_SETTING}, concerns=is_of_a_run)
         assert (
             healing.text == f"{place}: left as it is for the run of process {second.pid}, which needs it too"
         )

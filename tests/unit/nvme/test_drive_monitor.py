@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.device.block_device import BlockDevice
-from openpts.journal import Journal, Kind
+from openpts.journal import Journal
 from openpts.programs import run_program
 from openpts.record.health import HealthRecord, ReadingPoint
 from openpts.record.reader import StepRecord
@@ -19,7 +19,7 @@ from openpts.vocabulary.phase import Phase, StepPlace
 from openpts_nvme.logs import drive
 from openpts_nvme.outliers import drive_monitor
 from openpts_nvme.outliers.causes import Comparison
-from openpts_nvme.outliers.drive_monitor import monitor_set, monitor_values, put_back_monitor
+from openpts_nvme.outliers.drive_monitor import LATENCY_MONITOR, monitor_set, monitor_values, put_back_monitor
 from openpts_nvme.outliers.monitor import comparisons_of
 from openpts_testbench.overrides import read_overrides
 from openpts_testbench.served_drive import Faults
@@ -103,7 +103,7 @@ def test_it_is_set_for_the_block_and_put_back(
         with suppress(KeyboardInterrupt), monitor_set(0, device, journal) as is_set:
             assert is_set
             assert holds(host, ARMED | dict.fromkeys(FOUND.keys() & {"debug_trigger_read"}, [False] * 4))
-            assert [entry.kind for entry in journal.entries()] == [Kind.LATENCY_MONITOR]
+            assert [entry.kind for entry in journal.entries()] == [LATENCY_MONITOR]
             found = compared(io)
             raise KeyboardInterrupt
         # 4.9 ms in the drive are 5.1 at the host

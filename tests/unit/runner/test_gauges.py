@@ -1,15 +1,17 @@
 """Which gauges a run has, on a drive and on a file of a made-up machine."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pytest
 
+from openpts.concerns.drive import target_gauges
+from openpts.concerns.host import host_gauges
 from openpts.device.block_device import BlockDevice
 from openpts.device.targets.open_target import OpenTarget
 from openpts.engine.contract import EngineProgress
 from openpts.engine.options import Demand, IoPath
 from openpts.gauge import Gauge
-from openpts.runner.physical_device import host_gauges, target_gauges
 from openpts.runner.telemetry import TelemetryChoice, sampler_of
 from openpts.system_files import SystemRoots
 from openpts.units import KIB
@@ -80,6 +82,10 @@ def test_every_gauge_of_a_machine_says_what_it_reads_or_why_nothing(server: Syst
         assert gauge.source
 
 
+def _unasked() -> Sequence[Gauge]:
+    raise AssertionError("nothing is sampled")
+
+
 def test_telemetry_that_is_off_says_so_and_asks_for_nothing(server: SystemRoots) -> None:
-    sampler = sampler_of(TelemetryChoice(period_s=None), None, None, Demand(1, 1, 4 * KIB))  # type: ignore[arg-type]
+    sampler = sampler_of(TelemetryChoice(period_s=None), _unasked)
     assert sampler.facts == {"telemetry": Fact(None, "switched off by the operator")}

@@ -6,8 +6,8 @@ import pytest
 from click.testing import CliRunner
 
 from openpts.cli.purge import purge
-from openpts.host.shared_settings import UNTIL_THE_END
-from openpts.journal import Journal, Kind
+from openpts.host.shared_settings import HOST_SETTING, UNTIL_THE_END
+from openpts.journal import Journal
 from tests.support.processes import die, dies
 
 pytestmark = pytest.mark.on_disk
@@ -21,7 +21,7 @@ def test_what_a_killed_run_has_left_is_put_back_and_told(
     subject = {"means": "file", "place": str(gone), "wanted": "2", "until": UNTIL_THE_END, "group": "1"}
 
     def change_and_die() -> None:
-        Journal.of_machine().add(Kind.HOST_SETTING, subject, {"value": "0"})
+        Journal.of_machine().add(HOST_SETTING, subject, {"value": "0"})
         die()
 
     dies(change_and_die)

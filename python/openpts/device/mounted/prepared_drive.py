@@ -21,12 +21,14 @@ from openpts.device.journalled_drive import drive_subject, drive_text
 from openpts.device.mounted.marked_processes import MARK, end_marked
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import TargetError, failing_as
-from openpts.journal import Entry, Journal, Kind
+from openpts.journal import Entry, Journal
 from openpts.programs import PACKAGES, ProgramError, Reply, Run, find_program, run_program
 from openpts.system_files import SystemRoots
 from openpts.units import MIB, format_capacity
 from openpts.vocabulary.command_run import FileSystemOrder, FileSystemReport, FileSystemType
 
+MOUNT: Final = "mount"
+"""The kind of its entries in the undo journal."""
 _DIRECTORY, _FILE = "directory", "file"
 _LONGEST_FORMAT_S: Final = 3600.0
 _LONGEST_S: Final = 120.0
@@ -96,7 +98,7 @@ class PreparedDrive(Struct):
         device = self.target.device
         subject = {_FILE: path} if device is None else drive_subject(device)
         found = {_DIRECTORY: str(directory), MARK: self.mark}
-        self._entry = self.journal.add(Kind.MOUNT, subject, found | ({_FILE: path} if device is None else {}))
+        self._entry = self.journal.add(MOUNT, subject, found | ({_FILE: path} if device is None else {}))
         self.directory = directory
 
     def _attached(self) -> BlockDevice:

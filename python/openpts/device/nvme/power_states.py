@@ -20,7 +20,7 @@ from openpts.device.nvme.nvme_admin import (
 )
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import TargetError
-from openpts.journal import Entry, Journal, Kind
+from openpts.journal import Entry, Journal
 from openpts.programs import Run
 from openpts.system_files import SystemRoots
 from openpts.units import NS_PER_MS, NS_PER_US
@@ -34,6 +34,8 @@ from openpts.vocabulary.power_states import (
     Transition,
 )
 
+POWER_STATES: Final = "power states"
+"""The kind of its entries in the undo journal."""
 _NPSS_AT, _APSTA_AT, _DESCRIPTORS_AT, _DESCRIPTOR_BYTES = 263, 265, 2048, 32
 # maximum power, flags, ENLAT, EXLAT, four relative figures, idle power and its scale
 _DESCRIPTOR: Final = struct.Struct("<HxBII4xHB")
@@ -154,7 +156,7 @@ class NvmePowerStates(Struct):
         text = {"state": str(found.state)}
         if transitions:
             text |= {"autonomous": str(int(found.autonomous)), "table": table_bytes(found.table).hex()}
-        self._entry = self.journal.add(Kind.POWER_STATES, drive_subject(device), text)
+        self._entry = self.journal.add(POWER_STATES, drive_subject(device), text)
 
     def put_back(self) -> None:
         """Leave the drive as it was found. Raises TargetError, and keeps the entry in the journal."""

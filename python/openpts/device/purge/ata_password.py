@@ -17,11 +17,14 @@ from openpts.device.identity.ata_identify import AtaIdentity, AtaSecurity
 from openpts.device.journalled_drive import drive_subject, drive_text, find_drive, is_drive
 from openpts.device.purge.ata_commands import AtaCommandError, AtaDrive, hdparm_at_work, no_ata_drive
 from openpts.device.purge.held_drive import held_node
+from openpts.device.targets.target import Target
 from openpts.errors import TargetError
-from openpts.journal import Entry, Journal, Kind
+from openpts.journal import Entry, Journal
 from openpts.programs import Run
 from openpts.system_files import SystemRoots
 
+DRIVE_PASSWORD: Final = "drive password"  # noqa: S105 a kind, not a password
+"""The kind of its entries in the undo journal."""
 PASSWORD: Final = "openpts"  # noqa: S105 protects nothing: it must be found again, also without the journal
 POWER_CYCLE: Final = "switch the drive's power off and on (a restart may not do that)"
 
@@ -29,6 +32,19 @@ _NO_REASON: Final = "no reason given"
 # what hdparm allows a drive that tells no time, and more than it adds to what a drive tells
 _BYTES_PER_S: Final = 30 * 1024**2
 _MARGIN_S: Final = 2 * 3600.0
+
+
+def refusal(entry: Entry, target: Target, is_left: bool) -> str:
+    """Why no run begins on a drive that has the password."""
+    if is_left:
+        return (
+            f"a run of {entry.made_at} was interrupted while openpts had a password on "
+            f"{drive_text(entry.subject)}: remove it with `openpts purge --unlock {target}`"
+        )
+    return (
+        f"another openpts is using the password of {drive_text(entry.subject)}, which was set "
+        f"{entry.made_at} by process {entry.owner.pid}: wait until it has ended"
+    )
 
 
 def note_password(journal: Journal, device: BlockDevice, identity: AtaIdentity, *, enhanced: bool) -> Entry:
@@ -40,7 +56,7 @@ def note_password(journal: Journal, device: BlockDevice, identity: AtaIdentity, 
     }
     subject = drive_subject(device) | {key: value for key, value in reported.items() if value is not None}
     found = {"password": PASSWORD, "erase": "enhanced" if enhanced else "normal"}
-    return journal.add(Kind.DRIVE_PASSWORD, subject, found)
+    return journal.add(DRIVE_PASSWORD, subject, found)
 
 
 def erase_limit_s(identity: AtaIdentity, *, enhanced: bool) -> float:

@@ -9,6 +9,7 @@ from openpts.device.block_device import BlockDevice
 from openpts.device.identity.ata_identify import AtaIdentity, AtaSecurity
 from openpts.device.purge.ata_commands import AtaCommandError, AtaDrive, no_ata_drive
 from openpts.device.purge.ata_password import (
+    DRIVE_PASSWORD,
     PASSWORD,
     POWER_CYCLE,
     erase_limit_s,
@@ -20,7 +21,7 @@ from openpts.device.purge.held_drive import held_drive
 from openpts.device.purge.method import Capability, Progress
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import OpenptsError, PurgeError, TargetError
-from openpts.journal import Entry, Journal, JournalError, Kind
+from openpts.journal import Entry, Journal, JournalError
 from openpts.programs import Run, run_program
 from openpts.vocabulary.facts import Fact, Facts
 
@@ -146,7 +147,7 @@ class AtaSecurityErase(Struct, frozen=True):
     def _against(self, device: BlockDevice, identity: AtaIdentity) -> str | None:
         """Why the drive can't be erased now, with what to do; None if nothing is against it."""
         for entry in self.journal().entries():
-            if entry.kind is Kind.DRIVE_PASSWORD and is_noted_identity(identity, entry.subject):
+            if entry.kind == DRIVE_PASSWORD and is_noted_identity(identity, entry.subject):
                 return (
                     f"openpts set a password on it at {entry.made_at} and has not removed it: remove it "
                     f"first, with openpts purge --unlock {device.node}"

@@ -7,13 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 
 from msgspec import field
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.file_system import device_below
-from openpts.device.gauges import disks_below, drive_gauges, others_gauge
 from openpts.device.guard.guard import open_target
 from openpts.device.link.link_tuning import COUNTING
 from openpts.device.mounted.counts import device_counts
@@ -28,16 +27,13 @@ from openpts.device.mounted.marked_processes import MARK, end_marked
 from openpts.device.mounted.prepared_drive import PreparedDrive, described
 from openpts.device.targets.target import parse_target
 from openpts.device.write_cache_control import write_cache_control
-from openpts.engine.contract import CapturingEngine
-from openpts.engine.options import Demand
 from openpts.errors import OpenptsError, RecordError, TargetError, UsageError, failing_as
-from openpts.gauge import Gauge
 from openpts.journal import Journal
 from openpts.programs import ProgramError, find_program, run_program
 from openpts.record.writer import OUTPUT_FOLDER
 from openpts.run_folder_files import write_files
 from openpts.runner.healing import Healing, heal_before_run
-from openpts.runner.physical_device import PhysicalDevice, host_gauges
+from openpts.runner.physical_device import PhysicalDevice
 from openpts.runner.stop_signals import StopSignals
 from openpts.system_files import SystemRoots, printable
 from openpts.vocabulary.command_run import (
@@ -52,9 +48,7 @@ from openpts.vocabulary.command_run import (
 from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Fact, Facts, TargetKind
-from openpts.vocabulary.memory_bandwidth import MemoryBandwidth
 from openpts.vocabulary.stimulus import Step
-from openpts.vocabulary.tuning import Change, Scenario
 from openpts_app.drivers.commands.command_process import Ended, ProgramOfTheOperator
 from openpts_app.drivers.commands.page_cache import drop_page_cache
 from openpts_app.drivers.commands.pressure import stall_ns
@@ -95,6 +89,7 @@ def mounted_device(text: str, consent: Consent, run_id: str) -> Iterator["Mounte
 class MountedDevice(PhysicalDevice):
     """``directory`` is that of the operator; of a drive or a file None, and ``prepared`` mounts it."""
 
+    programs_do_its_io: ClassVar[bool] = True
     mark: str = ""
     directory: DirectoryTarget | None = None
     prepared: PreparedDrive | None = None
@@ -153,20 +148,6 @@ class MountedDevice(PhysicalDevice):
             raise UsageError(
                 f"command {printable(program)} not found, or not executable: name one of PATH, or a path"
             )
-
-    def gauges(
-        self, engine: CapturingEngine, demand: Demand, memory: MemoryBandwidth | None
-    ) -> tuple[Gauge, ...]:
-        """See the protocol; whose I/O it is that reaches the drive is in the runs."""
-        del demand
-        drive = () if self.target.device is None else drive_gauges(self.target.device.whole)
-        disks = disks_below(self.target.device, Path(self.facts.path), self.roots)
-        return (*drive, others_gauge(disks, self.roots), *host_gauges(self.roots, engine.cpus, memory))
-
-    def host_changes(self, scenario: Scenario) -> tuple[Change, ...]:
-        """Without what would keep the kernel from counting the I/O of the drive."""
-        changes = PhysicalDevice.host_changes(self, scenario)
-        return tuple(change for change in changes if change.key != COUNTING)
 
     def prepare(self, order: FileSystemOrder) -> FileSystemReport:
         """Bring the file system into the state for the first run. Raises TargetError."""

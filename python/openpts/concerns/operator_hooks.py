@@ -1,7 +1,6 @@
 """Starts the operator's commands at moments of a run, and keeps how they ended."""
 
 import os
-import re
 import shlex
 import subprocess
 import threading
@@ -15,59 +14,56 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from openpts.errors import InterruptedRunError, RecordError, RunFailedError, UsageError
+from openpts.errors import InterruptedRunError, RecordError, RunFailedError
+from openpts.hooks import Concern, RunContext
 from openpts.programs import kill_program, refuse_missing
 from openpts.record.batch import BatchEntry, entry_of
 from openpts.record.manifest import Manifest, RunState
 from openpts.record.spooling_writer import SpoolingWriter
 from openpts.runner.events import CycleEnded, Event, HookEnded, Listener, PurgeStarted, StepsStarted
+from openpts.runner.order import Order
 from openpts.system_files import printable
 from openpts.units import NS_PER_S, format_duration
 from openpts.vocabulary.facts import fact_of
-from openpts.vocabulary.hook import HookPoint, HookRun
+from openpts.vocabulary.hook import Hook, HookPoint, HookRun
 from openpts.vocabulary.phase import phase_text
 
 _KEPT_OUTPUT: Final = 1000
 _GRACE_S: Final = 2.0
-_NAMED: Final = tuple(moment.value for moment in HookPoint if moment is not HookPoint.TIME)
-_TIME: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)(s|min|h)")
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
-_SECONDS: Final = {"s": 1, "min": 60, "h": 3600}
 
 
-class Hook(Struct, frozen=True):
-    """A command and its moment; ``after_s`` is the time of one that has a time."""
+class OperatorHooks(Concern):
+    """The operator's commands at moments of a run."""
 
-    moment: HookPoint
-    command: str
-    after_s: float = 0.0
+    _hooks: "_Hooks | None" = None
 
-    @classmethod
-    def of(cls, text: str) -> "Hook":
-        """From ``MOMENT=COMMAND``. Raises UsageError for a moment or a command that makes no sense."""
-        word, equals, command = text.partition("=")
-        when = _TIME.fullmatch(word)
-        if not equals or (when is None and word not in _NAMED):
-            raise UsageError(
-                f"invalid --hook {text!r}: write MOMENT=COMMAND, where MOMENT is {', '.join(_NAMED)} or a "
-                "time such as 90s, 30min or 2h"
-            )
-        try:
-            words = shlex.split(command)
-        except ValueError as error:
-            raise UsageError(f"invalid --hook {text!r}: {error}") from error
-        if not words:
-            raise UsageError(f"invalid --hook {text!r}: name a command behind the =")
-        if when is None:
-            return cls(HookPoint(word), command)
-        return cls(HookPoint.TIME, command, float(when[1]) * _SECONDS[when[2]])
+    def check(self, order: Order) -> None:
+        """Raise UsageError if a program can't be found: hours later it would be a line in the record."""
+        for hook in map(Hook.of, order.hooks):
+            refuse_missing(shlex.split(hook.command)[0], f"--hook {hook.moment}")
 
-    def check(self) -> None:
-        """Raise UsageError if its program can't be found: hours later it would be a line in the record."""
-        refuse_missing(shlex.split(self.command)[0], f"--hook {self.moment}")
+    @contextmanager
+    def around_record(self, run: RunContext) -> Iterator[None]:
+        """Run those of the run's start and end, and between them those of their moments."""
+        if not run.order.hooks:
+            yield
+            return
+        assert run.manifest is not None  # noqa: S101 there is a record
+        assert run.writer is not None  # noqa: S101 likewise
+        assert run.emit is not None  # noqa: S101 likewise
+        commands = tuple(map(Hook.of, run.order.hooks))
+        self._hooks = _Hooks(commands, run.order.hook_limit_s, run.manifest, run.writer, run.emit)
+        with self._hooks.around():
+            yield
+
+    def on_event(self, event: Event) -> None:
+        """Start what is to be started at this event."""
+        if self._hooks is not None:
+            self._hooks.on_event(event)
 
 
-class Hooks(Struct):
+class _Hooks(Struct):
     """The commands of one run. The record has how each ended, as soon as the run's own thread comes by."""
 
     hooks: Sequence[Hook]

@@ -1,17 +1,22 @@
 """The gauges of plug-ins: a broken one is not sampled, and the record says why."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
 from openpts.errors import PluginError
 from openpts.gauge import Gauge, Values, name_word
+from openpts.hooks import Concern, RunContext
 from openpts.plugins import Kind, Offer, calling, load, offers
 
 
-def plugin_gauges() -> tuple[Gauge, ...]:
-    """What all installed plug-ins sample."""
-    return tuple(gauge for offer in offers(Kind.GAUGE).values() for gauge in _gauges(offer))
+class PluginGauges(Concern):
+    """None for a simulated drive, whose time is not the host's."""
+
+    def gauges(self, run: RunContext) -> Iterable[Gauge]:
+        """What all installed plug-ins sample."""
+        found = {} if run.is_simulated else offers(Kind.GAUGE)
+        return tuple(gauge for offer in found.values() for gauge in _gauges(offer))
 
 
 def _gauges(offer: Offer) -> tuple[Gauge, ...]:

@@ -6,29 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 NUMBERS: Final = (
-    *(
-        b"0",
-        b"-1",
-        b"1",
-        b"-0.0",
-        b"0.001",
-        b"1e308",
-        b"1e999",
-        b"-1e999",
-        b"nan",
-        b"inf",
-        b"1.5",
-        b"31536000",
-    ),
-    *(
-        b"255",
-        b"65536",
-        b"2147483648",
-        b"9223372036854775807",
-        b"9223372036854775808",
-        b"1" * 40,
-        b"9" * 5000,
-    ),
+    *b"0 -1 1 -0.0 0.001 1e308 1e999 -1e999 nan inf 1.5 31536000 255 65536 2147483648".split(),
+    *(b"9223372036854775807", b"9223372036854775808", b"1" * 40, b"9" * 5000),
 )
 WORDS: Final = (
     *(
@@ -41,38 +20,9 @@ WORDS: Final = (
         b"\xe2\x80\xae",
         b"\x1b[",
     ),
-    *(
-        b'"',
-        b"'",
-        b"{",
-        b"}",
-        b"[",
-        b"]",
-        b"[[",
-        b":",
-        b",",
-        b"=",
-        b"\n",
-        b"\r\n",
-        b"\t",
-        b"#",
-        b"null",
-        b"true",
-    ),
-    *(b"NaN", b"Infinity", b"[" * 400, b'{"a":' * 1200, b"- " * 800, b"&a *a", b"!!python/object:os.system"),
-    *(
-        b"1979-05-27T07:32:00Z",
-        b"0x7f",
-        b"1_000",
-        b"complete",
-        b"round",
-        b"read",
-        b"",
-        b"%",
-        b"?",
-        b"&",
-        b"A" * 4000,
-    ),
+    *b"\" ' { } [ ] [[ : , = # % ? & null true NaN Infinity 0x7f 1_000 complete round read".split(),
+    *(b"", b"\n", b"\r\n", b"\t", b"&a *a", b"!!python/object:os.system", b"1979-05-27T07:32:00Z"),
+    *(b"[" * 400, b'{"a":' * 1200, b"- " * 800, b"A" * 4000),
 )
 _NUMBER: Final = re.compile(rb"-?[0-9]+(?:\.[0-9]+)?")
 
@@ -131,17 +81,6 @@ def _swap_lines(content: bytearray, chance: random.Random) -> None:
 
 
 _CHANGES: Final[Sequence[Callable[[bytearray, random.Random], None]]] = (
-    *(
-        _flip,
-        _overwrite,
-        _remove,
-        _cut,
-        _repeat,
-        _insert,
-        _insert,
-        _renumber,
-        _renumber,
-        _renumber,
-        _swap_lines,
-    ),
+    *(_flip, _overwrite, _remove, _cut, _repeat, _swap_lines),
+    *(_insert, _insert, _renumber, _renumber, _renumber),
 )

@@ -1,4 +1,4 @@
-"""What commands print with --json holds to its schema, and to those that were promised before."""
+"""What commands print with --json holds to its schema."""
 
 import json
 import os
@@ -13,7 +13,7 @@ import click
 import pytest
 from click.testing import CliRunner
 from docs.interface_schemas import OF_COMMANDS
-from docs.schema_files import EVENTS, OUTPUTS, RUN
+from docs.schema_files import OUTPUTS
 from jsonschema_rs import Draft202012Validator
 from msgspec.structs import replace
 
@@ -32,8 +32,6 @@ from tests.support.command_tree import all_commands
 from tests.support.made_traces import reads_and_writes
 from tests.support.oracle_presets import write_oracle
 
-_FROZEN: Final = Path(__file__).parents[2] / "data" / "interfaces"
-"""Where the schemas of each release are kept, such as outputs-1.schema.json; there is none yet."""
 _OF_TESTS: Final = ("plan", "run")
 _SHORT: Final = ("--time-scale", "1/500", "--no-report")
 _DATA: Final = "--no-html --no-pdf --no-csv"
@@ -57,7 +55,6 @@ def _forms(path: Path) -> dict[str, _Document]:
 
 
 _FORMS: Final = _forms(OUTPUTS)
-_EARLIER: Final = [_forms(path) for path in sorted(_FROZEN.glob("outputs-*.schema.json"))]
 
 
 @dataclass(frozen=True)
@@ -218,11 +215,8 @@ _CASES: Final = {
 
 
 def hold(document: _Document) -> None:
-    """Raises ValidationError where a document does not keep to the schemas of its form."""
-    of = [forms[document["schema"]] for forms in (_FORMS, *_EARLIER) if document["schema"] in forms]
-    assert of, document["schema"]
-    for schema in of:
-        Draft202012Validator(schema).validate(document)
+    """Raises ValidationError where a document does not keep to the schema of its form."""
+    Draft202012Validator(_FORMS[document["schema"]]).validate(document)
 
 
 def _takes_json(command: click.Command) -> bool:
@@ -272,88 +266,3 @@ def test_what_fails_before_it_has_anything_to_print(words: tuple[str, ...], tmp_
     hold(ended.json)
     assert (ended.json["schema"], ended.json["exit_code"]) == ("openpts.error/1", ended.exit_code)
     assert f"openpts: {ended.json['error']}" in " ".join(ended.stderr.split())
-
-
-@dataclass(frozen=True)
-class Promise:
-    """An earlier schema, and the one of now that has to keep it."""
-
-    earlier: _Document
-    now: _Document
-
-    def broken(self, earlier: Any, now: Any, seen: frozenset[str] = frozenset()) -> bool:
-        """Whether a part of the earlier one is not kept."""
-        if (ref := earlier.get("$ref", "")) and ref in seen:
-            return False
-        seen |= {ref}
-        earlier, now = _resolved(earlier, self.earlier), _resolved(now, self.now)
-        if {"anyOf", "oneOf"} & (earlier.keys() | now.keys()):
-            return self._broken_choice(_choices(earlier), _choices(now), seen)
-        fields, of_now = earlier.get("properties", {}), now.get("properties", {})
-        needed, needed_now = (set(one.get("required", ())) for one in (earlier, now))
-        parts = [(fields[name], of_now.get(name)) for name in fields]
-        parts += [
-            (earlier[key], now.get(key))
-            for key in ("items", "additionalProperties")
-            if isinstance(earlier.get(key), dict)
-        ]
-        return (
-            any(earlier.get(key) != now.get(key) for key in ("type", "const"))
-            or not needed <= needed_now
-            or not {*map(str, earlier.get("enum", ()))} <= {*map(str, now.get("enum", ()))}
-            or any(not isinstance(new, dict) or self.broken(old, new, seen) for old, new in parts)
-        )
-
-    def _broken_choice(self, earlier: list[Any], now: list[Any], seen: frozenset[str]) -> bool:
-        """Each choice has to be kept by one of now, and null is no new one."""
-        null = {"type": "null"}
-        return (null in now and null not in earlier) or any(
-            all(self.broken(old, new, seen) for new in now) for old in earlier
-        )
-
-
-def _resolved(part: Any, whole: _Document) -> Any:
-    return whole["$defs"][part["$ref"].rpartition("/")[2]] if "$ref" in part else part
-
-
-def _choices(part: Any) -> list[Any]:
-    return list(part.get("anyOf") or part.get("oneOf") or [part])
-
-
-_PROMISED: Final = sorted(_FROZEN.glob("*.schema.json"))
-
-
-@pytest.mark.parametrize("path", _PROMISED, ids=lambda path: path.stem)
-def test_no_promise_is_broken(path: Path) -> None:
-    """A form of the same version keeps all that it had; one that is gone has a successor."""
-    of = {"events": EVENTS, "outputs": OUTPUTS, "run": RUN}[path.name.partition("-")[0]]
-    promise = Promise(_loaded(path), _loaded(of))
-    forms, now = _forms(path) or {"all": promise.earlier}, _forms(of) or {"all": promise.now}
-    gone = [name for name in forms if name not in now]
-    assert all(any(_follows(other, name) for other in now) for name in gone)
-    assert [name for name in forms.keys() & now.keys() if promise.broken(forms[name], now[name])] == []
-
-
-def _follows(name: str, earlier: str) -> bool:
-    (form, _, version), (form_before, _, before) = name.partition("/"), earlier.partition("/")
-    return form == form_before and int(version) > int(before)
-
-
-def _of(fields: _Document, required: tuple[str, ...] = ()) -> _Document:
-    return {"type": "object", "properties": fields, "required": list(required), "$defs": {}}
-
-
-@pytest.mark.parametrize(
-    ("now", "is_broken"),
-    [
-        (_of({"a": {"type": "integer"}}, ("a",)), False),
-        (_of({"a": {"type": "integer"}, "b": {"type": "string"}}, ("a", "b")), False),
-        (_of({"a": {"type": "integer"}}), True),
-        (_of({"b": {"type": "integer"}}, ("b",)), True),
-        (_of({"a": {"type": "number"}}, ("a",)), True),
-        (_of({"a": {"anyOf": [{"type": "integer"}, {"type": "null"}]}}, ("a",)), True),
-    ],
-)
-def test_what_breaks_a_promise(now: _Document, is_broken: bool) -> None:
-    earlier = _of({"a": {"type": "integer"}}, ("a",))
-    assert Promise(earlier, now).broken(earlier, now) == is_broken

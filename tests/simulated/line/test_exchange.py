@@ -7,6 +7,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +31,10 @@ from tests.simulated.line.test_export import check_fio_outputs, check_other_form
 from tests.support.openpts_command import COMMAND
 from tests.support.oracle_presets import write_oracle
 
-_FROZEN = Path(__file__).parents[2] / "data" / "interfaces"
 _SAMPLED = {"tp", "lifetime", "powercut", "qos"}  # rounds; cycles; without steps; several streams
 
 
+@pytest.fixture(scope="module")
 def of_ocp() -> Draft202012Validator:
     peers = os.environ.get("OPENPTS_PEERS")
     if peers is None:
@@ -75,32 +76,41 @@ def test_the_schemas_are_those_of_the_code() -> None:
         assert path.read_text() == text, "run python -m docs.interface_schemas"
 
 
-@pytest.mark.parametrize(
-    "test",
-    [
+@dataclass(frozen=True)
+class Written:
+    """A run, and what it has written."""
+
+    folder: Path
+    events: list[dict[str, Any]]
+    ocp: list[dict[str, Any]]
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
         pytest.param(name, marks=() if name in _SAMPLED else pytest.mark.slow)
         for name in PROCEDURES
         if name != "app"  # runs on no simulated drive
     ],
 )
-def test_any_test_writes_what_its_schemas_allow(tmp_path: Path, test: str) -> None:
-    events, ocp = bytearray(), bytearray()
+def written(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Written:
+    events, ocp, test = bytearray(), bytearray(), request.param
     on_event = [EventStream(events.extend).on_event, OcpDiagStream(ocp.extend).on_event]
     for listener in on_event:
         listener(ProgramStarted("0", ("run", test)))
-    folder = run_test(PROCEDURES[test], ordered(test, tmp_path / "run"), on_event).folder
+    folder = tmp_path_factory.mktemp(test) / "run"
+    run_test(PROCEDURES[test], ordered(test, folder), on_event)
     for listener in on_event:
         listener(ProgramEnded(0, None))
+    return Written(folder, whole_lines(bytes(events)), whole_lines(bytes(ocp)))
 
-    lines = whole_lines(bytes(events))
-    for schema in (EVENTS, *_FROZEN.glob("events-1.*.schema.json")):
-        of = of_file(schema)
-        for line in lines:
-            of.validate(line)
-    run = read_run(folder)
-    figures = json.loads(json.dumps(summarize(read_for_report(folder))))
-    for schema in (RUN, *_FROZEN.glob("run-1*.schema.json")):
-        of_file(schema).validate(figures)
+
+def test_any_test_writes_what_its_schemas_allow(written: Written, tmp_path: Path) -> None:
+    of, lines = of_file(), written.events
+    for line in lines:
+        of.validate(line)
+    run = read_run(written.folder)
+    of_file(RUN).validate(json.loads(json.dumps(summarize(read_for_report(written.folder)))))
     assert kinds(lines)[0] == "stream_started"
     assert kinds(lines)[-2:] == ["run_finished", "stream_finished"]
     entered = [line["steps"] for line in lines if line["kind"] == "deviation"]
@@ -111,45 +121,56 @@ def test_any_test_writes_what_its_schemas_allow(tmp_path: Path, test: str) -> No
         step.sample.read.ios for step in run.steps
     ]
     assert kinds(lines).count("sample") == sum(len(step.sample.intervals) for step in run.steps)
-    check_other_forms(folder, tmp_path)
+    check_other_forms(written.folder, tmp_path)
 
-    validator = of_ocp()
-    written = whole_lines(bytes(ocp))
-    for number, line in enumerate(written):
-        validator.validate(line)
+
+def test_fio_outputs_of_any_test_are_as_fio_has_them(written: Written, tmp_path: Path) -> None:
+    check_fio_outputs(written.folder, tmp_path)
+
+
+def test_any_test_writes_what_the_schemas_of_ocp_allow(
+    written: Written, of_ocp: Draft202012Validator
+) -> None:
+    for number, line in enumerate(written.ocp):
+        of_ocp.validate(line)
         assert line["sequenceNumber"] == number
-    names = [name for name, _ in artifacts(written)]
-    assert names[0] == "testRunStart"
-    assert names[-1] == "testRunEnd"
+    names, steps = [name for name, _ in artifacts(written.ocp)], len(read_run(written.folder).steps)
+    assert (names[0], names[-1]) == ("testRunStart", "testRunEnd")
     assert names.count("testStepStart") == names.count("testStepEnd")
-    assert names.count("measurementSeriesStart") == names.count("measurementSeriesEnd") == 2 * len(run.steps)
-    check_fio_outputs(folder, tmp_path)
+    assert names.count("measurementSeriesStart") == names.count("measurementSeriesEnd") == 2 * steps
 
 
-def test_verdicts_on_limits_are_written_with_their_bounds(tmp_path: Path) -> None:
-    """Two limits that are far from what the drive does, of which one fails; the exit code says so."""
-    preset = write_oracle(tmp_path, [1000, 900.5, 950], every=3)
-    (tmp_path / "limits.toml").write_text(
+@pytest.fixture(scope="module")
+def limited(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two limits that are far from what the drive does, of which one fails."""
+    folder = tmp_path_factory.mktemp("limited")
+    preset = write_oracle(folder, [1000, 900.5, 950], every=3)
+    (folder / "limits.toml").write_text(
         'allow = ["deviations", "not steady"]\n'
         'limits = ["tp.seq_128_kib.read >= 1 MB/s", "tp.seq_128_kib.write >= 1000 GB/s"]\n'
     )
     words = ("run", "tp", f"sim:{preset}?seed=42", "--time-scale", "1/500", "--no-report", "--out", "run")
     outputs = ("--limits", "limits.toml", "--events", "e.jsonl", "--ocp-diag", "o.jsonl")
-    done = openpts(*words, *outputs, cwd=tmp_path)
+    done = openpts(*words, *outputs, cwd=folder)
     assert done.exit_code == LimitError.exit_code, done.stderr
+    return folder
 
-    lines = whole_lines((tmp_path / "e.jsonl").read_bytes())
-    of = of_file()
+
+def test_verdicts_on_limits_are_events(limited: Path) -> None:
+    lines, of = whole_lines((limited / "e.jsonl").read_bytes()), of_file()
     for line in lines:
         of.validate(line)
     (judged,) = (line["limits"] for line in lines if line["kind"] == "limits_judged")
     assert [limit["judgement"] for limit in judged] == ["pass", "fail"]
     assert (lines[-1]["kind"], lines[-1]["exit_code"]) == ("stream_finished", LimitError.exit_code)
 
-    validator = of_ocp()
-    written = whole_lines((tmp_path / "o.jsonl").read_bytes())
+
+def test_verdicts_on_limits_are_written_with_their_bounds(
+    limited: Path, of_ocp: Draft202012Validator
+) -> None:
+    written = whole_lines((limited / "o.jsonl").read_bytes())
     for line in written:
-        validator.validate(line)
+        of_ocp.validate(line)
     bounds = [
         (content["value"] >= bound["value"], bound["type"])
         for name, content in artifacts(written)
@@ -161,8 +182,10 @@ def test_verdicts_on_limits_are_written_with_their_bounds(tmp_path: Path) -> Non
     assert end == {"status": "COMPLETE", "result": "FAIL"}
 
 
-def killed(folder: Path, after_s: float) -> tuple[bytes, bytes]:
-    """What is in both files of a run that is killed after this time."""
+@pytest.fixture(scope="module", params=[0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, 5))])
+def killed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with both files of a run that was killed at a moment by chance."""
+    folder = tmp_path_factory.mktemp("killed")
     words = ("run", "iops", "sim:mlc", "--quick", "--no-report", "--out", "run")
     process = subprocess.Popen(
         [*COMMAND, *words, "--events", "e.jsonl", "--ocp-diag", "o.jsonl"],
@@ -174,23 +197,21 @@ def killed(folder: Path, after_s: float) -> tuple[bytes, bytes]:
     while not (events.exists() and events.stat().st_size):
         assert process.poll() is None
         time.sleep(0.01)
-    time.sleep(after_s)
+    time.sleep(random.Random(request.param).uniform(0.0, 3.0))
     process.send_signal(signal.SIGKILL)
     process.wait()
-    ocp = folder / "o.jsonl"
-    return events.read_bytes(), ocp.read_bytes() if ocp.exists() else b""
+    return folder
 
 
-@pytest.mark.parametrize("number", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, 50))])
-def test_what_a_killed_run_has_written_is_valid(tmp_path: Path, number: int) -> None:
-    after_s = random.Random(number).uniform(0.0, 3.0)
-    events, ocp = killed(tmp_path, after_s)
-    lines = whole_lines(events)
+def test_events_of_a_killed_run_are_valid(killed: Path) -> None:
+    lines, of = whole_lines((killed / "e.jsonl").read_bytes()), of_file()
     assert "stream_finished" not in kinds(lines)
-    of = of_file()
     for line in lines:
         of.validate(line)
-    validator = of_ocp()
-    for number_of_line, line in enumerate(whole_lines(ocp)):
-        validator.validate(line)
-        assert line["sequenceNumber"] == number_of_line
+
+
+def test_ocp_output_of_a_killed_run_is_valid(killed: Path, of_ocp: Draft202012Validator) -> None:
+    path = killed / "o.jsonl"
+    for number, line in enumerate(whole_lines(path.read_bytes() if path.exists() else b"")):
+        of_ocp.validate(line)
+        assert line["sequenceNumber"] == number

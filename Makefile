@@ -187,7 +187,7 @@ DRAWN ?= 10000
 second-verifier-runs: setup $(VERIFIER)  ## openpts and the second verifier over 10,000 drawn runs (half an hour)
 	$(BIN)/python -m tests.second_verifier.chunk 1 $(DRAWN)
 
-second-verifier-faults: setup $(VERIFIER)  ## each of the listed faults in either, one by one: every one must be found
+second-verifier-faults: setup $(VERIFIER)  ## each of the listed faults in openpts, one by one: every one must be found
 	$(BIN)/python -m tests.second_verifier.faults
 
 lint: lint-rust lint-python  ## formatters, linters, types, imports

@@ -1,4 +1,4 @@
-"""Faults of one line in openpts' analysis and in the second verifier: the comparison must find each.
+"""Faults of one line in openpts' analysis: the comparison with the second verifier must find each.
 
 ``python -m tests.second_verifier.faults`` plants all of them, one by one, in copies.
 """
@@ -34,11 +34,6 @@ class Fault(NamedTuple):
     new: str
     tests: tuple[str | int, ...]
 
-    @property
-    def is_ours(self) -> bool:
-        """Whether it is in openpts, and not in the second verifier."""
-        return self.file.endswith(".py")
-
     def plant(self, root: Path) -> None:
         """Change the file below a root, which may be a link there."""
         path = root / self.file
@@ -60,7 +55,7 @@ _CROSS: Final = "openpts/procedures/pts/xsr/results.py"
 _MATRIX: Final = ("iops", "lat")
 _LOOPS: Final = ("iops", "tp", "lat")
 
-OF_OPENPTS: Final = (
+FAULTS: Final = (
     Fault(_STEADY, "RANGE_LIMIT: Final = 0.20", "RANGE_LIMIT: Final = 0.10", _LOOPS),
     Fault(_STEADY, "RANGE_LIMIT: Final = 0.20", "RANGE_LIMIT: Final = 0.22", _LOOPS),
     Fault(_STEADY, "SLOPE_LIMIT: Final = 0.10", "SLOPE_LIMIT: Final = 0.11", TESTS),
@@ -169,52 +164,6 @@ OF_OPENPTS: Final = (
     Fault(_CROSS, "return max(found, key", "return min(found, key", ("xsr",)),
 )
 
-OF_THE_VERIFIER: Final = (
-    Fault("steady.go", "windowRounds = 5 ", "windowRounds = 4 ", _LOOPS),
-    Fault("steady.go", "rangePct     = 20.0", "rangePct     = 10.0", _LOOPS),
-    Fault("steady.go", "slopePct     = 10.0", "slopePct     = 12.0", TESTS),
-    Fault("steady.go", "math.Abs(w.Slope) * (n - 1)", "w.Slope * (n - 1)", _LOOPS),
-    Fault("steady.go", "math.Abs(w.Slope) * (n - 1)", "math.Abs(w.Slope) * n", _LOOPS),
-    Fault("steady.go", "high-low <= (rangePct", "high-w.Average <= (rangePct", TESTS),
-    Fault("steady.go", "float64(first)+(n-1)/2", "float64(first)+n/2", _LOOPS),
-    Fault("steady.go", "w.Average - w.Slope*meanX", "w.Average + w.Slope*meanX", _LOOPS),
-    Fault("steady.go", "w.Slope = xy / xx", "w.Slope = xy / n", _LOOPS),
-    Fault("steady.go", "math.Sqrt(xx*yy)", "(xx * yy)", _LOOPS),
-    Fault("steady.go", "x-windowRounds+1, nil", "x-windowRounds+2, nil", _LOOPS),
-    Fault("steady.go", "s.Reached && w.Steady", "s.Reached || w.Steady", ("iops",)),
-    Fault("steady.go", "x >= earliest && ", "", ("wsat",)),
-    Fault("steady.go", "x <= s.Complete && !s.Reached", "x <= s.Complete", ("wsat",)),
-    Fault("record.go", "float64(c.bytes)/1e6", "float64(c.bytes)/(1<<20)", ("tp", "xsr")),
-    Fault("record.go", "operation IN ('read', 'write') GROUP BY", "operation IN ('write') GROUP BY", _LOOPS),
-    Fault("record.go", "max(c.longestNs, o.longestNs)", "min(c.longestNs, o.longestNs)", _MATRIX),
-    Fault("record.go", "part.elapsedNs/2", "part.elapsedNs", ("wsat", "xsr")),
-    Fault("tests.go", "return mean(figures(steps, figure))", "return figure(together(steps).counts)", _LOOPS),
-    Fault("hdr.go", "(sub+1)<<(int(octave)+unit) - 1", "sub << (int(octave) + unit)", ("lat", "wsat")),
-    Fault("hdr.go", "h.total() - h.total()/needed", "h.total() - 2*h.total()/needed", ("lat", "wsat")),
-    Fault("hdr.go", "h.total() >= needed", "h.total() >= needed/10", ("lat",)),
-    Fault("hdr.go", "index -= count", "index -= count + 1", ("lat", "wsat")),
-    Fault("tests.go", "withNines(5, s.longestNs)", "withNines(4, s.longestNs)", ("lat", "wsat")),
-    Fault(
-        "tests.go", "begun == int64(len(iops))*period", "begun%r.Conditions.MinuteNs == 0", ("wsat", "hir")
-    ),
-    Fault("tests.go", "<= 0.1*level", "<= 0.12*level", ("wsat",)),
-    Fault("tests.go", "min(30, len(all)/4)", "min(20, len(all)/4)", ("wsat",)),
-    Fault("tests.go", "level := rate(all[:5])", "level := rate(all[:4])", ("wsat",)),
-    Fault("tests.go", "return s.idle || !s.complete", "return !s.complete", ("hir",)),
-    Fault(
-        "tests.go", "100*(over(active.iops(), baseline)-1)", "100*(1-over(baseline, active.iops()))", ("hir",)
-    ),
-    Fault(
-        "tests.go",
-        "< 0.9*float64(r.Conditions.MinuteNs)",
-        "< 0.1*float64(r.Conditions.MinuteNs)",
-        (949, 6741),
-    ),
-    Fault("tests.go", "m.endNs-last.startedNs-last.elapsedNs", "m.endNs-last.startedNs", ("xsr",)),
-    Fault("tests.go", "p.iops >= highest*(1-plateauPct/100)", "p.iops >= highest", ("cbw", "dirth")),
-    Fault("tests.go", "/float64(mids+1)", "/float64(mids+2)", ("cbw", "dirth")),
-)
-
 
 class Sample(NamedTuple):
     """Runs that are there, by their test or seed, and openpts' figures of them."""
@@ -255,26 +204,16 @@ def figures_of(folders: Sequence[Path], python: Path) -> list[Any] | None:
 
 
 def is_found(fault: Fault, program: Path, sample: Sample, scratch: Path) -> bool:
-    """Whether the comparison differs, or what has the fault fails, over the runs that show it."""
+    """Whether the comparison differs, or openpts fails, over the runs that show it."""
     folders = sample.of(fault.tests)
     copy = scratch / "copy"
     shutil.rmtree(copy, ignore_errors=True)
-    figures: list[Any] | None
-    if fault.is_ours:
-        shutil.copytree(
-            ROOT / "python", copy, copy_function=os.symlink, ignore=shutil.ignore_patterns("__pycache__")
-        )
-        fault.plant(copy)
-        figures = figures_of(folders, copy)
-        if figures is None:
-            return True
-    else:
-        shutil.copytree(ROOT / "verifier", copy)
-        fault.plant(copy)
-        program = scratch / "second-look"
-        build(copy, program)
-        figures = [sample.figures[folder] for folder in folders]
-    return bool(_differing(program, folders, figures, scratch))
+    shutil.copytree(
+        ROOT / "python", copy, copy_function=os.symlink, ignore=shutil.ignore_patterns("__pycache__")
+    )
+    fault.plant(copy)
+    figures = figures_of(folders, copy)
+    return figures is None or bool(_differing(program, folders, figures, scratch))
 
 
 def _differing(program: Path, folders: Sequence[Path], figures: list[Any], scratch: Path) -> int:
@@ -311,7 +250,7 @@ def missed(
 def main() -> int:
     """Plant all; 1 if one is missed. Two numbers take a part of them: begin and end."""
     begin, end = (int(one) for one in sys.argv[1:3]) if len(sys.argv) > 2 else (0, 1000)
-    faults = (*OF_OPENPTS, *OF_THE_VERIFIER)[begin:end]
+    faults = FAULTS[begin:end]
     with tempfile.TemporaryDirectory() as scratch:
         found = list(missed(faults, BUILT, Path(scratch)))
     lines = [f"missed: {fault.file}: {fault.old!r} as {fault.new!r}\n" for fault in found]

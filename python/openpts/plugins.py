@@ -146,11 +146,13 @@ class Offer(Struct, frozen=True):
 class Listing(Struct, frozen=True):
     """The order in which openpts' own objects stand, and words for them: an entry ``listing`` names it.
 
-    ``suite`` are the tests that are run where none are named; without it, all.
+    ``suite`` are the tests that are run where none are named; without it, all. ``purges`` are the purge
+    methods that openpts should have, the best first.
     """
 
     tests: tuple[str, ...] = ()
     suite: tuple[str, ...] = ()
+    purges: tuple[str, ...] = ()
 
 
 @cache

@@ -39,7 +39,7 @@ disks = {
     for disk in (BlockDevice(folder.resolve(), roots) for folder in (roots.sys / "block").glob("sd*"))
 }
 told = {
-    serial: {m.name: [m.capability(disk).supported, m.capability(disk).reason] for m in methods.METHODS}
+    serial: {m.name: [m.capability(disk).supported, m.capability(disk).reason] for m in methods.methods()}
     for serial, disk in disks.items()
 }
 
@@ -70,7 +70,9 @@ for serial, method in (
     *(("LABSCSI0000", BoldSanitize(kind)) for kind in SanitizeKind),
     ("16000", BoldFormat()),
 ):
-    methods.METHODS = (method,)
+    methods.methods = lambda method=method: iter((method,))
+    methods._offered = lambda method=method: {method.name: None}
+    methods._loaded = lambda *_, method=method: method
     target = BlockTarget(disks[serial].node)
     with open_target(target, Consent(confirm_serial=serial), roots) as opened:
         before = (disks[serial].integer("size"), disks[serial].integer("queue/logical_block_size"))

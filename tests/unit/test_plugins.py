@@ -15,8 +15,11 @@ from openpts.cli.first_pages import FirstPages
 from openpts.cli.main import cli
 from openpts.concerns.plugin_gauges import PluginGauges
 from openpts.device.block_device import BlockDevice
+from openpts.device.purge.choose import choose
 from openpts.device.purge.discard import Discard
-from openpts.device.purge.methods import METHODS, capabilities, method_named
+from openpts.device.purge.method import Capability, PurgeMethod
+from openpts.device.purge.methods import capabilities, method_named
+from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PluginError
 from openpts.gauge import Gauge
 from openpts.hooks import RunContext
@@ -24,6 +27,8 @@ from openpts.plugins import Kind, audit, load, offers, plugin_facts
 from openpts.procedures.registry import PROCEDURES
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import TargetFacts, TargetKind
+from openpts.vocabulary.purge import PurgeChoice
+from openpts_contents import LISTING
 from tests.data.system_trees import server
 from tests.support.plugin_folders import DOOR, installed, with_metadata
 from tests.support.transcript import Golden
@@ -48,6 +53,17 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     for name in set(sys.modules) - known:
         if str(tmp_path) in str(getattr(sys.modules[name], "__file__", "")):
             del sys.modules[name]
+
+
+OWN = next(package for package in plugins.packages() if package.is_own).entries
+
+
+@pytest.fixture
+def beside_openpts(place: Path) -> Path:
+    """The folder, with the metadata of openpts as they are installed."""
+    with_metadata(place, "openpts", OWN, "1.0")
+    plugins.packages.cache_clear()
+    return place
 
 
 def failures() -> dict[str, str]:
@@ -250,20 +266,57 @@ BROKEN = "no method"
 
 
 @pytest.mark.with_plugins
-def test_a_purge_method_of_a_plug_in_comes_last_and_takes_no_name(place: Path, server: SystemRoots) -> None:
+def test_a_purge_method_of_a_plug_in_comes_last_and_takes_no_name(
+    beside_openpts: Path, server: SystemRoots
+) -> None:
     entries = {
         "purge.vendor-erase": "acme_purge:METHOD",
         "purge.discard": "acme_purge:SHADOW",
         "purge.broken": "acme_purge:BROKEN",
     }
-    installed(place, "acme_purge", PURGE, entries)
-    *own, (method, capability) = capabilities(BlockDevice.of_name("nvme0n1", server))
-    assert [one for one, _ in own] == list(METHODS)
+    installed(beside_openpts, "acme_purge", PURGE, entries)
+    *own, (method, capability), (broken, why) = capabilities(BlockDevice.of_name("nvme0n1", server))
+    assert [one.name for one, _ in own] == [name.removeprefix("purge.") for name in OWN_PURGES]
+    assert broken.name == "broken"
+    assert not why.supported
     assert (method.name, capability.reason) == ("vendor-erase", "nvme0n1 is one of ours")
     assert method_named("vendor-erase") is method
     assert isinstance(method_named("discard"), Discard)
     with pytest.raises(PluginError, match="is of the type str"):
         method_named("broken")
+    with pytest.raises(PluginError, match="is of the type str"):
+        broken.carry_out(OpenTarget(-1, TargetFacts(TargetKind.BLOCK, "a", "b", 1, 512), None), print)
+
+
+OWN_PURGES = [f"purge.{name}" for name in LISTING.purges]
+BEST = "nvme-format"
+
+
+@pytest.mark.parametrize("where", [None, "acme_gone:METHOD", "openpts.errors:PluginError", "openpts:no"])
+def test_one_of_openpts_own_purge_methods_that_can_not_be_used_is_refused_and_not_passed_over(
+    where: str | None, place: Path, server: SystemRoots
+) -> None:
+    """Nor does the method of another package stand in for it."""
+    own = {name: at for name, at in OWN.items() if name != f"purge.{BEST}"}
+    with_metadata(place, "openpts", {**own, **({f"purge.{BEST}": where} if where else {})}, "1.0")
+    installed(
+        place, "acme_purge", PURGE.replace("vendor-erase", BEST), {f"purge.{BEST}": "acme_purge:METHOD"}
+    )
+    device = BlockDevice.of_name("nvme0n1", server)
+
+    def ask(_device: BlockDevice) -> list[tuple[PurgeMethod, Capability]]:
+        return [(method, Capability(True, "has it")) for method, _ in capabilities(device)]
+
+    for text in ("auto", BEST):
+        with pytest.raises(PluginError, match=f"purge.*{BEST}"):
+            choose(PurgeChoice.parse(text), device, frozenset(), ask)
+    assert [one.name for one in choose(PurgeChoice.parse("discard"), device, frozenset(), ask).methods] == [
+        "discard"
+    ]
+
+
+def test_every_purge_method_of_openpts_has_its_place_in_the_order() -> None:
+    assert {name for name in OWN if name.startswith("purge.")} == set(OWN_PURGES)
 
 
 COLUMN_MAP = """

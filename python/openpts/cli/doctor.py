@@ -267,11 +267,8 @@ def _restored_text(restored: Sequence[Healing], *, asked: bool) -> Iterator[Text
 
 def _audited_plugins(root: click.Command) -> tuple[AuditedPlugin, ...]:
     """What plug-ins have, all of it imported."""
-    from openpts.device.purge.methods import METHODS  # noqa: PLC0415 help needs none
-
     commands = root.own_commands if isinstance(root, FirstPages) else ()
     taken = {**dict.fromkeys(Kind, ()), Kind.PROCEDURE: (RESERVED,), Kind.COMMAND: commands}
-    taken[Kind.PURGE] = {method.name for method in METHODS}
     return tuple(
         AuditedPlugin(offer.package.name, offer.package.version, offer.kind, offer.name, failure or None)
         for offer, failure in audit(taken)

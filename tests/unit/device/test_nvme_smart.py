@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openpts.device.health.nvme_health import SMART_LOG_BYTES, parse_smart_log
+from openpts.device.health.nvme_health import parse_smart_log
+from openpts.device.nvme.nvme_identify import SMART_LOG_BYTES
 from tests.support.smart_log import SmartLog
 
 U8, U16, U32 = (st.integers(0, 2**bits - 1) for bits in (8, 16, 32))

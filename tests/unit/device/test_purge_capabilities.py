@@ -5,7 +5,7 @@ import pytest
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.purge.discard import Discard
-from openpts.device.purge.methods import METHODS, capabilities
+from openpts.device.purge.methods import capabilities, methods
 from openpts.programs import Reply
 from openpts.system_files import SystemRoots
 
@@ -23,7 +23,7 @@ def test_a_drive_is_asked_the_same_question_once_by_all_methods(
     found = capabilities(BlockDevice.of_name(name, server), run)
     assert program in {command[0] for command in asked}
     assert set(asked.values()) == {1}
-    assert [method for method, _ in found] == list(METHODS)
+    assert [method for method, _ in found] == list(methods())
 
 
 def test_a_drive_that_is_set_read_only_has_no_discard(server: SystemRoots) -> None:

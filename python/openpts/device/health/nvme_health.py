@@ -8,9 +8,8 @@ Solidigm's drives, whose items are described in their product specifications.
 from collections.abc import Mapping
 from typing import Final
 
-from openpts.device.nvme.nvme_identify import NvmeController
+from openpts.device.nvme.nvme_identify import SMART_LOG_BYTES, NvmeController
 
-SMART_LOG_BYTES: Final = 512
 _GONE: Final = "all its bytes are FFh, which is how a device answers whose link is gone"
 
 # One data unit is a thousand units of 512 bytes, rounded up.

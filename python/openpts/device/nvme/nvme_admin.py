@@ -6,8 +6,12 @@ import struct
 from collections.abc import Sequence
 from typing import Final
 
-from openpts.device.health.nvme_health import SMART_LOG_BYTES
-from openpts.device.nvme.nvme_identify import IDENTIFY_BYTES, NvmeController, parse_identify_controller
+from openpts.device.nvme.nvme_identify import (
+    IDENTIFY_BYTES,
+    SMART_LOG_BYTES,
+    NvmeController,
+    parse_identify_controller,
+)
 
 # <linux/nvme_ioctl.h>: _IOWR('N', 0x41, struct nvme_passthru_cmd), 72 bytes
 _NVME_IOCTL_ADMIN_CMD: Final = 0xC0484E41

@@ -12,6 +12,7 @@ from msgspec import Struct
 from openpts.system_files import printable
 
 IDENTIFY_BYTES: Final = 4096
+SMART_LOG_BYTES: Final = 512
 
 # the limits are in whole kelvin, of which 273 is 0 degrees
 _ZERO_CELSIUS_K: Final = 273

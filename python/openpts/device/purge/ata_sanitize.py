@@ -200,3 +200,8 @@ def _explain_end(status: SanitizeStatus) -> str:
             "only after a sanitize that succeeds: try once more, and take the drive out of use if that fails"
         )
     return "the drive reports that it did not complete without error"
+
+
+BLOCK: Final = AtaSanitize(SanitizeKind.BLOCK)
+CRYPTO: Final = AtaSanitize(SanitizeKind.CRYPTO)
+OVERWRITE: Final = AtaSanitize(SanitizeKind.OVERWRITE)

@@ -172,3 +172,7 @@ def _state_against(device: BlockDevice, security: AtaSecurity, *, enhanced: bool
     if enhanced and not security.enhanced_erase:
         return "has no enhanced mode (IDENTIFY DEVICE word 128, bit 5)"
     return None
+
+
+NORMAL: Final = AtaSecurityErase()
+ENHANCED: Final = AtaSecurityErase(enhanced=True)

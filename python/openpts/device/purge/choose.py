@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.purge.method import Capability, PurgeMethod
-from openpts.device.purge.methods import capabilities, method_named
+from openpts.device.purge.methods import Unusable, capabilities, method_named
 from openpts.errors import PurgeImpossibleError, RefusedError, UsageError
 from openpts.vocabulary.facts import PurgeAttempt
 from openpts.vocabulary.purge import PurgeChoice
@@ -29,13 +29,16 @@ def choose(
 
     ``confirmed`` are names of other drives that the operator gave up too, since some methods reach them.
     Raises PurgeImpossibleError where nothing of it can be done, RefusedError where something that the
-    operator named would erase a drive that was not confirmed, and UsageError for an unknown name.
+    operator named would erase a drive that was not confirmed, UsageError for an unknown name, and PluginError
+    for a method that is missing or broken and would come before one that the drive has.
     """
     wanted = [method_named(name).name for name in choice.methods]
     answers = {method.name: (method, capability) for method, capability in ask(device)}
     ways, left_out = [], []
     for name in wanted or answers:
         method, capability = answers[name]
+        if isinstance(method, Unusable):
+            raise method.error
         reason = _against(method, capability, confirmed, asked_for=bool(wanted))
         if reason is None:
             ways.append(method)

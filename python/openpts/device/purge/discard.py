@@ -56,3 +56,6 @@ def _chunk_bytes(granularity_bytes: int | None) -> int:
     """The chunk in whole units of what the drive discards: it may leave a broken unit as it is."""
     unit_bytes = granularity_bytes or 1
     return max(_CHUNK_BYTES // unit_bytes, 1) * unit_bytes
+
+
+DISCARD: Final = Discard()

@@ -41,7 +41,11 @@ class Capability(Struct, frozen=True):
 
 @runtime_checkable
 class PurgeMethod(Protocol):
-    """One way to purge; those that there are stand in ``device/purge/methods.py``, the best first."""
+    """One way to purge.
+
+    One that is a msgspec struct with a field ``run`` asks the drive through it: what programs answer holds
+    for all methods of one look.
+    """
 
     @property
     def name(self) -> str:
@@ -69,6 +73,14 @@ class PurgeMethod(Protocol):
 
     def status(self, target: OpenTarget) -> Facts:
         """What the drive's own logs say of it afterwards; empty where it keeps none. Never raises."""
+
+
+@runtime_checkable
+class ByPsid(Protocol):
+    """A method by the number on the drive's label: a drive that is locked obeys no other."""
+
+    def with_psid(self, psid: Callable[[], bytes]) -> PurgeMethod:
+        """The same method, which gets the number so."""
 
 
 _LIMIT_S: Final = 4 * 3600.0

@@ -129,3 +129,7 @@ class NvmeFormat(Struct, frozen=True):
             "a drive may refuse all reads and writes after that, until a format succeeds: "
             f"{' '.join(command)}"
         )
+
+
+USER_DATA: Final = NvmeFormat.user_data()
+CRYPTO: Final = NvmeFormat.crypto()

@@ -276,3 +276,8 @@ class NvmeSanitize(Struct, frozen=True):
         """What the log will tell as the command that began it."""
         passes = 1 << _PASSES_AT if self.action is SanitizeAction.OVERWRITE else 0
         return self.action.number | _ALLOW_EXIT | passes
+
+
+BLOCK: Final = NvmeSanitize(SanitizeAction.BLOCK)
+CRYPTO: Final = NvmeSanitize(SanitizeAction.CRYPTO)
+OVERWRITE: Final = NvmeSanitize(SanitizeAction.OVERWRITE)

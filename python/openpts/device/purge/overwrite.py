@@ -56,3 +56,6 @@ def _write(target: OpenTarget, chunk: memoryview, offset_bytes: int) -> None:
             f"overwriting {target.facts.path} failed: {written_bytes} of {len(chunk)} bytes taken at byte "
             f"{offset_bytes:,}"
         )
+
+
+OVERWRITE: Final = Overwrite()

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from openpts.device.block_device import BlockDevice, DeviceKind
 from openpts.device.kernel_calls import opal_psid_revert
@@ -46,6 +47,9 @@ class PsidRevert(Struct, frozen=True):
     is_purge: bool = True
     psid: Callable[[], bytes] = _none_given
     questions: NvmeQuestions = field(default_factory=NvmeQuestions)
+
+    def with_psid(self, psid: Callable[[], bytes]) -> "PsidRevert":
+        return replace(self, psid=psid)
 
     def capability(self, device: BlockDevice) -> Capability:
         """Level 0 discovery; of NVMe, with all namespaces of the subsystem."""
@@ -97,3 +101,6 @@ def _why(error: OSError) -> str:
         "the kernel's driver for self-encrypting drives has not taken this drive (of SATA it needs "
         "libata.allow_tpm=1, of NVMe over fabrics Linux 6.2); sedutil-cli can revert it"
     )
+
+
+REVERT: Final = PsidRevert()

@@ -10,9 +10,8 @@ from msgspec.structs import replace
 
 from openpts.device.purge.choose import ChosenMethods, choose
 from openpts.device.purge.file_blocks import FileBlocks
-from openpts.device.purge.method import Progress, PurgeMethod
+from openpts.device.purge.method import ByPsid, Progress, PurgeMethod
 from openpts.device.purge.proof import Evidence, Proof
-from openpts.device.purge.psid_revert import PsidRevert
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError, PurgeImpossibleError
 from openpts.vocabulary.facts import PurgeAttempt, PurgeReport
@@ -63,8 +62,8 @@ def purge(
     chosen = chosen_methods(target, choice)
     attempts = list(chosen.left_out)
     for method in chosen.methods:
-        if psid is not None and isinstance(method, PsidRevert):
-            method = replace(method, psid=psid)  # noqa: PLW2901 the same method, with what it needs
+        if psid is not None and isinstance(method, ByPsid):
+            method = method.with_psid(psid)  # noqa: PLW2901 the same method, with what it needs
         try:
             report = _purge_by(method, target, progress, clock)
         except PurgeError as error:

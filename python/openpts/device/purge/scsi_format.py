@@ -63,3 +63,6 @@ def protection_type(device: BlockDevice) -> int:
         if text is not None and text.isdecimal():
             return int(text)
     return 0
+
+
+FORMAT: Final = ScsiFormat()

@@ -58,3 +58,8 @@ class ScsiSanitize(Struct, frozen=True):
     def status(self, target: OpenTarget) -> Facts:
         """REQUEST SENSE."""
         return scsi_status(target, self.run)
+
+
+BLOCK: Final = ScsiSanitize(SanitizeKind.BLOCK)
+CRYPTO: Final = ScsiSanitize(SanitizeKind.CRYPTO)
+OVERWRITE: Final = ScsiSanitize(SanitizeKind.OVERWRITE)

@@ -46,7 +46,9 @@ file ``$input`` has, if that is set.
 
 def in_lab(folder: Path, *drives: str, script: str, timeout_s: int = 300) -> subprocess.CompletedProcess[str]:
     """Run a shell script on a machine with these drives; what it puts into ``folder`` stays."""
-    command = lab_command(folder, *drives, script=script, timeout_s=timeout_s)
+    assert LAB is not None
+    command = [LAB, "run", *drives, "--share", str(folder), "--timeout", str(timeout_s)]
+    command += ["--", "sh", "-c", script]
     return subprocess.run(command, capture_output=True, text=True, timeout=timeout_s + 60, check=False)
 
 
@@ -64,21 +66,3 @@ def passes_in_lab(folder: Path, *drives: str, modules: str, before: str = ":", t
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert " passed" in ended.stdout
     return ended.stdout
-
-
-def lab_command(folder: Path, *drives: str, script: str, timeout_s: int) -> list[str]:
-    """What to start for that."""
-    assert LAB is not None
-    return [
-        LAB,
-        "run",
-        *drives,
-        "--share",
-        str(folder),
-        "--timeout",
-        str(timeout_s),
-        "--",
-        "sh",
-        "-c",
-        script,
-    ]

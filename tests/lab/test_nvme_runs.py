@@ -1,64 +1,15 @@
-"""Whole runs on NVMe drives of a virtual machine."""
+"""A run on an NVMe drive of a virtual machine that warns meanwhile."""
 
 import json
 from pathlib import Path
 
 import pytest
 
-from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
 from openpts.report.health_page import health_alerts
 from tests.lab.machine import OPENPTS, SHORT, in_lab, needs_lab
 
 pytestmark = needs_lab
-
-
-@pytest.mark.slow
-def test_an_nvme_drive_is_refused_unnamed_and_measured_when_named(tmp_path: Path) -> None:
-    ended = in_lab(
-        tmp_path,
-        "--nvme",
-        "512M",
-        script=f"""
-        {OPENPTS} devices --json > {tmp_path}/devices.json || exit 10
-        {OPENPTS} run iops /dev/nvme0n1 {SHORT} --out {tmp_path}/unnamed 2> {tmp_path}/refusal
-        [ $? = 4 ] || exit 11
-        {OPENPTS} run iops /dev/nvme0n1 --confirm-serial WRONG {SHORT} --out {tmp_path}/wrong
-        [ $? = 4 ] || exit 12
-        {OPENPTS} run iops /dev/nvme0n1 --confirm-serial LABNVME0000 {SHORT} --out {tmp_path}/run
-        """,
-    )
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    assert '"LABNVME0000"' in (tmp_path / "devices.json").read_text()
-    assert "--confirm-serial LABNVME0000" in (tmp_path / "refusal").read_text()
-    assert not (tmp_path / "unnamed").exists()
-    assert not (tmp_path / "wrong").exists()
-    run = read_run(tmp_path / "run")
-    assert run.manifest.state is RunState.COMPLETE
-    assert len(run.steps) == 1 + 56
-    assert run.manifest.dut["serial"].value == "LABNVME0000"
-    (purge,) = run.manifest.purges
-    assert purge.changed_samples == purge.samples > 0
-    # The drive comes with its cache on and the enterprise rule wants it off.
-    (cache,) = run.manifest.write_caches
-    assert (cache.required, cache.actual) == ("WCD", "WCD")
-    assert cache.source.endswith("set by openpts, was WCE")
-    assert "PTS-CACHE-01" not in {deviation.rule_id for deviation in run.ledger}
-
-
-@pytest.mark.slow
-def test_a_drive_with_4096_byte_sectors_skips_the_half_kib(tmp_path: Path) -> None:
-    ended = in_lab(
-        tmp_path,
-        "--nvme",
-        "512M,logical_block_size=4096,physical_block_size=4096",
-        script=f"{OPENPTS} run iops /dev/nvme0n1 --confirm-serial LABNVME0000 {SHORT} --out {tmp_path}/run",
-    )
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    run = read_run(tmp_path / "run")
-    assert len(run.steps) == 1 + 49
-    assert run.manifest.conditions.skipped_block_sizes_bytes == (512,)
-    assert "PTS-IOPS-13" in {deviation.rule_id for deviation in run.ledger}
 
 
 @pytest.mark.slow

@@ -3,7 +3,6 @@
 What the drive itself says is asked of programs of others: nvme, hdparm and sdparm.
 """
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -88,41 +87,3 @@ def test_a_killed_run_is_healed_by_the_next_one(serials: tuple[str, ...], tmp_pa
             (cache,) = manifest.write_caches
             assert (cache.required, cache.actual) == ("WCD", "WCD")
             assert cache.source.endswith("set by openpts, was WCE")
-
-
-@pytest.mark.slow
-def test_a_drive_that_went_away_is_healed_when_it_is_back_and_sysfs_is_not_believed(tmp_path: Path) -> None:
-    ended = in_lab(
-        tmp_path,
-        "--nvme",
-        "64M",
-        script=f"""{SHELL}
-        export OPENPTS_STATE={tmp_path}/state
-        run="run iops /dev/nvme0n1 --confirm-serial LABNVME0000"
-        is_on nvme0n1 || exit 9
-        {OPENPTS} $run {LONG} --out {tmp_path}/gone > {tmp_path}/gone.log 2>&1 &
-        openpts=$!
-        until_true grep -q 'WIPC done' {tmp_path}/gone.log
-        off nvme0n1 || exit 8
-        cat /sys/block/nvme0n1/queue/write_cache > {tmp_path}/sysfs
-        lab-ctl unplug nvme0
-        wait $openpts
-        [ $? = 7 ] || exit 10
-        [ $(ls {tmp_path}/state/journal | wc -l) = 1 ] || exit 11
-        lab-ctl plug nvme0
-        until_true test -b /dev/nvme0n1
-        nvme set-feature /dev/nvme0 -f 6 -v 0
-        {sys.executable} - <<'HEAL' > {tmp_path}/heal.log || exit 12
-from openpts.journal import Journal
-from openpts.runner.healing import heal
-from openpts.system_files import SystemRoots
-print([(each.put_back, each.text) for each in heal(Journal.of_machine(), SystemRoots())])
-HEAL
-        is_on nvme0n1 || exit 13
-        [ $(ls {tmp_path}/state/journal | wc -l) = 0 ] || exit 14
-        """,
-    )
-    assert ended.returncode == 0, ended.stdout + ended.stderr + (tmp_path / "gone.log").read_text()
-    # the feature was off then
-    assert (tmp_path / "sysfs").read_text() == "write back\n"
-    assert "(True, 'the write cache of /dev/nvme0n1 is WCE again" in (tmp_path / "heal.log").read_text()

@@ -11,7 +11,7 @@ JOBS   ?= 4
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: setup demo samples test test-anywhere test-anywhere-sample test-full test-rust test-python test-python-full test-build lab lab-sample loom miri fuzz uncertainty uncertainty-runs \
-  fuzz-python fuzz-logs crash crash-sample fleet-faults lint lint-rust lint-python format ratios performance soak nines docs \
+  fuzz-python fuzz-logs crash crash-sample lint lint-rust lint-python format ratios performance soak nines docs \
   pictures clean help second-verifier second-verifier-runs second-verifier-faults
 
 help:  ## list these jobs
@@ -170,10 +170,6 @@ uncertainty: setup  ## how often intervals hold the true value, in 1,000 noisy r
 RUNS ?= 100
 uncertainty-runs: setup  ## the same in whole runs of four tests, on drives with drawn noise: 100 of each (an hour)
 	$(BIN)/python -m benches.whole_run_coverage $(RUNS)
-
-FLEET_FAULTS ?= 1000
-fleet-faults: setup  ## a cluster of Slurm in namespaces under 1,000 random faults (an hour)
-	$(BIN)/python -m tests.fleet.faults $(FLEET_FAULTS)
 
 # Its go.sum pins what it is made of; CGO_ENABLED=0 makes it static.
 VERIFIER := build/second-look

@@ -42,7 +42,9 @@ READING = (
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("finished")
-    assert openpts("run", "lat", "sim:mlc", "--quick", "--out", "run", cwd=folder).exit_code == 0
+    assert (
+        openpts("run", "lat", "sim:mlc", "--quick", "--no-report", "--out", "run", cwd=folder).exit_code == 0
+    )
     return folder
 
 

@@ -1,4 +1,4 @@
-"""Runs on three hosts by Slurm of the distribution; random faults among them are in tests/crash."""
+"""Runs on three hosts by Slurm of the distribution, whose daemons, links, drives and power fail."""
 
 import json
 import os

@@ -31,7 +31,7 @@ pytestmark = [
 
 OWNER = 1000
 _EXCHANGE, _HERE = 2, -100
-TIMES = 10
+TIMES = 4
 
 
 @pytest.fixture

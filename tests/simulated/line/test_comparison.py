@@ -43,35 +43,6 @@ def found(suites: dict[str, Path]) -> dict[str, Any]:
     return answer
 
 
-@pytest.mark.slow
-def test_compare_and_gate_say_the_same_of_the_same_folders(
-    found: dict[str, Any], suites: dict[str, Path], tmp_path: Path
-) -> None:
-    """With one look, a limit of no change fails just where chance has what the rule allows on either side."""
-    assert (found["names"], found["simulated"]) == (["tlc", "client-qlc"], True)
-    assert [test["test"] for test in found["tests"]] == ["lat", "wsat"]
-    tlc = [str(path) for name, path in suites.items() if name != "qlc"]
-    chances_pct = {
-        f"{test['test']}.{value['key']}": (value["sets"][1]["chance_pct"], sorted(value["sets"][0]["warm"]))
-        for test in found["tests"]
-        for value in test["key_values"]
-        if value["sets"][1]["chance_pct"] is not None and min(value["sets"][0]["warm"]) > 0
-    }
-    limits = [f"{name} {sign} 1 x" for name in chances_pct for sign in (">=", "<=")]
-    file = tmp_path / "limits.toml"
-    file.write_text(
-        f"limits = {json.dumps(limits)}\nallow = ['deviations', 'not steady', 'different conditions']\n"
-        "statistics = {false_alarm_pct = 40, most_runs = 2}"
-    )
-    words = ["gate", str(suites["qlc"]), "--limits", str(file), "--baseline", *tlc, "--json"]
-    judged = json.loads(CliRunner().invoke(cli, words).stdout)["limits"]
-    share_pct = 40 / len(limits) / 2
-    failed = {one["name"] for one in judged if one["judgement"] == "fail"}
-    assert {one["name"] for one in judged} == set(chances_pct)
-    assert failed == {name for name, (chance_pct, _) in chances_pct.items() if chance_pct < 2 * share_pct}
-    assert 0 < len(failed) < len(chances_pct)
-
-
 def test_the_other_way_round_the_deltas_are_inverse(found: dict[str, Any], suites: dict[str, Path]) -> None:
     other = json.loads(compare(*labeled(suites), "--base", "client-qlc", "--json"))
     assert other["names"] == ["client-qlc", "tlc"]

@@ -48,7 +48,7 @@ FEWEST = 500
 
 MEASURED = {"cbw", "check", "thermal", "trim", "qos", "precon"}
 """Tests of which a made-up run has no streams, or no choices: they are measured on a simulated drive."""
-LONG = {"cbw", "precon", "qos", "thermal", "trim"}
+LONG = {"cbw", "hir", "iops", "precon", "qos", "thermal", "trim"}
 WITHOUT_STEPS = {"powercut", "app", "ocp"}
 OF_ONE_LENGTH = {"pstates"}
 """Loads, and a grid of idle times, one after the other: there are no longer ones."""
@@ -152,7 +152,7 @@ def is_in_proportion(lines: list[int]) -> bool:
 
 
 @pytest.mark.with_plugins
-@pytest.mark.full_matrix(most=7)
+@pytest.mark.full_matrix(most=4)
 @pytest.mark.parametrize(
     "test",
     [

@@ -135,10 +135,10 @@ def opened(page: Any, path: str) -> None:
 
 
 PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
-LOOKS = {"light": {}, "dark": {"color_scheme": "dark"}, "phone": PHONE}
+LOOKS = {"light": {}, "dark phone": {"color_scheme": "dark", **PHONE}}
 
 
-@pytest.mark.full_matrix(most=2)
+@pytest.mark.full_matrix(most=1)
 @pytest.mark.parametrize("page", LOOKS.values(), ids=LOOKS, indirect=True)
 def test_every_page_is_accessible_and_fits(page: Any) -> None:
     for name, path in paths(page).items():

@@ -52,7 +52,11 @@ class Kind(StrEnum):
     OUTPUT = "output"
     PURGE = "purge"
     TRACE_FORMAT = "trace-format"
-    SERVICE = "service"
+    PAGE = "page"
+    JOB_FILES = "job-files"
+    BATCH_OUTPUT = "batch-output"
+    PURPOSE = "purpose"
+    SELF_TEST = "self-test"
 
 
 # Imported with the first object of the kind: types of rooms above, and click, would cost each start.
@@ -65,7 +69,11 @@ _TYPES: Final = {
     Kind.OUTPUT: "collections.abc:Callable",
     Kind.PURGE: "openpts.device.purge.method:PurgeMethod",
     Kind.TRACE_FORMAT: "builtins:str",
-    Kind.SERVICE: "builtins:object",
+    Kind.PAGE: "collections.abc:Callable",
+    Kind.JOB_FILES: "builtins:object",
+    Kind.BATCH_OUTPUT: "collections.abc:Callable",
+    Kind.PURPOSE: "builtins:object",
+    Kind.SELF_TEST: "collections.abc:Callable",
 }
 
 
@@ -208,15 +216,6 @@ def load(offer: Offer) -> Any:
     if not offer.package.is_own:
         _LOADED[offer.package.name] = offer.package
     return found
-
-
-def service(name: str) -> Any:
-    """What a command of openpts asks for and does without: None where no plug-in has it.
-
-    Raises PluginError for one that can't be loaded.
-    """
-    offer = offers(Kind.SERVICE).get(name)
-    return None if offer is None else load(offer)
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """What a purpose is: a question, the loads that it is put by, and three figures with published bounds.
 
 Knows no test, no record and no page: a plug-in makes one of these and names it among its entry points, as
-``service.check.NAME``.
+``purpose.NAME``.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -140,7 +140,6 @@ class Purpose(Struct, frozen=True):
     heats: bool = False
 
 
-_PREFIX: Final = "check."
 _LISTED: Final = ("commit", "stream", "record", "kv", "desktop", "build")
 """The order of openpts' own: metadata have none."""
 _ALSO: Final = {"boot": "build"}
@@ -149,7 +148,7 @@ _ALSO: Final = {"boot": "build"}
 
 def purpose_names() -> tuple[str, ...]:
     """The purposes that are installed, openpts' own first."""
-    found = {name.removeprefix(_PREFIX) for name in offers(Kind.SERVICE) if name.startswith(_PREFIX)}
+    found = set(offers(Kind.PURPOSE))
     return (*(name for name in _LISTED if name in found), *sorted(found - set(_LISTED)))
 
 
@@ -158,7 +157,7 @@ def purpose_named(name: str) -> Purpose:
 
     Raises UsageError for one that is not there, PluginError for a broken one.
     """
-    offer = offers(Kind.SERVICE).get(f"{_PREFIX}{_ALSO.get(name, name)}")
+    offer = offers(Kind.PURPOSE).get(_ALSO.get(name, name))
     if offer is None:
         raise UsageError(f"no purpose is called {name!r}: there are {', '.join(purpose_names())}")
     found: Purpose = load(offer)

@@ -28,8 +28,8 @@ class LatencyMonitor(Concern):
     @contextmanager
     def around_steps(self, run: RunContext) -> Iterator[bool]:
         """Set it, and leave it as it was found."""
-        ordered, drive = run.manifest and run.manifest.ordered, _nvme_drive(run)
-        if drive is None or ordered is None or ordered.slow_io_ms is None:
+        drive = _nvme_drive(run)
+        if drive is None or run.order.options.slow_io_ns is None:
             yield False
             return
         from openpts_nvme.outliers.drive_monitor import monitor_set  # noqa: PLC0415 see above

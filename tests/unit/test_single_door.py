@@ -78,7 +78,7 @@ OPENS_BY_NAME = {
     "files of a run folder, and no other way": {"run_folder_files.py"},
     "its owner's file": {"ownership.py", "journal.py", "journal_lock.py", "temporary_folder.py"},
     "what this process or its runs have just made": {
-        "batch/batch_metrics.py",
+        "openpts_line/exchange/batch_metrics.py",
         "cli/broken_pipe.py",
         "openpts_check/drivers/filer.py",
         "openpts_check/drivers/own_folder.py",

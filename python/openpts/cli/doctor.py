@@ -20,7 +20,7 @@ from openpts.cli.options import argument, flag, option, with_options
 from openpts.cli.printed_document import print_document
 from openpts.errors import OpenptsError, UsageError
 from openpts.journal import Journal
-from openpts.plugins import Kind, audit, service
+from openpts.plugins import Kind, audit, load, offers
 from openpts.procedures.registry import RESERVED
 from openpts.runner.doctor import AuditFinding, Doctor, restore
 from openpts.runner.healing import Healing
@@ -357,6 +357,7 @@ def _show_openpts(*, self_test: bool, is_alone: bool, as_json: bool) -> None:
         return
     if not is_alone:
         raise UsageError("--self-test tests openpts itself: give it alone, or with --json")
-    if (show_self_test := service("self-test")) is None:
+    if not (found := offers(Kind.SELF_TEST)):
         raise OpenptsError("this installation lacks the self-test: install openpts again")
-    show_self_test(as_json=as_json)
+    for offer in found.values():
+        load(offer)(as_json=as_json)

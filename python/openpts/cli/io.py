@@ -13,7 +13,7 @@ from openpts.cli.io_spellings import in_own_words
 from openpts.cli.options import flag, group, with_options
 from openpts.errors import InterruptedRunError, RecordError, RunFailedError, UsageError, failing_as
 from openpts.output_files import refuse_run_folder
-from openpts.plugins import service
+from openpts.plugins import Kind, load, offers
 from openpts.system_files import SystemRoots
 from openpts.units import NS_PER_S
 from openpts.vocabulary.consent import Consent
@@ -91,7 +91,7 @@ def _loads(targets: tuple[str, ...], words: IoArgs, interval_ns: int) -> list[Tr
     """The steps for each target: those of a job file, or one of the stimulus that the options describe."""
     captured, fio = words.engine.capture is not None, words.fio
     if fio is not None and fio.fio_job is not None:
-        translation = service("fio-jobs").translation
+        translation = load(offers(Kind.JOB_FILES)["fio"]).translation
         loads: list[Translation] = [
             translation(target, fio.fio_job, fio.fio_values, captured=captured) for target in targets
         ]
@@ -100,8 +100,8 @@ def _loads(targets: tuple[str, ...], words: IoArgs, interval_ns: int) -> list[Tr
         return loads
     if fio is not None and fio.fio_values:
         raise UsageError("--fio-value applies to --fio, which is missing")
-    load = in_own_words(words.load)
-    step = Step.of(load.stimulus(), load.stop(interval_ns), round(load.ramp * NS_PER_S), capture=captured)
+    own = in_own_words(words.load)
+    step = Step.of(own.stimulus(), own.stop(interval_ns), round(own.ramp * NS_PER_S), capture=captured)
     return [Translation((step,), (), ())] * len(targets)
 
 
@@ -109,7 +109,7 @@ def _print_fio(orders: "list[MeasurementOrder]") -> int:
     """Print the load as a job file instead of measuring it."""
     if len(orders) > 1:
         raise UsageError("--print-fio writes the job file of one target: name one")
-    text = service("fio-jobs").text(orders[0])
+    text = load(offers(Kind.JOB_FILES)["fio"]).text(orders[0])
     for note in orders[0].notes:
         click.echo(f"openpts: note: {note}", err=True)
     click.echo(text, nl=False)

@@ -346,6 +346,6 @@ class IoArgs:
     """All options of a measurement; the job files of fio belong to a plug-in."""
 
     load: LoadArgs = group(LoadArgs)
-    fio: FioJobs | None = group(FioJobs) if "fio-jobs" in offers(Kind.SERVICE) else None
+    fio: FioJobs | None = group(FioJobs) if "fio" in offers(Kind.JOB_FILES) else None
     engine: EngineArgs = group(EngineArgs)
     consent: ConsentArgs = group(ConsentArgs)

@@ -145,7 +145,10 @@ def _front(parts: Sequence[RunPart], style: Style) -> tuple[Page, ...]:
     summary = cover_page(parts[0], style) if len(parts) == 1 else executive_page(parts, style)
     audits = [(part.name, part.host) for part in parts if part.host is not None]
     limits = [(part.name, part.limits) for part in parts if part.limits is not None]
-    outliers = [(part.name, part.outliers) for part in parts if part.outliers is not None]
+    more: dict[str, list[tuple[str, Page]]] = {}
+    for part in parts:
+        for page in part.more:
+            more.setdefault(page.id, []).append((part.name, page))
     return (
         summary,
         *((merged_page(limits),) if limits else ()),
@@ -153,7 +156,7 @@ def _front(parts: Sequence[RunPart], style: Style) -> tuple[Page, ...]:
         _of_all(parts, lambda part: part.conformance),
         *((merged_page(audits),) if audits else ()),
         _of_all(parts, lambda part: part.conditions),
-        *((merged_page(outliers),) if outliers else ()),
+        *map(merged_page, more.values()),
     )
 
 

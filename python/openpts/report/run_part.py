@@ -21,7 +21,7 @@ from openpts.pages.measure import Measured
 from openpts.pages.model import Figure, Page, Section, Table, Verdict
 from openpts.pages.texts import capitalised, fact_text
 from openpts.plots.stacked_panels import with_aligned_panels
-from openpts.plugins import service
+from openpts.plugins import Kind, calling, load, offers
 from openpts.procedures.kit.header import drive_name, target_kind
 from openpts.procedures.kit.standing import Standing
 from openpts.procedures.registry import in_test_order, procedure_of
@@ -55,7 +55,7 @@ class RunPart(msgspec.Struct, frozen=True):
     the demands of the steps. ``sections`` are the test's pages; the other pages are shared with other runs.
     ``figures`` are those that ``--json`` prints, in ASCII: a path need not be text.
     ``host`` is None where there is no host to audit, ``limits`` for a run that was ordered without a limits
-    file, ``outliers`` where no slow I/Os were to be noted.
+    file, ``more`` are pages of plug-ins.
     """
 
     name: str
@@ -81,7 +81,7 @@ class RunPart(msgspec.Struct, frozen=True):
     health: Page
     figures: str
     limits: Page | None = None
-    outliers: Page | None = None
+    more: tuple[Page, ...] = ()
     prefix: str = ""
 
     @property
@@ -95,11 +95,13 @@ class RunPart(msgspec.Struct, frozen=True):
         return self.manifest.conditions.test
 
 
-def _outliers(run: Run) -> Page | None:
-    """The page of a plug-in which names what made single I/Os slow."""
-    page_of = service("outliers")
-    page: Page | None = None if page_of is None else page_of(run)
-    return page
+def _pages_of_plug_ins(run: Run) -> Iterator[Page]:
+    for offer in offers(Kind.PAGE).values():
+        page_of = load(offer)
+        with calling(offer):
+            page: Page | None = page_of(run)
+        if page is not None:
+            yield page
 
 
 def part_of(run: Run, report_date: str) -> RunPart:
@@ -144,7 +146,7 @@ def part_of(run: Run, report_date: str) -> RunPart:
         health=health_page(run),
         figures=json.dumps(summarize(run, content)),
         limits=limits_page(run, content),
-        outliers=_outliers(run),
+        more=tuple(_pages_of_plug_ins(run)),
     )
 
 

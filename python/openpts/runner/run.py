@@ -103,7 +103,7 @@ def _checked(
 ) -> _CheckedRun:
     """Check what the order asks of the device, and the space for it, before anything on it is changed."""
     test = driver.test
-    driver.refuse_zones(device.target and device.target.device)
+    driver.refuse_zones(device.target.device if device.target else None)
     concerns.check(order)
     seed = secrets.randbits(63) if order.seed is None else order.seed
     standard = test.standard_conditions(order.drive_class, seed)

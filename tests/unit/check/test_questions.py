@@ -153,7 +153,7 @@ PURPOSE = Purpose("games", "Games", "Is it fun?", 10**8, 10**6, 1.0, loads, (fig
 def test_a_purpose_of_others_comes_in_by_the_same_door(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    installed(tmp_path, "gamer", PURPOSE_OF_OTHERS, {"service.check.games": "gamer:PURPOSE"})
+    installed(tmp_path, "gamer", PURPOSE_OF_OTHERS, {"purpose.games": "gamer:PURPOSE"})
     monkeypatch.syspath_prepend(tmp_path)
     from openpts.plugins import packages  # noqa: PLC0415 its cache is that of another sys.path
 

@@ -151,16 +151,27 @@ class Offer(Struct, frozen=True):
         return PluginError(f"{what} the {self}: {text}{remedy}")
 
 
+Examples = tuple[tuple[str, str], ...]
+
+
 class Listing(Struct, frozen=True):
     """The order in which openpts' own objects stand, and words for them: an entry ``listing`` names it.
 
     ``suite`` are the tests that are run where none are named; without it, all. ``purges`` are the purge
-    methods that openpts should have, the best first.
+    methods that openpts should have, the best first. ``commands`` are by what they are for, each with what it
+    does in a few words; ``examples`` by command: command lines, each with what it does. The first page shows
+    ``first_examples``, its help also ``last_examples``. ``arguments`` make a command line of the path of a
+    command, such as ``openpts run iops``.
     """
 
     tests: tuple[str, ...] = ()
     suite: tuple[str, ...] = ()
     purges: tuple[str, ...] = ()
+    commands: Mapping[str, Mapping[str, str]] = {}
+    first_examples: Examples = ()
+    last_examples: Examples = ()
+    examples: Mapping[str, Examples] = {}
+    arguments: Mapping[str, str] = {}
 
 
 @cache

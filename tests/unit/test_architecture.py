@@ -20,9 +20,8 @@ from tests.support.syntax_trees import PACKAGE, nodes, trees
 ROOT: Final = Path(__file__).parents[2]
 
 NAMES_TESTS: Final = {
-    "openpts_contents/": "the order of all",
+    "openpts_contents/": "the order of all, and examples",
     "procedures/pts/suite.py": "it names the eight",
-    "cli/first_pages.py": "examples of tests that need more than the common one has",
     "openpts_check/": "questions are runs of its one test",
     "openpts_line/selftest/": "answers of the eight tests that are known beforehand",
     "openpts_fio/imports/": "it says which test of openpts a result of another program is one of",

@@ -164,7 +164,7 @@ def test_an_object_has_the_name_that_metadata_give(place: Path, golden: Golden) 
 
 def test_a_command_is_listed_and_loaded_when_it_is_called(place: Path, golden: Golden) -> None:
     installed(place, "greeter", COMMAND, {"command.hello": "greeter:hello", "command.run": "greeter:hello"})
-    group = FirstPages("openpts", purposes={"Measure": {"run": cli.commands._places["run"]}})  # type: ignore[attr-defined]
+    group = FirstPages("openpts", places={"run": cli.commands._places["run"]})  # type: ignore[attr-defined]
     shown = CliRunner().invoke(group, ["--help"]).output
     assert shown == golden
     assert shown.count("  run ") == 1

@@ -125,55 +125,18 @@ def _has(command: click.Command, name: str) -> bool:
     return isinstance(command, click.Group) and name in command.commands
 
 
-# Where each command is, by what it is for, in the order of use; a text alone says what a command of a plug-in
-# does. All are loaded when they are asked for, which for some takes half a second.
-_MEASURE: dict[str, Place | str] = {
-    "check": "Answer whether a disk in use is good enough for a purpose.",
+# All are loaded when they are asked for, which for some takes half a second.
+_PLACES: Final = {
     "plan": Place("openpts.cli.plan:plan_command", "Print what a test will do, without touching the target."),
     "run": Place("openpts.cli.run:run", "Run a test. DESTROYS ALL DATA on the target."),
     "resume": Place("openpts.cli.resume:resume", "Go on with a run or a suite that was cut off."),
-    "attach": "List runs, show one in progress, or stop it.",
-    "io": Place("openpts.cli.io:io", "Measure one stimulus, with every I/O timed."),
-    "purge": Place("openpts.cli.purge:purge", "Purge a drive by one of its methods, and prove it."),
-    "idle-flush": Place("openpts.cli.idle_flush:idle_flush", "Wait until a drive's background work is done."),
-    "crosscheck": "Compare the native engine with fio on a target.",
-}
-_LOOK: dict[str, Place | str] = {
-    "devices": Place("openpts.cli.devices:devices", "List the drives, and why one cannot be tested."),
-    "doctor": Place("openpts.cli.doctor:doctor", "Show which settings of this machine affect results."),
-    "capture": "Record the I/O of devices while programs use them.",
-    "trace": "Check, convert and filter traces of block I/O.",
-    "power": "Print the watts of a meter, a line each 0.1 s.",
-}
-_JUDGE: dict[str, Place | str] = {
     "report": Place("openpts.cli.report:report", "Rebuild the report of runs from their folders alone."),
-    "verify": Place("openpts.cli.verify:verify", "Recompute every number of a report from its record."),
-    "compare": "Compare runs of one or several drives.",
-    "gate": "Hold runs against limits, and end with a verdict.",
-}
-_KEEP: dict[str, Place | str] = {
-    "import": "Make runs of results of fio and TKperf.",
-    "export": "Write runs in the forms of other programs.",
-    "serve": "Show a library of runs in a browser.",
-}
-_MANY: dict[str, Place | str] = {"fleet": "Run tests on the drives of other hosts."}
-_SIMULATE: dict[str, Place | str] = {
-    "sim": Place("openpts.cli.sim:sim", "Show simulated drives."),
-    "tour": Place("openpts.cli.tour:tour", "Show openpts at work on simulated drives, in a minute."),
-}
-_PURPOSES: dict[str, dict[str, Place | str]] = {
-    "Measure": _MEASURE,
-    "Look": _LOOK,
-    "Judge": _JUDGE,
-    "Keep": _KEEP,
-    "Many drives": _MANY,
-    "Simulate": _SIMULATE,
 }
 
 
 @click.group(
     cls=FirstPages,
-    purposes=_PURPOSES,
+    places=_PLACES,
     invoke_without_command=True,
     subcommand_metavar="COMMAND [ARGS]...",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
@@ -223,6 +186,7 @@ def _run() -> None:
     except click.Abort:
         _fail("stopped by the operator", exit_code=130, as_json=as_json)
     except OpenptsError as error:
+        _fail_for_memory(error.__cause__, as_json=as_json)
         _fail(*error.complaints, exit_code=error.exit_code, as_json=as_json and not error.is_printed)
     except PermissionError as error:
         if error.filename is None:
@@ -230,9 +194,15 @@ def _run() -> None:
         reason = f"can't access {error.filename}: {error.strerror}"
         _fail(reason, exit_code=RecordError.exit_code, as_json=as_json)
     except (ImportError, MemoryError) as error:
-        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-        if limit == resource.RLIM_INFINITY:
-            raise
-        reason = f"can't go on with ulimit -v {limit // 1024}: {error or 'out of memory'}; raise it"
-        _fail(reason, exit_code=1, as_json=as_json)
+        _fail_for_memory(error, as_json=as_json)
+        raise
     sys.exit(exit_code if isinstance(exit_code, int) else 0)
+
+
+def _fail_for_memory(error: BaseException | None, *, as_json: bool) -> None:
+    """End if it was the limit of a shell that let an import fail, also of what comes in by the door."""
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit == resource.RLIM_INFINITY or not isinstance(error, ImportError | MemoryError):
+        return
+    reason = f"can't go on with ulimit -v {limit // 1024}: {error or 'out of memory'}; raise it"
+    _fail(reason, exit_code=1, as_json=as_json)

@@ -24,8 +24,9 @@ import click
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from openpts.cli.first_pages import EXAMPLES, FIRST_EXAMPLES, example_of
+from openpts.cli.first_pages import example_of
 from openpts.cli.main import cli, main
+from openpts_contents import LISTING
 from tests.support.command_tree import all_commands
 from tests.support.machine import lacking
 from tests.support.openpts_command import COMMAND
@@ -181,7 +182,9 @@ def test_what_is_missing_is_said_with_usage_and_example(top: str) -> None:
 
 
 def commands_of_examples() -> list[str]:
-    shown = [command for command, _ in (*FIRST_EXAMPLES, *chain.from_iterable(EXAMPLES.values()))]
+    shown = [
+        command for command, _ in (*LISTING.first_examples, *chain.from_iterable(LISTING.examples.values()))
+    ]
     return list(dict.fromkeys([*shown, *(example_of(" ".join(["openpts", *words])) for words in TREE)]))
 
 
@@ -256,7 +259,7 @@ def test_the_first_pages_fit_a_narrow_terminal(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "60")
     commands = {
-        command for command, _ in chain.from_iterable(EXAMPLES.values())
+        command for command, _ in chain.from_iterable(LISTING.examples.values())
     }  # to be copied, so never broken
     text, _ = seen(*words)
     assert not [line for line in text.splitlines() if len(line) > 60 and line.strip() not in commands]

@@ -21,7 +21,8 @@ class LastStep(NamedTuple):
 def last_step(folder: Path) -> LastStep:
     """What resuming a run needs of its record's end. Raises RecordError."""
     with opened_record(folder) as connection:
-        (count,) = connection.execute("SELECT count(*) FROM step").fetchone()
+        # not count(*), within which SQLite can't be ended
+        (count,) = connection.execute("SELECT count(step_id) FROM step").fetchone()
         found = connection.execute(
             "SELECT stored_at, started_ns + elapsed_ns, carried FROM step ORDER BY step_id DESC LIMIT 1"
         ).fetchone()

@@ -15,10 +15,12 @@ import os
 import re
 import secrets
 import stat
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path, PurePosixPath
+from threading import Lock
 from typing import Final
 
 _KINDS: Final = {
@@ -34,6 +36,9 @@ MOST_BYTES: Final = 256 << 20
 """Of a file that is read into memory."""
 
 _MOST_HOLES_BYTES: Final = 1 << 30
+_CLOSING: Final = Lock()
+_LOCKED: Final = Counter[tuple[int, int]]()
+_LEFT_OPEN: Final = dict[tuple[int, int], list[int]]()
 _DRAFTS: Final = re.compile(r"\.openpts-[0-9a-f]{16}\.new")
 
 
@@ -119,10 +124,48 @@ def open_file(folder: Path, name: str) -> Iterator[io.BufferedReader]:
         descriptor = os.open(
             _within(name).name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=parent
         )
-    with open(descriptor, "rb") as file:  # noqa: PTH123 a descriptor
-        _refuse_kind(name, os.fstat(descriptor).st_mode, stat.S_IFREG)  # it may have been exchanged meanwhile
-        _refuse_holes(name, descriptor)
-        yield file
+    try:
+        with open(descriptor, "rb", closefd=False) as file:
+            # it may have been exchanged meanwhile
+            _refuse_kind(name, os.fstat(descriptor).st_mode, stat.S_IFREG)
+            _refuse_holes(name, descriptor)
+            yield file
+    finally:
+        _close(descriptor)
+
+
+def _close(descriptor: int) -> None:
+    with _CLOSING:
+        left = _LEFT_OPEN.get(_number_of(os.fstat(descriptor)))
+        if left is None:
+            os.close(descriptor)
+        else:
+            left.append(descriptor)
+
+
+@contextmanager
+def locked_by_a_library(folder: Path, name: str) -> Iterator[None]:
+    """SQLite has the file open: what ``open_file`` has opened of it stays open until all are done with it.
+
+    The kernel drops all locks of a process on a file when it closes any descriptor of it. Raises OSError.
+    """
+    number = _number_of(os.lstat(folder / name))
+    with _CLOSING:
+        _LOCKED[number] += 1
+        _LEFT_OPEN.setdefault(number, [])
+    try:
+        yield
+    finally:
+        with _CLOSING:
+            _LOCKED[number] -= 1
+            if not _LOCKED[number]:
+                del _LOCKED[number]
+                for descriptor in _LEFT_OPEN.pop(number):
+                    os.close(descriptor)
+
+
+def _number_of(found: os.stat_result) -> tuple[int, int]:
+    return found.st_dev, found.st_ino
 
 
 def _refuse_holes(name: str, descriptor: int) -> None:

@@ -15,7 +15,7 @@ from openpts.record.decoding import decode_json, other_version, rows_of
 from openpts.record.manifest import Manifest, manifest_of
 from openpts.record.schema import SCHEMA_VERSION
 from openpts.record.writer import CHECKSUM_SECTION, DATABASE_NAME, checksum_of
-from openpts.run_folder_files import check_files
+from openpts.run_folder_files import check_files, locked_by_a_library
 from openpts.vocabulary.facts import Fact, Facts
 
 
@@ -61,7 +61,7 @@ def opened_record(folder: Path) -> Iterator[sqlite3.Connection]:
         raise NoRecordError(_why_no_record(folder, error)) from error
     try:
         check_files(folder, [f"{DATABASE_NAME}{ending}" for ending in ("", "-wal", "-shm", "-journal")])
-        with closing(_open(database)) as connection:
+        with locked_by_a_library(folder, DATABASE_NAME), closing(_open(database)) as connection:
             (version,) = connection.execute("PRAGMA user_version").fetchone()
             if not version and not connection.execute("SELECT 1 FROM sqlite_schema").fetchone():
                 raise NoRecordError(f"{folder} is empty: {_JUST_BEGUN}")

@@ -17,9 +17,12 @@ from openpts._native import Histogram
 from openpts.errors import RecordError
 from openpts.procedures.pts.iops.script import standard_conditions
 from openpts.record import reader as reader_module
+from openpts.record.database import opened_record
 from openpts.record.manifest import Manifest, RunState
 from openpts.record.reader import read_manifest, read_run, stored_run
 from openpts.record.writer import CHECKSUM_SECTION, DATABASE_NAME, RunWriter
+from openpts.report.record_files import record_files
+from openpts.run_folder_files import open_file
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import (
@@ -46,7 +49,7 @@ from openpts.vocabulary.sample import (
 )
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, BlockSize, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration
-from tests.support.processes import die, dies
+from tests.support.processes import die, dies, in_process
 
 HOSTILE = "<b>\"'; DROP TABLE step; #import ü 漢"
 DEVIATION = Deviation("PTS-IOPS-14", "7.2", "1 min", "0.4 s", HOSTILE)
@@ -423,3 +426,28 @@ def test_a_kill_while_the_record_is_made_leaves_one_that_is_empty(
         dies(create)
         with pytest.raises(RecordError, match=r"is empty: its run has just begun, or ended at once$"):
             read_run(folder)
+
+
+def locks_on(path: Path) -> list[str]:
+    """This process' POSIX locks on a file, without opening it."""
+    lines = [line.split() for line in Path("/proc/locks").read_text().splitlines()]
+    ours = [line for line in lines if line[1] == "POSIX" and line[4] == str(os.getpid())]
+    return [" ".join(line[3:]) for line in ours if line[5].rpartition(":")[2] == str(path.stat().st_ino)]
+
+
+def test_other_descriptors_leave_the_locks_of_a_reader(tmp_path: Path) -> None:
+    """The kernel drops all of a process' locks on a file when it closes any descriptor of it."""
+    folder, database = tmp_path / "run", tmp_path / "run" / DATABASE_NAME
+    in_process(lambda: RunWriter.create(folder, manifest()).folder.name)  # which ends without closing it
+    assert (folder / f"{DATABASE_NAME}-wal").exists()
+    with opened_record(folder) as connection:
+        connection.execute("BEGIN")
+        connection.execute("SELECT count(section) FROM manifest").fetchone()
+        held = locks_on(database)
+        assert held
+        with opened_record(folder), open_file(folder, DATABASE_NAME):
+            pass
+        assert DATABASE_NAME in [file.name for file in record_files([folder])]
+        assert locks_on(database) == held
+    opened = [Path(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd")]  # noqa: PTH208
+    assert str(database) not in {str(path.readlink()) for path in opened if path.is_symlink()}

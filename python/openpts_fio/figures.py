@@ -2,6 +2,7 @@
 
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Final
 
@@ -14,6 +15,7 @@ from openpts.vocabulary.imported import Imported
 from openpts.vocabulary.sample import NOTHING, OperationSample
 
 MOST: Final = 2**63 - 1
+_NUMBERED: Final = "FIO_IO_U_PLAT_BITS"
 
 Count = Annotated[int, Meta(ge=0, le=MOST)]
 Figure = Annotated[float, Meta(ge=0, le=sys.float_info.max)]
@@ -43,6 +45,33 @@ def storable(figure: float) -> int:
     if not 0 <= figure <= MOST:
         raise OverflowError
     return round(figure)
+
+
+def bins_of(bins: Mapping[str, int], unit: int) -> Counter[int]:
+    """Latency in ns and count of each bin: fio 3 names the latency, fio 2 the number of the bin.
+
+    Raises OverflowError, ValueError for what no record can hold.
+    """
+    found: Counter[int] = Counter()
+    bits = bins.get(_NUMBERED)
+    if bits is not None and not 0 < bits < 16:
+        raise ValueError
+    for name, ios in bins.items():
+        if name.isascii() and name.isdecimal() and ios:
+            latency = int(name[:20]) if bits is None else _latency_of_bin(int(name[:20]), bits)
+            found[storable(latency * unit)] += ios
+    storable(sum(found.values()))
+    return found
+
+
+def _latency_of_bin(number: int, bits: int) -> int:
+    """The middle of a bin in fio's numbering: linear below, then as many bins in each power of two."""
+    if number < 2 << bits:
+        return number
+    shift = (number >> bits) - 1
+    if shift > 64:
+        raise ValueError
+    return (1 << shift + bits) + (number % (1 << bits) << shift) + (1 << shift - 1)
 
 
 _UNITS_NS: Final = {"ns": 1, "us": NS_PER_US}

@@ -22,9 +22,10 @@ from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.requests import CycleFinished, Outcome
 from openpts.vocabulary.sample import NOTHING, OperationSample, Sample
 from openpts.vocabulary.stimulus import Step, Stimulus
-from openpts_fio.figures import MOST, Count, Figure, merged, stated_percentiles, storable
+from openpts_fio.figures import MOST, Count, Figure, bins_of, merged, stated_percentiles, storable
 from openpts_fio.imports.fio_options import (
     Options,
+    exceeds_threads,
     files_of,
     options_of,
     options_of_jobs,
@@ -46,7 +47,6 @@ _OBJECT: Final = re.compile(rb"^\{\s*$", re.MULTILINE)
 _TERSE: Final = re.compile(rb"^[2-5];fio-", re.MULTILINE)
 _PRINTED: Final = re.compile(rb"^.+: \(groupid=\d+, jobs=\d+\): err=", re.MULTILINE)
 _PLACE: Final = re.compile(r"byte (\d+)")
-_NUMBERED: Final = "FIO_IO_U_PLAT_BITS"
 _ALL_CLIENTS: Final = "All clients"
 _BW_TOLERANCE: Final = 0.05
 _SHORTEST_MS: Final = 100
@@ -100,6 +100,10 @@ class _Job(Struct):
     trim: _Direction | None = None
     mixed: _Direction | None = None
     sync: _Syncs | None = None
+
+    @property
+    def runtime_ms(self) -> int:
+        return max((one.runtime for one in (self.read, self.write, self.trim) if one is not None), default=0)
 
 
 class _Output(Struct):
@@ -165,6 +169,12 @@ def parse_output(source: Source, *, has_job_file: bool = False) -> FioOutput:
     )
     if not any(job.operations for job in found):
         raise source.error("no job did any I/O")
+    for job, one in zip(jobs, found, strict=True):
+        if not has_job_file and exceeds_threads(one.options, job.runtime_ms, job.job_runtime):
+            raise source.error(
+                f"job {job.jobname} has more threads than its options ask for ({job.job_runtime:,} ms in "
+                f"all, {job.runtime_ms:,} ms the longest){_ADDED_UP}"
+            )
     has_bins = any(operation.histogram for job in found for operation in job.operations.values())
     form = f"JSON{'+' if has_bins else ''}{' of a server' if clients else ''}"
     ended = None if output.timestamp is None else datetime.fromtimestamp(output.timestamp, UTC)
@@ -184,12 +194,11 @@ def _refuse_clients(source: Source, jobs: Sequence[_Job]) -> None:
 def _refuse_lost_options(source: Source, jobs: Sequence[_Job], options: Sequence[Options]) -> None:
     """Over a server fio gives some jobs no options, or those of another."""
     for job, stated in zip(jobs, options, strict=True):
-        runtime = max((one.runtime for one in (job.read, job.write, job.trim) if one is not None), default=0)
-        depth, threads = (stated.get(name) or "1" for name in ("iodepth", "numjobs"))
+        depth = stated.get("iodepth") or "1"
         others = (
             (job.options is _NONE and len(jobs) > 1)
             or (job.latency_depth is not None and depth.isdecimal() and int(depth) != job.latency_depth)
-            or (threads.isdecimal() and runtime and job.job_runtime > (int(threads) + 0.5) * runtime)
+            or exceeds_threads(stated, job.runtime_ms, job.job_runtime)
         )
         if others:
             raise source.error(
@@ -371,36 +380,12 @@ def _read_of(total: _Latencies, completion: _Latencies, unit: int) -> _Read:
         least=total.min * unit,
         most=total.max * unit,
         mean=total.mean * unit,
-        bins=_bins(binned.bins, unit),
+        bins=bins_of(binned.bins, unit),
         of_all=of_all,
         percentiles=_percentiles(stated.percentile),
         latency=name,
         unit="ns" if unit == 1 else "us",
     )
-
-
-def _bins(bins: Mapping[str, int], unit: int) -> Counter[int]:
-    """Latency in ns and count of each bin: fio 3 names the latency, fio 2 the number of the bin."""
-    found: Counter[int] = Counter()
-    bits = bins.get(_NUMBERED)
-    if bits is not None and not 0 < bits < 16:
-        raise ValueError
-    for name, ios in bins.items():
-        if name.isascii() and name.isdecimal() and ios:
-            latency = int(name[:20]) if bits is None else _latency_of_bin(int(name[:20]), bits)
-            found[storable(latency * unit)] += ios
-    storable(sum(found.values()))
-    return found
-
-
-def _latency_of_bin(number: int, bits: int) -> int:
-    """The middle of a bin in fio's numbering: linear below, then as many bins in each power of two."""
-    if number < 2 << bits:
-        return number
-    shift = (number >> bits) - 1
-    if shift > 64:
-        raise ValueError
-    return (1 << shift + bits) + (number % (1 << bits) << shift) + (1 << shift - 1)
 
 
 def _percentiles(stated: Mapping[str, msgspec.Raw]) -> Sequence[tuple[float, float]]:

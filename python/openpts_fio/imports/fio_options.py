@@ -87,3 +87,16 @@ def verifies(options: Options) -> bool:
     """Whether fio reads back what it wrote."""
     kind = options.get("verify") or "0"
     return kind not in {"0", "none", "null"} and (options.get("do_verify") or "1") not in _OFF
+
+
+def exceeds_threads(options: Options, runtime_ms: int, of_all_ms: int) -> bool:
+    """Whether all threads of a job together ran for longer than as many as its options have can have done.
+
+    Fio counts whole ms of each; a tenth of ``runtime_ms``, the longest of them, may be set-up.
+    """
+    threads = options.get("numjobs") or "1"
+    return (
+        runtime_ms > 0
+        and threads.isdecimal()
+        and of_all_ms > int(threads[:20]) * (runtime_ms + 1) + runtime_ms / 10
+    )

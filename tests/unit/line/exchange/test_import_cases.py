@@ -12,7 +12,7 @@ from openpts.analysis.latency import LatencyDistribution
 from openpts.cli.main import cli
 from openpts.record.reader import Run, read_run
 from openpts_fio.imports.fio_import import fio_results
-from openpts_fio.imports.fio_options import files_of, options_of, page_cache
+from openpts_fio.imports.fio_options import exceeds_threads, files_of, options_of, page_cache
 from openpts_fio.imports.imported_run import Source
 from tests.support.refusals import refusal
 from tests.support.transcript import Golden
@@ -127,6 +127,28 @@ def test_a_server_that_gives_the_options_of_another_job_is_refused(tmp_path: Pat
     job |= {"job options": options, "latency_depth": 12, "job_runtime": runtime}
     ((_, sample),) = imported_or_refused(written(tmp_path / "fio.json", json.dumps(output))).steps
     assert sample.step.stimuli[0].qd == 12
+
+
+@pytest.mark.parametrize(
+    ("threads", "longest_ms", "in_all_ms", "exceeds"),
+    [
+        # as fio 3.33 has them: with a ramp, end_fsync, thinktime, numjobs; startdelay, other depths, two jobs
+        (None, 1004, 1003, False),
+        (None, 56, 55, False),
+        (None, 232, 231, False),
+        ("4", 176, 499, False),
+        ("3", 2003, 6004, False),
+        (None, 1003, 2002, True),
+        ("1", 2001, 4000, True),
+        ("2", 2028, 6046, True),
+        # a result of fio before 2.14
+        (None, 1000, 0, False),
+    ],
+)
+def test_jobs_that_fio_added_up_have_more_threads(
+    threads: str | None, longest_ms: int, in_all_ms: int, exceeds: bool
+) -> None:
+    assert exceeds_threads({"numjobs": threads}, longest_ms, in_all_ms) is exceeds
 
 
 def imported_or_refused(path: Path) -> Any:

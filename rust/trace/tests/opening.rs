@@ -244,3 +244,69 @@ fn a_folder_without_captures_is_no_trace() {
     let result: Result<Trace, _> = open_trace(&paths, &OpenOptions::default());
     assert!(why(result).contains("folder without capture"));
 }
+
+/// A log of fio 3.33 without its name.
+fn nameless_log(name: &str, folder: &TempDir) -> Result<usize, String> {
+    let logs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/cases/fio-log-bw-as-latency");
+    let path = folder.path().join("log");
+    fs::copy(logs.join(name), &path).unwrap();
+    read_file(&path).map(|read| read.ios.len()).map_err(|error| error.to_string())
+}
+
+#[test]
+fn a_log_of_rates_is_told_from_one_of_latencies_by_its_values() {
+    let folder = tempdir().unwrap();
+    for (kind, ios) in [("l", 400), ("fast", 120), ("large", 60)] {
+        assert_eq!(nameless_log(&format!("{kind}_lat.1.log"), &folder), Ok(ios));
+        let why = nameless_log(&format!("{kind}_bw.1.log"), &folder).expect_err("a log of rates");
+        assert!(why.contains("fio's log of bandwidth"), "{why}");
+    }
+}
+
+/// A log as fio writes it, of I/Os one after the other: latencies, or rates in their place.
+fn log_of(latencies_ns: &[u64], bytes: u64, is_of_rates: bool, since_ms: u64) -> String {
+    let mut at_ns = 1_000_000 * since_ms;
+    let line = |latency_ns: &u64| {
+        at_ns += latency_ns;
+        let value = if is_of_rates { bytes * 1_000_000 / latency_ns } else { *latency_ns };
+        format!("{}, {value}, 0, {bytes}, 4096, 0\n", at_ns / 1_000_000)
+    };
+    latencies_ns.iter().map(line).collect()
+}
+
+#[test]
+fn no_log_of_rates_is_taken_for_latencies_nor_the_reverse() {
+    let folder = tempdir().unwrap();
+    let opened = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        read_file(&path).map(|read| read.ios.len()).map_err(|error| error.to_string())
+    };
+    let mut state = 1_u64;
+    let mut asked = 0;
+    for typical_ns in [2_000, 12_000, 64_000, 300_000, 4_000_000, 30_000_000] {
+        for bytes in [512, 4096, 131_072, 4_194_304] {
+            for since_ms in [0, 60_000] {
+                let latencies_ns: Vec<u64> = (0..300)
+                    .map(|_| {
+                        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                        typical_ns / 2 + (state >> 33) % typical_ns
+                    })
+                    .collect();
+                let of = |is_of_rates| log_of(&latencies_ns, bytes, is_of_rates, since_ms);
+                let case = format!("{typical_ns} ns, {bytes} B, from {since_ms} ms");
+                assert!(opened("log", &of(true)).is_err(), "{case}");
+                assert_eq!(opened("job_lat.1.log", &of(false)), Ok(300), "{case}");
+                assert_eq!(opened("job_clat.1.log.1", &of(false)), Ok(300), "{case}");
+                match opened("log", &of(false)) {
+                    Ok(ios) => assert_eq!(ios, 300, "{case}"),
+                    Err(why) => {
+                        assert!(why.contains("give it a name that ends in _lat.1.log"), "{case}: {why}");
+                        asked += 1;
+                    }
+                }
+            }
+        }
+    }
+    assert!(asked <= 48 / 3, "{asked} of 48 logs of latencies need a name");
+}

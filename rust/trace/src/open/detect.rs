@@ -5,7 +5,7 @@ use super::super::error::TraceError;
 use super::super::formats::{Format, ReadOptions};
 use super::super::reader::TraceReader;
 use super::Opened;
-use super::not_traces::{no_latencies, reason_not};
+use super::not_traces::{reason_not, why_no_latencies};
 
 /// The reader of some sources, by name of the format or by their contents.
 pub(in super::super) fn reader_of(
@@ -26,12 +26,9 @@ pub(in super::super) fn reader_of(
 /// fio's logs of all kinds have the same columns.
 fn refuse_no_latencies(opened: &[Opened]) -> Result<(), TraceError> {
     for source in opened {
-        if let Some(what) = no_latencies(&source.source.path, source.head.as_deref()) {
-            return Err(TraceError::Refused(format!(
-                "can't read {}: it looks like fio's log of {what}, whose second column is no latency of an I/O; give the log \
-                 that write_lat_log has written with log_offset=1",
-                source.source.path.display()
-            )));
+        if let Some(why) = why_no_latencies(&source.source.path, source.head.as_deref()) {
+            let path = source.source.path.display();
+            return Err(TraceError::Refused(format!("can't read {path}: {why}")));
         }
     }
     Ok(())

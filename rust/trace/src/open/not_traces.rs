@@ -17,44 +17,89 @@ pub struct NotTrace {
 const KEYS: &str = "it has keys of a cache and no places on a drive, in whole seconds";
 const BLOCKS: &str = "record the drives of such a system with `openpts capture`";
 
-/// What a fio log that reads like one of latencies is instead, by its name or its values.
-pub(super) fn no_latencies(path: &Path, head: Option<&[u8]>) -> Option<&'static str> {
+/// Why a fio log that reads like one of latencies is none, or can't be told from one of bandwidth, by its name or its
+/// values.
+pub(super) fn why_no_latencies(path: &Path, head: Option<&[u8]>) -> Option<String> {
     const FEWEST_LINES: usize = 8;
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
     let is_log_of = |kind: &str| name.contains(&format!("_{kind}.")) && name.contains(".log");
-    let values: Vec<(u64, u64, u64)> = text(head.unwrap_or_default())
-        .into_iter()
-        .flat_map(str::lines)
-        .map_while(|line| {
-            let fields: Vec<_> = line.split(',').map(str::trim).collect();
-            Some((fields.first()?.parse().ok()?, fields.get(1)?.parse().ok()?, fields.get(3)?.parse().ok()?))
-        })
-        .collect();
-    let is_long = values.len() >= FEWEST_LINES;
-    if is_log_of("bw") || is_long && is_bandwidth(&values) {
-        Some("bandwidth")
-    } else if is_log_of("iops") || is_long && values.iter().all(|(_, value, _)| *value == 1) {
-        Some("IOPS")
+    let lines: Vec<LogLine> =
+        text(head.unwrap_or_default()).into_iter().flat_map(str::lines).map_while(LogLine::of).collect();
+    let is_long = lines.len() >= FEWEST_LINES;
+    let of_rates = if is_long { is_bandwidth(&lines) } else { Some(false) };
+    let what = if is_log_of("bw") || of_rates == Some(true) {
+        "bandwidth"
+    } else if is_log_of("iops") || is_long && lines.iter().all(|line| line.value == 1) {
+        "IOPS"
     } else if is_log_of("slat") {
-        Some("times of submission")
+        "times of submission"
+    } else if of_rates.is_some() || is_log_of("lat") || is_log_of("clat") {
+        return None;
     } else {
-        None
+        return Some(
+            "its values may be fio's latencies or its bandwidth, and its name doesn't say which; if write_lat_log has \
+             written it, give it a name that ends in _lat.1.log"
+                .into(),
+        );
+    };
+    Some(format!(
+        "it looks like fio's log of {what}, whose second column is no latency of an I/O; give the log that write_lat_log \
+         has written with log_offset=1"
+    ))
+}
+
+/// A line of a fio log: a latency in ns, or fio's rate in its place.
+struct LogLine {
+    /// When the I/O was completed, since the job began.
+    ended_ms: u64,
+    value: u64,
+    bytes: u64,
+}
+
+impl LogLine {
+    fn of(line: &str) -> Option<Self> {
+        let fields: Vec<_> = line.split(',').map(str::trim).collect();
+        let number = |at: usize| fields.get(at)?.parse().ok();
+        Some(Self { ended_ms: number(0)?, value: number(1)?, bytes: number(3)? })
+    }
+
+    /// What fio divides by an I/O's latency in ns, to have its rate in kB/s without the fraction.
+    fn dividend(&self) -> u128 {
+        u128::from(self.bytes) * 1_000_000
     }
 }
 
-/// Whether values in KiB/s times ms since the start are the bytes of the first I/O, and all of them fill the log's time
+/// Whether the values are rates in kB/s and no latencies; `None` where they may be either.
+///
+/// Whole latencies leave out the more rates, the higher these are, and a latency is among them by chance alone. A
+/// latency that a rate stands for is not longer than the log was then.
+fn is_bandwidth(lines: &[LogLine]) -> Option<bool> {
+    const CHANCE: f64 = 1e-9;
+    let mut chance = 1.0;
+    for line in lines.iter().filter(|line| line.value > 0) {
+        let (dividend, value) = (line.dividend(), u128::from(line.value));
+        let (least_ns, most_ns) = (dividend / (value + 1), dividend / value);
+        let is_rate = most_ns > 0 && dividend / most_ns == value;
+        if !is_rate || least_ns > (u128::from(line.ended_ms) + 1) * 1_000_000 {
+            return Some(false);
+        }
+        chance *= (dividend as f64 / (value * value) as f64).min(1.0);
+    }
+    (chance < CHANCE || fills_time_as_rates(lines)).then_some(true)
+}
+
+/// Whether values in kB/s times ms since the start are the bytes of the first I/O, and all of them fill the log's time
 /// as rates, and next to none of it as ns.
-fn is_bandwidth(values: &[(u64, u64, u64)]) -> bool {
+fn fills_time_as_rates(lines: &[LogLine]) -> bool {
     const BUSY: f64 = 0.1;
     const RATES_BUSY: f64 = 0.5;
-    let (first_ms, first, first_bytes) = values[0];
+    let LogLine { ended_ms: first_ms, value: first, bytes: first_bytes } = lines[0];
     let bytes_of = |ms: u64| first as f64 * 1.024 * ms as f64;
     let is_first =
         first_ms > 1 && (bytes_of(first_ms - 1)..=bytes_of(first_ms + 1)).contains(&(first_bytes as f64));
-    let span_ms = values[values.len() - 1].0.saturating_sub(first_ms) as f64;
-    let as_ns_ms: f64 = values.iter().map(|(_, value, _)| *value as f64 / 1e6).sum();
-    let as_rates_ms: f64 =
-        values.iter().map(|(_, value, bytes)| *bytes as f64 / (*value as f64 * 1.024)).sum();
+    let span_ms = lines[lines.len() - 1].ended_ms.saturating_sub(first_ms) as f64;
+    let as_ns_ms: f64 = lines.iter().map(|line| line.value as f64 / 1e6).sum();
+    let as_rates_ms: f64 = lines.iter().map(|line| line.bytes as f64 / (line.value as f64 * 1.024)).sum();
     is_first && as_ns_ms < BUSY * span_ms && as_rates_ms > RATES_BUSY * span_ms
 }
 

@@ -51,6 +51,7 @@ class Kind(StrEnum):
     EXPORTER = "exporter"
     OUTPUT = "output"
     PURGE = "purge"
+    SCHEME = "scheme"
     TRACE_FORMAT = "trace-format"
     PAGE = "page"
     JOB_FILES = "job-files"
@@ -68,6 +69,7 @@ _TYPES: Final = {
     Kind.EXPORTER: "collections.abc:Callable",
     Kind.OUTPUT: "collections.abc:Callable",
     Kind.PURGE: "openpts.device.purge.method:PurgeMethod",
+    Kind.SCHEME: "openpts.device.targets.scheme:Scheme",
     Kind.TRACE_FORMAT: "builtins:str",
     Kind.PAGE: "collections.abc:Callable",
     Kind.JOB_FILES: "builtins:object",

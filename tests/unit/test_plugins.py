@@ -20,12 +20,18 @@ from openpts.device.purge.discard import Discard
 from openpts.device.purge.method import Capability, PurgeMethod
 from openpts.device.purge.methods import capabilities, method_named
 from openpts.device.targets.open_target import OpenTarget
-from openpts.errors import PluginError
+from openpts.device.targets.scheme import scheme_of
+from openpts.device.targets.target import parse_target
+from openpts.errors import PluginError, UsageError
 from openpts.gauge import Gauge
 from openpts.hooks import RunContext
 from openpts.plugins import Kind, audit, load, offers, plugin_facts
 from openpts.procedures.registry import PROCEDURES
+from openpts.runner import simulated_device
+from openpts.runner.device_under_test import device_under_test
+from openpts.runner.unopened_target import UnopenedTarget
 from openpts.system_files import SystemRoots
+from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.facts import TargetFacts, TargetKind
 from openpts.vocabulary.purge import PurgeChoice
 from openpts_contents import LISTING
@@ -317,6 +323,50 @@ def test_one_of_openpts_own_purge_methods_that_can_not_be_used_is_refused_and_no
 
 def test_every_purge_method_of_openpts_has_its_place_in_the_order() -> None:
     assert {name for name in OWN if name.startswith("purge.")} == set(OWN_PURGES)
+
+
+LAB = """
+from contextlib import contextmanager
+
+from openpts.device.targets.scheme import Scheme
+from openpts.runner import simulated_device
+
+SCHEME = Scheme("lab", what="a drive of the lab", device="acme_lab:opened", unopened="acme_lab:unopened")
+ONE = "sim:mlc?capacity=2GB"
+
+
+@contextmanager
+def opened(text, run_id):
+    with simulated_device.opened(ONE, run_id) as device:
+        yield device
+
+
+def unopened(text):
+    return simulated_device.unopened(ONE)
+"""
+
+
+def test_a_scheme_of_a_plug_in_opens_its_targets_and_no_other(beside_openpts: Path) -> None:
+    entries = {
+        "scheme.lab": "acme_lab:SCHEME",
+        "scheme.sim": "acme_lab:SCHEME",
+        "scheme.file": "acme_lab:SCHEME",
+        "scheme.gone": "acme_lab:NOTHING",
+    }
+    installed(beside_openpts, "acme_lab", LAB, entries)
+    one = simulated_device.unopened("sim:mlc?capacity=2GB").facts
+    assert UnopenedTarget.of("lab:one", SystemRoots()).facts == one
+    with device_under_test("lab:one", Consent(), for_writing=True, run_id="run") as device:
+        assert device.owner.run_id == "run"
+    with pytest.raises(UsageError, match="lab:one is a drive of the lab, and this needs one that exists"):
+        parse_target("lab:one")
+    scheme = scheme_of("sim:mlc")
+    assert scheme is not None
+    assert scheme.what == "a simulated drive"
+    assert scheme_of("file:/x") is None
+    assert scheme_of("/dev/disk/by-path/lab:one") is None
+    with pytest.raises(PluginError, match="scheme 'gone'"):
+        scheme_of("gone:one")
 
 
 COLUMN_MAP = """

@@ -32,8 +32,8 @@ def plan_all(
     Prints how long all of them take together, what they write, wear and space, and the same of each test.
     `openpts plan TEST` has the steps and the ledger of one. --capacity can replace TARGET.
     """
-    from openpts.cli.fitting_scale import at_fitting_scale  # noqa: PLC0415 help needs nothing that plans
-    from openpts.cli.plan_text import SuitePlanDocument, plan_document, suite_lines  # noqa: PLC0415 likewise
+    from openpts.cli.plan_text import SuitePlanDocument, plan_document, suite_lines  # noqa: PLC0415 help needs nothing that plans
+    from openpts.cli.planned_run import fitting_target  # noqa: PLC0415 likewise
     from openpts.cli.printed_plan import assumed_drive, plan_target  # noqa: PLC0415 likewise
     from openpts.cli.suite import choices_of_suite, planned_suite  # noqa: PLC0415 likewise
     from openpts.system_files import SystemRoots  # noqa: PLC0415 likewise
@@ -41,10 +41,10 @@ def plan_all(
     rates = {name: options.pop(name) for name in _RATES}
     all_choices = choices_of_suite(tests, options)
     if target is not None:
-        target = at_fitting_scale(target, all_choices, log_stream(as_json=as_json))
+        target = fitting_target(target, all_choices, log_stream(as_json=as_json))
     unopened = plan_target(target, capacity, all_choices[0].test, SystemRoots())
     plans = planned_suite(all_choices, unopened, assumed_drive(unopened, **rates))
-    name = unopened.facts.path if unopened.preset is None and target else unopened.facts.name
+    name = unopened.facts.path if unopened.exists and target else unopened.facts.name
     if as_json:
         made = (
             plan_document(plan, name, plan.deviations, unopened.assumed, tbw, purge="", safety=None)

@@ -7,16 +7,15 @@ from typing import Any
 import click
 from msgspec.structs import replace
 
-from openpts.cli.fitting_scale import at_fitting_scale
 from openpts.cli.guard_verdict import SafetyVerdict, verdict_lines
 from openpts.cli.live_outputs import log_stream
 from openpts.cli.plan_text import plan_document, plan_lines
-from openpts.cli.planned_run import planned_run
+from openpts.cli.planned_run import fitting_target, planned_run
 from openpts.cli.printed_document import print_document
 from openpts.cli.procedure_options import Choices
 from openpts.cli.terminal import BELOW_LABELS, wrapped
 from openpts.device.listing.inspect import verdict_on
-from openpts.device.targets.simulated_target import names_simulated
+from openpts.device.targets.scheme import has_scheme
 from openpts.device.targets.target import parse_target
 from openpts.errors import UsageError
 from openpts.planning.assumed_drive import AssumedDrive
@@ -41,7 +40,7 @@ def print_plan(
     """Print it as text or as JSON, with what would be refused now. Raises UsageError and TargetError."""
     roots = SystemRoots()
     if target is not None:
-        target = at_fitting_scale(target, [choices], log_stream(as_json=as_json))
+        target = fitting_target(target, [choices], log_stream(as_json=as_json))
     unopened = plan_target(target, capacity, choices.test, roots)
     plan = planned_run(choices, unopened, assumed_drive(unopened, **rates))
     planned = [step for planned in plan.longest for step in planned.apply.steps]
@@ -51,10 +50,10 @@ def print_plan(
     choice = choices.purge(purge) if choices.test.purges else None
     by = "the test makes none" if choice is None else unopened.purge_text(choice)
     ledger = (*unopened.deviations(planned, choice, cache, roots), *plan.deviations)
-    name = unopened.facts.path if unopened.preset is None else unopened.facts.name
+    name = unopened.facts.path if unopened.exists else unopened.facts.name
     if target is None:
         name = unopened.facts.name
-    no_drive = target is None or names_simulated(target) or Path(target).is_dir()
+    no_drive = target is None or has_scheme(target) or Path(target).is_dir()
     verdict = None if target is None or no_drive else verdict_on(parse_target(target), roots)
     if as_json:
         safety = None if verdict is None else SafetyVerdict.of(verdict)
@@ -105,4 +104,4 @@ def assumed_drive(
         "latency_ns": None if latency_us is None else max(1, round(latency_us * NS_PER_US)),
     }
     changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    return replace(AssumedDrive.rated(unopened.preset.rated if unopened.preset else {}), **changes)
+    return replace(AssumedDrive.rated(unopened.rated), **changes)

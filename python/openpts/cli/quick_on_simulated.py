@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from openpts.cli.procedure_options import Choices
-from openpts.device.targets.simulated_target import SimulatedTarget
+from openpts.device.targets.simulated_target import SimulatedTarget, parse_simulated_target
 from openpts.fields.conditions import Conditions
 from openpts.fields.field import parameters_of
 from openpts.planning.assumed_drive import AssumedDrive
@@ -44,6 +44,11 @@ def quick_on_simulated(choices: Choices, target: SimulatedTarget) -> Callable[[C
         return conditions.lengthened(whole_ns, standard, fixed)
 
     return adjust
+
+
+def quick_of(choices: Choices, text: str) -> Callable[[Conditions], Conditions]:
+    """The same, by the name of the drive."""
+    return quick_on_simulated(choices, parse_simulated_target(text))
 
 
 def _steps(test: Procedure, conditions: Conditions, capacity_bytes: int) -> Sequence[Step]:

@@ -104,7 +104,7 @@ def _command(test: Procedure) -> click.Command:
             imported(test.lists)(listed, as_json=as_json)
             return
         from openpts.cli.end_of_run import RunLimits, end_run  # noqa: PLC0415 help needs nothing that runs
-        from openpts.cli.fitting_scale import at_fitting_scale  # noqa: PLC0415 likewise
+        from openpts.cli.planned_run import fitting_target  # noqa: PLC0415 likewise
         from openpts.cli.run_order import order_of, run_and_log  # noqa: PLC0415 likewise
 
         targets = targets_of(test, options, drives)
@@ -126,7 +126,7 @@ def _command(test: Procedure) -> click.Command:
             raise click.MissingParameter(param_hint="'TARGET'", param_type="argument")
         consent = consent_of_one(**taken(options))
         choices, stream = choices_of(test, options), log_stream(as_json=as_json)
-        target = targets[0] if continued else at_fitting_scale(targets[0], [choices], stream)
+        target = targets[0] if continued else fitting_target(targets[0], [choices], stream)
         order = order_of(target, choices, consent, **options)
         order = _continuing(order, continued, rest_days, purges=options.get("purge") is not None)
         folder = run_and_log(test, limits.ordered(order, test), stream)

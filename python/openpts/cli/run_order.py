@@ -13,11 +13,10 @@ from openpts.cli.detach import begun
 from openpts.cli.end_of_run import StopOnFail
 from openpts.cli.io_engine import NUMA, native_options
 from openpts.cli.live_outputs import live_listeners
+from openpts.cli.planned_run import adjustment
 from openpts.cli.procedure_options import Choices
-from openpts.cli.quick_on_simulated import quick_on_simulated
 from openpts.cli.run_display import shown_on
 from openpts.cli.run_words import RunArgs
-from openpts.device.targets.simulated_target import names_simulated, parse_simulated_target
 from openpts.errors import (
     InterruptedRunError,
     LostRecordError,
@@ -72,13 +71,10 @@ def order_of(
     """What a run is ordered to be, from ``RunArgs`` as given and the choices for its test."""
     words = RunArgs(**given)
     description = choices.description(words.describe)
-    on_simulated = choices.is_quick and names_simulated(target)
     return Order(
         target=target,
         drive_class=choices.drive_class,
-        adjust=(
-            quick_on_simulated(choices, parse_simulated_target(target)) if on_simulated else choices.adjust
-        ),
+        adjust=adjustment(choices, target),
         admit=choices.admit,
         consent=consent,
         purge_choice=choices.purge(purge),

@@ -19,10 +19,9 @@ from openpts.cli.batch_display import batch_shown_on
 from openpts.cli.consent_options import consent_of, taken
 from openpts.cli.detach import begun
 from openpts.cli.end_of_run import RunLimits, StopOnFail, end_judged
-from openpts.cli.fitting_scale import at_fitting_scale
 from openpts.cli.live_outputs import live_listeners, log_stream
 from openpts.cli.parameter_options import given_as_options
-from openpts.cli.planned_run import planned_run
+from openpts.cli.planned_run import fitting_target, planned_run
 from openpts.cli.printed_document import print_document
 from openpts.cli.procedure_options import Choices, chosen, plan_at
 from openpts.cli.report import documents_on
@@ -63,7 +62,7 @@ def run_suite(
     """Run the tests on a target, each with its own purge. Raises UsageError and what ends a suite."""
     stream = log_stream(as_json=as_json)
     all_choices, consent = choices_of_suite(tests, options), consent_of(**taken(options))
-    target = at_fitting_scale(target, all_choices, stream)
+    target = fitting_target(target, all_choices, stream)
     _announce(target, all_choices, stream)
     limits = RunLimits.of(limits_path, baseline, stop_on_fail=stop_on_fail, require_steady=require_steady)
     parts = [
@@ -201,7 +200,7 @@ def choices_of_suite(tests: Sequence[str] | None, options: dict[str, Any]) -> li
 def _announce(target: str, all_choices: Sequence[Choices], stream: IO[str]) -> None:
     """Refuse now what one of the tests would refuse later, and say how long all of them take."""
     unopened = UnopenedTarget.of(target, SystemRoots())
-    drive = AssumedDrive.rated(unopened.preset.rated if unopened.preset else {})
+    drive = AssumedDrive.rated(unopened.rated)
     plans = planned_suite(all_choices, unopened, drive)
     names = ", ".join(choices.test.name for choices in all_choices)
     shortest, longest = (

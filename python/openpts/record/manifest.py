@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
 from msgspec import Struct, field, structs
@@ -113,7 +113,10 @@ class _NoTestEither(_NoTest, frozen=True, kw_only=True, tag_field="test", tag="-
     """A type alone would be read without its tag."""
 
 
-AnyConditions: TypeAlias = Conditions if TYPE_CHECKING else _NoTest | _NoTestEither
+if TYPE_CHECKING:
+    AnyConditions = Conditions
+else:
+    AnyConditions = _NoTest | _NoTestEither
 """Those of a test: ``manifest_of`` says of which."""
 
 

@@ -11,7 +11,7 @@ from openpts.device.purge.method import Progress
 from openpts.device.targets.free_space import SpaceNeed
 from openpts.device.targets.open_target import OpenTarget
 from openpts.device.targets.reading import open_for_reading
-from openpts.device.targets.simulated_target import names_simulated, parse_simulated_target
+from openpts.device.targets.scheme import has_scheme, scheme_of
 from openpts.device.targets.target import BlockTarget, FileTarget, parse_target
 from openpts.device.write_cache_control import write_cache_control
 from openpts.engine.contract import CapturingEngine
@@ -20,7 +20,6 @@ from openpts.journal import Journal
 from openpts.ownership import RunOwner
 from openpts.runner.healing import Healing, heal_before_run
 from openpts.runner.physical_device import PhysicalDevice
-from openpts.runner.simulated_device import SimulatedDevice
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.deviation import Deviation
@@ -118,7 +117,7 @@ class DeviceUnderTest(Protocol):
 @contextmanager
 def drive_kept(text: str) -> Iterator[None]:
     """Keep a drive claimed as long as the block lasts, also between runs; nothing else is kept."""
-    target = None if names_simulated(text) else parse_target(text)
+    target = None if has_scheme(text) else parse_target(text)
     if not isinstance(target, BlockTarget):
         yield
         return
@@ -136,8 +135,9 @@ def device_under_test(
     What exists is claimed for the run (None: one without a record) and opened by the guard if anything on it
     is to change, after what a run that was killed had left on it was put back. Raises OpenptsError.
     """
-    if isinstance(named, str) and names_simulated(named):
-        yield SimulatedDevice.of(parse_simulated_target(named), run_id)
+    if isinstance(named, str) and (scheme := scheme_of(named)) is not None:
+        with scheme.part("device")(named, run_id) as device:
+            yield device
         return
     target = parse_target(named) if isinstance(named, str) else named
     roots, journal = SystemRoots(), Journal.of_machine()

@@ -8,7 +8,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from openpts.device.targets.free_space import SpaceNeed, check_space
-from openpts.device.targets.simulated_target import at_scale
+from openpts.device.targets.scheme import scheme_of
 from openpts.engine.options import CaptureOrder, Demand, NativeOptions
 from openpts.errors import RecordError, TargetError, UsageError, failing_as
 from openpts.planning.assumed_drive import AssumedDrive
@@ -207,7 +207,7 @@ def check_plan(plan: Sequence[PlannedApply], target: TargetFacts) -> None:
     if target.scale > 1 and any(stream.replay is not None for stream in streams):
         raise UsageError(
             f"{target.path}: a trace is replayed on a simulated drive in its own size only: use "
-            f"{at_scale(target.path, 1)}, or compact the trace onto a smaller drive"
+            f"{_at_scale(target.path, 1)}, or compact the trace onto a smaller drive"
         )
     stimuli = dict.fromkeys(stimuli_of([step for planned in plan for step in planned.apply.steps]))
     largest_bytes = max((stimulus.block_size_bytes for stimulus in stimuli), default=0)
@@ -248,8 +248,15 @@ def check_handles(plan: Sequence[PlannedApply], device: DeviceUnderTest) -> None
 def _larger(target: TargetFacts, needed_bytes: int, range_bytes: int) -> str:
     """The target at the highest scale number whose active range holds ``needed_bytes``, or a larger one."""
     fitting = range_bytes // needed_bytes
-    return at_scale(target.path, fitting) if target.scale > fitting >= 1 else "a larger target"
+    return _at_scale(target.path, fitting) if target.scale > fitting >= 1 else "a larger target"
 
 
 def _simulated(target: TargetFacts) -> str:
     return "" if target.simulation is None else f" at scale 1:{target.scale}"
+
+
+def _at_scale(path: str, scale: int) -> str:
+    """What to type for the target of that name at another scale."""
+    scheme = scheme_of(path)
+    at_scale = None if scheme is None else scheme.part("at_scale")
+    return f"scale {scale}" if at_scale is None else str(at_scale(path, scale))

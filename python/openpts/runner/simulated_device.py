@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from typing import Final, Self
 
 from msgspec import Struct
@@ -16,6 +17,7 @@ from openpts.device.targets.simulated_target import (
     DriveState,
     SimulatedTarget,
     at_scale,
+    parse_simulated_target,
     simulated_facts,
 )
 from openpts.device.write_cache import DISABLED, ENABLED, NO_CACHE
@@ -26,6 +28,7 @@ from openpts.errors import PurgeError, PurgeImpossibleError, UsageError
 from openpts.host.memory import available_memory_bytes
 from openpts.ownership import RunOwner, new_run_id
 from openpts.runner.healing import Healing
+from openpts.runner.unopened_target import UnopenedTarget
 from openpts.simulation.presets import SHIPPED, Preset, load_preset
 from openpts.simulation.scale import ScaleConcern, Severity, default_scale, scale_concerns, size_concerns
 from openpts.system_files import SystemRoots
@@ -37,7 +40,9 @@ from openpts.vocabulary.facts import (
     Fact,
     Facts,
     PurgeReport,
+    SimulationFacts,
     TargetFacts,
+    TargetKind,
     WriteCacheReport,
 )
 from openpts.vocabulary.health import HealthReading
@@ -202,6 +207,34 @@ class SimulatedDevice(Struct, frozen=True):
 
     def put_back(self) -> str | None:
         return None
+
+
+@contextmanager
+def opened(text: str, run_id: str | None) -> Iterator[SimulatedDevice]:
+    """The device under test of the scheme: nothing is there to be closed."""
+    yield SimulatedDevice.of(parse_simulated_target(text), run_id)
+
+
+def unopened(text: str) -> UnopenedTarget:
+    """The target of the scheme as it can be known without making the drive."""
+    target = parse_simulated_target(text)
+    preset = load_preset(target.preset, target.parameters)
+    capacity_bytes, scale = size_and_scale(target, preset)
+    simulation = SimulationFacts(
+        preset=preset.name,
+        summary=preset.summary,
+        model=preset.model,
+        scale=scale,
+        simulated_bytes=capacity_bytes // scale,
+        seed=DEFAULT_SEED if target.seed is None else target.seed,
+        assumed=tuple(preset.assumed),
+    )
+    name = f"sim:{preset.name}"
+    facts = TargetFacts(
+        TargetKind.SIMULATED, name, str(target), capacity_bytes, preset.sector_bytes, simulation
+    )
+    not_one = partial(simulated_deviations, preset, facts, str(simulation))
+    return UnopenedTarget(facts, not_one=not_one, rated=preset.rated)
 
 
 def check_faults(target: SimulatedTarget) -> None:

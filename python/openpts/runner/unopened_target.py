@@ -1,6 +1,6 @@
 """A target as it can be known without touching it: a drive by what it answers, a file by its size."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -15,22 +15,15 @@ from openpts.device.purge.file_blocks import FILE_METHOD
 from openpts.device.purge.methods import method_named
 from openpts.device.purge.purge import no_purge
 from openpts.device.targets.open_target import OpenTarget
-from openpts.device.targets.simulated_target import (
-    DEFAULT_SEED,
-    SimulatedTarget,
-    names_simulated,
-    parse_simulated_target,
-)
+from openpts.device.targets.scheme import scheme_of
 from openpts.device.targets.target import FileTarget, parse_target
 from openpts.device.write_cache import read_write_cache
 from openpts.errors import OpenptsError, TargetError
 from openpts.runner.physical_device import NOT_THE_DEVICE, kernel_made, not_a_purge, purge_of_a_file
 from openpts.runner.preparation import other_write_cache, purge_left_out
-from openpts.runner.simulated_device import simulated_deviations, size_and_scale
-from openpts.simulation.presets import Preset, load_preset
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.deviation import Deviation
-from openpts.vocabulary.facts import SimulationFacts, TargetFacts, TargetKind
+from openpts.vocabulary.facts import TargetFacts, TargetKind
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.stimulus import Step
 
@@ -38,21 +31,29 @@ _USUAL_SECTOR_BYTES = 512
 
 
 class UnopenedTarget(Struct, frozen=True):
-    """``assumed`` are sentences on what could not be known; ``preset`` is that of a simulated drive.
+    """``assumed`` are sentences on what could not be known; ``device`` is the drive as sysfs shows it.
 
-    ``device`` is the drive as sysfs shows it, None for any other target.
+    ``not_one`` is of a target of a scheme: why it is no drive that exists, as entries of the ledger of a run
+    of these steps; it raises UsageError where figures would say nothing. ``rated`` is its data sheet.
     """
 
     facts: TargetFacts
     assumed: tuple[str, ...] = ()
-    preset: Preset | None = None
     device: BlockDevice | None = None
+    not_one: Callable[[Sequence[Step]], tuple[Deviation, ...]] | None = None
+    rated: Mapping[str, float] = {}
+
+    @property
+    def exists(self) -> bool:
+        """Whether it is a drive or a file."""
+        return self.not_one is None
 
     @classmethod
     def of(cls, text: str, roots: SystemRoots) -> Self:
         """What the operator's text names. Raises OpenptsError as a run would, as far as can be seen."""
-        if names_simulated(text):
-            return cls._simulated(parse_simulated_target(text))
+        if (scheme := scheme_of(text)) is not None:
+            found: Self = scheme.part("unopened")(text)
+            return found
         target = parse_target(text)
         if isinstance(target, FileTarget):
             return cls._file(target, roots)
@@ -63,25 +64,6 @@ class UnopenedTarget(Struct, frozen=True):
         """A drive known by its capacity alone, with the usual sector size assumed."""
         facts = TargetFacts(TargetKind.BLOCK, "a drive", "-", capacity_bytes, _USUAL_SECTOR_BYTES)
         return cls(facts, (_sector_text(_USUAL_SECTOR_BYTES), _CACHE_TEXT))
-
-    @classmethod
-    def _simulated(cls, target: SimulatedTarget) -> Self:
-        preset = load_preset(target.preset, target.parameters)
-        capacity_bytes, scale = size_and_scale(target, preset)
-        simulation = SimulationFacts(
-            preset=preset.name,
-            summary=preset.summary,
-            model=preset.model,
-            scale=scale,
-            simulated_bytes=capacity_bytes // scale,
-            seed=DEFAULT_SEED if target.seed is None else target.seed,
-            assumed=tuple(preset.assumed),
-        )
-        name = f"sim:{preset.name}"
-        facts = TargetFacts(
-            TargetKind.SIMULATED, name, str(target), capacity_bytes, preset.sector_bytes, simulation
-        )
-        return cls(facts, (), preset)
 
     @classmethod
     def _file(cls, target: FileTarget, roots: SystemRoots) -> Self:
@@ -117,11 +99,11 @@ class UnopenedTarget(Struct, frozen=True):
     ) -> tuple[Deviation, ...]:
         """Entries of the ledger that are known beforehand, in a run's order; without ``purge`` it makes none.
 
-        Raises UsageError where a simulated drive's figures would say nothing.
+        Raises UsageError where the figures of a target of a scheme would say nothing.
         """
         found: list[Deviation] = []
-        if self.preset is not None:
-            found += simulated_deviations(self.preset, self.facts, str(self.facts.simulation), steps)
+        if self.not_one is not None:
+            found += self.not_one(steps)
         is_file = self.facts.kind is TargetKind.FILE
         if is_file:
             found.append(NOT_THE_DEVICE)
@@ -152,7 +134,7 @@ class UnopenedTarget(Struct, frozen=True):
         if self.facts.kind is TargetKind.FILE:
             return FILE_METHOD
         if self.device is None:
-            return "its own" if self.preset is not None else f"{choice}, if the drive supports it"
+            return f"{choice}, if the drive supports it" if self.exists else "its own"
         try:
             if (busy := at_work(self.device, read_usage(self.device.roots))) is not None:
                 return f"not queried: {busy}"

@@ -12,6 +12,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from openpts.device.targets.scheme import Scheme
 from openpts.device.targets.target import CONTROL_CHARACTERS
 from openpts.errors import UsageError
 from openpts.units import format_capacity, parse_size_bytes
@@ -152,6 +153,17 @@ def _number(key: str, text: str) -> int:
     if not _DIGITS.fullmatch(text) or not least <= int(text) <= most:
         raise UsageError(f"invalid {key}={text}: use a whole number from {least} to {most:,}")
     return int(text)
+
+
+SCHEME: Final = Scheme(
+    "sim",
+    what="a simulated drive",
+    device="openpts.runner.simulated_device:opened",
+    unopened="openpts.runner.simulated_device:unopened",
+    quick="openpts.cli.quick_on_simulated:quick_of",
+    fitting="openpts.cli.fitting_scale:at_fitting_scale",
+    at_scale="openpts.device.targets.simulated_target:at_scale",
+)
 
 
 _NO_HARDWARE: Final = Fact("none (simulated)", "there is no hardware")

@@ -7,6 +7,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from openpts.device.targets.scheme import scheme_of
 from openpts.errors import TargetError, UsageError
 from openpts.units import parse_size_bytes
 
@@ -43,7 +44,7 @@ class BlockTarget(Struct, frozen=True):
 
 
 Target = FileTarget | BlockTarget
-"""What exists, and what the guard therefore watches over; simulated drives are no business of its."""
+"""What exists, and what the guard therefore watches over; targets of schemes are no business of its."""
 
 
 def parse_target(text: str) -> Target:
@@ -56,8 +57,8 @@ def parse_target(text: str) -> Target:
         raise UsageError(f"the target contains control characters: {text!r}")
     if not text.strip():
         raise UsageError(f"the target is empty: {_HOW_TO_NAME}")
-    if text.startswith("sim:"):
-        raise UsageError(f"{text} is a simulated drive, and this needs one that exists: {_HOW_TO_NAME}")
+    if (scheme := scheme_of(text)) is not None:
+        raise UsageError(f"{text} is {scheme.what}, and this needs one that exists: {_HOW_TO_NAME}")
     if text.startswith(_FILE_PREFIX):
         return _parse_file(text.removeprefix(_FILE_PREFIX))
     return _parse_block(text)

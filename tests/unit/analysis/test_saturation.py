@@ -1,3 +1,5 @@
+"""What can be read off a course of write saturation, on courses that are known beforehand."""
+
 from collections.abc import Sequence
 
 import pytest
@@ -5,6 +7,7 @@ from msgspec.structs import replace as with_changes
 
 from openpts.analysis.minutes import minutes_of, pieces_of
 from openpts.analysis.saturation import (
+    Zones,
     analyze_saturation,
     is_whole_minute,
     spread_of,
@@ -13,9 +16,14 @@ from openpts.analysis.saturation import (
     tracked_steps,
     zones_of,
 )
-from openpts.units import NS_PER_S
-from openpts.vocabulary.sample import Sample, StepState
-from tests.support.interval_samples import step_of
+from openpts.procedures.shared.tracking.rounds import TrackedStep, TrackingResults, analyze_tracking
+from openpts.units import KIB, NS_PER_S
+from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.sample import NOTHING, OperationSample, Sample, StepState
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
+from openpts.vocabulary.stop import Duration
+from tests.support.interval_samples import in_turn, step_of
+from tests.unit.procedures.pts.trace.player import Drive
 
 MINUTE_NS = 60 * NS_PER_S
 PERIOD_NS = 30 * MINUTE_NS
@@ -133,3 +141,141 @@ def test_a_plateau_shorter_than_five_minutes_is_measured_by_its_first() -> None:
     zones = zones_of(minutes_of([sample], MINUTE_NS), pieces_of([sample]))
     assert zones is not None
     assert (zones.plateau_iops, zones.plateau_minutes, zones.settled_from) == (89, 2, 4)
+
+
+STEP = Step.of(Stimulus.of(AccessPattern.RANDOM, 4 * KIB, 0, 4, 32, ActiveRange()), Duration(MINUTE_NS))
+
+
+def zones(course: list[float]) -> Zones | None:
+    """The zones of a course with so many IOPS in each minute."""
+    drive = Drive(2**40, lambda stimulus, phase, number: course[number])
+    samples = in_turn(*(drive.sample(Phase.SATURATION, number, STEP) for number in range(len(course))))
+    return zones_of(minutes_of(samples, MINUTE_NS), pieces_of(samples))
+
+
+@pytest.mark.proves("PTS-WSAT-34")
+def test_plateau_transition_and_settled_level() -> None:
+    transition = [60_000 - 2_000 * minute for minute in range(20)]
+    found = zones([60_000] * 30 + transition + [20_000, 22_000] * 35)
+    assert found is not None
+    # within 10 % of the first five minutes are 60,000, 58,000, 56,000 and 54,000: its figure is of all of it
+    assert found.plateau_minutes == 34
+    assert found.plateau_iops == pytest.approx((31 * 60_000 + 58_000 + 56_000 + 54_000) / 34)
+    assert found.final_iops == 21_000
+    # the first within 10 % of 21,000 is 22,000, the last of the transition
+    assert found.settled_from == 50
+    assert found.end_zone_iops == pytest.approx((22_000 + 35 * 42_000) / 71)
+    assert found.lowest_iops == 20_000
+    assert found.below_half_ns == 0
+    assert found.ratio == pytest.approx(found.plateau_iops / found.end_zone_iops)
+
+
+@pytest.mark.proves("PTS-WSAT-34")
+def test_oscillation_and_stalls_are_told() -> None:
+    found = zones([50_000] * 10 + [30_000] * 130 + [5_000, 30_000] * 3)
+    assert found is not None
+    assert found.settled_from == 11
+    share = 3 / 136
+    expected = 25_000 * (share * (1 - share)) ** 0.5 / (30_000 - 25_000 * share)
+    assert found.variation_pct == pytest.approx(100 * expected)
+    assert found.lowest_iops == 5_000
+    assert found.below_half_ns == 3 * MINUTE_NS
+
+
+def test_a_plateau_that_is_never_left_has_no_end_zone() -> None:
+    found = zones([50_000] * 40)
+    assert found is not None
+    assert (found.plateau_minutes, found.settled_from, found.end_zone_iops) == (40, None, None)
+
+
+def test_too_few_minutes_are_not_divided() -> None:
+    assert zones([50_000] * 9) is None
+
+
+STIMULUS = Stimulus.of(AccessPattern.RANDOM, 4096, 0, 32, 32, ActiveRange())
+
+
+def measured(iops: int, length_ns: int, state: StepState = StepState.COMPLETE) -> Sample:
+    ios = iops * length_ns // NS_PER_S
+    return Sample(
+        step=Step.of(STIMULUS, Duration(length_ns)),
+        state=state,
+        ended_by="duration",
+        started_ns=0,
+        elapsed_ns=length_ns,
+        gap_ns=0,
+        read=NOTHING,
+        write=OperationSample(ios, ios * 4096, ios, 1, 1, b""),
+        interval_ns=NS_PER_S,
+        intervals=(),
+        cpu=None,
+        failure=None,
+    )
+
+
+def steps_of(tracked_iops: list[int], between_iops: int = 7) -> list[TrackedStep]:
+    """Minute 1, then 29 minutes and a minute for each further tracking round."""
+    steps = [TrackedStep(1, 0, measured(tracked_iops[0], MINUTE_NS))]
+    for number, iops in enumerate(tracked_iops[1:], start=2):
+        steps.append(TrackedStep(number, 0, measured(between_iops, PERIOD_NS - MINUTE_NS)))
+        steps.append(TrackedStep(number, 1, measured(iops, MINUTE_NS)))
+    return steps
+
+
+def analyzed(steps: list[TrackedStep]) -> TrackingResults:
+    placed = in_turn(*(step.sample for step in steps))
+    steps = [step._replace(sample=sample) for step, sample in zip(steps, placed, strict=True)]
+    return analyze_tracking(steps, minute_ns=MINUTE_NS, period_ns=PERIOD_NS)
+
+
+@pytest.mark.proves("PTS-CBW-18", "PTS-DIRTH-10", "PTS-HIR-09")
+def test_tracked_are_minute_1_and_those_30_minutes_apart() -> None:
+    results = analyzed(steps_of([500, 300, 200]))
+    assert list(results.iops) == [500, 300, 200]
+    assert [start_ns // MINUTE_NS for start_ns in results.starts_ns] == [0, 30, 60]
+    assert [end_ns // MINUTE_NS for end_ns in results.ends_ns] == [1, 31, 61]
+    assert results.verdict is None
+    assert not results.steady
+    assert results.window.rounds == (1, 2, 3)
+
+
+def test_the_window_ends_with_the_first_steady_round() -> None:
+    results = analyzed(steps_of([500, 300, 100, 100, 101, 100, 100]))
+    assert results.window.rounds == (3, 4, 5, 6, 7)
+    assert results.steady
+    assert [minute.iops for minute in results.window_minutes] == [100, 100, 101, 100, 100]
+    later = analyzed(steps_of([100, 100, 100, 100, 100, 900]))
+    assert later.window.rounds == (1, 2, 3, 4, 5)
+    assert later.steady
+
+
+def test_without_steady_state_the_window_is_the_last_one() -> None:
+    results = analyzed(steps_of([100, 200] * 4))
+    assert results.window.rounds == (4, 5, 6, 7, 8)
+    assert results.verdict is not None
+    assert not results.steady
+
+
+def test_a_round_without_its_complete_minute_ends_the_series() -> None:
+    steps = steps_of([100, 100, 100])
+    cut_short = [*steps[:-1], TrackedStep(3, 1, measured(100, MINUTE_NS // 3, StepState.INTERRUPTED))]
+    results = analyzed(cut_short)
+    assert (results.begun, len(results.minutes)) == (3, 2)
+    # what lies between two tracked minutes is none, however long a minute is
+    filling = TrackedStep(2, 0, measured(100, MINUTE_NS))
+    doubled = analyze_tracking(
+        [TrackedStep(1, 0, measured(100, MINUTE_NS)), filling], minute_ns=MINUTE_NS, period_ns=2 * MINUTE_NS
+    )
+    assert len(doubled.minutes) == 1
+
+
+def test_minutes_without_time_between_them_are_all_tracked() -> None:
+    steps = [TrackedStep(number, 0, measured(100, MINUTE_NS)) for number in range(1, 7)]
+    results = analyze_tracking(steps, minute_ns=MINUTE_NS, period_ns=MINUTE_NS)
+    assert len(results.minutes) == 6
+    assert results.window.rounds == (1, 2, 3, 4, 5)
+
+
+def test_nothing_is_nothing() -> None:
+    results = analyzed([])
+    assert (results.begun, results.minutes, results.window.rounds) == (0, (), ())

@@ -8,7 +8,9 @@ import pytest
 from click.testing import CliRunner
 
 from openpts.cli.help_order import together
+from openpts.cli.number_types import Endurance
 from openpts.cli.procedure_options import Choices, choices_of, options_of
+from openpts.cli.run_order import telemetry_of
 from openpts.cli.run_words import labels_of
 from openpts.config_files.written_file import WrittenFileError
 from openpts.errors import OpenptsError, UsageError
@@ -271,3 +273,47 @@ def test_an_even_number_of_passes_is_taken_with_a_warning(test: str, words: list
 def test_a_limit_that_no_row_can_keep_is_refused(words: tuple[str, ...], named: str) -> None:
     with pytest.raises(UsageError, match=named):
         choices("benchmarks", *words)
+
+
+@pytest.mark.parametrize(
+    ("text", "endurance_bytes"),
+    [
+        ("600", 600 * 10**12),
+        ("7,000", 7000 * 10**12),
+        ("600TBW", 600 * 10**12),
+        ("7,000 TBW", 7000 * 10**12),
+        ("1.2PBW", 1200 * 10**12),
+        ("1.2pbw", 1200 * 10**12),
+        ("1.2PB", 1200 * 10**12),
+    ],
+)
+def test_endurance_is_read_as_printed(text: str, endurance_bytes: int) -> None:
+    assert Endurance().convert(text, None, None) == endurance_bytes
+
+
+@pytest.mark.parametrize("text", ["", "W", "600W", "7,00", "1,2PB", "1.4M", "0TBW", "600TBWW", "nan"])
+def test_what_is_no_endurance_is_refused(text: str) -> None:
+    with pytest.raises(click.BadParameter):
+        Endurance().convert(text, None, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "period_s"),
+    [("1s", 1), ("0.1", 0.1), ("500ms", 0.5), ("2.5 s", 2.5), ("3600s", 3600), ("off", None)],
+)
+def test_a_period_is_a_time_or_off(text: str, period_s: float | None) -> None:
+    assert telemetry_of(text, None).period_s == period_s
+
+
+@pytest.mark.parametrize(
+    "text", ["", "0s", "0.09s", "99ms", "3601s", "1m", "-1s", "1e3", "OFF ", "one", "1s 2s"]
+)
+def test_anything_else_is_refused_with_what_to_write(text: str) -> None:
+    with pytest.raises(UsageError, match=r"--telemetry-period .*: write a time from 0\.1s to 3600s, or off"):
+        telemetry_of(text, None)
+
+
+def test_a_power_command_is_looked_for_before_anything_runs() -> None:
+    assert telemetry_of("off", "sh -c 'echo 4.5'").power_command == "sh -c 'echo 4.5'"
+    with pytest.raises(UsageError, match="program /no/such not found"):
+        telemetry_of("1s", "/no/such program")

@@ -1,19 +1,34 @@
 """Readings of a drive's log: what is there under one name for all, and why there is nothing."""
 
 import json
+import random
+import struct
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from openpts import programs
 from openpts.device.block_device import BlockDevice, DeviceKind
 from openpts.device.health import health
 from openpts.device.health.health import read_health, read_health_of, simulated_health
+from openpts.device.health.nvme_health import (
+from openpts.device.nvme.nvme_identify import SMART_LOG_BYTES
+    INTEL_PAGE,
+    OCP_PAGE,
+    SMART_LOG_BYTES,
+    ocp_uuid_index,
+    parse_smart_log,
+    parse_vendor_log,
+    vendor_log_page,
+)
 from openpts.device.nvme.nvme_admin import NvmeCommandError
-from openpts.device.nvme.nvme_identify import parse_identify_controller
+from openpts.device.nvme.nvme_identify import NvmeController, parse_identify_controller
 from openpts.device.targets.open_target import OpenTarget
 from openpts.programs import ProgramMissingError, Reply
 from openpts.system_files import SystemRoots
@@ -29,6 +44,7 @@ from tests.support.published_drives import (
     smart_page,
     smartctl_json_of_ata,
 )
+from tests.support.smart_log import SmartLog
 from tests.support.transcript import Golden
 
 MIB_32 = 32 * 2**20
@@ -248,3 +264,281 @@ def test_a_simulated_drive_tells_under_the_names_of_all() -> None:
 
 def test_a_drive_that_follows_a_script_writes_to_no_media() -> None:
     assert "nand_write_bytes" not in simulated_health(LOG, has_flash=False, limits_c={}).values
+
+
+U8, U16, U32 = (st.integers(0, 2**bits - 1) for bits in (8, 16, 32))
+# the least significant half comes first
+WIDE = {
+    "host_read_bytes": ("data_units_read", 512_000),
+    "host_write_bytes": ("data_units_written", 512_000),
+    "host_read_commands": ("host_reads", 1),
+    "host_write_commands": ("host_writes", 1),
+    "busy_s": ("busy_minutes", 60),
+    "power_cycles": ("power_cycles", 1),
+    "power_on_hours": ("power_on_hours", 1),
+    "unsafe_shutdowns": ("unsafe_shutdowns", 1),
+    "media_errors": ("media_errors", 1),
+    "error_log_entries": ("error_log_entries", 1),
+}
+
+
+# up to 200 degrees Celsius
+KELVIN = st.integers(0, 473)
+
+
+def _half_the_life_s(wide: dict[str, int]) -> int:
+    return min(2**32 - 1, wide["power_on_hours"] * 3600 // 2)
+
+
+@given(st.data())
+def test_each_field_is_read_from_its_place_and_no_other(data: Any) -> None:
+    log = SmartLog()
+    for name in ("critical_warning", "available_spare", "available_spare_threshold", "percentage_used"):
+        setattr(log, name, data.draw(U8))
+    log.composite_temperature_k = data.draw(KELVIN)
+    for name in ("warning_minutes", "critical_minutes", "light_transitions", "heavy_transitions"):
+        setattr(log, name, data.draw(U32))
+    log.sensors_k[:] = data.draw(st.lists(KELVIN, min_size=8, max_size=8))
+    wide = {name: data.draw(st.integers(0, 2**64 - 2)) for name in WIDE}
+    log.light_s, log.heavy_s = (data.draw(st.integers(0, _half_the_life_s(wide))) for _ in range(2))
+    for name, (attribute, _) in WIDE.items():
+        getattr(log, attribute)[:] = (wide[name] % 2**64, wide[name] // 2**64)
+    log.reserved_232[:] = data.draw(st.binary(min_size=280, max_size=280))
+
+    expected = {
+        "critical_warning": log.critical_warning,
+        "available_spare_pct": log.available_spare,
+        "available_spare_threshold_pct": log.available_spare_threshold,
+        "percentage_used_pct": log.percentage_used,
+        "warning_temperature_s": 60 * log.warning_minutes,
+        "critical_temperature_s": 60 * log.critical_minutes,
+        "throttle_events": log.light_transitions + log.heavy_transitions,
+        "throttled_s": log.light_s + log.heavy_s,
+        **{name: float(wide[name] * factor) for name, (_, factor) in WIDE.items()},
+        # 0 K: not reported
+        **({"temperature_c": log.composite_temperature_k - 273} if log.composite_temperature_k else {}),
+        **{f"temperature_sensor_{n + 1}_c": k - 273 for n, k in enumerate(log.sensors_k) if k},
+    }
+    assert parse_smart_log(bytes(log)) == expected
+
+
+def test_a_data_unit_is_a_thousand_sectors_of_512_bytes() -> None:
+    log = SmartLog()
+    log.data_units_written[0] = 525  # 256 MiB, as a drive counts them: rounded up
+    written = parse_smart_log(bytes(log))["host_write_bytes"]
+    assert 256 * 2**20 <= written < 256 * 2**20 + 512_000
+
+
+def test_the_halves_of_a_wide_counter_are_in_their_places() -> None:
+    log = SmartLog()
+    log.host_reads[:] = (0, 1)
+    # 2^64 is more than any drive counts: what stands at or beyond the end of the lower half is no count
+    assert "host_read_commands" not in parse_smart_log(bytes(log))
+    log.host_reads[:] = (2**64 - 2, 0)
+    assert parse_smart_log(bytes(log))["host_read_commands"] == float(2**64 - 2)
+
+
+@pytest.mark.parametrize("full", [2**64 - 1, 2**128 - 1])
+def test_a_full_counter_counts_no_more_and_is_left_out(full: int) -> None:
+    log = SmartLog()
+    log.data_units_written[:] = (full % 2**64, full // 2**64)
+    values = parse_smart_log(bytes(log))
+    assert "host_write_bytes" not in values
+    assert values["host_read_bytes"] == 0
+
+
+def test_a_device_that_is_gone_has_no_log() -> None:
+    with pytest.raises(ValueError, match="link is gone"):
+        parse_smart_log(b"\xff" * 512)
+
+
+@pytest.mark.parametrize(
+    ("kelvin", "celsius"), [(0, None), (273, 0), (473, 200), (474, None), (0xFFFF, None)]
+)
+def test_a_temperature_that_can_not_be_is_none(kelvin: int, celsius: int | None) -> None:
+    log = SmartLog()
+    log.composite_temperature_k = log.sensors_k[1] = kelvin
+    values = parse_smart_log(bytes(log))
+    assert (values.get("temperature_c"), values.get("temperature_sensor_2_c")) == (celsius, celsius)
+
+
+@pytest.mark.parametrize(("heavy_s", "told"), [(7200, 7200), (7201, None)])
+def test_a_drive_throttles_no_longer_than_it_has_been_on(heavy_s: int, told: int | None) -> None:
+    log = SmartLog()
+    log.power_on_hours[0] = 1  # and a part of the second
+    log.heavy_s = heavy_s
+    assert parse_smart_log(bytes(log)).get("throttled_s") == told
+
+
+@given(st.binary(min_size=512, max_size=512), st.booleans())
+def test_any_512_bytes_are_a_log_another_page_or_a_device_that_is_gone(data: bytes, clear: bool) -> None:
+    data = data[:7] + bytes(25) + data[32:] if clear else data
+    try:
+        values = parse_smart_log(data)
+    except ValueError:
+        assert any(data[7:32])
+    else:
+        assert not any(data[7:32])
+        assert all(value >= 0 for name, value in values.items() if not name.endswith("_c"))
+
+
+@pytest.mark.parametrize("length", [0, SMART_LOG_BYTES - 1, SMART_LOG_BYTES + 1])
+def test_a_log_of_another_length_is_none(length: int) -> None:
+    with pytest.raises(ValueError, match="512"):
+        parse_smart_log(bytes(length))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"SMART Log for NVME device:nvme0 namespace-id:ffffffff\n" * 10,
+        b"       0  1  2  3  4  5  6  7\n0000: 00 2f 01 64 0a 03 00 00\n" * 10,
+        random.Random(1).randbytes(512),
+        (1 << 90).to_bytes(16, "little") * 32,  # a page of counters, as C0h is one
+    ],
+    ids=["text", "hex dump", "random", "another page"],
+)
+def test_what_has_reserved_bytes_is_another_page(data: bytes) -> None:
+    with pytest.raises(ValueError, match="bytes 7 to 31"):
+        parse_smart_log(data[:512])
+
+
+GUID = 0xAFD514C97C6F4F9CA4F2BFEA2810AFC5  # as OCP's specification writes it
+
+
+def _controller(vid: int, oacs: int) -> NvmeController:
+    return NvmeController(ver=0x10400, oacs=oacs, sanicap=0, oncs=0, fna=0, vwc=0, vid=vid)
+
+
+@pytest.mark.parametrize(
+    ("vid", "oacs", "page"),
+    [
+        (0x144D, 0x5F, OCP_PAGE),
+        (0x144D, 0x17, None),  # of a laptop: no namespace management
+        (0x8086, 0x06, INTEL_PAGE),
+        (0x025E, 0x5E, OCP_PAGE),  # Solidigm's newer drives have both
+        (0x025E, 0x06, INTEL_PAGE),
+        (0x1B36, 0x0A, None),  # QEMU announces namespace management
+    ],
+)
+def test_only_drives_that_are_likely_to_have_a_page_are_asked(vid: int, oacs: int, page: int | None) -> None:
+    assert vendor_log_page(_controller(vid, oacs)) == page
+
+
+def test_of_the_published_models_intels_are_asked_for_theirs() -> None:
+    asked = {
+        drive.name: vendor_log_page(parse_identify_controller(identify_page(drive)))
+        for drive in published("nvme")
+    }
+    assert {name for name, page in asked.items() if page is not None} == {
+        name for name in asked if name.startswith("intel")
+    }
+
+
+def _uuid_list(*uuids: uuid.UUID) -> bytes:
+    """Entry 0 is reserved; each has 16 bytes of header and the UUID."""
+    return b"".join((bytes(32), *(bytes(16) + entry.bytes for entry in uuids))).ljust(4096, b"\0")
+
+
+OCP_UUID = uuid.UUID("c194d55b-e094-4794-a21d-29998f56be6f")
+OTHER_UUID = uuid.UUID(int=7)
+
+
+@pytest.mark.parametrize(
+    ("uuids", "index"),
+    [
+        ((), 0),
+        ((OCP_UUID,), 1),
+        ((OTHER_UUID, OCP_UUID), 2),
+        ((OTHER_UUID, uuid.UUID(int=0), OCP_UUID), 0),  # after the end of the list
+        ((OTHER_UUID,) * 126 + (OCP_UUID,), 127),
+        ((OTHER_UUID,) * 127, 0),
+    ],
+)
+def test_ocps_page_is_asked_for_by_its_place_in_the_list(uuids: tuple[uuid.UUID, ...], index: int) -> None:
+    assert ocp_uuid_index(_uuid_list(*uuids)) == index
+
+
+@given(st.binary(max_size=4096))
+def test_any_bytes_are_a_list(data: bytes) -> None:
+    assert 0 <= ocp_uuid_index(data) < 128
+
+
+def _ocp(changed: Mapping[int, bytes] | None = None) -> bytes:
+    page = bytearray(512)
+    page[0:16] = (527_805_403_860_992).to_bytes(16, "little")
+    page[16:32] = (467_772_386_381_824).to_bytes(16, "little")
+    struct.pack_into("<Q", page, 32, 7 | 100 << 48)  # raw in 6 bytes, normalized in 2
+    struct.pack_into("<Q", page, 40, 2 | 99 << 48)
+    page[96], page[97] = 3, 1
+    page[496:512] = GUID.to_bytes(16, "little")
+    for start, data in (changed or {}).items():
+        page[start : start + len(data)] = data
+    return bytes(page)
+
+
+def test_ocp_tells_bytes_of_flash_bad_blocks_and_throttling() -> None:
+    assert parse_vendor_log(OCP_PAGE, _ocp(), {}) == {
+        "nand_write_bytes": 527_805_403_860_992.0,
+        "nand_read_bytes": 467_772_386_381_824.0,
+        "bad_user_blocks": 7.0,
+        "bad_system_blocks": 2.0,
+        "drive_throttle_events": 3.0,
+        "throttle_level": 1.0,
+    }
+
+
+def test_a_field_that_is_all_ones_is_not_reported() -> None:
+    told = parse_vendor_log(OCP_PAGE, _ocp({0: b"\xff" * 16, 32: b"\xff" * 6, 96: b"\xff"}), {})
+    assert set(told) == {"nand_read_bytes", "bad_system_blocks", "throttle_level"}
+
+
+def test_a_page_of_another_meaning_is_not_read_as_ocps() -> None:
+    with pytest.raises(ValueError, match="GUID"):
+        parse_vendor_log(OCP_PAGE, _ocp({496: b"\x00"}), {})
+
+
+def _intel(nand: int, host: int) -> bytes:
+    """Items of 12 bytes: key, 2 reserved, normalized, reserved, 6 raw, reserved."""
+    items = [(0xAB, 0), (0xF4, nand), (0xF5, host), (0xEA, 0)]
+    return b"".join(
+        bytes([key, 0, 0, 100, 0]) + raw.to_bytes(6, "little") + b"\x00" for key, raw in items
+    ).ljust(512, b"\x00")
+
+
+def test_intel_counts_32_mib_if_its_host_writes_are_those_of_the_log() -> None:
+    # nand_bytes_written and host_bytes_written of https://github.com/linux-nvme/nvme-cli/issues/814
+    page = _intel(nand=40262, host=45197)
+    told = parse_vendor_log(INTEL_PAGE, page, {"host_write_bytes": 45197 * MIB_32 + 20e6})
+    assert told == {"nand_write_bytes": 40262.0 * MIB_32, "nand_write_unit_bytes": MIB_32}
+
+
+@pytest.mark.parametrize(
+    ("page", "standard"),
+    [
+        (_intel(40262, 45197), {"host_write_bytes": 45197e6}),  # another unit
+        (_intel(0, 0), {"host_write_bytes": 1e12}),  # as in https://github.com/linux-nvme/nvme-cli/issues/245
+        (_intel(40262, 45197), {}),
+        (bytes(512), {"host_write_bytes": 1e12}),
+    ],
+)
+def test_intel_counts_whose_unit_can_not_be_checked_are_left_out(
+    page: bytes, standard: dict[str, float]
+) -> None:
+    with pytest.raises(ValueError, match=r"unit is unknown|no counts"):
+        parse_vendor_log(INTEL_PAGE, page, standard)
+
+
+@pytest.mark.parametrize("page", [OCP_PAGE, INTEL_PAGE])
+@given(data=st.binary(max_size=600))
+def test_any_bytes_are_a_page_or_a_reason(page: int, data: bytes) -> None:
+    try:
+        values = parse_vendor_log(page, data, {"host_write_bytes": 0.0})
+    except ValueError:
+        return
+    assert all(value >= 0 for value in values.values())
+
+
+def test_a_device_that_is_gone_has_no_page() -> None:
+    with pytest.raises(ValueError, match="link is gone"):
+        parse_vendor_log(OCP_PAGE, b"\xff" * 512, {})

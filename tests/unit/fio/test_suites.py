@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 from msgspec.structs import replace
 
 from openpts.errors import UsageError
@@ -15,14 +16,18 @@ from openpts.parameters.overrides import Given, conditions_of
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, dry_run
 from openpts.procedures.kit.ledger import deviations
-from openpts.units import GB, TB
+from openpts.units import GB, NS_PER_S, TB
 from openpts.vocabulary.drive_class import DriveClass
+from openpts.vocabulary.limit import JudgedLimit, Judgement, worst
 from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.sample import HostStall, Sample, StepState
 from openpts.vocabulary.stimulus import OperationWeights
-from openpts_fio.workload.job import by_name
+from openpts_fio.workload.job import FioJob, by_name
+from openpts_fio.workload.results import judge_limit
 from openpts_fio.workload.script import RULES, script, standard_conditions
-from openpts_fio.workload.suite import Suite
+from openpts_fio.workload.suite import Limit, LimitedFigure, LimitedOperation, Suite
 from openpts_fio.workload.suite_file import read_suite
+from tests.support.interval_samples import step_of
 from tests.support.subject_files import CLONE
 
 PEERS = Path(os.environ.get("OPENPTS_PEERS", "none")) / "fiosynth"
@@ -226,3 +231,116 @@ def test_a_whole_suite_is_planned(name: str) -> None:
     steps = dry_run(script(conditions, 2 * TB), 2 * TB, AssumedDrive(), Ending.SHORTEST)
     measured = [one for one in steps if one.apply.phase is Phase.PROFILE]
     assert len(measured) == conditions.cycles * len(suite.workloads)
+
+
+PASS, FAIL, NO_VERDICT = Judgement.PASS, Judgement.FAIL, Judgement.NO_VERDICT
+MS = 1_000_000
+# two seconds of 100 writes of 4 KiB each: one of them takes 5 ms, one 20 ms, the others 1 ms
+SAMPLE = step_of([[MS] * 99 + [5 * MS], [MS] * 99 + [20 * MS]])
+
+
+def limit(figure: LimitedFigure, value: float, operation: str = "write", percentile: float = 0) -> Limit:
+    return Limit(LimitedOperation(operation), figure, value, percentile)
+
+
+@pytest.mark.parametrize(
+    ("figure", "value", "percentile", "judgement"),
+    [
+        (LimitedFigure.IOPS, 100, 0, PASS),
+        (LimitedFigure.IOPS, 100.1, 0, FAIL),
+        (LimitedFigure.THROUGHPUT, 409_600, 0, PASS),
+        (LimitedFigure.THROUGHPUT, 409_601, 0, FAIL),
+        (LimitedFigure.MEAN_LATENCY, 1.115 * MS, 0, PASS),
+        (LimitedFigure.MEAN_LATENCY, 1.114 * MS, 0, FAIL),
+        (LimitedFigure.MAX_LATENCY, 20 * MS, 0, PASS),
+        (LimitedFigure.MAX_LATENCY, 20 * MS - 1, 0, FAIL),
+        (LimitedFigure.PERCENTILE, 1.01 * MS, 99, PASS),
+        (LimitedFigure.PERCENTILE, 0.99 * MS, 99, FAIL),
+        (LimitedFigure.PERCENTILE, 1 * MS, 99.9, NO_VERDICT),
+    ],
+)
+def test_figures(figure: LimitedFigure, value: float, percentile: float, judgement: Judgement) -> None:
+    assert judge_limit(limit(figure, value, percentile=percentile), "load", [SAMPLE]).judgement is judgement
+
+
+def test_steps_of_a_measurement_count_together() -> None:
+    quick, slow = step_of([[MS] * 300]), step_of([[MS] * 100])
+    found = judge_limit(limit(LimitedFigure.IOPS, 200), "load", [quick, slow])
+    assert (found.value, found.judgement) == (200, PASS)
+
+
+@pytest.mark.parametrize(
+    ("samples", "figure", "operation", "reason"),
+    [
+        ([], LimitedFigure.IOPS, "write", "not measured"),
+        (
+            [structs.replace(SAMPLE, state=StepState.INTERRUPTED)],
+            LimitedFigure.IOPS,
+            "write",
+            "the measurement did not come to its end",
+        ),
+        (
+            [structs.replace(SAMPLE, standstills=(HostStall(0, 10),))],
+            LimitedFigure.MAX_LATENCY,
+            "write",
+            "openpts itself stood still while it was measured",
+        ),
+        ([SAMPLE], LimitedFigure.MAX_LATENCY, "read", "no read was measured"),
+        ([SAMPLE], LimitedFigure.IOPS, "read", "the workload issues no reads"),
+    ],
+)
+def test_what_can_not_be_judged(
+    samples: list[Sample], figure: LimitedFigure, operation: str, reason: str
+) -> None:
+    found = judge_limit(limit(figure, 1, operation), "load", samples)
+    assert (found.judgement, found.reason, found.value) == (NO_VERDICT, reason, None)
+
+
+def test_a_rate_of_nothing_is_reached_by_nothing() -> None:
+    assert judge_limit(limit(LimitedFigure.THROUGHPUT, 0, "trim"), "load", [SAMPLE]).judgement is PASS
+
+
+def test_unissued_ios_leave_a_failure_and_take_a_pass() -> None:
+    sample = structs.replace(SAMPLE, unissued=7)
+    judged: dict[float, Any] = {
+        ms: judge_limit(limit(LimitedFigure.MAX_LATENCY, ms * MS), "load", [sample]).judgement
+        for ms in (19, 21)
+    }
+    assert judged == {19: FAIL, 21: NO_VERDICT}
+
+
+def test_the_worst_of_several_cycles() -> None:
+    low, high = (
+        JudgedLimit("load: read IOPS", "at least 100 IOPS", PASS, at_least=100, value=value)
+        for value in (101, 500)
+    )
+    quick, slow = (
+        JudgedLimit("load: read maximum response time", "at most 10 ms", PASS, at_most=10, value=value)
+        for value in (1, 9)
+    )
+    doubt, failed = replace(slow, value=None, judgement=NO_VERDICT), replace(slow, judgement=FAIL)
+    assert worst([high, low]) is low
+    assert worst([quick, slow]) is slow
+    assert worst([slow, doubt]) is doubt
+    assert worst([doubt, failed, slow]) is failed
+
+
+CAPACITY_BYTES = 4 * GB
+JOB = FioJob("load.fio", ("[load]", "rw=randwrite", "bs=4k", "time_based", "runtime=60s"), ())
+
+
+@pytest.mark.parametrize(("ending", "until_steady"), [(Ending.SHORTEST, 5), (Ending.LONGEST, 25)])
+def test_further_rounds_follow_behind_steady_state(ending: Ending, until_steady: int) -> None:
+    conditions = replace(standard_conditions(DriveClass.ENTERPRISE, 1), job=JOB, further_rounds=7)
+    planned = dry_run(script(conditions, CAPACITY_BYTES), CAPACITY_BYTES, AssumedDrive(), ending)
+    rounds = [one.apply.number for one in planned if one.apply.phase is Phase.ROUND]
+    assert rounds == list(range(1, until_steady + 8))
+
+
+def test_the_job_moves_what_is_asked_before_its_rounds() -> None:
+    conditions = replace(standard_conditions(DriveClass.ENTERPRISE, 1), job=JOB, load_fills=0.5)
+    planned = dry_run(script(conditions, CAPACITY_BYTES), CAPACITY_BYTES, AssumedDrive(), Ending.SHORTEST)
+    (load,) = [one for one in planned if one.apply.phase is Phase.LOAD]
+    assert sum(load.written_bytes) == pytest.approx(0.5 * CAPACITY_BYTES, rel=1e-6)
+    first = next(one for one in planned if one.apply.phase is Phase.ROUND)
+    assert sum(first.durations_ns) == 60 * NS_PER_S

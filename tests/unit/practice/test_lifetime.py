@@ -1,11 +1,14 @@
 """What the lifetime test asks of a drive, and what ends it."""
 
-from collections.abc import Mapping
+import math
+import random
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 from msgspec.structs import replace as with_changes
+from scipy import optimize, stats
 
 from openpts.units import GB, KIB, NS_PER_S, TB
 from openpts.vocabulary.data import RandomData, VerifiedData, ZeroData
@@ -13,10 +16,18 @@ from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, CycleFinished, Purge
-from openpts.vocabulary.sample import IoFailure, StepState
-from openpts.vocabulary.stimulus import ActiveRange, Step
+from openpts.vocabulary.sample import NOTHING, IoErrors, IoFailure, OperationSample, Sample, StepState
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration
 from openpts_practice.lifetime import Continued, StopOn
+from openpts_practice.lifetime.results import (
+    SPEED,
+    DriveCycle,
+    FittedLine,
+    drive_cycle,
+    stretches,
+    wear_points,
+)
 from openpts_practice.lifetime.script import A_HANDFUL, standard_conditions, without_data
 from openpts_practice.lifetime.script import script as lifetime_test
 from tests.unit.procedures.pts.trace.player import Drive, Played
@@ -162,3 +173,193 @@ def test_the_first_failed_io_ends_it(operation: str) -> None:
     assert request.outcome.ended_by == f"first failed {operation} in cycle 1: gone"
     with pytest.raises(StopIteration):
         next(script)
+
+
+def sample(read_pct: int, length_s: int, amount: int, slowest_ns: int) -> Sample:
+    stimulus = Stimulus.of(AccessPattern.SEQUENTIAL, 128 * KIB, read_pct, 1, 32, ActiveRange())
+    done = OperationSample(10, amount, 10, 1, slowest_ns, b"")
+    return Sample(
+        step=Step.of(stimulus, ByteAmount(amount)),
+        state=StepState.COMPLETE,
+        ended_by="amount",
+        started_ns=0,
+        elapsed_ns=length_s * NS_PER_S,
+        gap_ns=0,
+        read=done if read_pct else NOTHING,
+        write=NOTHING if read_pct else done,
+        interval_ns=NS_PER_S,
+        intervals=(),
+        cpu=None,
+        failure=None,
+    )
+
+
+def cycle(number: int, wear: float, **log: float) -> DriveCycle:
+    samples = [sample(0, 10, 1000, 50), sample(0, 30, 2000, 90), sample(100, 5, 3000, 20)]
+    return drive_cycle(number, samples, {"percentage_used_pct": wear, **log})
+
+
+def test_a_cycle_puts_its_steps_together() -> None:
+    found = cycle(3, 1.0)
+    assert (found.write.bytes, SPEED.of(found.write), found.write.max_latency_ns) == (3000, 75, 90)
+    assert (found.read.bytes, SPEED.of(found.read), found.read.max_latency_ns) == (3000, 600, 20)
+    assert (found.errors, found.failure, found.complete) == (0, None, True)
+
+
+def test_a_cycle_whose_reads_are_missing_is_not_complete() -> None:
+    """A run that was stopped between two steps: each of them is."""
+    assert not drive_cycle(1, [sample(0, 10, 1000, 50)], {}).complete
+    assert not drive_cycle(1, [sample(0, 10, 2000, 50), sample(100, 5, 1000, 20)], {}).complete
+    assert drive_cycle(1, [sample(0, 10, 2000, 50), *[sample(100, 5, 1000, 20)] * 2], {}).complete
+
+
+def test_reads_that_failed_and_did_not_end_it_leave_a_cycle_complete() -> None:
+    """The last read of a range may be shorter than the others."""
+    written = sample(0, 10, 1000 * KIB, 50)
+    lost = IoErrors("read", "no", 2, (0, 131_072))
+    failure = IoFailure("read", 0, 128 * KIB, "no")
+    reads = replace(sample(100, 5, 744 * KIB, 20), errors=(lost,), failure=failure)
+    found = drive_cycle(1, [written, reads], {})
+    assert (found.complete, found.written, found.errors, found.failure) == (True, True, 2, None)
+    fewer = replace(reads, errors=(replace(lost, count=1),))
+    assert not drive_cycle(1, [written, fewer], {}).complete
+
+
+def test_a_cycle_that_failed_has_no_read_and_counts_its_errors() -> None:
+    failure = IoFailure("write", 4096, 512, "no")
+    bad = replace(
+        sample(0, 2, 100, 9),
+        state=StepState.FAILED,
+        failure=failure,
+        errors=(IoErrors("write", "no", 3, (1,)), IoErrors("read", "no", 1, (1,))),
+    )
+    found = drive_cycle(1, [sample(0, 10, 1000, 50), bad], {})
+    assert (found.complete, found.errors, found.failure) == (False, 4, failure)
+    assert SPEED.of(found.read) is None
+    assert wear_points([found], {"percentage_used_pct": 7.0}) == ((0, 7.0),)
+
+
+def test_a_run_of_little_wear_is_told_cycle_by_cycle() -> None:
+    cycles = [cycle(n, n * 0.9) for n in range(1, 6)]
+    found = stretches(cycles, {"percentage_used_pct": 0.0})
+    assert [(s.first, s.last, s.wear_pct) for s in found] == [(n, n, n * 0.9) for n in range(1, 6)]
+
+
+def test_a_stretch_spans_five_per_cent_of_wear() -> None:
+    # 2 % a cycle from 10 % on: cycles 1 to 3 begin below 15 %, 4 and 5 below 20 %, 6 to 8 below 25 %
+    before = {"percentage_used_pct": 10.0, "media_errors": 1.0}
+    cycles = [cycle(n, 10 + 2 * n, media_errors=float(n), available_spare_pct=100 - n) for n in range(1, 9)]
+    found = stretches(cycles, before)
+    assert [(s.first, s.last) for s in found] == [(1, 3), (4, 5), (6, 8)]
+    assert [s.wear_pct for s in found] == [16, 20, 26]
+    assert [s.media_errors for s in found] == [2, 2, 3]
+    assert [s.spare_pct for s in found] == [97, 95, 92]
+    assert SPEED.of(found[0].write) == 75
+    assert found[0].write.bytes == 9000
+    assert found[2].write_amplification is None
+
+
+def test_wear_points_begin_before_the_first_cycle() -> None:
+    cycles = [cycle(1, 0.5), cycle(2, 1.25)]
+    assert wear_points(cycles, {"percentage_used_pct": 0.25}) == ((0, 0.25), (1, 0.5), (2, 1.25))
+    assert wear_points([], {}) == ()
+
+
+@pytest.mark.parametrize("missing", [0, 1, 2])
+def test_a_log_that_lacks_wear_at_any_time_is_told_cycle_by_cycle(missing: int) -> None:
+    cycles = [cycle(n, 10.0 * n) for n in (1, 2)]
+    logs = [{"percentage_used_pct": 0.0}, *(c.log for c in cycles)]
+    logs[missing] = {}
+    cycles = [replace(c, log=logs[n]) for n, c in enumerate(cycles, start=1)]
+    assert len(stretches(cycles, logs[0])) == 2
+
+
+Points = Sequence[tuple[float, float]]
+
+WORN: list[tuple[float, float]] = [(n, round(0.1 * n + 0.3)) for n in range(40)]
+"""A log in whole per cent, as drives keep it."""
+
+
+def scattered(count: int, slope: float, deviation: float, seed: int) -> list[tuple[float, float]]:
+    draws = random.Random(seed)
+    return [(float(n), 2 + slope * n + draws.gauss(0, deviation)) for n in range(count)]
+
+
+CASES = [scattered(3, 1.5, 0.5, 1), scattered(12, 0.4, 0.1, 2), scattered(200, 0.05, 1.0, 3), WORN]
+
+
+def line_through(points: Points) -> FittedLine:
+    line = FittedLine.through(points)
+    assert line is not None
+    return line
+
+
+def oracle_interval(points: Points, x: float, confidence: float) -> tuple[float, float]:
+    xs, ys = [p[0] for p in points], [p[1] for p in points]
+    fit = stats.linregress(xs, ys)
+    n, mean = len(xs), sum(xs) / len(xs)
+    left = sum((y - fit.intercept - fit.slope * x_) ** 2 for x_, y in points)
+    deviation = math.sqrt(left / (n - 2))
+    spread = sum((x_ - mean) ** 2 for x_ in xs)
+    t = stats.t.ppf((1 + confidence) / 2, n - 2)
+    half = t * deviation * math.sqrt(1 + 1 / n + (x - mean) ** 2 / spread)
+    at = fit.intercept + fit.slope * x
+    return at - half, at + half
+
+
+@pytest.mark.parametrize("points", CASES)
+def test_the_line_is_that_of_linregress(points: Points) -> None:
+    line = line_through(points)
+    fit = stats.linregress([p[0] for p in points], [p[1] for p in points])
+    assert line.slope == pytest.approx(fit.slope, rel=1e-12)
+    for x in (-3.0, 0.0, 17.5, 1000.0):
+        assert line.at(x) == pytest.approx(fit.intercept + fit.slope * x, rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("points", CASES)
+@pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
+def test_the_interval_is_that_of_the_t_distribution(points: Points, confidence: float) -> None:
+    line = line_through(points)
+    for x in (0.0, 7.0, 60.0, 900.0):
+        assert line.interval(x, confidence) == pytest.approx(oracle_interval(points, x, confidence), rel=1e-9)
+
+
+@pytest.mark.parametrize("points", CASES[1:])
+def test_a_crossing_is_where_the_ends_of_the_interval_reach_the_value(points: Points) -> None:
+    line, value = line_through(points), 100.0
+    crossing = line.crossing(value, 0.95)
+    assert crossing is not None
+    assert crossing.latest is not None
+    assert crossing.earliest < crossing.likely < crossing.latest
+    for end, found in ((1, crossing.earliest), (0, crossing.latest)):
+        root = optimize.brentq(lambda x, end=end: oracle_interval(points, x, 0.95)[end] - value, 0, 1e6)
+        assert found == pytest.approx(root, rel=1e-9)
+    assert line.at(crossing.likely) == pytest.approx(value)
+
+
+def test_a_slope_that_may_be_none_has_no_latest_crossing() -> None:
+    points = [(0.0, 0.0), (1.0, 0.5), (2.0, 0.2), (3.0, 0.6), (4.0, 0.3)]
+    line = line_through(points)
+    crossing = line.crossing(100, 0.95)
+    assert crossing is not None
+    assert crossing.latest is None
+    root = optimize.brentq(lambda x: oracle_interval(points, x, 0.95)[1] - 100, 4, 1e6)
+    assert crossing.earliest == pytest.approx(root, rel=1e-9)
+    # and no lower end ever comes so far
+    assert all(line.interval(10.0**n, 0.95)[0] < 100 for n in range(12))
+
+
+def test_points_on_a_line_leave_no_doubt() -> None:
+    crossing = line_through([(n, 3 * n + 1) for n in range(5)]).crossing(100, 0.95)
+    assert crossing is not None
+    assert (crossing.earliest, crossing.likely, crossing.latest) == pytest.approx((33, 33, 33))
+
+
+@pytest.mark.parametrize("points", [[], [(1, 2)], [(1, 2), (2, 3)], [(4, 1), (4, 2), (4, 3)]])
+def test_there_is_no_line_through_too_little(points: Points) -> None:
+    assert FittedLine.through(points) is None
+
+
+@pytest.mark.parametrize("slope", [0, -0.5])
+def test_a_line_that_does_not_rise_crosses_nothing(slope: float) -> None:
+    assert line_through([(n, 5 + slope * n) for n in range(6)]).crossing(100, 0.95) is None

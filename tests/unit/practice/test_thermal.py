@@ -1,6 +1,7 @@
 """What the thermal test asks of a drive, and when it goes on."""
 
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -13,6 +14,17 @@ from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, ReadHealth
 from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.stop import ByteAmount, Duration
+from openpts_practice.thermal.results import (
+    Evidence,
+    HeatPoint,
+    counters_rose,
+    has_cooled,
+    is_stable,
+    merged,
+    reference_of,
+    throttling_of,
+    whole_minutes,
+)
 from openpts_practice.thermal.script import COLD, DUTY_CYCLE, WARM, standard_conditions
 from openpts_practice.thermal.script import script as thermal_test
 from tests.unit.procedures.pts.trace.player import Drive, Played
@@ -105,3 +117,126 @@ def test_a_run_ends_when_the_throttled_drive_is_stable() -> None:
 
 def test_without_preconditioning_nothing_is_written_before() -> None:
     assert not steps(play(precondition_passes=0), Phase.CONDITIONING, 1)
+
+
+MINUTE = 60 * NS_PER_S
+
+
+def course(
+    rates: list[int],
+    temperatures: list[float | None],
+    words: list[bool | None] | None = None,
+    *,
+    length_s: int = 60,
+) -> list[HeatPoint]:
+    """Points of equal length, at so many bytes a second."""
+    words = words or [None] * len(rates)
+    return [
+        HeatPoint((n + 1) * length_s * NS_PER_S, length_s * NS_PER_S, rate * length_s, celsius, word)
+        for n, (rate, celsius, word) in enumerate(zip(rates, temperatures, words, strict=True))
+    ]
+
+
+@pytest.mark.proves("HYP-TMP-02")
+def test_the_drives_own_word_decides_whatever_its_speed() -> None:
+    points = course([100, 100, 90, 100], [30, 30, 30, 30], [False, False, True, True], length_s=1)
+    found = throttling_of(points, 100, MINUTE)
+    assert found.evidence is Evidence.DRIVE
+    assert found.first_ns == 2 * NS_PER_S
+    assert found.bytes_before == 200
+    assert found.before_bytes_per_s == 100
+    assert found.throttled_bytes_per_s == 95
+    assert found.share == Fraction(1, 2)
+
+
+def test_a_drive_that_says_it_did_not_throttle_is_believed() -> None:
+    """A cache that is full: slow while warm, and for another reason than heat."""
+    points = course([100, 100, 10, 10], [30, 60, 61, 61], [False] * 4)
+    found = throttling_of(points, 100, MINUTE)
+    assert (found.evidence, found.seen, found.share) == (Evidence.NONE, False, 0)
+    assert found.before_bytes_per_s == 55
+
+
+def test_without_a_word_slow_minutes_count_while_it_is_hot() -> None:
+    # slow at 60 °C too, but that is further from the highest than 3 K
+    points = course([100, 79, 100, 79, 81, 50], [30, 60, 66, 67, 70, 70])
+    found = throttling_of(points, 100, MINUTE)
+    assert found.evidence is Evidence.SPEED
+    assert found.first_ns == 3 * MINUTE
+    assert found.bytes_before == 60 * (100 + 79 + 100)
+    assert found.throttled_bytes_per_s == pytest.approx((79 + 50) / 2)
+    assert found.share == pytest.approx(2 / 6)
+
+
+@pytest.mark.parametrize(
+    ("temperatures", "evidence"),
+    [
+        ([41, 50, 50, 50], Evidence.NONE),  # 9 K are no heat to speak of
+        ([40, 50, 50, 50], Evidence.SPEED),
+        ([None, None, None, None], Evidence.UNKNOWN),
+    ],
+)
+def test_a_run_that_did_not_warm_the_drive_shows_no_throttling(
+    temperatures: list[float | None], evidence: Evidence
+) -> None:
+    found = throttling_of(course([100, 50, 50, 50], temperatures), 100, MINUTE)
+    assert found.evidence is evidence
+    assert (found.share is None) is (evidence is Evidence.UNKNOWN)
+
+
+def test_a_counter_that_rose_is_a_word_and_one_that_stood_still_is_none() -> None:
+    before = {"throttle_events": 3.0, "throttled_s": 10.0, "temperature_c": 50.0}
+    assert counters_rose(before, before | {"throttle_events": 4.0}) is True
+    assert counters_rose(before, before | {"throttled_s": 11.0}) is True
+    assert counters_rose(before, before | {"temperature_c": 90.0}) is None
+    assert counters_rose({}, {"throttled_s": 11.0}) is None
+
+
+def test_points_are_put_together_without_losing_a_byte() -> None:
+    points = course([10, 20, 30, 40, 50], [1, 2, 3, 4, 5], [False, True, False, None, False], length_s=30)
+    minutes = merged(points, MINUTE)
+    assert [m.written_bytes for m in minutes] == [900, 2100, 1500]
+    assert [m.temperature_c for m in minutes] == [2, 4, 5]
+    assert [m.throttled for m in minutes] == [True, None, False]
+    assert [m.begin_ns for m in minutes] == [0, MINUTE, 2 * MINUTE]
+    assert sum(m.written_bytes for m in minutes) == sum(p.written_bytes for p in points)
+
+
+def test_the_last_moments_of_a_run_are_no_minute() -> None:
+    points = [*course([100, 100], [30, 50]), HeatPoint(2 * MINUTE + 8, 8, 0, 50)]
+    assert len(whole_minutes(points, MINUTE)) == 2
+    assert throttling_of(points, 100, MINUTE).evidence is Evidence.NONE
+    # unless there is nothing else
+    assert whole_minutes(points[2:], MINUTE) == tuple(points[2:])
+
+
+def test_the_reference_is_the_first_minute() -> None:
+    assert reference_of(course([10, 30, 500], [1, 1, 1], length_s=30), MINUTE) == 20
+    assert reference_of(course([10], [1], length_s=90), MINUTE) == 10
+    assert reference_of([], MINUTE) == 0
+
+
+@pytest.mark.parametrize(
+    ("rates", "stable"), [([95, 100, 105], True), ([94, 100, 105], False), ([100, 100], False)]
+)
+def test_speed_is_stable_within_a_tenth_of_its_mean(rates: list[int], stable: bool) -> None:
+    assert is_stable(course(rates, [1.0] * len(rates)), 3) is stable
+
+
+@pytest.mark.parametrize(
+    ("temperatures", "goal", "cooled"),
+    [
+        ([60, 50, 41], 40, False),
+        ([60, 50, 40], 40, True),
+        ([], 40, False),
+        ([50, 45, 44, 44, 44, 44], None, False),  # 6 K over five looks
+        ([50, 45, 44, 44, 44, 44, 44], None, False),  # 1 K
+        ([50, 45, 44, 44, 44, 44, 44, 44], None, True),
+        ([40, 41, 42, 43, 44, 45], None, True),  # it even warms
+        ([44, 44, 44, 44, 44], None, False),  # too few looks
+    ],
+)
+def test_a_drive_is_cool_at_its_goal_or_when_it_cools_no_more(
+    temperatures: list[float], goal: float | None, cooled: bool
+) -> None:
+    assert has_cooled(temperatures, goal) is cooled

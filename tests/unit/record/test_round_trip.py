@@ -1,23 +1,28 @@
 """Whatever an engine may hand over is read back from the record as the very same objects."""
 
 import sqlite3
+import sys
 import tempfile
 from collections.abc import Sequence
 from itertools import cycle, islice
 from pathlib import Path
-from typing import Any, get_args
+from threading import Barrier, Thread
+from typing import Annotated, Any, get_args
 
 import hypothesis
 import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import Meta
 from msgspec.structs import replace
 
 from openpts.procedures.registry import PROCEDURES
+from openpts.record.decoding import decode_json
 from openpts.record.manifest import Manifest
-from openpts.record.reader import stored_run
+from openpts.record.reader import Run, stored_run
 from openpts.record.writer import DATABASE_NAME, RunWriter
+from openpts.units import NS_PER_S
 from openpts.vocabulary.data import DataPattern
 from openpts.vocabulary.facts import PurgeReport
 from openpts.vocabulary.phase import Phase, StepPlace
@@ -26,6 +31,8 @@ from openpts.vocabulary.requests import CycleFinished
 from openpts.vocabulary.sample import NOTHING, Interval, IoErrors, Measured, Sample, StepState
 from openpts.vocabulary.stimulus import Pacing, Step, Stimulus
 from openpts.vocabulary.stop import Duration, StopRule
+from tests.support.made_up_run import made_up_run
+from tests.support.processes import in_process
 from tests.support.vocabulary_values import values_of
 from tests.unit.record.test_run_folder import manifest, sample
 
@@ -192,3 +199,54 @@ def test_operations_without_an_io_take_no_row(tmp_path: Path) -> None:
     ]
     connection.close()
     assert stored == [[("flush",), ("read",), ("trim",)], [("flush",), ("read",), ("read",), ("trim",)]]
+
+
+def with_gap(run: Run, cycle: int, phase: Phase, gap_ns: int) -> Run:
+    """The run with that gap before the first step of a part."""
+    (first, *_) = run.phase(phase, cycle=cycle)
+    changed = replace(first, sample=replace(first.sample, gap_ns=gap_ns))
+    return replace(run, steps=tuple(changed if step == first else step for step in run.steps))
+
+
+def test_the_purge_between_two_cycles_is_no_gap() -> None:
+    run = with_gap(made_up_run("tp"), 2, Phase.WIPC, 5 * NS_PER_S)
+    assert max(step.sample.gap_ns or 0 for step in run.with_gaps) < NS_PER_S
+
+
+def test_a_pause_inside_a_cycle_is_one() -> None:
+    run = with_gap(made_up_run("tp"), 2, Phase.ROUND, 5 * NS_PER_S)
+    (longest,) = [step for step in run.with_gaps if step.sample.gap_ns == 5 * NS_PER_S]
+    assert (longest.place.cycle, longest.place.phase) == (2, Phase.ROUND)
+
+
+THREADS, TYPES, FIELDS = 4, 40, 200
+
+
+def decoded_in_threads() -> list[int]:
+    """The last field of each type from each thread; msgspec alone ends the process here."""
+    sys.setswitchinterval(1e-6)
+    numbers = range(FIELDS)
+    kinds = [
+        msgspec.defstruct(
+            f"Kind{kind}", [(f"f{n}", Annotated[int, Meta(ge=n + kind)] | None) for n in numbers]
+        )
+        for kind in range(TYPES)
+    ]
+    text = msgspec.json.encode({f"f{n}": 1000 + n for n in numbers})
+    begun, found = Barrier(THREADS), list[int]()
+
+    def use() -> None:
+        for kind in kinds:
+            begun.wait()
+            found.append(getattr(decode_json(text, kind), f"f{FIELDS - 1}"))
+
+    threads = [Thread(target=use) for _ in range(THREADS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return found
+
+
+def test_a_type_is_first_used_by_one_thread() -> None:
+    assert in_process(decoded_in_threads) == [1000 + FIELDS - 1] * (THREADS * TYPES)

@@ -2,13 +2,24 @@
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from openpts.analysis.response_times import ResponseTimes, response_times
 from openpts.pages.kit import PlotName
 from openpts.pages.model import Cell, Figure, Page, Table, Verdict, points_of
+from openpts.procedures.pts.suite import PTS
+from openpts.procedures.pts.xsr import CrossStimulusConditions
+from openpts.procedures.pts.xsr.pages import transition_page
+from openpts.procedures.pts.xsr.results import analyze_cross_stimulus
 from openpts.procedures.shared.confidence_page import Applied, confidence_page
-from openpts.units import NS_PER_MS
+from openpts.report.build import build_report
+from openpts.report.summary import summarize
+from openpts.units import NS_PER_MS, NS_PER_S
+from openpts.vocabulary.drive_class import DriveClass
+from openpts.vocabulary.phase import Phase
 from tests.support.interval_samples import step_of
+from tests.support.made_up_run import made_up_run
+from tests.unit.analysis.test_idle_recovery import MINUTE_NS, group
 
 NAME = PlotName("clp", "Plot 9-4", "Response Time Histogram")
 LATENCIES = np.random.default_rng(8).lognormal(11, 0.9, 130_000).astype(int).tolist()
@@ -86,3 +97,66 @@ def test_a_histogram_that_never_began_says_so() -> None:
     assert isinstance(sentence, Verdict)
     assert sentence.tone == "fail"
     assert page.mandatory
+
+
+def test_a_transition_shows_ten_minutes_before_it_and_sixty_after_it() -> None:
+    rates = ([500] * 100, [90] * 50, [100, 250, *[480] * 78])
+    starts_ns = (0, 100 * MINUTE_NS, 150 * MINUTE_NS)
+    groups = [group(start_ns, rate) for start_ns, rate in zip(starts_ns, rates, strict=True)]
+    conditions = PTS["xsr"].standard_conditions(DriveClass.ENTERPRISE, 1)
+    assert isinstance(conditions, CrossStimulusConditions)
+    results = analyze_cross_stimulus(groups, MINUTE_NS)
+    page = transition_page(results, conditions, groups[1], groups[2], 2)
+    (figure,) = (block for block in page.blocks if isinstance(block, Figure))
+    (table,) = (block for block in page.blocks if isinstance(block, Table))
+    intervals, minutes = figure.series
+    expected = [(n - 9.5, 90.0) for n in range(10)] + [(0.5, 100.0), (1.5, 250.0)]
+    expected += [(n + 0.5, 480.0) for n in range(2, 60)]
+    for series in (intervals, minutes):  # its intervals are minutes
+        points = points_of(series, table)
+        assert [x for x, _ in points] == pytest.approx([x for x, _ in expected])
+        assert [y for _, y in points] == pytest.approx([y for _, y in expected])
+    assert figure.x.domain == (-10, 60)
+    # 95 % of group 1's 500 MB/s are first reached in the third minute
+    (mark,) = figure.marks
+    assert (mark.x, mark.y) == pytest.approx((3, 475))
+
+
+REPORT_DATE = "2026-02-03T04:05:06Z"
+
+
+@pytest.mark.proves("PTS-HIR-26")
+def test_the_baseline_is_the_average_of_the_window_wherever_it_stands() -> None:
+    """The last tracked minute took 3 s longer for its I/Os: pooled, it would weigh more than the others."""
+    run = made_up_run("hir")
+    last = run.phase(Phase.WDPC)[-1]
+    slower = replace(last.sample, elapsed_ns=last.sample.elapsed_ns * 21 // 20)
+    steps = tuple(replace(step, sample=slower) if step is last else step for step in run.steps)
+    run = replace(run, steps=steps)
+    figures = summarize(run)
+    tracked = figures["steady_state"]["tracked_iops"]
+    baseline = sum(tracked) / len(tracked)
+    assert len(tracked) == 5
+    assert figures["baseline"]["iops"] == pytest.approx(baseline, rel=1e-12)
+    report = build_report(run, REPORT_DATE)
+    tables = report.tables()
+    data = {row.head.text: row.cells for row in tables["hir-2-data"].rows}
+    window = data["Measurement Window"][2].value
+    over_time = [figure for figure in report.figures() if figure.y.title == "IOPS"]
+    rules = {rule.value for figure in over_time for rule in figure.rules if rule.label == "Baseline"}
+    secondary = tables["hir-4-values"].rows[0].cells[0].value
+    assert len(rules) == 1
+    assert [window, secondary, *rules] == pytest.approx([baseline] * 3, rel=1e-12)
+
+
+def test_starts_of_tracked_minutes_are_those_of_the_record() -> None:
+    """The steps come a quarter of a second later each, as after answers that were late."""
+    run = made_up_run("hir")
+    late_ns = {step: place * NS_PER_S // 4 for place, step in enumerate(run.phase(Phase.WDPC))}
+    steps = tuple(
+        replace(step, sample=replace(step.sample, started_ns=step.sample.started_ns + late_ns.get(step, 0)))
+        for step in run.steps
+    )
+    rows = build_report(replace(run, steps=steps), REPORT_DATE).tables()["hir-1-rounds"].rows
+    (starts,) = (row.cells for row in rows if row.head.text.startswith("Start ("))
+    assert [cell.text for cell in starts] == ["0.000", "1,800.500", "3,601.000", "5,401.500", "7,202.000"]

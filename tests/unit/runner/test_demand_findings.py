@@ -1,12 +1,18 @@
 """What the figures of CBW and DIRTH show to deviate, found in runs made up for it."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from openpts.record.reader import Run
+from openpts.record.reader import Run, StepRecord
+from openpts.runner.resource_check import interval_ns
+from openpts.units import NS_PER_MS
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.phase import Phase
 from tests.support.findings import findings
 from tests.support.made_up_demand import demand_run, with_capture, with_shares_off
+from tests.support.made_up_run import made_up_run
 from tests.support.transcript import Golden
 
 
@@ -79,3 +85,53 @@ def test_ios_that_are_in_no_file_are_entered(test: str, rule_id: str) -> None:
     (entry,) = findings(with_capture(demand_run(test), "17 I/Os are in no file"))
     assert entry.rule_id == rule_id
     assert "17 I/Os are in no file" in entry.used
+
+
+SECOND_NS = 10**9
+
+
+@pytest.mark.parametrize(
+    ("minute_s", "interval_s"), [(60, 1), (10, 1), (4, 1), (3, 0.75), (0.4, 0.1), (2.5, 0.625), (4.5, 0.9)]
+)
+def test_an_interval_is_a_second_or_a_part_of_the_minute(minute_s: float, interval_s: float) -> None:
+    assert interval_ns(round(minute_s * SECOND_NS)) == round(interval_s * SECOND_NS)
+
+
+@given(minute_ns=st.integers(10**6, 3600 * SECOND_NS))
+def test_a_minute_is_whole_intervals_but_for_what_no_clock_shows(minute_ns: int) -> None:
+    length_ns = interval_ns(minute_ns)
+    number = round(minute_ns / length_ns)
+    assert number >= 4
+    assert 0 < length_ns <= SECOND_NS
+    assert 0 <= minute_ns - number * length_ns < number
+
+
+RULES = {1: "PTS-HIR-12", 2: "PTS-HIR-13", 3: "PTS-HIR-14", 5: "PTS-HIR-15", 10: "PTS-HIR-16"}
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    return made_up_run("hir")
+
+
+def with_a_late_start(run: Run, state: int, late_ns: int) -> Run:
+    """The second burst of a wait state begins so much late."""
+
+    def moved(step: StepRecord) -> StepRecord:
+        place = step.place
+        if (place.phase, place.number, place.position) != (Phase.WAIT_STATE, state, 2):
+            return step
+        return replace(step, sample=replace(step.sample, started_ns=step.sample.started_ns + late_ns))
+
+    return replace(run, steps=tuple(moved(step) for step in run.steps))
+
+
+@pytest.mark.proves("PTS-HIR-12..16")
+@pytest.mark.parametrize(("state", "rule_id"), RULES.items())
+def test_a_late_edge_is_entered_under_the_requirement_of_its_wait_state(
+    run: Run, state: int, rule_id: str
+) -> None:
+    assert findings(run) == ()
+    assert findings(with_a_late_start(run, state, 9 * NS_PER_MS)) == ()
+    late = findings(with_a_late_start(run, state, 11 * NS_PER_MS))
+    assert {entry.rule_id for entry in late} == {rule_id}

@@ -1,22 +1,38 @@
 """A run whose record can't be written for a while: it waits between steps, says so, and enters the time."""
 
+import sqlite3
 from collections.abc import Callable
 
 import pytest
+from msgspec.structs import replace
 from msgspec.structs import replace as with_changes
 
+from openpts.analysis.steady_state import disturbed_rounds, window_ending_at
 from openpts.cli.log_lines import event_lines
 from openpts.errors import InterruptedRunError
+from openpts.procedures.shared.tracking.script import Tracking, until_steady
 from openpts.record.reader import read_run, stored_run
 from openpts.record.schema import PAGE_BYTES
+from openpts.record.writer import DATABASE_NAME
 from openpts.runner import record_pause
-from openpts.runner.events import Event, RecordDelayed, RunGoesOn, RunPaused, StepFinished
+from openpts.runner.events import (
+    Event,
+    HostStalled,
+    RecordDelayed,
+    RunGoesOn,
+    RunPaused,
+    SteadyStateJudged,
+    StepFinished,
+)
 from openpts.runner.progress import RunProgress
 from openpts.units import NS_PER_S
-from openpts.vocabulary.sample import IoErrors, Sample
+from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.requests import Apply, Purge, Script, samples_in
+from openpts.vocabulary.sample import HostStall, IoErrors, Sample
 from openpts.vocabulary.stimulus import Step
+from tests.support.transcript import Golden
 from tests.unit.record.test_spooling_writer import Database
-from tests.unit.runner.live_bench import Bench, bench, in_round, short_test, wipc
+from tests.unit.runner.live_bench import Bench, bench, block_size, in_round, short_test, step, wipc
 from tests.unit.runner.scripted_engine import complete
 
 __all__ = ["bench"]
@@ -155,3 +171,136 @@ def test_the_lines_of_a_pause(bench: Callable[..., Bench], monkeypatch: pytest.M
         "the record is written again: the run goes on after 5.00 s",
     ]
     assert (progress.iops_now, progress.bytes_per_s_now) == (0, 0)
+
+
+STOPPED = (HostStall(started_ns=5, lasted_ns=20 * NS_PER_S),)
+
+
+def disturbed(number: int) -> Callable[[Step], Sample]:
+    """An engine whose first steps up to this number are disturbed."""
+    left = [number]
+
+    def outcome(running: Step) -> Sample:
+        left[0] -= 1
+        return replace(complete(running), standstills=STOPPED if left[0] >= 0 else ())
+
+    return outcome
+
+
+def one_round(*, repeatable: bool) -> Script:
+    yield Purge()
+    samples = samples_in((yield Apply(Phase.ROUND, 1, (step(4096), step(512)), 1, repeatable=repeatable)))
+    assert [block_size(sample.step) for sample in samples] == [4096, 512]
+
+
+def test_passes_that_are_added_are_repeated_without_those_before_them(bench: Callable[..., Bench]) -> None:
+    def passes() -> Script:
+        yield Purge()
+        row = Apply(Phase.PROFILE, 1, (step(4096), step(4096)), 1, repeatable=True, until_alike=True)
+        yield row
+        yield replace(row)
+
+    ran = [0]
+
+    def outcome(running: Step) -> Sample:
+        ran[0] += 1
+        return replace(complete(running), standstills=STOPPED if ran[0] == 3 else ())
+
+    subject = bench(outcome)
+    subject.driver.drive(passes())
+    subject.writer.close()
+    run = read_run(subject.folder)
+    assert [found.place.position for found in run.steps] == [0, 1, 2, 3]
+    assert not any(found.sample.standstills for found in run.steps)
+    assert ran == [6]
+
+
+def test_a_round_is_repeated_and_only_the_last_time_counts(
+    bench: Callable[..., Bench], golden: Golden
+) -> None:
+    subject = bench(disturbed(1))
+    subject.driver.drive(one_round(repeatable=True))
+    subject.writer.close()
+    assert [happened for happened in subject.engine.happened if "submit" in happened] == ["submit 2"] * 2
+    run = read_run(subject.folder)
+    assert subject.steps() == [in_round(1, 0), in_round(1, 1)]
+    assert not any(found.sample.standstills for found in run.steps)
+    (entry,) = run.ledger
+    assert entry.used == "round 1, step 1 (RND 4 KiB 0/100): openpts itself did not run for 20.00 s"
+    assert entry.effect == golden
+    connection = sqlite3.connect(subject.folder / DATABASE_NAME)
+    states = connection.execute("SELECT state, count(*) FROM step GROUP BY state ORDER BY state").fetchall()
+    connection.close()
+    assert states == [("complete", 2), ("repeated", 2)], "what was measured before is kept"
+
+
+def test_what_can_not_be_repeated_is_kept_with_its_mark_and_says_what_to_do(
+    bench: Callable[..., Bench], golden: Golden
+) -> None:
+    subject = bench(disturbed(1))
+    subject.driver.drive(one_round(repeatable=False))
+    first, second = read_run(subject.folder).steps
+    assert (first.sample.standstills, second.sample.standstills) == (STOPPED, ())
+    (told,) = [event for event in subject.events if isinstance(event, HostStalled)]
+    (line,) = event_lines(told, RunProgress())
+    assert line == golden
+    (entry,) = read_run(subject.folder).ledger
+    assert entry.effect == golden
+
+
+def test_a_machine_that_always_falls_asleep_does_not_keep_a_run_from_its_end(
+    bench: Callable[..., Bench],
+) -> None:
+    subject = bench(disturbed(100))
+    subject.driver.drive(one_round(repeatable=True))
+    assert [happened for happened in subject.engine.happened if "submit" in happened] == ["submit 2"] * 4
+    assert [bool(found.sample.standstills) for found in read_run(subject.folder).steps] == [True, True]
+
+
+def test_a_step_that_ends_late_for_no_fault_of_openpts_is_entered_too(bench: Callable[..., Bench]) -> None:
+    subject = bench(lambda running: replace(complete(running), elapsed_ns=7 * NS_PER_S))
+    subject.driver.drive(one_round(repeatable=True))
+    (entry,) = read_run(subject.folder).ledger
+    assert entry.used == (
+        "2 steps, round 1, step 1 to round 1, step 2; "
+        "worst: round 1, step 1 (RND 4 KiB 0/100): lasted 7.00 s instead of 1.00 s"
+    )
+
+
+@pytest.mark.parametrize("late_ns", [0, NS_PER_S // 10])
+def test_the_drain_of_a_queue_is_no_deviation(bench: Callable[..., Bench], late_ns: int) -> None:
+    subject = bench(lambda running: replace(complete(running), elapsed_ns=NS_PER_S + late_ns))
+    subject.driver.drive(one_round(repeatable=True))
+    assert not read_run(subject.folder).ledger
+
+
+def test_a_window_with_a_disturbed_round_is_not_steady() -> None:
+    flat, whole = [100.0] * 7, [[complete(step(4096))] for _ in range(7)]
+    whole[1] = [replace(whole[1][0], standstills=STOPPED)]
+    rounds = disturbed_rounds(whole)
+    assert rounds == {2}
+    assert [window_ending_at(flat, last, rounds).steady for last in (5, 6, 7)] == [False, False, True]
+    assert window_ending_at(flat, 5, rounds).disturbed == (2,)
+
+
+def tracked_until_steady(found: list[object]) -> Script:
+    yield Purge()
+    tracking = Tracking(Phase.WDPC, step(4096).streams, "IOPS", NS_PER_S, 2 * NS_PER_S, 25)
+    found.append((yield from until_steady(tracking)))
+
+
+def test_tracked_minutes_become_steady_without_the_disturbed_one(bench: Callable[..., Bench]) -> None:
+    minutes = [0]
+
+    def third_minute_disturbed(running: Step) -> Sample:
+        minutes[0] += 1
+        # the third tracked minute: one in the first round, and the second of two steps in the others
+        return replace(complete(running), standstills=STOPPED if minutes[0] == 5 else ())
+
+    subject, found = bench(third_minute_disturbed), list[object]()
+    subject.driver.drive(tracked_until_steady(found))
+    assert found == [(8, 8)]
+    judged = [event for event in subject.events if isinstance(event, SteadyStateJudged)]
+    verdicts = [(event.round_number, event.reports[0].steady) for event in judged]
+    assert verdicts == [(5, False), (6, False), (7, False), (8, True)]
+    assert len(read_run(subject.folder).steps) == 15, "nothing of it was repeated"

@@ -44,13 +44,8 @@ _RUNS: Final = ("baseline", "folder", "like_run", "report_json", "runs")
 _SETTINGS: Final = re.compile(r"(?:^|,|sim:)([\w./-]+\.toml)(?=$|[,?])")
 _TRACES: Final = ("paths", "trace", "traces")
 _SHORTENED_BY: Final = (
-    "like_run",
-    "longest_step_seconds",
-    "max_rounds",
-    "quick",
-    "step_seconds",
-    "time_scale",
-)
+    "like_run", "longest_step_seconds", "max_rounds", "quick", "step_seconds", "time_scale",
+)  # fmt: skip
 _IN_PLACE_OF_A_FILE: Final = "sim:enterprise-tlc?capacity=16GB"
 _RUN: Final = ("--quick", "--read-pcts", "0,65,100", "--block-sizes", "4KiB,64KiB,1MiB")
 _RUNS_OF_A_PATTERN: Final = 3

@@ -59,16 +59,10 @@ def test_only_engines_captures_the_latency_analysis_and_presets_know_the_rust_mo
         )
     }
     assert {name for name in users if not name.startswith("engine/")} == {
-        "analysis/latency.py",
-        "openpts_fio/engine/engine.py",
-        "openpts_traces/capture/capture.py",
-        "openpts_app/drivers/power_cut/stamped_writers.py",
-        "simulation/presets.py",
-        "simulation/scale.py",
-        "trace_schedules.py",
-        "openpts_traces/recipes.py",
-        "openpts_traces/treatment.py",
-    }
+        "analysis/latency.py", "openpts_fio/engine/engine.py", "openpts_traces/capture/capture.py",
+        "openpts_app/drivers/power_cut/stamped_writers.py", "simulation/presets.py", "simulation/scale.py",
+        "trace_schedules.py", "openpts_traces/recipes.py", "openpts_traces/treatment.py",
+    }  # fmt: skip
 
 
 def test_no_module_needs_itself() -> None:
@@ -262,17 +256,12 @@ def test_only_what_lists_tests_names_others_than_its_own() -> None:
     "source",
     [
         "from openpts.procedures.pts.xsr import CrossStimulusConditions",
-        "from openpts_practice import fill",
-        "import openpts.procedures.pts.iops.report",
-        "found = test == 'wsat'",
-        "found = run.test != 'iops'",
-        "found = evidence.test in {'fill'}",
-        "titles = {'iops': 'IOPS', 'thermal': 'Thermal'}",
-        "tests = ('iops', 'tp')",
-        "first = PTS['iops']",
+        "from openpts_practice import fill", "import openpts.procedures.pts.iops.report",
+        "found = test == 'wsat'", "found = run.test != 'iops'", "found = evidence.test in {'fill'}",
+        "titles = {'iops': 'IOPS', 'thermal': 'Thermal'}", "tests = ('iops', 'tp')", "first = PTS['iops']",
         "first = procedure_of('fill')",
     ],
-)
+)  # fmt: skip
 def test_a_test_that_is_named_is_found(source: str) -> None:
     assert list(_tests_named(ast.parse(source)))
 

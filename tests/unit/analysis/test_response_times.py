@@ -14,15 +14,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace as with_changes
 
 from openpts._native import Histogram
-from openpts.analysis.latency import LatencyDistribution, encode_counts, ios_needed
-from openpts.analysis.response_times import (
-    enough_for,
-    log_bins,
-    nines_percentile,
-    nines_supported,
-    recorded_ios,
-    response_times,
-)
+from openpts.analysis.latency import LatencyDistribution, encode_counts
+from openpts.analysis.response_times import log_bins, recorded_ios, response_times
 from openpts.vocabulary.sample import NOTHING
 from tests.support.interval_samples import step_of
 
@@ -108,15 +101,6 @@ def test_what_counts_for_percentiles_is_what_is_recorded() -> None:
     assert (response_times([scaled]).ios, response_times([scaled]).recorded_ios) == (300, 3)
 
 
-@pytest.mark.proves("PTS-LAT-19", "PTS-WSAT-22")
-@pytest.mark.parametrize("nines", range(1, 11))
-def test_n_nines_take_ten_to_the_n_ios(nines: int) -> None:
-    assert ios_needed(nines_percentile(nines)) == 10**nines
-    assert enough_for(10**nines, nines)
-    assert not enough_for(10**nines - 1, nines)
-    assert (nines_supported(10**nines), nines_supported(10**nines - 1)) == (nines, nines - 1)
-
-
 def encoded(values: list[int]) -> bytes:
     histogram = Histogram()
     for value in values:
@@ -150,13 +134,6 @@ def test_merging_is_counting_all_together(left: list[int], right: list[int]) -> 
 
 def test_an_empty_distribution_has_no_percentile() -> None:
     assert LatencyDistribution.merged([]).percentile_ns(50) is None
-
-
-@pytest.mark.parametrize(
-    ("percentile", "needed"), [(90, 10), (99, 100), (99.9, 1_000), (99.999, 100_000), (99.9999999, 10**9)]
-)
-def test_n_nines_need_10_to_the_n_ios(percentile: float, needed: int) -> None:
-    assert ios_needed(percentile) == needed
 
 
 @pytest.mark.parametrize(("count", "supported"), [(99_999, False), (100_000, True)])

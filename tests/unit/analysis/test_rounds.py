@@ -165,22 +165,14 @@ def test_known_windows(window: dict[str, Any]) -> None:
         {
             name: expected[name]
             for name in (
-                "average",
-                "minimum",
-                "maximum",
-                "range",
-                "range_pct_of_average",
-                "allowed_range",
-                "fit_slope_per_round",
-                "fit_intercept_at_round_number_0",
-                "slope_excursion",
-                "slope_excursion_pct_of_average",
-                "allowed_slope_excursion",
+                "average", "minimum", "maximum", "range", "range_pct_of_average", "allowed_range",
+                "fit_slope_per_round", "fit_intercept_at_round_number_0", "slope_excursion",
+                "slope_excursion_pct_of_average", "allowed_slope_excursion",
             )
         },
         rel=1e-6,
         abs=5e-5,  # the windows print four decimals
-    )
+    )  # fmt: skip
     assert report.band == pytest.approx(tuple(expected["band_low_high"]))
     assert report.r == (
         None if expected["correlation_r"] is None else pytest.approx(expected["correlation_r"], abs=1e-5)

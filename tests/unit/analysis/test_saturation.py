@@ -113,20 +113,6 @@ def test_zones_follow_their_rule() -> None:
     assert zones.ratio == pytest.approx(100 / mean)
 
 
-def test_a_plateau_that_is_never_left_has_no_other_zone() -> None:
-    sample = course(*[50] * 12)
-    zones = zones_of(minutes_of([sample], MINUTE_NS), pieces_of([sample]))
-    assert zones is not None
-    assert (zones.plateau_minutes, zones.settled_from, zones.end_zone_iops, zones.ratio) == (
-        12,
-        None,
-        None,
-        None,
-    )
-    short = course(*[50] * 9)
-    assert zones_of(minutes_of([short], MINUTE_NS), pieces_of([short])) is None
-
-
 def test_the_spread_of_a_minute_is_of_whole_intervals() -> None:
     samples = [
         step_of([[5000] * rate for rate in [3, 9, *[5] * 118]]),

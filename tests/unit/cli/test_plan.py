@@ -36,20 +36,6 @@ def plan_of(*words: str) -> dict[str, Any]:
     return found
 
 
-def test_the_hours_and_bytes_of_iops_are_those_of_the_specification() -> None:
-    """A drive that does 1000 of any I/O each second."""
-    words = ("--read-iops", "1000", "--write-iops", "1000", "--read-rate", "1e6", "--write-rate", "1e6")
-    found = plan_of("iops", "--capacity", "1TB", *words, "--latency-us", "1", "--tbw", "1PB")
-    wipc_s = 2 * TERABYTE / (128 * KIB * 1000)
-    per_round = sum(60 * 1000 * (100 - mix) / 100 * size for mix in MIXES for size in SIZES)
-    for name, rounds in (("shortest", 5), ("longest", 25)):
-        extent = found[name]
-        assert extent["duration_ns"] / 1e9 == pytest.approx(wipc_s + rounds * 56 * 60, rel=1e-6)
-        assert extent["written_bytes"] == pytest.approx(2 * TERABYTE + rounds * per_round, rel=1e-4)
-        assert extent["drive_fills"] == pytest.approx(extent["written_bytes"] / TERABYTE)
-        assert extent["tbw_share"] == pytest.approx(extent["written_bytes"] / 1e15)
-
-
 @pytest.mark.with_plugins
 def test_a_test_without_a_purge_tells_of_none_and_takes_no_method(golden: Golden) -> None:
     text = text_of("pstates", "--capacity", "1TB")

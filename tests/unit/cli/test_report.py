@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from openpts.cli.main import cli
-from openpts.errors import NoVerdictError, RecordError, UsageError
+from openpts.errors import NoVerdictError, RecordError
 from openpts.procedures.kit.procedure import Procedure
 from openpts.record.batch import write_batch
 from openpts.record.manifest import RunState
@@ -99,12 +99,6 @@ def test_a_suite_makes_one_report_of_all_its_records(suite_folder: Path) -> None
     assert [section["test"] for section in sections] == ["iops1-iops", "iops2-iops"]
 
 
-def test_several_runs_want_to_know_where(run_folder: Path, suite_folder: Path) -> None:
-    done = run_cli("report", run_folder, suite_folder / "1-iops")
-    assert isinstance(done.exception, UsageError)
-    assert "--out" in str(done.exception)
-
-
 def test_what_is_no_run_folder_is_refused(tmp_path: Path) -> None:
     done = run_cli("report", tmp_path)
     assert isinstance(done.exception, RecordError)
@@ -166,21 +160,11 @@ def drop_a_line(sums: Path, name: str) -> None:
 
 FAULTS: dict[str, tuple[Callable[[Path], object], str]] = {
     "HTML": (lambda run: flip_a_bit(run / "report.html"), "report.html was changed"),
-    "PDF": (lambda run: flip_a_bit(run / "report.pdf"), "report.pdf was changed"),
     "CSV": (lambda run: flip_a_bit(next((run / "data").iterdir())), ".csv was changed"),
     "a missing file": (lambda run: (run / "report.pdf").unlink(), "report.pdf is missing"),
-    "a file that is none": (
-        lambda run: ((run / "report.pdf").unlink(), (run / "report.pdf").mkdir()),
-        "report.pdf is missing",
-    ),
     "an extra line": (
         lambda run: add_a_line(run / "SHA256SUMS", f"{'0' * 64}  data/none.csv\n"),
         "does not belong to this report: 000",
-    ),
-    "an empty line": (lambda run: add_a_line(run / "SHA256SUMS", "\n"), "does not belong to this report"),
-    "a line twice": (
-        lambda run: add_a_line(run / "SHA256SUMS", (run / "SHA256SUMS").read_text().splitlines()[0] + "\n"),
-        "does not belong to this report",
     ),
     "a line that leads elsewhere": (
         lambda run: add_a_line(run / "SHA256SUMS", f"{'0' * 64}  ../report.json\n"),
@@ -188,10 +172,6 @@ FAULTS: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "a line less": (lambda run: drop_a_line(run / "SHA256SUMS", "html"), "report.html is not in SHA256SUMS"),
     "no checksums": (lambda run: (run / "SHA256SUMS").unlink(), "SHA256SUMS is missing"),
-    "checksums of no text": (
-        lambda run: (run / "SHA256SUMS").write_bytes(b"\xff"),
-        "SHA256SUMS: line 1 does not belong to this report",
-    ),
     "a file more": (
         lambda run: (run / "data" / "own.csv").write_text("1"),
         "data/own.csv is not in SHA256SUMS",

@@ -95,30 +95,6 @@ def test_one_that_stays_locked_is_an_error_and_stays_noted(
     assert len(Journal.of_machine().entries()) == 1
 
 
-def test_the_drive_of_a_process_that_runs_is_left_alone(
-    left_locked: AtaSecurityDrive, capsys: pytest.CaptureFixture[str], golden: Golden
-) -> None:
-    (entry,) = Journal.of_machine().entries()
-    journal = Journal.of_machine()
-    journal.remove(entry)
-    journal.add(entry.kind, entry.subject, entry.found)
-    left_locked.commands.clear()
-    assert _run() == TargetError.exit_code
-    (entry,) = journal.entries()
-    assert capsys.readouterr().err.replace(entry.made_at, "TIME") == golden
-    assert left_locked.commands == []
-
-
-def test_other_drives_and_unknown_serial_numbers_have_nothing(
-    left_locked: AtaSecurityDrive, capsys: pytest.CaptureFixture[str], golden: Golden
-) -> None:
-    assert _run("/dev/sdb") == 0
-    assert capsys.readouterr().out == golden
-    assert _run("NOBODY") == 0
-    assert capsys.readouterr().out == golden
-    assert left_locked.locked
-
-
 def test_a_password_that_is_not_noted_is_explained(drive: AtaSecurityDrive) -> None:
     drive.password, drive.locked = "theirs", True
     with pytest.raises(TargetError, match=r"has a password \(enabled, locked\), which is not recorded here"):

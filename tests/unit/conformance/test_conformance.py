@@ -84,24 +84,19 @@ def test_a_run_as_specified_deviates_nowhere(name: str, drive_class: DriveClass)
 
 
 @pytest.mark.parametrize("name", TESTS)
-def test_only_a_check_of_the_record_says_met(name: str) -> None:
+def test_each_status_says_by_what_and_binds_the_test_alone(name: str) -> None:
     found = standing(made_up_run(name))
     assert list(found) == [requirement.id for requirement in catalogue()]
     for id_, each in found.items():
         if each.status is Status.MET:
             assert id_ in CHECKS, id_
-            assert each.finding.note, id_
-            assert not each.finding.tests, id_
-
-
-@pytest.mark.parametrize("name", TESTS)
-def test_what_is_built_in_names_the_tests_that_prove_it(name: str) -> None:
-    for id_, each in standing(made_up_run(name)).items():
         if each.status is Status.BUILT_IN:
             assert id_ not in CHECKS, id_
-            assert each.finding.tests == proofs()[id_]
-        if each.status is Status.UNVERIFIED:
+        if each.status in {Status.MET, Status.UNVERIFIED}:
             assert each.finding.note, id_
+        assert each.finding.tests == (proofs()[id_] if each.status is Status.BUILT_IN else ()), id_
+        if name not in each.requirement.tests:
+            assert each.status is Status.NOT_APPLICABLE
 
 
 def test_each_requirement_is_shown_in_one_way() -> None:
@@ -131,13 +126,6 @@ def test_a_requirement_without_check_test_and_reason_is_not_verifiable(
     assert found["PTS-GEN-08"].status is Status.NOT_APPLICABLE
 
 
-@pytest.mark.parametrize("name", TESTS)
-def test_the_requirements_of_other_tests_do_not_apply(name: str) -> None:
-    for each in standing(made_up_run(name)).values():
-        if name not in each.requirement.tests:
-            assert each.status is Status.NOT_APPLICABLE
-
-
 def test_what_the_ledger_has_is_deviated_with_both_values() -> None:
     entry = Deviation("PTS-IOPS-14", "7.2", "1 min per step", "2 s per step", "caches weigh more")
     found = standing(replace(made_up_run("iops"), ledger=(entry,)))["PTS-IOPS-14"].finding
@@ -155,11 +143,9 @@ def test_what_is_disclosed_fulfils_the_rule_of_disclosure() -> None:
     ("name", "phase", "number", "change", "expected"),
     [
         ("iops", Phase.ROUND, None, shorter, {"PTS-IOPS-14"}),
-        ("iops", Phase.ROUND, 2, shorter, {"PTS-IOPS-14"}),
         ("iops", Phase.ROUND, None, lambda s: restimulated(s, tc=8), {"PTS-IOPS-09", "PTS-THR-03"}),
         ("iops", Phase.ROUND, 1, lambda s: restimulated(s, data=ZeroData()), {"PTS-DAT-01", "PTS-IOPS-10"}),
         ("iops", Phase.WIPC, None, lambda s: restimulated(s, data=ZeroData()), {"PTS-DAT-01", "PTS-IOPS-06"}),
-        ("iops", Phase.WIPC, None, lambda s: replace(s, write=NOTHING), {"PTS-IOPS-07"}),
         ("iops", Phase.WIPC, None, lambda s: restimulated(s, random_pct=100), {"PTS-IOPS-07"}),
         (
             "iops",
@@ -175,7 +161,6 @@ def test_what_is_disclosed_fulfils_the_rule_of_disclosure() -> None:
             lambda s: replace(s, gap_ns=5 * 10**9),
             {"PTS-PRE-05", "PTS-PRE-06", "PTS-TOOL-10"},
         ),
-        ("iops", Phase.ROUND, 3, lambda s: replace(s, gap_ns=5 * 10**9), {"PTS-PRE-05", "PTS-TOOL-10"}),
         (
             "tp",
             Phase.ROUND,
@@ -185,7 +170,6 @@ def test_what_is_disclosed_fulfils_the_rule_of_disclosure() -> None:
         ),
         ("tp", Phase.ROUND, None, shorter, {"PTS-TP-12"}),
         ("lat", Phase.ROUND, None, lambda s: restimulated(s, qd=2), {"PTS-LAT-04", "PTS-THR-03"}),
-        ("lat", Phase.HISTOGRAM, None, shorter, {"PTS-LAT-15"}),
         (
             "lat",
             Phase.HISTOGRAM,
@@ -195,17 +179,13 @@ def test_what_is_disclosed_fulfils_the_rule_of_disclosure() -> None:
         ),
         ("wsat", Phase.HISTOGRAM, None, shorter, {"PTS-WSAT-18"}),
         ("wsat", Phase.SATURATION, None, lambda s: restimulated(s, tc=8), {"PTS-THR-03", "PTS-WSAT-18"}),
-        ("hir", Phase.WAIT_STATE, 2, shorter, {"PTS-HIR-13"}),
         ("hir", Phase.WAIT_STATE, 10, shorter, {"PTS-HIR-16"}),
         ("hir", Phase.RETURN_TO_BASELINE, 3, shorter, {"PTS-HIR-17"}),
-        ("xsr", Phase.ACCESS_GROUP, 1, shorter, {"PTS-XSR-07"}),
-        ("xsr", Phase.ACCESS_GROUP, 2, shorter, {"PTS-XSR-10"}),
         ("xsr", Phase.ACCESS_GROUP, 3, lambda s: restimulated(s, tc=2), {"PTS-XSR-12"}),
         ("xsr", Phase.ACCESS_GROUP, 2, lambda s: replace(s, gap_ns=10**10), {"PTS-XSR-15", "PTS-TOOL-10"}),
         ("cbw", Phase.ROUND, 2, shorter, {"PTS-CBW-24"}),
         ("cbw", Phase.ROUND_PREWRITE, 2, shorter, {"PTS-CBW-22"}),
         ("cbw", Phase.WDPC, None, lambda s: restimulated(s, tc=16), {"PTS-CBW-14"}),
-        ("cbw", Phase.HISTOGRAM_PREWRITE, 1, shorter, {"PTS-CBW-37"}),
         ("cbw", Phase.HISTOGRAM, 3, shorter, {"PTS-CBW-38"}),
         ("cbw", Phase.ROUND, 1, lambda s: replace(s, ios_by_zone=(4000, 4000, 2000)), {"PTS-CBW-11"}),
         ("cbw", Phase.ROUND, 1, lambda s: replace(s, cpu=None), {"PTS-CBW-26", "PTS-CBW-30", "PTS-CBW-51"}),

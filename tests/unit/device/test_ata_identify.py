@@ -42,15 +42,9 @@ def test_features_are_named_by_their_bits() -> None:
     assert _identity().features == ()
     identity = _identity(w59=0xF000, w69=1 << 14 | 1 << 5, w75=31, w76=1 << 8, w82=1 << 1 | 1 << 5, w169=1)
     assert identity.features == (
-        "NCQ, queue depth 32",
-        "security feature set",
-        "Sanitize: crypto scramble",
-        "Sanitize: block erase",
-        "Sanitize: overwrite",
-        "TRIM",
-        "zeros after TRIM",
-        "volatile write cache",
-    )
+        "NCQ, queue depth 32", "security feature set", "Sanitize: crypto scramble", "Sanitize: block erase",
+        "Sanitize: overwrite", "TRIM", "zeros after TRIM", "volatile write cache",
+    )  # fmt: skip
 
 
 def test_a_scsi_drive_has_none_whatever_page_it_shows(server: SystemRoots) -> None:

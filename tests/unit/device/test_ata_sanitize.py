@@ -237,15 +237,8 @@ def test_answers_in_fixed_format_are_read_from_their_bytes() -> None:
 def test_recorded_sense_data(golden: Golden) -> None:
     old = RecordedExchange("security-erase-frozen-laptop")
     command = [
-        "hdparm",
-        "--user-master",
-        "u",
-        "--security-mode",
-        "h",
-        "--security-set-pass",
-        "openpts",
-        "NODE",
-    ]
+        "hdparm", "--user-master", "u", "--security-mode", "h", "--security-set-pass", "openpts", "NODE",
+    ]  # fmt: skip
     assert (refusal(old(command, 1)) or "") == golden
     good = RecordedExchange("wd-red-d-sense")(("hdparm", "-C", "NODE"), 1)
     (sense,) = fixed_senses(good.stderr)

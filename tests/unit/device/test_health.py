@@ -18,17 +18,15 @@ from openpts.device.block_device import BlockDevice, DeviceKind
 from openpts.device.health import health
 from openpts.device.health.health import read_health, read_health_of, simulated_health
 from openpts.device.health.nvme_health import (
-from openpts.device.nvme.nvme_identify import SMART_LOG_BYTES
     INTEL_PAGE,
     OCP_PAGE,
-    SMART_LOG_BYTES,
     ocp_uuid_index,
     parse_smart_log,
     parse_vendor_log,
     vendor_log_page,
 )
 from openpts.device.nvme.nvme_admin import NvmeCommandError
-from openpts.device.nvme.nvme_identify import NvmeController, parse_identify_controller
+from openpts.device.nvme.nvme_identify import SMART_LOG_BYTES, NvmeController, parse_identify_controller
 from openpts.device.targets.open_target import OpenTarget
 from openpts.programs import ProgramMissingError, Reply
 from openpts.system_files import SystemRoots

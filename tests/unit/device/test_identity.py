@@ -13,22 +13,9 @@ from tests.support.transcript import Golden
 
 RECORDED = Path(__file__).parents[2] / "data/identify/qemu-nvme-identify-controller.bin"
 KEYS = {
-    "manufacturer",
-    "model",
-    "serial",
-    "slot",
-    "firmware",
-    "capacity",
-    "interface",
-    "form_factor",
-    "media",
-    "nand_type",
-    "features",
-    "sector",
-    "file_system",
-    "pcie",
-    "hba",
-}
+    "manufacturer", "model", "serial", "slot", "firmware", "capacity", "interface", "form_factor", "media",
+    "nand_type", "features", "sector", "file_system", "pcie", "hba",
+}  # fmt: skip
 
 
 def _drive_facts(name: str, roots: SystemRoots) -> Facts:
@@ -111,16 +98,8 @@ def test_what_the_firmware_says_is_made_harmless(malformed: SystemRoots) -> None
 def test_malformed_pages_leave_facts_open(malformed: SystemRoots) -> None:
     facts = _drive_facts("sda", malformed)
     open_keys = (
-        "manufacturer",
-        "model",
-        "serial",
-        "firmware",
-        "form_factor",
-        "features",
-        "sector",
-        "pcie",
-        "hba",
-    )
+        "manufacturer", "model", "serial", "firmware", "form_factor", "features", "sector", "pcie", "hba",
+    )  # fmt: skip
     assert all(facts[key].value is None for key in open_keys)
 
 

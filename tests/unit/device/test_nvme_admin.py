@@ -161,16 +161,9 @@ def test_fields_lie_where_the_specification_has_them() -> None:
     data[524], data[525] = 0b100, 0
     identified = parse_identify_controller(bytes(data))
     assert identified.features == (
-        "Format NVM",
-        "cryptographic erase",
-        "Sanitize: Crypto Erase",
-        "Sanitize: Block Erase",
-        "Sanitize: Overwrite",
-        "Deallocate",
-        "Write Zeroes",
-        "Security Send/Receive",
-        "Device Self-test",
-    )
+        "Format NVM", "cryptographic erase", "Sanitize: Crypto Erase", "Sanitize: Block Erase",
+        "Sanitize: Overwrite", "Deallocate", "Write Zeroes", "Security Send/Receive", "Device Self-test",
+    )  # fmt: skip
     assert not identified.has_volatile_write_cache
 
 

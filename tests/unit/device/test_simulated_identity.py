@@ -8,20 +8,9 @@ TARGET = TargetFacts(
 )
 # of a drive that exists, by device/identity/identity.py
 KEYS = {
-    "capacity",
-    "manufacturer",
-    "model",
-    "serial",
-    "firmware",
-    "interface",
-    "form_factor",
-    "nand_type",
-    "features",
-    "sector",
-    "file_system",
-    "pcie",
-    "hba",
-}
+    "capacity", "manufacturer", "model", "serial", "firmware", "interface", "form_factor", "nand_type",
+    "features", "sector", "file_system", "pcie", "hba",
+}  # fmt: skip
 
 
 def test_nothing_is_made_up_to_look_like_a_product(golden: Golden) -> None:

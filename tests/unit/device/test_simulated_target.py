@@ -47,26 +47,12 @@ def test_a_preset_of_ones_own_is_a_path() -> None:
 
 def test_what_names_no_simulated_drive(golden: Golden) -> None:
     cases = (
-        "sim:",
-        "sim:?scale=1",
-        "sim:x\n",
-        "sim:x?",
-        "sim:x?size=1GB",
-        "sim:x?scale",
-        "sim:x?scale=2&scale=2",
-        "sim:x?scale=2&",
-        "sim:x?scale=0",
-        "sim:x?scale=4294967296",
-        "sim:x?scale=1.5",
-        "sim:x?scale=+2",
-        "sim:x?scale=\u0663",
-        "sim:x?seed=-1",
-        "sim:x?seed=9223372036854775808",
-        "sim:x?state=old",
-        "sim:x?capacity=0",
-        "sim:x?capacity=64G",
+        "sim:", "sim:?scale=1", "sim:x\n", "sim:x?", "sim:x?size=1GB", "sim:x?scale",
+        "sim:x?scale=2&scale=2", "sim:x?scale=2&", "sim:x?scale=0", "sim:x?scale=4294967296",
+        "sim:x?scale=1.5", "sim:x?scale=+2", "sim:x?scale=\u0663", "sim:x?seed=-1",
+        "sim:x?seed=9223372036854775808", "sim:x?state=old", "sim:x?capacity=0", "sim:x?capacity=64G",
         "sim:x?capacity=100000PB",
-    )
+    )  # fmt: skip
     assert [refusal(parse_simulated_target, text) for text in cases] == golden
 
 

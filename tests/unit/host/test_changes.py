@@ -53,15 +53,9 @@ def test_a_laptop_is_set_up_for_a_synthetic_measurement(laptop: SystemRoots) -> 
     one = changer(laptop, run)
     reports = one.make(host_changes(laptop, Scenario.SYNTHETIC, lasting=True, run=run))
     assert {report.key for report in reports} == {
-        "p_states",
-        "turbo",
-        "energy_preference",
-        "governor",
-        "c_states",
-        "power_profile",
-        "trim_timer",
+        "p_states", "turbo", "energy_preference", "governor", "c_states", "power_profile", "trim_timer",
         "updates",
-    }
+    }  # fmt: skip
     assert [report.failure for report in reports] == [""] * len(one.entries)
     policy = laptop.sys / CPUS / "cpufreq/policy1"
     assert (policy / "scaling_governor").read_text() == "performance"

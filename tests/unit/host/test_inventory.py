@@ -12,20 +12,9 @@ from openpts.system_files import SystemRoots
 from tests.support.transcript import Golden
 
 KEYS = [
-    "system",
-    "motherboard",
-    "bios",
-    "cpu",
-    "cpu_clock",
-    "cpu_package_power",
-    "microcode",
-    "memory",
-    "memory_modules",
-    "operating_system",
-    "primary_storage",
-    "peripherals",
-    "virtualization",
-]
+    "system", "motherboard", "bios", "cpu", "cpu_clock", "cpu_package_power", "microcode", "memory",
+    "memory_modules", "operating_system", "primary_storage", "peripherals", "virtualization",
+]  # fmt: skip
 
 
 def _values(roots: SystemRoots) -> dict[str, str | None]:

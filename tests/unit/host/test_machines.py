@@ -53,16 +53,9 @@ def test_a_laptop_on_its_battery(laptop: SystemRoots) -> None:
 def test_what_is_wrong_for_both_scenarios_is_bad_for_both(laptop: SystemRoots) -> None:
     facts = laptop_facts(laptop)
     wrong = {
-        "p_states",
-        "turbo",
-        "power_supply",
-        "thermal",
-        "indexers",
-        "scanners",
-        "trim_timer",
-        "updates",
+        "p_states", "turbo", "power_supply", "thermal", "indexers", "scanners", "trim_timer", "updates",
         "maintenance",
-    }
+    }  # fmt: skip
     assert graded(facts, Scenario.REAL_WORLD, Grade.BAD) == wrong
     assert graded(facts, Scenario.SYNTHETIC, Grade.BAD) == wrong | {
         "governor",
@@ -186,41 +179,12 @@ def test_a_virtual_machine_is_bad_for_either(virtual_machine: SystemRoots) -> No
 
 
 KEYS = [
-    "governor",
-    "energy_preference",
-    "p_states",
-    "turbo",
-    "smt",
-    "c_states",
-    "mitigations",
-    "thp",
-    "numa_balancing",
-    "swappiness",
-    "load",
-    "pressure",
-    "swap",
-    "power_supply",
-    "power_profile",
-    "display",
-    "sleep",
-    "thermal",
-    "virtualization",
-    "container",
-    "io_limit",
-    "cpu_limit",
-    "clock_source",
-    "clock_sync",
-    "indexers",
-    "scanners",
-    "drive_monitor",
-    "tuning_services",
-    "cron",
-    "irqbalance",
-    "scans",
-    "trim_timer",
-    "updates",
-    "maintenance",
-]
+    "governor", "energy_preference", "p_states", "turbo", "smt", "c_states", "mitigations", "thp",
+    "numa_balancing", "swappiness", "load", "pressure", "swap", "power_supply", "power_profile", "display",
+    "sleep", "thermal", "virtualization", "container", "io_limit", "cpu_limit", "clock_source",
+    "clock_sync", "indexers", "scanners", "drive_monitor", "tuning_services", "cron", "irqbalance", "scans",
+    "trim_timer", "updates", "maintenance",
+]  # fmt: skip
 # What a machine without any files is said to be, since nothing speaks for the contrary.
 SEEN_WITHOUT_FILES = {
     "container": "none seen",

@@ -109,53 +109,26 @@ def complaints(text: str, read: Any = read_toml) -> tuple[str, ...]:
 
 
 NONSENSE = (
-    "class = 'clent'",
-    "seed = -1",
-    "[iops]\nstep_secs = 1",
-    "[iops]\nstep-seconds = 1",
-    "time-scale = '1/60'",
-    "mid_points = 2",
-    "[common]\ncut_command = 'x'",
-    "tests = ['iops', 'latt']",
-    "tests = []",
-    "[io]\ntc = 1",
-    "iops = 3",
-    "[iops]\ntc = 'four'",
-    "[iops]\ntc = true",
-    "[iops]\ntc = 1.5",
-    "[iops]\nqd = 0",
-    "[iops]\nstep_seconds = nan",
-    "[iops]\nstep_seconds = 0",
-    "[iops]\nread_pcts = [0, 101]",
-    "[iops]\nread_pcts = []",
-    "[iops]\nblock_sizes = ['4KiB', 8]",
-    "[xsr]\ngroup_tcs = [1, 2]",
-    "[iops]\ntc = 0\n\n[lat]\ncolor = 1\n",
+    "class = 'clent'", "seed = -1", "[iops]\nstep_secs = 1", "[iops]\nstep-seconds = 1",
+    "time-scale = '1/60'", "mid_points = 2", "[common]\ncut_command = 'x'", "tests = ['iops', 'latt']",
+    "tests = []", "[io]\ntc = 1", "iops = 3", "[iops]\ntc = 'four'", "[iops]\ntc = true",
+    "[iops]\ntc = 1.5", "[iops]\nqd = 0", "[iops]\nstep_seconds = nan", "[iops]\nstep_seconds = 0",
+    "[iops]\nread_pcts = [0, 101]", "[iops]\nread_pcts = []", "[iops]\nblock_sizes = ['4KiB', 8]",
+    "[xsr]\ngroup_tcs = [1, 2]", "[iops]\ntc = 0\n\n[lat]\ncolor = 1\n",
     "[[wsat.workloads]]\nname = 'x'\nread_pct = 101\nblock_sizes = {'4KiB' = 0}\nzones = [{range_pct = 1}]",
-    "[common]\nactive_range = '75:25'",
-    "[common]\nactive_range = 0",
-    "[common]\nactive_range = 101",
-    "[common]\ntime_scale = '2/1'",
-    "[common]\ntime_scale = '1/0'",
-    "[common]\ndata_pattern = 'zeros'",
-    "[common]\ndata_pattern = 'verified:1'",
-    "[iops]\nsegments = '0x1MiB'",
-    "[iops]\nblock_sizes = ['4KiB', '4100B']",
-    "[iops]\nblock_sizes = ['4KiB', '4096']",
-    "[iops]\ntracking = ['4KiB']",
-    "[iops]\ntracking = ['RND 4KiB RW0', 'RND 5KiB RW0']",
-    "[iops]\nread_pcts = [50]",
-    "[hir]\ntracking_seconds = 5",
-    "[cbw]\nprewrite_shortest_seconds = 3600",
-    "[cbw]\ntcs = [1]\nqds = [1, 2]",
-    "[wsat]\nworkloads = ['meta']",
-    "[wsat]\nworkloads = ['oltp', 'RND 8KiB RW65']",
-    "[wsat]\nsegments='4x1MiB'\nworkloads = ['vod']",
+    "[common]\nactive_range = '75:25'", "[common]\nactive_range = 0", "[common]\nactive_range = 101",
+    "[common]\ntime_scale = '2/1'", "[common]\ntime_scale = '1/0'", "[common]\ndata_pattern = 'zeros'",
+    "[common]\ndata_pattern = 'verified:1'", "[iops]\nsegments = '0x1MiB'",
+    "[iops]\nblock_sizes = ['4KiB', '4100B']", "[iops]\nblock_sizes = ['4KiB', '4096']",
+    "[iops]\ntracking = ['4KiB']", "[iops]\ntracking = ['RND 4KiB RW0', 'RND 5KiB RW0']",
+    "[iops]\nread_pcts = [50]", "[hir]\ntracking_seconds = 5", "[cbw]\nprewrite_shortest_seconds = 3600",
+    "[cbw]\ntcs = [1]\nqds = [1, 2]", "[wsat]\nworkloads = ['meta']",
+    "[wsat]\nworkloads = ['oltp', 'RND 8KiB RW65']", "[wsat]\nsegments='4x1MiB'\nworkloads = ['vod']",
     "[dirth]\nsegments='4x1MiB'\nworkload = 'composite'",
     "[dirth.workload]\nname='x'\nread_pct=0\nblock_sizes={'4KiB'=1}\nzones=[{accesses_pct=1,range_pct=100}]",
     "[dirth.workload]\nname='x'\nread_pct=0\nblock_sizes={'4KiB'=9999, '8KiB'=2}",
     "[iops]\nstep_seconds = 1\nround_seconds = 56",
-)
+)  # fmt: skip
 
 
 def test_what_makes_no_sense_is_told_with_its_place(golden: Golden) -> None:
@@ -224,20 +197,10 @@ TABLE_TEXTS = st.sampled_from(
         for test, procedure in PROCEDURES.items()
         for name in parameters_of(procedure.conditions)
         for value in (
-            "1",
-            "-1",
-            "'x'",
-            "[1]",
-            "['1', '2']",
-            "{a = 1}",
-            "1e300",
-            "'1/2'",
-            "true",
-            "[[1]]",
-            "0.5",
+            "1", "-1", "'x'", "[1]", "['1', '2']", "{a = 1}", "1e300", "'1/2'", "true", "[[1]]", "0.5",
         )
     ]
-)
+)  # fmt: skip
 
 
 @given(parts=st.lists(TABLE_TEXTS | st.text(max_size=20), max_size=4))
@@ -270,17 +233,11 @@ def test_the_schema_takes_what_the_reader_takes(test: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "color = 1",
-        "class = 'clent'",
-        "[iops]\ntc = 'four'",
-        "[iops]\ntc = 0",
-        "[iops]\nread_pcts = [101]",
-        "[xsr]\ngroup_tcs = [1, 2]",
-        "[[wsat.workloads]]\nname = 'x'",
-        "[common]\ncut_command = 'x'",
-        "tests = ['latt']",
+        "color = 1", "class = 'clent'", "[iops]\ntc = 'four'", "[iops]\ntc = 0",
+        "[iops]\nread_pcts = [101]", "[xsr]\ngroup_tcs = [1, 2]", "[[wsat.workloads]]\nname = 'x'",
+        "[common]\ncut_command = 'x'", "tests = ['latt']",
     ],
-)
+)  # fmt: skip
 def test_the_schema_refuses_what_the_reader_refuses(text: str) -> None:
     complaints(text)
     validator = jsonschema.Draft202012Validator(plan_schema())

@@ -8,7 +8,6 @@ from msgspec.structs import replace
 
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, PlannedApply, dry_run
-from openpts.procedures.pts.suite import PTS
 from openpts.procedures.registry import PROCEDURES
 from openpts.units import GB, KIB, MIB, NS_PER_S, NS_PER_US
 from openpts.vocabulary.drive_class import DriveClass
@@ -132,15 +131,6 @@ def test_saturation_ends_after_four_drive_fills_or_six_hours() -> None:
     written = sum(sum(one.written_bytes) for one in plan if one.apply.phase is Phase.SATURATION)
     assert duration_s(plan, Phase.SATURATION) < 6 * 3600
     assert 4 <= written / CAPACITY_BYTES < 4.6  # whole tracking rounds of half an hour
-
-
-@pytest.mark.parametrize("name", list(PTS))
-@pytest.mark.parametrize("drive_class", list(DriveClass))
-def test_every_test_can_be_planned_for_both_classes(name: str, drive_class: DriveClass) -> None:
-    test = PROCEDURES[name]
-    script = test.script(test.standard_conditions(drive_class, 1), CAPACITY_BYTES)
-    plan = dry_run(script, CAPACITY_BYTES, DRIVE, Ending.LONGEST)
-    assert sum(sum(one.durations_ns) for one in plan) > 3600 * NS_PER_S
 
 
 @pytest.mark.parametrize(

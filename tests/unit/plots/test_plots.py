@@ -39,16 +39,11 @@ from openpts.plots.svg import draw_figures
 from openpts.plots.theme import FONT, FONT_DIRECTORY, LIGHT, PLOT_TEXT_PX, PLOT_WIDTH_PX
 from openpts.plots.vega_lite import vega_lite_spec
 from openpts.report.html import render_html
-from openpts.report.pdf import render_pdf
 from tests.support.drawn_texts import text_boxes
 from tests.support.sample_figures import SECONDS, all_figures, gallery, response_times, table_of
 
 FIGURES = {figure.id: (figure, table) for figure, table in all_figures()}
-DRAWN = [name for name, (figure, _) in FIGURES.items() if figure.kind != "columns3d"]
-PRINTED_WIDTH_PT = 186 / 25.4 * 72
 LINEAR = Axis("x", "linear", (0, 1000), ())
-SVG = "{http://www.w3.org/2000/svg}"
-
 points = st.lists(st.tuples(st.floats(0, 1000), st.floats(-1e6, 1e6)), min_size=1, max_size=300)
 
 
@@ -285,10 +280,6 @@ def test_columns_in_space_have_their_own_words(drawings: dict[str, str]) -> None
     assert "R/W mix %" not in drawings["cpu"]
     assert drawings["cpu"].count("<g><title>") == 49
     assert all(color in drawings["cpu"] for color in LIGHT.series[:7])
-
-
-def test_the_gallery_prints(drawings: dict[str, str]) -> None:
-    assert b"pdfuaid" in render_pdf(gallery(), drawings)
 
 
 def test_points_of_one_place_need_no_span() -> None:

@@ -130,22 +130,9 @@ def test_what_is_on_a_page(case: str, transcript: SnapshotAssertion) -> None:
     assert transcript_of(made(run), *pages) == transcript
 
 
-@pytest.mark.parametrize("test", ["cbw", "dirth"])
-@pytest.mark.parametrize("state", [StepState.INTERRUPTED, StepState.FAILED])
+@pytest.mark.parametrize(("test", "state"), [("cbw", StepState.INTERRUPTED), ("dirth", StepState.FAILED)])
 @pytest.mark.parametrize(
-    "last_step",
-    [
-        0,
-        1,
-        4,
-        WDPC_STEPS,
-        WDPC_STEPS + 1,
-        WDPC_STEPS + 5,
-        WDPC_STEPS + 2 * ROUND_STEPS,
-        WDPC_STEPS + 5 * ROUND_STEPS,
-        WDPC_STEPS + 5 * ROUND_STEPS + 1,
-        WDPC_STEPS + 5 * ROUND_STEPS + 4,
-    ],
+    "last_step", [0, 4, WDPC_STEPS, WDPC_STEPS + 5, *(WDPC_STEPS + 5 * ROUND_STEPS + n for n in (0, 4))]
 )
 def test_a_run_that_ended_anywhere_has_a_whole_report(test: str, state: StepState, last_step: int) -> None:
     report = made(ended_after(WHOLE[test], last_step, state))

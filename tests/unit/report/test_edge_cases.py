@@ -14,7 +14,6 @@ from openpts.escaped_text import with_texts
 from openpts.fields.conditions import Conditions
 from openpts.fields.time_scale import at_time_scale
 from openpts.pages.model import Figure, Report, Table, points_of
-from openpts.plots.svg import draw_figures
 from openpts.procedures.registry import PROCEDURES
 from openpts.procedures.shared.demand.conditions import DemandConditions
 from openpts.record.reader import Run, in_visible_texts
@@ -31,11 +30,6 @@ from tests.support.made_up_run import made_up_run, restless_rate
 from tests.unit.procedures.pts.trace.player import Rate
 
 SPECIFIED = ("iops", "tp", "lat", "wsat", "hir", "xsr", "cbw", "dirth")
-# To set a report on paper takes a second.
-SET_IN_A_SAMPLE = [
-    name if name in ("iops", "lat", "wsat", "xsr") else pytest.param(name, marks=pytest.mark.slow)
-    for name in SPECIFIED
-]
 LONG_MODEL = "ABCDEFGHIJKLMNOPQRSTUVWXYZ 0123456789 abcdefghijklmnopqrstuvwxyz"
 
 
@@ -232,33 +226,6 @@ def test_without_steady_state_each_page_and_the_header_say_so(name: str, edge: s
         assert any(line.startswith("STEADY STATE NOT REACHED") for line in section.alerts)
         fields = [row.value for group in section.header.groups for row in group.rows]
         assert "NOT REACHED" in fields
-
-
-@pytest.mark.full_matrix
-@pytest.mark.parametrize(
-    ("name", "edge"),
-    [
-        *((name, edge) for name in SPECIFIED for edge in ("12,000,000 IOPS", "40 s", "hostile")),
-        ("lat", "empty bins"),
-        ("cbw", "empty bins"),
-    ],
-)
-def test_the_report_is_drawn(name: str, edge: str) -> None:
-    report = report_of(name, edge)
-    drawings = draw_figures(report)
-    assert set(drawings) == {figure.id for figure in report.figures()}
-    for drawing in drawings.values():
-        texts = re.findall(r"<text[^>]*>([^<]*)<", drawing)
-        assert texts
-        assert not [text for text in texts if INNARDS.search(text)]
-
-
-@pytest.mark.full_matrix(most=2)
-@pytest.mark.parametrize("paper", ["a4", "us-letter"])
-@pytest.mark.parametrize("name", SET_IN_A_SAMPLE)
-def test_a_hostile_report_is_set_on_paper(name: str, paper: str) -> None:
-    report = msgspec.structs.replace(report_of(name, "hostile"), paper=paper)
-    assert render_pdf(report, {}).startswith(b"%PDF-")
 
 
 def two_points(conditions: Conditions) -> Conditions:

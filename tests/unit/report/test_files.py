@@ -190,18 +190,12 @@ def test_pdf_prints_titles_axes_values_and_header(reports: Reports, tmp_path: Pa
         assert text in words
     for cell in report.tables()["iops-iops-table"].rows[1].cells:
         assert cell.text in words
-
-
-def test_long_words_are_found_in_the_pdf_as_they_are(reports: Reports, tmp_path: Path) -> None:
-    report = reports("steady")
-    printed = pdf_text(render_pdf(report, draw_figures(report)), tmp_path)
+    # long words are found as they are
     assert "SYN1-20250114T081100Z-iops" in printed
     assert "\u200b" not in printed
 
 
-@pytest.mark.parametrize(
-    "name", ["report.json", "report.html", "report.pdf", "SHA256SUMS", "data", "data/a.csv"]
-)
+@pytest.mark.parametrize("name", ["report.html", "data", "data/a.csv"])
 def test_no_name_of_a_report_leads_elsewhere(
     reports: Reports, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

@@ -47,50 +47,35 @@ def test_each_item_stands_in_the_audit_also_where_nothing_is_known(bare: Run) ->
         ("governor", "performance (3 of 4), powersave (1 of 4)", "real-world"),
         ("turbo", "off", "neither"),
         ("smt", "on", "both"),
-        ("smt", "off", "neither"),
         ("smt", "none (cores have one thread)", "both"),
-        ("c_states", "down to C1, 1 us to wake", "both"),
         ("c_states", "down to C1, 1 us to wake, deeper states are off", "synthetic"),
         ("c_states", "down to POLL, 0 us to wake, held there by a limit of 2 us", "synthetic"),
         ("c_states", "down to C1, 1 us to wake (1 of 2), down to C6, 133 us to wake (1 of 2)", "real-world"),
-        ("mitigations", "on (3 mitigated, 2 vulnerable)", "both"),
         ("mitigations", "off (0 mitigated, 9 vulnerable)", "synthetic"),
         ("numa_node", "the machine has one node", "both"),
-        ("numa_node", "node 0 of 1, processors 0-3", "both"),
         ("numa_node", "node 1 of 2", "not judged"),
         ("numa_node", "node 1 of 2, processors 2-3,6-7", "real-world"),
-        ("scheduler", "none", "both"),
         ("scheduler", "mq-deadline", "real-world"),
-        ("nomerges", "0", "real-world"),
         ("nomerges", "2", "synthetic"),
         ("max_sectors_kb", "1024 KiB of 2048 KiB", "both"),
         ("max_sectors_kb", "512 KiB of 2048 KiB", "neither"),
         ("max_sectors_kb", "512 KiB of 512 KiB", "not judged"),
-        ("max_sectors_kb", "512 KiB", "neither"),
-        ("rq_affinity", "0", "neither"),
-        ("poll_queues", "0", "both"),
         ("link", "Gen 4 x4 of Gen 4 x4", "both"),
-        ("link", "Gen 4 x4 of Gen 5 x4", "neither"),
         ("link", "Gen 3 x4 of Gen 3 x4, behind the bridge 0000:00:03.1 at Gen 3 x2", "neither"),
         ("aspm", "policy default; on: L1", "real-world"),
-        ("aspm", "policy default; off on this link", "both"),
         ("aspm", "policy performance; off on this link", "synthetic"),
         ("apst", "off", "synthetic"),
         ("apst", "on, up to 100000 us", "real-world"),
         ("iommu", "translates (DMA-FQ)", "real-world"),
-        ("iommu", "passes through", "both"),
-        ("aer", "correctable 0, nonfatal 0, fatal 0", "both"),
         ("aer", "correctable 2, nonfatal 0, fatal 0", "neither"),
         ("load", "0.99 5.00 5.00", "both"),
         ("load", "1.00 0.00 0.00", "neither"),
         ("load", "a lot", "not judged"),
         ("pressure", "cpu 0.99 %, io 0.00 %", "both"),
         ("pressure", "cpu 0.00 %, io 1.00 %", "neither"),
-        ("swap", "none", "both"),
         ("swap", "0.0 GB in use of 2.0 GB", "real-world"),
         ("swap", "1.0 GB in use of 2.0 GB", "neither"),
         ("virtualization", "virtual machine (KVM)", "neither"),
-        ("clock_source", "tsc", "both"),
         ("clock_source", "hpet", "neither"),
         ("clock_sync", "not synchronized", "not judged"),
     ],
@@ -123,10 +108,9 @@ def test_threads_belong_on_the_node_of_the_drive(processors: str, right_for: str
     assert told[-1] == right_for
 
 
-@pytest.mark.parametrize("advice", ADVICE, ids=lambda advice: advice.key)
-def test_no_text_from_a_machine_breaks_the_audit(advice: object, bare: Run) -> None:
-    key = getattr(advice, "key", "")
-    page = host_page(in_visible_texts(with_host(bare, {key: HOSTILE}, {key: HOSTILE})))
+def test_no_text_from_a_machine_breaks_the_audit(bare: Run) -> None:
+    hostile = {advice.key: HOSTILE for advice in ADVICE}
+    page = host_page(in_visible_texts(with_host(bare, hostile, hostile)))
     shown = [cell.text for row in tables(page)["host-audit"].rows for cell in row.cells]
     assert not any("\x1b" in text or "\u202e" in text or len(text) > 300 for text in shown)
 

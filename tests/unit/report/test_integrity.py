@@ -156,15 +156,10 @@ def test_runs_that_change_places_are_found(suite: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "notes.txt",
-        "capture/capture-0002.parquet",
-        "input/b",
-        "data/b.csv",
-        "run.db-journal",
-        "run.db-wal",
-        "x/y",
+        "notes.txt", "capture/capture-0002.parquet", "input/b", "data/b.csv", "run.db-journal",
+        "run.db-wal", "x/y",
     ],
-)
+)  # fmt: skip
 def test_an_additional_file_is_named(suite: Path, tmp_path: Path, name: str) -> None:
     copy = tmp_path / "suite"
     shutil.copytree(suite, copy)

@@ -44,11 +44,6 @@ def test_signed(value: float, text: str) -> None:
     assert cells.signed(value, 2) == text
 
 
-@pytest.mark.parametrize(("latency_ns", "text"), [(14_200, "0.0142"), (1_660_000, "1.66"), (4e10, "40,000")])
-def test_latency(latency_ns: float, text: str) -> None:
-    assert cells.latency(latency_ns).text == text
-
-
 @given(st.floats(0, 1e9), st.floats(1e-3, 1e9))
 def test_linear_ticks_are_round_and_cover_the_values(low: float, span: float) -> None:
     axis = ticks.linear_axis("x", low, low + span)

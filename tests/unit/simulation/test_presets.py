@@ -13,16 +13,8 @@ from tests.support.refusals import refusal
 from tests.support.transcript import Golden
 
 NAMES = [
-    "client-qlc",
-    "enterprise-tlc",
-    "log-block",
-    "mlc",
-    "oracle",
-    "pslc",
-    "sata-reduction",
-    "theory",
-    "tlc",
-]
+    "client-qlc", "enterprise-tlc", "log-block", "mlc", "oracle", "pslc", "sata-reduction", "theory", "tlc",
+]  # fmt: skip
 SMALLEST = """
 name = "mine"
 summary = "a drive of mine"

@@ -1,6 +1,5 @@
 """Hosts of a served drive that must prove who they are: DH-HMAC-CHAP, command by command, on real sockets."""
 
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -70,8 +69,7 @@ def proves(host: Host, **options: object) -> Authentication:
     return Authentication(host, KEY, **options)
 
 
-@pytest.mark.parametrize("hash_id", [1, 2, 3])
-@pytest.mark.parametrize("group", range(6))
+@pytest.mark.parametrize(("hash_id", "group"), [(1, 0), (2, 1), (3, 2), (1, 3), (2, 4), (3, 5)])
 def test_both_sides_prove_what_they_know(drive: ServedDrive, hash_id: int, group: int) -> None:
     own = transformed(DRIVE_KEY, "sha256", drive.names.nqn)
     chosen = {"drive_key": own, "hashes": (9, hash_id), "groups": (77, group)}
@@ -192,47 +190,6 @@ def test_unknown_hosts_are_refused_and_any_may_ask_where_the_drive_is(drive: Ser
     with Host(drive.address, DISCOVERY_NQN, host_nqn=HOST_NQN + "0") as asks:
         assert not asks.must_authenticate
         assert drive.names.nqn.encode() in asks.enable().log(0x70, 2048)
-
-
-def test_those_who_prove_nothing_shut_no_other_host_out(drive: ServedDrive) -> None:
-    with ExitStack() as stack:
-        member = stack.enter_context(connected(drive))
-        proves(member).run()
-        for number in range(200):
-            nqn = DISCOVERY_NQN if number % 2 else drive.names.nqn
-            stack.enter_context(Host(drive.address, nqn))
-        late = stack.enter_context(connected(drive))
-        proves(late).run()
-        assert late.enable().command(0x18).status == 0
-        assert member.enable().command(0x18).status == 0
-
-
-def asks_for_s(host: Host, duration_s: float) -> None:
-    end = time.monotonic() + duration_s
-    while time.monotonic() < end:
-        host.enable()
-        time.sleep(0.2)
-
-
-@pytest.mark.slow
-def test_a_host_without_membership_is_disconnected_after_a_while(drive: ServedDrive) -> None:
-    with (
-        connected(drive) as silent,
-        Host(drive.address, DISCOVERY_NQN) as visitor,
-        connected(drive) as member,
-    ):
-        proves(member).run()
-        member.enable()
-        began = time.monotonic()
-        with pytest.raises(AuthenticationFailedError):
-            Authentication(member, bytes(32)).run()
-        # Asking on does not help.
-        with pytest.raises(ConnectionError):
-            asks_for_s(visitor, 40)
-        for host in (silent, member):
-            with pytest.raises(ConnectionError):
-                host.receive()
-        assert 5 < time.monotonic() - began < 40
 
 
 def test_keys_are_those_of_nvme_cli(tmp_path: Path) -> None:

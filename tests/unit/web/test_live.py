@@ -220,35 +220,3 @@ def test_many_viewers_get_all_lines_from_one_look(folder: Path, monkeypatch: pyt
 
 def all_lines(folder: Path) -> list[tuple[int, bytes]]:
     return [line for piece in pieces(folder) for line in lines(piece)]
-
-
-def test_many_viewers_take_no_more_than_a_few(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of ten times as many viewers each is told a tenth as often."""
-    monkeypatch.setattr(live, "_LOOK_S", 0.02)
-
-    async def told(count: int) -> int:
-        messages = 0
-        viewers = Viewers()
-
-        async def view() -> None:
-            nonlocal messages
-            async with aclosing(viewers.stream(folder, (folder / EVENTS_NAME).stat().st_size)) as stream:
-                async for words in stream:
-                    messages += b'"id"' in words
-
-        async def write() -> None:
-            await asyncio.sleep(0.2)
-            for number in range(100):
-                with (folder / EVENTS_NAME).open("ab") as file:
-                    file.write(b'{"id":%d}\n' % number)
-                await asyncio.sleep(0.02)
-
-        looking = [asyncio.create_task(view()) for _ in range(count)]
-        await write()
-        for one in looking:
-            one.cancel()
-        await asyncio.gather(*looking, return_exceptions=True)
-        return messages
-
-    few, many = asyncio.run(told(5)), asyncio.run(told(50))
-    assert 0 < many < 3 * few  # the few are told each 20 ms where nothing else runs

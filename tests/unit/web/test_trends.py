@@ -32,23 +32,8 @@ def test_montgomerys_example() -> None:
     D. C. Montgomery, Introduction to Statistical Quality Control, 6th edition, example 6.5; its limits are
     made of a rounded moving range.
     """
-    values = [
-        33.75,
-        33.05,
-        34.00,
-        33.81,
-        33.46,
-        34.02,
-        33.68,
-        33.27,
-        33.49,
-        33.20,
-        33.62,
-        33.00,
-        33.54,
-        33.12,
-        33.84,
-    ]
+    hundredths = (375, 305, 400, 381, 346, 402, 368, 327, 349, 320, 362, 300, 354, 312, 384)
+    values = [30 + one / 100 for one in hundredths]
     found = ControlLimits.of("", values)
     assert found.mean == pytest.approx(33.52, abs=0.005)
     assert found.mean_moving_range == pytest.approx(0.48, abs=0.005)

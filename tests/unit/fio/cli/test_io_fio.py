@@ -86,18 +86,11 @@ def test_fio_spellings_mean_the_same(fio: str, own: str) -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        "--rw randread --mix 70/30",
-        "--rw randtrim --trim 5",
-        "--rwmixread 70",
-        "--rw randread --rwmixread 70",
-        "--bssplit 4k/50:8k/50 --bs 4k",
-        "--bssplit 4k/60:8k/60",
-        "--runtime 10 --seconds 10",
-        "--runtime 1.5",
-        "--runtime 0",
-        "--fio-value TIME=3",
+        "--rw randread --mix 70/30", "--rw randtrim --trim 5", "--rwmixread 70",
+        "--rw randread --rwmixread 70", "--bssplit 4k/50:8k/50 --bs 4k", "--bssplit 4k/60:8k/60",
+        "--runtime 10 --seconds 10", "--runtime 1.5", "--runtime 0", "--fio-value TIME=3",
     ],
-)
+)  # fmt: skip
 def test_spellings_that_make_no_sense(words: str, snapshot: SnapshotAssertion) -> None:
     with pytest.raises(UsageError) as raised:
         orders(*words.split(), targets=(SIMULATED,))

@@ -297,17 +297,11 @@ def test_jobs_of_one_flow_share_in_it_by_whatever_number() -> None:
 @pytest.mark.parametrize(
     "option",
     [
-        "rw=read:-8k",
-        "hostname=a",
-        "sg_write_mode=verify_bytchk_01",
-        "num_range=8",
-        "rw=write\nfdp=1",
-        "rw=write\nfdp=1\nfdp_pli=4,5",
-        "rw=write\nfdp=1\nplids=65536",
-        "rw=write\ndataplacement=streams\nplids=1",
-        "rw=randread\nrandom_distribution=zoned:9/",
+        "rw=read:-8k", "hostname=a", "sg_write_mode=verify_bytchk_01", "num_range=8", "rw=write\nfdp=1",
+        "rw=write\nfdp=1\nfdp_pli=4,5", "rw=write\nfdp=1\nplids=65536",
+        "rw=write\ndataplacement=streams\nplids=1", "rw=randread\nrandom_distribution=zoned:9/",
     ],
-)
+)  # fmt: skip
 def test_what_openpts_lacks_is_named(option: str, snapshot: SnapshotAssertion) -> None:
     assert complaints(f"[job]\n{option}\n") == snapshot
 

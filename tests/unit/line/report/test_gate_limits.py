@@ -94,17 +94,9 @@ def test_a_sign_or_an_x_makes_a_bound_relative(text: str, share: float) -> None:
 
 
 WRONG = (
-    "iops.rnd-4k-rw0",
-    ">= 5",
-    "m == 5",
-    "m > 5",
-    "m >= many",
-    "m >=",
-    "m >= -100 %",
-    "m <= 0 x",
-    "m <= 1,5 ms",
-    "m >= 3,25 GB/s",
-)
+    "iops.rnd-4k-rw0", ">= 5", "m == 5", "m > 5", "m >= many", "m >=", "m >= -100 %", "m <= 0 x",
+    "m <= 1,5 ms", "m >= 3,25 GB/s",
+)  # fmt: skip
 WRONG_UNITS = (
     ("m >= 5 ms", "IOPS"),
     ("m >= 5e9999", "IOPS"),
@@ -116,18 +108,12 @@ WRONG_UNITS = (
     ("m <= -5 us", "ms"),
 )
 WRONG_FILES = (
-    "",
-    "limits = []",
-    "limits = [",
-    'limit = ["m >= 5"]',
-    'limits = ["m >= 5", "m > 5",\n  "n"]',
+    "", "limits = []", "limits = [", 'limit = ["m >= 5"]', 'limits = ["m >= 5", "m > 5",\n  "n"]',
     'limits = [{ measure = "m" }, { at_least = 5 }]',
     'limits = [{ measure = "m", at_least = "5 k", at_most = "4 k" }]',
-    'require = ["steadi", "no throttle"]',
-    'allow = ["unsteady"]',
-    "[statistics]\nfalse_alarm_pct = 0\nmost_runs = 1",
-    'limits = "m >= 5"',
-)
+    'require = ["steadi", "no throttle"]', 'allow = ["unsteady"]',
+    "[statistics]\nfalse_alarm_pct = 0\nmost_runs = 1", 'limits = "m >= 5"',
+)  # fmt: skip
 
 
 def complaint(make: object) -> str:

@@ -33,20 +33,13 @@ def test_a_host_has_what_the_file_says_of_it_or_of_all() -> None:
 
 
 WRONG = (
-    'backend = "slurm"\nhosts = {}',
-    "hosts = {}",
-    '[hosts.h1]\nprogramm = "a"\nslots = {}',
-    "[hosts.h1]\nprogram = 1\nslots = {}",
-    "[hosts.h1]\n",
-    '[hosts."-h"]\nslots = {}',
-    '[hosts.h]\nruns = "runs"\nslots = {}',
-    'program = "bin/o"\n[hosts.h]\nslots = {}',
-    '[hosts.h.slots]\n0 = "/dev/a"',
-    '[hosts.h.slots]\na = "nvme0n1"',
-    '[hosts.h.slots]\na = { model = "x" }',
-    '[hosts.h.slots]\na = "/dev/a"\nb = "/dev/a"',
+    'backend = "slurm"\nhosts = {}', "hosts = {}", '[hosts.h1]\nprogramm = "a"\nslots = {}',
+    "[hosts.h1]\nprogram = 1\nslots = {}", "[hosts.h1]\n", '[hosts."-h"]\nslots = {}',
+    '[hosts.h]\nruns = "runs"\nslots = {}', 'program = "bin/o"\n[hosts.h]\nslots = {}',
+    '[hosts.h.slots]\n0 = "/dev/a"', '[hosts.h.slots]\na = "nvme0n1"',
+    '[hosts.h.slots]\na = { model = "x" }', '[hosts.h.slots]\na = "/dev/a"\nb = "/dev/a"',
     '[hosts.h]\nslots = { a = "/dev/a", b = 3 }',
-)
+)  # fmt: skip
 
 
 def test_what_is_wrong_is_named_with_its_place(golden: Golden) -> None:

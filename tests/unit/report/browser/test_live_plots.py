@@ -12,7 +12,6 @@ from tests.support.report_cases import Reports
 from tests.support.report_page import (
     TICKS,
     alive,
-    box,
     changed,
     hover,
     lines,
@@ -125,18 +124,6 @@ def test_dragging_shows_the_seconds_and_fits_y_to_them(tab: Browser, gallery_pag
     press(tab, "#wsat [data-do=reset]")
     tab.until(f"{json.dumps(whole_x)} === {TICKS % ('wsat', 'x')}.join('|')")
     assert ticks(tab, "wsat", "y") == whole_y
-
-
-def test_a_double_click_shows_the_whole_again(tab: Browser, gallery_page: Path) -> None:
-    show(tab, gallery_page)
-    alive(tab, "prewrites")
-    whole = ticks(tab, "prewrites", "x")
-    zoom(tab, "prewrites", 0.2, 0.3)
-    left, top, right, bottom = box(tab, "prewrites")
-    for clicks in (1, 2):
-        tab.point((left + right) / 2, (top + bottom) / 2, "mousePressed", clicks=clicks)
-        tab.point((left + right) / 2, (top + bottom) / 2, "mouseReleased", clicks=clicks)
-    tab.until(f"{json.dumps(whole)} === {TICKS % ('prewrites', 'x')}.join('|')")
 
 
 @pytest.mark.slow

@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 import re
 import struct
 from pathlib import Path
@@ -33,18 +32,6 @@ def test_tables_sort_by_value_and_come_back(tab: Browser, reports: Reports, tmp_
     press(tab, f"{head} .sort")
     tab.until(f"{first} === '0.5'")
     assert tab.run(f"document.querySelector('{head}').ariaSort") is None
-
-
-def test_colors_tell_small_from_large(tab: Browser, reports: Reports, tmp_path: Path) -> None:
-    show(tab, written(reports("steady"), tmp_path))
-    place = "document.querySelector('#iops-iops-table tbody tr:nth-child(%d) td')"
-    cell = f"getComputedStyle({place}).backgroundColor"
-    plain = tab.run(cell % 2)
-    press(tab, "#iops-iops-table caption button")
-    tab.until(f"{cell % 2} !== {json.dumps(plain)}")
-    assert tab.run(cell % 2) != tab.run(cell % 8)
-    press(tab, "#iops-iops-table caption button")
-    tab.until(f"{cell % 2} === {json.dumps(plain)}")
 
 
 def test_a_long_table_opens_on_demand(tab: Browser, gallery_page: Path) -> None:
@@ -110,14 +97,6 @@ def test_a_saved_drawing_stands_alone_and_bears_the_red_line(
     width, height = struct.unpack(">II", data[16:24])
     assert width > 1400
     assert height > 760
-
-
-def test_the_model_can_be_saved_whole(tab: Browser, reports: Reports, tmp_path: Path) -> None:
-    report = reports("steady")
-    show(tab, written(report, tmp_path))
-    name, text = saved(tab, "[data-do=json]")
-    assert name.endswith("report.json")
-    assert msgspec.json.decode(text, type=Report) == report
 
 
 @pytest.mark.slow

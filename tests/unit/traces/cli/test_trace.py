@@ -59,14 +59,8 @@ def test_what_is_seen(snapshot: SnapshotAssertion) -> None:
         == snapshot
     )
     assert sorted(path.name for path in Path().iterdir()) == [
-        "damaged",
-        "empty",
-        "iolog",
-        "keys",
-        "late",
-        "ruined",
-        "trace",
-    ]
+        "damaged", "empty", "iolog", "keys", "late", "ruined", "trace",
+    ]  # fmt: skip
 
 
 def test_status_tells_clean_from_damaged_and_refused() -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -106,11 +107,33 @@ def made_up_run(
     rate: Rate | None = None,
     drive: Drive | None = None,
     health: Health | None = None,
-    adjust: Adjust = lambda conditions: conditions,
+    adjust: Adjust | None = None,
 ) -> Run:
-    """A whole run of a test on a raw device, as its script wants it."""
+    """A whole run of a test on a raw device, as its script wants it; at a rate of this module made once."""
+    if drive is None and health is None and adjust is None and rate in _KEPT:
+        return _kept_run(name, drive_class, rate)
+    return _made_run(name, drive_class, rate, drive, health, adjust)
+
+
+_KEPT = {None, flat_rate, telling_rate, restless_rate}
+
+
+@cache
+def _kept_run(name: str, drive_class: DriveClass, rate: Rate | None) -> Run:
+    return _made_run(name, drive_class, rate, None, None, None)
+
+
+def _made_run(
+    name: str,
+    drive_class: DriveClass,
+    rate: Rate | None,
+    drive: Drive | None,
+    health: Health | None,
+    adjust: Adjust | None,
+) -> Run:
     test = PROCEDURES[name]
-    conditions = adjust(with_subject(test.standard_conditions(drive_class, 1)))
+    conditions = with_subject(test.standard_conditions(drive_class, 1))
+    conditions = conditions if adjust is None else adjust(conditions)
     drive = drive or Drive(CAPACITY_BYTES, rate or (demand_rate if name in _BY_DEMAND else flat_rate))
     drive = drive if health is None else replace(drive, health=health)
     requests, steps, health = _play(test.script(conditions, CAPACITY_BYTES), drive)

@@ -136,7 +136,7 @@ def test_an_unlock_that_was_killed_too_is_made_good_by_the_next(
     manners: Manners, tmp_path: Path, roots: SystemRoots
 ) -> None:
     moments = _moments_of_an_erase(manners, tmp_path / "whole", roots)
-    for last in range(0, moments, 2):
+    for last in range(0, moments, 4):
         for unlock_last in range(30):
             drive, folder = AtaSecurityDrive(manners), tmp_path / f"{last}-{unlock_last}"
             with pytest.raises(Killed):

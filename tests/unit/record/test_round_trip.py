@@ -37,7 +37,7 @@ from tests.support.vocabulary_values import values_of
 from tests.unit.record.test_run_folder import manifest, sample
 
 # Each example is a database of its own, synced to the disk: no more of them than needed.
-WITH_A_DISK = settings(max_examples=60, phases=set(hypothesis.Phase) - {hypothesis.Phase.explain})
+WITH_A_DISK = settings(max_examples=20, phases=set(hypothesis.Phase) - {hypothesis.Phase.explain})
 
 
 def kept(samples: Sequence[Sample], *, interval_histograms: bool = True) -> list[Sample]:
@@ -101,7 +101,7 @@ def test_any_samples_come_back_the_same(samples: list[Sample]) -> None:
     "PTS-DIRTH-06",
 )
 @pytest.mark.parametrize("kind", [test.conditions for test in PROCEDURES.values()], ids=list(PROCEDURES))
-@settings(max_examples=5)
+@settings(max_examples=2)
 @given(data=st.data())
 def test_the_conditions_of_every_test_come_back_the_same(kind: type, data: st.DataObject) -> None:
     conditions = data.draw(values_of(kind))
@@ -126,7 +126,7 @@ VARIANTS = [
 
 
 @pytest.mark.parametrize(("field", "kind"), VARIANTS, ids=[kind.__name__ for _, kind in VARIANTS])
-@settings(max_examples=5)
+@settings(max_examples=3)
 @given(data=st.data())
 def test_every_kind_of_stimulus_comes_back_the_same(field: str, kind: type, data: st.DataObject) -> None:
     stimulus = data.draw(values_of(Stimulus, **{field: values_of(kind)}))
@@ -136,7 +136,7 @@ def test_every_kind_of_stimulus_comes_back_the_same(field: str, kind: type, data
 
 
 @pytest.mark.parametrize("kind", get_args(StopRule), ids=lambda kind: kind.__name__)
-@settings(max_examples=5)
+@settings(max_examples=3)
 @given(data=st.data())
 def test_every_stop_rule_comes_back_the_same(kind: type, data: st.DataObject) -> None:
     given_sample = replace(sample(), step=Step.of(sample().step.stimulus, data.draw(values_of(kind)), 7))

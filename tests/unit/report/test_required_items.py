@@ -119,7 +119,7 @@ def test_no_page_calls_other_data_random(name: str) -> None:
         assert words not in texts_of(report)
 
 
-@pytest.mark.parametrize("name", PROCEDURES)
+@pytest.mark.parametrize("name", PTS)
 def test_lba_segments_are_in_the_header(name: str) -> None:
     segments = Segments(64, 1024 * KIB)
     run = made_up_run(name, adjust=lambda conditions: replace(conditions, segments=segments))

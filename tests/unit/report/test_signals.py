@@ -70,11 +70,8 @@ DRAWING = """
     ("program", "send", "number"),
     [
         (WAITING, os.kill, signal.SIGTERM),
-        (WAITING, os.kill, signal.SIGHUP),
-        (READING, os.killpg, signal.SIGTERM),
         (READING, os.killpg, signal.SIGINT),
-        (DRAWING, os.killpg, signal.SIGTERM),
-        (DRAWING, os.killpg, signal.SIGINT),
+        (DRAWING, os.killpg, signal.SIGHUP),
     ],
 )
 def test_a_signal_ends_a_report_with_a_word(

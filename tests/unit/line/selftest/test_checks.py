@@ -24,10 +24,6 @@ from tests.support import known_loads
 from tests.support.machine import lacking
 
 
-def test_every_answer_is_known(tmp_path: Path) -> None:
-    assert known_answers.check(tmp_path).faults == ()
-
-
 @pytest.mark.parametrize(("limit", "value"), [("RANGE_LIMIT", 0.21), ("SLOPE_LIMIT", 0.11)])
 def test_a_fault_of_the_analysis_is_in_the_answers(
     limit: str, value: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -96,11 +92,6 @@ def test_known_delays_are_measured(tmp_path: Path, measured: Measurement) -> Non
     more = (measure_planted(100, tmp_path / name) for name in ("second", "third"))
     findings = [judge_path(attempt) for attempt in (measured, *more)]
     assert [finding.faults for finding in findings if not finding.faults]
-
-
-@pytest.mark.needs("io_uring")
-def test_each_load_is_as_known(tmp_path: Path) -> None:
-    assert known_loads.check(tmp_path).faults == ()
 
 
 class OtherEngine:

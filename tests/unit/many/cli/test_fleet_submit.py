@@ -1,5 +1,6 @@
 """What is wrong with the words of a run is said when it is submitted, and not when its turn has come."""
 
+import os
 from pathlib import Path
 
 import click
@@ -60,6 +61,9 @@ def test_the_slot_is_the_target(tmp_path: Path) -> None:
 def test_words_that_make_sense_go_to_slurm(
     tmp_path: Path, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("SLURM_CONF", str(tmp_path / "none"))
+    # Slurm's own would wait for a controller
+    (tmp_path / "squeue").write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / "squeue").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     with pytest.raises(FleetError, match=r"squeue failed|Slurm can't be asked: "):
         submit(tmp_path, *words)

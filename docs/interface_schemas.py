@@ -24,6 +24,7 @@ from openpts.limits.limits_file import LimitsFile
 from openpts.record.batch import Batch
 from openpts.report.summary import RunFigures, RunsFigures
 from openpts.runner.event_lines import EventLine
+from openpts.schema_words import without_indentation
 from openpts.vocabulary.document import Failure
 from openpts_check.cli.check import CheckDocument
 from openpts_check.cli.endurance import EnduranceDocument
@@ -111,7 +112,7 @@ def _of_outputs() -> dict[str, Any]:
 
 
 def _text(schema: dict[str, Any]) -> str:
-    return json.dumps(schema, indent=1) + "\n"
+    return json.dumps(without_indentation(schema), indent=1) + "\n"
 
 
 if __name__ == "__main__":

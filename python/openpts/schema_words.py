@@ -1,7 +1,8 @@
-"""What msgspec says of a value that its type can't have, in our words."""
+"""What msgspec says of types and of values that they can't have, in our words."""
 
+import inspect
 import re
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -16,6 +17,25 @@ _KINDS: Final = {
 }
 _KINDS_NAMED: Final = re.compile(rf"`((?:{'|'.join(_KINDS)}| |\|)+)`")
 _PLACE: Final = re.compile(r" - at (?:`key` in )?`\$(.*)`$")
+
+
+def without_indentation(schema: Any) -> Any:
+    """A JSON Schema whose descriptions, which are docstrings, are the same from every Python.
+
+    Python 3.13 removes their indentation, those before it and msgspec do not.
+    """
+    match schema:
+        case dict():
+            return {
+                name: inspect.cleandoc(value)
+                if name == "description" and isinstance(value, str)
+                else without_indentation(value)
+                for name, value in schema.items()
+            }
+        case list():
+            return [without_indentation(value) for value in schema]
+        case _:
+            return schema
 
 
 def in_words(error: msgspec.MsgspecError) -> str:

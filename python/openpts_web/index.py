@@ -10,11 +10,13 @@ import sqlite3
 import threading
 import time
 import zlib
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
+from weakref import finalize
 
 import msgspec
 
@@ -77,7 +79,8 @@ class Index:
                 raise UsageError(f"can't serve {folder}: there is no such folder; name one with runs")
         self._folders = [folder.resolve() for folder in folders]
         self._lock, self._writing = threading.Lock(), threading.Lock()
-        self._local = threading.local()
+        self._idle = deque[sqlite3.Connection]()
+        finalize(self, _close, self._idle)
         self._looked_s = -_LOOK_AGAIN_S
         self._waiting: dict[str, str] = {}
         self._reader: threading.Thread | None = None
@@ -112,16 +115,21 @@ class Index:
             connection.executescript(f"PRAGMA journal_mode = WAL; {_SCHEMA} PRAGMA user_version = {number}")
 
     def _connection(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self._file, timeout=30, isolation_level=None)
+        connection = sqlite3.connect(self._file, timeout=30, isolation_level=None, check_same_thread=False)
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA synchronous = OFF")  # it can be made again
         return connection
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """All rows of a question, by this thread's own connection."""
-        if not hasattr(self._local, "connection"):
-            self._local.connection = self._connection()
-        found: list[tuple[Any, ...]] = self._local.connection.execute(sql, values).fetchall()
+        """All rows of a question. As many connections stay open as threads have asked at the same time."""
+        try:
+            connection = self._idle.pop()
+        except IndexError:
+            connection = self._connection()
+        try:
+            found: list[tuple[Any, ...]] = connection.execute(sql, values).fetchall()
+        finally:
+            self._idle.append(connection)
         return found
 
     @property
@@ -205,6 +213,11 @@ class Index:
             connection.execute("BEGIN IMMEDIATE")
             yield connection
             connection.execute("COMMIT")
+
+
+def _close(connections: deque[sqlite3.Connection]) -> None:
+    while connections:
+        connections.pop().close()
 
 
 def _file_of(places: Sequence[str]) -> Path:

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from openpts.schema_words import without_indentation
 from openpts.vocabulary.document import Failure
 from openpts_line.compare.figures import ComparisonDocument
 from openpts_line.gate.documents import GateDocument
@@ -75,7 +76,7 @@ def openapi() -> dict[str, Any]:
             }
             for path, one in OPERATIONS.items()
         },
-        "components": {"schemas": components},
+        "components": {"schemas": without_indentation(components)},
     }
 
 

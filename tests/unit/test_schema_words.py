@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from msgspec import Meta, Struct
 
-from openpts.schema_words import in_words, words_and_place
+from openpts.schema_words import in_words, without_indentation, words_and_place
 
 
 class Row(Struct, forbid_unknown_fields=True):
@@ -30,6 +30,19 @@ def test_types_are_said_in_words_with_the_place(value: Any, kind: Any, words: st
     with pytest.raises(msgspec.ValidationError) as caught:
         msgspec.convert(value, kind)
     assert in_words(caught.value) == words
+
+
+def test_descriptions_are_the_same_with_and_without_indentation() -> None:
+    """Python 3.13 takes the indentation of docstrings away when it compiles them."""
+    schemas = []
+    for between in ("\n\n    ", "\n\n"):
+        text = f"Rows.{between}Of all runs."
+        row = msgspec.defstruct("Row", [("description", int)], namespace={"__doc__": text})
+        schemas.append(without_indentation(msgspec.json.schema(list[row])))  # type: ignore[valid-type]
+    assert schemas[0] == schemas[1]
+    defined = schemas[0]["$defs"]["Row"]
+    assert defined["description"] == "Rows.\n\nOf all runs."
+    assert defined["properties"] == {"description": {"type": "integer"}}
 
 
 def test_the_place_can_be_had_apart() -> None:

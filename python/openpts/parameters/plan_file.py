@@ -22,6 +22,7 @@ from openpts.parameters.overrides import Given, conditions_of
 from openpts.parameters.shipped_plans import SUFFIX, shipped_plan
 from openpts.parameters.yaml_text import read_yaml
 from openpts.procedures.registry import PROCEDURES, sound_tests
+from openpts.schema_words import without_indentation
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.people import LABEL_NAME
 from openpts.vocabulary.purge import PATTERN as PURGE_PATTERN
@@ -295,5 +296,5 @@ def _refused(given: Given, standard: Conditions) -> list[str]:
 
 def plan_schema() -> dict[str, Any]:
     """The JSON Schema of plan files, for editors."""
-    schema = msgspec.json.schema(_plan_file())
+    schema = without_indentation(msgspec.json.schema(_plan_file()))
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "openpts plan", **schema}

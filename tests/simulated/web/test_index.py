@@ -1,7 +1,10 @@
 """What the index notices: runs that come, change, go on, end and go."""
 
+import gc
 import os
 import shutil
+import sqlite3
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -34,6 +37,28 @@ def index_of(place: Path, **words: Any) -> Index:
 def listed(index: Index, **words: str) -> dict[str, RunSummary]:
     index.wait()
     return {Path(one.place).name: one for one in run_list(index, Filter(**words)).runs}
+
+
+def test_no_connection_is_left_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads that ask in turn share one; those of an index that is gone are closed."""
+    made: list[sqlite3.Connection] = []
+
+    def connect(*args: Any, **words: Any) -> sqlite3.Connection:
+        made.append(sqlite3.Connection(*args, **words))
+        return made[-1]
+
+    index = index_of(tmp_path)
+    monkeypatch.setattr(sqlite3, "connect", connect)
+    for _ in range(9):
+        asking = threading.Thread(target=index.rows, args=("SELECT count(*) FROM run",))
+        asking.start()
+        asking.join()
+    (connection,) = made
+    assert connection.execute("SELECT 1").fetchone() == (1,)
+    del index
+    gc.collect()
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        connection.execute("SELECT 1")
 
 
 @pytest.mark.slow

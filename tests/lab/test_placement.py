@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from tests.lab.machine import FORKED, OPENPTS, in_lab, needs_lab
+from tests.lab.machine import FORKED, OPENPTS, TESTBENCH, in_lab, needs_lab
 
 pytestmark = [needs_lab, pytest.mark.slow]
 
@@ -83,3 +83,42 @@ def test_handles_of_an_emulated_drive_are_written_by_passthrough(
         json.loads((tmp_path / name).read_text()) for name in ("before", "written", "after")
     )
     assert int(after["hbmw"]) - int(before["hbmw"]) == written["write"]["bytes"] == 500 * 65536
+
+
+def test_writes_of_a_replay_go_to_the_units_of_their_handle(tmp_path: Path) -> None:
+    """A served drive behind the kernel's own nvme-tcp says what is left of each handle's reclaim unit."""
+    writes, block = 8, 32768
+    lines = [f"{number * 1000} /dev/x write {number * block} {block}" for number in range(writes)]
+    lines += [f"{(writes + number) * 1000} /dev/x read {number * block} {block}" for number in range(8)]
+    head = ("fio version 3 iolog", "0 /dev/x add", "0 /dev/x open")
+    (tmp_path / "trace.iolog").write_text("\n".join([*head, *lines, "90000 /dev/x close", ""]))
+    drive = "theory?capacity=256MB&page_mapped.geometry.dies=8&page_mapped.geometry.dies_per_group=8"
+    placed = "page_mapped.placement.handles=4&page_mapped.placement.isolation=persistently"
+    words = (
+        "trace.iolog /dev/nvme0n1 --confirm-serial PLACED01 --prefill none --passes 1 --no-report "
+        "--placement-handle"
+    )
+    ended = in_lab(
+        tmp_path,
+        script=f"""
+        cd {tmp_path}
+        export PYTHONPATH={os.environ.get("PYTHONPATH", "")}
+        {FORKED}
+        modprobe nvme-tcp || exit 10
+        {TESTBENCH} --nvme-tcp 127.0.0.1:4420 --serial PLACED01 '{drive}&{placed}' > served.json &
+        until [ -s served.json ]; do sleep 0.2; done
+        $(sed -n 's/.*"connect": "\\([^"]*\\)".*/\\1/p' served.json) > connected || exit 11
+        until [ -b /dev/nvme0n1 ]; do sleep 0.2; done
+        openpts run replay {words} 2 --out refused 2> refusal && exit 12
+        openpts run replay {words} 2 --out run --io-path nvme-passthrough > log 2>&1 || exit 13
+        nvme fdp status /dev/nvme0n1 -o json > status || exit 14
+        nvme disconnect-all
+        """,
+        timeout_s=900,
+    )
+    said = "".join(p.read_text() for p in (tmp_path / "refusal", tmp_path / "log") if p.exists())
+    assert ended.returncode == 0, ended.stderr + said
+    assert "nvme-passthrough" in (tmp_path / "refusal").read_text()
+    left = [handle["ruamw"] for handle in json.loads((tmp_path / "status").read_text())["ruhss"]]
+    assert left[1] == left[3]
+    assert left[1] - left[2] == writes * block // 512

@@ -53,7 +53,7 @@ _NOT_OF_A_SET: Final = (
         "zone_table",
         "shift",
     ),
-    *("unaligned", "granule", "conflicts", "trims_as", "depth", "prefill", "read_only"),
+    *("unaligned", "granule", "conflicts", "trims_as", "depth", "placement_handle", "prefill", "read_only"),
 )
 _KEYS: Final = "region=START-END in per cent of the drive, or mapping=WORD"
 
@@ -155,7 +155,8 @@ class ReplayConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field=
     two at a time and up to ``most_passes``, until the relative standard error of the score is at most that.
 
     ``max_idle_ns`` is what a time without anything in flight is cut to; None leaves them. ``depth`` is the
-    most that may be outstanding, None four times what was in the trace. I/Os issued before ``from_ns`` or
+    most that may be outstanding, None four times what was in the trace. Writes of the trace name
+    ``placement_handle``, None being the drive's default. I/Os issued before ``from_ns`` or
     from ``to_ns`` on are left out.
     """
 
@@ -289,6 +290,17 @@ class ReplayConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field=
             text=lambda depth: "as many outstanding as are due" if depth is None else f"{depth} outstanding",
         ),
     ] = None
+    placement_handle: Annotated[
+        int | None,
+        Field(
+            "Placement handle",
+            "Placement handle that the trace's writes name (NVMe FDP); untried on hardware.",
+            count(0, 65535),
+            text=lambda handle: (
+                "the default placement handle" if handle is None else f"placement handle {handle}"
+            ),
+        ),
+    ] = None
     prefill: Annotated[
         Prefill,
         Field(
@@ -402,6 +414,8 @@ class ReplayConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field=
         yield from self._of_set(given) if self.traces else self._without_set(given)
         if "active_range" in given:
             yield ("active_range",), "a trace says where its I/Os go: use --mapping"
+        if self.read_only and self.placement_handle is not None:
+            yield ("placement_handle", "read_only"), "writes name it, and a replay of reads only has none"
         if self.read_only and "prefill" in given and self.prefill is not Prefill.NONE:
             yield ("prefill", "read_only"), "a replay of reads only writes nothing before"
         mapped = {self.mapping, *(trace.mapping for trace in self.together)}

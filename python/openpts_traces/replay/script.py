@@ -27,6 +27,7 @@ from typing import Final
 
 from msgspec.structs import astuple, replace
 
+from openpts.errors import UsageError
 from openpts.procedures.kit.standard import Standard
 from openpts.trace_schedules import Plan, Prepared, Zones, prepared
 from openpts.vocabulary.phase import Phase
@@ -72,10 +73,12 @@ def script(conditions: ReplayConditions, user_capacity_bytes: int) -> Script:
         tuple(_schedules(conditions, number * conditions.shift_bytes, user_capacity_bytes))
         for number in range(conditions.passes)
     ]
-    if not conditions.read_only:
-        found = [one for schedules in passes for one in schedules]
-        if steps := _preparation(conditions, found, user_capacity_bytes):
-            yield Apply(Phase.CONDITIONING, 1, steps)
+    found = [one for schedules in passes for one in schedules]
+    if conditions.placement_handle is not None and not any("write" in one.by_operation for one in found):
+        names = ", ".join(trace.path for trace in conditions.together)
+        raise UsageError(f"cannot replay {names}: --placement-handle applies to writes, and there are none")
+    if not conditions.read_only and (steps := _preparation(conditions, found, user_capacity_bytes)):
+        yield Apply(Phase.CONDITIONING, 1, steps)
     for number, schedules in enumerate(passes, start=1):
         yield Apply(Phase.LOAD, number, (_pass(conditions, schedules),), most=conditions.passes)
     yield CycleFinished(Outcome(None, conditions.passes))
@@ -135,6 +138,7 @@ def _pass(conditions: ReplayConditions, schedules: Sequence[Prepared]) -> Step:
                 conditions,
                 conditions.sector_bytes,
                 depth=conditions.depth,
+                placement_handle=conditions.placement_handle,
                 traces=len(names),
                 mode=conditions.mode,
                 conflicts=conditions.conflicts,

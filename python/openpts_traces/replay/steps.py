@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from typing import Final
 
+from msgspec import UNSET
+
 from openpts.fields.conditions import ExtendedConditions
 from openpts.trace_schedules import Prepared, filling
 from openpts.units import KIB, MIB, NS_PER_MS
@@ -31,11 +33,15 @@ def replayed(
     sector_bytes: int,
     *,
     depth: int | None = None,
+    placement_handle: int | None = None,
     traces: int = 1,
     mode: ReplayMode = ReplayMode.TIMED,
     conflicts: Conflicts = Conflicts.STRICT,
 ) -> Stream:
-    """A schedule as a stream, with the most that may be outstanding: None for what suits so many traces."""
+    """A schedule as a stream, with the most that may be outstanding: None for what suits so many traces.
+
+    Its writes name ``placement_handle``, None being the drive's default.
+    """
     largest_bytes = max(found.largest_bytes, sector_bytes)
     wanted = min(_MOST_DEPTH, max(_LEAST_DEPTH, _ROOM * found.preparation.peak_in_flight))
     weights = {kind: max(1, round(100 * ios / found.ios)) for kind, ios in found.by_operation.items()}
@@ -46,6 +52,7 @@ def replayed(
         tc=1,
         qd=depth or max(1, min(wanted, _BUFFERS_BYTES // traces // largest_bytes)),
         data=conditions.data,
+        placement_handle=placement_handle if placement_handle is not None and "write" in weights else UNSET,
     )
     return _played(stimulus, name, found.replay(mode, conflicts))
 

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import UNSET
 from msgspec.structs import replace
 
-from openpts.errors import RecordError, UsageError
+from openpts.errors import RecordError, TargetError, UsageError
 from openpts.fields.conditions import Conditions
 from openpts.procedures.registry import procedure_of
 from openpts.record.reader import Run, read_run
@@ -46,7 +47,9 @@ def write_trace(path: Path, ios: int = 600, blocks: int = 256, seed: int = 3) ->
     return counts
 
 
-def replayed(tmp_path: Path, name: str = "run", ios_per_s: float = 1e6, **changes: Any) -> Run:
+def replayed(
+    tmp_path: Path, name: str = "run", ios_per_s: float = 1e6, target: str = "", **changes: Any
+) -> Run:
     trace = tmp_path / "trace.iolog"
     if not trace.exists():
         write_trace(trace)
@@ -55,8 +58,8 @@ def replayed(tmp_path: Path, name: str = "run", ios_per_s: float = 1e6, **change
         assert isinstance(conditions, ReplayConditions)
         return replace(conditions, **{"trace": TraceFile(trace.name, str(trace)), "passes": 2, **changes})
 
-    preset = write_oracle(tmp_path, [ios_per_s])
-    return run_whole("replay", DriveClass.ENTERPRISE, tmp_path / name, adjust, f"sim:{preset}")
+    target = target or f"sim:{write_oracle(tmp_path, [ios_per_s])}"
+    return run_whole("replay", DriveClass.ENTERPRISE, tmp_path / name, adjust, target)
 
 
 @pytest.mark.proves("SOL-BMK-11")
@@ -115,6 +118,27 @@ def test_reads_alone_write_nothing_and_keep_their_times(tmp_path: Path) -> None:
     assert whole is not None
     # Within the last gap: the trace may end with another kind.
     assert abs(whole.span_ns - replay.span_ns) < 50_000_000
+
+
+def test_writes_of_the_trace_name_their_placement_handle(tmp_path: Path) -> None:
+    drive = "sim:theory?capacity=250MB&page_mapped.placement.handles=4"
+    write_trace(tmp_path / "trace.iolog")
+    run = replayed(tmp_path, target=drive, placement_handle=2)
+    for step in run.phase(Phase.LOAD):
+        (stream,) = step.sample.step.streams
+        assert stream.stimulus.placement_handle == 2
+    for step in run.phase(Phase.CONDITIONING):  # what is written before is at the drive's default
+        assert {one.stimulus.placement_handle for one in step.sample.step.streams} == {UNSET}
+    with pytest.raises(TargetError, match="no placement handle 4, only 0 to 3"):
+        replayed(tmp_path, "four", target=drive, placement_handle=4)
+    assert not (tmp_path / "four").exists()
+
+
+def test_a_trace_without_writes_names_no_placement_handle(tmp_path: Path) -> None:
+    lines = ["fio version 3 iolog", "0 /dev/x add", "0 /dev/x open", "0 /dev/x read 0 4096"]
+    (tmp_path / "trace.iolog").write_text("\n".join([*lines, "9 /dev/x close", ""]))
+    with pytest.raises(UsageError, match="--placement-handle applies to writes"):
+        replayed(tmp_path, placement_handle=2)
 
 
 def test_as_fast_as_possible_is_as_fast_as_the_drive(tmp_path: Path) -> None:

@@ -137,6 +137,7 @@ CHANGED: Final[dict[str, Any]] = {
     "mapping": "compact",
     "granule": "128KiB",
     "conflicts": "allow",
+    "placement_handle": 2,
     "zone_table": ["0-1GiB:8GiB", "4GiB-5GiB:0"],
     "shift": "1GiB",
     "unaligned": "skip",

@@ -1,7 +1,7 @@
 //! A schedule's I/Os in place of generated ones.
 
 use super::pace::Turn;
-use crate::workload::{Bounds, Cue, Io, Player, Replay, ScheduleError};
+use crate::workload::{Cue, Io, Player, Replay, ScheduleError, Stream};
 
 /// How soon a thread looks again for a schedule that was not read in time.
 const READER_NS: u64 = 100_000;
@@ -14,8 +14,9 @@ pub(super) struct Playback {
 }
 
 impl Playback {
-    pub(super) fn open(replay: &Replay, stream: usize, bounds: Bounds) -> Result<Box<Self>, ScheduleError> {
-        let player = Player::open(replay, stream, bounds.ios.unwrap_or(u64::MAX), false)?;
+    pub(super) fn open(replay: &Replay, number: usize, stream: &Stream) -> Result<Box<Self>, ScheduleError> {
+        let player = Player::open(replay, number, stream.bounds.ios.unwrap_or(u64::MAX), false)?
+            .with_handle(stream.stimulus.placement_handle);
         Ok(Box::new(Self { player, cue: Cue::Reader, staged: None }))
     }
 

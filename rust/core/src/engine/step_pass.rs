@@ -126,7 +126,7 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
             self.fail(step.start_ns, format!("can't set the I/O priority: {error}"));
         }
         if let Some(replay) = &self.stream.replay {
-            match Playback::open(replay, self.number, self.stream.bounds) {
+            match Playback::open(replay, self.number, self.stream) {
                 Ok(playback) => self.playback = Some(playback),
                 Err(error) => self.fail(step.start_ns, error.to_string()),
             }

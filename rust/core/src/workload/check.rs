@@ -145,9 +145,6 @@ impl Stream {
             if self.share > 0 || self.stimulus.tc != 1 || self.stimulus.pacing != Pacing::ClosedLoop {
                 return Err("a replay goes with one thread, without share and pacing".into());
             }
-            if self.stimulus.placement_handle.is_some() {
-                return Err("a replay names no placement handle".into());
-            }
             replay.check(self, limits.sector_bytes)?;
         }
         self.stimulus.check(limits)

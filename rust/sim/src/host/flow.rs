@@ -112,7 +112,10 @@ impl<'a> Flow<'a> {
             stream.replay.as_ref().map(|replay| Player::open(replay, number, ios_played, true)).transpose();
         let broken = player.as_ref().err().map(ToString::to_string);
         Self {
-            player: player.ok().flatten().map(Box::new),
+            player: player
+                .ok()
+                .flatten()
+                .map(|player| Box::new(player.with_handle(stream.stimulus.placement_handle))),
             cued: Self::NOTHING,
             broken,
             turns: Turns::new(stream, thread, &mut ios),

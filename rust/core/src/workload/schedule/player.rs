@@ -65,6 +65,8 @@ pub struct Player {
     ahead: ReadAhead,
     mode: Mode,
     conflicts: Conflicts,
+    /// The placement handle of its writes.
+    handle: Option<u16>,
     head: Option<ScheduledIo>,
     /// Its number in the schedule.
     index: u64,
@@ -116,6 +118,7 @@ impl Player {
             ahead,
             mode: replay.mode,
             conflicts: replay.conflicts,
+            handle: None,
             head: None,
             index: 0,
             left: scheduled.min(ios),
@@ -138,6 +141,18 @@ impl Player {
             broken: None,
             played: Played { stream, scheduled, ..Played::default() },
         }
+    }
+
+    /// Its writes name this placement handle.
+    #[must_use]
+    pub fn with_handle(self, handle: Option<u16>) -> Self {
+        Self { handle, ..self }
+    }
+
+    /// What is issued for a record of the schedule.
+    fn io(&self, scheduled: &ScheduledIo) -> Io {
+        let handle = if scheduled.operation == Operation::Write { self.handle } else { None };
+        Io { handle, ..scheduled.io() }
     }
 
     /// Whether everything is issued or left out.
@@ -175,7 +190,7 @@ impl Player {
                     Err(cue) => return cue,
                 },
             };
-            let io = head.io();
+            let io = self.io(&head);
             let due = self.due(&head);
             match due {
                 Due::Answer => return Cue::Answer,
@@ -215,7 +230,7 @@ impl Player {
         self.is_freed = free.is_some();
         free.map(|place| {
             self.chosen = Chosen::Held(place, now_ns);
-            self.held[place].head.io()
+            self.io(&self.held[place].head)
         })
     }
 

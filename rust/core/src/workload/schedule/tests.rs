@@ -266,6 +266,24 @@ fn what_is_pushed_back_is_late_for_its_order_and_nothing_else_is() {
 }
 
 #[test]
+fn writes_name_the_placement_handle_and_nothing_else_does() {
+    let ios = [
+        io(0, Operation::Write, 1),
+        io(10, Operation::Write, 1), // which is pushed back
+        io(20, Operation::Read, 2),
+        io(30, Operation::Trim, 3),
+        io(40, Operation::Flush, 0),
+    ];
+    let mut stage = Stage::new(&ios, Mode::Timed, Conflicts::PushBack);
+    stage.player = stage.player.with_handle(Some(7));
+    let (log, played) = stage.run();
+    assert_eq!((log.len(), played.conflicts), (5, 1));
+    for (_, io) in log {
+        assert_eq!(io.handle, (io.operation == Operation::Write).then_some(7), "{io:?}");
+    }
+}
+
+#[test]
 fn no_more_than_so_many_are_pushed_back() {
     let mut ios: Vec<_> = (0..300).map(|_| io(0, Operation::Write, 1)).collect();
     ios.push(io(0, Operation::Read, 2));

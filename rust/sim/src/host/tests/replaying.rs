@@ -11,6 +11,8 @@ use openpts_core::workload::{
 
 use super::super::testing::*;
 
+const HANDLE: Option<u16> = Some(3);
+
 fn read(due_ns: u64, block: u64) -> ScheduledIo {
     ScheduledIo::new(due_ns, Operation::Read, block * 4096, 4096)
 }
@@ -27,7 +29,11 @@ fn stream(path: &Path, ios: usize, qd: u32, mode: Mode) -> Stream {
     Stream {
         bounds: Bounds { ios: Some(ios as u64), ..Bounds::NONE },
         replay: Some(Replay { path: path.to_owned(), mode, conflicts: Conflicts::Strict }),
-        ..Stream::new(Stimulus { qd, ..Stimulus::random(operations, 4096, 0..CAPACITY) })
+        ..Stream::new(Stimulus {
+            qd,
+            placement_handle: HANDLE,
+            ..Stimulus::random(operations, 4096, 0..CAPACITY)
+        })
     }
 }
 
@@ -57,9 +63,11 @@ fn every_io_is_submitted_when_it_is_due_and_in_order() {
         io.offset_bytes = (index as u64 % 1024) * 4096;
     }
     let (result, log) = replayed(Servers::new(64), &ios, 256, Mode::Timed);
-    let expected: Vec<_> =
-        ios.iter().map(|io| (io.due_ns, Io::new(io.operation, io.offset_bytes, io.length_bytes))).collect();
-    assert_eq!(log, expected);
+    let expected = ios.iter().map(|io| {
+        let handle = if io.operation == Operation::Write { HANDLE } else { None };
+        (io.due_ns, Io { handle, ..Io::new(io.operation, io.offset_bytes, io.length_bytes) })
+    });
+    assert_eq!(log, expected.collect::<Vec<_>>());
     let played = &result.played[0];
     assert_eq!(
         (played.issued, played.early, played.reordered, played.slips.max_ns()),

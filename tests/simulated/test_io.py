@@ -148,3 +148,50 @@ def test_an_open_loop_that_the_queue_caps_is_told(tmp_path: Path, rate: int, cap
     lines = [line for line in ended.stdout.splitlines() if line.startswith("capped")]
     assert len(lines) == (capped is not None)
     assert all(f" {capped} % of the planned I/Os" in line and "(TC x QD = 1)" in line for line in lines)
+
+
+JOB = """
+[open]
+rw=randwrite
+bs=4k
+iodepth=1
+rate_process=poisson
+rate_iops={rate}
+time_based
+runtime=2
+"""
+
+
+def capped_lines(tmp_path: Path, *words: str) -> list[str]:
+    """Of a run on a drive that takes 1 ms for each I/O."""
+    write_oracle(tmp_path, [1000.0])
+    ended = openpts("run", *words, "sim:oracle-of-a-test.toml", "--out", "run", "--no-report", cwd=tmp_path)
+    assert ended.exit_code == 0, ended.stderr
+    return [line for line in (ended.stdout + ended.stderr).splitlines() if "capped in" in line]
+
+
+@pytest.mark.parametrize(("rate", "capped"), [(3000, 66.7), (300, None)])
+def test_a_job_that_the_queue_caps_is_told_by_run(tmp_path: Path, rate: int, capped: float | None) -> None:
+    (tmp_path / "open.fio").write_text(JOB.format(rate=rate))
+    lines = capped_lines(tmp_path, "workload", "open.fio", "--precondition-passes", "0", "--max-rounds", "1")
+    assert len(lines) == (capped is not None)
+    for line in lines:
+        share = float(line.partition(" % of the planned I/Os were not issued")[0].rpartition(" ")[2])
+        assert share == pytest.approx(capped, abs=3)
+        assert "(TC x QD = 1)" in line
+
+
+@pytest.mark.parametrize(("words", "capped"), [((), 2), (("--depth", "64"), 0), (("--mode", "afap"), 0)])
+def test_a_replay_that_its_depth_caps_is_told(tmp_path: Path, words: tuple[str, ...], capped: int) -> None:
+    """Three at a time, each 10 ms; as fast as possible is no planned load, which nothing caps."""
+    head = ["fio version 3 iolog", "0 /dev/x add", "0 /dev/x open"]
+    ios = [f"{number // 3 * 10_000} /dev/x read {number * 4096} 4096" for number in range(300)]
+    (tmp_path / "trace.iolog").write_text("\n".join([*head, *ios, "1000000 /dev/x close", ""]))
+    more = words or ("--depth", "1")
+    lines = capped_lines(tmp_path, "replay", "trace.iolog", "--prefill", "none", "--passes", "2", *more)
+    assert len(lines) == capped
+    for line in lines:
+        # of the ten ms of three I/Os, two wait for one and then for the other
+        share = float(line.partition(" % of the time")[0].rpartition(" ")[2])
+        assert 15 < share < 100
+        assert "raise --depth" in line

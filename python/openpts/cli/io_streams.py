@@ -9,14 +9,13 @@ from openpts.analysis.figures import Figures, counted
 from openpts.analysis.host_limits import Lateness, lateness
 from openpts.analysis.interference import Interference
 from openpts.cli.console import table_of
-from openpts.runner.step_faults import host_texts
+from openpts.runner.step_faults import capped_streams, host_texts
 from openpts.units import MB, NS_PER_US
 from openpts.vocabulary.sample import Sample, StepState, StreamSample
 from openpts.vocabulary.stimulus import Step
 
 _PERCENTILES: Final = (50.0, 99.0, 99.9, 99.99)
 _LATE_PERCENTILES: Final = (50.0, 99.0, 99.9, 100.0)
-_CAPPED_SHARE: Final = 0.01
 
 
 def stream_names(step: Step) -> tuple[str, ...]:
@@ -103,16 +102,8 @@ def late_lines(sample: Sample) -> Iterator[tuple[str, str]]:
 
 def capped_lines(sample: Sample) -> Iterator[tuple[str, str]]:
     """Streams whose queue was full for long: their load was no open loop."""
-    parts: tuple[Sample | StreamSample, ...] = sample.streams or (sample,)
-    for stream, part in zip(sample.step.streams, parts, strict=True):
-        share = part.unissued / (part.ios + part.unissued) if part.unissued else 0.0
-        if share > _CAPPED_SHARE:
-            name = f"{stream.name}: " if sample.streams and stream.name else ""
-            yield (
-                "capped",
-                f"{name}{100 * share:.1f} % of the planned I/Os were not issued, as QD was full "
-                f"(TC x QD = {stream.stimulus.toio:,}): this was no open loop; raise --qd, or lower the rate",
-            )
+    for capped in capped_streams(sample):
+        yield "capped", f"{capped.text}; raise --qd, or lower the rate"
 
 
 def _late_us(late: Lateness, percentile: float) -> str:

@@ -37,12 +37,12 @@ from openpts.runner.events import (
     StepsStarted,
 )
 from openpts.runner.progress import RunProgress
-from openpts.runner.step_faults import HANG_NS, hang_text, standstill_text, what_to_do
+from openpts.runner.step_faults import HANG_NS, capped_streams, hang_text, standstill_text, what_to_do
 from openpts.system_files import printable
 from openpts.units import MB, NS_PER_S, format_capacity, format_duration
 from openpts.vocabulary.command_run import CommandRun, RunKind, file_system_words
 from openpts.vocabulary.facts import PurgeReport, TargetFacts
-from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.phase import Phase, phase_text
 from openpts.vocabulary.power_cut import Cut, losses_text
 from openpts.vocabulary.purge import PURGE_STATUS_NAMES
 from openpts.vocabulary.requests import Apply
@@ -113,7 +113,7 @@ def _measuring_lines(event: Event, progress: RunProgress) -> list[str]:
         case StepsStarted(_, apply) if apply.phase in _ANNOUNCED and not progress.phase_ns:
             lines = [f"{progress.phase}: {_stimuli_text(apply)}"]
         case StepFinished() if progress.step is None and progress.apply is not None:
-            lines = phase_lines(progress)
+            lines = [*phase_lines(progress), *_capped_lines(progress)]
         case HookEnded(run):
             moment = f"{run.moment} {run.place}".strip()
             lines = [f"hook {moment}: {run.command}: {run.how_it_ended}"]
@@ -125,6 +125,20 @@ def _measuring_lines(event: Event, progress: RunProgress) -> list[str]:
         case CycleEnded(cycle, finished):
             lines = [cycle_line(cycle, finished, progress.conditions)]
     return lines
+
+
+def _capped_lines(progress: RunProgress) -> Iterator[str]:
+    """The stream that its queue capped most in the steps that have just ended."""
+    assert progress.apply is not None  # noqa: S101 a part that ends was begun
+    found = [(one, sample) for sample in progress.finished for one in capped_streams(sample)]
+    if not found:
+        return
+    worst, sample = max(found, key=lambda each: each[0].share)
+    part = f", {sample.step}" if len(progress.finished) > 1 else ""
+    advice = (
+        "raise --depth, or lower --speed" if worst.is_replay else "raise its queue depth, or lower its rate"
+    )
+    yield f"capped in {phase_text(progress.apply.phase, progress.apply.number)}{part}: {worst.text}; {advice}"
 
 
 def _disturbance_lines(event: IoHangs | HostStalled | HostLimited) -> list[str]:

@@ -1,5 +1,6 @@
 """What can go wrong in a step: an I/O hangs or fails, openpts does not run, or the step lasts too long."""
 
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -9,10 +10,12 @@ from openpts.engine.contract import OutstandingIo
 from openpts.units import NS_PER_S, NS_PER_US, format_block_size, format_duration
 from openpts.vocabulary.deviation import Deviation, StepDeviation
 from openpts.vocabulary.phase import StepPlace
-from openpts.vocabulary.sample import IoErrors, IoFailure, Sample, StepState
+from openpts.vocabulary.replay import ReplayMode
+from openpts.vocabulary.sample import IoErrors, IoFailure, Sample, StepState, StreamSample
 from openpts.vocabulary.stop import ended_late, planned_length_ns
 
 HANG_NS: Final = 5 * NS_PER_S
+_CAPPED_SHARE: Final = 0.01
 
 
 class HangWatch(Struct):
@@ -103,6 +106,31 @@ def host_texts(sample: Sample) -> tuple[str, ...]:
     shares = ((busy_pct(sample), "the host's processors"), (threads_busy_pct(sample), "the step's threads"))
     busy = ", ".join(f"{whose} {share:.1f} % busy" for share, whose in shares if share is not None)
     return (*late, f"no processor time was left: {busy}")
+
+
+class Capped(Struct, frozen=True):
+    """A stream whose queue was full for so much of its load that this was no open loop, in words."""
+
+    share: float
+    text: str
+    is_replay: bool
+
+
+def capped_streams(sample: Sample) -> Iterator[Capped]:
+    """Streams of a step with planned I/Os that were never issued, or that waited when they were due."""
+    parts: Sequence[Sample | StreamSample] = sample.streams or (sample,)
+    for number, (stream, part) in enumerate(zip(sample.step.streams, parts, strict=True)):
+        share, how = 0.0, ""
+        if part.unissued:
+            share, how = part.unissued / (part.ios + part.unissued), "of the planned I/Os were not issued"
+        for played in sample.played:
+            if played.stream == number and stream.replay and stream.replay.mode is not ReplayMode.AFAP:
+                share = played.waited_ns.get("depth", 0) / (played.last_answer_ns or 1)
+                how = "of the time I/Os that were due were not issued"
+        if share > _CAPPED_SHARE:
+            name = f"{stream.name}: " if sample.streams and stream.name else ""
+            text = f"{name}{100 * share:.1f} % {how}, as QD was full (TC x QD = {stream.stimulus.toio:,})"
+            yield Capped(share, f"{text}: this was no open loop", stream.replay is not None)
 
 
 def late_text(late: Lateness) -> str:

@@ -14,6 +14,7 @@ import msgspec
 from openpts.errors import LostRecordError, RecordError, UnwritableRecordError, failing_as
 from openpts.output_files import RECORD_NAME
 from openpts.ownership import CLAIM_NAME
+from openpts.path_owners import exchangeable
 from openpts.record.health import HealthRecord, ReadingPoint, TelemetryPoint
 from openpts.record.manifest import Manifest
 from openpts.record.schema import PAGE_BYTES, REPEATED, SCHEMA_VERSION, TABLES
@@ -70,7 +71,10 @@ class RunWriter:
 
     @staticmethod
     def check_free(folder: Path, *, expected: str | None = None) -> None:
-        """Raises RecordError if the folder holds more than ``expected``, or has a name that is not UTF-8."""
+        """Raises RecordError if the folder holds more than ``expected``, or is not this user's alone.
+
+        Likewise if its name is not UTF-8.
+        """
         try:
             str(folder).encode()
         except UnicodeEncodeError as error:
@@ -78,6 +82,11 @@ class RunWriter:
                 f"can't create the run folder {folder}: its name is not UTF-8; choose another with --out"
             ) from error
         with failing_as(RecordError, f"can't create the run folder {folder}"):
+            if others := exchangeable(folder):
+                raise RecordError(
+                    f"can't create the run folder {folder}: {others}, so that any file could take the place "
+                    "of its record; choose a folder of your own with --out"
+                )
             if folder.exists() and any(path.name != expected for path in folder.iterdir()):
                 raise RecordError(f"{folder} is not empty: choose another folder with --out")
             for above in folder.resolve().parents:

@@ -9,8 +9,9 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from openpts.errors import RunFailedError, failing_as
+from openpts.errors import RecordError, RunFailedError, failing_as
 from openpts.journal import Journal
+from openpts.path_owners import exchangeable
 from openpts.programs import ProgramError, Reply, run_program
 from openpts.system_files import SystemRoots
 from openpts.temporary_folder import temporary_folder
@@ -57,8 +58,14 @@ class Cost(Struct, frozen=True):
 def measure_cost(order: CaptureOrder, journal: Journal, roots: SystemRoots, seconds: float) -> Cost:
     """Read at random from the first device, three times as long as said; nothing is kept of the capture.
 
-    Raises RunFailedError if the reads fail, and what capture() raises.
+    Raises RunFailedError if the reads fail, RecordError for a folder that another user may exchange, and what
+    capture() raises.
     """
+    what = f"can't measure the cost in {order.file.parent}"
+    with failing_as(RecordError, what):
+        others = exchangeable(order.file.parent)
+    if others:
+        raise RecordError(f"{what}: {others}; name a file in a folder of your own")
     load = _Load(order, seconds)
     before = load.run()
     with temporary_folder("capture", order.file.parent) as folder:

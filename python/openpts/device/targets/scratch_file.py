@@ -28,6 +28,7 @@ from openpts.device.targets.file_mark import FileUse, foreign_data, holds_data, 
 from openpts.device.targets.open_target import OpenTarget
 from openpts.device.targets.target import FileTarget
 from openpts.errors import RefusedError, TargetError, failing_as
+from openpts.path_owners import link_of_another
 from openpts.run_folder_files import folder_without_links
 from openpts.system_files import SystemRoots
 from openpts.units import MIB
@@ -192,6 +193,11 @@ def open_scratch_file(target: FileTarget, consent: Consent, roots: SystemRoots) 
     """
     with failing_as(TargetError, f"can't open {target.path} for writing"):
         path = Path(os.path.realpath(target.path))
+        if found := link_of_another(target.path):
+            raise TargetError(
+                f"can't open {target.path} for writing: {found[0]} is a symbolic link of user {found[1]}, "
+                f"who chose the file: write file:{path} if that is the one"
+            )
     check_file_system(path, roots)
     if not path.exists():
         _whole_size_bytes(target, 0)

@@ -54,6 +54,7 @@ class Kind(StrEnum):
     SCHEME = "scheme"
     TRACE_FORMAT = "trace-format"
     PAGE = "page"
+    JUDGE = "judge"
     JOB_FILES = "job-files"
     BATCH_OUTPUT = "batch-output"
     PURPOSE = "purpose"
@@ -72,6 +73,7 @@ _TYPES: Final = {
     Kind.SCHEME: "openpts.device.targets.scheme:Scheme",
     Kind.TRACE_FORMAT: "builtins:str",
     Kind.PAGE: "collections.abc:Callable",
+    Kind.JUDGE: "openpts.procedures.kit.judge:Judge",
     Kind.JOB_FILES: "builtins:object",
     Kind.BATCH_OUTPUT: "collections.abc:Callable",
     Kind.PURPOSE: "builtins:object",

@@ -21,12 +21,12 @@ from openpts.cli.batch_outputs import OF_EACH_RUN, batch_outputs
 from openpts.cli.consent_options import consent_of, taken
 from openpts.cli.console import table_console, table_of
 from openpts.cli.detach import begun
-from openpts.cli.end_of_run import RunLimits
 from openpts.cli.live_outputs import log_stream
 from openpts.cli.parameter_options import own_words
 from openpts.cli.printed_document import print_document
 from openpts.cli.procedure_options import choices_of
 from openpts.cli.report import documents_on
+from openpts.cli.run_limits import RunLimits
 from openpts.cli.run_order import order_of
 from openpts.device.block_device import BlockDevice, whole_drives
 from openpts.device.identity.drive_name import serial_number
@@ -101,7 +101,7 @@ class BatchArgs(Struct, frozen=True):
     no_report: bool
 
 
-def run_several(test: Procedure, words: BatchArgs, options: dict[str, Any], limits: RunLimits) -> None:
+def run_several(test: Procedure, words: BatchArgs, options: dict[str, Any], limits: RunLimits | None) -> None:
     """Run the test on several drives, each a run of its own in a folder of the batch's.
 
     Raises RefusedBatchError before anything has started, and at the end the error of the drives that failed.
@@ -115,7 +115,8 @@ def run_several(test: Procedure, words: BatchArgs, options: dict[str, Any], limi
     choices = choices_of(test, options)
     for one in chosen:
         order = order_of(one.name, choices, Consent(), **options)
-        limits.ordered(order, test)
+        if limits is not None:
+            limits.ordered(order, test)
         order.wanted_conditions(test)
     batch = new_batch(
         [one.request(test_words) for one in chosen],

@@ -30,8 +30,8 @@ def planned_run(choices: Choices, unopened: UnopenedTarget, drive: AssumedDrive)
 def adjustment(choices: Choices, target: str) -> Callable[[Conditions], Conditions]:
     """What choices make of the standard conditions: of ``--quick``, what the target's scheme makes of it."""
     scheme = scheme_of(target) if choices.is_quick else None
-    quick: Callable[[Choices, str], Callable[[Conditions], Conditions]] | None = scheme and scheme.part(
-        "quick"
+    quick: Callable[[Choices, str], Callable[[Conditions], Conditions]] | None = (
+        None if scheme is None else scheme.part("quick")
     )
     return choices.adjust if quick is None else quick(choices, target)
 

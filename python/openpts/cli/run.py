@@ -11,7 +11,6 @@ from openpts.cli.batch_options import BATCH_OPTIONS, refuse_alone
 from openpts.cli.commands_on_demand import OnDemandInOrder, Place, of_tests
 from openpts.cli.consent_options import CONFIRM_NAMESPACE, CONSENT_OPTIONS_OF_SEVERAL, consent_of_one, taken
 from openpts.cli.help_order import Decorator, together
-from openpts.cli.limit_options import limit_options
 from openpts.cli.live_outputs import log_stream
 from openpts.cli.number_types import FiniteRange
 from openpts.cli.options import FOLDER, listing_option, option
@@ -19,7 +18,9 @@ from openpts.cli.parameter_options import PassthroughArgs, command_with_rest, ta
 from openpts.cli.procedure_options import choices_of, help_of, options_of
 from openpts.cli.run_words import PURGE_OPTION, RUN_OPTIONS
 from openpts.errors import UsageError
+from openpts.fields.conditions import Conditions
 from openpts.plugins import imported
+from openpts.procedures.kit.judge import the_judge
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.registry import PROCEDURES
 from openpts.units import NS_PER_DAY
@@ -71,6 +72,13 @@ def _continuing(order: "Order", folder: Path | None, rest_days: float | None, *,
     return replace(order, continues=Continuation(stored_run(folder), rest_ns))
 
 
+def judge_options(conditions: type[Conditions] | None = None) -> tuple[Decorator, ...]:
+    """The options of what holds finished runs against something."""
+    judge = the_judge()
+    options: tuple[Decorator, ...] = () if judge is None else judge.part("options")(conditions)
+    return options
+
+
 def _command(test: Procedure) -> click.Command:
     """`openpts run TEST`, with an option for each of its parameters."""
 
@@ -79,7 +87,7 @@ def _command(test: Procedure) -> click.Command:
     @click.argument("targets", metavar="TARGET...", nargs=-1)
     @together(*([PURGE_OPTION] if test.purges else []))
     @together(*(_CONTINUE_OPTIONS if test.resumes else []))
-    @together(*limit_options(test.conditions))
+    @together(*judge_options(test.conditions))
     @together(*([_LIST_OPTION] if test.lists else []))
     @_RUN_ID_OPTION
     @together(*BATCH_OPTIONS, *CONSENT_OPTIONS_OF_SEVERAL, CONFIRM_NAMESPACE)
@@ -91,10 +99,6 @@ def _command(test: Procedure) -> click.Command:
         listed: str | None = None,
         continued: Path | None = None,
         rest_days: float | None = None,
-        limits_path: Path | None = None,
-        baseline: tuple[Path, ...] = (),
-        stop_on_fail: bool = False,
-        require_steady: bool = False,
         drives: str | None = None,
         stagger_s: float | None = None,
         at_most: int | None = None,
@@ -103,12 +107,13 @@ def _command(test: Procedure) -> click.Command:
         if listed is not None:
             imported(test.lists)(listed, as_json=as_json)
             return
-        from openpts.cli.end_of_run import RunLimits, end_run  # noqa: PLC0415 help needs nothing that runs
+        from openpts.cli.end_of_run import end_run  # noqa: PLC0415 help needs nothing that runs
         from openpts.cli.planned_run import fitting_target  # noqa: PLC0415 likewise
         from openpts.cli.run_order import order_of, run_and_log  # noqa: PLC0415 likewise
 
         targets = targets_of(test, options, drives)
-        limits = RunLimits.of(limits_path, baseline, stop_on_fail=stop_on_fail, require_steady=require_steady)
+        judge = the_judge()
+        limits = None if judge is None else judge.part("asked")(options)
         if len(targets) > 1 or drives is not None:
             from openpts.cli.batch import BatchArgs, run_several  # noqa: PLC0415 few runs are of several drives
 
@@ -129,7 +134,8 @@ def _command(test: Procedure) -> click.Command:
         target = targets[0] if continued else fitting_target(targets[0], [choices], stream)
         order = order_of(target, choices, consent, **options)
         order = _continuing(order, continued, rest_days, purges=options.get("purge") is not None)
-        folder = run_and_log(test, limits.ordered(order, test), stream)
+        order = order if limits is None else limits.ordered(order, test)
+        folder = run_and_log(test, order, stream)
         end_run(test, folder, stream, no_report=no_report, as_json=as_json)
 
     return command_with_rest(test, command)

@@ -10,7 +10,6 @@ from uuid import UUID
 
 from openpts.cli.background_listener import background_listener
 from openpts.cli.detach import begun
-from openpts.cli.end_of_run import StopOnFail
 from openpts.cli.io_engine import NUMA, native_options
 from openpts.cli.live_outputs import live_listeners
 from openpts.cli.planned_run import adjustment
@@ -25,6 +24,7 @@ from openpts.errors import (
     UnwritableRecordError,
     UsageError,
 )
+from openpts.procedures.kit.judge import the_judge
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.registry import procedure_of
 from openpts.record.reader import read_run
@@ -112,7 +112,8 @@ def run_and_log(test: Procedure, order: Order, stream: IO[str]) -> Path:
             begun(event.folder)
 
     try:
-        stop = (StopOnFail(),) if order.stop_on_fail else ()
+        judge = the_judge() if order.stop_on_fail else None
+        stop = () if judge is None else (judge.part("stop")(),)
         with display_on(stream) as on_event:
             return run_test(test, order, [note_folder, on_event, *stop]).folder
     except (InterruptedRunError, RunFailedError) as error:

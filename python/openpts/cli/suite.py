@@ -18,13 +18,13 @@ from openpts.cli.batch import BatchDocument
 from openpts.cli.batch_display import batch_shown_on
 from openpts.cli.consent_options import consent_of, taken
 from openpts.cli.detach import begun
-from openpts.cli.end_of_run import RunLimits, StopOnFail, end_judged
 from openpts.cli.live_outputs import live_listeners, log_stream
 from openpts.cli.parameter_options import given_as_options
 from openpts.cli.planned_run import fitting_target, planned_run
 from openpts.cli.printed_document import print_document
 from openpts.cli.procedure_options import Choices, chosen, plan_at
 from openpts.cli.report import documents_on
+from openpts.cli.run_limits import RunLimits, StopOnFail, end_judged
 from openpts.cli.run_order import order_of
 from openpts.errors import OpenptsError, RecordError, TargetError, UsageError
 from openpts.fields.conditions import Conditions

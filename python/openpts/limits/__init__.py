@@ -2,3 +2,17 @@
 
 Knows no test by name and no device.
 """
+
+from typing import Final
+
+from openpts.procedures.kit.judge import Judge
+
+JUDGE: Final = Judge(
+    "limits",
+    options="openpts.cli.limit_options:limit_options",
+    asked="openpts.cli.run_limits:asked",
+    stop="openpts.cli.run_limits:StopOnFail",
+    end="openpts.cli.run_limits:end_judged",
+    page="openpts.limits.page:limits_page",
+    figures="openpts.limits.of_run:limit_figures",
+)

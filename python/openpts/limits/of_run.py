@@ -1,6 +1,7 @@
 """The limits of one finished run, from its record alone: those of its limits file, and the test's own."""
 
 from pathlib import Path
+from typing import Any
 
 from msgspec import structs
 
@@ -8,7 +9,7 @@ from openpts.errors import RecordError, UsageError
 from openpts.limits.baseline import stored_baseline
 from openpts.limits.judge import GateResult, judge_finished
 from openpts.limits.limits_file import MOST_BYTES, LimitSet, Required, parse_limits
-from openpts.limits.words import limit_line
+from openpts.limits.words import judged_figures, limit_line
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.registry import procedure_of
 from openpts.record.manifest import RunState
@@ -42,6 +43,12 @@ def judged_run(run: Run, content: ReportContent | None = None) -> GateResult | N
     if limits is None and not measured.content.limits:
         return None
     return judge_finished(limits or LimitSet(), measured, stored_baseline(run.folder))
+
+
+def limit_figures(run: Run, content: ReportContent) -> dict[str, Any]:
+    """The verdicts on a run that was ordered with a limits file; nothing of any other."""
+    result = judged_run(run, content) if stored_limits(run.folder) is not None else None
+    return {} if result is None else {"verdict": result.verdict, "limits": judged_figures(result.judged)}
 
 
 def failed_so_far(run: Run) -> str:

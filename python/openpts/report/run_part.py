@@ -15,7 +15,6 @@ from msgspec.structs import replace
 
 from openpts.conformance.standing import requirements_of, standing_of
 from openpts.errors import RecordError
-from openpts.limits.page import limits_page
 from openpts.pages.kit import Required
 from openpts.pages.measure import Measured
 from openpts.pages.model import Figure, Page, Section, Table, Verdict
@@ -23,6 +22,7 @@ from openpts.pages.texts import capitalised, fact_text
 from openpts.plots.stacked_panels import with_aligned_panels
 from openpts.plugins import Kind, calling, load, offers
 from openpts.procedures.kit.header import drive_name, target_kind
+from openpts.procedures.kit.judge import the_judge
 from openpts.procedures.kit.standing import Standing
 from openpts.procedures.registry import in_test_order, procedure_of
 from openpts.record.manifest import Manifest
@@ -110,7 +110,7 @@ def part_of(run: Run, report_date: str) -> RunPart:
     Raises RecordError for a test that openpts does not know, and where a test that was made as the
     specification has it lacks a page that it demands.
     """
-    manifest = run.manifest
+    manifest, judge = run.manifest, the_judge()
     test = procedure_of(manifest.conditions.test)
     requirements = requirements_of(run)
     standing, content, alerts = standing_of(run, requirements), test.report(run), health_alerts(run)
@@ -145,7 +145,7 @@ def part_of(run: Run, report_date: str) -> RunPart:
         conditions=run_conditions_page(run, content.conditions()),
         health=health_page(run),
         figures=json.dumps(summarize(run, content)),
-        limits=limits_page(run, content),
+        limits=None if judge is None else judge.part("page")(run, content),
         more=tuple(_pages_of_plug_ins(run)),
     )
 

@@ -6,10 +6,9 @@ import msgspec
 
 from openpts.analysis.run_comparison import measured_median
 from openpts.conformance.standing import import_mark, simulation_mark
-from openpts.limits.of_run import judged_run, stored_limits
-from openpts.limits.words import judged_figures
 from openpts.pages.measure import measure_figures
 from openpts.procedures.kit.content import ReportContent
+from openpts.procedures.kit.judge import the_judge
 from openpts.procedures.registry import procedure_of
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run
@@ -130,16 +129,15 @@ def summarize(run: Run, content: ReportContent | None = None) -> dict[str, Any]:
         "seed": manifest.conditions.seed,
         **content.figures(),
         "measures": measure_figures(content.measures),
-        **_limits(run, content),
+        **_judged(run, content),
         "gaps_ns": _gaps(run),
         "deviations": msgspec.to_builtins(run.ledger),
     }
 
 
-def _limits(run: Run, content: ReportContent) -> dict[str, Any]:
-    """The verdicts on a run that was ordered with a limits file; nothing of any other."""
-    result = judged_run(run, content) if stored_limits(run.folder) is not None else None
-    return {} if result is None else {"verdict": result.verdict, "limits": judged_figures(result.judged)}
+def _judged(run: Run, content: ReportContent) -> dict[str, Any]:
+    judge = the_judge()
+    return {} if judge is None else judge.part("figures")(run, content)
 
 
 def _gaps(run: Run) -> dict[str, float] | None:

@@ -25,7 +25,7 @@ MOST_LINES = 150
 
 
 @pytest.fixture(scope="module")
-def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def tree(tmp_path_factory) -> Path:
     """A copy of the packages with what the page adds, and the metadata that it is found by."""
     tree = tmp_path_factory.mktemp("tree")
     packages, unwanted = tree / "python", shutil.ignore_patterns("__pycache__", "_native*")

@@ -16,7 +16,7 @@ TARGET = "sim:mlc?capacity=2GB"
 
 
 @pytest.fixture(scope="module")
-def core(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def core(tmp_path_factory) -> Path:
     return core_folder(tmp_path_factory.mktemp("core") / "path")
 
 
@@ -51,7 +51,7 @@ def test_no_plug_in_is_there(core: Path) -> None:
     ]
 
 
-def test_a_run_its_report_its_verification_and_its_resumption(core: Path, tmp_path: Path) -> None:
+def test_a_run_its_report_its_verification_and_its_resumption(core: Path, tmp_path) -> None:
     openpts(core, "run", "lat", TARGET, "--quick", "--no-report", "--out", tmp_path / "run")
     for words in (("resume", "--no-report"), ("report",), ("verify",)):
         openpts(core, *words, tmp_path / "run")
@@ -61,7 +61,7 @@ def test_a_run_its_report_its_verification_and_its_resumption(core: Path, tmp_pa
 
 
 @pytest.mark.slow
-def test_all_eight_tests(core: Path, tmp_path: Path) -> None:
+def test_all_eight_tests(core: Path, tmp_path) -> None:
     openpts(core, "run", "all", TARGET, "--quick", "--out", tmp_path / "suite")
     written = json.loads((tmp_path / "suite" / "report.json").read_text())
     assert {section["test"].partition("-")[0] for section in written["sections"]} == set(PTS)

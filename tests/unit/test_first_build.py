@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
 
 from tests.support.transcript import Transcript
 
@@ -39,7 +38,7 @@ def _first_build(*words: str) -> str:
 
 
 @pytest.mark.with_plugins
-def test_what_needs_the_rest_says_how_to_build_it(snapshot: SnapshotAssertion, tmp_path: Path) -> None:
+def test_what_needs_the_rest_says_how_to_build_it(snapshot, tmp_path) -> None:
     trace = tmp_path / "t.csv"
     trace.write_text("0,read,0,4096\n")
     said = [

@@ -19,7 +19,7 @@ _FROM_ELSEWHERE: Final = re.compile(r"<(?:script|link|img)[^>]*(?:src|href)=\"(?
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def site(tmp_path_factory) -> Path:
     """Built as `make docs` does, with empty pictures in place of those that take long."""
     folder = tmp_path_factory.mktemp("manual")
     shutil.copytree(ROOT / "docs", folder / "docs", ignore=shutil.ignore_patterns("curves", "__pycache__"))

@@ -1,12 +1,9 @@
 """build/measured.md keeps what was measured when another bench, or none, is measured again."""
 
-from pathlib import Path
-
-import pytest
 from benches import page
 
 
-def test_what_others_printed_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_others_printed_is_kept(tmp_path, monkeypatch) -> None:
     stored = tmp_path / "measured.md"
     parts = {
         title: page.Measured(

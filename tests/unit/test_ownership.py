@@ -35,7 +35,6 @@ from openpts.ownership import (
 from openpts.programs import run_program
 from openpts.system_files import SystemRoots
 from tests.support.processes import die, dies, in_process, living
-from tests.support.transcript import Golden
 
 NAME = "nqn.2014-08.org.nvmexpress:uuid:4f1d0c5e"
 
@@ -70,7 +69,7 @@ def test_an_owner_is_known_by_more_than_its_process_number() -> None:
     assert owner.host == os.uname().nodename
 
 
-def test_a_claim_is_on_the_disk_before_anything_else_happens(tmp_path: Path, monkeypatch) -> None:
+def test_a_claim_is_on_the_disk_before_anything_else_happens(tmp_path, monkeypatch) -> None:
     folder = tmp_path / "runs/one"
     folder.mkdir(parents=True)
     synchronized = []
@@ -92,7 +91,7 @@ def test_a_claim_is_on_the_disk_before_anything_else_happens(tmp_path: Path, mon
     assert read_owner(folder / CLAIM_NAME) == replace(owner, folder=str(folder))
 
 
-def test_a_folder_is_claimed_once(tmp_path: Path) -> None:
+def test_a_folder_is_claimed_once(tmp_path) -> None:
     first = _owner()
     with folder_claimed(tmp_path, first):
         pass
@@ -104,7 +103,7 @@ def test_a_folder_is_claimed_once(tmp_path: Path) -> None:
     assert _refused(tmp_path, other) == f"{tmp_path} belongs to {held}, not to run {other.run_id}"
 
 
-def test_a_run_takes_its_folder_again_when_its_process_has_been_killed(tmp_path: Path) -> None:
+def test_a_run_takes_its_folder_again_when_its_process_has_been_killed(tmp_path) -> None:
     run_id = new_run_id()
 
     def run() -> None:
@@ -120,7 +119,7 @@ def test_a_run_takes_its_folder_again_when_its_process_has_been_killed(tmp_path:
     assert first["pid"] != second["pid"] == os.getpid()
 
 
-def test_a_folder_in_use_is_not_taken_again(tmp_path: Path) -> None:
+def test_a_folder_in_use_is_not_taken_again(tmp_path) -> None:
     run_id = new_run_id()
 
     def run(wait: Callable[[], None]) -> None:
@@ -139,7 +138,7 @@ def test_a_folder_in_use_is_not_taken_again(tmp_path: Path) -> None:
         pass
 
 
-def test_a_program_that_outlives_its_run_keeps_the_claims(tmp_path: Path) -> None:
+def test_a_program_that_outlives_its_run_keeps_the_claims(tmp_path) -> None:
     run_id, program = new_run_id(), tmp_path / "program"
 
     def run() -> None:
@@ -166,7 +165,7 @@ def _until_free(folder: Path) -> None:
         time.sleep(0.01)
 
 
-def test_a_line_that_a_power_cut_left_half_written_does_not_hide_the_claim(tmp_path: Path) -> None:
+def test_a_line_that_a_power_cut_left_half_written_does_not_hide_the_claim(tmp_path) -> None:
     owner = _owner()
     with folder_claimed(tmp_path, owner):
         pass
@@ -180,7 +179,7 @@ def test_a_line_that_a_power_cut_left_half_written_does_not_hide_the_claim(tmp_p
 
 
 @pytest.mark.parametrize("content", [None, "", '{"run_id":'])
-def test_a_run_that_was_killed_over_its_claim_takes_its_folder(tmp_path: Path, content: str | None) -> None:
+def test_a_run_that_was_killed_over_its_claim_takes_its_folder(tmp_path, content: str | None) -> None:
     path, owner = tmp_path / CLAIM_NAME, _owner()
     if content is not None:
         path.write_text(content)
@@ -188,7 +187,7 @@ def test_a_run_that_was_killed_over_its_claim_takes_its_folder(tmp_path: Path, c
         assert read_owner(path) == replace(owner, folder=str(tmp_path))
 
 
-def test_what_is_no_file_is_no_claim(tmp_path: Path, golden: Golden) -> None:
+def test_what_is_no_file_is_no_claim(tmp_path, golden) -> None:
     path, elsewhere = tmp_path / CLAIM_NAME, tmp_path / "elsewhere"
     elsewhere.touch()
     path.symlink_to(elsewhere)
@@ -200,7 +199,7 @@ def test_what_is_no_file_is_no_claim(tmp_path: Path, golden: Golden) -> None:
 
 
 @pytest.mark.parametrize("kind", ["a named pipe", "a symbolic link", "a folder", "file of holes"])
-def test_a_claim_that_is_no_file_is_refused_at_once(kind: str, tmp_path: Path) -> None:
+def test_a_claim_that_is_no_file_is_refused_at_once(kind: str, tmp_path) -> None:
     """Nothing waits for the other end of a pipe, or looks where a link leads."""
     path, elsewhere = tmp_path / CLAIM_NAME, tmp_path / "elsewhere"
     elsewhere.write_bytes(msgspec.json.encode(_owner()) + b"\n")
@@ -221,7 +220,7 @@ def test_a_claim_that_is_no_file_is_refused_at_once(kind: str, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("line", [b'{"run_id":"\xff"}', b"\xff", b"[" * 100_000])
-def test_a_line_that_is_no_text_does_not_hide_the_claim(line: bytes, tmp_path: Path) -> None:
+def test_a_line_that_is_no_text_does_not_hide_the_claim(line: bytes, tmp_path) -> None:
     with folder_claimed(tmp_path, _owner()):
         pass
     with (tmp_path / CLAIM_NAME).open("ab") as file:
@@ -230,13 +229,13 @@ def test_a_line_that_is_no_text_does_not_hide_the_claim(line: bytes, tmp_path: P
     assert found is None if len(line) > 65_536 else found is not None
 
 
-def test_a_folder_that_cannot_be_claimed_says_why(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_claimed_says_why(tmp_path) -> None:
     assert _refused(tmp_path / "gone", _owner(), again=False) == (
         f"can't claim {tmp_path / 'gone'}: No such file or directory"
     )
 
 
-def test_a_name_has_one_owner_among_all_processes(tmp_path: Path) -> None:
+def test_a_name_has_one_owner_among_all_processes(tmp_path) -> None:
     run_id = new_run_id()
 
     def other() -> object:
@@ -266,7 +265,7 @@ def _when(folder: Path) -> dict[str, str]:
     return {"since": owner.since}
 
 
-def test_the_note_follows_the_run_into_its_folder(tmp_path: Path) -> None:
+def test_the_note_follows_the_run_into_its_folder(tmp_path) -> None:
     folder, notes = tmp_path / "run", tmp_path / "notes"
     folder.mkdir()
     owner = _owner()
@@ -297,7 +296,7 @@ def cleanup():
         yield stack
 
 
-def test_programs_that_erase_a_drive_inherit_the_claim_and_others_do_not(tmp_path: Path) -> None:
+def test_programs_that_erase_a_drive_inherit_the_claim_and_others_do_not(tmp_path) -> None:
     look = ("ls", "-l", "/proc/self/fd")
     with owned(NAME, _owner(), tmp_path):
         assert ".owner" in run_program(look, 10, to_the_end=True).stdout
@@ -318,7 +317,7 @@ def _contend(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("kills", [10, pytest.param(100, marks=pytest.mark.slow)])
-def test_of_many_that_are_killed_at_random_never_two_own_a_drive(tmp_path: Path, kills: int) -> None:
+def test_of_many_that_are_killed_at_random_never_two_own_a_drive(tmp_path, kills: int) -> None:
     context, generator = get_context("fork"), random.Random(7)
     contenders = []
     for _ in range(kills):

@@ -26,7 +26,7 @@ UNNAMED = next(uid for uid in range(70_000, 80_000) if uid not in {one.pw_uid fo
 
 
 @pytest.fixture(autouse=True)
-def no_caller(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_caller(monkeypatch) -> None:
     for name in ("SUDO_UID", "PKEXEC_UID"):
         monkeypatch.delenv(name, raising=False)
 
@@ -38,7 +38,7 @@ def given(folder: Path, uid: int = OTHER.pw_uid, mode: int = 0o755) -> Path:
     return folder
 
 
-def test_a_folder_of_another_user_at_any_height_is_named(tmp_path: Path) -> None:
+def test_a_folder_of_another_user_at_any_height_is_named(tmp_path) -> None:
     theirs = given(tmp_path / "theirs")
     within = given(theirs / "mine", uid=0)
     for folder in (theirs, within, within / "new", theirs / "new" / "run"):
@@ -47,9 +47,7 @@ def test_a_folder_of_another_user_at_any_height_is_named(tmp_path: Path) -> None
     assert exchangeable(within / ".." / ".." / "mine") is not None  # it leads through theirs
 
 
-def test_the_caller_of_sudo_and_a_user_without_a_name_are_trusted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_caller_of_sudo_and_a_user_without_a_name_are_trusted(tmp_path, monkeypatch) -> None:
     assert exchangeable(given(tmp_path / "unnamed", uid=UNNAMED)) is None
     theirs = given(tmp_path / "theirs")
     monkeypatch.setenv("SUDO_UID", str(OTHER.pw_uid))
@@ -59,12 +57,12 @@ def test_the_caller_of_sudo_and_a_user_without_a_name_are_trusted(
 @pytest.mark.parametrize(
     ("mode", "is_free"), [(0o777, False), (0o1777, True), (0o775, True), (0o757, False), (0o1757, True)]
 )
-def test_a_folder_where_all_may_write_needs_a_sticky_bit(tmp_path: Path, mode: int, is_free: bool) -> None:
+def test_a_folder_where_all_may_write_needs_a_sticky_bit(tmp_path, mode: int, is_free: bool) -> None:
     shared = given(tmp_path / "shared", uid=0, mode=mode)
     assert (exchangeable(shared / "run") is None) is is_free
 
 
-def test_a_link_counts_by_its_own_owner(tmp_path: Path) -> None:
+def test_a_link_counts_by_its_own_owner(tmp_path) -> None:
     (tmp_path / "mine").mkdir()
     link, way = tmp_path / "link", tmp_path / "way"
     link.symlink_to("mine")
@@ -77,13 +75,13 @@ def test_a_link_counts_by_its_own_owner(tmp_path: Path) -> None:
     assert link_of_another(tmp_path / "mine" / "file") is None
 
 
-def test_links_in_a_circle_come_to_an_end(tmp_path: Path) -> None:
+def test_links_in_a_circle_come_to_an_end(tmp_path) -> None:
     (tmp_path / "a").symlink_to("b")
     (tmp_path / "b").symlink_to("a")
     assert exchangeable(tmp_path / "a" / "run") is None
 
 
-def test_no_run_folder_is_made_where_another_user_may_exchange_it(tmp_path: Path) -> None:
+def test_no_run_folder_is_made_where_another_user_may_exchange_it(tmp_path) -> None:
     theirs = given(tmp_path / "theirs")
     with pytest.raises(RecordError, match=rf"belongs to user {OTHER.pw_name}.*--out"):
         RunWriter.check_free(theirs / "run")
@@ -93,7 +91,7 @@ def test_no_run_folder_is_made_where_another_user_may_exchange_it(tmp_path: Path
 
 @pytest.mark.on_disk
 @pytest.mark.needs("files")
-def test_a_file_behind_another_users_link_is_not_overwritten(tmp_path: Path) -> None:
+def test_a_file_behind_another_users_link_is_not_overwritten(tmp_path) -> None:
     file, link = tmp_path / "kept", tmp_path / "link"
     file.write_bytes(bytes(MIB - 1) + b"x")
     link.symlink_to("kept")
@@ -110,7 +108,7 @@ def test_a_file_behind_another_users_link_is_not_overwritten(tmp_path: Path) -> 
         assert opened.facts.path == str(file)
 
 
-def test_the_cost_of_capturing_is_not_measured_in_anothers_folder(tmp_path: Path) -> None:
+def test_the_cost_of_capturing_is_not_measured_in_anothers_folder(tmp_path) -> None:
     order = CaptureOrder((), given(tmp_path / "theirs") / "capture", "block")
     with pytest.raises(RecordError, match=r"belongs to user .* name a file in a folder of your own"):
         measure_cost(order, Journal(tmp_path), SystemRoots(), 0.1)

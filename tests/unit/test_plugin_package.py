@@ -12,7 +12,6 @@ import pytest
 
 import openpts
 from tests.support.plugin_folders import installed
-from tests.support.transcript import Golden
 
 pytestmark = pytest.mark.slow
 
@@ -22,7 +21,7 @@ _HANGS = "import time\ntime.sleep(3600)\n"
 
 
 @pytest.fixture(scope="module")
-def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def environment(tmp_path_factory) -> Path:
     """openpts and what it needs come from here by a .pth file: nothing is fetched."""
     folder = tmp_path_factory.mktemp("environment")
     source = shutil.copytree(ROOT / "examples" / "plugin", folder / "source")
@@ -96,7 +95,7 @@ def test_its_exporter_writes(environment: Path, run: Path) -> None:
 
 
 @pytest.mark.on_disk
-def test_its_gauge_is_sampled(environment: Path, tmp_path: Path) -> None:
+def test_its_gauge_is_sampled(environment: Path, tmp_path) -> None:
     target = tmp_path / "target"
     with target.open("wb") as file:
         file.truncate(16 << 20)
@@ -135,7 +134,7 @@ def test_a_broken_one_takes_nothing_else_down(environment: Path) -> None:
         assert ended.returncode == 0, ended.stderr
 
 
-def test_the_doctor_names_all_that_are_broken(environment: Path, golden: Golden) -> None:
+def test_the_doctor_names_all_that_are_broken(environment: Path, golden) -> None:
     ended = ask(environment, "doctor", "--json")
     assert ended.returncode == 0, ended.stderr
     found = json.loads(ended.stdout)["plugins"]

@@ -37,7 +37,6 @@ from openpts.vocabulary.purge import PurgeChoice
 from openpts_contents import LISTING
 from tests.data.system_trees import server
 from tests.support.plugin_folders import DOOR, installed, with_metadata
-from tests.support.transcript import Golden
 
 __all__ = ["server"]
 
@@ -46,7 +45,7 @@ COMMAND = "import click\n\n@click.command('hello')\ndef hello():\n    click.echo
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def place(tmp_path, monkeypatch) -> Iterator[Path]:
     """An empty folder, the only one with metadata."""
     known = set(sys.modules)
     monkeypatch.setattr(
@@ -107,9 +106,7 @@ def test_one_that_is_broken_is_named_and_takes_nothing_down(place: Path, source:
     }
 
 
-def test_one_that_hangs_is_ended_though_it_catches_exceptions(
-    place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_that_hangs_is_ended_though_it_catches_exceptions(place: Path, monkeypatch) -> None:
     monkeypatch.setattr(plugins, "LONGEST_IMPORT_S", 0.2)
     source = (
         "import time\nwhile True:\n    try:\n        time.sleep(60)\n    except Exception:\n        pass\n"
@@ -119,9 +116,7 @@ def test_one_that_hangs_is_ended_though_it_catches_exceptions(
         load(offers(Kind.EXPORTER)["slow"])
 
 
-def test_openpts_own_may_take_as_long_as_a_busy_host_needs(
-    place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_openpts_own_may_take_as_long_as_a_busy_host_needs(place: Path, monkeypatch) -> None:
     monkeypatch.setattr(plugins, "LONGEST_IMPORT_S", 0.2)
     (place / "unhurried.py").write_text("import time\ntime.sleep(0.5)\ndef files(run): return {}\n")
     with_metadata(place, "openpts", {"door": DOOR, "exporter.good": "unhurried:files"}, "1.0")
@@ -138,19 +133,19 @@ def test_another_thread_than_the_main_one_loads_too(place: Path) -> None:
 
 
 @pytest.mark.parametrize("door", [None, "openpts.plugins:DOOR_2"])
-def test_one_for_another_door_is_refused_unseen(place: Path, door: str | None, golden: Golden) -> None:
+def test_one_for_another_door_is_refused_unseen(place: Path, door: str | None, golden) -> None:
     installed(place, "later", "1 / 0", {"exporter.tsv": "later:files"}, door=door)
     assert failures()["tsv"] == golden
     assert "later" not in sys.modules
     assert offers(Kind.EXPORTER)["tsv"].summary == golden
 
 
-def test_a_kind_or_a_name_that_can_not_be_is_refused(place: Path, golden: Golden) -> None:
+def test_a_kind_or_a_name_that_can_not_be_is_refused(place: Path, golden) -> None:
     installed(place, "odd", "", {"engine.fast": "odd:e", "gauge.Not_One": "odd:g", "gauge": "odd:h"})
     assert failures() == golden
 
 
-def test_a_name_stays_with_openpts_or_the_earlier_plug_in(place: Path, golden: Golden) -> None:
+def test_a_name_stays_with_openpts_or_the_earlier_plug_in(place: Path, golden) -> None:
     for name in ("aaa", "bbb"):
         installed(place, name, f"def files(run): return '{name}'", {"exporter.tsv": f"{name}:files"})
     installed(place, "ccc", "1 / 0", {"procedure.iops": "ccc:PROCEDURE"})
@@ -163,12 +158,12 @@ def test_a_name_stays_with_openpts_or_the_earlier_plug_in(place: Path, golden: G
     assert "ccc" not in sys.modules
 
 
-def test_an_object_has_the_name_that_metadata_give(place: Path, golden: Golden) -> None:
+def test_an_object_has_the_name_that_metadata_give(place: Path, golden) -> None:
     installed(place, "greeter", COMMAND, {"command.hullo": "greeter:hello"})
     assert failures()["hullo"] == golden
 
 
-def test_a_command_is_listed_and_loaded_when_it_is_called(place: Path, golden: Golden) -> None:
+def test_a_command_is_listed_and_loaded_when_it_is_called(place: Path, golden) -> None:
     installed(place, "greeter", COMMAND, {"command.hello": "greeter:hello", "command.run": "greeter:hello"})
     group = FirstPages("openpts", places={"run": cli.commands._places["run"]})  # type: ignore[attr-defined]
     shown = CliRunner().invoke(group, ["--help"]).output
@@ -203,7 +198,7 @@ class _Drive:
     facts = TargetFacts(TargetKind.FILE, "x", "/x", 10**9, 512)
 
 
-def test_gauges_are_confined_and_a_broken_one_is_not_sampled(place: Path, golden: Golden) -> None:
+def test_gauges_are_confined_and_a_broken_one_is_not_sampled(place: Path, golden) -> None:
     names = ("sound", "dishonest", "clumsy", "failing")
     installed(place, "sensors", GAUGES, {f"gauge.{name}": f"sensors:{name}" for name in names})
     sound, dishonest, clumsy, failing = PluginGauges().gauges(RunContext(None, _Drive()))  # type: ignore[arg-type]

@@ -28,7 +28,7 @@ def test_control_characters_of_a_drive_reach_no_terminal() -> None:
     assert answer.complaint == "\N{REPLACEMENT CHARACTER}[31mred"
 
 
-def test_a_missing_program_names_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_program_names_its_package(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(programs, "_SYSTEM_PROGRAM_FOLDERS", str(tmp_path))
     with pytest.raises(ProgramMissingError, match="nvme is missing: install the package nvme-cli"):
@@ -46,14 +46,14 @@ def test_a_program_that_hangs_is_killed_with_all_that_it_started() -> None:
 INTERRUPT = "sleep 0.3; kill -INT $PPID"
 
 
-def test_an_interrupt_ends_what_may_be_ended(tmp_path: Path) -> None:
+def test_an_interrupt_ends_what_may_be_ended(tmp_path) -> None:
     own_number = tmp_path / "pid"
     with pytest.raises(KeyboardInterrupt):
         run_program(["sh", "-c", f"echo $$ > {own_number}; {INTERRUPT}; sleep 60"], 50)
     assert not Path(f"/proc/{int(own_number.read_text())}").exists()
 
 
-def test_an_interrupt_waits_for_what_must_come_to_its_end(tmp_path: Path) -> None:
+def test_an_interrupt_waits_for_what_must_come_to_its_end(tmp_path) -> None:
     done = tmp_path / "done"
     with pytest.raises(KeyboardInterrupt):
         run_program(["sh", "-c", f"{INTERRUPT}; sleep 0.3; touch {done}"], 30, to_the_end=True)
@@ -66,7 +66,7 @@ def test_an_interrupt_is_not_forgotten_where_the_program_never_ends() -> None:
 
 
 def test_an_error_that_comes_again_and_again_is_raised_and_the_program_left_to_its_end(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    monkeypatch, tmp_path
 ) -> None:
     done = tmp_path / "done"
     asked: list[subprocess.Popen[str]] = []

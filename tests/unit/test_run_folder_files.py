@@ -42,7 +42,7 @@ def names(folder: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("kind", NO_FILES)
-def test_what_is_no_file_is_neither_written_nor_read(kind: str, tmp_path: Path) -> None:
+def test_what_is_no_file_is_neither_written_nor_read(kind: str, tmp_path) -> None:
     NO_FILES[kind](tmp_path / "b")
     with pytest.raises(OSError, match=f"b is {kind}"):
         write_files(tmp_path, {"a": b"1", "b": b"2", "c/d": b"3"})
@@ -56,7 +56,7 @@ def test_what_is_no_file_is_neither_written_nor_read(kind: str, tmp_path: Path) 
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="device nodes are made by root")
-def test_a_device_is_neither_written_nor_read(tmp_path: Path) -> None:
+def test_a_device_is_neither_written_nor_read(tmp_path) -> None:
     os.mknod(tmp_path / "b", 0o600 | 0o020000, os.makedev(1, 3))
     for act in (
         lambda: write_files(tmp_path, {"b": b"2"}),
@@ -67,7 +67,7 @@ def test_a_device_is_neither_written_nor_read(tmp_path: Path) -> None:
             act()
 
 
-def test_a_link_on_the_way_is_not_followed(tmp_path: Path) -> None:
+def test_a_link_on_the_way_is_not_followed(tmp_path) -> None:
     folder, elsewhere = tmp_path / "run", tmp_path / "elsewhere"
     folder.mkdir()
     elsewhere.mkdir()
@@ -87,7 +87,7 @@ def test_a_link_on_the_way_is_not_followed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["../a", "b/../../a", "/etc/passwd", "", "."])
-def test_no_name_leads_out_of_the_folder(name: str, tmp_path: Path) -> None:
+def test_no_name_leads_out_of_the_folder(name: str, tmp_path) -> None:
     (tmp_path / "a").write_bytes(b"precious")
     folder = tmp_path / "run"
     folder.mkdir()
@@ -100,7 +100,7 @@ def test_no_name_leads_out_of_the_folder(name: str, tmp_path: Path) -> None:
     assert (tmp_path / "a").read_bytes() == b"precious"
 
 
-def test_the_folder_that_was_named_may_be_a_link(tmp_path: Path) -> None:
+def test_the_folder_that_was_named_may_be_a_link(tmp_path) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "latest").symlink_to("run")
     write_files(tmp_path / "latest", {"a": b"1", "data/b": b"2"})
@@ -108,7 +108,7 @@ def test_the_folder_that_was_named_may_be_a_link(tmp_path: Path) -> None:
     assert names(tmp_path / "run") == {"a", "data", "data/b"}
 
 
-def test_another_name_of_the_old_file_keeps_it(tmp_path: Path) -> None:
+def test_another_name_of_the_old_file_keeps_it(tmp_path) -> None:
     (tmp_path / "precious").write_bytes(b"old")
     os.link(tmp_path / "precious", tmp_path / "report")
     write_files(tmp_path, {"report": b"new"})
@@ -116,20 +116,20 @@ def test_another_name_of_the_old_file_keeps_it(tmp_path: Path) -> None:
     assert (tmp_path / "report").read_bytes() == b"new"
 
 
-def test_a_reader_of_the_old_file_reads_it_to_its_end(tmp_path: Path) -> None:
+def test_a_reader_of_the_old_file_reads_it_to_its_end(tmp_path) -> None:
     write_files(tmp_path, {"report": b"old"})
     with open_file(tmp_path, "report") as file:
         write_files(tmp_path, {"report": b"new"})
         assert file.read() == b"old"
 
 
-def test_new_files_have_the_rights_that_the_user_gives_to_new_files(tmp_path: Path) -> None:
+def test_new_files_have_the_rights_that_the_user_gives_to_new_files(tmp_path) -> None:
     (tmp_path / "by the shell").touch()
     write_files(tmp_path, {"a": b"1"})
     assert (tmp_path / "a").stat().st_mode == (tmp_path / "by the shell").stat().st_mode
 
 
-def test_a_file_that_can_t_be_written_leaves_all_as_they_were(tmp_path: Path) -> None:
+def test_a_file_that_can_t_be_written_leaves_all_as_they_were(tmp_path) -> None:
     write_files(tmp_path, {"a": b"old", "b": b"old"})
     with pytest.raises(OSError, match="name too long"):
         write_files(tmp_path, {"a": b"new", "b": b"new", "c" * 300: b""})
@@ -137,7 +137,7 @@ def test_a_file_that_can_t_be_written_leaves_all_as_they_were(tmp_path: Path) ->
     assert read_file(tmp_path, "a") == b"old"
 
 
-def test_a_full_disk_leaves_all_as_they_were(tmp_path: Path) -> None:
+def test_a_full_disk_leaves_all_as_they_were(tmp_path) -> None:
     """Of a disk that takes 64 KiB of each file."""
     write_files(tmp_path, {"a": b"old", "b": b"old"})
     script = f"""
@@ -154,7 +154,7 @@ def test_a_full_disk_leaves_all_as_they_were(tmp_path: Path) -> None:
     assert {read_file(tmp_path, name) for name in ("a", "b")} == {b"old"}
 
 
-def test_a_kill_leaves_the_old_file_or_the_new_one(tmp_path: Path) -> None:
+def test_a_kill_leaves_the_old_file_or_the_new_one(tmp_path) -> None:
     contents = (b"1" * 1_000_000, b"2" * 1_000_000)
     write_files(tmp_path, {"a": contents[0]})
     script = f"""
@@ -175,7 +175,7 @@ def test_a_kill_leaves_the_old_file_or_the_new_one(tmp_path: Path) -> None:
         assert read_file(tmp_path, "a") in contents
 
 
-def test_drafts_of_a_killed_process_are_removed_and_those_of_a_living_one_kept(tmp_path: Path) -> None:
+def test_drafts_of_a_killed_process_are_removed_and_those_of_a_living_one_kept(tmp_path) -> None:
     def write_and_stop() -> None:
         rename = os.rename
         os.rename = lambda *_, **__: die()
@@ -199,9 +199,7 @@ def test_drafts_of_a_killed_process_are_removed_and_those_of_a_living_one_kept(t
     assert names(tmp_path) == {"c", "data"}
 
 
-def test_new_content_is_on_the_disk_before_it_has_its_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_new_content_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch) -> None:
     happened: list[str] = []
     fsync, rename = os.fsync, os.rename
     monkeypatch.setattr(os, "fsync", lambda fd: (happened.append("sync"), fsync(fd)))
@@ -210,7 +208,7 @@ def test_new_content_is_on_the_disk_before_it_has_its_name(
     assert happened == ["sync", "sync", "rename", "rename", "sync", "sync"]
 
 
-def test_a_file_of_holes_is_not_read_and_one_with_some_is(tmp_path: Path) -> None:
+def test_a_file_of_holes_is_not_read_and_one_with_some_is(tmp_path) -> None:
     """It takes no time to make and to send, and hours to read."""
     for name, size in (("few", 1 << 20), ("many", 20 << 30)):
         (tmp_path / name).write_bytes(b"begin")
@@ -220,7 +218,7 @@ def test_a_file_of_holes_is_not_read_and_one_with_some_is(tmp_path: Path) -> Non
         read_file(tmp_path, "many")
 
 
-def test_holes_between_data_count_together(tmp_path: Path) -> None:
+def test_holes_between_data_count_together(tmp_path) -> None:
     with (tmp_path / "a").open("wb") as file:
         for place in range(8):
             file.seek(place << 28)
@@ -229,9 +227,7 @@ def test_holes_between_data_count_together(tmp_path: Path) -> None:
         pass
 
 
-def test_what_is_larger_than_memory_should_hold_is_not_read_into_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_larger_than_memory_should_hold_is_not_read_into_it(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(run_folder_files, "MOST_BYTES", 4)
     (tmp_path / "a").write_bytes(b"1234")
     assert read_file(tmp_path, "a") == b"1234"
@@ -240,9 +236,7 @@ def test_what_is_larger_than_memory_should_hold_is_not_read_into_it(
         read_file(tmp_path, "a")
 
 
-def test_what_was_exchanged_for_a_pipe_while_it_was_opened_is_not_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_was_exchanged_for_a_pipe_while_it_was_opened_is_not_read(tmp_path, monkeypatch) -> None:
     os.mkfifo(tmp_path / "a")
     monkeypatch.setattr(run_folder_files, "_check", lambda *_: None)
     with pytest.raises(OSError, match="a is a named pipe"):
@@ -250,7 +244,7 @@ def test_what_was_exchanged_for_a_pipe_while_it_was_opened_is_not_read(
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root makes folders of another user")
-def test_a_folder_of_another_user_that_is_named_like_drafts_stays(tmp_path: Path) -> None:
+def test_a_folder_of_another_user_that_is_named_like_drafts_stays(tmp_path) -> None:
     others, own = (tmp_path / f".openpts-{digit * 16}.new" for digit in "01")
     for folder in (others, own):
         folder.mkdir()
@@ -261,7 +255,7 @@ def test_a_folder_of_another_user_that_is_named_like_drafts_stays(tmp_path: Path
     assert (others / "0").read_text() == "Dear diary\n"
 
 
-def test_what_was_put_in_the_place_of_drafts_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_put_in_the_place_of_drafts_stays(tmp_path, monkeypatch) -> None:
     mkdir = os.mkdir
 
     def exchanged(name: str, mode: int = 0o777, *, dir_fd: int | None = None) -> None:

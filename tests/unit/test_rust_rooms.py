@@ -115,7 +115,7 @@ def test_no_modules_use_each_other(crate: str) -> None:
     assert not _circle(FLOORS[crate] / "src")
 
 
-def test_a_circle_is_found_through_what_a_module_gives_on(tmp_path: Path) -> None:
+def test_a_circle_is_found_through_what_a_module_gives_on(tmp_path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "lib.rs").write_text("mod a;\nmod b;\npub use b::{Low, other::{High as Top}};\n")
     (tmp_path / "a/mod.rs").write_text("use crate::Low;\n// use super::b;\n#[cfg(test)]\nmod tests {\n}")

@@ -23,7 +23,7 @@ def start(place: Path) -> tuple[subprocess.Popen[str], Path]:
     return process, Path(process.stdout.readline().strip())
 
 
-def test_the_folder_of_a_killed_process_goes_when_the_next_is_made(tmp_path: Path) -> None:
+def test_the_folder_of_a_killed_process_goes_when_the_next_is_made(tmp_path) -> None:
     """Also one that it had made and not marked yet."""
     killed, left = start(tmp_path)
     (tmp_path / "openpts-temporary-x-empty").mkdir()
@@ -39,7 +39,7 @@ def test_the_folder_of_a_killed_process_goes_when_the_next_is_made(tmp_path: Pat
     assert not list(tmp_path.iterdir())
 
 
-def test_what_others_named_alike_stays(tmp_path: Path) -> None:
+def test_what_others_named_alike_stays(tmp_path) -> None:
     """A link leads to files that are none of ours, a file is no folder, a folder with files has no mark."""
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
@@ -55,7 +55,7 @@ def test_what_others_named_alike_stays(tmp_path: Path) -> None:
     assert {*tmp_path.rglob("*")} == before >= {elsewhere / "kept", named}
 
 
-def test_processes_that_make_folders_at_once_take_none_from_each_other(tmp_path: Path) -> None:
+def test_processes_that_make_folders_at_once_take_none_from_each_other(tmp_path) -> None:
     """One may look for leftovers between the moments in which another makes its folder and locks it."""
     makes = (
         "import sys; from pathlib import Path; from openpts.temporary_folder import temporary_folder\n"

@@ -2,15 +2,12 @@
 
 import os
 import pwd
-from pathlib import Path
-
-import pytest
 
 from openpts.system_files import SystemRoots
 from openpts.transient_unit import lasting_manager, literal, unit_words
 
 
-def booted(tmp_path: Path) -> SystemRoots:
+def booted(tmp_path) -> SystemRoots:
     (tmp_path / "systemd/system").mkdir(parents=True)
     return SystemRoots(run=tmp_path)
 
@@ -26,12 +23,12 @@ def test_a_dollar_is_no_variable_of_systemd() -> None:
     assert literal(["sh -c 'echo $HOME'", "plain"]) == ["sh -c 'echo $$HOME'", "plain"]
 
 
-def test_root_has_the_manager_of_the_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_root_has_the_manager_of_the_system(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     assert lasting_manager(booted(tmp_path)) == ("--system",)
 
 
-def test_a_user_has_one_that_lasts_only_by_lingering(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_user_has_one_that_lasts_only_by_lingering(tmp_path, monkeypatch) -> None:
     name = pwd.getpwall()[1]
     monkeypatch.setattr(os, "geteuid", lambda: name.pw_uid)
     roots, lingering = booted(tmp_path), tmp_path / "linger"
@@ -41,5 +38,5 @@ def test_a_user_has_one_that_lasts_only_by_lingering(tmp_path: Path, monkeypatch
     assert lasting_manager(roots, lingering) == ("--user",)
 
 
-def test_there_is_none_without_systemd(tmp_path: Path) -> None:
+def test_there_is_none_without_systemd(tmp_path) -> None:
     assert lasting_manager(SystemRoots(run=tmp_path)) is None

@@ -1,7 +1,5 @@
 """Which drives a batch takes, and what is refused before any of them starts."""
 
-from pathlib import Path
-
 import pytest
 from msgspec import structs
 
@@ -14,7 +12,6 @@ from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.facts import Fact
 from openpts.vocabulary.run_request import RunRequest
 from tests.data.system_trees import server
-from tests.support.transcript import Golden
 
 __all__ = ["server"]
 
@@ -48,7 +45,7 @@ def test_the_same_simulated_drive_twice_is_refused() -> None:
     assert second.startswith("refused [twice]")
 
 
-def test_a_file_under_another_name_is_the_same_drive(tmp_path: Path, golden: Golden) -> None:
+def test_a_file_under_another_name_is_the_same_drive(tmp_path, golden) -> None:
     (tmp_path / "a").touch()
     (tmp_path / "b").hardlink_to(tmp_path / "a")
     (tmp_path / "c").symlink_to("a")
@@ -58,7 +55,7 @@ def test_a_file_under_another_name_is_the_same_drive(tmp_path: Path, golden: Gol
     assert found[1] == golden
 
 
-def test_every_refusal_has_a_line_and_the_last_says_that_nothing_runs(tmp_path: Path) -> None:
+def test_every_refusal_has_a_line_and_the_last_says_that_nothing_runs(tmp_path) -> None:
     (tmp_path / "mine").write_text("data of somebody")
     found = chosen(f"file:{tmp_path / 'mine'}?size=1MiB", "sim:mlc", str(tmp_path / "gone"))
     with pytest.raises(RefusedBatchError) as refused:
@@ -69,7 +66,7 @@ def test_every_refusal_has_a_line_and_the_last_says_that_nothing_runs(tmp_path: 
     ] * 4
 
 
-def test_a_file_says_what_each_drive_has_to_be(tmp_path: Path) -> None:
+def test_a_file_says_what_each_drive_has_to_be(tmp_path) -> None:
     path = tmp_path / "drives.toml"
     path.write_text(
         '[[drives]]\ntarget = "sim:mlc?seed=1"\nserial = "SIM0001"\nmodel = "ML*"\nslot = "5"\n'
@@ -83,7 +80,7 @@ def test_a_file_says_what_each_drive_has_to_be(tmp_path: Path) -> None:
     assert (request.slot, request.serial, request.labels) == ("5", "SIM0001", {"batch": "7"})
 
 
-def test_a_serial_number_alone_is_the_drive_wherever_it_is(tmp_path: Path, server: SystemRoots) -> None:
+def test_a_serial_number_alone_is_the_drive_wherever_it_is(tmp_path, server: SystemRoots) -> None:
     sdb, sdc = (server.sys / f"block/{name}/device/vpd_pg80" for name in ("sdb", "sdc"))
     wanted = RunRequest(run_id="", test_words=(), serial="HLJ00101")
     assert located(wanted, server).target == f"{server.dev}/sdb"
@@ -108,7 +105,7 @@ def test_a_serial_number_alone_is_the_drive_wherever_it_is(tmp_path: Path, serve
         ("[[drives]\n", ":1:"),
     ],
 )
-def test_a_file_that_makes_no_sense_is_refused_with_the_place(tmp_path: Path, text: str, place: str) -> None:
+def test_a_file_that_makes_no_sense_is_refused_with_the_place(tmp_path, text: str, place: str) -> None:
     path = tmp_path / "drives.toml"
     path.write_text(text)
     with pytest.raises(UsageError, match=place):
@@ -136,9 +133,7 @@ def test_a_part_without_a_key_is_one_more_word_of_the_key_before() -> None:
     assert parse_query("slot=1,3-5,model=X 1*") == {"slot": ["1", "3-5"], "model": ["X 1*"]}
 
 
-def test_a_slot_whose_name_looks_like_a_range_is_that_slot(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_slot_whose_name_looks_like_a_range_is_that_slot(tmp_path, monkeypatch) -> None:
     """As the kernel calls the second slot of number 0."""
     monkeypatch.setattr("openpts.batch.named_drives.whole_drives", lambda _: ["0", "0-2", "2", "3"])
     monkeypatch.setitem(_FACTS, "slot", lambda disk, _: Fact(disk, ""))
@@ -164,9 +159,7 @@ def test_what_is_no_query_is_refused(text: str, reason: str) -> None:
     assert str(refused.value) == f"--drives {text!r}: {reason}"
 
 
-def test_a_word_that_is_of_no_drive_is_refused_also_beside_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_word_that_is_of_no_drive_is_refused_also_beside_others(tmp_path, monkeypatch) -> None:
     """Else a mistyped serial number would be a drive less, unnoticed."""
     monkeypatch.setattr("openpts.batch.named_drives.whole_drives", lambda _: ["A1", "A2"])
     monkeypatch.setitem(_FACTS, "serial", lambda disk, _: Fact(disk, ""))

@@ -26,7 +26,7 @@ def host(folder: Path, **nodes: str) -> SystemRoots:
 
 
 @pytest.fixture
-def roots(tmp_path: Path) -> SystemRoots:
+def roots(tmp_path) -> SystemRoots:
     return host(tmp_path, node0="0-3,8-11", node1="4-7,12-15")
 
 
@@ -56,7 +56,7 @@ def test_drives_that_wait_share_what_runs_before_them_had(roots: SystemRoots) ->
     assert found.take(2) == first
 
 
-def test_more_drives_than_processors_are_dealt_evenly(tmp_path: Path) -> None:
+def test_more_drives_than_processors_are_dealt_evenly(tmp_path) -> None:
     found = ProcessorShares.of(dict.fromkeys(range(16)), None, {0, 1}, SystemRoots(sys=tmp_path))
     taken = [found.take(drive) for drive in range(16)]
     assert (taken.count((0,)), taken.count((1,))) == (8, 8)

@@ -50,7 +50,7 @@ def test_the_serial_number_confirms_a_drive(
         assert found[found.index("--confirm-serial") + 1] == serial
 
 
-def test_a_run_that_goes_on_has_the_consents_with_which_it_began(tmp_path: Path) -> None:
+def test_a_run_that_goes_on_has_the_consents_with_which_it_began(tmp_path) -> None:
     """One that was spelt with = was lost, and what a program of the operator's takes is no consent."""
     write_synthetic_run(tmp_path / "run", Synthetic())
     asked = RunRequest(

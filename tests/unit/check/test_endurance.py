@@ -2,7 +2,6 @@
 
 import json
 import math
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
@@ -75,7 +74,7 @@ def test_what_is_neither_rate_nor_program_nor_trace_is_refused() -> None:
         like("fifty a day", TB)
 
 
-def test_a_trace_has_its_own_rate(tmp_path: Path) -> None:
+def test_a_trace_has_its_own_rate(tmp_path) -> None:
     """Ten writes of 4 KiB, a second apart from the first to the last but for their own times."""
     trace = tmp_path / "iolog"
     lines = ["fio version 3 iolog", "0 x add", "0 x open"]

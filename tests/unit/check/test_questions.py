@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from msgspec.structs import replace
-from syrupy.assertion import SnapshotAssertion
 
 from openpts.cli.verify import verify
 from openpts.errors import LimitError, NoVerdictError, UsageError
@@ -46,7 +45,7 @@ def figure(answer: Any, key: str) -> Any:
     ],
 )
 def test_a_recording_is_answered_by_what_the_drive_follows(
-    tmp_path: Path, iops: list[float], code: int, judgements: list[str]
+    tmp_path, iops: list[float], code: int, judgements: list[str]
 ) -> None:
     """Writes of 1 MiB at so many a second in each load: all out, then at the camera's rate, twice."""
     drive = f"sim:{write_oracle(tmp_path, iops)}"
@@ -58,7 +57,7 @@ def test_a_recording_is_answered_by_what_the_drive_follows(
     assert figure(answer, "write_rate")["repeats"] == pytest.approx(expected, rel=0.02)
 
 
-def test_a_camera_that_the_disk_cant_follow_waits(tmp_path: Path) -> None:
+def test_a_camera_that_the_disk_cant_follow_waits(tmp_path) -> None:
     """At 43 blocks/s, half of what the camera makes, blocks wait for the whole buffer of half a second."""
     drive = f"sim:{write_oracle(tmp_path, [200.0, 43.0] * 2)}"
     words = ("--for", "record", "--size", "128MiB", "--repeats", "2", "--minutes", "0.2", "--seed", "1")
@@ -69,7 +68,7 @@ def test_a_camera_that_the_disk_cant_follow_waits(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("purpose", purpose_names())
-def test_each_purpose_answers_of_a_drive_for_data_centers(tmp_path: Path, purpose: str) -> None:
+def test_each_purpose_answers_of_a_drive_for_data_centers(tmp_path, purpose: str) -> None:
     words = ("--for", purpose, "--minutes", "0.2", "--seed", "1")
     answer, exit_code = asked("sim:enterprise-tlc?capacity=16GB&scale=1", *words, cwd=tmp_path)
     assert exit_code == 0
@@ -94,13 +93,13 @@ def test_booting_is_the_question_of_building() -> None:
     assert purpose_named("boot") is purpose_named("build")
 
 
-def test_heat_is_asked_for(tmp_path: Path) -> None:
+def test_heat_is_asked_for(tmp_path) -> None:
     words = ("--for", "stream", "--minutes", "0.2", "--repeats", "2", "--heated", "0.1", "--seed", "1")
     answer, _ = asked("sim:enterprise-tlc?capacity=16GB&scale=1", *words, cwd=tmp_path)
     assert figure(answer, "after_heat")["value"] == pytest.approx(100, rel=0.05)
 
 
-def test_the_screen(tmp_path: Path, snapshot: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_screen(tmp_path, snapshot, monkeypatch) -> None:
     """One screen: the answer, its figures with their bounds, how sure, what next."""
     monkeypatch.chdir(tmp_path)
     drive = f"sim:{write_oracle(Path(), [50.0, 1000.0] * 2)}"
@@ -109,7 +108,7 @@ def test_the_screen(tmp_path: Path, snapshot: SnapshotAssertion, monkeypatch: py
     assert ended.output == snapshot.use_extension(Transcript)
 
 
-def test_the_report_repeats_the_record(tmp_path: Path) -> None:
+def test_the_report_repeats_the_record(tmp_path) -> None:
     words = ("--for", "kv", "--minutes", "0.2", "--seed", "1", "--out", str(tmp_path / "run"))
     CliRunner().invoke(check, ["sim:enterprise-tlc?capacity=16GB&scale=1", *words], standalone_mode=False)
     ended = CliRunner().invoke(verify, [str(tmp_path / "run")], standalone_mode=False)
@@ -125,7 +124,7 @@ def slowed_down(run: Run) -> Run:
     return replace(run, health=(first, last))
 
 
-def test_a_drive_that_was_throttled_fails_nothing(tmp_path: Path) -> None:
+def test_a_drive_that_was_throttled_fails_nothing(tmp_path) -> None:
     drive = f"sim:{write_oracle(tmp_path, [50.0, 1000.0] * 2)}"
     words = ("--for", "record", "--size", "128MiB", "--repeats", "2", "--minutes", "0.1", "--seed", "1")
     asked(drive, *words, cwd=tmp_path)
@@ -150,9 +149,7 @@ PURPOSE = Purpose("games", "Games", "Is it fun?", 10**8, 10**6, 1.0, loads, (fig
 """
 
 
-def test_a_purpose_of_others_comes_in_by_the_same_door(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_purpose_of_others_comes_in_by_the_same_door(tmp_path, monkeypatch) -> None:
     installed(tmp_path, "gamer", PURPOSE_OF_OTHERS, {"purpose.games": "gamer:PURPOSE"})
     monkeypatch.syspath_prepend(tmp_path)
     from openpts.plugins import packages  # noqa: PLC0415 its cache is that of another sys.path

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
 
 from openpts.cli.main import main
 from tests.support.transcript import Transcript
@@ -33,14 +32,14 @@ QUESTIONS = (
 
 
 @pytest.fixture(autouse=True)
-def _in_a_folder_with_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _in_a_folder_with_a_file(tmp_path, monkeypatch) -> Iterator[None]:
     monkeypatch.chdir(tmp_path)
     Path("file").touch()
     yield
     assert [one.name for one in tmp_path.iterdir()] == ["file"]
 
 
-def test_what_is_refused(snapshot: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_refused(snapshot, monkeypatch) -> None:
     both = io.StringIO()
     monkeypatch.setattr(sys, "stdout", both)
     monkeypatch.setattr(sys, "stderr", both)

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 from rich.console import Console
-from syrupy.assertion import SnapshotAssertion
 
 from openpts.batch.executor import BatchEvent, EntryChanged, EntryOutput
 from openpts.cli import batch
@@ -22,7 +21,6 @@ from openpts.runner.events import PurgeStarted
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.run_request import RunRequest
 from tests.support.batches import suite_entry, suite_of
-from tests.support.transcript import Golden
 
 AT = "2026-01-01T00:00:00.000Z"
 PLACE = lines.StepLine(cycle=1, phase=Phase.ROUND, number=3, position=0)
@@ -142,7 +140,7 @@ def drawn(table: BatchDisplay, width: int, height: int) -> str:
 
 
 @pytest.mark.parametrize("width", [80, 120, 200])
-def test_the_table_fits_the_terminal(width: int, snapshot: SnapshotAssertion) -> None:
+def test_the_table_fits_the_terminal(width: int, snapshot) -> None:
     batch = Batch(batch_id="l", started_at=AT, entries=tuple(entries(3)))
     table = display_of(batch)
     for event in story(*batch.entries[:2]):
@@ -165,7 +163,7 @@ def test_a_narrow_terminal_shortens_the_phase_and_nothing_else() -> None:
     assert row.endswith("…  25 %  181,234   742  49 C  running")
 
 
-def test_of_many_drives_those_that_run_or_failed_are_seen(golden: Golden) -> None:
+def test_of_many_drives_those_that_run_or_failed_are_seen(golden) -> None:
     batch = Batch(batch_id="l", started_at=AT, entries=tuple(entries(100)))
     table = display_of(batch)
     for index, state in ((98, RunState.RUNNING), (99, RunState.FAILED)):
@@ -195,7 +193,7 @@ def test_while_reports_are_made_their_number_is_seen() -> None:
     assert drawn(table, 120, 24).splitlines()[-1] == "3 drives: 3 complete; reports of 1"
 
 
-def test_the_log_has_a_line_for_what_is_news(snapshot: SnapshotAssertion) -> None:
+def test_the_log_has_a_line_for_what_is_news(snapshot) -> None:
     batch = Batch(batch_id="l", started_at=AT, entries=tuple(entries(2)))
     said: list[str] = []
     display = display_of(batch, said)
@@ -204,7 +202,7 @@ def test_the_log_has_a_line_for_what_is_news(snapshot: SnapshotAssertion) -> Non
     assert "\n".join(line[11:] for line in said) == snapshot
 
 
-def test_of_a_suite_the_tests_are_seen_and_what_the_running_one_does(golden: Golden) -> None:
+def test_of_a_suite_the_tests_are_seen_and_what_the_running_one_does(golden) -> None:
     suite = suite_of(suite_entry("iops", "1-iops"), suite_entry("tp", "2-tp"))
     said: list[str] = []
     display = display_of(suite, said)
@@ -241,7 +239,7 @@ def test_of_a_suite_the_tests_are_seen_and_what_the_running_one_does(golden: Gol
     ],
 )
 def test_options_of_the_test_go_on_and_those_of_the_batch_do_not(
-    words: tuple[str, ...], targets: tuple[str, ...], own: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+    words: tuple[str, ...], targets: tuple[str, ...], own: tuple[str, ...], monkeypatch
 ) -> None:
     found: list[tuple[tuple[str, ...], tuple[str, ...]]] = []
 

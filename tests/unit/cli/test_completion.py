@@ -37,7 +37,7 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def installed(tmp_path_factory) -> Path:
     """A folder with the files of completion, which name it, and a PATH on which there is no Python."""
     folder = tmp_path_factory.mktemp("completion")
     table = subprocess.run([sys.executable, FOLDER / "table.py"], capture_output=True, check=True).stdout
@@ -61,7 +61,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def runs(tmp_path: Path) -> Path:
+def runs(tmp_path) -> Path:
     """The present folder of one who types, with runs in it and below it, and no other file."""
     for name in ("first", "it's new", "lot 7/first", "lot 7/second", "far/too/deep"):
         (tmp_path / name).mkdir(parents=True)
@@ -90,9 +90,7 @@ def lines_of(folder: Path, before: Sequence[str], current: str, present: Path | 
 
 
 @pytest.mark.parametrize("current", ["", "-"])
-def test_every_command_is_completed_as_by_click(
-    current: str, installed: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_command_is_completed_as_by_click(current: str, installed: Path, monkeypatch) -> None:
     for words, command in TREE.items():
         # click keeps that of another test, which had no parent to give it "-h"
         monkeypatch.setattr(command, "_help_option", None)
@@ -152,9 +150,7 @@ def test_the_folder_of_an_option_stays_behind_its_sign(installed: Path, runs: Pa
     }
 
 
-def test_measures_are_what_a_limit_may_name(
-    installed: Path, runs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_measures_are_what_a_limit_may_name(installed: Path, runs: Path, monkeypatch) -> None:
     """The program that lists them is openpts itself; here, one that shows what it was asked."""
     program = runs / "bin/openpts"
     program.parent.mkdir()
@@ -181,7 +177,7 @@ exit 2
 
 
 @pytest.mark.slow
-def test_openpts_lists_measures_as_completion_reads_them(installed: Path, tmp_path: Path) -> None:
+def test_openpts_lists_measures_as_completion_reads_them(installed: Path, tmp_path) -> None:
     words = ("run", "lat", "sim:enterprise-tlc", "--quick", "--no-report", "--out", "first")
     subprocess.run([*OPENPTS, *words], cwd=tmp_path, check=True, capture_output=True)
     program = tmp_path / "openpts"
@@ -220,7 +216,7 @@ source $argv[1]; complete -C $argv[2] | string replace -r '\\t.*' ''; true
     ids=["bash", "zsh", "fish"],
 )
 def test_a_shell_completes_and_starts_no_python(
-    shell: str, script: str, file: str, installed: Path, tmp_path: Path
+    shell: str, script: str, file: str, installed: Path, tmp_path
 ) -> None:
     path = shutil.which(shell)
     if path is None:

@@ -5,7 +5,6 @@ import os
 
 import pytest
 from click.testing import CliRunner
-from syrupy.assertion import SnapshotAssertion
 
 from openpts.cli import devices as devices_module
 from openpts.cli.devices import devices
@@ -60,32 +59,30 @@ LISTINGS = [
 
 
 @pytest.fixture(autouse=True)
-def machine(monkeypatch: pytest.MonkeyPatch) -> None:
+def machine(monkeypatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setattr(devices_module, "list_devices", lambda _roots, _patience_s: LISTINGS)
 
 
-def _lines(width: int, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def _lines(width: int, monkeypatch) -> list[str]:
     monkeypatch.setenv("COLUMNS", str(width))
     return CliRunner().invoke(devices).output.splitlines()
 
 
 @pytest.mark.parametrize("width", [80, 100, 120, 160, 200, 240])
-def test_the_list_fits(width: int, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion) -> None:
+def test_the_list_fits(width: int, monkeypatch, snapshot) -> None:
     lines = _lines(width, monkeypatch)
     assert all(len(line) <= width for line in lines[:3])
     assert "\n".join(line.rstrip() for line in lines) == snapshot
 
 
-def test_json_has_a_version_and_an_object_for_each_drive(snapshot: SnapshotAssertion) -> None:
+def test_json_has_a_version_and_an_object_for_each_drive(snapshot) -> None:
     told = json.loads(CliRunner().invoke(devices, ["--json"]).output)
     assert told["schema"] == "openpts.devices/1"
     assert json.dumps(told, indent=1) == snapshot
 
 
-def test_the_details_name_the_place_of_each_fact(
-    monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
-) -> None:
+def test_the_details_name_the_place_of_each_fact(monkeypatch, snapshot) -> None:
     monkeypatch.setenv("COLUMNS", "160")
     monkeypatch.setattr(devices_module, "list_device", lambda _device, _roots, _patience_s: LISTINGS[0])
     monkeypatch.setattr(devices_module, "_drive", lambda _node, _roots: None)
@@ -94,7 +91,7 @@ def test_the_details_name_the_place_of_each_fact(
 
 
 @pytest.mark.parametrize("node", ["file:x?size=1GiB", "sim:client-qlc"])
-def test_only_a_drive_has_details(node: str, tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_a_drive_has_details(node: str, tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UsageError, match=": name a drive such as /dev/nvme0n1"):
         CliRunner().invoke(devices, [node], catch_exceptions=False)

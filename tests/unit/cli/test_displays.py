@@ -5,7 +5,6 @@ import io
 import pytest
 from msgspec.structs import replace
 from rich.console import Console
-from syrupy.assertion import SnapshotAssertion
 
 from openpts.cli import run_display
 from openpts.cli.run_display import PlainLog, live_display, render_panel, shown_on
@@ -29,7 +28,6 @@ from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Fact, PurgeAttempt, PurgeReport
 from openpts.vocabulary.requests import CycleFinished, Outcome
-from tests.support.transcript import Golden
 from tests.unit.cli.told_run import (
     POINT,
     SIMULATED,
@@ -54,7 +52,7 @@ def panel_of(progress: RunProgress, width: int) -> str:
     return console.export_text()
 
 
-def test_a_simulated_run_says_so_first_and_last(clock: Clock, snapshot: SnapshotAssertion) -> None:
+def test_a_simulated_run_says_so_first_and_last(clock: Clock, snapshot) -> None:
     clock.now_s += 2
     ends = (ended(1, 0, POINT), ended(1, 1, POINT), RunEnded(RunState.COMPLETE, None))
     assert "\n".join(log_of(SIMULATED, begun(1, POINT, POINT), *ends)) == snapshot
@@ -91,7 +89,7 @@ def test_the_live_display_leaves_the_line_of_a_hang_behind() -> None:
     assert HANG_LINE in stream.getvalue()
 
 
-def test_a_purge_that_takes_long_is_told_now_and_then(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_purge_that_takes_long_is_told_now_and_then(clock: Clock, monkeypatch) -> None:
     monkeypatch.setattr(run_display, "time", clock)
     lines: list[str] = []
     log = PlainLog(lines.append)
@@ -105,7 +103,7 @@ def test_a_purge_that_takes_long_is_told_now_and_then(clock: Clock, monkeypatch:
     ]
 
 
-def test_all_that_was_seen_of_a_purge_is_told(snapshot: SnapshotAssertion) -> None:
+def test_all_that_was_seen_of_a_purge_is_told(snapshot) -> None:
     report = PurgeReport(
         *(True, "NVMe Format", "", "", 10**9, 64, 64),
         name="nvme-format",
@@ -118,7 +116,7 @@ def test_all_that_was_seen_of_a_purge_is_told(snapshot: SnapshotAssertion) -> No
     assert "\n".join(log_of(PurgeFinished(report), PurgeFinished(overwritten))) == snapshot
 
 
-def test_the_plain_log_tells_the_run_in_lines(snapshot: SnapshotAssertion) -> None:
+def test_the_plain_log_tells_the_run_in_lines(snapshot) -> None:
     points = (point(8 * KIB), POINT)
     entry = Entry(WRITE_CACHE, {}, {}, Owner(1, "x"))
     lines = log_of(
@@ -139,9 +137,7 @@ def test_the_plain_log_tells_the_run_in_lines(snapshot: SnapshotAssertion) -> No
     assert "\n".join(lines) == snapshot
 
 
-def test_the_live_panel_shows_round_step_rate_time_and_steady_state(
-    clock: Clock, snapshot: SnapshotAssertion
-) -> None:
+def test_the_live_panel_shows_round_step_rate_time_and_steady_state(clock: Clock, snapshot) -> None:
     progress = RunProgress()
     for event in (
         STARTED,
@@ -156,7 +152,7 @@ def test_the_live_panel_shows_round_step_rate_time_and_steady_state(
     assert panel_of(progress, 100) == snapshot
 
 
-def test_the_live_display_leaves_the_finished_lines_behind(golden: Golden) -> None:
+def test_the_live_display_leaves_the_finished_lines_behind(golden) -> None:
     stream = io.StringIO()
     with live_display(stream) as on_event:
         on_event(STARTED)
@@ -166,7 +162,7 @@ def test_the_live_display_leaves_the_finished_lines_behind(golden: Golden) -> No
     assert stream.getvalue() == golden
 
 
-def test_the_live_panel_fits_80_columns(clock: Clock, snapshot: SnapshotAssertion) -> None:
+def test_the_live_panel_fits_80_columns(clock: Clock, snapshot) -> None:
     """With the longest that stands in it: hours of a simulated drive, and verdicts on three variables."""
     progress = RunProgress()
     for event in (SIMULATED, begun(6, *(POINT,) * 56), judged(5)):
@@ -187,7 +183,7 @@ class Screen(io.StringIO):
 
 @pytest.mark.parametrize(("term", "is_drawn_over"), [("dumb", False), ("xterm", True)])
 def test_a_terminal_without_a_cursor_gets_lines_as_a_pipe_does(
-    term: str, is_drawn_over: bool, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    term: str, is_drawn_over: bool, clock: Clock, monkeypatch
 ) -> None:
     monkeypatch.setenv("TERM", term)
     monkeypatch.setattr(run_display, "time", clock)

@@ -2,7 +2,6 @@
 
 import json
 from io import StringIO
-from pathlib import Path
 
 import jsonschema
 import msgspec
@@ -19,7 +18,6 @@ from openpts.system_files import SystemRoots
 from openpts.vocabulary.tuning import ChangeReport, Scenario
 from tests.data.system_trees import laptop
 from tests.support.processes import in_process
-from tests.support.transcript import Golden
 from tests.unit.host.recorded_systemd import RecordedSystemd
 
 __all__ = ["laptop"]
@@ -101,7 +99,7 @@ def test_the_json_keeps_to_its_schema(scenario: Scenario, laptop: SystemRoots) -
     assert len(changes) == len(restored) > 0
 
 
-def test_the_command_on_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_on_this_machine(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("OPENPTS_STATE", str(tmp_path))
     answer = CliRunner().invoke(doctor, ["--for", "real-world", "--json"])
     assert answer.exit_code == 0
@@ -114,6 +112,6 @@ def test_the_command_on_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert (again.exit_code, again.stdout) == (0, "Nothing to restore.\n")
 
 
-def test_what_makes_no_sense_is_refused(golden: Golden) -> None:
+def test_what_makes_no_sense_is_refused(golden) -> None:
     cases = (["--apply", "--restore"], ["sim:client-qlc"], ["/dev/null"], ["/dev/nothing-there"])
     assert [str(CliRunner().invoke(doctor, arguments).exception) for arguments in cases] == golden

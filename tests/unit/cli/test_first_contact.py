@@ -18,7 +18,6 @@ import termios
 from collections.abc import Iterator
 from importlib.metadata import version
 from itertools import chain
-from pathlib import Path
 
 import click
 import pytest
@@ -43,12 +42,12 @@ GROUPS_OF_TESTS = ("run", "plan")
 
 
 @pytest.fixture
-def transcript(snapshot: SnapshotAssertion) -> SnapshotAssertion:
+def transcript(snapshot) -> SnapshotAssertion:
     return snapshot.use_extension(Transcript)
 
 
 @pytest.fixture(autouse=True)
-def _in_an_empty_folder_at_80_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _in_an_empty_folder_at_80_columns(tmp_path, monkeypatch) -> Iterator[None]:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
     for command in TREE.values():  # click keeps the one of another test, which had no parent to give it "-h"
@@ -254,9 +253,7 @@ def test_each_command_has_help_by_both_words() -> None:
 
 
 @pytest.mark.parametrize("words", [(), ("--help",), ("run",)])
-def test_the_first_pages_fit_a_narrow_terminal(
-    words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_first_pages_fit_a_narrow_terminal(words: tuple[str, ...], monkeypatch) -> None:
     monkeypatch.setenv("COLUMNS", "60")
     commands = {
         command for command, _ in chain.from_iterable(LISTING.examples.values())
@@ -270,7 +267,7 @@ TYPED_FIRST = [(), ("run",), ("run", "iops"), ("i",), ("-V",)]
 
 @pytest.mark.needs("terminals")
 @pytest.mark.parametrize("words", TYPED_FIRST, ids=" ".join)
-def test_a_terminal_and_a_pipe_show_the_same(words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_and_a_pipe_show_the_same(words: tuple[str, ...], monkeypatch) -> None:
     in_process = seen(*words)
     monkeypatch.delenv("COLUMNS")
     assert at_a_terminal(*words) == in_process

@@ -7,7 +7,6 @@ import jsonschema
 import pytest
 from click.testing import CliRunner
 from docs.schema_files import OUTPUTS
-from syrupy.assertion import SnapshotAssertion
 
 from openpts import programs
 from openpts.cli.doctor import doctor
@@ -19,7 +18,6 @@ from openpts.runner.installation import IO_URING, Part, parts
 from openpts.system_files import SystemRoots
 from tests.support.machine import forbid_io_uring
 from tests.support.processes import in_process
-from tests.support.transcript import Golden
 
 REFUSED = "Operation not permitted (os error 1)"
 
@@ -28,23 +26,19 @@ def a_part(name: str, found: str | None, *, is_needed: bool) -> Part:
     return Part(name=name, found=found, purpose="this", is_needed=is_needed, install={"any": f"get {name}"})
 
 
-def without_programs(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+def without_programs(monkeypatch, folder: Path) -> None:
     monkeypatch.setenv("PATH", str(folder))
     monkeypatch.setattr(programs, "_SYSTEM_PROGRAM_FOLDERS", str(folder))
 
 
-def test_what_is_missing_has_a_line_for_each_distribution(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
-) -> None:
+def test_what_is_missing_has_a_line_for_each_distribution(tmp_path, monkeypatch, snapshot) -> None:
     without_programs(monkeypatch, tmp_path)
     lost = a_part("native module", None, is_needed=True)
     found = (lost, *(part for part in parts(SystemRoots()) if "Debian" in part.install and not part.found))
     assert "\n".join(line.plain for line in installation_text(found)) == snapshot
 
 
-def test_a_program_of_a_package_that_is_missing_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_program_of_a_package_that_is_missing_is_named(tmp_path, monkeypatch) -> None:
     without_programs(monkeypatch, tmp_path)
     for name in ("sg_vpd", "sg_format", "sg_sanitize", "fio"):
         (tmp_path / name).touch(mode=0o755)
@@ -55,7 +49,7 @@ def test_a_program_of_a_package_that_is_missing_is_named(
 
 @pytest.mark.with_plugins
 @pytest.mark.parametrize("has_pip", [True, False])
-def test_a_library_that_is_missing_is_pips_to_install(has_pip: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_library_that_is_missing_is_pips_to_install(has_pip: bool, monkeypatch) -> None:
     monkeypatch.setattr(installation, "_version", lambda name: None if name in {"click", "duckdb"} else "1")
     monkeypatch.setattr(installation, "find_spec", lambda name: name if has_pip else None)
     missing = {part.name: part for part in parts(SystemRoots()) if part.name in {"click", "duckdb"}}
@@ -87,7 +81,7 @@ def test_the_command_on_this_machine_keeps_to_its_schema() -> None:
     assert of["click"]
 
 
-def test_a_filter_of_system_calls_is_named(golden: Golden) -> None:
+def test_a_filter_of_system_calls_is_named(golden) -> None:
     def filtered() -> str:
         forbid_io_uring()
         return next(part.why for part in parts(SystemRoots()) if part.name == IO_URING)
@@ -99,9 +93,7 @@ def test_a_filter_of_system_calls_is_named(golden: Golden) -> None:
     ("setting", "filter_mode", "named"),
     [("2", 0, "io_uring_disabled is 2"), ("1", 2, "io_uring_disabled is 1"), ("0", 2, "seccomp")],
 )
-def test_the_setting_is_named_before_the_filter(
-    setting: str, filter_mode: int, named: str, tmp_path: Path
-) -> None:
+def test_the_setting_is_named_before_the_filter(setting: str, filter_mode: int, named: str, tmp_path) -> None:
     (tmp_path / "sys/kernel").mkdir(parents=True)
     (tmp_path / "self").mkdir()
     (tmp_path / "sys/kernel/io_uring_disabled").write_text(f"{setting}\n")
@@ -111,7 +103,7 @@ def test_the_setting_is_named_before_the_filter(
 
 
 @pytest.mark.parametrize("other", ["--apply", "--restore", "file:x"])
-def test_it_looks_at_openpts_alone(other: str, golden: Golden) -> None:
+def test_it_looks_at_openpts_alone(other: str, golden) -> None:
     answer = CliRunner().invoke(doctor, ["--self", other])
     assert answer.exit_code != 0
     assert str(answer.exception) == golden

@@ -13,7 +13,7 @@ from openpts.vocabulary.facts import Fact
 
 
 @pytest.fixture
-def drives(monkeypatch: pytest.MonkeyPatch) -> None:
+def drives(monkeypatch) -> None:
     """Two drives with serial numbers SERIAL-sda and SERIAL-sdb."""
     monkeypatch.setattr(io, "parse_target", lambda text: BlockTarget(Path(text)))
     monkeypatch.setattr(io.BlockDevice, "of_node", lambda path, roots: path.name)

@@ -7,7 +7,6 @@ from fractions import Fraction
 import pytest
 from msgspec.structs import replace
 from rich.console import Console
-from syrupy.assertion import SnapshotAssertion
 
 from openpts._native import Histogram
 from openpts.cli import io_display
@@ -35,7 +34,6 @@ from openpts.vocabulary.sample import (
 )
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import Duration
-from tests.support.transcript import Golden
 from tests.unit.cli.told_run import Clock
 
 STEP = Step.of(Stimulus.of(AccessPattern.RANDOM, 4096, 70, 4, 32, ActiveRange()), Duration.seconds(2))
@@ -166,7 +164,7 @@ def test_no_percentile_exceeds_the_exact_maximum() -> None:
     assert whole.percentile_ns(99.9) == 116_011_007
 
 
-def test_the_summary_has_a_column_for_each_operation_and_says_how(snapshot: SnapshotAssertion) -> None:
+def test_the_summary_has_a_column_for_each_operation_and_says_how(snapshot) -> None:
     stream = io.StringIO()
     print_summary(Console(file=stream, width=80), STARTED, SAMPLE)
     assert stream.getvalue() == snapshot
@@ -180,7 +178,7 @@ def test_a_failure_is_said_with_its_place() -> None:
     assert failure.startswith("/dev/nvme0n1: write of 8192 B at byte 4096 (LBA 1) failed")
 
 
-def test_a_line_for_each_interval_below_one_heading(snapshot: SnapshotAssertion) -> None:
+def test_a_line_for_each_interval_below_one_heading(snapshot) -> None:
     lines = IntervalLines(NS_PER_S, several=False)
     told = [*lines.of(STARTED), *lines.of(IntervalsEnded(0, INTERVALS[:1]))]
     told += lines.of(IntervalsEnded(0, INTERVALS[1:]))
@@ -208,7 +206,7 @@ def test_several_targets_are_told_apart() -> None:
     assert len(heading) == len(first) == len(second)
 
 
-def test_a_hanging_io_is_said_while_it_hangs(golden: Golden) -> None:
+def test_a_hanging_io_is_said_while_it_hangs(golden) -> None:
     hanging = OutstandingIo(7 * NS_PER_S, "read", 4096, 512)
     lines = IntervalLines(NS_PER_S, several=False)
     lines.of(STARTED)
@@ -237,7 +235,7 @@ SIMULATED = replace(
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+def clock(monkeypatch) -> Clock:
     clock = Clock()
     monkeypatch.setattr(io_display, "time", clock)
     return clock

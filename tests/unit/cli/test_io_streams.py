@@ -7,7 +7,6 @@ import pytest
 from click.testing import CliRunner
 from msgspec.structs import replace
 from rich.console import Console
-from syrupy.assertion import SnapshotAssertion
 
 from openpts.cli.io_display import IntervalLines
 from openpts.cli.io_result import MeasurementResults, print_summary
@@ -29,7 +28,6 @@ from openpts.vocabulary.sample import Sample, StepState
 from openpts.vocabulary.stimulus import Step
 from tests.support.refusals import refusal
 from tests.support.stream_runs import BESIDE, DELAYED, ENDING, drive
-from tests.support.transcript import Golden
 from tests.unit.analysis.test_host_limits import slips_of
 
 TARGET = "sim:enterprise-tlc?capacity=2GB&seed=1"
@@ -73,7 +71,7 @@ STARTED = MeasurementStarted(0, drive().facts, (BESIDE,), {"engine": Fact("simul
 
 
 def test_each_stream_has_a_line_for_an_interval_and_all_have_the_last(
-    events: list[MeasurementEvent], snapshot: SnapshotAssertion
+    events: list[MeasurementEvent], snapshot
 ) -> None:
     lines = IntervalLines(NS_PER_S // 10, several=False)
     told = [
@@ -85,7 +83,7 @@ def test_each_stream_has_a_line_for_an_interval_and_all_have_the_last(
 
 
 def test_the_summary_has_a_row_for_each_stream_and_what_the_others_cost_it(
-    events: list[MeasurementEvent], apart: list[Sample], snapshot: SnapshotAssertion
+    events: list[MeasurementEvent], apart: list[Sample], snapshot
 ) -> None:
     stream = io.StringIO()
     print_summary(Console(file=stream, width=120), STARTED, late(sample_of(events)), None, apart)
@@ -144,7 +142,7 @@ def test_streams_are_measured_alone_for_the_time_that_they_have_together(apart: 
     assert ended[0].ios == 500
 
 
-def test_what_can_not_be_measured_alone_is_refused(golden: Golden) -> None:
+def test_what_can_not_be_measured_alone_is_refused(golden) -> None:
     cases = (DELAYED, replace(BESIDE, capture=True))
     assert [refusal(alone, ordered(step)) for step in cases] == golden
 

@@ -1,7 +1,5 @@
 """The line of every half minute belongs to the step that it names."""
 
-import pytest
-
 from openpts.cli import run_display
 from openpts.cli.run_display import PlainLog
 from openpts.units import KIB, NS_PER_S
@@ -17,7 +15,7 @@ def step(tc: int, qd: int) -> Step:
     return Step.of(stimulus, Duration.seconds(STEP_S))
 
 
-def test_steps_of_half_a_minute_have_their_own_rate_and_demand_each(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_steps_of_half_a_minute_have_their_own_rate_and_demand_each(monkeypatch) -> None:
     clock = Clock()
     monkeypatch.setattr(run_display, "time", clock)
     lines: list[str] = []
@@ -41,7 +39,7 @@ def test_steps_of_half_a_minute_have_their_own_rate_and_demand_each(monkeypatch:
     ]
 
 
-def test_steps_too_short_for_a_rate_are_told_without_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_steps_too_short_for_a_rate_are_told_without_one(monkeypatch) -> None:
     clock = Clock()
     monkeypatch.setattr(run_display, "time", clock)
     lines: list[str] = []

@@ -4,7 +4,6 @@ import json
 import re
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +17,6 @@ from openpts.parameters.shipped_plans import shipped_names, shipped_plan
 from openpts.procedures.pts.suite import PTS
 from openpts.units import KIB
 from tests.support.refusals import refusal
-from tests.support.transcript import Golden
 
 SIZES = (1024 * KIB, 128 * KIB, 64 * KIB, 32 * KIB, 16 * KIB, 8 * KIB, 4 * KIB, 512)
 MIXES = (100, 95, 65, 50, 35, 5, 0)
@@ -37,7 +35,7 @@ def plan_of(*words: str) -> dict[str, Any]:
 
 
 @pytest.mark.with_plugins
-def test_a_test_without_a_purge_tells_of_none_and_takes_no_method(golden: Golden) -> None:
+def test_a_test_without_a_purge_tells_of_none_and_takes_no_method(golden) -> None:
     text = text_of("pstates", "--capacity", "1TB")
     assert text == golden
     refused = CliRunner().invoke(plan_command, ["pstates", "--capacity", "1TB", "--purge", "none"])
@@ -56,23 +54,23 @@ def test_every_step_of_a_round_is_there_in_its_order() -> None:
     assert points == [(mix, size) for mix in MIXES for size in SIZES]
 
 
-def test_an_amount_of_a_mix_says_that_it_counts_reads(golden: Golden) -> None:
+def test_an_amount_of_a_mix_says_that_it_counts_reads(golden) -> None:
     """4 x 1 TB of writes are 11,429 GB of RW65 in all."""
     words = ("--capacity", "1TB", "--workloads", "write_intensive,oltp", "--steps")
     assert text_of("wsat", *words) == golden
 
 
-def test_the_text_tells_rounds_once_and_waits_in_their_order(golden: Golden) -> None:
+def test_the_text_tells_rounds_once_and_waits_in_their_order(golden) -> None:
     assert text_of("hir", "--capacity", "1TB", "--steps") == golden
 
 
 @pytest.mark.parametrize("name", list(PTS))
 @pytest.mark.parametrize("drive_class", ["enterprise", "client"])
-def test_every_test_can_be_planned(name: str, drive_class: str, golden: Golden) -> None:
+def test_every_test_can_be_planned(name: str, drive_class: str, golden) -> None:
     assert text_of(name, "--capacity", "1.92TB", "--class", drive_class) == golden
 
 
-def test_a_plan_begins_with_what_it_takes_and_has_steps_where_asked(golden: Golden) -> None:
+def test_a_plan_begins_with_what_it_takes_and_has_steps_where_asked(golden) -> None:
     assert text_of("hir", "--capacity", "1TB", "--tbw", "600") == golden
 
 
@@ -129,28 +127,28 @@ def test_a_plan_of_a_run_on_a_drive_that_is_only_overwritten_has_an_entry() -> N
 
 
 @pytest.mark.on_disk
-def test_a_file_is_planned_for_and_not_created(tmp_path: Path) -> None:
+def test_a_file_is_planned_for_and_not_created(tmp_path) -> None:
     found = plan_of("xsr", f"file:{tmp_path}/scratch?size=512MiB")
     assert found["user_capacity_bytes"] == 512 * 1024 * KIB
     assert {one["rule_id"] for one in found["ledger"]} >= {"PTS-GEN-05", "PTS-PRG-03", "PTS-CACHE-01"}
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_simulated_drive_is_planned_for_without_running(golden: Golden) -> None:
+def test_a_simulated_drive_is_planned_for_without_running(golden) -> None:
     found = plan_of("cbw", "sim:client-qlc?capacity=64GB", "--time-scale", "1/2")
     assert found["target"] == "sim:client-qlc"
     assert found["ledger"][0]["used"] == golden
     assert found["shortened"]
 
 
-def test_a_plan_file_counts_and_options_win(tmp_path: Path) -> None:
+def test_a_plan_file_counts_and_options_win(tmp_path) -> None:
     plan = tmp_path / "plan.toml"
     plan.write_text("[iops]\nmax_rounds = 9\ntc = 2\n")
     conditions = plan_of("iops", "--capacity", "1TB", "--plan", str(plan), "--tc", "3")["conditions"]
     assert (conditions["max_rounds"], conditions["tc"]) == (9, 3)
 
 
-def test_what_a_run_would_refuse_is_refused(golden: Golden) -> None:
+def test_what_a_run_would_refuse_is_refused(golden) -> None:
     cases = (
         ("sim:oracle", "--capacity", "1TB"),
         ("sim:none",),

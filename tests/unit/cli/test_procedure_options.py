@@ -26,7 +26,6 @@ from openpts.vocabulary.purpose import Purpose
 from openpts.vocabulary.stimulus import ActiveRange, BlockSize
 from openpts.vocabulary.tuning import Scenario
 from tests.support.refusals import refusal
-from tests.support.transcript import Golden
 
 PLAN = """\
 class = "client"
@@ -66,7 +65,7 @@ def conditions(test: str, *words: str) -> Any:
 
 
 @pytest.fixture
-def plan(tmp_path: Path) -> str:
+def plan(tmp_path) -> str:
     path = tmp_path / "plan.toml"
     path.write_text(PLAN)
     return str(path)
@@ -138,7 +137,7 @@ def test_a_key_of_the_plans_purpose_wins_over_that_of_the_description(plan: str)
     )
 
 
-def test_a_purpose_that_makes_no_sense_is_refused_with_its_place(tmp_path: Path, golden: Golden) -> None:
+def test_a_purpose_that_makes_no_sense_is_refused_with_its_place(tmp_path, golden) -> None:
     cases = (
         "usecase = 'x'",
         "tasking = 'both'",

@@ -17,7 +17,6 @@ from openpts.record.batch import write_batch
 from openpts.record.manifest import RunState
 from tests.support.batches import suite_entry, suite_of
 from tests.support.synthetic_run import Synthetic, write_synthetic_run
-from tests.support.transcript import Golden
 
 FAST = ("--no-html", "--no-pdf")
 
@@ -28,12 +27,12 @@ def matches(verified: Result) -> bool:
 
 
 @pytest.fixture(scope="module")
-def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def run_folder(tmp_path_factory) -> Path:
     return write_synthetic_run(tmp_path_factory.mktemp("run") / "one", Synthetic())
 
 
 @pytest.fixture
-def suite_folder(tmp_path: Path) -> Path:
+def suite_folder(tmp_path) -> Path:
     folder = tmp_path / "suite"
     folder.mkdir()
     for name in ("1-iops", "2-iops"):
@@ -51,7 +50,7 @@ def run_cli(*words: str | Path) -> Result:
     return CliRunner().invoke(cli, [str(word) for word in words], catch_exceptions=True)
 
 
-def test_the_paths_of_documents_and_data_are_told(run_folder: Path, tmp_path: Path) -> None:
+def test_the_paths_of_documents_and_data_are_told(run_folder: Path, tmp_path) -> None:
     done = run_cli("report", run_folder, *FAST, "--out", tmp_path)
     assert done.exit_code == 0, done.output
     first, second = done.output.splitlines()
@@ -67,7 +66,7 @@ def test_above_runs_one_of_them_is_named(whole_report: Path, words: tuple[str, .
     assert str(done.exception).endswith(f", such as {whole_report}")
 
 
-def test_json_has_the_figures_of_the_run_and_the_paths(run_folder: Path, tmp_path: Path) -> None:
+def test_json_has_the_figures_of_the_run_and_the_paths(run_folder: Path, tmp_path) -> None:
     done = run_cli("report", run_folder, *FAST, "--no-csv", "--json", "--out", tmp_path)
     printed = json.loads(done.output)
     assert printed["test"] == "iops"
@@ -75,7 +74,7 @@ def test_json_has_the_figures_of_the_run_and_the_paths(run_folder: Path, tmp_pat
 
 
 def test_a_run_whose_figures_are_printed_is_read_and_judged_once(
-    run_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run_folder: Path, tmp_path, monkeypatch
 ) -> None:
     judged, made = [], Procedure.report
     monkeypatch.setattr(Procedure, "report", lambda test, run: judged.append(run.folder) or made(test, run))
@@ -84,7 +83,7 @@ def test_a_run_whose_figures_are_printed_is_read_and_judged_once(
     assert judged == [run_folder]
 
 
-def test_redacted_json_has_no_serial_number(run_folder: Path, tmp_path: Path) -> None:
+def test_redacted_json_has_no_serial_number(run_folder: Path, tmp_path) -> None:
     done = run_cli("report", run_folder, *FAST, "--json", "--redact", "--out", tmp_path)
     assert "REDACTED-" in done.output
     assert "SYN0000001" not in done.output
@@ -99,12 +98,12 @@ def test_a_suite_makes_one_report_of_all_its_records(suite_folder: Path) -> None
     assert [section["test"] for section in sections] == ["iops1-iops", "iops2-iops"]
 
 
-def test_what_is_no_run_folder_is_refused(tmp_path: Path) -> None:
+def test_what_is_no_run_folder_is_refused(tmp_path) -> None:
     done = run_cli("report", tmp_path)
     assert isinstance(done.exception, RecordError)
 
 
-def test_verify_finds_nothing_in_a_report_as_it_was_written(suite_folder: Path, golden: Golden) -> None:
+def test_verify_finds_nothing_in_a_report_as_it_was_written(suite_folder: Path, golden) -> None:
     run_cli("report", suite_folder, *FAST, "--no-csv")
     done = run_cli("verify", suite_folder)
     assert matches(done), done.output
@@ -135,7 +134,7 @@ def test_a_short_report_stands_beside_the_full_one_and_can_be_verified(suite_fol
 
 
 @pytest.fixture(scope="module")
-def whole_report(run_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def whole_report(run_folder: Path, tmp_path_factory) -> Path:
     """A run folder with all files of its report."""
     folder = tmp_path_factory.mktemp("whole") / "run"
     shutil.copytree(run_folder, folder)
@@ -182,7 +181,7 @@ FAULTS: dict[str, tuple[Callable[[Path], object], str]] = {
 @pytest.mark.full_matrix(most=3)
 @pytest.mark.parametrize(("change", "told"), FAULTS.values(), ids=FAULTS)
 def test_verify_covers_the_files_of_a_report(
-    whole_report: Path, tmp_path: Path, change: Callable[[Path], object], told: str
+    whole_report: Path, tmp_path, change: Callable[[Path], object], told: str
 ) -> None:
     run = tmp_path / "run"
     shutil.copytree(whole_report, run)
@@ -196,7 +195,7 @@ def test_verify_covers_the_files_of_a_report(
 @pytest.mark.slow
 @pytest.mark.parametrize("left_out", ["html", "pdf", "csv"])
 def test_what_a_report_leaves_out_stays_where_it_shows_the_same(
-    whole_report: Path, tmp_path: Path, left_out: str
+    whole_report: Path, tmp_path, left_out: str
 ) -> None:
     run = tmp_path / "run"
     shutil.copytree(whole_report, run)
@@ -211,7 +210,7 @@ def test_what_a_report_leaves_out_stays_where_it_shows_the_same(
     assert changed.name in str(run_cli("verify", run).exception)
 
 
-def test_what_an_earlier_report_shows_otherwise_goes(whole_report: Path, tmp_path: Path) -> None:
+def test_what_an_earlier_report_shows_otherwise_goes(whole_report: Path, tmp_path) -> None:
     run = tmp_path / "run"
     shutil.copytree(whole_report, run)
     (run / "data" / "earlier.csv").write_text("of a table that there is no more")
@@ -230,9 +229,7 @@ def test_what_an_earlier_report_shows_otherwise_goes(whole_report: Path, tmp_pat
     assert "report.html" not in (run / "SHA256SUMS").read_text()
 
 
-def test_an_earlier_file_that_was_changed_is_left_to_its_owner(
-    whole_report: Path, tmp_path: Path, golden: Golden
-) -> None:
+def test_an_earlier_file_that_was_changed_is_left_to_its_owner(whole_report: Path, tmp_path, golden) -> None:
     run = tmp_path / "run"
     shutil.copytree(whole_report, run)
     flip_a_bit(run / "report.html")
@@ -246,7 +243,7 @@ def test_an_earlier_file_that_was_changed_is_left_to_its_owner(
     assert str(run_cli("verify", run).exception) == golden
 
 
-def test_a_file_that_was_deleted_is_not_listed_again(whole_report: Path, tmp_path: Path) -> None:
+def test_a_file_that_was_deleted_is_not_listed_again(whole_report: Path, tmp_path) -> None:
     run = tmp_path / "run"
     shutil.copytree(whole_report, run)
     (run / "report.pdf").unlink()
@@ -254,7 +251,7 @@ def test_a_file_that_was_deleted_is_not_listed_again(whole_report: Path, tmp_pat
     assert matches(run_cli("verify", run))
 
 
-def test_the_path_of_a_run_folder_need_not_be_text(run_folder: Path, tmp_path: Path) -> None:
+def test_the_path_of_a_run_folder_need_not_be_text(run_folder: Path, tmp_path) -> None:
     run = Path(os.fsdecode(bytes(tmp_path) + b"/run\xff"))
     shutil.copytree(run_folder, run)
     (run / "capture").mkdir()
@@ -265,14 +262,12 @@ def test_the_path_of_a_run_folder_need_not_be_text(run_folder: Path, tmp_path: P
     assert matches(run_cli("verify", run, "--json"))
 
 
-def test_verify_takes_a_report_that_stands_alone(whole_report: Path, tmp_path: Path) -> None:
+def test_verify_takes_a_report_that_stands_alone(whole_report: Path, tmp_path) -> None:
     shutil.copy(whole_report / "report.json", tmp_path)
     assert matches(run_cli("verify", tmp_path / "report.json", whole_report))
 
 
-def test_verify_covers_the_files_of_a_report_under_a_name_of_its_own(
-    run_folder: Path, tmp_path: Path
-) -> None:
+def test_verify_covers_the_files_of_a_report_under_a_name_of_its_own(run_folder: Path, tmp_path) -> None:
     assert run_cli("report", run_folder, *FAST, "--out", tmp_path).exit_code == 0
     (report,) = tmp_path.glob("*.json")
     assert matches(run_cli("verify", report, run_folder))

@@ -22,13 +22,12 @@ from openpts.vocabulary.run_request import RunRequest
 from tests.support.batches import suite_entry, suite_of
 from tests.support.made_up_run import made_up_run
 from tests.support.synthetic_run import Synthetic, write_synthetic_run
-from tests.support.transcript import Golden
 
 SHORTER = Deviation("PTS-IOPS-14", "7.2", "1 min 0 s per step", "2.00 s per step", "caches weigh more")
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory) -> Path:
     return write_synthetic_run(tmp_path_factory.mktemp("runs") / "run", Synthetic(deviations=(SHORTER,)))
 
 
@@ -47,7 +46,7 @@ def test_all_that_binds_the_run_is_printed_by_section_with_the_counts(folder: Pa
     assert text.index("IOPS (section 7)") > text.index("All tests (sections 1 to 4)")
 
 
-def test_a_deviation_shows_both_values(folder: Path, golden: Golden) -> None:
+def test_a_deviation_shows_both_values(folder: Path, golden) -> None:
     (line,) = [line for line in invoke(str(folder)).splitlines() if line.startswith("PTS-IOPS-14")]
     assert line == golden
 
@@ -88,13 +87,13 @@ def test_every_requirement_comes_when_all_are_asked_for(folder: Path) -> None:
     assert [row["id"] for row in printed["requirements"]] == [each.id for each in catalogue()]
 
 
-def test_hostile_text_of_a_record_stays_text(tmp_path: Path) -> None:
+def test_hostile_text_of_a_record_stays_text(tmp_path) -> None:
     text = invoke(str(write_synthetic_run(tmp_path / "run", Synthetic(hostile=True))))
     assert "\x1b" not in text
     assert "\u202e" not in text
 
 
-def test_what_is_no_run_folder_is_refused(tmp_path: Path) -> None:
+def test_what_is_no_run_folder_is_refused(tmp_path) -> None:
     with pytest.raises(RecordError, match="not a run folder"):
         CliRunner().invoke(verify, [str(tmp_path), "--requirements"], catch_exceptions=False)
 
@@ -121,7 +120,7 @@ def test_a_guide_is_shown_by_itself(folder: Path) -> None:
 
 
 @pytest.fixture
-def batch(tmp_path: Path) -> Path:
+def batch(tmp_path) -> Path:
     """Two runs, of which the second deviates, and a drive that was refused."""
     batch = new_batch([RunRequest(run_id=name, test_words=("iops",), target=f"sim:{name}") for name in "abc"])
     write_synthetic_run(tmp_path / "batch" / batch.entries[0].folder, Synthetic())
@@ -142,7 +141,7 @@ def test_a_batch_is_all_of_its_runs(batch: Path) -> None:
     assert [run["guide"] for run in guided] == ["tkperf", "tkperf"]
 
 
-def test_a_suite_is_all_of_its_runs(tmp_path: Path) -> None:
+def test_a_suite_is_all_of_its_runs(tmp_path) -> None:
     entries = [suite_entry("iops", f"{n}-iops", state=RunState.COMPLETE) for n in (1, 2)]
     for entry in entries:
         write_synthetic_run(tmp_path / "suite" / entry.folder, Synthetic())

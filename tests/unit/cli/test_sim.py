@@ -1,7 +1,6 @@
 """`openpts sim`: lists and parameters, as text and as JSON."""
 
 import json
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -9,7 +8,6 @@ from click.testing import CliRunner
 from openpts.cli.sim import sim, unit_of
 from openpts.errors import OpenptsError, UsageError
 from openpts.simulation.presets import Preset, load_preset, shipped_presets
-from tests.support.transcript import Golden
 
 
 def said(*words: str) -> str:
@@ -75,7 +73,7 @@ def test_a_unit_is_the_end_of_a_name(name: str, unit: str) -> None:
     assert unit_of(name) == unit
 
 
-def test_the_file_itself_can_be_copied_and_edited(tmp_path: Path) -> None:
+def test_the_file_itself_can_be_copied_and_edited(tmp_path) -> None:
     for preset in shipped_presets():
         printed = said("show", preset.name, "--toml")
         assert printed == preset.text
@@ -90,6 +88,6 @@ def test_parameters_as_json_hold_the_whole_file() -> None:
 
 
 @pytest.mark.with_plugins
-def test_what_makes_no_sense_is_refused(golden: Golden) -> None:
+def test_what_makes_no_sense_is_refused(golden) -> None:
     assert refused("show", "mlc", "--toml", "--json") == golden
     assert refused("show", "nothing") == golden

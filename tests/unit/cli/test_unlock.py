@@ -1,7 +1,6 @@
 """`openpts purge --unlock`: what it says and does, on a drive that behaves as the standard says."""
 
 import os
-from pathlib import Path
 
 import pytest
 
@@ -17,13 +16,12 @@ from openpts.system_files import SystemRoots
 from tests.data.system_trees import server
 from tests.support.ata_security_drive import AtaSecurityDrive
 from tests.support.held_drive import held
-from tests.support.transcript import Golden
 
 __all__ = ["server"]
 
 
 @pytest.fixture
-def drive(server: SystemRoots, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AtaSecurityDrive:
+def drive(server: SystemRoots, tmp_path, monkeypatch) -> AtaSecurityDrive:
     """The drive sda of a made-up machine on which the command runs."""
     drive = AtaSecurityDrive()
     monkeypatch.setattr(os, "geteuid", lambda: 0)
@@ -65,7 +63,7 @@ def _run(*arguments: str) -> int:
 
 @pytest.mark.parametrize("named", [[], ["/dev/sda"], ["LABSATA0000"]])
 def test_it_unlocks_what_is_noted_and_forgets_it(
-    named: list[str], left_locked: AtaSecurityDrive, capsys: pytest.CaptureFixture[str], golden: Golden
+    named: list[str], left_locked: AtaSecurityDrive, capsys, golden
 ) -> None:
     assert _run(*named) == 0
     capsys.readouterr()
@@ -76,7 +74,7 @@ def test_it_unlocks_what_is_noted_and_forgets_it(
     assert said == golden
 
 
-def test_the_list_changes_nothing(left_locked: AtaSecurityDrive, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_list_changes_nothing(left_locked: AtaSecurityDrive, capsys) -> None:
     left_locked.commands.clear()
     assert _run("--list") == 0
     first, second = capsys.readouterr().out.splitlines()
@@ -87,7 +85,7 @@ def test_the_list_changes_nothing(left_locked: AtaSecurityDrive, capsys: pytest.
 
 
 def test_one_that_stays_locked_is_an_error_and_stays_noted(
-    left_locked: AtaSecurityDrive, capsys: pytest.CaptureFixture[str], golden: Golden
+    left_locked: AtaSecurityDrive, capsys, golden
 ) -> None:
     left_locked.password = "theirs"
     assert _run() == TargetError.exit_code

@@ -24,7 +24,6 @@ from openpts.cli.broken_pipe import LastingOutput, lasting
 from openpts.escaped_text import visible
 from tests.support.openpts_command import COMMAND
 from tests.support.syntax_trees import PACKAGE, nodes
-from tests.support.transcript import Golden
 
 # an extension turned around, an isolate, a mark; the screen cleared, a bell, a C1 sequence
 HOSTILE = "cod\u202egnp.exe\u2066\u200f\x1b[2J\x07\x9b31m"
@@ -63,7 +62,7 @@ def test_what_can_be_seen_stays_as_it_is(text: str) -> None:
 
 @pytest.mark.needs("terminals")
 @pytest.mark.with_plugins
-def test_the_name_of_a_folder_reaches_no_terminal_raw(tmp_path: Path) -> None:
+def test_the_name_of_a_folder_reaches_no_terminal_raw(tmp_path) -> None:
     (tmp_path / HOSTILE).mkdir()
     for command in ("report", "verify", "verify --requirements", "compare"):
         shown = at_a_terminal(*COMMAND, *command.split(), HOSTILE, cwd=tmp_path)
@@ -71,7 +70,7 @@ def test_the_name_of_a_folder_reaches_no_terminal_raw(tmp_path: Path) -> None:
         assert visible(shown.replace("\r\n", "\n")) == shown.replace("\r\n", "\n"), command
 
 
-def test_a_name_that_is_no_utf_8_is_one_line(tmp_path: Path) -> None:
+def test_a_name_that_is_no_utf_8_is_one_line(tmp_path) -> None:
     done = subprocess.run(
         [*COMMAND, "report", b"run\xff\xe2\x80"], cwd=tmp_path, capture_output=True, check=False
     )
@@ -80,7 +79,7 @@ def test_a_name_that_is_no_utf_8_is_one_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
-def test_no_encoding_lets_it_through(encoding: str, tmp_path: Path) -> None:
+def test_no_encoding_lets_it_through(encoding: str, tmp_path) -> None:
     done = subprocess.run(
         [*COMMAND, "report", "ä 測\u202e\x9b"],
         cwd=tmp_path,
@@ -112,7 +111,7 @@ PRINTING = f"""
 
 
 @pytest.mark.needs("terminals")
-def test_rich_alone_controls_the_terminal(tmp_path: Path) -> None:
+def test_rich_alone_controls_the_terminal(tmp_path) -> None:
     shown = at_a_terminal(sys.executable, "-c", textwrap.dedent(PRINTING), cwd=tmp_path)
     assert "\x1b[1m" in shown  # what rich has to say to the terminal
     assert "\x1b[?25l" in shown
@@ -187,7 +186,7 @@ def test_a_pipe_that_takes_nothing_for_now_is_waited_for() -> None:
     assert output.failure is None
 
 
-def test_the_stream_that_was_there_comes_back(capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_stream_that_was_there_comes_back(capfd) -> None:
     before = sys.stdout
     with lasting("stdout") as output:
         assert output is not None
@@ -197,7 +196,7 @@ def test_the_stream_that_was_there_comes_back(capfd: pytest.CaptureFixture[str])
     assert capfd.readouterr().out == "in between\n"
 
 
-def test_a_stream_without_a_descriptor_is_left_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stream_without_a_descriptor_is_left_as_it_is(monkeypatch) -> None:
     monkeypatch.setattr(sys, "stdout", None)
     with lasting("stdout") as output:
         assert output is None
@@ -212,7 +211,7 @@ def test_a_command_whose_output_is_lost_says_so() -> None:
 
 
 @pytest.mark.with_plugins
-def test_a_verdict_stands_where_the_output_is_lost(golden: Golden) -> None:
+def test_a_verdict_stands_where_the_output_is_lost(golden) -> None:
     words = [*PLAN[:3], "gate", "no-run", "--json"]
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
@@ -268,7 +267,7 @@ def test_a_slow_reader_gets_every_line(lines_of_an_event: int) -> None:
     assert sum(taken) == EVENTS * len(LINE)
 
 
-def test_what_works_on_is_waited_for(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_works_on_is_waited_for(capsys) -> None:
     done = []
 
     def compute(end_s: float) -> None:
@@ -282,7 +281,7 @@ def test_what_works_on_is_waited_for(capsys: pytest.CaptureFixture[str]) -> None
     assert capsys.readouterr().err == ""
 
 
-def test_a_reader_that_takes_nothing_is_left_and_named(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_reader_that_takes_nothing_is_left_and_named(capsys) -> None:
     may_read = threading.Event()
 
     def read(source: int) -> None:

@@ -116,9 +116,7 @@ def test_every_shall_is_checked_or_proven() -> None:
     assert shalls <= set(proofs()), "mark a test with @pytest.mark.proves"
 
 
-def test_a_requirement_without_check_test_and_reason_is_not_verifiable(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_requirement_without_check_test_and_reason_is_not_verifiable(monkeypatch) -> None:
     monkeypatch.setattr(conformance, "proofs", dict)
     found = standing(made_up_run("iops"))
     assert not [each for each in found.values() if each.status is Status.BUILT_IN]

@@ -51,7 +51,7 @@ def source(root: Path, name: str, text: str) -> Path:
     return root
 
 
-def test_tests_are_marked_by_what_they_prove(tmp_path: Path) -> None:
+def test_tests_are_marked_by_what_they_prove(tmp_path) -> None:
     source(tmp_path, "tests/test_x.py", TESTS)
     source(tmp_path, "rust/core/src/x.rs", RUST)
     assert marked_proofs(tmp_path) == {
@@ -76,7 +76,7 @@ def test_tests_are_marked_by_what_they_prove(tmp_path: Path) -> None:
         ("rust/core/src/x.rs", RUST.replace("fn is_uniform() {}", "const UNIFORM: bool = true;")),
     ],
 )
-def test_a_mark_on_no_test_or_of_no_requirement_is_refused(tmp_path: Path, name: str, text: str) -> None:
+def test_a_mark_on_no_test_or_of_no_requirement_is_refused(tmp_path, name: str, text: str) -> None:
     with pytest.raises(MarkError, match=name):
         marked_proofs(source(tmp_path, name, text))
 

@@ -9,7 +9,6 @@ from openpts.record.reader import read_run
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.people import People
 from tests.support.report_cases import Reports
-from tests.support.transcript import Golden
 
 DEVIATION = Deviation("PTS-IOPS-14", "7.2", "60 s per step", "2 s per step", "caches weigh more")
 
@@ -51,7 +50,7 @@ def test_red_lines_stand_in_each_test(reports: Reports) -> None:
     assert reports("steady").sections[0].alerts == ()
 
 
-def test_conformant_only_with_an_empty_ledger(reports: Reports, golden: Golden) -> None:
+def test_conformant_only_with_an_empty_ledger(reports: Reports, golden) -> None:
     run = read_run(reports.folder("steady"))
     clean = standing_of(run)
     assert clean.conformant
@@ -77,7 +76,7 @@ def test_the_ledger_is_printed(reports: Reports) -> None:
     assert len(row.cells) == 4
 
 
-def test_no_simulated_run_is_conformant_even_over_an_empty_ledger(reports: Reports, golden: Golden) -> None:
+def test_no_simulated_run_is_conformant_even_over_an_empty_ledger(reports: Reports, golden) -> None:
     run = read_run(reports.folder("simulated"))
     assert run.ledger[0].rule_id == "PTS-GEN-05"
     standing = standing_of(replace(run, ledger=()))
@@ -85,9 +84,7 @@ def test_no_simulated_run_is_conformant_even_over_an_empty_ledger(reports: Repor
     assert standing.bottom_line == golden
 
 
-def test_a_run_is_not_conformant_where_its_record_alone_shows_a_deviation(
-    reports: Reports, golden: Golden
-) -> None:
+def test_a_run_is_not_conformant_where_its_record_alone_shows_a_deviation(reports: Reports, golden) -> None:
     run = read_run(reports.folder("steady"))
     unsigned = replace(run, manifest=replace(run.manifest, people=People()))
     standing = standing_of(unsigned)

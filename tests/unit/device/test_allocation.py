@@ -11,7 +11,7 @@ from openpts.units import MIB
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
+def path(tmp_path) -> Path:
     return tmp_path / "scratch"
 
 
@@ -53,9 +53,7 @@ def test_more_than_is_free_is_refused_before_anything_is_done(fd: int, path: Pat
         (errno.EDQUOT, "can't allocate .*: Disk quota exceeded"),
     ],
 )
-def test_a_failure_leaves_the_file_as_it_was(
-    code: int, says: str, fd: int, path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failure_leaves_the_file_as_it_was(code: int, says: str, fd: int, path: Path, monkeypatch) -> None:
     def fail_halfway(fd: int, length_bytes: int) -> None:
         os.ftruncate(fd, length_bytes)
         raise OSError(code, os.strerror(code))
@@ -66,9 +64,7 @@ def test_a_failure_leaves_the_file_as_it_was(
     assert os.fstat(fd).st_size == 0
 
 
-def test_a_file_system_that_only_pretends_is_found_out(
-    fd: int, path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_system_that_only_pretends_is_found_out(fd: int, path: Path, monkeypatch) -> None:
     monkeypatch.setattr(allocation, "allocate", os.ftruncate)
     with pytest.raises(
         TargetError, match=r"allocated 0 B of 4\.19 MB: choose a file system without compression"

@@ -20,7 +20,6 @@ from tests.support.held_drive import held
 from tests.support.hours import Hours
 from tests.support.identify_words import as_hdparm_prints
 from tests.support.recorded_exchanges import RecordedExchange
-from tests.support.transcript import Golden
 
 
 def _answer(stdout: str = "", stderr: str = "", returncode: int = 0) -> Reply:
@@ -77,7 +76,7 @@ def _with_word(text: str, number: int, value: int) -> str:
 
 
 @pytest.mark.parametrize("name", ["samsung-870-qvo-frozen", "seagate-st3160023as", "qemu-sata"])
-def test_a_recorded_drive_without_the_feature_set(name: str, server: SystemRoots, golden: Golden) -> None:
+def test_a_recorded_drive_without_the_feature_set(name: str, server: SystemRoots, golden) -> None:
     sda = BlockDevice.of_name("sda", server)
     found = [AtaSanitize(kind, RecordedExchange(name)).capability(sda) for kind in SanitizeKind]
     assert not any(capability.supported for capability in found)
@@ -111,7 +110,7 @@ def test_only_the_operations_that_word_59_lists_are_supported(server: SystemRoot
         ),
     ],
 )
-def test_a_state_in_the_way_is_explained(status: Reply, server: SystemRoots, golden: Golden) -> None:
+def test_a_state_in_the_way_is_explained(status: Reply, server: SystemRoots, golden) -> None:
     text = RecordedExchange("samsung-870-qvo-frozen")(("hdparm", "--Istdout", "/dev/sda"), 1).stdout
 
     def run(command, _timeout_s: float, *, to_the_end: bool = False) -> Reply:
@@ -123,7 +122,7 @@ def test_a_state_in_the_way_is_explained(status: Reply, server: SystemRoots, gol
     assert capability.reason == golden
 
 
-def test_a_locked_drive_sanitizes_nothing(server: SystemRoots, golden: Golden) -> None:
+def test_a_locked_drive_sanitizes_nothing(server: SystemRoots, golden) -> None:
     drive = AtaSecurityDrive(password="theirs", locked=True)
 
     def run(command, timeout_s: float, *, to_the_end: bool = False) -> Reply:
@@ -234,7 +233,7 @@ def test_answers_in_fixed_format_are_read_from_their_bytes() -> None:
     assert str(ended) == "idle, the end of the last operation is not reported"
 
 
-def test_recorded_sense_data(golden: Golden) -> None:
+def test_recorded_sense_data(golden) -> None:
     old = RecordedExchange("security-erase-frozen-laptop")
     command = [
         "hdparm", "--user-master", "u", "--security-mode", "h", "--security-set-pass", "openpts", "NODE",
@@ -249,7 +248,7 @@ def test_recorded_sense_data(golden: Golden) -> None:
 @pytest.mark.parametrize(
     "stderr", ["SG_IO: bad/missing sense data, sb[]:  72", "bad/missing sense data, sb[]: zz"]
 )
-def test_sense_data_that_make_no_sense_are_no_success(stderr: str, golden: Golden) -> None:
+def test_sense_data_that_make_no_sense_are_no_success(stderr: str, golden) -> None:
     assert (refusal(_answer("", stderr)) or "") == golden
 
 

@@ -29,7 +29,6 @@ from openpts.system_files import SystemRoots
 from tests.support.ata_security_drive import CONFORMANT_MANNERS, AtaSecurityDrive, Manners, give_sda, is_free
 from tests.support.held_drive import give_node, held
 from tests.support.program_answers import no_programs
-from tests.support.transcript import Golden
 
 
 @pytest.fixture
@@ -38,7 +37,7 @@ def roots(server: SystemRoots) -> SystemRoots:
 
 
 @pytest.fixture
-def journal(tmp_path: Path) -> Journal:
+def journal(tmp_path) -> Journal:
     return Journal(tmp_path / "journal")
 
 
@@ -109,7 +108,7 @@ def test_the_password_is_in_the_journal_before_the_drive_has_it(journal: Journal
     ],
 )
 def test_a_drive_in_the_way_is_left_alone_and_explained(
-    drive: AtaSecurityDrive, journal: Journal, roots: SystemRoots, golden: Golden
+    drive: AtaSecurityDrive, journal: Journal, roots: SystemRoots, golden
 ) -> None:
     capability = _method(drive, journal).capability(BlockDevice.of_name("sda", roots))
     assert not capability.supported
@@ -120,7 +119,7 @@ def test_a_drive_in_the_way_is_left_alone_and_explained(
     assert journal.entries() == ()
 
 
-def test_a_drive_that_can_tells_its_estimate(journal: Journal, roots: SystemRoots, golden: Golden) -> None:
+def test_a_drive_that_can_tells_its_estimate(journal: Journal, roots: SystemRoots, golden) -> None:
     device = BlockDevice.of_name("sda", roots)
     normal = _method(AtaSecurityDrive(), journal).capability(device)
     assert (normal.supported, normal.duration_s) == (True, 84 * 60.0)
@@ -138,7 +137,7 @@ def test_what_is_no_ata_drive_is_not_even_asked(journal: Journal, roots: SystemR
 
 
 def test_without_hdparm_it_is_not_supported_and_the_package_is_named(
-    journal: Journal, roots: SystemRoots, golden: Golden
+    journal: Journal, roots: SystemRoots, golden
 ) -> None:
     capability = AtaSecurityErase(run=no_programs, journal=lambda: journal).capability(
         BlockDevice.of_name("sda", roots)
@@ -150,7 +149,7 @@ def test_without_hdparm_it_is_not_supported_and_the_package_is_named(
 @pytest.mark.parametrize("manners", CONFORMANT_MANNERS, ids=str)
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), ProgramError("hdparm did not end within 1 s")])
 def test_whatever_interrupts_it_the_password_is_taken_off_at_once(
-    error: BaseException, manners: Manners, tmp_path: Path, roots: SystemRoots
+    error: BaseException, manners: Manners, tmp_path, roots: SystemRoots
 ) -> None:
     expected = KeyboardInterrupt if isinstance(error, KeyboardInterrupt) else PurgeError
     for moment in range(11):  # all five of an erasure's commands, before and after, and its middle
@@ -189,7 +188,7 @@ def test_a_password_that_outlives_the_erase_is_a_failure_and_taken_off(
 
 
 def test_a_drive_that_vanished_keeps_its_entry_and_the_command_is_named(
-    journal: Journal, roots: SystemRoots, golden: Golden
+    journal: Journal, roots: SystemRoots, golden
 ) -> None:
     drive = AtaSecurityDrive()
 
@@ -241,7 +240,7 @@ def test_a_locked_drive_is_unlocked_with_a_single_attempt(
 
 
 def test_one_that_must_finish_its_erasure_is_erased_again_and_that_is_said(
-    left_locked: AtaSecurityDrive, journal: Journal, roots: SystemRoots, golden: Golden
+    left_locked: AtaSecurityDrive, journal: Journal, roots: SystemRoots, golden
 ) -> None:
     left_locked.erasure_unfinished = True
     (entry,) = journal.entries()
@@ -250,7 +249,7 @@ def test_one_that_must_finish_its_erasure_is_erased_again_and_that_is_said(
 
 
 def test_one_with_another_password_is_not_erased_and_stays_in_the_journal(
-    left_locked: AtaSecurityDrive, journal: Journal, roots: SystemRoots, golden: Golden
+    left_locked: AtaSecurityDrive, journal: Journal, roots: SystemRoots, golden
 ) -> None:
     left_locked.password = "theirs"
     said = _refused(left_locked, journal, roots)
@@ -260,7 +259,7 @@ def test_one_with_another_password_is_not_erased_and_stays_in_the_journal(
 
 
 def test_one_whose_attempts_are_used_up_is_not_tried_again(
-    left_locked: AtaSecurityDrive, journal: Journal, roots: SystemRoots, golden: Golden
+    left_locked: AtaSecurityDrive, journal: Journal, roots: SystemRoots, golden
 ) -> None:
     left_locked.attempts_left = 0
     assert _refused(left_locked, journal, roots) == golden
@@ -268,7 +267,7 @@ def test_one_whose_attempts_are_used_up_is_not_tried_again(
 
 
 def test_a_frozen_one_wants_a_power_cycle_first(
-    left_locked: AtaSecurityDrive, journal: Journal, roots: SystemRoots, golden: Golden
+    left_locked: AtaSecurityDrive, journal: Journal, roots: SystemRoots, golden
 ) -> None:
     left_locked.locked, left_locked.frozen = False, True
     assert _refused(left_locked, journal, roots) == golden
@@ -279,7 +278,7 @@ def test_a_frozen_one_wants_a_power_cycle_first(
 
 
 def test_one_that_unlocks_only_when_locked_wants_a_power_cycle_first(
-    left_locked: AtaSecurityDrive, journal: Journal, roots: SystemRoots, golden: Golden
+    left_locked: AtaSecurityDrive, journal: Journal, roots: SystemRoots, golden
 ) -> None:
     left_locked.manners, left_locked.locked = Manners(unlock_only_when_locked=True), False
     assert _refused(left_locked, journal, roots) == golden
@@ -290,7 +289,7 @@ def test_one_that_unlocks_only_when_locked_wants_a_power_cycle_first(
 
 
 def test_hdparm_that_outlived_its_openpts_is_waited_for(
-    left_locked: AtaSecurityDrive, journal: Journal, roots: SystemRoots, golden: Golden
+    left_locked: AtaSecurityDrive, journal: Journal, roots: SystemRoots, golden
 ) -> None:
     node = roots.dev / "sda"
     (roots.proc / "77001").mkdir()
@@ -312,7 +311,7 @@ def test_hdparm_that_only_asks_is_not_waited_for(
 
 
 def test_another_drive_under_that_name_is_not_touched(
-    left_locked: AtaSecurityDrive, journal: Journal, roots: SystemRoots, golden: Golden
+    left_locked: AtaSecurityDrive, journal: Journal, roots: SystemRoots, golden
 ) -> None:
     entry_file = next(journal.folder.glob("*.json"))
     entry_file.write_text(entry_file.read_text().replace('identify_serial": "LAB', 'identify_serial": "'))
@@ -331,7 +330,7 @@ def test_behind_another_adapter_it_is_found_by_what_identify_says(
 
 
 def test_a_drive_in_use_is_not_erased_again(
-    left_locked: AtaSecurityDrive, journal: Journal, roots: SystemRoots, golden: Golden
+    left_locked: AtaSecurityDrive, journal: Journal, roots: SystemRoots, golden
 ) -> None:
     left_locked.erasure_unfinished = True
     device = BlockDevice.of_name("sda", roots)
@@ -411,7 +410,7 @@ def test_a_drive_with_another_world_wide_name_is_not_touched(
 
 
 def test_the_node_is_held_while_commands_go_to_it_and_claimed_for_an_erasure(
-    left_locked: AtaSecurityDrive, journal: Journal, roots: SystemRoots, monkeypatch: pytest.MonkeyPatch
+    left_locked: AtaSecurityDrive, journal: Journal, roots: SystemRoots, monkeypatch
 ) -> None:
     left_locked.erasure_unfinished = True
     node = roots.dev / "sda"
@@ -429,11 +428,7 @@ def test_the_node_is_held_while_commands_go_to_it_and_claimed_for_an_erasure(
 
 
 def test_a_locked_drive_that_somebody_has_claimed_is_not_erased_again(
-    left_locked: AtaSecurityDrive,
-    journal: Journal,
-    roots: SystemRoots,
-    monkeypatch: pytest.MonkeyPatch,
-    golden: Golden,
+    left_locked: AtaSecurityDrive, journal: Journal, roots: SystemRoots, monkeypatch, golden
 ) -> None:
     left_locked.erasure_unfinished = True
     really = os.open
@@ -450,7 +445,7 @@ def test_a_locked_drive_that_somebody_has_claimed_is_not_erased_again(
 
 
 def test_a_name_that_has_become_another_drives_is_sent_nothing(
-    left_locked: AtaSecurityDrive, journal: Journal, roots: SystemRoots, golden: Golden
+    left_locked: AtaSecurityDrive, journal: Journal, roots: SystemRoots, golden
 ) -> None:
     (BlockDevice.of_name("sda", roots).folder / "dev").write_text("8:160\n")
     assert _refused(left_locked, journal, roots) == golden

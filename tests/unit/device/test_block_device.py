@@ -44,7 +44,7 @@ def test_the_kind_follows_from_sysfs(name: str, kind: DeviceKind, server: System
     assert BlockDevice.of_name(name, server).kind is kind
 
 
-def test_a_node_has_the_slash_that_the_kernel_writes_as_an_exclamation_mark(tmp_path: Path) -> None:
+def test_a_node_has_the_slash_that_the_kernel_writes_as_an_exclamation_mark(tmp_path) -> None:
     device = BlockDevice(tmp_path / "cciss!c0d0", SystemRoots(dev=Path("/dev")))
     assert device.node == Path("/dev/cciss/c0d0")
 
@@ -55,7 +55,7 @@ def test_odd_attributes_count_as_missing(malformed: SystemRoots) -> None:
     assert not BlockDevice.of_name("nvme0n1", malformed).read_only
 
 
-def test_what_is_no_block_device_is_a_target_error(server: SystemRoots, tmp_path: Path) -> None:
+def test_what_is_no_block_device_is_a_target_error(server: SystemRoots, tmp_path) -> None:
     with pytest.raises(TargetError, match="nvme9n1 is not known to the kernel"):
         BlockDevice.of_name("nvme9n1", server)
     with pytest.raises(TargetError, match="is not a block device"):

@@ -1,5 +1,3 @@
-import pytest
-
 from openpts.device.block_device import BlockDevice
 from openpts.device.listing import inspect
 from openpts.device.listing.discovery import list_devices
@@ -8,7 +6,6 @@ from openpts.device.security.level0 import Level0
 from openpts.device.security.security import Security
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import fact_of
-from tests.support.transcript import Golden
 
 
 def _by_name(roots: SystemRoots) -> dict[str, DeviceListing]:
@@ -47,13 +44,13 @@ def test_what_is_known_of_a_drive(server: SystemRoots) -> None:
     assert listing.reason.startswith("refused [mounted]")
 
 
-def test_a_drive_that_cannot_be_opened_is_unknown(server: SystemRoots, golden: Golden) -> None:
+def test_a_drive_that_cannot_be_opened_is_unknown(server: SystemRoots, golden) -> None:
     listing = _by_name(server)["nvme0n1"]
     assert listing.safety is Safety.UNKNOWN
     assert listing.reason == golden
 
 
-def test_without_a_list_of_mounts_every_drive_is_unknown(malformed: SystemRoots, golden: Golden) -> None:
+def test_without_a_list_of_mounts_every_drive_is_unknown(malformed: SystemRoots, golden) -> None:
     listings = list_devices(malformed)
     assert [listing.safety for listing in listings] == [Safety.UNKNOWN, Safety.UNKNOWN]
     assert [listing.reason for listing in listings] == golden
@@ -63,9 +60,7 @@ def test_a_machine_without_drives(server: SystemRoots) -> None:
     assert list_devices(SystemRoots(server.sys / "nothing", server.proc, server.dev)) == []
 
 
-def test_what_udev_saw_on_a_drive_speaks_against_it(
-    server: SystemRoots, golden: Golden, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_udev_saw_on_a_drive_speaks_against_it(server: SystemRoots, golden, monkeypatch) -> None:
     monkeypatch.setattr(inspect, "read_security", lambda _device: Security(Level0(), "OACS"))
     record = server.run / "udev/data/b259:0"
     record.parent.mkdir(parents=True)
@@ -77,7 +72,7 @@ def test_what_udev_saw_on_a_drive_speaks_against_it(
     assert _by_name(server)["nvme0n1"].safety is Safety.FREE
 
 
-def test_a_drive_that_may_sleep_is_left_alone(server: SystemRoots, golden: Golden) -> None:
+def test_a_drive_that_may_sleep_is_left_alone(server: SystemRoots, golden) -> None:
     sas = BlockDevice.of_name("sdb", server)
     (server.proc / "self/mountinfo").write_text("27 1 0:24 / / rw - tmpfs tmpfs rw\n")
     (sas.folder / "device/vpd_pgb1").write_bytes(bytes.fromhex("00b1003c1c20"))
@@ -87,7 +82,7 @@ def test_a_drive_that_may_sleep_is_left_alone(server: SystemRoots, golden: Golde
     assert listing.reason == golden
 
 
-def test_a_drive_that_the_kernel_put_to_sleep_is_not_asked(server: SystemRoots, golden: Golden) -> None:
+def test_a_drive_that_the_kernel_put_to_sleep_is_not_asked(server: SystemRoots, golden) -> None:
     power = BlockDevice.of_name("nvme0n1", server).folder / "device/power"
     power.mkdir(exist_ok=True)
     (power / "runtime_status").write_text("suspended")
@@ -96,7 +91,7 @@ def test_a_drive_that_the_kernel_put_to_sleep_is_not_asked(server: SystemRoots, 
     assert (fact_of(listing.facts, "serial"), listing.purge) == ("S795NC0T100001", ())
 
 
-def test_another_namespace_in_use_is_a_warning(server: SystemRoots, golden: Golden) -> None:
+def test_another_namespace_in_use_is_a_warning(server: SystemRoots, golden) -> None:
     first = BlockDevice.of_name("nvme0n1", server).folder
     second = first.with_name("nvme0n2")
     second.mkdir()

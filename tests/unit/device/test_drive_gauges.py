@@ -23,7 +23,6 @@ from openpts.device.link.pcie import pci_functions
 from openpts.device.nvme.nvme_subsystem import NvmeSubsystem
 from openpts.gauge import Gauge, Values
 from openpts.system_files import SystemRoots
-from tests.support.transcript import Golden
 
 Gauges = dict[str, Gauge]
 
@@ -156,7 +155,7 @@ def test_nought_kelvin_is_a_temperature_that_is_not_told(
     assert "temperature_c" not in read(gauges()["temperature"])
 
 
-def test_a_drive_on_another_bus_is_not_asked_for_its_temperature(server: SystemRoots, golden: Golden) -> None:
+def test_a_drive_on_another_bus_is_not_asked_for_its_temperature(server: SystemRoots, golden) -> None:
     gauges = {gauge.name: gauge for gauge in drive_gauges(BlockDevice.of_name("sda", server))}
     assert gauges["temperature"].paths == ()
     assert gauges["temperature"].source == golden
@@ -264,7 +263,7 @@ def others(server: SystemRoots, *ours: str) -> Gauge:
 
 
 def test_all_other_drives_are_summed_up_without_partitions_and_what_is_made_of_drives(
-    server: SystemRoots, golden: Golden
+    server: SystemRoots, golden
 ) -> None:
     gauge = others(server, "nvme0n1")
     names = ("nvme0n1", "nvme1n1", "nvme1n1p2", "sda", "dm-0", "nvme2c2n1", "not-there")
@@ -311,7 +310,7 @@ def test_what_the_kernel_counts_beyond_the_engines_own_is_foreign(server: System
     assert gauge.understand([b"1 2 3"], 0) == {}
 
 
-def test_a_kernel_that_does_not_count_is_told(server: SystemRoots, golden: Golden) -> None:
+def test_a_kernel_that_does_not_count_is_told(server: SystemRoots, golden) -> None:
     device = BlockDevice.of_name("nvme0n1", server)
     assert foreign_gauge(device, lambda: 0, 1).what is None
     (device.folder / "stat").write_bytes(stat(0, 0, 0))
@@ -338,13 +337,13 @@ def test_kernels_that_hang_it_on_the_pci_function(server: SystemRoots) -> None:
     assert {name: path.read_text() for name, path in found.files.items()} == {"temperature_c": "35850\n"}
 
 
-def test_a_drive_that_would_stop_for_the_question_is_not_asked(server: SystemRoots, golden: Golden) -> None:
+def test_a_drive_that_would_stop_for_the_question_is_not_asked(server: SystemRoots, golden) -> None:
     found = _of("sda", server)
     assert found.files == {}
     assert found.source == golden
 
 
-def test_a_kernel_without_hwmon_is_named_as_the_reason(malformed: SystemRoots, golden: Golden) -> None:
+def test_a_kernel_without_hwmon_is_named_as_the_reason(malformed: SystemRoots, golden) -> None:
     found = _of("nvme0n1", malformed)
     assert found.files == {}
     assert found.source == golden

@@ -14,13 +14,12 @@ from openpts.errors import TargetError
 from openpts.system_files import SystemRoots
 from openpts.units import GB, MIB
 from openpts.vocabulary.facts import TargetFacts, TargetKind
-from tests.support.transcript import Golden
 
 MakeDisk = Callable[..., OpenTarget]
 
 
 @pytest.fixture
-def machine(tmp_path: Path) -> SystemRoots:
+def machine(tmp_path) -> SystemRoots:
     """A machine with nothing in it but its list of mounts."""
     roots = SystemRoots(*(tmp_path / name for name in ("sys", "proc", "dev", "etc", "share")))
     (roots.proc / "self").mkdir(parents=True)
@@ -53,7 +52,7 @@ def disk(machine: SystemRoots) -> MakeDisk:
     return make
 
 
-def backing_file(tmp_path: Path, size_bytes: int, allocated_bytes: int = 0) -> Path:
+def backing_file(tmp_path, size_bytes: int, allocated_bytes: int = 0) -> Path:
     path = tmp_path / "backing"
     with path.open("wb") as file:
         file.truncate(size_bytes)
@@ -67,7 +66,7 @@ def test_a_drive_of_its_own_needs_nothing(disk: MakeDisk, machine: SystemRoots) 
 
 
 def test_a_loop_device_needs_the_blocks_that_its_file_lacks(
-    disk: MakeDisk, machine: SystemRoots, tmp_path: Path, golden: Golden
+    disk: MakeDisk, machine: SystemRoots, tmp_path, golden
 ) -> None:
     backing = backing_file(tmp_path, 64 * MIB, allocated_bytes=16 * MIB)
     target = disk("loop0", 64 * MIB, backing=backing)
@@ -78,7 +77,7 @@ def test_a_loop_device_needs_the_blocks_that_its_file_lacks(
 
 
 def test_a_loop_device_whose_file_is_gone_can_not_be_judged(
-    disk: MakeDisk, machine: SystemRoots, tmp_path: Path
+    disk: MakeDisk, machine: SystemRoots, tmp_path
 ) -> None:
     target = disk("loop0", 64 * MIB, backing=tmp_path / "backing (deleted)")
     assert target_needs(target, 64 * MIB, machine) == ()
@@ -102,7 +101,7 @@ def test_an_array_is_not_larger_than_its_parts(disk: MakeDisk, machine: SystemRo
 
 
 def test_what_lies_below_a_mapped_loop_device_counts_too(
-    disk: MakeDisk, machine: SystemRoots, tmp_path: Path
+    disk: MakeDisk, machine: SystemRoots, tmp_path
 ) -> None:
     disk("loop0", 64 * MIB, backing=backing_file(tmp_path, 64 * MIB))
     (need,) = target_needs(disk("dm-0", 64 * MIB, on=("loop0",)), 64 * MIB, machine)
@@ -111,7 +110,7 @@ def test_what_lies_below_a_mapped_loop_device_counts_too(
 
 @pytest.mark.parametrize(("fs_type", "count"), [("ext4", 0), ("xfs", 0), ("btrfs", 1), ("zfs", 1)])
 def test_a_file_that_is_copied_on_write_needs_room_for_a_pass(
-    fs_type: str, count: int, machine: SystemRoots, tmp_path: Path
+    fs_type: str, count: int, machine: SystemRoots, tmp_path
 ) -> None:
     mounts(machine, f"1 0 8:1 / {tmp_path} rw - {fs_type} /dev/sda1 rw")
     path = backing_file(tmp_path, 64 * MIB, 64 * MIB)
@@ -121,7 +120,7 @@ def test_a_file_that_is_copied_on_write_needs_room_for_a_pass(
 
 
 def test_a_file_on_a_loop_device_needs_what_that_lacks(
-    disk: MakeDisk, machine: SystemRoots, tmp_path: Path
+    disk: MakeDisk, machine: SystemRoots, tmp_path
 ) -> None:
     loop = disk("loop3", 128 * MIB, backing=backing_file(tmp_path, 128 * MIB, 8 * MIB))
     assert loop.device is not None
@@ -138,13 +137,13 @@ def test_a_file_on_a_loop_device_needs_what_that_lacks(
 
 
 @pytest.fixture
-def free(monkeypatch: pytest.MonkeyPatch) -> None:
+def free(monkeypatch) -> None:
     """Every file system has 100 GB free."""
     monkeypatch.setattr(free_space, "_free_bytes", lambda place: 100 * GB)
 
 
 @pytest.mark.usefixtures("free")
-def test_needs_on_one_file_system_add_up(tmp_path: Path) -> None:
+def test_needs_on_one_file_system_add_up(tmp_path) -> None:
     (tmp_path / "run").mkdir()
     target = SpaceNeed(tmp_path, 60 * GB, "the target")
     check_space([target, SpaceNeed(tmp_path / "run", 40 * GB, "the record")])
@@ -157,13 +156,13 @@ def test_needs_on_one_file_system_add_up(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("free")
 @pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="needs a second file system, /dev/shm")
 @pytest.mark.on_disk
-def test_needs_on_two_file_systems_do_not(tmp_path: Path) -> None:
+def test_needs_on_two_file_systems_do_not(tmp_path) -> None:
     check_space(
         [SpaceNeed(tmp_path, 60 * GB, "the target"), SpaceNeed(Path("/dev/shm"), 60 * GB, "the record")]
     )
 
 
-def test_what_is_free_is_what_the_file_system_gives_to_all(tmp_path: Path) -> None:
+def test_what_is_free_is_what_the_file_system_gives_to_all(tmp_path) -> None:
     status = os.statvfs(tmp_path)
     with pytest.raises(TargetError, match="free, and the run needs"):
         check_space([SpaceNeed(tmp_path, status.f_blocks * status.f_frsize + 1, "all of it")])

@@ -5,7 +5,6 @@ import random
 import struct
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -43,7 +42,6 @@ from tests.support.published_drives import (
     smartctl_json_of_ata,
 )
 from tests.support.smart_log import SmartLog
-from tests.support.transcript import Golden
 
 MIB_32 = 32 * 2**20
 FACTS = TargetFacts(TargetKind.BLOCK, "nvme0n1", "/dev/nvme0n1", 10**9, 512)
@@ -58,7 +56,7 @@ def test_a_file_has_no_log() -> None:
     assert (dict(reading.values), reading.source) == ({}, "a file has no log of its health")
 
 
-def test_a_drive_whose_log_nothing_reads_says_so(tmp_path: Path) -> None:
+def test_a_drive_whose_log_nothing_reads_says_so(tmp_path) -> None:
     roots = build_system("virtual-machine", tmp_path)
     reading = read_health_of(BlockDevice.of_name("vda", roots))
     assert (dict(reading.values), reading.source) == (
@@ -112,26 +110,26 @@ def test_what_hides_behind_a_usb_bridge_is_read_as_what_it_is(server: SystemRoot
     assert reading.values["reallocated_sectors"] == 0
 
 
-def test_a_missing_smartctl_names_the_package(server: SystemRoots, golden: Golden) -> None:
+def test_a_missing_smartctl_names_the_package(server: SystemRoots, golden) -> None:
     reading = read_health_of(BlockDevice.of_name("sda", server), run=no_programs)
     assert not reading.values
     assert reading.source == golden
 
 
-def test_smartctl_is_a_program_whose_package_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_smartctl_is_a_program_whose_package_is_known(monkeypatch) -> None:
     monkeypatch.setattr(programs, "find_program", lambda name: None)
     with pytest.raises(ProgramMissingError, match="smartmontools"):
         programs.run_program(["smartctl"], 1)
 
 
-def test_a_node_that_can_not_be_opened_is_a_reason(server: SystemRoots, golden: Golden) -> None:
+def test_a_node_that_can_not_be_opened_is_a_reason(server: SystemRoots, golden) -> None:
     reading = read_health_of(BlockDevice.of_name("nvme0n1", server))
     assert not reading.values
     assert reading.source == golden
 
 
 @pytest.fixture
-def answers(monkeypatch: pytest.MonkeyPatch) -> Callable[..., HealthReading]:
+def answers(monkeypatch) -> Callable[..., HealthReading]:
     """The reading of an NVMe drive that answers like this."""
 
     def read(roots: SystemRoots, drive: PublishedDrive, vendor_page: bytes | str) -> HealthReading:
@@ -177,9 +175,7 @@ def test_other_drives_are_asked_for_nothing_else(server: SystemRoots, answers) -
 
 
 @pytest.mark.parametrize("name", ["samsung-mzql21t9hcjr", "kingston-snv2s2000g"])
-def test_the_page_of_ocp_is_asked_for_by_its_uuid(
-    server: SystemRoots, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_the_page_of_ocp_is_asked_for_by_its_uuid(server: SystemRoots, monkeypatch, name: str) -> None:
     asked = []
 
     def read_log(fd: int, page: int, length: int, *, uuid_index: int) -> bytes:
@@ -203,18 +199,14 @@ def test_the_page_of_ocp_is_asked_for_by_its_uuid(
     assert (reading.source, reading.values["nand_write_bytes"]) == ("NVMe log page 02h and C0h", 4096)
 
 
-def test_a_drive_whose_link_is_gone_has_no_log(
-    server: SystemRoots, golden: Golden, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_drive_whose_link_is_gone_has_no_log(server: SystemRoots, golden, monkeypatch) -> None:
     monkeypatch.setattr(health, "read_smart_log", lambda fd: b"\xff" * 512)
     reading = read_health(_target("nvme0n1", server))
     assert not reading.values
     assert reading.source == golden
 
 
-def test_a_controller_that_refuses_is_a_reason_and_no_error(
-    server: SystemRoots, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_controller_that_refuses_is_a_reason_and_no_error(server: SystemRoots, monkeypatch) -> None:
     def refused(_fd: int) -> bytes:
         raise NvmeCommandError("Operation not permitted")
 
@@ -224,9 +216,7 @@ def test_a_controller_that_refuses_is_a_reason_and_no_error(
     assert reading.source == "NVMe log page 02h can't be read: Operation not permitted"
 
 
-def test_what_is_no_nvme_drive_after_all_is_a_reason_too(
-    server: SystemRoots, tmp_path: Path, golden: Golden
-) -> None:
+def test_what_is_no_nvme_drive_after_all_is_a_reason_too(server: SystemRoots, tmp_path, golden) -> None:
     with (tmp_path / "file").open("wb") as file:
         device = BlockDevice.of_name("nvme0n1", server)
         reading = read_health(OpenTarget(file.fileno(), FACTS, device))

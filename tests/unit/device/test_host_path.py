@@ -13,7 +13,6 @@ from openpts.system_files import SystemRoots
 from openpts.vocabulary.engine_overhead import KERNEL_THREADS, NO_KERNEL_THREADS
 from openpts.vocabulary.facts import TargetFacts, TargetKind
 from tests.data.system_trees import server, shelf
-from tests.support.transcript import Golden
 
 __all__ = ["server", "shelf"]
 
@@ -79,7 +78,7 @@ def diskstats(**sectors: tuple[int, int]) -> bytes:
 
 
 def test_the_use_of_a_link_is_that_of_all_drives_behind_it_in_the_busier_direction(
-    shelf: SystemRoots, golden: Golden
+    shelf: SystemRoots, golden
 ) -> None:
     (shelf.proc / "diskstats").touch()
     gauge = path_gauge((BlockDevice.of_name("nvme3n1", shelf),), shelf)
@@ -92,7 +91,7 @@ def test_the_use_of_a_link_is_that_of_all_drives_behind_it_in_the_busier_directi
     assert gauge.understand([after], 2 * 10**9) == {"path_0_use_pct": pytest.approx(62.5, rel=1e-6)}
 
 
-def test_drives_that_the_kernel_does_not_count_are_named(shelf: SystemRoots, golden: Golden) -> None:
+def test_drives_that_the_kernel_does_not_count_are_named(shelf: SystemRoots, golden) -> None:
     (shelf.proc / "diskstats").touch()
     device = BlockDevice.of_name("nvme3n1", shelf)
     (device.folder / "queue").mkdir()
@@ -101,7 +100,7 @@ def test_drives_that_the_kernel_does_not_count_are_named(shelf: SystemRoots, gol
 
 
 @pytest.fixture
-def roots(tmp_path: Path) -> SystemRoots:
+def roots(tmp_path) -> SystemRoots:
     for name in ("sys/class/block", "sys/dev/block", "sys/devices", "proc/self", "dev"):
         (tmp_path / name).mkdir(parents=True)
     (tmp_path / "proc/self/mountinfo").write_text("")

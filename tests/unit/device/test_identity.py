@@ -9,7 +9,6 @@ from openpts.device.nvme.nvme_identify import parse_identify_controller
 from openpts.errors import TargetError
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import Facts, TargetFacts, TargetKind
-from tests.support.transcript import Golden
 
 RECORDED = Path(__file__).parents[2] / "data/identify/qemu-nvme-identify-controller.bin"
 KEYS = {
@@ -31,7 +30,7 @@ def _file_facts(path: str, roots: SystemRoots) -> Facts:
     return facts
 
 
-def test_an_nvme_drive(server: SystemRoots, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_nvme_drive(server: SystemRoots, monkeypatch) -> None:
     (server.dev / "nvme0n1").touch()
     controller = parse_identify_controller(RECORDED.read_bytes())
     monkeypatch.setattr(identity, "identify_controller", lambda fd: controller)
@@ -55,7 +54,7 @@ def test_an_nvme_drive(server: SystemRoots, monkeypatch: pytest.MonkeyPatch) -> 
     }
 
 
-def test_a_controller_that_cannot_be_asked_leaves_its_facts_open(server: SystemRoots, golden: Golden) -> None:
+def test_a_controller_that_cannot_be_asked_leaves_its_facts_open(server: SystemRoots, golden) -> None:
     facts = _drive_facts("nvme0n1", server)
     assert facts["features"].value is None
     assert facts["features"].source == golden

@@ -20,7 +20,6 @@ from openpts.runner.purge_alone import methods_of
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import Facts
 from openpts.vocabulary.health import HealthReading
-from tests.support.transcript import Golden
 
 
 class _Method:
@@ -33,9 +32,7 @@ def _record(roots: SystemRoots) -> None:
     (roots.run / "udev/data/b259:0").write_text("I:1\n")
 
 
-def test_first_the_kernel_then_the_drive_then_the_purge_methods(
-    server: SystemRoots, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_first_the_kernel_then_the_drive_then_the_purge_methods(server: SystemRoots, monkeypatch) -> None:
     _record(server)
     methods = (
         (_Method("format"), Capability(True, "OACS", 9.0, ("/dev/nvme0n2",))),
@@ -68,7 +65,7 @@ def test_what_has_no_capacity_can_not_be_told_to_be_free(server: SystemRoots) ->
     assert last.reason.endswith("/nvme0n1 has no capacity: is there a medium in it?")
 
 
-def test_a_node_that_is_missing_is_said_so(server: SystemRoots, golden: Golden) -> None:
+def test_a_node_that_is_missing_is_said_so(server: SystemRoots, golden) -> None:
     *_, last = look(BlockDevice.of_name("nvme0n1", server), read_usage(server))
     assert last.safety is Safety.UNKNOWN
     assert last.reason == golden
@@ -77,7 +74,7 @@ def test_a_node_that_is_missing_is_said_so(server: SystemRoots, golden: Golden) 
 @pytest.mark.parametrize("program", ["nvme", "hdparm", "sg_format", "openpts"])
 @pytest.mark.parametrize("node", ["/dev/nvme0n1", "/dev/nvme0n9"])
 def test_a_drive_that_somebody_is_at_work_on_is_asked_nothing(
-    program: str, node: str, server: SystemRoots, monkeypatch: pytest.MonkeyPatch
+    program: str, node: str, server: SystemRoots, monkeypatch
 ) -> None:
     """A question that is answered late makes the kernel reset it, say in the middle of a format."""
     device = BlockDevice.of_name("nvme0n1", server)
@@ -117,9 +114,7 @@ def test_others_that_have_a_drive_open_do_not_keep_it_from_being_asked(server: S
     assert last.silent == ""
 
 
-def test_a_drive_in_use_is_asked_for_a_list_but_not_for_a_purge(
-    server: SystemRoots, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_drive_in_use_is_asked_for_a_list_but_not_for_a_purge(server: SystemRoots, monkeypatch) -> None:
     _open_in(server, "qemu-system-x86", "/dev/nvme0n1")
     asked: list[BlockDevice] = []
     monkeypatch.setattr(purge_alone_module, "capabilities", lambda device: asked.append(device) or ())
@@ -132,7 +127,7 @@ def test_a_drive_in_use_is_asked_for_a_list_but_not_for_a_purge(
 
 
 @pytest.fixture(autouse=True)
-def nodes_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def nodes_by_name(monkeypatch) -> None:
     """Nodes of drives can't be made here."""
     monkeypatch.setattr(
         BlockDevice, "of_node", staticmethod(lambda path, roots: BlockDevice.of_name(path.name, roots))

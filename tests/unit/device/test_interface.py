@@ -4,7 +4,6 @@ from openpts.device.block_device import BlockDevice
 from openpts.device.identity.interface import host_bus_adapter, interface
 from openpts.device.nvme.nvme_identify import NvmeController
 from openpts.system_files import SystemRoots
-from tests.support.transcript import Golden
 
 
 @pytest.mark.parametrize(
@@ -23,7 +22,7 @@ def test_interface_and_speed(name: str, text: str | None, server: SystemRoots) -
     assert interface(BlockDevice.of_name(name, server), None).value == text
 
 
-def test_the_version_of_an_identified_controller_is_told(server: SystemRoots, golden: Golden) -> None:
+def test_the_version_of_an_identified_controller_is_told(server: SystemRoots, golden) -> None:
     controller = NvmeController(ver=0x20000, oacs=0, sanicap=0, oncs=0, fna=0, vwc=0)
     fact = interface(BlockDevice.of_name("nvme0n1", server), controller)
     assert fact.value == "NVMe 2.0 over PCIe"

@@ -4,7 +4,6 @@ from openpts.device.block_device import BlockDevice
 from openpts.device.link.link import negotiated_link
 from openpts.system_files import SystemRoots
 from tests.support.identify_words import set_word
-from tests.support.transcript import Golden
 
 
 def _drive(name: str, roots: SystemRoots) -> BlockDevice:
@@ -43,7 +42,7 @@ def _sata_port(device: BlockDevice) -> Path:
     return speed
 
 
-def test_a_sata_drive_below_its_own_rate_is_warned_of(server: SystemRoots, golden: Golden) -> None:
+def test_a_sata_drive_below_its_own_rate_is_warned_of(server: SystemRoots, golden) -> None:
     drive = _drive("sda", server)
     set_word(drive, 76, 0b1110)
     assert negotiated_link(drive).warnings == ()
@@ -64,7 +63,7 @@ def test_a_sas_drive_tells_the_rate_and_what_the_adapter_can_do(server: SystemRo
     assert link.warnings == ("the SAS link runs at 12 Gbit/s, though the adapter can do 22.5 Gbit/s",)
 
 
-def test_a_usb_drive_on_a_slow_port_is_warned_of(server: SystemRoots, tmp_path: Path) -> None:
+def test_a_usb_drive_on_a_slow_port_is_warned_of(server: SystemRoots, tmp_path) -> None:
     usb = server.sys / "devices/pci0000:00/0000:00:14.0/usb2/2-1"
     disk = usb / "2-1:1.0/host7/target7:0:0/7:0:0:0/block/sde"
     disk.mkdir(parents=True)

@@ -30,7 +30,7 @@ def test_places_differ_from_time_to_time() -> None:
 
 
 @pytest.fixture
-def fd(tmp_path: Path):
+def fd(tmp_path):
     descriptor = os.open(tmp_path / "target", os.O_RDWR | os.O_CREAT)
     os.ftruncate(descriptor, 1 << 20)
     yield descriptor

@@ -19,7 +19,7 @@ def write(path: Path, text: str) -> None:
 
 
 @pytest.fixture
-def roots(tmp_path: Path) -> SystemRoots:
+def roots(tmp_path) -> SystemRoots:
     """Two nodes with eight processors; a SATA disk on node 1, an NVMe drive on node 0, and a loop device."""
     sys = tmp_path / "sys"
     write(sys / "devices/system/node/node0/cpulist", "0-3")

@@ -50,7 +50,7 @@ class NvmePassthruCommand(ctypes.Structure):
 
 
 @pytest.fixture
-def controller(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[NvmePassthruCommand], int]], None]:
+def controller(monkeypatch) -> Callable[[Callable[[NvmePassthruCommand], int]], None]:
     """Answer commands with a function that gets the command as the kernel would see it."""
 
     def install(answer: Callable[[NvmePassthruCommand], int]) -> None:
@@ -140,7 +140,7 @@ def test_a_status_of_the_controller_is_an_error(controller) -> None:
         volatile_write_cache_enabled(3)
 
 
-def test_what_is_no_nvme_drive_is_an_error(tmp_path: Path) -> None:
+def test_what_is_no_nvme_drive_is_an_error(tmp_path) -> None:
     with (tmp_path / "file").open("wb") as file, pytest.raises(NvmeCommandError, match="ioctl"):
         identify_controller(file.fileno())
 

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import pytest
 from msgspec.structs import force_setattr, replace
@@ -35,7 +34,6 @@ from tests.support.nvme_machine import (
 )
 from tests.support.program_answers import no_programs
 from tests.support.refusals import refusal
-from tests.support.transcript import Golden
 
 __all__ = ["device", "roots", "target"]
 
@@ -83,7 +81,7 @@ def test_a_drive_that_comes_back_in_another_format_is_an_error(target: OpenTarge
         formatting(drive).carry_out(target, unshown)
 
 
-def test_a_format_that_fails_says_what_helps(target: OpenTarget, golden: Golden) -> None:
+def test_a_format_that_fails_says_what_helps(target: OpenTarget, golden) -> None:
     cases = (
         # as the emulator's drive answers, on which nothing can be read afterwards
         "NVMe status: Internal Error: The command was not completed successfully due to an internal "
@@ -264,7 +262,7 @@ def test_a_drive_under_another_name_is_found_by_its_serial_number(
     ],
 )
 def test_what_a_controller_announces_of_formats(
-    told: NvmeController, ses: int, supported: bool, device: BlockDevice, golden: Golden
+    told: NvmeController, ses: int, supported: bool, device: BlockDevice, golden
 ) -> None:
     capability = formatting(Drive(told), ses).capability(device)
     assert (capability.supported, capability.reaches) == (supported, ())
@@ -332,7 +330,7 @@ def test_a_drive_whose_namespaces_are_all_shown_is_sanitized(device: BlockDevice
 
 
 def test_a_drive_that_tells_neither_namespaces_nor_space_is_not_sanitized(
-    device: BlockDevice, golden: Golden
+    device: BlockDevice, golden
 ) -> None:
     drive = Drive(
         controller(oacs=MANAGES, sanicap=2), [DONE], allocated=NvmeCommandError("NVMe status 0x4002")
@@ -427,7 +425,7 @@ def test_a_file_cannot(server: SystemRoots) -> None:
         pass
 
 
-def test_a_namespace_without_a_generic_device_is_told(server: SystemRoots, tmp_path: Path) -> None:
+def test_a_namespace_without_a_generic_device_is_told(server: SystemRoots, tmp_path) -> None:
     device = BlockDevice(
         BlockDevice.of_name("nvme0n1", server).folder, SystemRoots(sys=server.sys, dev=tmp_path)
     )
@@ -437,9 +435,7 @@ def test_a_namespace_without_a_generic_device_is_told(server: SystemRoots, tmp_p
     os.close(held)
 
 
-def test_a_node_of_that_name_that_is_another_device_gets_no_commands(
-    server: SystemRoots, tmp_path: Path
-) -> None:
+def test_a_node_of_that_name_that_is_another_device_gets_no_commands(server: SystemRoots, tmp_path) -> None:
     device = BlockDevice(
         BlockDevice.of_name("nvme0n1", server).folder, SystemRoots(sys=server.sys, dev=tmp_path)
     )

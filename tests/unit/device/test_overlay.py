@@ -1,7 +1,5 @@
 """Files on overlays whose layers lead back to the overlay: live systems have lowerdir=/ below their root."""
 
-from pathlib import Path
-
 import pytest
 from msgspec.structs import replace
 
@@ -14,7 +12,7 @@ from openpts.vocabulary.consent import Consent
 
 
 @pytest.mark.parametrize("layer", ["/", "//.", "{link}"])
-def test_a_layer_that_is_the_overlay_itself_is_no_place_of_a_file(layer: str, tmp_path: Path) -> None:
+def test_a_layer_that_is_the_overlay_itself_is_no_place_of_a_file(layer: str, tmp_path) -> None:
     (tmp_path / "link").symlink_to("/")
     (tmp_path / "self").mkdir()
     options = f"lowerdir={layer.format(link=tmp_path / 'link')},upperdir=/gone/upper,workdir=/gone/work"
@@ -27,9 +25,7 @@ def test_a_layer_that_is_the_overlay_itself_is_no_place_of_a_file(layer: str, tm
 
 @pytest.mark.on_disk
 @pytest.mark.needs("files")
-def test_a_file_that_is_opened_again_after_a_power_cut_is_refused_before_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_is_opened_again_after_a_power_cut_is_refused_before_it(tmp_path, monkeypatch) -> None:
     found = find_mount(tmp_path, SystemRoots())
     assert found is not None
     overlay = replace(found, fs_type="overlay", super_options="lowerdir=/")

@@ -6,7 +6,6 @@ from openpts.device.block_device import BlockDevice
 from openpts.device.identity.interface import hardware_folder
 from openpts.device.link.pcie import Link, pci_functions, pcie_link
 from openpts.system_files import SystemRoots
-from tests.support.transcript import Golden
 
 
 def _folder(name: str, roots: SystemRoots) -> Path:
@@ -49,7 +48,7 @@ def test_a_link_that_is_not_known_is_not_guessed(speed: str, width: str, server:
     assert pcie_link(folder).value is None
 
 
-def test_a_device_without_hardware_has_no_link(server: SystemRoots, golden: Golden) -> None:
+def test_a_device_without_hardware_has_no_link(server: SystemRoots, golden) -> None:
     fact = pcie_link(_folder("loop0", server))
     assert fact.value is None
     assert fact.source == golden

@@ -25,7 +25,6 @@ from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.purge import PurgeChoice
 from tests.support.level0_answers import WORDS_OF
 from tests.support.nvme_machine import controller, device, roots, target
-from tests.support.transcript import Golden
 
 __all__ = ["device", "roots", "target"]
 
@@ -35,13 +34,13 @@ Kernel = Callable[[int, int, bytearray, bool], int]
 
 
 @pytest.fixture
-def method(monkeypatch: pytest.MonkeyPatch) -> PsidRevert:
+def method(monkeypatch) -> PsidRevert:
     """Of a drive that is locked until its kernel reverts it."""
     monkeypatch.setattr(psid_revert, "read_security", lambda _device: LOCKED)
     return PsidRevert(psid=lambda: PSID, questions=NvmeQuestions(controller=lambda _fd: controller(oacs=1)))
 
 
-def answering(monkeypatch: pytest.MonkeyPatch, answer: int | OSError, after: Security = FREE) -> list[bytes]:
+def answering(monkeypatch, answer: int | OSError, after: Security = FREE) -> list[bytes]:
     """Let the kernel answer the ioctl; what it was given."""
     given: list[bytes] = []
 
@@ -58,7 +57,7 @@ def answering(monkeypatch: pytest.MonkeyPatch, answer: int | OSError, after: Sec
 
 
 def test_the_kernel_is_given_the_number_and_the_drive_asked_again(
-    method: PsidRevert, target: OpenTarget, monkeypatch: pytest.MonkeyPatch
+    method: PsidRevert, target: OpenTarget, monkeypatch
 ) -> None:
     given = answering(monkeypatch, 0)
     assert method.carry_out(target, lambda _share, _text: None) == "TCG Opal 2: not locking"
@@ -78,12 +77,7 @@ def test_the_kernel_is_given_the_number_and_the_drive_asked_again(
     ],
 )
 def test_a_failure_says_why_and_never_the_number(
-    method: PsidRevert,
-    target: OpenTarget,
-    monkeypatch: pytest.MonkeyPatch,
-    golden: Golden,
-    answer: int | OSError,
-    after: Security,
+    method: PsidRevert, target: OpenTarget, monkeypatch, golden, answer: int | OSError, after: Security
 ) -> None:
     answering(monkeypatch, answer, after)
     with pytest.raises(PurgeError) as refused:
@@ -104,9 +98,7 @@ def test_it_is_never_taken_unasked_and_needs_the_number(
         replace(method, psid=PsidRevert().psid).carry_out(target, lambda _share, _text: None)
 
 
-def test_a_drive_without_tcg_has_no_such_method(
-    device: BlockDevice, monkeypatch: pytest.MonkeyPatch, method: PsidRevert
-) -> None:
+def test_a_drive_without_tcg_has_no_such_method(device: BlockDevice, monkeypatch, method: PsidRevert) -> None:
     monkeypatch.setattr(psid_revert, "read_security", lambda _device: Security(Level0(), "OACS 0x0"))
     assert method.capability(device) == Capability(False, "has no TCG (OACS 0x0)")
 
@@ -118,9 +110,7 @@ def test_a_locked_drive_is_reverted_only_where_its_contents_do_not_matter() -> N
     assert _waived_rules(Consent(), to_revert=True) == frozenset()
 
 
-def test_what_could_not_be_read_before_must_be_readable_afterwards(
-    target: OpenTarget, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_could_not_be_read_before_must_be_readable_afterwards(target: OpenTarget, monkeypatch) -> None:
     locked = replace(target, is_locked=True)
     monkeypatch.setattr("openpts.device.purge.proof._read", _failing)
     evidence = Evidence.of_locked(locked)
@@ -146,7 +136,7 @@ def _failing(*_: object) -> object:
 
 
 def test_the_report_has_the_state_before_and_after(
-    method: PsidRevert, target: OpenTarget, monkeypatch: pytest.MonkeyPatch
+    method: PsidRevert, target: OpenTarget, monkeypatch
 ) -> None:
     monkeypatch.setattr("openpts.device.purge.choose.capabilities", lambda _device: ())
     answering(monkeypatch, 0)

@@ -18,7 +18,6 @@ from openpts.errors import PurgeError, TargetError
 from openpts.system_files import SystemRoots
 from openpts.units import GIB, MIB
 from openpts.vocabulary.facts import TargetFacts, TargetKind
-from tests.support.transcript import Golden
 
 Discard = Callable[[int, int, int], None]
 
@@ -30,7 +29,7 @@ def clock() -> PurgeClock:
 
 
 @pytest.fixture
-def file(tmp_path: Path):
+def file(tmp_path):
     path = tmp_path / "scratch"
     fd = os.open(path, os.O_RDWR | os.O_CREAT)
     os.pwrite(fd, 4 * MIB * b"x", 0)
@@ -46,7 +45,7 @@ def drive(file: OpenTarget, server: SystemRoots) -> OpenTarget:
 
 
 @pytest.fixture
-def discard_is(monkeypatch: pytest.MonkeyPatch) -> Callable[[Discard], None]:
+def discard_is(monkeypatch) -> Callable[[Discard], None]:
     return lambda discard: monkeypatch.setattr(discard_module, "discard", discard)
 
 
@@ -54,9 +53,7 @@ def _zero(fd: int, offset_bytes: int, length_bytes: int) -> None:
     os.pwrite(fd, bytes(length_bytes), offset_bytes)
 
 
-def test_a_file_gets_new_blocks_and_the_proof_is_counted(
-    file: OpenTarget, clock: PurgeClock, golden: Golden
-) -> None:
+def test_a_file_gets_new_blocks_and_the_proof_is_counted(file: OpenTarget, clock: PurgeClock, golden) -> None:
     report = purge(file, clock=clock)
     assert report.ran
     assert report.method == "deallocate and re-allocate (fallocate)"
@@ -68,7 +65,7 @@ def test_a_file_gets_new_blocks_and_the_proof_is_counted(
     assert os.fstat(file.fd).st_blocks * 512 >= 4 * MIB
 
 
-def test_a_purge_that_did_nothing_is_an_error(file: OpenTarget, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_purge_that_did_nothing_is_an_error(file: OpenTarget, monkeypatch) -> None:
     monkeypatch.setattr(file_blocks, "deallocate", lambda fd, size_bytes: None)
     with pytest.raises(
         PurgeError, match=r"(\d+) of \1 places, 64 of them marked before, still hold what they held"
@@ -76,7 +73,7 @@ def test_a_purge_that_did_nothing_is_an_error(file: OpenTarget, monkeypatch: pyt
         purge(file)
 
 
-def test_a_file_system_that_fails_is_an_error(file: OpenTarget, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_system_that_fails_is_an_error(file: OpenTarget, monkeypatch) -> None:
     def full(fd: int, size_bytes: int, path: Path) -> None:
         raise TargetError("no space")
 
@@ -104,7 +101,7 @@ def test_one_sector_that_is_left_is_enough_to_fail(drive: OpenTarget, discard_is
 
 @pytest.mark.parametrize(("granularity", "unit"), [("4096", 4096), ("0", 1), (str(3 * MIB), 3 * MIB)])
 def test_pieces_are_whole_units_of_the_drive(
-    granularity: str, unit: int, drive: OpenTarget, discard_is, monkeypatch: pytest.MonkeyPatch
+    granularity: str, unit: int, drive: OpenTarget, discard_is, monkeypatch
 ) -> None:
     assert drive.device is not None
     (drive.device.folder / "queue/discard_granularity").write_text(granularity)

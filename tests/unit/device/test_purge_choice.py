@@ -100,7 +100,7 @@ def test_what_a_drive_lacks_is_refused_with_what_it_has(server: SystemRoots) -> 
         chosen("ata-sanitize-block", server, NO, YES, ELSEWHERE, YES, YES)
 
 
-def test_an_array_that_cannot_be_purged_is_told_what_to_do_with_its_members(tmp_path: Path) -> None:
+def test_an_array_that_cannot_be_purged_is_told_what_to_do_with_its_members(tmp_path) -> None:
     array = BlockDevice(tmp_path / "devices/virtual/block/md0", SystemRoots(sys=tmp_path, dev=Path("/dev")))
     (array.folder / "md").mkdir(parents=True)
     with pytest.raises(PurgeError, match=r"purge the members of the array, create it .* --purge none$"):
@@ -135,7 +135,7 @@ def test_every_method_has_a_name_of_its_own_that_can_be_asked_for() -> None:
 
 
 @pytest.fixture
-def only(monkeypatch: pytest.MonkeyPatch):
+def only(monkeypatch):
     def use(*methods: Method) -> None:
         monkeypatch.setattr(purge_module, "choose", lambda *_: ChosenMethods(methods, ()))
 

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.on_disk
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Path:
+def file(tmp_path) -> Path:
     path = tmp_path / "file"
     with path.open("wb") as written:
         written.write(b"x" * 10_000)
@@ -53,7 +53,7 @@ def test_a_size_is_a_claim_that_must_hold(file: Path) -> None:
 @pytest.mark.parametrize("size_bytes", [0, 100])
 @pytest.mark.parametrize("is_told", [True, False])
 def test_a_file_without_a_sector_can_not_be_read(
-    tmp_path: Path, size_bytes: int, is_told: bool, monkeypatch: pytest.MonkeyPatch
+    tmp_path, size_bytes: int, is_told: bool, monkeypatch
 ) -> None:
     """Also where the kernel tells no alignment, as of overlays, and it is tried by reads."""
     if not is_told:
@@ -67,7 +67,7 @@ def test_a_file_without_a_sector_can_not_be_read(
         pass
 
 
-def test_a_file_that_is_not_there_is_not_made(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_is_not_made(tmp_path) -> None:
     path = tmp_path / "missing"
     with (
         pytest.raises(TargetError, match="nothing to read"),

@@ -31,7 +31,6 @@ from openpts.errors import RefusedError
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.consent import Consent
 from tests.support.held_drive import give_node
-from tests.support.transcript import Golden
 
 
 @pytest.mark.parametrize(
@@ -107,9 +106,7 @@ def test_a_process_that_cannot_be_asked_counts_against_every_drive(server: Syste
     )
 
 
-def test_in_a_container_the_remedy_says_how_its_processes_can_be_seen(
-    server: SystemRoots, golden: Golden
-) -> None:
+def test_in_a_container_the_remedy_says_how_its_processes_can_be_seen(server: SystemRoots, golden) -> None:
     usage = Usage((), ("the processes outside of this container",))
     (refusal,) = quiet_refusals(BlockDevice.of_name("nvme0n1", server), usage)
     assert refusal.evidence == "what the processes outside of this container may have open can't be seen"
@@ -161,15 +158,13 @@ def test_the_serial_number_confirms(server: SystemRoots) -> None:
 
 
 @pytest.mark.parametrize("wrong", ["s795nc0t100001", "S795NC0T10000", "S795NC0T100001 ", "", "61A0A000T5MM"])
-def test_any_other_text_does_not(wrong: str, server: SystemRoots, golden: Golden) -> None:
+def test_any_other_text_does_not(wrong: str, server: SystemRoots, golden) -> None:
     refusal = unconfirmed(NVME, BlockDevice.of_name("nvme0n1", server), Consent(confirm_serial=wrong))
     assert refusal is not None
     assert refusal.evidence == golden
 
 
-def test_a_path_does_not_confirm_a_drive_that_has_a_serial_number(
-    server: SystemRoots, golden: Golden
-) -> None:
+def test_a_path_does_not_confirm_a_drive_that_has_a_serial_number(server: SystemRoots, golden) -> None:
     consent = Consent(confirm_device_path=str(NVME.path))
     refusal = unconfirmed(NVME, BlockDevice.of_name("nvme0n1", server), consent)
     assert refusal is not None
@@ -185,7 +180,7 @@ def test_a_drive_without_one_is_confirmed_by_its_path(virtual_machine: SystemRoo
     assert unconfirmed(VIRTIO, disk, Consent(confirm_device_path="/dev/vdc")) is not None
 
 
-def test_the_path_may_be_the_link_or_what_it_leads_to(virtual_machine: SystemRoots, tmp_path: Path) -> None:
+def test_the_path_may_be_the_link_or_what_it_leads_to(virtual_machine: SystemRoots, tmp_path) -> None:
     disk = BlockDevice.of_name("vdb", virtual_machine)
     link = tmp_path / "scratch"
     link.symlink_to("/dev/vdb")
@@ -204,7 +199,7 @@ def _give_serial(disk: BlockDevice, serial: str) -> None:
     (disk.folder / "device/serial").write_text(serial)
 
 
-def test_a_serial_number_of_two_drives_is_not_enough(server: SystemRoots, golden: Golden) -> None:
+def test_a_serial_number_of_two_drives_is_not_enough(server: SystemRoots, golden) -> None:
     one, other = (BlockDevice.of_name(name, server) for name in ("nvme0n1", "nvme1n1"))
     _give_serial(other, "S795NC0T100001")
     target = BlockTarget(one.node)
@@ -239,7 +234,7 @@ def test_a_drive_that_has_another_name_now_is_pointed_to(server: SystemRoots) ->
 
 
 @pytest.fixture
-def device(server: SystemRoots, monkeypatch: pytest.MonkeyPatch) -> BlockDevice:
+def device(server: SystemRoots, monkeypatch) -> BlockDevice:
     """A drive with nothing on it, which has no TCG."""
     for name in ("SECURITY_RULE", "SIGNATURE_RULE"):
         blank = replace(getattr(guard, name), evidence=lambda _device, _usage: None)
@@ -248,7 +243,7 @@ def device(server: SystemRoots, monkeypatch: pytest.MonkeyPatch) -> BlockDevice:
 
 
 @pytest.fixture
-def claimed_for(monkeypatch: pytest.MonkeyPatch, device: BlockDevice) -> Callable[[float], None]:
+def claimed_for(monkeypatch, device: BlockDevice) -> Callable[[float], None]:
     """Let somebody else have claimed the drive for some seconds from now; ours are no real ones."""
     now_s = 0.0
     really = os.open
@@ -284,9 +279,7 @@ def test_a_claim_that_stays_is_a_refusal(device: BlockDevice, claimed_for: Calla
     assert 5 <= time.monotonic() < 5.5
 
 
-def test_drives_that_are_open_for_a_moment_are_looked_at_together(
-    server: SystemRoots, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_drives_that_are_open_for_a_moment_are_looked_at_together(server: SystemRoots, monkeypatch) -> None:
     """However many there are, /proc is not walked more often."""
     drives = [BlockDevice.of_name(name, server) for name in ("nvme0n1", "sdb")]
     first, second = (Claim(ClaimKind.OPEN, "is open in process 1 (fio)", name=one.name) for one in drives)
@@ -297,7 +290,7 @@ def test_drives_that_are_open_for_a_moment_are_looked_at_together(
     assert next(looks, None) is None
 
 
-def test_a_drive_that_stays_open_is_a_refusal(server: SystemRoots, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_drive_that_stays_open_is_a_refusal(server: SystemRoots, monkeypatch) -> None:
     drive = BlockDevice.of_name("nvme0n1", server)
     held = Usage((Claim(ClaimKind.OPEN, "is open in process 1 (fio)", name=drive.name),))
     waited_s: list[float] = []
@@ -314,7 +307,7 @@ FOUND = """\
 
 
 @pytest.fixture
-def wipefs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def wipefs(tmp_path, monkeypatch) -> Path:
     """Where to put the program; nothing else is found."""
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(programs, "_SYSTEM_PROGRAM_FOLDERS", str(tmp_path))
@@ -340,7 +333,7 @@ def test_none_may_be_told_in_several_ways(answer: str, wipefs: Path) -> None:
     assert find_signatures(NODE) == ()
 
 
-def test_it_only_looks(wipefs: Path, tmp_path: Path) -> None:
+def test_it_only_looks(wipefs: Path, tmp_path) -> None:
     _install(wipefs, f'echo "$LC_ALL" "$@" > {tmp_path}/called')
     find_signatures(NODE)
     called = (tmp_path / "called").read_text()
@@ -365,9 +358,7 @@ def test_a_missing_program_is_no_answer(wipefs: Path) -> None:
         ("/bin/sleep 60", "could not read"),
     ],
 )
-def test_a_program_that_fails_is_no_answer(
-    script: str, says: str, wipefs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_program_that_fails_is_no_answer(script: str, says: str, wipefs: Path, monkeypatch) -> None:
     monkeypatch.setattr(signatures, "_TIMEOUT_S", 0.5)
     _install(wipefs, f"exec {script}" if script.startswith("/bin/sleep") else script)
     with pytest.raises(SignatureSearchError, match=says):

@@ -32,7 +32,7 @@ MARK = "user.openpts.scratch"
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
+def path(tmp_path) -> Path:
     return tmp_path / "scratch"
 
 
@@ -293,7 +293,7 @@ def test_a_new_file_has_nothing_against_it(path: Path) -> None:
     assert not path.exists()
 
 
-def test_ctrl_c_while_allocating_leaves_no_file(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_while_allocating_leaves_no_file(path: Path, monkeypatch) -> None:
     def interrupted(fd: int, size_bytes: int, path: Path) -> None:
         raise KeyboardInterrupt
 

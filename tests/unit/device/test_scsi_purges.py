@@ -22,7 +22,6 @@ from tests.support.held_drive import held
 from tests.support.hours import Hours
 from tests.support.program_answers import no_programs
 from tests.support.recorded_exchanges import RecordedExchange
-from tests.support.transcript import Golden
 
 AT_ONCE = Clock(lambda: 0.0, lambda _: None)
 METHODS = [
@@ -119,7 +118,7 @@ def test_no_command_goes_to_another_drive_that_has_got_the_node(server: SystemRo
     assert sent == []
 
 
-def test_a_format_keeps_the_protection_type(server: SystemRoots, golden: Golden) -> None:
+def test_a_format_keeps_the_protection_type(server: SystemRoots, golden) -> None:
     disk = _sas(server).folder / "device/scsi_disk/1:0:0:0"
     disk.mkdir(parents=True, exist_ok=True)
     (disk / "protection_type").write_text("1\n")
@@ -132,21 +131,21 @@ def test_a_format_keeps_the_protection_type(server: SystemRoots, golden: Golden)
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_drive_that_lists_other_commands_has_none(method, server: SystemRoots, golden: Golden) -> None:
+def test_a_drive_that_lists_other_commands_has_none(method, server: SystemRoots, golden) -> None:
     capability = method(RecordedExchange("scsi-debug")).capability(_sas(server))
     assert not capability.supported
     assert capability.reason == golden
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_drive_that_keeps_no_list_has_none(method, server: SystemRoots, golden: Golden) -> None:
+def test_a_drive_that_keeps_no_list_has_none(method, server: SystemRoots, golden) -> None:
     capability = method(RecordedExchange("qemu-scsi")).capability(_sas(server))
     assert not capability.supported
     assert capability.reason == golden
 
 
 @pytest.mark.parametrize("name", ["sda", "nvme0n1"])
-def test_other_drives_are_not_even_asked(name: str, server: SystemRoots, golden: Golden) -> None:
+def test_other_drives_are_not_even_asked(name: str, server: SystemRoots, golden) -> None:
     run = RecordedExchange()
     found = [method(run).capability(BlockDevice.of_name(name, server)) for method in METHODS]
     assert all(capability.foreign for capability in found)
@@ -154,7 +153,7 @@ def test_other_drives_are_not_even_asked(name: str, server: SystemRoots, golden:
     assert run.asked == []
 
 
-def test_a_list_that_the_driver_leaves_empty_tells_nothing(server: SystemRoots, golden: Golden) -> None:
+def test_a_list_that_the_driver_leaves_empty_tells_nothing(server: SystemRoots, golden) -> None:
     """As libata answers for a SATA drive: recorded in the lab."""
     answer = Reply(("sg_opcodes",), 0, "\n  Opcode=0x04\n  Command is not currently available\n", "", 1)
     capability = ScsiFormat(lambda *_, **__: answer).capability(_sas(server))
@@ -169,7 +168,7 @@ def test_a_recorded_sanitize_that_ended_with_0_after_a_host_error_is_a_failure(s
         _carry_out(method, server)
 
 
-def test_a_drive_at_work_is_left_alone(server: SystemRoots, golden: Golden) -> None:
+def test_a_drive_at_work_is_left_alone(server: SystemRoots, golden) -> None:
     supported = Reply(("sg_opcodes",), 0, "  Command is supported [conforming to SCSI standard]\n", "", 1)
     sense = " 00     70 00 02 00 00 00 00 0a  00 00 00 00 04 04 00 80\n 10     10 00\n"
     busy = Reply(("sg_requests",), 0, sense, "", 1)
@@ -183,7 +182,7 @@ def test_a_drive_at_work_is_left_alone(server: SystemRoots, golden: Golden) -> N
     assert capability.reason == golden
 
 
-def test_without_sg3_utils_the_package_is_named(server: SystemRoots, golden: Golden) -> None:
+def test_without_sg3_utils_the_package_is_named(server: SystemRoots, golden) -> None:
     assert ScsiFormat(no_programs).capability(_sas(server)).reason == golden
 
 

@@ -29,7 +29,6 @@ from tests.support.level0_answers import (
     locking,
 )
 from tests.support.nvme_machine import controller
-from tests.support.transcript import Golden
 
 Answer = Callable[..., object]
 
@@ -42,7 +41,7 @@ def raising(error: Exception) -> Answer:
 
 
 @pytest.fixture
-def nvme(server: SystemRoots, monkeypatch: pytest.MonkeyPatch) -> Callable[[Answer], BlockDevice]:
+def nvme(server: SystemRoots, monkeypatch) -> Callable[[Answer], BlockDevice]:
     """A drive with security commands, which answers a level 0 discovery like this."""
 
     def make(answer: Answer) -> BlockDevice:
@@ -54,7 +53,7 @@ def nvme(server: SystemRoots, monkeypatch: pytest.MonkeyPatch) -> Callable[[Answ
 
 
 @pytest.fixture
-def sata(server: SystemRoots, monkeypatch: pytest.MonkeyPatch) -> Callable[[Answer], BlockDevice]:
+def sata(server: SystemRoots, monkeypatch) -> Callable[[Answer], BlockDevice]:
     """A SATA drive of which the kernel's driver says this."""
 
     def make(answer: Answer) -> BlockDevice:
@@ -80,7 +79,7 @@ def test_what_the_drive_refuses_is_no_tcg(nvme: Callable[[Answer], BlockDevice])
 
 @pytest.mark.parametrize("answer", [lambda *_: BROKEN[0], raising(NvmeCommandError("Permission denied"))])
 def test_what_is_not_found_out_counts_against_it(
-    nvme: Callable[[Answer], BlockDevice], answer: Answer, golden: Golden
+    nvme: Callable[[Answer], BlockDevice], answer: Answer, golden
 ) -> None:
     found = read_security(nvme(answer))
     assert found.state is None

@@ -17,7 +17,6 @@ from openpts.programs import Reply, Run
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.tuning import Scenario
 from tests.support.program_answers import no_programs
-from tests.support.transcript import Golden
 
 HAS_SELF_TEST = 1 << 4
 (LINE,) = (advice for advice in ADVICE if advice.key == "self_test")
@@ -30,7 +29,7 @@ def controller(oacs: int) -> NvmeController:
 
 
 @pytest.fixture
-def nvme(server: SystemRoots, monkeypatch: pytest.MonkeyPatch) -> Callable[..., BlockDevice]:
+def nvme(server: SystemRoots, monkeypatch) -> Callable[..., BlockDevice]:
     """An NVMe drive whose log begins with such bytes; 564 are asked for, as the specification has them."""
 
     @contextmanager
@@ -82,7 +81,7 @@ def test_a_log_that_can_t_be_read_is_unknown(nvme: Callable[..., BlockDevice]) -
     assert LINE.grade(fact.value, Scenario.SYNTHETIC) is Grade.UNKNOWN
 
 
-def test_a_node_that_may_not_be_opened_is_unknown(server: SystemRoots, golden: Golden) -> None:
+def test_a_node_that_may_not_be_opened_is_unknown(server: SystemRoots, golden) -> None:
     fact = self_test_fact(BlockDevice.of_name("nvme0n1", server))
     assert fact.value is None
     assert fact.source == golden
@@ -113,14 +112,14 @@ def answer(status: int | None) -> dict[str, object]:
     ],
 )
 def test_what_smartctl_says_of_a_sata_drive(
-    status: int | None, value: str | None, server: SystemRoots, golden: Golden
+    status: int | None, value: str | None, server: SystemRoots, golden
 ) -> None:
     fact = self_test_fact(BlockDevice.of_name("sda", server), says(answer(status)))
     assert fact.value == value
     assert fact.source == golden
 
 
-def test_without_smartctl_it_is_unknown(server: SystemRoots, golden: Golden) -> None:
+def test_without_smartctl_it_is_unknown(server: SystemRoots, golden) -> None:
     fact = self_test_fact(BlockDevice.of_name("sda", server), no_programs)
     assert fact.value is None
     assert fact.source == golden

@@ -1,6 +1,5 @@
 from openpts.device.targets.simulated_target import simulated_facts
 from openpts.vocabulary.facts import SimulationFacts, TargetFacts, TargetKind
-from tests.support.transcript import Golden
 
 SIMULATION = SimulationFacts("enterprise-tlc", "a drive", "page-mapped", 67, 1_000_000_000, 255, ())
 TARGET = TargetFacts(
@@ -13,7 +12,7 @@ KEYS = {
 }  # fmt: skip
 
 
-def test_nothing_is_made_up_to_look_like_a_product(golden: Golden) -> None:
+def test_nothing_is_made_up_to_look_like_a_product(golden) -> None:
     facts = simulated_facts(TARGET, SIMULATION)
     assert facts.keys() == KEYS
     assert (facts["manufacturer"].value, facts["model"].value) == ("openpts", "enterprise-tlc")

@@ -13,7 +13,6 @@ from openpts.device.targets.simulated_target import (
 from openpts.device.targets.target import parse_target
 from openpts.errors import UsageError
 from tests.support.refusals import refusal
-from tests.support.transcript import Golden
 
 # a preset's name or path: anything on one line
 PRESETS = st.text(
@@ -45,7 +44,7 @@ def test_a_preset_of_ones_own_is_a_path() -> None:
     assert parse_simulated_target("sim:./my drives/a?b.toml?seed=1").preset == "./my drives/a?b.toml"
 
 
-def test_what_names_no_simulated_drive(golden: Golden) -> None:
+def test_what_names_no_simulated_drive(golden) -> None:
     cases = (
         "sim:", "sim:?scale=1", "sim:x\n", "sim:x?", "sim:x?size=1GB", "sim:x?scale",
         "sim:x?scale=2&scale=2", "sim:x?scale=2&", "sim:x?scale=0", "sim:x?scale=4294967296",

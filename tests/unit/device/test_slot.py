@@ -17,7 +17,7 @@ def write(path: Path, text: str) -> None:
 
 
 @pytest.fixture
-def roots(tmp_path: Path) -> SystemRoots:
+def roots(tmp_path) -> SystemRoots:
     """A drive in a slot of its own, one on a card behind a switch, and a SAS disk in a bay."""
     sys = tmp_path / "sys"
     for number, way in enumerate(("0000:80:01.0/0000:81:00.0", "0000:80:02.0/0000:90:00.0/0000:91:00.0")):

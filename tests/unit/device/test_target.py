@@ -17,37 +17,37 @@ NAMES = st.text(
 ).filter(lambda name: name not in (".", "..") and len(name.encode()) < 200)
 
 
-def test_a_new_file_is_named_with_its_size(tmp_path: Path) -> None:
+def test_a_new_file_is_named_with_its_size(tmp_path) -> None:
     assert parse_target(f"file:{tmp_path}/scratch?size=512MiB") == FileTarget(
         tmp_path / "scratch", 512 * 1024**2
     )
 
 
-def test_an_existing_file_needs_no_size(tmp_path: Path) -> None:
+def test_an_existing_file_needs_no_size(tmp_path) -> None:
     path = tmp_path / "scratch"
     path.touch()
     assert parse_target(f"file:{path}") == FileTarget(path, None)
 
 
-def test_a_path_may_be_relative(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_path_may_be_relative(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert parse_target("file:scratch?size=1MB") == FileTarget(Path("scratch"), 1_000_000)
 
 
-def test_the_last_question_mark_begins_the_size(tmp_path: Path) -> None:
+def test_the_last_question_mark_begins_the_size(tmp_path) -> None:
     assert parse_target(f"file:{tmp_path}/what?size=1?size=4096") == FileTarget(
         tmp_path / "what?size=1", 4096
     )
 
 
-def test_a_link_to_a_file_is_taken(tmp_path: Path) -> None:
+def test_a_link_to_a_file_is_taken(tmp_path) -> None:
     (tmp_path / "real").touch()
     (tmp_path / "link").symlink_to("real")
     assert parse_target(f"file:{tmp_path}/link") == FileTarget(tmp_path / "link", None)
 
 
 @pytest.mark.skipif(not BLOCK_NODES, reason="no block device node, /dev/loop*, to name")
-def test_a_block_device_is_named_by_its_path(tmp_path: Path) -> None:
+def test_a_block_device_is_named_by_its_path(tmp_path) -> None:
     assert parse_target(str(BLOCK_NODES[0])) == BlockTarget(BLOCK_NODES[0])
     link = tmp_path / "by-id"
     link.symlink_to(BLOCK_NODES[0])
@@ -90,7 +90,7 @@ def test_a_block_device_is_named_by_its_path(tmp_path: Path) -> None:
         ("{tmp}/" + 300 * "x", TargetError, "File name too long"),
     ],
 )
-def test_what_makes_no_target(text: str, error: type[OpenptsError], says: str, tmp_path: Path) -> None:
+def test_what_makes_no_target(text: str, error: type[OpenptsError], says: str, tmp_path) -> None:
     (tmp_path / "plain").touch()
     (tmp_path / "dangling").symlink_to("nothing")
     os.mkfifo(tmp_path / "pipe")
@@ -110,7 +110,7 @@ def test_a_name_below_dev_is_completed() -> None:
 
 @settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(name=NAMES, size_bytes=st.integers(1, 2**63 - 1))
-def test_a_file_target_reads_back_what_it_writes(name: str, size_bytes: int, tmp_path: Path) -> None:
+def test_a_file_target_reads_back_what_it_writes(name: str, size_bytes: int, tmp_path) -> None:
     target = FileTarget(tmp_path / name, size_bytes)
     assert parse_target(str(target)) == target
 

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -26,7 +25,7 @@ SECTOR_BYTES = 512
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Iterator[OpenTarget]:
+def file(tmp_path) -> Iterator[OpenTarget]:
     path = tmp_path / "target"
     fd = os.open(path, os.O_RDWR | os.O_CREAT)
     os.truncate(fd, SIZE_BYTES)
@@ -73,9 +72,7 @@ def test_what_a_scsi_drive_promises(byte: int, promise: Promise, server: SystemR
 
 
 @pytest.mark.parametrize(("dlfeat", "promise"), [(9, Promise.ZEROS), (2, Promise.ONES), (8, Promise.NONE)])
-def test_what_an_nvme_drive_promises(
-    dlfeat: int, promise: Promise, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_an_nvme_drive_promises(dlfeat: int, promise: Promise, tmp_path, monkeypatch) -> None:
     roots = SystemRoots(*(tmp_path / name for name in ("sys", "proc", "dev", "etc", "share")))
     drive = add_namespace(roots, "nvme0n1")
     queue = drive.folder / "queue"
@@ -151,15 +148,13 @@ def trimming(contents: bytes | None) -> object:
     ("contents", "seen"), [(None, "old data"), (b"\xff", "ones"), (b"\x5a", "other data"), (b"\0", "zeros")]
 )
 def test_what_a_drive_leaves_is_named(
-    contents: bytes | None, seen: str, file: OpenTarget, monkeypatch: pytest.MonkeyPatch
+    contents: bytes | None, seen: str, file: OpenTarget, monkeypatch
 ) -> None:
     monkeypatch.setattr(module, "deallocate", trimming(contents))
     assert trimmed_reads(file, 0, SIZE_BYTES, 1).seen == seen
 
 
-def test_data_that_change_from_read_to_read_are_named(
-    file: OpenTarget, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_data_that_change_from_read_to_read_are_named(file: OpenTarget, monkeypatch) -> None:
     """The first sector of each place."""
     reads, read = [], module._read
 
@@ -175,9 +170,7 @@ def test_data_that_change_from_read_to_read_are_named(
     assert found.seen == "zeros 100 %, non-deterministic 0.0488 %"
 
 
-def test_a_target_that_loses_what_was_written_ends_the_run(
-    file: OpenTarget, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_target_that_loses_what_was_written_ends_the_run(file: OpenTarget, monkeypatch) -> None:
     monkeypatch.setattr(module, "_read", lambda _fd, buffer, _offset: bytes(len(buffer)))
     with pytest.raises(RunFailedError, match="can't find out what trimmed LBAs of"):
         trimmed_reads(file, 0, SIZE_BYTES, 1)

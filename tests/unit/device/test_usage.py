@@ -12,7 +12,6 @@ from openpts.device.guard.open_nodes import drives_behind
 from openpts.device.guard.usage import read_usage
 from openpts.errors import RefusedError
 from openpts.system_files import Mount, SystemRoots, read_mounts
-from tests.support.transcript import Golden
 
 
 @pytest.mark.parametrize(
@@ -45,7 +44,7 @@ def test_btrfs_is_found_by_its_source(virtual_machine: SystemRoots) -> None:
     assert read_usage(virtual_machine).of_device(ClaimKind.MOUNT, disk) is not None
 
 
-def test_a_source_may_be_a_link_to_the_node(virtual_machine: SystemRoots, golden: Golden) -> None:
+def test_a_source_may_be_a_link_to_the_node(virtual_machine: SystemRoots, golden) -> None:
     by_uuid = virtual_machine.dev / "disk/by-uuid"
     by_uuid.mkdir(parents=True)
     (by_uuid / "1234").symlink_to("../../vdb")
@@ -55,7 +54,7 @@ def test_a_source_may_be_a_link_to_the_node(virtual_machine: SystemRoots, golden
 
 
 def test_a_mount_is_found_by_its_number_whatever_its_source_says(
-    virtual_machine: SystemRoots, golden: Golden
+    virtual_machine: SystemRoots, golden
 ) -> None:
     _append(virtual_machine, "29 27 254:16 / /mnt rw - ext4 /dev/root rw")
     disk = BlockDevice.of_name("vdb", virtual_machine)
@@ -123,7 +122,7 @@ def test_a_mount_in_another_namespace_is_found_once_with_a_process_in_it(server:
 
 
 def test_a_process_that_ends_while_it_is_asked_hides_no_mount_of_the_others(
-    server: SystemRoots, monkeypatch: pytest.MonkeyPatch
+    server: SystemRoots, monkeypatch
 ) -> None:
     _process(server, "self", "mnt:[1]")
     ends = _process(server, "700", "mnt:[2]")
@@ -239,9 +238,7 @@ def test_a_character_device_leads_to_the_drives_behind_it(server: SystemRoots) -
     }
 
 
-def test_a_process_that_hides_what_it_has_open_is_named(
-    server: SystemRoots, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_process_that_hides_what_it_has_open_is_named(server: SystemRoots, monkeypatch) -> None:
     def listing(folder: Path) -> Iterator[Path]:
         if folder.parts[-2:] == ("4242", "fd"):
             raise PermissionError
@@ -252,7 +249,7 @@ def test_a_process_that_hides_what_it_has_open_is_named(
 
 
 def test_a_process_that_lists_what_it_has_open_and_no_more_is_named_but_for_the_first(
-    server: SystemRoots, monkeypatch: pytest.MonkeyPatch
+    server: SystemRoots, monkeypatch
 ) -> None:
     (server.proc / "1/fd").mkdir(parents=True)
     (server.proc / "1/fd/3").symlink_to("/dev/sda")
@@ -304,9 +301,7 @@ def test_only_udev_itself_may_have_a_drive_open(
     assert (evidence is not None) is counts
 
 
-def test_a_loop_device_that_is_detached_meanwhile_is_none(
-    server: SystemRoots, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_loop_device_that_is_detached_meanwhile_is_none(server: SystemRoots, monkeypatch) -> None:
     """What it stored its data in can't be found any more, and would count as any file."""
 
     def detached(node: Path) -> None:

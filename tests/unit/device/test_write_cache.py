@@ -1,5 +1,3 @@
-from pathlib import Path
-
 import pytest
 from msgspec.structs import replace
 
@@ -11,7 +9,6 @@ from openpts.device.targets.open_target import OpenTarget
 from openpts.device.write_cache import read_write_cache
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import TargetFacts, TargetKind, WriteCacheReport
-from tests.support.transcript import Golden
 
 
 def _drive(name: str, roots: SystemRoots) -> OpenTarget:
@@ -24,7 +21,7 @@ def _read(name: str, roots: SystemRoots) -> WriteCacheReport:
 
 
 @pytest.fixture
-def nvme(monkeypatch: pytest.MonkeyPatch):
+def nvme(monkeypatch):
     """Set what the controller says of its cache: present, enabled."""
 
     def install(vwc: int, enabled: bool | NvmeCommandError) -> None:
@@ -49,14 +46,14 @@ def nvme(monkeypatch: pytest.MonkeyPatch):
         (1, NvmeCommandError("Permission denied"), "unknown"),
     ],
 )
-def test_nvme_is_asked_itself(vwc, enabled, actual: str, nvme, server: SystemRoots, golden: Golden) -> None:
+def test_nvme_is_asked_itself(vwc, enabled, actual: str, nvme, server: SystemRoots, golden) -> None:
     nvme(vwc, enabled)
     report = _read("nvme0n1", server)
     assert (report.required, report.actual) == ("WCD", actual)
     assert report.source == golden
 
 
-def test_a_drive_that_cannot_be_asked_is_unknown(server: SystemRoots, tmp_path: Path) -> None:
+def test_a_drive_that_cannot_be_asked_is_unknown(server: SystemRoots, tmp_path) -> None:
     with (tmp_path / "no-drive").open("wb") as file:
         target = replace(_drive("nvme0n1", server), fd=file.fileno())
         assert read_write_cache(target, False, server).actual == "unknown"
@@ -73,7 +70,7 @@ def test_a_drive_that_cannot_be_asked_is_unknown(server: SystemRoots, tmp_path: 
         ("", "unknown"),
     ],
 )
-def test_scsi_has_its_mode_page_in_sysfs(text: str, actual: str, server: SystemRoots, golden: Golden) -> None:
+def test_scsi_has_its_mode_page_in_sysfs(text: str, actual: str, server: SystemRoots, golden) -> None:
     disk = BlockDevice.of_name("sda", server)
     (disk.folder / "device/scsi_disk/0:0:0:0/cache_type").write_text(text)
     report = _read("sda", server)
@@ -100,13 +97,13 @@ def test_others_are_as_the_kernel_has_them(virtual_machine: SystemRoots) -> None
     assert _read("vda", virtual_machine).actual == "unknown"
 
 
-def test_a_file_has_none_of_its_own(server: SystemRoots, golden: Golden) -> None:
+def test_a_file_has_none_of_its_own(server: SystemRoots, golden) -> None:
     target = OpenTarget(-1, TargetFacts(TargetKind.FILE, "x", "/srv/my data/x", 10**9, 512), None)
     report = read_write_cache(target, True, server)
     assert (report.required, report.actual) == ("WCE", "not controllable (file)")
     assert report.source == golden
 
 
-def test_a_file_in_memory_has_no_drive_below(virtual_machine: SystemRoots, golden: Golden) -> None:
+def test_a_file_in_memory_has_no_drive_below(virtual_machine: SystemRoots, golden) -> None:
     target = OpenTarget(-1, TargetFacts(TargetKind.FILE, "x", "/ramdisk/x", 10**9, 512), None)
     assert read_write_cache(target, True, virtual_machine).source == golden

@@ -28,13 +28,12 @@ from openpts.programs import run_program
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import TargetFacts, TargetKind
 from tests.support.processes import die, dies
-from tests.support.transcript import Golden
 
 CACHE_TYPE = "device/scsi_disk/0:0:0:0/cache_type"
 
 
 @pytest.fixture(autouse=True)
-def journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Journal:
+def journal(tmp_path, monkeypatch) -> Journal:
     monkeypatch.setenv("OPENPTS_STATE", str(tmp_path / "state"))
     return Journal.of_machine()
 
@@ -65,7 +64,7 @@ class Controller:
 
 
 @pytest.fixture
-def controller(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Controller]:
+def controller(monkeypatch) -> Callable[..., Controller]:
     def install(enabled: bool, vwc: int = 1, **behavior: object) -> Controller:
         found = Controller(enabled, **behavior)  # type: ignore[arg-type]
         identity = NvmeController(ver=0x10400, oacs=0, sanicap=0, oncs=0, fna=0, vwc=vwc)
@@ -108,10 +107,7 @@ def test_what_is_as_required_is_left_alone(
 
 
 def test_what_was_found_first_is_in_the_journal_before_the_change_and_until_it_is_put_back(
-    controller: Callable[..., Controller],
-    server: SystemRoots,
-    journal: Journal,
-    monkeypatch: pytest.MonkeyPatch,
+    controller: Callable[..., Controller], server: SystemRoots, journal: Journal, monkeypatch
 ) -> None:
     found = controller(True)
     in_journal: list[object] = []
@@ -219,7 +215,7 @@ def test_a_disk_that_has_gone_is_called_so_and_stays_in_the_journal(
 
 @pytest.mark.parametrize("text", ["write back", "write back, no read (daft)"])
 def test_a_disk_takes_its_mode_page_and_gets_the_very_text_back(
-    text: str, server: SystemRoots, golden: Golden
+    text: str, server: SystemRoots, golden
 ) -> None:
     place = BlockDevice.of_name("sda", server).folder / CACHE_TYPE
     place.write_text(text)
@@ -230,9 +226,7 @@ def test_a_disk_takes_its_mode_page_and_gets_the_very_text_back(
     assert place.read_text().startswith(text)
 
 
-def test_a_mode_page_that_may_not_be_changed_is_told(
-    server: SystemRoots, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_mode_page_that_may_not_be_changed_is_told(server: SystemRoots, monkeypatch) -> None:
     def refuse(device: BlockDevice, attribute: str, text: str) -> None:
         raise OSError(22, "Invalid argument")
 
@@ -259,7 +253,7 @@ def test_a_file_is_left_alone(server: SystemRoots) -> None:
 
 
 def test_without_a_journal_nothing_is_changed(
-    controller: Callable[..., Controller], server: SystemRoots, journal: Journal, golden: Golden
+    controller: Callable[..., Controller], server: SystemRoots, journal: Journal, golden
 ) -> None:
     found = controller(True)
     journal.folder.parent.mkdir()
@@ -291,7 +285,7 @@ def killed(server: SystemRoots, journal: Journal) -> Path:
 
 
 def test_after_a_crash_the_very_text_that_was_found_comes_back(
-    killed: Path, journal: Journal, server: SystemRoots, golden: Golden
+    killed: Path, journal: Journal, server: SystemRoots, golden
 ) -> None:
     (entry,) = journal.left_behind()
     text = put_back_write_cache(entry, server, run_program)
@@ -309,7 +303,7 @@ def test_a_drive_that_has_gone_is_told_by_its_name(
 
 
 def test_a_cache_that_does_not_come_back_is_an_error(
-    killed: Path, journal: Journal, server: SystemRoots, monkeypatch: pytest.MonkeyPatch
+    killed: Path, journal: Journal, server: SystemRoots, monkeypatch
 ) -> None:
     (entry,) = journal.left_behind()
     monkeypatch.setattr(write_cache_control, "_write_attribute", lambda device, attribute, text: None)

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -35,7 +34,7 @@ STEPS = [
 
 
 @pytest.fixture
-def descriptor(tmp_path: Path) -> Iterator[int]:
+def descriptor(tmp_path) -> Iterator[int]:
     fd = os.open(tmp_path / "scratch", os.O_RDWR | os.O_CREAT)
     os.posix_fallocate(fd, 0, CAPACITY)
     yield fd
@@ -52,7 +51,7 @@ def measured(descriptor: int, capture: CaptureOrder | None) -> tuple[NativeEngin
 
 @pytest.mark.needs("io_uring")
 @pytest.mark.parametrize("lba_bytes", [SECTOR, 4 * KIB])
-def test_the_files_hold_every_io_of_the_samples(descriptor: int, tmp_path: Path, lba_bytes: int) -> None:
+def test_the_files_hold_every_io_of_the_samples(descriptor: int, tmp_path, lba_bytes: int) -> None:
     engine, samples = measured(descriptor, CaptureOrder(tmp_path, lba_bytes))
     summary = engine.finish()
     assert summary is not None
@@ -73,7 +72,7 @@ def test_the_files_hold_every_io_of_the_samples(descriptor: int, tmp_path: Path,
             assert max(latencies, default=None) == expected.latency_max_ns
 
 
-def test_the_folder_is_made_with_the_first_step_that_asks_for_it(descriptor: int, tmp_path: Path) -> None:
+def test_the_folder_is_made_with_the_first_step_that_asks_for_it(descriptor: int, tmp_path) -> None:
     folder = tmp_path / "captures"
     engine = NativeEngine(descriptor, FACTS, DEMAND, 7, NativeOptions(capture=CaptureOrder(folder, SECTOR)))
     engine.submit([replace(STEPS[0], capture=False)])
@@ -88,7 +87,7 @@ def test_the_folder_is_made_with_the_first_step_that_asks_for_it(descriptor: int
     assert set(parquet.read_table(path).column("step").to_pylist()) == {1}
 
 
-def test_a_place_for_no_folder_is_told_before_anything_runs(descriptor: int, tmp_path: Path) -> None:
+def test_a_place_for_no_folder_is_told_before_anything_runs(descriptor: int, tmp_path) -> None:
     with pytest.raises(EngineUnavailableError, match="capture can't begin"):
         measured(descriptor, CaptureOrder(tmp_path / "missing" / "captures", SECTOR))
     assert not (tmp_path / "missing").exists()

@@ -79,7 +79,7 @@ def test_whole_decks_hold_the_mix_exactly(native: Engine) -> None:
 
 
 @pytest.mark.parametrize("scale", [1, 67])
-def test_a_simulated_drive_counts_what_its_ios_stand_for(tmp_path: Path, scale: int) -> None:
+def test_a_simulated_drive_counts_what_its_ios_stand_for(tmp_path, scale: int) -> None:
     engine = simulated(tmp_path, scale)
     demanding = replace(COMPOSITE, tc=4, qd=8)
     timed, counted = run(

@@ -4,7 +4,6 @@ import os
 import resource
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -48,7 +47,7 @@ engine.stop()
 
 
 @pytest.fixture
-def descriptor(tmp_path: Path) -> int:
+def descriptor(tmp_path) -> int:
     fd = os.open(tmp_path / "scratch", os.O_RDWR | os.O_CREAT)
     os.posix_fallocate(fd, 0, FACTS.user_capacity_bytes)
     return fd

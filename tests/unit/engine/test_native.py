@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -52,7 +51,6 @@ from openpts.vocabulary.stop import (
     StopRule,
 )
 from tests.support.refusals import refusal
-from tests.support.transcript import Golden
 
 pytestmark = pytest.mark.on_disk
 
@@ -62,7 +60,7 @@ BRIEF = Duration.seconds(0.05)
 
 
 @pytest.fixture
-def descriptor(tmp_path: Path) -> Iterator[int]:
+def descriptor(tmp_path) -> Iterator[int]:
     fd = os.open(tmp_path / "scratch", os.O_RDWR | os.O_CREAT)
     os.posix_fallocate(fd, 0, CAPACITY)
     yield fd
@@ -139,7 +137,7 @@ def test_steps_of_a_later_program_go_to_other_places(engine: NativeEngine, descr
     assert 118 <= written <= 128
 
 
-def test_a_step_that_makes_no_sense_is_refused(engine: NativeEngine, golden: Golden) -> None:
+def test_a_step_that_makes_no_sense_is_refused(engine: NativeEngine, golden) -> None:
     cases = (
         step(block_size_bytes=1000),
         step(block_size_bytes=2 * MIB),
@@ -165,9 +163,7 @@ def test_a_stopped_engine_hands_over_the_step_that_ran_and_takes_no_more(engine:
         engine.submit([step()])
 
 
-def test_a_short_transfer_is_a_failure_with_its_place(
-    engine: NativeEngine, descriptor: int, golden: Golden
-) -> None:
+def test_a_short_transfer_is_a_failure_with_its_place(engine: NativeEngine, descriptor: int, golden) -> None:
     os.ftruncate(descriptor, CAPACITY // 2)
     engine.submit([step(read_pct=100)])
     sample = wait(engine)

@@ -23,7 +23,6 @@ from openpts.vocabulary.stop import ByteAmount, Duration, IoCount, StopRule
 from tests.support.endurance_presets import write_hot_drive
 from tests.support.oracle_presets import CAPACITY_BYTES, write_oracle
 from tests.support.refusals import refusal
-from tests.support.transcript import Golden
 
 IOPS = 1000.0
 DEMAND = Demand(tc=2, qd=8, block_size_bytes=MIB)
@@ -37,7 +36,7 @@ def drive_of(folder: Path, *, scale: int = 1, iops: float = IOPS) -> SimulatedDr
 
 
 @pytest.fixture
-def drive(tmp_path: Path) -> SimulatedDrive:
+def drive(tmp_path) -> SimulatedDrive:
     return drive_of(tmp_path)
 
 
@@ -58,7 +57,7 @@ def wait(engine: SimulatedEngine) -> Sample:
     return sample
 
 
-def test_the_facts_say_what_was_made(tmp_path: Path) -> None:
+def test_the_facts_say_what_was_made(tmp_path) -> None:
     facts = drive_of(tmp_path, scale=4).facts
     assert facts.kind is TargetKind.SIMULATED
     assert (facts.name, facts.user_capacity_bytes) == ("sim:oracle-of-a-test", CAPACITY_BYTES)
@@ -107,7 +106,7 @@ def test_littles_law_holds_to_the_nanosecond_or_so(engine: SimulatedEngine) -> N
     assert sample.mean_latency_ns == pytest.approx(16 / IOPS * NS_PER_S, rel=1e-3)
 
 
-def test_counts_of_a_scaled_drive_are_those_of_the_whole(tmp_path: Path) -> None:
+def test_counts_of_a_scaled_drive_are_those_of_the_whole(tmp_path) -> None:
     engine = drive_of(tmp_path, scale=4).engine(DEMAND, 7, NativeOptions())
     engine.submit([step(IoCount(40_000), 0)])
     sample = wait(engine)
@@ -118,7 +117,7 @@ def test_counts_of_a_scaled_drive_are_those_of_the_whole(tmp_path: Path) -> None
     assert LatencyDistribution.merged([sample.write.histogram]).count == 10_000
 
 
-def test_a_stop_ends_the_step_that_runs(tmp_path: Path) -> None:
+def test_a_stop_ends_the_step_that_runs(tmp_path) -> None:
     engine = drive_of(tmp_path, iops=1e6).engine(DEMAND, 7, NativeOptions(interval_histograms=False))
     engine.submit([step(Duration.seconds(10**8)), step(Duration.seconds(1))])
     assert engine.poll(0.05) is None
@@ -136,7 +135,7 @@ def test_a_stop_ends_the_step_that_runs(tmp_path: Path) -> None:
         engine.submit([step(Duration.seconds(1))])
 
 
-def test_intervals_are_shown_while_the_step_runs(tmp_path: Path) -> None:
+def test_intervals_are_shown_while_the_step_runs(tmp_path) -> None:
     engine = drive_of(tmp_path, iops=1e6).engine(DEMAND, 7, NativeOptions(interval_histograms=False))
     engine.submit([step(Duration.seconds(10**8))])
 
@@ -155,7 +154,7 @@ def test_intervals_are_shown_while_the_step_runs(tmp_path: Path) -> None:
     assert len(wait(engine).intervals) >= len(first) + len(second)
 
 
-def test_equal_seeds_have_equal_samples(tmp_path: Path) -> None:
+def test_equal_seeds_have_equal_samples(tmp_path) -> None:
     samples = []
     for _ in range(2):
         engine = drive_of(tmp_path).engine(DEMAND, 7, NativeOptions())
@@ -171,7 +170,7 @@ def test_a_step_that_makes_no_sense_is_refused(engine: SimulatedEngine) -> None:
 
 
 def test_a_capture_has_every_simulated_io_of_the_steps_that_ask_for_it(
-    drive: SimulatedDrive, tmp_path: Path
+    drive: SimulatedDrive, tmp_path
 ) -> None:
     folder = tmp_path / "all"
     engine = drive.engine(DEMAND, 7, NativeOptions(capture=CaptureOrder(folder, 4 * KIB)))
@@ -185,7 +184,7 @@ def test_a_capture_has_every_simulated_io_of_the_steps_that_ask_for_it(
     assert (summary.ios, summary.discarded_ios) == (1234, 0)
 
 
-def test_what_only_real_hosts_have_is_refused(drive: SimulatedDrive, golden: Golden) -> None:
+def test_what_only_real_hosts_have_is_refused(drive: SimulatedDrive, golden) -> None:
     cases = (
         NativeOptions(io_path=IoPath.IO_URING),
         NativeOptions(cpus=(0, 1)),
@@ -207,7 +206,7 @@ def test_marks_are_data_until_the_purge(drive: SimulatedDrive) -> None:
     assert drive.pages_with_data() == 0
 
 
-def test_intervals_tell_what_the_drives_sensor_says(tmp_path: Path) -> None:
+def test_intervals_tell_what_the_drives_sensor_says(tmp_path) -> None:
     """As its log does at the end, and throttling from 75 °C on by less than the sensor's lag."""
     preset = load_preset(str(write_hot_drive(tmp_path)))
     hot = SimulatedDrive(preset, path="sim:hot", capacity_bytes=100 * GB, scale=5, seed=3)
@@ -233,7 +232,7 @@ def test_a_drive_without_a_sensor_tells_nothing_of_heat(engine: SimulatedEngine)
     assert told == {(None, None)}
 
 
-def test_intervals_end_with_the_step_and_not_with_what_its_ramp_up_has_left(tmp_path: Path) -> None:
+def test_intervals_end_with_the_step_and_not_with_what_its_ramp_up_has_left(tmp_path) -> None:
     engine = drive_of(tmp_path, iops=1).engine(DEMAND, 7, NativeOptions())
     try:
         engine.submit([replace(step(Duration.seconds(1)), ramp_ns=NS_PER_S // 2)])

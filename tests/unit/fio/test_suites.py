@@ -67,7 +67,7 @@ def test_targets_are_limits_with_their_units() -> None:
     assert heavy.limits == ()
 
 
-def test_a_target_that_is_not_known_is_kept_by_name(tmp_path: Path) -> None:
+def test_a_target_that_is_not_known_is_kept_by_name(tmp_path) -> None:
     suite = json.loads((CLONE / "wkldsuites" / "Two").read_text())["def"]
     suite[0]["targets"] = {
         "power": {"read": {"MAX": 5}},
@@ -90,7 +90,7 @@ def test_a_target_that_is_not_known_is_kept_by_name(tmp_path: Path) -> None:
     ],
 )
 def test_values_are_scaled_as_fiosynth_does(
-    tmp_path: Path, scales: str, capacity_bytes: int, values: dict[str, str]
+    tmp_path, scales: str, capacity_bytes: int, values: dict[str, str]
 ) -> None:
     suite = read_suite(written(tmp_path, scale_by_capacity=scales), "Two")
     found = by_name(suite.job(suite.workloads[0], capacity_bytes, 1).values)
@@ -99,14 +99,14 @@ def test_values_are_scaled_as_fiosynth_does(
 
 
 @pytest.mark.parametrize(("scales", "mb_per_s"), [("N", 1000), ("Y", 7700)])
-def test_rates_per_tb_are_those_of_the_capacity(tmp_path: Path, scales: str, mb_per_s: float) -> None:
+def test_rates_per_tb_are_those_of_the_capacity(tmp_path, scales: str, mb_per_s: float) -> None:
     suite = read_suite(written(tmp_path, scale_by_capacity=scales), "Two")
     limits = suite.limits_of(suite.workloads[0], 7680 * GB)
     assert limits[1].value == pytest.approx(mb_per_s * 1e6)
     assert limits[2].value == 20e6
 
 
-def test_templates_without_a_job_get_one(tmp_path: Path) -> None:
+def test_templates_without_a_job_get_one(tmp_path) -> None:
     suite = read_suite(written(tmp_path, devices_in_global="N"), "Two")
     assert suite.job(suite.workloads[0], TB, 1).lines[-1] == "[drive]"
 
@@ -116,7 +116,7 @@ def phases(conditions: Any) -> list[tuple[Phase, int]]:
     return [(one.apply.phase, one.apply.number) for one in planned]
 
 
-def test_the_drive_is_prepared_once_or_before_each_cycle(tmp_path: Path) -> None:
+def test_the_drive_is_prepared_once_or_before_each_cycle(tmp_path) -> None:
     once = read_suite(CLONE, "Two")
     assert phases(conditions_of_suite(once)) == [
         (Phase.CONDITIONING, 1),
@@ -173,13 +173,13 @@ def test_a_longest_step_ends_what_an_amount_would() -> None:
         ),
     ],
 )
-def test_what_is_wrong_with_a_clone(tmp_path: Path, name: str, changes: Any, complaint: str) -> None:
+def test_what_is_wrong_with_a_clone(tmp_path, name: str, changes: Any, complaint: str) -> None:
     with pytest.raises(UsageError) as refused:
         read_suite(written(tmp_path, **changes), name)
     assert complaint in str(refused.value)
 
 
-def test_a_folder_that_is_no_clone_and_a_file_that_is_no_suite(tmp_path: Path) -> None:
+def test_a_folder_that_is_no_clone_and_a_file_that_is_no_suite(tmp_path) -> None:
     with pytest.raises(UsageError, match="is not a clone of FioSynth"):
         read_suite(tmp_path, "Two")
     (tmp_path / "wkldsuites").mkdir()

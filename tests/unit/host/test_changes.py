@@ -21,7 +21,6 @@ from openpts.runner.tuning import tuned_host
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.tuning import Change, Means, Scenario
 from tests.support.processes import die, dies, in_process, living
-from tests.support.transcript import Golden
 from tests.unit.host.recorded_systemd import RecordedSystemd, RefusingSystemd
 
 CPUS = "devices/system/cpu"
@@ -128,7 +127,7 @@ def test_a_kill_in_the_middle_leaves_what_puts_it_back(after: int, laptop: Syste
     assert settings_of(laptop) == before
 
 
-def test_after_a_restart_there_is_nothing_to_put_back(laptop: SystemRoots, golden: Golden) -> None:
+def test_after_a_restart_there_is_nothing_to_put_back(laptop: SystemRoots, golden) -> None:
     make_all(laptop)
     changed = settings_of(laptop)
     (laptop.proc / "sys/kernel/random/boot_id").write_text("another\n")
@@ -137,7 +136,7 @@ def test_after_a_restart_there_is_nothing_to_put_back(laptop: SystemRoots, golde
     assert settings_of(laptop) == changed
 
 
-def test_a_file_of_another_device_is_not_written(laptop: SystemRoots, golden: Golden) -> None:
+def test_a_file_of_another_device_is_not_written(laptop: SystemRoots, golden) -> None:
     path = laptop.sys / "firmware/acpi/platform_profile"
     changer(laptop).make([Change("power_profile", Means.FILE, str(path), "performance")])
     (entry,) = journal_of(laptop).entries()
@@ -150,9 +149,7 @@ def test_a_file_of_another_device_is_not_written(laptop: SystemRoots, golden: Go
     assert put_back_setting(entry, laptop, RecordedSystemd()) == golden
 
 
-def test_what_the_kernel_does_not_take_is_told_and_leaves_no_entry(
-    laptop: SystemRoots, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_the_kernel_does_not_take_is_told_and_leaves_no_entry(laptop: SystemRoots, monkeypatch) -> None:
     def refuse(path: Path, value: str, roots: SystemRoots) -> None:
         raise HostSettingError("the kernel refuses this value here")
 
@@ -166,9 +163,7 @@ def test_what_the_kernel_does_not_take_is_told_and_leaves_no_entry(
     assert tuple(one.entries) == journal_of(laptop).entries() == ()
 
 
-def test_what_is_set_back_by_a_later_change_is_set_again(
-    laptop: SystemRoots, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_set_back_by_a_later_change_is_set_again(laptop: SystemRoots, monkeypatch) -> None:
     """The kernel does so with nr_requests when the scheduler changes."""
     profile, turbo = (
         laptop.sys / "firmware/acpi/platform_profile",
@@ -191,14 +186,14 @@ def test_what_is_set_back_by_a_later_change_is_set_again(
     assert profile.read_text() == "performance"
 
 
-def test_a_unit_that_may_not_be_stopped_says_why(laptop: SystemRoots, golden: Golden) -> None:
+def test_a_unit_that_may_not_be_stopped_says_why(laptop: SystemRoots, golden) -> None:
     one = changer(laptop, RefusingSystemd("fstrim.timer"))
     reports = one.make([Change("trim_timer", Means.UNIT, "fstrim.timer", STOPPED)])
     assert reports[0].failure == golden
     assert one.entries == []
 
 
-def test_nothing_but_settings_of_the_kernel_is_written(laptop: SystemRoots, tmp_path: Path) -> None:
+def test_nothing_but_settings_of_the_kernel_is_written(laptop: SystemRoots, tmp_path) -> None:
     outside = laptop.etc / "fstab"
     outside.write_text("kept\n")
     with pytest.raises(HostSettingError, match="not a kernel setting"):
@@ -226,9 +221,7 @@ def test_a_number_of_proc_says_nothing_about_a_setting(laptop: SystemRoots) -> N
     assert path.read_text().strip() == "1"
 
 
-def test_a_device_that_goes_away_while_it_is_changed_is_told(
-    laptop: SystemRoots, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_device_that_goes_away_while_it_is_changed_is_told(laptop: SystemRoots, monkeypatch) -> None:
     profile = laptop.sys / "firmware/acpi/platform_profile"
     turbo = laptop.sys / CPUS / "intel_pstate/no_turbo"
 
@@ -271,7 +264,7 @@ def test_an_interrupt_while_changes_are_made_puts_back_those_before_it(laptop: S
 
 
 def test_a_journal_that_fails_while_changes_are_made_leaves_none_of_them(
-    laptop: SystemRoots, monkeypatch: pytest.MonkeyPatch
+    laptop: SystemRoots, monkeypatch
 ) -> None:
     before, journal, add = settings_of(laptop), journal_of(laptop), Journal.add
     noted = 0
@@ -294,7 +287,7 @@ def test_a_journal_that_fails_while_changes_are_made_leaves_none_of_them(
 
 
 def test_an_entry_that_cannot_be_taken_out_keeps_none_of_the_others_back(
-    laptop: SystemRoots, monkeypatch: pytest.MonkeyPatch
+    laptop: SystemRoots, monkeypatch
 ) -> None:
     before, remove = settings_of(laptop), Journal.remove
     one = make_all(laptop)
@@ -311,7 +304,7 @@ def test_an_entry_that_cannot_be_taken_out_keeps_none_of_the_others_back(
     assert journal_of(laptop).entries() == (stuck,)
 
 
-def test_a_journal_that_cannot_be_read_keeps_nothing_back(laptop: SystemRoots, golden: Golden) -> None:
+def test_a_journal_that_cannot_be_read_keeps_nothing_back(laptop: SystemRoots, golden) -> None:
     before, one = settings_of(laptop), make_all(laptop)
     (journal_of(laptop).folder / "0.json").write_text("{")
     (complaint,) = one.put_back()

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from openpts.host.inventory import host_facts, primary_storage_fact
 from openpts.host.memory import available_memory_bytes, describe, memory_modules_fact
 from openpts.system_files import SystemRoots
-from tests.support.transcript import Golden
 
 KEYS = [
     "system", "motherboard", "bios", "cpu", "cpu_clock", "cpu_package_power", "microcode", "memory",
@@ -122,12 +121,12 @@ def test_this_machine_is_described() -> None:
         ("MemAvailable:   16384\n", None),
     ],
 )
-def test_it_is_read_from_meminfo(tmp_path: Path, meminfo: str, expected: int | None) -> None:
+def test_it_is_read_from_meminfo(tmp_path, meminfo: str, expected: int | None) -> None:
     (tmp_path / "meminfo").write_text(meminfo)
     assert available_memory_bytes(SystemRoots(proc=tmp_path)) == expected
 
 
-def test_a_machine_without_meminfo_tells_nothing(tmp_path: Path) -> None:
+def test_a_machine_without_meminfo_tells_nothing(tmp_path) -> None:
     assert available_memory_bytes(SystemRoots(proc=tmp_path)) is None
 
 
@@ -195,9 +194,7 @@ def test_modules_that_are_alike_are_counted(laptop: SystemRoots) -> None:
     )
 
 
-def test_who_is_not_root_is_told_so(
-    laptop: SystemRoots, monkeypatch: pytest.MonkeyPatch, golden: Golden
-) -> None:
+def test_who_is_not_root_is_told_so(laptop: SystemRoots, monkeypatch, golden) -> None:
     entry = laptop.sys / "firmware/dmi/entries/17-0"
     entry.mkdir(parents=True)
     (entry / "raw").write_bytes(device(16384))

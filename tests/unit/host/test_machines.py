@@ -13,7 +13,6 @@ from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import Facts
 from openpts.vocabulary.tuning import Scenario
 from tests.support.program_answers import no_programs
-from tests.support.transcript import Golden
 from tests.unit.host.recorded_systemd import RecordedSystemd
 
 
@@ -73,7 +72,7 @@ def test_updates_that_are_running_are_seen_without_systemd(laptop: SystemRoots) 
     assert facts["trim_timer"].value == "stopped, or not there"
 
 
-def test_systemd_that_can_not_be_asked_leaves_its_timers_open(laptop: SystemRoots, golden: Golden) -> None:
+def test_systemd_that_can_not_be_asked_leaves_its_timers_open(laptop: SystemRoots, golden) -> None:
     facts = laptop_facts(laptop, no_programs)
     assert facts["trim_timer"].value is None
     assert facts["trim_timer"].source == golden

@@ -6,14 +6,13 @@ import pytest
 
 from openpts.host.gauges import power_gauges, pressure_gauge
 from openpts.system_files import SystemRoots
-from tests.support.transcript import Golden
 
 PSI = "some avg10=99.00 avg60=0.00 avg300=0.00 total={}\nfull avg10=0.00 avg60=0.00 avg300=0.00 total={}\n"
 GB_UJ = 10**9
 
 
 @pytest.fixture
-def roots(tmp_path: Path) -> SystemRoots:
+def roots(tmp_path) -> SystemRoots:
     return SystemRoots(proc=tmp_path / "proc", sys=tmp_path / "sys")
 
 
@@ -36,7 +35,7 @@ def test_pressure_is_the_share_of_the_time_between_two_readings(roots: SystemRoo
     }
 
 
-def test_without_pressure_information_the_reason_is_said(roots: SystemRoots, golden: Golden) -> None:
+def test_without_pressure_information_the_reason_is_said(roots: SystemRoots, golden) -> None:
     gauge = pressure_gauge(roots)
     assert (gauge.what, gauge.paths) == (None, ())
     assert gauge.source == golden
@@ -83,7 +82,7 @@ def test_energy_counters_become_mean_power_and_a_wrap_gives_none(roots: SystemRo
     ]
 
 
-def test_without_sensors_the_reasons_are_said(roots: SystemRoots, golden: Golden) -> None:
+def test_without_sensors_the_reasons_are_said(roots: SystemRoots, golden) -> None:
     sensors, energy = power_gauges(roots)
     assert (sensors.what, energy.what) == (None, None)
     assert sensors.source == golden

@@ -1,13 +1,10 @@
 """Shares of processors' time, held against ticks that were made up, and clocks."""
 
-from pathlib import Path
-
 import pytest
 
 from openpts.gauge import Gauge, Values
 from openpts.host.gauges import processor_gauges
 from openpts.system_files import SystemRoots
-from tests.support.transcript import Golden
 
 # user nice system idle iowait irq softirq steal guest guest_nice
 FIRST = """cpu  600 0 600 6000 150 30 60 5 0 0
@@ -27,7 +24,7 @@ ctxt 99
 
 
 @pytest.fixture
-def roots(tmp_path: Path) -> SystemRoots:
+def roots(tmp_path) -> SystemRoots:
     (tmp_path / "proc").mkdir()
     (tmp_path / "proc/stat").write_text(FIRST)
     return SystemRoots(proc=tmp_path / "proc", sys=tmp_path / "sys")
@@ -112,7 +109,7 @@ def test_the_clock_is_the_mean_and_the_lowest_of_the_engines_processors(roots: S
     assert len(processor_gauges(roots, ())[2].paths) == 3
 
 
-def test_what_the_kernel_does_not_show_has_its_reason(tmp_path: Path, golden: Golden) -> None:
+def test_what_the_kernel_does_not_show_has_its_reason(tmp_path, golden) -> None:
     (only,) = processor_gauges(SystemRoots(proc=tmp_path, sys=tmp_path), ())
     assert (only.what, only.paths) == (None, ())
     (tmp_path / "stat").write_text(FIRST)

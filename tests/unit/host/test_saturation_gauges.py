@@ -12,13 +12,12 @@ from openpts.host.saturation_gauges import saturation_gauges
 from openpts.record.health import TelemetrySeries
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.memory_bandwidth import MemoryBandwidth
-from tests.support.transcript import Golden
 
 S = 10**9
 
 
 @pytest.fixture
-def roots(tmp_path: Path) -> SystemRoots:
+def roots(tmp_path) -> SystemRoots:
     return SystemRoots(sys=tmp_path / "sys", proc=tmp_path / "proc")
 
 
@@ -54,7 +53,7 @@ def test_the_thread_that_waited_most_counts_and_the_one_that_had_least_rest(root
     assert values == {"engine_wait_pct": pytest.approx(25), "engine_awake_pct": pytest.approx(85)}
 
 
-def test_of_very_many_threads_some_are_read(roots: SystemRoots, golden: Golden) -> None:
+def test_of_very_many_threads_some_are_read(roots: SystemRoots, golden) -> None:
     for number in range(1000):
         thread(roots, number, f"openpts-io-{number}")
     gauge = gauges(roots)["engine threads"]
@@ -62,7 +61,7 @@ def test_of_very_many_threads_some_are_read(roots: SystemRoots, golden: Golden) 
     assert str(gauge.what) == golden
 
 
-def test_what_a_machine_does_not_tell_has_its_reason(roots: SystemRoots, golden: Golden) -> None:
+def test_what_a_machine_does_not_tell_has_its_reason(roots: SystemRoots, golden) -> None:
     assert {name: (gauge.what, gauge.paths) for name, gauge in gauges(roots).items()} == dict.fromkeys(
         ("engine threads", "processor quota", "processor throttling", "memory bandwidth"), (None, ())
     )
@@ -142,7 +141,7 @@ def test_the_memory_is_held_against_what_its_modules_move(roots: SystemRoots) ->
     assert values == {"memory_use_pct": pytest.approx(75)}
 
 
-def test_a_second_is_marked_by_the_memory_that_was_measured(roots: SystemRoots, golden: Golden) -> None:
+def test_a_second_is_marked_by_the_memory_that_was_measured(roots: SystemRoots, golden) -> None:
     """5 GB/s are half of what the module could do, and all that copies have moved."""
     put(roots.sys / "firmware/dmi/entries/17-0/raw", "").write_bytes(module(1250))
     counter = put(roots.sys / "fs/resctrl/mon_data/mon_L3_00/mbm_total_bytes", "0\n")

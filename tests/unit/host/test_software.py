@@ -12,7 +12,6 @@ from openpts.host.software import program_facts, software_facts
 from openpts.programs import ProgramError, Reply
 from openpts.system_files import SystemRoots
 from tests.support.program_answers import no_programs
-from tests.support.transcript import Golden
 
 # As Debian 12 has them: standard output, standard error.
 RECORDED = {
@@ -34,7 +33,7 @@ def recorded(command: Sequence[str], timeout_s: float, *, to_the_end: bool = Fal
 
 
 @pytest.mark.proves("LSI-ENT-02")
-def test_what_takes_part(laptop: SystemRoots, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_takes_part(laptop: SystemRoots, monkeypatch) -> None:
     monkeypatch.setattr(importlib.metadata, "version", lambda name: "1.2.3")
     facts = software_facts(laptop)
     assert {key: fact.value for key, fact in facts.items()} == {
@@ -45,9 +44,7 @@ def test_what_takes_part(laptop: SystemRoots, monkeypatch: pytest.MonkeyPatch) -
     }
 
 
-def test_a_source_tree_has_no_version(
-    laptop: SystemRoots, monkeypatch: pytest.MonkeyPatch, golden: Golden
-) -> None:
+def test_a_source_tree_has_no_version(laptop: SystemRoots, monkeypatch, golden) -> None:
     def missing(name: str) -> str:
         raise PackageNotFoundError(name)
 
@@ -68,7 +65,7 @@ def test_each_program_tells_its_version_in_its_own_way() -> None:
     }
 
 
-def test_missing_programs_are_left_open_with_the_reason(golden: Golden) -> None:
+def test_missing_programs_are_left_open_with_the_reason(golden) -> None:
     facts = program_facts(no_programs)
     assert {fact.value for fact in facts.values()} == {None}
     assert facts["nvme_cli"].source == golden

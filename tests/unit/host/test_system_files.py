@@ -1,7 +1,6 @@
 """How files that describe the machine are read: openpts.system_files, below the rooms host and device."""
 
 import os
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -43,7 +42,7 @@ def test_whatever_it_was_it_is_printable_and_stays_so(text: str) -> None:
     assert printable(clean) == clean
 
 
-def test_text_that_is_not_there_is_none(tmp_path: Path) -> None:
+def test_text_that_is_not_there_is_none(tmp_path) -> None:
     (tmp_path / "empty").touch()
     (tmp_path / "bytes").write_bytes(b"\xff\xfeX")
     assert read_text(tmp_path / "missing") is None

@@ -39,7 +39,7 @@ def batch_with(folder: Path, noted: RunState, recorded: RunState | None) -> Batc
     return batch
 
 
-def of_batch(folder: Path, monkeypatch: pytest.MonkeyPatch) -> BatchEntry:
+def of_batch(folder: Path, monkeypatch) -> BatchEntry:
     """As the batch is when it goes on, or has nothing left."""
     taken: list[Batch] = []
     monkeypatch.setattr("openpts.cli.batch._carry_out", lambda runner, *_, **__: taken.append(runner.batch))
@@ -67,11 +67,7 @@ def of_batch(folder: Path, monkeypatch: pytest.MonkeyPatch) -> BatchEntry:
     ],
 )
 def test_what_is_done_and_what_is_left(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    noted: RunState,
-    recorded: RunState | None,
-    left: RunState,
+    tmp_path, monkeypatch, noted: RunState, recorded: RunState | None, left: RunState
 ) -> None:
     batch_with(tmp_path / "batch", noted, recorded)
     assert of_batch(tmp_path / "batch", monkeypatch).state is left
@@ -87,7 +83,7 @@ def test_what_is_done_and_what_is_left(
     ],
 )
 def test_a_suite_judges_its_complete_tests(
-    tmp_path: Path, noted: RunState, recorded: RunState, left: RunState
+    tmp_path, noted: RunState, recorded: RunState, left: RunState
 ) -> None:
     batch = replace(
         batch_with(tmp_path, noted, recorded), suite=Suite(target="x", revision="x", ordered=ORDERED)
@@ -96,7 +92,7 @@ def test_a_suite_judges_its_complete_tests(
     assert entry.state is left
 
 
-def test_what_was_cut_off_by_power_cuts_of_its_own_is_not_tried_again(tmp_path: Path) -> None:
+def test_what_was_cut_off_by_power_cuts_of_its_own_is_not_tried_again(tmp_path) -> None:
     batch = batch_with(tmp_path, RunState.RUNNING, RunState.RUNNING)
     (entry,) = batch.entries
     cutting = replace(entry, request=replace(entry.request, test_words=("powercut",)))
@@ -104,7 +100,7 @@ def test_what_was_cut_off_by_power_cuts_of_its_own_is_not_tried_again(tmp_path: 
     assert left.state is RunState.FAILED
 
 
-def test_what_is_agreed_to_now_is_handed_to_the_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_agreed_to_now_is_handed_to_the_runs(tmp_path, monkeypatch) -> None:
     """The batch took it for granted, and each run refused."""
     batch_with(tmp_path / "batch", RunState.INTERRUPTED, RunState.INTERRUPTED)
     words: list[str] = []
@@ -119,15 +115,13 @@ def test_what_is_agreed_to_now_is_handed_to_the_runs(tmp_path: Path, monkeypatch
     assert words == ["--accept-interruption", "--overwrite-file"]
 
 
-def test_a_damaged_record_of_a_run_that_has_failed_holds_up_no_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_damaged_record_of_a_run_that_has_failed_holds_up_no_other(tmp_path, monkeypatch) -> None:
     batch = batch_with(tmp_path / "batch", RunState.FAILED, RunState.FAILED)
     (tmp_path / "batch" / batch.entries[0].folder / DATABASE_NAME).write_bytes(b"x" * 4096)
     assert of_batch(tmp_path / "batch", monkeypatch).state is RunState.FAILED
 
 
-def test_a_batch_whose_run_had_failed_when_it_was_killed_says_how_that_goes_on(tmp_path: Path) -> None:
+def test_a_batch_whose_run_had_failed_when_it_was_killed_says_how_that_goes_on(tmp_path) -> None:
     batch_with(tmp_path / "batch", RunState.RUNNING, RunState.FAILED)
     with (tmp_path / "log").open("w") as log, pytest.raises(RecordError) as found:
         resume_batch(tmp_path / "batch", dict(NOTHING_AGREED), {}, log, no_report=True, as_json=False)

@@ -55,12 +55,12 @@ SEEN_BY_HOST_MS = tuple(ms + 0.2 for ms in DELAYS_MS)
 
 
 @pytest.fixture
-def device(tmp_path: Path) -> BlockDevice:
+def device(tmp_path) -> BlockDevice:
     return add_namespace(SystemRoots(sys=tmp_path / "sys", dev=tmp_path / "dev"), "nvme0n1")
 
 
 @contextmanager
-def hosts(folder: Path, monkeypatch: pytest.MonkeyPatch, lies: str = "") -> Iterator[tuple[Host, Host]]:
+def hosts(folder: Path, monkeypatch, lies: str = "") -> Iterator[tuple[Host, Host]]:
     """An admin queue, by which LogReader asks, and an I/O queue of a drive that answers by ``lies``."""
     (folder / "slow.toml").write_text(ORACLE)
     (folder / "lies.toml").write_text(lies)
@@ -94,9 +94,7 @@ def compared(io: Host) -> Comparison:
     return found
 
 
-def test_it_is_set_for_the_block_and_put_back(
-    tmp_path: Path, device: BlockDevice, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_is_set_for_the_block_and_put_back(tmp_path, device: BlockDevice, monkeypatch) -> None:
     journal = Journal(tmp_path / "journal")
     with hosts(tmp_path, monkeypatch) as (host, io):
         assert set_monitor(host, **FOUND) == 0
@@ -113,7 +111,7 @@ def test_it_is_set_for_the_block_and_put_back(
 
 
 def test_what_a_killed_run_leaves_is_put_back_by_its_entry(
-    tmp_path: Path, device: BlockDevice, monkeypatch: pytest.MonkeyPatch
+    tmp_path, device: BlockDevice, monkeypatch
 ) -> None:
     journal = Journal(tmp_path / "journal")
     monkeypatch.setattr(drive_monitor, "find_drive", lambda *_: device)
@@ -128,9 +126,7 @@ def test_what_a_killed_run_leaves_is_put_back_by_its_entry(
         assert not now["is_enabled"]
 
 
-def test_a_debug_log_that_was_there_stays(
-    tmp_path: Path, device: BlockDevice, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_debug_log_that_was_there_stays(tmp_path, device: BlockDevice, monkeypatch) -> None:
     with hosts(tmp_path, monkeypatch) as (host, io):
         first = {"debug_trigger_read": [True] * 4}
         assert set_monitor(host, **first) == 0
@@ -142,9 +138,7 @@ def test_a_debug_log_that_was_there_stays(
             assert page(host, "latency-monitor").values["debug_log_stamp"] == kept
 
 
-def test_a_drive_that_refuses_it_is_left_alone(
-    tmp_path: Path, device: BlockDevice, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_drive_that_refuses_it_is_left_alone(tmp_path, device: BlockDevice, monkeypatch) -> None:
     journal = Journal(tmp_path / "journal")
     lies = "[[override]]\nlog = 0xC3\nstatus = 9\n"
     with hosts(tmp_path, monkeypatch, lies), monitor_set(0, device, journal) as is_set:
@@ -157,7 +151,7 @@ def test_a_drive_that_refuses_it_is_left_alone(
     ("counts", "hidden"), [((0, 0, 0, 0), 3), ((0, 1, 0, 0), 2), ((0, 2, 1, 0), 0), ((1, 2, 1, 0), 0)]
 )
 def test_a_drive_that_counts_fewer_than_it_had_alone_hides_them(
-    counts: tuple[int, ...], hidden: int, tmp_path: Path, device: BlockDevice, monkeypatch: pytest.MonkeyPatch
+    counts: tuple[int, ...], hidden: int, tmp_path, device: BlockDevice, monkeypatch
 ) -> None:
     # the host can't be sure of 5.0 ms, as it saw 5.2
     lies = "".join(

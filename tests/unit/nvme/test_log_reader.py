@@ -61,7 +61,7 @@ class Bridge:
 
 
 @pytest.fixture
-def bridge(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bridge]:
+def bridge(monkeypatch) -> Iterator[Bridge]:
     """A served drive, on which LogReader works."""
     with served("enterprise-tlc?capacity=256MB") as target, admin(target) as host:
         found = Bridge(host)
@@ -80,9 +80,7 @@ def test_pages_are_read_by_their_index(bridge: Bridge) -> None:
     assert {index for page, index, _ in bridge.asked if page < 0xC0} == {0}
 
 
-def test_a_page_that_says_how_long_it_is_is_read_to_its_end(
-    bridge: Bridge, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_that_says_how_long_it_is_is_read_to_its_end(bridge: Bridge, monkeypatch) -> None:
     log = declared_logs()["fdp-events"]
     events = [{"type": 1, "namespace": number} for number in range(63)]
     whole = encode(log, {"events": events}) + bytes(64)
@@ -108,9 +106,7 @@ def test_both_pages_are_asked_for_the_power_that_a_drive_reports(bridge: Bridge)
     assert [page for page, _, _ in bridge.asked] == [0x02, 0x25]
 
 
-def test_the_power_log_of_a_drive_that_measures_none_is_not_asked_for(
-    bridge: Bridge, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_power_log_of_a_drive_that_measures_none_is_not_asked_for(bridge: Bridge, monkeypatch) -> None:
     controller = replace(bridge.identify_controller(0), ctratt=0)
     monkeypatch.setattr(drive, "identify_controller", lambda _: controller)
     assert reported(0) == ({}, "")

@@ -111,7 +111,7 @@ Cli = Callable[..., Any]
 
 
 @pytest.fixture(scope="module")
-def preload(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def preload(tmp_path_factory) -> Path:
     """What answers nvme-cli's admin commands from files."""
     library = tmp_path_factory.mktemp("shim") / "pages.so"
     subprocess.run(["cc", "-shared", "-fPIC", "-o", library, _SHIM], check=True, timeout=60)
@@ -119,7 +119,7 @@ def preload(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def environment(preload: Path, tmp_path: Path) -> Mapping[str, str]:
+def environment(preload: Path, tmp_path) -> Mapping[str, str]:
     """nvme-cli in it is answered from the test's folder."""
     uuids = bytearray(4096)
     uuids[48:64] = OCP_UUID
@@ -128,7 +128,7 @@ def environment(preload: Path, tmp_path: Path) -> Mapping[str, str]:
 
 
 @pytest.fixture
-def cli(environment: Mapping[str, str], tmp_path: Path) -> Cli:
+def cli(environment: Mapping[str, str], tmp_path) -> Cli:
     """Decodes bytes of a page: (name, bytes, words) to what nvme-cli prints as JSON."""
 
     def decoded(name: str, data: bytes, *words: str) -> Any:
@@ -142,9 +142,7 @@ def cli(environment: Mapping[str, str], tmp_path: Path) -> Cli:
     return decoded
 
 
-def test_the_lines_of_the_manual_print_what_the_drive_has(
-    environment: Mapping[str, str], tmp_path: Path
-) -> None:
+def test_the_lines_of_the_manual_print_what_the_drive_has(environment: Mapping[str, str], tmp_path) -> None:
     lines = re.findall(r"^    (nvme .*)$", _MANUAL.read_text(), re.MULTILINE)
     assert len(lines) == 5
     for name in ("smart", "smart-extended", "latency-monitor", "fdp-statistics", "unsupported-requirements"):

@@ -4,7 +4,6 @@ import math
 import random
 import struct
 from itertools import accumulate, pairwise
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -122,13 +121,13 @@ def test_a_meter_that_is_not_there_is_named() -> None:
         ({"in1_input": 3300, "curr1_input": 1500}, 4.95),
     ],
 )
-def test_sensors_are_read_in_their_units(tmp_path: Path, files: dict[str, int], watts: float) -> None:
+def test_sensors_are_read_in_their_units(tmp_path, files: dict[str, int], watts: float) -> None:
     for name, value in files.items():
         (tmp_path / name).write_text(f"{value}\n")
     assert next(sensor(tmp_path).pieces()) == [pytest.approx(watts)]
 
 
-def test_a_sensor_of_energy_gives_its_growth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sensor_of_energy_gives_its_growth(tmp_path, monkeypatch) -> None:
     (tmp_path / "energy1_input").write_text("1000000\n")
     now = [10.0]
     monkeypatch.setattr("openpts_nvme.power.polled.time.monotonic", lambda: now[0])
@@ -138,7 +137,7 @@ def test_a_sensor_of_energy_gives_its_growth(tmp_path: Path, monkeypatch: pytest
     assert next(pieces) == [pytest.approx(3.0)]
 
 
-def test_a_folder_without_power_is_refused(tmp_path: Path) -> None:
+def test_a_folder_without_power_is_refused(tmp_path) -> None:
     with pytest.raises(MeterError, match="power1_input"):
         sensor(tmp_path)
 

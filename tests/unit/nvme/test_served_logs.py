@@ -2,7 +2,6 @@
 
 import struct
 import time
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -100,7 +99,7 @@ def test_bytes_and_utilization_are_those_of_the_host() -> None:
         assert written >= 1 << 20
 
 
-def test_planted_delays_are_counted_exactly(tmp_path: Path) -> None:
+def test_planted_delays_are_counted_exactly(tmp_path) -> None:
     (tmp_path / "slow.toml").write_text(ORACLE)
     with served(str(tmp_path / "slow.toml")) as drive, both(drive) as (host, io):
         assert set_monitor(host) == 0
@@ -116,7 +115,7 @@ def test_planted_delays_are_counted_exactly(tmp_path: Path) -> None:
         assert page(host, "latency-monitor").values["active_reads"] == [0] * 4
 
 
-def test_writes_and_deallocates_have_counters_of_their_own(tmp_path: Path) -> None:
+def test_writes_and_deallocates_have_counters_of_their_own(tmp_path) -> None:
     (tmp_path / "slow.toml").write_text(ORACLE)
     with served(str(tmp_path / "slow.toml")) as drive, both(drive) as (host, io):
         assert set_monitor(host) == 0
@@ -132,7 +131,7 @@ def test_writes_and_deallocates_have_counters_of_their_own(tmp_path: Path) -> No
         assert values["active_reads"] == [1, 0, 0, 0]
 
 
-def test_stamps_are_of_the_hosts_clock_where_it_was_set(tmp_path: Path) -> None:
+def test_stamps_are_of_the_hosts_clock_where_it_was_set(tmp_path) -> None:
     (tmp_path / "slow.toml").write_text(ORACLE)
     with served(str(tmp_path / "slow.toml")) as drive, both(drive) as (host, io):
         assert set_monitor(host) == 0

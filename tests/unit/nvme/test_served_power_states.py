@@ -1,7 +1,6 @@
 """Power states of the served drive, as a host of NVMe over TCP finds, commands and feels them."""
 
 import time
-from pathlib import Path
 from statistics import median
 
 from openpts.device.nvme.power_states import declared_states, table_bytes, table_of
@@ -21,7 +20,7 @@ def table(host: Host, select: int = 0) -> tuple[int, tuple[Transition, ...]]:
     return done.result & 1, table_of(done.data)
 
 
-def test_the_states_are_declared_as_the_preset_has_them(tmp_path: Path) -> None:
+def test_the_states_are_declared_as_the_preset_has_them(tmp_path) -> None:
     with served(str(write_five_states(tmp_path))) as drive, admin(drive) as host:
         data = host.identify(1)
         assert data[265] == 1
@@ -31,7 +30,7 @@ def test_the_states_are_declared_as_the_preset_has_them(tmp_path: Path) -> None:
     assert [state.idle_w for state in states] == list(IDLE_W)
 
 
-def test_transitions_are_set_read_back_and_refused_as_the_specification_has_it(tmp_path: Path) -> None:
+def test_transitions_are_set_read_back_and_refused_as_the_specification_has_it(tmp_path) -> None:
     with served(str(write_five_states(tmp_path))) as drive, admin(drive) as host:
         assert table(host) == (1, DEFAULT_TABLE)
         own = (Transition(0, 3, 100 * NS_PER_MS),)
@@ -44,7 +43,7 @@ def test_transitions_are_set_read_back_and_refused_as_the_specification_has_it(t
         assert host.command(SET, 0x02, 5).status != 0
 
 
-def test_the_first_read_waits_for_the_state_that_was_commanded(tmp_path: Path) -> None:
+def test_the_first_read_waits_for_the_state_that_was_commanded(tmp_path) -> None:
     """Medians of a few reads, beside reads of a drive that is awake: a loaded machine adds to both."""
     with served(str(write_five_states(tmp_path))) as drive, both(drive) as (host, queue):
         assert host.command(SET, 0x0C, 0, data=bytes(256)).status == 0

@@ -6,7 +6,6 @@ from openpts.config_files.written_file import WrittenFileError
 from openpts.errors import UsageError
 from openpts.parameters.description_file import parse_description, read_description
 from openpts.vocabulary.facts import DescribedDrive, Fact, Facts
-from tests.support.transcript import Golden
 
 EXAMPLE = Path(__file__).parents[3] / "docs/devices.md"
 TOLD: Facts = {
@@ -51,7 +50,7 @@ def test_no_description_changes_nothing() -> None:
 WRONG = ('controler = "x"', "\n  price = 99\n", 'notes = ""', f'notes = "{"x" * 501}"', "[notes]\n")
 
 
-def test_what_makes_no_sense_is_told_with_its_place(golden: Golden) -> None:
+def test_what_makes_no_sense_is_told_with_its_place(golden) -> None:
     said = {}
     for text in WRONG:
         with pytest.raises(WrittenFileError) as raised:
@@ -78,7 +77,7 @@ def test_control_characters_reach_no_report() -> None:
     assert facts["notes"].value == "a\N{REPLACEMENT CHARACTER}[2Jb"
 
 
-def test_a_file_that_is_none(tmp_path: Path) -> None:
+def test_a_file_that_is_none(tmp_path) -> None:
     with pytest.raises(UsageError, match="can't be read"):
         read_description(tmp_path / "none.toml")
     (tmp_path / "latin.toml").write_bytes(b'notes = "\n\xff"')

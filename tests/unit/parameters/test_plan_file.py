@@ -27,7 +27,6 @@ from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.placement import Zone, Zones
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.stimulus import ActiveRange, BlockSize
-from tests.support.transcript import Golden
 from tests.unit.parameters.changed_values import changed_value
 
 ROOT = Path(__file__).parents[3]
@@ -81,7 +80,7 @@ def conditions(plan: Plan, test: str) -> Any:
 
 
 @pytest.mark.parametrize(("text", "name"), [(TOML, "plan.toml"), (YAML, "plan.yaml"), (YAML, "plan.YML")])
-def test_what_a_plan_gives(tmp_path: Path, text: str, name: str) -> None:
+def test_what_a_plan_gives(tmp_path, text: str, name: str) -> None:
     (tmp_path / name).write_text(text)
     plan = read_plan(tmp_path / name)
     assert plan.settings == {"drive_class": "client", "seed": 7, "operator": "A. Tester"}
@@ -96,7 +95,7 @@ def test_what_a_plan_gives(tmp_path: Path, text: str, name: str) -> None:
 
 
 @pytest.mark.with_plugins
-def test_a_shipped_trace_is_not_looked_for_beside_the_plan(tmp_path: Path) -> None:
+def test_a_shipped_trace_is_not_looked_for_beside_the_plan(tmp_path) -> None:
     plan = parse_plan(b"[replay]\ntrace = 'recipe:mail'\n", str(tmp_path / "p.toml"), read_toml)
     assert plan.given("replay").values["trace"] == "recipe:mail"
 
@@ -131,7 +130,7 @@ NONSENSE = (
 )  # fmt: skip
 
 
-def test_what_makes_no_sense_is_told_with_its_place(golden: Golden) -> None:
+def test_what_makes_no_sense_is_told_with_its_place(golden) -> None:
     said = {text: complaints(text) for text in NONSENSE}
     # the names that there are depend on plug-ins
     lists = re.compile("(known are|is not one of|belongs in common)( .*|$)")
@@ -152,7 +151,7 @@ def test_what_several_tests_have_may_be_common_and_is_for_those_that_have_it() -
     assert plan.given("cbw").values == {"max_rounds": 7}
 
 
-def test_what_is_common_may_contradict_only_tests_that_the_plan_is_for(golden: Golden) -> None:
+def test_what_is_common_may_contradict_only_tests_that_the_plan_is_for(golden) -> None:
     common = "[common]\nread_pcts = [100, 50, 0]\n"  # RND 64 KiB RW65 decides in the IOPS test
     assert parse_plan(f"{common}[tp]\nqd = 8\n".encode(), "p", read_toml)
     for own in ("tests = ['tp', 'iops']\n" + common, common + "[iops]\nqd = 8\n"):
@@ -178,7 +177,7 @@ def test_a_name_of_no_plan_is_told_with_the_one_that_was_meant() -> None:
         read_plan(Path("lab"))
 
 
-def test_a_file_that_is_no_plan(tmp_path: Path) -> None:
+def test_a_file_that_is_no_plan(tmp_path) -> None:
     with pytest.raises(UsageError, match=r"ends in \.toml, \.yaml or \.yml"):
         read_plan(tmp_path / "plan.json")
     with pytest.raises(UsageError, match="can't be read: No such file"):

@@ -1,7 +1,5 @@
 """The estimate of a run's folder is an upper bound of what a run leaves, and not a wild one."""
 
-from pathlib import Path
-
 import pytest
 
 from openpts.planning.assumed_drive import AssumedDrive
@@ -45,7 +43,7 @@ def test_only_what_is_captured_counts_at_the_assumed_rate() -> None:
     assert capture_bytes([planned(point(0, capture=True), 60)], drive) == 60 * 10_000 * 9
 
 
-def test_a_run_stays_below_its_estimate(tmp_path: Path) -> None:
+def test_a_run_stays_below_its_estimate(tmp_path) -> None:
     folder = run_one_point("oracle", tmp_path / "run", step_s=60, max_rounds=5).folder
     size_bytes = sum(path.stat().st_size for path in folder.iterdir())
     fill_and_rounds = [planned(point(0), 60) for _ in range(5)]

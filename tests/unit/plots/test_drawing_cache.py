@@ -19,7 +19,7 @@ SPEC = '{"mark":"point","data":{"values":[{"x":%d}]},"encoding":{"x":{"field":"x
 
 
 @pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def cache(tmp_path, monkeypatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     return tmp_path / "openpts" / "drawings"
 
@@ -31,14 +31,12 @@ def drawn_anew() -> dict[str, str]:
         return draw_figures(REPORT)
 
 
-def never_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+def never_drawn(monkeypatch) -> None:
     monkeypatch.setattr(vega_svg, "drawing", None)
     monkeypatch.setattr(drawing_cache, "drawing", None)
 
 
-def test_what_processes_drew_is_not_drawn_again(
-    drawn_anew: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_processes_drew_is_not_drawn_again(drawn_anew: dict[str, str], monkeypatch) -> None:
     with worker_processes() as workers:
         assert draw_figures(REPORT, DrawingPool(workers)) == drawn_anew
     never_drawn(monkeypatch)
@@ -47,7 +45,7 @@ def test_what_processes_drew_is_not_drawn_again(
         assert draw_figures(REPORT, DrawingPool(workers)) == drawn_anew
 
 
-def test_figures_of_the_same_content_share_a_drawing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_figures_of_the_same_content_share_a_drawing(monkeypatch) -> None:
     figure, table = all_figures()[0]
     first = draw_figures(gallery())[figure.id]
     never_drawn(monkeypatch)
@@ -70,9 +68,7 @@ def test_what_is_damaged_is_drawn_anew(cache: Path, damaged: bytes) -> None:
     assert kept.read_bytes() == whole
 
 
-def test_a_drawing_is_kept_under_all_that_it_depends_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_drawing_is_kept_under_all_that_it_depends_on(tmp_path, monkeypatch) -> None:
     made_drawing(SPEC % 1)
     assert kept_drawing(SPEC % 1)
     assert not kept_drawing(SPEC % 2)
@@ -91,7 +87,7 @@ def test_a_drawing_is_kept_under_all_that_it_depends_on(
     assert kept_drawing(SPEC % 1)
 
 
-def test_nothing_is_kept_where_that_is_not_wanted(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_kept_where_that_is_not_wanted(cache: Path, monkeypatch) -> None:
     monkeypatch.setenv("OPENPTS_CACHE", "off")
     made_drawing(SPEC % 1)
     assert not kept_drawing(SPEC % 1)
@@ -99,14 +95,14 @@ def test_nothing_is_kept_where_that_is_not_wanted(cache: Path, monkeypatch: pyte
     assert not cache.exists()
 
 
-def test_a_folder_that_can_t_be_written_only_costs_time(tmp_path: Path) -> None:
+def test_a_folder_that_can_t_be_written_only_costs_time(tmp_path) -> None:
     (tmp_path / "openpts").write_text("a file where the folder should be")
     assert made_drawing(SPEC % 1).startswith("<svg")
     assert not kept_drawing(SPEC % 1)
     assert not DRAWINGS.any()
 
 
-def test_those_that_were_not_used_for_longest_make_room(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_those_that_were_not_used_for_longest_make_room(cache: Path, monkeypatch) -> None:
     monkeypatch.setattr(kept_files, "_LOOKED_AFTER", "no name starts like this")
     sizes: list[tuple[Path, int]] = []
     for n in range(4):

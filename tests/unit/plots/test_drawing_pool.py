@@ -40,7 +40,7 @@ def drawn_here() -> dict[str, str]:
 
 
 @pytest.fixture(autouse=True)
-def nothing_kept(drawn_here: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+def nothing_kept(drawn_here: dict[str, str], monkeypatch) -> None:
     """Else nothing would be left to draw."""
     monkeypatch.setenv("OPENPTS_CACHE", "off")
 
@@ -66,9 +66,7 @@ def test_other_processes_draw_the_same(drawn_here: dict[str, str]) -> None:
     assert drawn == drawn_here
 
 
-def test_what_was_begun_early_is_drawn_once(
-    drawn_here: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_was_begun_early_is_drawn_once(drawn_here: dict[str, str], monkeypatch) -> None:
     with worker_processes() as workers:
         pool = DrawingPool(workers)
         pool.begin(REPORT.pages())
@@ -141,7 +139,7 @@ def test_a_process_that_has_much_to_say_when_another_has_ended_is_not_waited_for
     assert broken == [True, True]
 
 
-def test_what_vega_refuses_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_vega_refuses_is_told(monkeypatch) -> None:
     monkeypatch.setattr(svg, "vega_lite_spec", lambda *_: {"mark": "nonsense"})
     figure, table = all_figures()[0]
     with worker_processes() as workers, pytest.raises(ValueError, match="Vega-Lite to SVG"):

@@ -20,7 +20,7 @@ from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.stimulus import BlockSize
 from openpts_practice.rows import NAMES, BenchmarkProfile, FigureUnit, ProfileRow, Statistic
 from openpts_practice.rows.profiles import BENCHMARKS, benchmark_of, parse_benchmark
-from tests.support.transcript import Golden, Transcript
+from tests.support.transcript import Transcript
 
 MINE = """\
 title = "Mine"
@@ -43,7 +43,7 @@ units = ["us", "IOPS"]
 
 
 @pytest.fixture
-def transcript(snapshot: SnapshotAssertion) -> SnapshotAssertion:
+def transcript(snapshot) -> SnapshotAssertion:
     return snapshot.use_extension(Transcript)
 
 
@@ -142,7 +142,7 @@ def test_all_errors_are_said_at_once() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_printed_file_is_accepted_back(tmp_path: Path, name: str) -> None:
+def test_a_printed_file_is_accepted_back(tmp_path, name: str) -> None:
     printed = listed(name)
     copy = tmp_path / f"{name}.toml"
     copy.write_text(printed, encoding="utf-8")
@@ -160,7 +160,7 @@ def test_all_that_ship_are_listed() -> None:
         listed("atta")
 
 
-def test_other_rows_need_another_title_and_another_name(tmp_path: Path) -> None:
+def test_other_rows_need_another_title_and_another_name(tmp_path) -> None:
     text = listed("short").replace("qd = 32", "qd = 31", 1)
     copy = tmp_path / "mine.toml"
     copy.write_text(text, encoding="utf-8")
@@ -179,7 +179,7 @@ def given(**values: Any) -> Given:
 
 
 @pytest.mark.parametrize("test", ["benchmarks", "precon"])
-def test_tests_take_files_and_names_alike(tmp_path: Path, test: str) -> None:
+def test_tests_take_files_and_names_alike(tmp_path, test: str) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(MINE, encoding="utf-8")
     standard = PROCEDURES[test].standard_conditions(DriveClass.ENTERPRISE, 1)
@@ -200,9 +200,7 @@ def test_tests_take_files_and_names_alike(tmp_path: Path, test: str) -> None:
             conditions_of(given(**values), standard)
 
 
-def test_a_plan_has_the_paths_of_files_beside_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, golden: Golden
-) -> None:
+def test_a_plan_has_the_paths_of_files_beside_it(tmp_path, monkeypatch, golden) -> None:
     (tmp_path / "there").mkdir()
     (tmp_path / "there/mine.toml").write_text(MINE, encoding="utf-8")
     plan = tmp_path / "there/plan.toml"

@@ -25,7 +25,6 @@ from openpts_practice.rows.profiles import BENCHMARKS, SHORT
 from tests.support.findings import findings
 from tests.support.interval_samples import in_turn
 from tests.support.made_up_run import made_up_run
-from tests.support.transcript import Golden
 from tests.unit.procedures.pts.trace.player import Drive, Played
 
 CAPACITY_BYTES = 1000 * GB
@@ -317,7 +316,7 @@ def test_sectors_rule_rows_out() -> None:
     assert used.impossible == ("AS SSD, Acc.time Write: 0.5 KiB",)
 
 
-def test_courses_that_never_got_steady_are_entered(golden: Golden) -> None:
+def test_courses_that_never_got_steady_are_entered(golden) -> None:
     draws = Random(1)
 
     def wild(_stimulus: Stimulus, phase: Phase, _number: int) -> float:

@@ -9,7 +9,6 @@ from openpts.vocabulary.purpose import Purpose
 from openpts_practice.rows.sustained.report import claims_of
 from openpts_practice.rows.sustained.results import claims_page
 from openpts_practice.rows.sustained.script import standard_conditions
-from tests.support.transcript import Golden
 
 
 def rated(name: str) -> dict[str, str | None]:
@@ -27,7 +26,7 @@ def test_rates_in_the_units_of_claims() -> None:
     }
 
 
-def test_a_drive_of_another_capacity_is_not_held_against_the_claims_of_the_full_model(golden: Golden) -> None:
+def test_a_drive_of_another_capacity_is_not_held_against_the_claims_of_the_full_model(golden) -> None:
     facts = SimulatedDevice.of(parse_simulated_target("sim:client-qlc?capacity=256GB")).identity()
     rates = {key: fact for key, fact in facts.items() if key.startswith("rated_")}
     assert {fact.value for fact in rates.values()} == {None}

@@ -20,7 +20,6 @@ from openpts.vocabulary.placement import Zone, Zones
 from openpts.vocabulary.sample import NOTHING, OperationSample, Sample
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, BlockSize, Stimulus, Stream
 from tests.support.shortened_runs import SMALL, shortened_run
-from tests.support.transcript import Golden
 
 FIRST_ROUND = "step_id = (SELECT min(step_id) FROM step WHERE part = 'round')"
 LATER = "step_id = (SELECT min(step_id) + 3 FROM step WHERE part = 'round')"
@@ -64,12 +63,12 @@ CHANGES = {
 
 
 @pytest.fixture(scope="module")
-def latency_run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+def latency_run(tmp_path_factory) -> Run:
     return shortened_run("lat", tmp_path_factory.mktemp("lat") / "run")
 
 
 @pytest.fixture(scope="module")
-def throughput_run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+def throughput_run(tmp_path_factory) -> Run:
     """At a scale of 3: each I/O of the record stands for three, and threads tile what is no multiple."""
     return shortened_run("tp", tmp_path_factory.mktemp("tp") / "run", target=f"{SMALL}&scale=3")
 
@@ -86,7 +85,7 @@ def changed(run: Run, folder: Path, statement: str) -> Path:
 
 @pytest.mark.parametrize(("statement", "reason"), CHANGES.values(), ids=CHANGES)
 def test_a_change_in_one_place_is_refused_by_its_step_and_field(
-    latency_run: Run, tmp_path: Path, statement: str, reason: str
+    latency_run: Run, tmp_path, statement: str, reason: str
 ) -> None:
     with pytest.raises(RecordError) as refused:
         read_run(changed(latency_run, tmp_path / "run", statement))
@@ -94,7 +93,7 @@ def test_a_change_in_one_place_is_refused_by_its_step_and_field(
     assert str(tmp_path) in str(refused.value)
 
 
-def test_an_interval_histogram_is_held_against_its_interval(latency_run: Run, tmp_path: Path) -> None:
+def test_an_interval_histogram_is_held_against_its_interval(latency_run: Run, tmp_path) -> None:
     statement = (
         "UPDATE interval_operation SET histogram = (SELECT histogram FROM operation WHERE step_id = 1)"
     )
@@ -109,7 +108,7 @@ def test_an_interval_histogram_is_held_against_its_interval(latency_run: Run, tm
     "words", [["report", "--no-html", "--no-pdf"], ["verify", "--requirements"], ["compare"], ["verify"]]
 )
 def test_every_command_that_reads_records_refuses_one(
-    latency_run: Run, tmp_path: Path, words: list[str], golden: Golden
+    latency_run: Run, tmp_path, words: list[str], golden
 ) -> None:
     folder = changed(latency_run, tmp_path / "run", CHANGES["ios"][0])
     if words == ["verify"]:
@@ -123,7 +122,7 @@ def test_every_command_that_reads_records_refuses_one(
 
 
 def test_at_a_scale_ten_per_cent_more_bytes_or_ios_of_a_sequence_are_seen(
-    throughput_run: Run, tmp_path: Path
+    throughput_run: Run, tmp_path
 ) -> None:
     assert throughput_run.manifest.target.scale == 3
     assert throughput_run == read_run(throughput_run.folder)

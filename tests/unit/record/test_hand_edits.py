@@ -353,7 +353,7 @@ def moment(clock_ns: int) -> str:
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
+def runs(tmp_path_factory) -> dict[str, Run]:
     folder = tmp_path_factory.mktemp("whole")
     return {test: shortened_run(test, folder / test) for test in ("lat", "qos", "trim")}
 
@@ -393,7 +393,7 @@ def verify(folder: Path) -> None:
 @pytest.mark.with_plugins
 @pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
 def test_an_edit_is_refused_by_what_it_contradicts_unless_only_a_seal_can_find_it(
-    runs: dict[str, Run], tmp_path: Path, edit: Edit
+    runs: dict[str, Run], tmp_path, edit: Edit
 ) -> None:
     folder = edited(runs[edit.test], tmp_path / "run", edit.statements)
     if not edit.reason:
@@ -408,7 +408,7 @@ def test_an_edit_is_refused_by_what_it_contradicts_unless_only_a_seal_can_find_i
 @pytest.mark.with_plugins
 @pytest.mark.parametrize(("forgotten", "reason"), LEFT_AS_IT_WAS.items(), ids=LEFT_AS_IT_WAS)
 def test_a_simulated_run_is_not_made_real_by_changing_its_texts(
-    runs: dict[str, Run], tmp_path: Path, forgotten: str, reason: str
+    runs: dict[str, Run], tmp_path, forgotten: str, reason: str
 ) -> None:
     folder = tmp_path / "run"
     statements = tuple(statement for what, statement in REAL.items() if what != forgotten)
@@ -434,7 +434,7 @@ def test_a_simulated_run_is_not_made_real_by_changing_its_texts(
     ],
 )
 def test_a_target_has_the_purge_and_the_cache_of_its_kind(
-    runs: dict[str, Run], tmp_path: Path, statement: str, reason: str
+    runs: dict[str, Run], tmp_path, statement: str, reason: str
 ) -> None:
     with pytest.raises(RecordError) as refused:
         read_for_report(edited(runs["lat"], tmp_path / "run", (*REAL.values(), statement)))
@@ -442,15 +442,13 @@ def test_a_target_has_the_purge_and_the_cache_of_its_kind(
 
 
 @pytest.mark.with_plugins
-def test_a_planned_step_of_a_drive_that_exists_says_how_late_it_was(
-    runs: dict[str, Run], tmp_path: Path
-) -> None:
+def test_a_planned_step_of_a_drive_that_exists_says_how_late_it_was(runs: dict[str, Run], tmp_path) -> None:
     with pytest.raises(RecordError, match=r"none of [\d,]+ planned I/Os says how late it was submitted"):
         read_for_report(edited(runs["qos"], tmp_path / "run", tuple(REAL.values())))
 
 
 @pytest.mark.with_plugins
-def test_a_round_that_repeats_another_is_none(runs: dict[str, Run], tmp_path: Path) -> None:
+def test_a_round_that_repeats_another_is_none(runs: dict[str, Run], tmp_path) -> None:
     rows = {
         "operation": "operation, ios, bytes, latency_sum_ns, latency_min_ns, latency_max_ns, histogram",
         "interval": "interval_index, elapsed_ns, in_flight, errors",
@@ -481,7 +479,7 @@ def test_a_round_that_repeats_another_is_none(runs: dict[str, Run], tmp_path: Pa
     ("test", "target", "scale"),
     [("cbw", SMALL, 0.001), ("thermal", SMALL, 0.004), ("tp", f"{SMALL}&scale=3", 0.004)],
 )
-def test_a_run_of_any_kind_passes(tmp_path: Path, test: str, target: str, scale: float) -> None:
+def test_a_run_of_any_kind_passes(tmp_path, test: str, target: str, scale: float) -> None:
     """Sizes and zones, rests, a scale; the edits of time of day show that lat passes, those below streams."""
     verify(shortened_run(test, tmp_path / "run", target=target, scale=scale).folder)
 
@@ -492,7 +490,7 @@ def test_a_run_with_streams_passes(runs: dict[str, Run], test: str) -> None:
     verify(runs[test].folder)
 
 
-def test_a_stream_that_plans_nothing_can_have_no_more_outstanding_than_its_demand(tmp_path: Path) -> None:
+def test_a_stream_that_plans_nothing_can_have_no_more_outstanding_than_its_demand(tmp_path) -> None:
     run = read_run(stored(tmp_path / "run", measured((BESIDE,))))
     halved = "UPDATE stream_result SET elapsed_ns = elapsed_ns / 2 WHERE position = 0"
     with pytest.raises(RecordError, match=r"stream reader: .* I/Os outstanding on average .* allows 8 "):
@@ -501,7 +499,7 @@ def test_a_stream_that_plans_nothing_can_have_no_more_outstanding_than_its_deman
 
 @pytest.mark.with_plugins
 @pytest.mark.parametrize("name", ["fio-3-plain.json", "fio-3-bins.json", "fio-2-plain.json"])
-def test_imported_results_pass(tmp_path: Path, name: str) -> None:
+def test_imported_results_pass(tmp_path, name: str) -> None:
     words = ("--capacity", "2TB", "--out", str(tmp_path / "run"))
     done = CliRunner().invoke(cli, ["import", "fio", str(DATA / "imported" / name), *words])
     assert done.exit_code == 0, done.output

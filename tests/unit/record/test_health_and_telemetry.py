@@ -118,7 +118,7 @@ def test_what_comes_with_intervals_stands_among_what_was_sampled() -> None:
     )
 
 
-def test_the_hosts_settings_are_those_of_before_and_of_after(tmp_path: Path) -> None:
+def test_the_hosts_settings_are_those_of_before_and_of_after(tmp_path) -> None:
     writer = RunWriter.create(tmp_path / "run", manifest())
     before, after = {"turbo": Fact("on", "sysfs")}, {"turbo": Fact(None, "gone")}
     writer.update_manifest(host_before=before)

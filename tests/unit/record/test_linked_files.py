@@ -25,7 +25,7 @@ SUITE = suite_of(suite_entry("iops", "1-iops"))
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path) -> Path:
     RunWriter.create(tmp_path / "run", manifest()).close()
     return tmp_path / "run"
 
@@ -51,7 +51,7 @@ def test_what_sqlite_opens_beside_the_database_is_no_link(folder: Path, ending: 
     assert victim.read_bytes() == b"precious"
 
 
-def test_a_new_record_is_not_made_in_the_place_of_a_link(tmp_path: Path) -> None:
+def test_a_new_record_is_not_made_in_the_place_of_a_link(tmp_path) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / DATABASE_NAME).symlink_to(tmp_path / "precious")
     with pytest.raises(RecordError, match="is not empty"):
@@ -62,7 +62,7 @@ def test_a_new_record_is_not_made_in_the_place_of_a_link(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("name", ["batch.json", "index.html"])
-def test_a_file_of_a_suite_is_no_link(tmp_path: Path, name: str) -> None:
+def test_a_file_of_a_suite_is_no_link(tmp_path, name: str) -> None:
     folder, victim = tmp_path / "suite", tmp_path / "precious"
     folder.mkdir()
     victim.write_bytes(b"{}")
@@ -89,7 +89,7 @@ def test_a_suite_has_its_runs_within(folder: Path, entry: str) -> None:
         ReportSource.of((suite,))
 
 
-def test_a_linked_report_is_not_verified(tmp_path: Path) -> None:
+def test_a_linked_report_is_not_verified(tmp_path) -> None:
     (tmp_path / "report.json").symlink_to("/etc/passwd")
     with pytest.raises(RecordError, match=r"report.json is a symbolic link"):
         read_report(tmp_path / "report.json")

@@ -38,7 +38,7 @@ def of_version(folder: Path, version: int, about: Manifest, statement: str = "")
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path) -> Path:
     return of_version(tmp_path / "run", 9, replace(manifest(), software=WRITTEN))
 
 
@@ -63,7 +63,7 @@ def test_each_command_says_who_wrote_it_and_what_is_read_here(folder: Path, word
     assert (folder / DATABASE_NAME).read_bytes() == before
 
 
-def test_verify_says_the_same_of_the_record_below_a_report(tmp_path: Path) -> None:
+def test_verify_says_the_same_of_the_record_below_a_report(tmp_path) -> None:
     folder = write_synthetic_run(tmp_path / "run", Synthetic())
     reported = CliRunner().invoke(cli, ["report", str(folder), "--no-html", "--no-pdf"])
     assert reported.exit_code == 0, reported.output
@@ -76,7 +76,7 @@ def test_verify_says_the_same_of_the_record_below_a_report(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("reading", [read_run, read_manifest, last_step])
 @pytest.mark.parametrize("version", [2, 9, 99])
-def test_each_reader_refuses_it(tmp_path: Path, reading: object, version: int) -> None:
+def test_each_reader_refuses_it(tmp_path, reading: object, version: int) -> None:
     folder = of_version(tmp_path / "run", version, manifest())
     with pytest.raises(RecordError, match=f"has record version {version}, written by {UNNAMED}; "):
         reading(folder)  # type: ignore[operator]
@@ -95,19 +95,19 @@ _ENDLESS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELE
         "UPDATE manifest SET json = CAST(x'ff' AS TEXT) WHERE section = 'software'",
     ],
 )
-def test_what_does_not_say_who_wrote_it_is_refused_as_well(tmp_path: Path, statement: str) -> None:
+def test_what_does_not_say_who_wrote_it_is_refused_as_well(tmp_path, statement: str) -> None:
     folder = of_version(tmp_path / "run", 9, replace(manifest(), software=WRITTEN), statement)
     with pytest.raises(RecordError, match=f"has record version 9, written by {UNNAMED}; "):
         read_run(folder)
 
 
-def test_the_program_of_imported_results_is_not_who_wrote_it(tmp_path: Path) -> None:
+def test_the_program_of_imported_results_is_not_who_wrote_it(tmp_path) -> None:
     about = replace(manifest(), software={"test_software": Fact("fio-3.33", "before.json")})
     with pytest.raises(RecordError, match=UNNAMED):
         read_run(of_version(tmp_path / "run", 9, about))
 
 
-def test_a_batch_says_so_by_its_claim(tmp_path: Path) -> None:
+def test_a_batch_says_so_by_its_claim(tmp_path) -> None:
     write_batch(tmp_path, replace(suite_of(suite_entry("iops", "1-iops")), version="2.3"))
     told = f"{tmp_path / BATCH_NAME} has batch version 2.3, written by {{}}; "
     told += f"this openpts reads version 1 only: {REMEDY}"
@@ -123,14 +123,14 @@ def test_a_batch_says_so_by_its_claim(tmp_path: Path) -> None:
     assert str(ended.exception) == told.format(WROTE)
 
 
-def test_a_batch_of_a_later_minor_version_is_read(tmp_path: Path) -> None:
+def test_a_batch_of_a_later_minor_version_is_read(tmp_path) -> None:
     """It has fields more, which mean nothing here."""
     batch = suite_of(suite_entry("iops", "1-iops"))
     write_batch(tmp_path, replace(batch, version="1.7"))
     assert replace(read_batch(tmp_path), version=batch.version) == batch
 
 
-def test_a_report_of_another_version_is_to_be_written_again(tmp_path: Path) -> None:
+def test_a_report_of_another_version_is_to_be_written_again(tmp_path) -> None:
     (tmp_path / "report.json").write_text('{"schema_version": 3}')
     with pytest.raises(
         RecordError, match=r"has report version 3, .* reads version 1 only: .* `openpts report`"

@@ -188,7 +188,7 @@ def test_histograms_of_intervals_are_read_where_they_are_asked_for() -> None:
     assert kept([given_sample], interval_histograms=False) == [without_histograms(given_sample)]
 
 
-def test_operations_without_an_io_take_no_row(tmp_path: Path) -> None:
+def test_operations_without_an_io_take_no_row(tmp_path) -> None:
     writer = RunWriter.create(tmp_path / "run", manifest())
     writer.add_step(StepPlace(1, Phase.WIPC, 1, 0), sample())
     writer.close()

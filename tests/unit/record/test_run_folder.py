@@ -152,7 +152,7 @@ def sample(state: StepState = StepState.COMPLETE, failure: IoFailure | None = No
     )
 
 
-def test_what_was_written_is_read_back_unchanged(tmp_path: Path) -> None:
+def test_what_was_written_is_read_back_unchanged(tmp_path) -> None:
     preconditioning = replace(
         sample(), step=Step.of(sample().step.stimulus, ByteAmount(2 * 10**9)), gap_ns=None, cpu=None
     )
@@ -175,7 +175,7 @@ def test_what_was_written_is_read_back_unchanged(tmp_path: Path) -> None:
     assert run.ledger == (DEVIATION, DEVIATION)
 
 
-def test_texts_are_read_on_one_line_each_with_all_of_them_visible(tmp_path: Path) -> None:
+def test_texts_are_read_on_one_line_each_with_all_of_them_visible(tmp_path) -> None:
     hostile = replace(manifest(), test_id=" a\x1b[31m\n\u202eb\u3000c ")
     writer = RunWriter.create(tmp_path / "run", hostile)
     writer.add_step(round_place(1, 0), sample(StepState.FAILED, IoFailure("read", 4096, 512, "\x07")))
@@ -189,14 +189,14 @@ def test_texts_are_read_on_one_line_each_with_all_of_them_visible(tmp_path: Path
     assert stored_run(tmp_path / "run").manifest == hostile
 
 
-def test_a_simulated_drive_is_read_back_with_what_it_is_made_from(tmp_path: Path) -> None:
+def test_a_simulated_drive_is_read_back_with_what_it_is_made_from(tmp_path) -> None:
     simulation = SimulationFacts(HOSTILE, "a drive", "page-mapped", 67, 10**9, 2**63 - 1, ("a.b", HOSTILE))
     target = TargetFacts(TargetKind.SIMULATED, "sim:x", "sim:x?scale=67", 67 * 10**9, 512, simulation)
     RunWriter.create(tmp_path / "run", replace(manifest(), target=target)).close()
     assert read_run(tmp_path / "run").manifest.target == target
 
 
-def test_sections_of_the_manifest_are_replaced(tmp_path: Path) -> None:
+def test_sections_of_the_manifest_are_replaced(tmp_path) -> None:
     writer = RunWriter.create(tmp_path / "run", manifest())
     changes: dict[str, Any] = {
         "purges": (PurgeReport(True, "discard", "", "2026-11-20T22:00:00+00:00", 5, 64, 64),) * 2,
@@ -212,7 +212,7 @@ def test_sections_of_the_manifest_are_replaced(tmp_path: Path) -> None:
     assert read_run(tmp_path / "run").manifest == replace(manifest(), **changes)
 
 
-def test_steps_are_found_by_part_cycle_and_number(tmp_path: Path) -> None:
+def test_steps_are_found_by_part_cycle_and_number(tmp_path) -> None:
     places = [
         StepPlace(cycle, phase, number, position)
         for cycle in (1, 2)
@@ -237,7 +237,7 @@ def test_steps_are_found_by_part_cycle_and_number(tmp_path: Path) -> None:
 
 
 @pytest.mark.proves("SOL-GEN-07")
-def test_the_engine_s_clock_is_told_as_a_time_of_day(tmp_path: Path) -> None:
+def test_the_engine_s_clock_is_told_as_a_time_of_day(tmp_path) -> None:
     """By the step that was stored soonest after its end: the other one waited for 40 s."""
     writer = RunWriter.create(tmp_path / "run", manifest())
     writer.add_step(round_place(1, 0), replace(sample(), started_ns=5 * 10**9, elapsed_ns=10 * 10**9))
@@ -255,30 +255,30 @@ def test_the_engine_s_clock_is_told_as_a_time_of_day(tmp_path: Path) -> None:
         read_run(tmp_path / "run")
 
 
-def test_a_run_without_a_step_has_one_cycle(tmp_path: Path) -> None:
+def test_a_run_without_a_step_has_one_cycle(tmp_path) -> None:
     RunWriter.create(tmp_path / "run", manifest()).close()
     assert read_run(tmp_path / "run").cycle_count == 1
 
 
-def test_the_folder_of_a_closed_run_holds_one_file(tmp_path: Path) -> None:
+def test_the_folder_of_a_closed_run_holds_one_file(tmp_path) -> None:
     RunWriter.create(tmp_path / "run", manifest()).close()
     assert [path.name for path in (tmp_path / "run").iterdir()] == [DATABASE_NAME]
 
 
-def test_a_folder_that_holds_something_is_left_alone(tmp_path: Path) -> None:
+def test_a_folder_that_holds_something_is_left_alone(tmp_path) -> None:
     (tmp_path / "precious").write_text("data")
     with pytest.raises(RecordError, match="is not empty"):
         RunWriter.create(tmp_path, manifest())
     assert [path.name for path in tmp_path.iterdir()] == ["precious"]
 
 
-def test_a_folder_that_cannot_be_made_says_why(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_says_why(tmp_path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(RecordError, match="can't create the run folder"):
         RunWriter.create(tmp_path / "file" / "run", manifest())
 
 
-def test_every_step_that_was_added_survives_a_kill(tmp_path: Path) -> None:
+def test_every_step_that_was_added_survives_a_kill(tmp_path) -> None:
     script = f"""
         import os, signal, sys
         sys.path[:0] = {[str(Path(__file__).parent)]!r}
@@ -296,7 +296,7 @@ def test_every_step_that_was_added_survives_a_kill(tmp_path: Path) -> None:
     assert run.manifest.state is RunState.RUNNING
 
 
-def test_a_number_that_sqlite_cannot_hold_leaves_the_record_whole(tmp_path: Path) -> None:
+def test_a_number_that_sqlite_cannot_hold_leaves_the_record_whole(tmp_path) -> None:
     writer = RunWriter.create(tmp_path / "run", manifest())
     writer.add_step(round_place(1, 0), sample())
     with pytest.raises(RecordError, match="can't write the record"):
@@ -309,7 +309,7 @@ def test_a_number_that_sqlite_cannot_hold_leaves_the_record_whole(tmp_path: Path
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="drops root's rights to meet a folder that it may not write")
-def test_a_folder_on_read_only_ground_can_be_read(tmp_path: Path) -> None:
+def test_a_folder_on_read_only_ground_can_be_read(tmp_path) -> None:
     RunWriter.create(tmp_path / "run", manifest()).close()
     (tmp_path / "run").chmod(0o555)
     for folder in tmp_path.parents:
@@ -327,7 +327,7 @@ def test_a_folder_on_read_only_ground_can_be_read(tmp_path: Path) -> None:
     assert os.waitstatus_to_exitcode(status) == 0
 
 
-def test_no_run_folder_and_damaged_ones_are_told_apart(tmp_path: Path) -> None:
+def test_no_run_folder_and_damaged_ones_are_told_apart(tmp_path) -> None:
     with pytest.raises(RecordError, match="is not a run folder"):
         read_run(tmp_path)
     (tmp_path / "report.html").touch()
@@ -340,9 +340,7 @@ def test_no_run_folder_and_damaged_ones_are_told_apart(tmp_path: Path) -> None:
         read_run(tmp_path)
 
 
-def test_a_length_that_no_memory_holds_is_refused_in_a_sentence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_length_that_no_memory_holds_is_refused_in_a_sentence(tmp_path, monkeypatch) -> None:
     """What SQLite ends with on some damaged lengths; which bytes do that depends on its version."""
     folder = tmp_path / "run"
     RunWriter.create(folder, manifest()).close()
@@ -367,7 +365,7 @@ _ENDLESS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELE
         "ALTER TABLE deviation ADD COLUMN more BLOB AS (zeroblob(1000000000))",
     ],
 )
-def test_a_database_that_computes_what_it_holds_is_refused(tmp_path: Path, statements: str) -> None:
+def test_a_database_that_computes_what_it_holds_is_refused(tmp_path, statements: str) -> None:
     """A view that never ends kept its reader busy for ever."""
     with closing(RunWriter.create(tmp_path / "run", manifest())) as writer:
         writer.add_step(round_place(1, 0), sample())
@@ -378,7 +376,7 @@ def test_a_database_that_computes_what_it_holds_is_refused(tmp_path: Path, state
     assert refusal.value.exit_code == 8
 
 
-def test_every_section_of_the_manifest_is_stored(tmp_path: Path) -> None:
+def test_every_section_of_the_manifest_is_stored(tmp_path) -> None:
     RunWriter.create(tmp_path / "run", manifest()).close()
     connection = sqlite3.connect(tmp_path / "run" / DATABASE_NAME)
     stored = {section for (section,) in connection.execute("SELECT section FROM manifest")}
@@ -386,7 +384,7 @@ def test_every_section_of_the_manifest_is_stored(tmp_path: Path) -> None:
     assert stored == {field.name for field in fields(Manifest)} | {CHECKSUM_SECTION}
 
 
-def test_a_folder_whose_run_has_only_just_begun_is_told_as_that(tmp_path: Path) -> None:
+def test_a_folder_whose_run_has_only_just_begun_is_told_as_that(tmp_path) -> None:
     RunWriter.create(tmp_path / "run", manifest()).close()
     connection = sqlite3.connect(tmp_path / "run" / DATABASE_NAME)
     connection.execute("DELETE FROM manifest")
@@ -396,15 +394,13 @@ def test_a_folder_whose_run_has_only_just_begun_is_told_as_that(tmp_path: Path) 
         read_run(tmp_path / "run")
 
 
-def test_a_name_that_is_no_utf_8_is_refused_in_a_sentence(tmp_path: Path) -> None:
+def test_a_name_that_is_no_utf_8_is_refused_in_a_sentence(tmp_path) -> None:
     command_line = ("openpts", "run", "iops", "file:\udcff")
     with pytest.raises(RecordError, match="can't write the record in"):
         RunWriter.create(tmp_path / "run", replace(manifest(), command_line=command_line))
 
 
-def test_a_kill_while_the_record_is_made_leaves_one_that_is_empty(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_kill_while_the_record_is_made_leaves_one_that_is_empty(tmp_path, monkeypatch) -> None:
     """At each statement: none leaves half of a schema."""
     connect = sqlite3.connect
     statements: list[str] = []
@@ -435,7 +431,7 @@ def locks_on(path: Path) -> list[str]:
     return [" ".join(line[3:]) for line in ours if line[5].rpartition(":")[2] == str(path.stat().st_ino)]
 
 
-def test_other_descriptors_leave_the_locks_of_a_reader(tmp_path: Path) -> None:
+def test_other_descriptors_leave_the_locks_of_a_reader(tmp_path) -> None:
     """The kernel drops all of a process' locks on a file when it closes any descriptor of it."""
     folder, database = tmp_path / "run", tmp_path / "run" / DATABASE_NAME
     in_process(lambda: RunWriter.create(folder, manifest()).folder.name)  # which ends without closing it

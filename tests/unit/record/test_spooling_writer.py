@@ -29,7 +29,6 @@ from openpts.temporary_folder import temporary_folder
 from openpts.units import MIB
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.phase import Phase, StepPlace
-from tests.support.transcript import Golden
 from tests.unit.record.test_run_folder import manifest, round_place, sample
 from tests.unit.runner.live_bench import step
 from tests.unit.runner.scripted_engine import complete
@@ -70,9 +69,7 @@ def numbers(run: Run) -> list[int]:
 
 @settings(max_examples=20)
 @given(st.lists(st.booleans(), max_size=10))
-def test_what_waited_is_stored_once_and_in_order(
-    tmp_path_factory: pytest.TempPathFactory, full: Sequence[bool]
-) -> None:
+def test_what_waited_is_stored_once_and_in_order(tmp_path_factory, full: Sequence[bool]) -> None:
     folder = tmp_path_factory.mktemp("lasting") / "run"
     writer, database = lasting(folder)
     for number, is_full in enumerate(full):
@@ -90,7 +87,7 @@ def test_what_waited_is_stored_once_and_in_order(
     assert [step.place.number for step in run.steps] == list(range(1, len(full) + 1))
 
 
-def test_it_says_what_is_wrong_until_it_is_right_again(tmp_path: Path) -> None:
+def test_it_says_what_is_wrong_until_it_is_right_again(tmp_path) -> None:
     writer, database = lasting(tmp_path / "run")
     assert writer.trouble == ""
     database.fill_up()
@@ -102,7 +99,7 @@ def test_it_says_what_is_wrong_until_it_is_right_again(tmp_path: Path) -> None:
     writer.close()
 
 
-def test_a_step_that_is_repeated_meanwhile_is_set_aside_in_its_turn(tmp_path: Path) -> None:
+def test_a_step_that_is_repeated_meanwhile_is_set_aside_in_its_turn(tmp_path) -> None:
     writer, database = lasting(tmp_path / "run")
     database.fill_up()
     for _ in range(2):
@@ -118,9 +115,7 @@ def test_a_step_that_is_repeated_meanwhile_is_set_aside_in_its_turn(tmp_path: Pa
 
 
 @pytest.mark.parametrize("state", ["state", "file/state"], ids=["restarts leave it", "no state folder"])
-def test_what_waits_at_the_end_is_saved_elsewhere(
-    state: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_waits_at_the_end_is_saved_elsewhere(state: str, tmp_path, monkeypatch) -> None:
     """Also of a run whose folder is called like what a run removes when it begins."""
     (tmp_path / "file").touch()
     (tmp_path / "tmp").mkdir()
@@ -145,7 +140,7 @@ def test_what_waits_at_the_end_is_saved_elsewhere(
         assert saved.folder.exists()
 
 
-def test_what_can_be_saved_nowhere_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_can_be_saved_nowhere_is_named(tmp_path, monkeypatch) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("OPENPTS_STATE", str(tmp_path / "file/state"))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "file/tmp"))
@@ -155,13 +150,13 @@ def test_what_can_be_saved_nowhere_is_named(tmp_path: Path, monkeypatch: pytest.
         writer.close()
 
 
-def test_there_is_no_run_without_a_reserve(tmp_path: Path) -> None:
+def test_there_is_no_run_without_a_reserve(tmp_path) -> None:
     stored = RunWriter.create(tmp_path / "run", manifest())
     with pytest.raises(UnwritableRecordError, match=r"the disk is full: .* are free, .* are needed"):
         SpoolingWriter(stored, 1 << 60)
 
 
-def test_the_reserve_has_no_name_and_ends_with_the_run(tmp_path: Path) -> None:
+def test_the_reserve_has_no_name_and_ends_with_the_run(tmp_path) -> None:
     writer, _ = lasting(tmp_path / "run")
     assert {path.name for path in (tmp_path / "run").iterdir()} == {
         "input",
@@ -173,7 +168,7 @@ def test_the_reserve_has_no_name_and_ends_with_the_run(tmp_path: Path) -> None:
     assert {path.name for path in (tmp_path / "run").iterdir()} == {"input", DATABASE_NAME}
 
 
-def test_its_space_is_taken_and_given_back(tmp_path: Path) -> None:
+def test_its_space_is_taken_and_given_back(tmp_path) -> None:
     reserve = Reserve(tmp_path, MIB)
     reserve.take()
     reserve.take()
@@ -183,7 +178,7 @@ def test_its_space_is_taken_and_given_back(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("number", "is_taken"), [(errno.ENOENT, True), (errno.EROFS, False)])
 def test_a_file_system_without_nameless_files_is_used_without_a_reserve(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, is_taken: bool
+    tmp_path, monkeypatch, number: int, is_taken: bool
 ) -> None:
     def refuse(*_arguments: int) -> None:
         raise OSError(number, os.strerror(number))
@@ -217,7 +212,7 @@ class Interrupter:
         return self
 
 
-def test_a_step_is_stored_once_wherever_an_interrupt_comes(tmp_path: Path) -> None:
+def test_a_step_is_stored_once_wherever_an_interrupt_comes(tmp_path) -> None:
     line, hit = 0, True
     while hit:
         line += 1
@@ -245,7 +240,7 @@ def test_a_step_is_stored_once_wherever_an_interrupt_comes(tmp_path: Path) -> No
     assert line > 20
 
 
-def test_an_interrupt_in_a_change_of_the_manifest_leaves_it_whole(tmp_path: Path) -> None:
+def test_an_interrupt_in_a_change_of_the_manifest_leaves_it_whole(tmp_path) -> None:
     line, hit = 0, True
     while hit:
         line += 1
@@ -270,7 +265,7 @@ def test_an_interrupt_in_a_change_of_the_manifest_leaves_it_whole(tmp_path: Path
 
 
 @pytest.mark.parametrize("times", [2, 3])
-def test_only_the_last_step_can_be_given_again(times: int, tmp_path: Path) -> None:
+def test_only_the_last_step_can_be_given_again(times: int, tmp_path) -> None:
     writer = RunWriter.create(tmp_path / "run", manifest())
     for place in (FIRST, *[SECOND] * times):
         writer.add_step(place, complete(step(4096)))
@@ -304,7 +299,7 @@ LOSSES: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.parametrize("name", [DATABASE_NAME, LOG_NAME])
 @pytest.mark.parametrize("loss", LOSSES)
-def test_a_loss_is_told_at_the_next_commit(tmp_path: Path, loss: str, name: str) -> None:
+def test_a_loss_is_told_at_the_next_commit(tmp_path, loss: str, name: str) -> None:
     writer = RunWriter.create(tmp_path / "run", manifest())
     writer.add_step(round_place(1, 0), sample())
     LOSSES[loss](tmp_path / "run" / name)
@@ -314,7 +309,7 @@ def test_a_loss_is_told_at_the_next_commit(tmp_path: Path, loss: str, name: str)
         writer.close()
 
 
-def test_a_record_that_lost_its_log_alone_is_whole(tmp_path: Path) -> None:
+def test_a_record_that_lost_its_log_alone_is_whole(tmp_path) -> None:
     writer = RunWriter.create(tmp_path / "run", manifest())
     writer.add_step(round_place(1, 0), sample())
     (tmp_path / "run" / LOG_NAME).unlink()
@@ -325,7 +320,7 @@ def test_a_record_that_lost_its_log_alone_is_whole(tmp_path: Path) -> None:
     assert [step.place.position for step in read_run(tmp_path / "run").steps] == [0, 1]
 
 
-def test_the_end_of_a_lost_run_leaves_the_next_one_alone(tmp_path: Path) -> None:
+def test_the_end_of_a_lost_run_leaves_the_next_one_alone(tmp_path) -> None:
     """Closing SQLite removes the log of the database that it has open, and no other's of the same name."""
     first = RunWriter.create(tmp_path / "run", manifest())
     first.add_step(round_place(1, 0), sample())
@@ -341,7 +336,7 @@ def test_the_end_of_a_lost_run_leaves_the_next_one_alone(tmp_path: Path) -> None
     assert len(read_run(tmp_path / "run").steps) == 2
 
 
-def test_other_names_and_readers_are_no_loss(tmp_path: Path) -> None:
+def test_other_names_and_readers_are_no_loss(tmp_path) -> None:
     writer = RunWriter.create(tmp_path / "run", manifest())
     (tmp_path / "run" / "notes").write_text("of the operator")
     (tmp_path / "another name").hardlink_to(tmp_path / "run" / DATABASE_NAME)
@@ -355,13 +350,13 @@ def test_other_names_and_readers_are_no_loss(tmp_path: Path) -> None:
     assert len(read_run(tmp_path / "run").steps) == 1
 
 
-def test_a_test_of_a_suite_that_lost_its_record_has_failed(tmp_path: Path) -> None:
+def test_a_test_of_a_suite_that_lost_its_record_has_failed(tmp_path) -> None:
     """It was not refused, though there is no record of it."""
     assert _state(LostRecordError("gone"), tmp_path) is RunState.FAILED
     assert _state(RecordError("can't be made"), tmp_path) is RunState.REFUSED
 
 
-def test_a_display_hears_of_the_end_of_a_run_that_lost_its_record(tmp_path: Path, golden: Golden) -> None:
+def test_a_display_hears_of_the_end_of_a_run_that_lost_its_record(tmp_path, golden) -> None:
     heard: list[Event] = []
     writer = RunWriter.create(tmp_path / "run", manifest())
     (tmp_path / "run" / DATABASE_NAME).unlink()

@@ -30,7 +30,7 @@ def samples() -> list[Sample]:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory, samples: list[Sample]) -> Path:
+def folder(tmp_path_factory, samples: list[Sample]) -> Path:
     return stored(tmp_path_factory.mktemp("streams") / "run", samples)
 
 
@@ -40,7 +40,7 @@ def kept(samples: list[Sample]) -> list[Sample]:
 
 
 @pytest.mark.parametrize("scale", [1, 3])
-def test_what_streams_did_is_read_back_unchanged(tmp_path: Path, scale: int) -> None:
+def test_what_streams_did_is_read_back_unchanged(tmp_path, scale: int) -> None:
     samples = measured(scale=scale)
     assert [sample.step for sample in samples] == list(STEPS)
     assert [len(sample.streams) for sample in samples] == [3, 2, 0, 0]
@@ -83,7 +83,7 @@ def counts_of(encoded: list[bytes]) -> dict[int, int]:
     return {item.value_iterated_to: item.count_at_value_iterated_to for item in items}
 
 
-def test_what_was_planned_and_late_is_read_back(tmp_path: Path, samples: list[Sample]) -> None:
+def test_what_was_planned_and_late_is_read_back(tmp_path, samples: list[Sample]) -> None:
     """In virtual time nothing is late: as an engine of a real host has it."""
     slips = [samples[0].streams[n].write.histogram for n in range(3)]
     late = replace(
@@ -99,7 +99,7 @@ def test_what_was_planned_and_late_is_read_back(tmp_path: Path, samples: list[Sa
 
 
 def test_names_of_streams_are_read_on_one_line_with_all_of_them_visible(
-    tmp_path: Path, samples: list[Sample]
+    tmp_path, samples: list[Sample]
 ) -> None:
     streams = (Stream(READER, "a\x1b[31m\nb", stop=None), *BESIDE.streams[1:])
     hostile = replace(samples[0], step=replace(BESIDE, streams=streams))
@@ -108,7 +108,7 @@ def test_names_of_streams_are_read_on_one_line_with_all_of_them_visible(
     assert read_run(folder).steps[0].sample.step.streams[0].name == "a\\x1b[31m\\nb"
 
 
-def test_a_step_that_failed_at_once_has_no_results(tmp_path: Path, samples: list[Sample]) -> None:
+def test_a_step_that_failed_at_once_has_no_results(tmp_path, samples: list[Sample]) -> None:
     nothing = samples[0].streams[0].trim
     failed = replace(
         samples[0],
@@ -191,7 +191,7 @@ CHANGES = {
 
 @pytest.mark.parametrize(("statement", "reason"), CHANGES.values(), ids=CHANGES)
 def test_a_change_in_one_place_is_refused_by_stream_and_field(
-    folder: Path, tmp_path: Path, statement: str, reason: str
+    folder: Path, tmp_path, statement: str, reason: str
 ) -> None:
     shutil.copytree(folder, tmp_path / "run")
     both = (
@@ -225,7 +225,7 @@ def test_frames_have_a_row_for_each_stream(folder: Path, samples: list[Sample]) 
 
 
 def test_a_simulated_drive_is_brought_back_by_the_streams_of_its_record(
-    tmp_path: Path, folder: Path, samples: list[Sample]
+    tmp_path, folder: Path, samples: list[Sample]
 ) -> None:
     """Where one stream did something else, it is no longer the same drive."""
     places = tuple(StepPlace(1, Phase.ROUND, 1, position) for position in range(len(STEPS)))

@@ -18,7 +18,6 @@ from openpts.vocabulary.run_request import RunRequest
 from tests.support.batches import suite_entry, suite_of
 from tests.support.report_cases import CASES
 from tests.support.synthetic_run import HOSTILE, write_synthetic_run
-from tests.support.transcript import Golden
 
 COMPLETE = suite_entry("iops", "1-iops", state=RunState.COMPLETE, reports=("report.html",))
 SUITE = suite_of(command_line=("run", "all", "/dev/nvme9n1"))
@@ -44,16 +43,14 @@ def page_of(folder: Path, suite: Batch) -> Page:
     return Page(write_batch_index(folder, suite).read_text(encoding="utf-8"))
 
 
-def test_a_complete_run_has_figures_verdict_and_link(tmp_path: Path, golden: Golden) -> None:
+def test_a_complete_run_has_figures_verdict_and_link(tmp_path, golden) -> None:
     write_synthetic_run(tmp_path / "1-iops", CASES["steady"])
     page = page_of(tmp_path, replace(SUITE, entries=(COMPLETE,)))
     assert page.text == golden
     assert page.links == ["1-iops/report.html"]
 
 
-def test_a_record_is_read_once_and_again_when_it_is_another(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_record_is_read_once_and_again_when_it_is_another(tmp_path, monkeypatch) -> None:
     read: list[Path] = []
 
     def counted(folder: Path) -> Run:
@@ -75,7 +72,7 @@ def test_a_record_is_read_once_and_again_when_it_is_another(
     assert len(read) == 2
 
 
-def test_figures_that_are_not_steady_say_so_and_missing_ones_say_why(tmp_path: Path, golden: Golden) -> None:
+def test_figures_that_are_not_steady_say_so_and_missing_ones_say_why(tmp_path, golden) -> None:
     for number, case in enumerate(("not steady", "preconditioned only"), start=1):
         write_synthetic_run(tmp_path / f"{number}-iops", CASES[case])
     entries = [replace(COMPLETE, folder=f"{number}-iops") for number in (1, 2)]
@@ -84,7 +81,7 @@ def test_figures_that_are_not_steady_say_so_and_missing_ones_say_why(tmp_path: P
     assert [unsteady, unmeasured] == golden
 
 
-def test_what_did_not_run_or_failed_is_told_with_its_reason(tmp_path: Path) -> None:
+def test_what_did_not_run_or_failed_is_told_with_its_reason(tmp_path) -> None:
     write_synthetic_run(tmp_path / "1-iops", CASES["failed"])
     entries = (
         replace(COMPLETE, state=RunState.FAILED, reason="an I/O failed", reports=()),
@@ -98,9 +95,7 @@ def test_what_did_not_run_or_failed_is_told_with_its_reason(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("cases", [("simulated",), ("simulated", "simulated, shortened")])
-def test_simulated_runs_are_marked_once_at_the_head(
-    tmp_path: Path, cases: tuple[str, ...], golden: Golden
-) -> None:
+def test_simulated_runs_are_marked_once_at_the_head(tmp_path, cases: tuple[str, ...], golden) -> None:
     entries = []
     for number, case in enumerate(cases, start=1):
         write_synthetic_run(tmp_path / f"{number}-iops", CASES[case])
@@ -109,7 +104,7 @@ def test_simulated_runs_are_marked_once_at_the_head(
     assert page.text == golden
 
 
-def test_names_can_not_break_out_of_the_page(tmp_path: Path) -> None:
+def test_names_can_not_break_out_of_the_page(tmp_path) -> None:
     write_synthetic_run(tmp_path / "1-iops", CASES["hostile"])
     entry = replace(COMPLETE, state=RunState.FAILED, reason=HOSTILE)
     page = page_of(tmp_path, suite_of(entry, target=HOSTILE, command_line=(HOSTILE,)))
@@ -117,14 +112,14 @@ def test_names_can_not_break_out_of_the_page(tmp_path: Path) -> None:
     assert "<script>alert(1)</script>" in page.text
 
 
-def test_a_record_that_can_not_be_read_leaves_the_page_whole(tmp_path: Path) -> None:
+def test_a_record_that_can_not_be_read_leaves_the_page_whole(tmp_path) -> None:
     (tmp_path / "1-iops").mkdir()
     (tmp_path / "1-iops/run.db").write_bytes(b"no database, but long enough to be looked at" * 50)
     page = page_of(tmp_path, replace(SUITE, entries=(COMPLETE,)))
     assert "IOPS" in page.text
 
 
-def test_a_suite_is_read_back_as_it_was_written(tmp_path: Path) -> None:
+def test_a_suite_is_read_back_as_it_was_written(tmp_path) -> None:
     suite = replace(SUITE, entries=(COMPLETE,), ended_at="2025-01-15T08:11:00Z")
     for written in (SUITE, suite):
         write_batch(tmp_path, written)
@@ -132,7 +127,7 @@ def test_a_suite_is_read_back_as_it_was_written(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["batch.json"]
 
 
-def test_a_folder_that_is_no_suite_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_is_no_suite_is_told(tmp_path) -> None:
     with pytest.raises(RecordError, match=r"can't read .*batch.json"):
         read_batch(tmp_path)
     with pytest.raises(RecordError, match="can't write"):
@@ -144,9 +139,7 @@ def drive(number: int, state: RunState, reason: str | None = None) -> BatchEntry
     return BatchEntry(request=request, folder=f"{number}-S{number}", state=state, reason=reason)
 
 
-def test_drives_that_did_not_end_well_are_named_at_the_head_and_lead_to_their_rows(
-    tmp_path: Path, golden: Golden
-) -> None:
+def test_drives_that_did_not_end_well_are_named_at_the_head_and_lead_to_their_rows(tmp_path, golden) -> None:
     states = [RunState.COMPLETE] * 20
     entries = [drive(number, state) for number, state in enumerate(states, start=1)]
     entries[4] = drive(5, RunState.REFUSED, "in use")
@@ -161,7 +154,7 @@ def test_drives_that_did_not_end_well_are_named_at_the_head_and_lead_to_their_ro
         assert serial in row.partition("</tr>")[0]
 
 
-def test_a_batch_that_ended_well_says_so(tmp_path: Path, golden: Golden) -> None:
+def test_a_batch_that_ended_well_says_so(tmp_path, golden) -> None:
     batch = Batch(
         batch_id="l", started_at="2026-01-01T00:00:00+00:00", entries=(drive(1, RunState.COMPLETE),)
     )
@@ -170,7 +163,7 @@ def test_a_batch_that_ended_well_says_so(tmp_path: Path, golden: Golden) -> None
     assert page.links == []
 
 
-def test_the_command_can_be_typed_as_it_stands(tmp_path: Path) -> None:
+def test_the_command_can_be_typed_as_it_stands(tmp_path) -> None:
     words = ("run", "iops", "sim:mlc?seed=1", "--tracking", "RND 4KiB RW0")
     batch = Batch(batch_id="l", started_at="2026-01-01T00:00:00+00:00", command_line=words)
     page = Page(write_batch_index(tmp_path, batch).read_text())

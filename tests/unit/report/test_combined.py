@@ -10,7 +10,6 @@ from openpts.record.reader import Run
 from openpts.report.build import build_combined, build_report
 from openpts.report.merge import merged_page
 from tests.support.made_up_run import made_up_run
-from tests.support.transcript import Golden
 
 DATE = "2026-11-21T08:00:00Z"
 SPECIFIED = ("iops", "tp", "lat", "wsat", "hir", "xsr", "cbw", "dirth")
@@ -116,7 +115,7 @@ def test_no_run_is_no_report() -> None:
 
 
 def test_a_red_line_of_one_run_names_it_in_front_and_stands_on_its_pages_only(
-    runs: list[Run], golden: Golden
+    runs: list[Run], golden
 ) -> None:
     short = replace(runs[1], manifest=replace(runs[1].manifest, shortened=True))
     report = build_combined([runs[0], short], DATE)

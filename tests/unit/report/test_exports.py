@@ -25,7 +25,6 @@ from openpts.report.write import ReportOptions, WrittenReport, write_report
 from openpts.vocabulary.facts import Fact
 from tests.support.refusals import refusal
 from tests.support.report_cases import Reports
-from tests.support.transcript import Golden
 
 PLAIN = ReportOptions(html=False, pdf=False)
 
@@ -83,7 +82,7 @@ def test_no_field_is_a_formula(reports: Reports) -> None:
     assert {row[1] for row in rows[1:]} == {"-5.0"}
 
 
-def test_checksums_are_those_of_sha256sum(reports: Reports, tmp_path: Path) -> None:
+def test_checksums_are_those_of_sha256sum(reports: Reports, tmp_path) -> None:
     files = written(reports, "steady", tmp_path)
     done = subprocess.run(
         ["sha256sum", "--check", "--strict", files.sums.name],
@@ -97,7 +96,7 @@ def test_checksums_are_those_of_sha256sum(reports: Reports, tmp_path: Path) -> N
     assert sorted([*listed, files.sums.name]) == sorted(there)
 
 
-def test_files_elsewhere_are_named_after_drive_date_and_test(reports: Reports, tmp_path: Path) -> None:
+def test_files_elsewhere_are_named_after_drive_date_and_test(reports: Reports, tmp_path) -> None:
     files = written(reports, "steady", tmp_path)
     assert files.json.name == "SYN-1000-NVMe-1.92-TB_SYN0000001_2025-01-14_iops.json"
     assert {path.parent.name for path in files.data} == {
@@ -105,7 +104,7 @@ def test_files_elsewhere_are_named_after_drive_date_and_test(reports: Reports, t
     }
 
 
-def test_a_hostile_name_stays_in_the_folder(reports: Reports, tmp_path: Path) -> None:
+def test_a_hostile_name_stays_in_the_folder(reports: Reports, tmp_path) -> None:
     files = written(reports, "hostile", tmp_path / "out")
     assert all(path.resolve().is_relative_to(tmp_path / "out") for path in (*files.documents, *files.data))
 
@@ -155,13 +154,13 @@ def test_a_short_serial_number_changes_no_figure(reports: Reports) -> None:
 
 
 @pytest.mark.parametrize("case", ["steady", "failed", "nothing", "not steady", "simulated"])
-def test_a_stored_report_is_what_its_record_says(reports: Reports, case: str, tmp_path: Path) -> None:
+def test_a_stored_report_is_what_its_record_says(reports: Reports, case: str, tmp_path) -> None:
     files = written(reports, case, tmp_path, replace(PLAIN, paper="us-letter", redact=True))
     source = ReportSource.of((reports.folder(case),))
     assert differences(read_report(files.json), source)[0] == []
 
 
-def test_a_changed_number_is_named(reports: Reports, tmp_path: Path) -> None:
+def test_a_changed_number_is_named(reports: Reports, tmp_path) -> None:
     files = written(reports, "steady", tmp_path)
     plain = json.loads(files.json.read_bytes())
     page, block, row, column = next(
@@ -180,7 +179,7 @@ def test_a_changed_number_is_named(reports: Reports, tmp_path: Path) -> None:
     assert (found.stored, found.derived) == (4711.0, before)
 
 
-def test_what_is_no_report_is_one_line(tmp_path: Path, golden: Golden) -> None:
+def test_what_is_no_report_is_one_line(tmp_path, golden) -> None:
     cases = (b"{", b"[]", b'{"schema_version": 1}', b'{"schema_version": 2}', b'{"schema_version": 3}')
     path, said = tmp_path / "report.json", []
     for content in cases:
@@ -197,6 +196,6 @@ def test_several_runs_need_a_place(reports: Reports) -> None:
         ReportSource.of((reports.folder("steady"), reports.folder("failed")))
 
 
-def test_a_run_named_twice_is_refused(reports: Reports, tmp_path: Path) -> None:
+def test_a_run_named_twice_is_refused(reports: Reports, tmp_path) -> None:
     with pytest.raises(UsageError, match="twice"):
         ReportSource.of((reports.folder("steady"), reports.folder("steady")), tmp_path)

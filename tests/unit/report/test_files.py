@@ -67,7 +67,7 @@ def html_of(report: Report) -> str:
     return render_html(report, draw_figures(report))
 
 
-def pdf_text(content: bytes, tmp_path: Path) -> str:
+def pdf_text(content: bytes, tmp_path) -> str:
     if shutil.which("pdftotext") is None:
         pytest.skip("pdftotext is not installed (package poppler-utils)")
     path = tmp_path / "report.pdf"
@@ -77,7 +77,7 @@ def pdf_text(content: bytes, tmp_path: Path) -> str:
     ).stdout
 
 
-def test_another_process_gives_the_same_bytes(reports: Reports, tmp_path: Path) -> None:
+def test_another_process_gives_the_same_bytes(reports: Reports, tmp_path) -> None:
     """Counters, hash seeds and addresses of a process must not show."""
     folder = reports.folder("steady")
     script = (
@@ -90,7 +90,7 @@ def test_another_process_gives_the_same_bytes(reports: Reports, tmp_path: Path) 
     assert all_files(tmp_path / "own") == all_files(tmp_path / "other")
 
 
-def test_the_report_date_is_the_end_of_the_run_unless_given(reports: Reports, tmp_path: Path) -> None:
+def test_the_report_date_is_the_end_of_the_run_unless_given(reports: Reports, tmp_path) -> None:
     source = ReportSource.of((reports.folder("steady"),))
     by_default = write_report(source, out=tmp_path, options=ONLY_MODEL)
     assert json.loads(by_default.json.read_bytes())["report_date"] == "2025-01-14T15:02:00Z"
@@ -133,7 +133,7 @@ def test_drawings_use_the_colors_of_the_theme(reports: Reports) -> None:
 
 
 @pytest.mark.slow
-def test_hostile_text_stays_text(reports: Reports, tmp_path: Path) -> None:
+def test_hostile_text_stays_text(reports: Reports, tmp_path) -> None:
     report = reports("hostile")
     html = html_of(report)
     assert "<script>alert" not in html
@@ -147,7 +147,7 @@ def test_hostile_text_stays_text(reports: Reports, tmp_path: Path) -> None:
 
 @pytest.mark.full_matrix(most=3)
 @pytest.mark.parametrize("case", SLOW_BUT_FOR_A_SAMPLE)
-def test_pdf_can_be_made_of_every_case(reports: Reports, tmp_path: Path, case: str) -> None:
+def test_pdf_can_be_made_of_every_case(reports: Reports, tmp_path, case: str) -> None:
     report = reports(case)
     content = render_pdf(report, draw_figures(report))
     printed = pdf_text(content, tmp_path)
@@ -161,7 +161,7 @@ def test_pdf_can_be_made_of_every_case(reports: Reports, tmp_path: Path, case: s
 
 
 @pytest.mark.proves("PTS-HDR-01", "PTS-HDR-02")
-def test_pdf_prints_titles_axes_values_and_header(reports: Reports, tmp_path: Path) -> None:
+def test_pdf_prints_titles_axes_values_and_header(reports: Reports, tmp_path) -> None:
     report = reports("steady")
     content = render_pdf(report, draw_figures(report))
     assert b"pdfuaid" in content
@@ -196,9 +196,7 @@ def test_pdf_prints_titles_axes_values_and_header(reports: Reports, tmp_path: Pa
 
 
 @pytest.mark.parametrize("name", ["report.html", "data", "data/a.csv"])
-def test_no_name_of_a_report_leads_elsewhere(
-    reports: Reports, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_no_name_of_a_report_leads_elsewhere(reports: Reports, tmp_path, monkeypatch, name: str) -> None:
     """A folder from another lab may have links where the report's files will be."""
     contents = {".json": b"{}", ".html": b"<!doctype html>", ".pdf": b"%PDF", "data/a.csv": b"1\n"}
     monkeypatch.setattr(write, "_contents", lambda *_arguments: contents)
@@ -222,9 +220,7 @@ def test_no_name_of_a_report_leads_elsewhere(
     }
 
 
-def test_every_file_of_a_report_is_written_by_the_one_door(
-    reports: Reports, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_file_of_a_report_is_written_by_the_one_door(reports: Reports, tmp_path, monkeypatch) -> None:
     """What is not handed to it does not appear."""
     handed: list[str] = []
     monkeypatch.setattr(
@@ -235,7 +231,7 @@ def test_every_file_of_a_report_is_written_by_the_one_door(
     assert all_files(tmp_path) == {}
 
 
-def test_a_folder_that_can_t_be_written_is_one_line(reports: Reports, tmp_path: Path) -> None:
+def test_a_folder_that_can_t_be_written_is_one_line(reports: Reports, tmp_path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("")
     with pytest.raises(RecordError, match="can't write the report"):

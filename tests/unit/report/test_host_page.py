@@ -11,7 +11,6 @@ from openpts.report.run_conditions_page import run_conditions_page
 from openpts.vocabulary.facts import Fact, SimulationFacts
 from openpts.vocabulary.tuning import ChangeReport, Scenario
 from tests.support.page_blocks import NO_SETTINGS, SIMULATED, rows, tables, texts, verdicts, with_host
-from tests.support.transcript import Golden
 
 HOSTILE = "<b>\"'; #import \x1b[31m \u202e 漢" + "x" * 500
 
@@ -87,7 +86,7 @@ def test_what_a_value_is_right_for(key: str, value: str, right_for: str, bare: R
     assert any(title in text for text in verdicts(page)) == (right_for == "neither")
 
 
-def test_a_setting_that_changes_during_the_run_is_told_a_state_may(bare: Run, golden: Golden) -> None:
+def test_a_setting_that_changes_during_the_run_is_told_a_state_may(bare: Run, golden) -> None:
     before = {"governor": "performance", "load": "0.10 0.10 0.10"}
     page = host_page(with_host(bare, before, {"governor": "powersave", "load": "0.90 0.90 0.90"}))
     audit = rows(tables(page)["host-audit"])

@@ -54,7 +54,7 @@ def write_run(folder: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def suite(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("integrity") / "suite"
     entries = [suite_entry("iops", name, state=RunState.COMPLETE) for name in RUNS]
     for name in RUNS:
@@ -144,7 +144,7 @@ def test_files_that_change_places_are_found(suite: Path) -> None:
         other.write_bytes(contents[1])
 
 
-def test_runs_that_change_places_are_found(suite: Path, tmp_path: Path) -> None:
+def test_runs_that_change_places_are_found(suite: Path, tmp_path) -> None:
     copy = tmp_path / "suite"
     shutil.copytree(suite, copy)
     (copy / RUNS[0]).rename(copy / "other")
@@ -160,7 +160,7 @@ def test_runs_that_change_places_are_found(suite: Path, tmp_path: Path) -> None:
         "run.db-wal", "x/y",
     ],
 )  # fmt: skip
-def test_an_additional_file_is_named(suite: Path, tmp_path: Path, name: str) -> None:
+def test_an_additional_file_is_named(suite: Path, tmp_path, name: str) -> None:
     copy = tmp_path / "suite"
     shutil.copytree(suite, copy)
     added = copy / RUNS[0] / name
@@ -170,7 +170,7 @@ def test_an_additional_file_is_named(suite: Path, tmp_path: Path, name: str) -> 
     assert any(f"{RUNS[0]}/{name}" in line for line in faults(copy))
 
 
-def test_a_capture_that_was_cut_off_before_its_first_byte_was_stored_is_listed(tmp_path: Path) -> None:
+def test_a_capture_that_was_cut_off_before_its_first_byte_was_stored_is_listed(tmp_path) -> None:
     write_synthetic_run(tmp_path / "run", Synthetic(rounds=5, steady_round=5))
     (tmp_path / "run/capture").mkdir()
     (tmp_path / "run/capture/capture-0001.parquet.partial").touch()
@@ -186,7 +186,7 @@ def test_the_list_is_one_for_sha256sum(suite: Path) -> None:
     assert {"batch.json", "index.html", *(f"{run}/{name}" for run in RUNS for name in OF_A_RUN)} <= of_suite
 
 
-def test_a_run_keeps_what_its_operator_wrote(tmp_path: Path) -> None:
+def test_a_run_keeps_what_its_operator_wrote(tmp_path) -> None:
     plan, description = tmp_path / "Plan.YML", tmp_path / "drive.toml"
     plan.write_bytes(b"# mine\r\ndescribe: drive.toml\r\nquick: true\r\n")
     description.write_bytes(b'# it\nform_factor = "U.2"\n')
@@ -209,7 +209,7 @@ def _table(run: Path, table_id: str) -> dict[str, list[dict[str, dict[str, str]]
     return next(block for page in report["back"] for block in page["blocks"] if block.get("id") == table_id)
 
 
-def test_the_reports_of_a_batch_are_verified_each(tmp_path: Path) -> None:
+def test_the_reports_of_a_batch_are_verified_each(tmp_path) -> None:
     """All of them, whatever is wrong with the first."""
     batch = new_batch([RunRequest(run_id=name, test_words=("iops",), target=f"sim:{name}") for name in "abc"])
     first, second = (tmp_path / "batch" / entry.folder for entry in batch.entries[:2])  # the last was refused
@@ -247,9 +247,7 @@ def _lines_on_signatures() -> tuple[list[str], list[str]]:
 
 
 @pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="there is no ssh-keygen")
-def test_the_lines_of_the_manual_sign_a_folder_and_refuse_what_was_changed(
-    suite: Path, tmp_path: Path
-) -> None:
+def test_the_lines_of_the_manual_sign_a_folder_and_refuse_what_was_changed(suite: Path, tmp_path) -> None:
     signing, checking = _lines_on_signatures()
     for owner in (".ssh/id_ed25519", "other"):
         (tmp_path / owner).parent.mkdir(exist_ok=True)

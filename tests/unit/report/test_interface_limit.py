@@ -8,7 +8,6 @@ from openpts.procedures.shared.steady_state_pages import interface_limit
 from openpts.report.build import build_report
 from openpts.vocabulary.facts import Fact
 from tests.support.made_up_run import made_up_run
-from tests.support.transcript import Golden
 
 RUN = made_up_run("tp")
 
@@ -51,9 +50,7 @@ def test_without_a_link_that_is_known_there_is_no_limit(interface: str | None, p
 
 
 @pytest.mark.parametrize(("pcie", "drawn"), [("Gen 5 x8", True), ("Gen 6 x16", False)])
-def test_the_limit_is_a_line_unless_it_would_press_the_values_flat(
-    pcie: str, drawn: bool, golden: Golden
-) -> None:
+def test_the_limit_is_a_line_unless_it_would_press_the_values_flat(pcie: str, drawn: bool, golden) -> None:
     manifest = replace(RUN.manifest, dut=with_facts("NVMe over PCIe", pcie))
     report = build_report(replace(RUN, manifest=manifest), "2026-02-03T04:05:06Z")
     (page,) = [page for page in report.pages() if page.id == "tp-1024-write"]

@@ -21,14 +21,14 @@ DATE = "2026-11-21T08:00:00Z"
 
 
 @pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def cache(tmp_path, monkeypatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(write, "part_digest", part_digest)
     return tmp_path / "cache" / "openpts" / "parts"
 
 
 @pytest.fixture
-def folder(reports: Reports, tmp_path: Path) -> Path:
+def folder(reports: Reports, tmp_path) -> Path:
     return shutil.copytree(reports.folder("steady"), tmp_path / "run")
 
 
@@ -42,9 +42,7 @@ def digest(folder: Path, date: str = DATE, test: str = "iops") -> str | None:
     return part_digest(folder, test, date, record_files([folder]))
 
 
-def test_what_is_kept_is_what_would_be_made(
-    folder: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_kept_is_what_would_be_made(folder: Path, cache: Path, monkeypatch) -> None:
     first = made(folder)
     assert len(list(cache.iterdir())) == 1
     with monkeypatch.context() as patch:
@@ -55,16 +53,14 @@ def test_what_is_kept_is_what_would_be_made(
     assert made(folder) == first
 
 
-def test_verification_judges_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_verification_judges_again(folder: Path, monkeypatch) -> None:
     source = ReportSource.of([folder])
     write_report(source, options=ReportOptions(html=False, pdf=False))
     monkeypatch.setattr(KeptKind, "read", lambda *_: pytest.fail("what was judged before is used"))
     assert not differences(read_report(folder / "report.json"), source)[0]
 
 
-def test_nothing_is_kept_where_that_is_not_wanted(
-    folder: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_kept_where_that_is_not_wanted(folder: Path, cache: Path, monkeypatch) -> None:
     first = made(folder)
     shutil.rmtree(cache)
     monkeypatch.setenv("OPENPTS_CACHE", "off")
@@ -72,7 +68,7 @@ def test_nothing_is_kept_where_that_is_not_wanted(
     assert not cache.exists()
 
 
-def test_a_part_depends_on_its_record_its_place_and_its_date(folder: Path, tmp_path: Path) -> None:
+def test_a_part_depends_on_its_record_its_place_and_its_date(folder: Path, tmp_path) -> None:
     known = digest(folder)
     assert known == digest(folder)
     moved = Path(shutil.copytree(folder, tmp_path / "elsewhere"))
@@ -84,9 +80,7 @@ def test_a_part_depends_on_its_record_its_place_and_its_date(folder: Path, tmp_p
     assert known not in others
 
 
-def test_a_part_depends_on_every_file_of_openpts(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_part_depends_on_every_file_of_openpts(folder: Path, tmp_path, monkeypatch) -> None:
     home = tmp_path / "openpts"
     home.mkdir()
     source = home / "__init__.py"
@@ -109,9 +103,7 @@ def test_a_part_depends_on_every_file_of_openpts(
     assert len(set(found)) == len(found)
 
 
-def test_a_part_of_another_package_s_test_is_made_each_time(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_part_of_another_package_s_test_is_made_each_time(folder: Path, monkeypatch) -> None:
     class Other:
         package = type("Package", (), {"is_own": False})
 

@@ -23,7 +23,6 @@ from openpts.vocabulary.stimulus import Stimulus
 from openpts.vocabulary.workload import WORKLOADS
 from tests.support.made_up_run import CAPACITY_BYTES, ended_after, made_up_run
 from tests.support.page_transcript import transcript_of
-from tests.support.transcript import Golden
 
 REPORT_DATE = "2026-02-03T04:05:06Z"
 NAMES = ("read_intensive", "vod", "write_intensive")
@@ -80,7 +79,7 @@ def test_steady_state_that_was_found_before_an_interruption_is_told() -> None:
 
 
 @pytest.mark.proves("PTS-LAT-25", "PTS-LAT-26")
-def test_latency_that_failed_in_its_histogram_keeps_its_window(golden: Golden) -> None:
+def test_latency_that_failed_in_its_histogram_keeps_its_window(golden) -> None:
     run = cut(WHOLE["lat"], lambda step: step.place.phase is not Phase.HISTOGRAM)
     run = replace(run, steps=WHOLE["lat"].phase(Phase.WIPC) + WHOLE["lat"].phase(Phase.ROUND))
     report = build_report(run, REPORT_DATE)
@@ -89,7 +88,7 @@ def test_latency_that_failed_in_its_histogram_keeps_its_window(golden: Golden) -
 
 
 @pytest.mark.proves("PTS-WSAT-12", "PTS-WSAT-15", "PTS-WSAT-32")
-def test_each_workload_has_a_section_of_its_own_and_only_the_default_is_required(golden: Golden) -> None:
+def test_each_workload_has_a_section_of_its_own_and_only_the_default_is_required(golden) -> None:
     run = made_up_run("wsat", adjust=three_workloads)
     report = build_report(run, REPORT_DATE)
     assert [section.header.title for section in report.sections] == [
@@ -112,7 +111,7 @@ def test_each_workload_has_a_section_of_its_own_and_only_the_default_is_required
     ]
 
 
-def test_a_workload_that_never_began_is_named(golden: Golden) -> None:
+def test_a_workload_that_never_began_is_named(golden) -> None:
     whole = made_up_run("wsat", adjust=three_workloads)
     run = cut(whole, lambda step: step.place.cycle == 1, cycles=1)
     run = replace(run, manifest=replace(run.manifest, purges=run.manifest.purges[:1]))
@@ -249,7 +248,7 @@ def test_a_cell_is_the_mean_of_the_five_rounds_of_the_window() -> None:
 
 
 @pytest.mark.proves("PTS-TP-14", "PTS-TP-20..21")
-def test_writes_decide_and_reads_are_shown(golden: Golden) -> None:
+def test_writes_decide_and_reads_are_shown(golden) -> None:
     report = report_of(run_of(large_reads=WILD))
     assert report.sections[0].alerts == ()
     assert sentences(report, "tp-1024-window") == golden

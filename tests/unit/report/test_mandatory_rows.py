@@ -206,7 +206,7 @@ def test_a_page_with_a_plot_of_another_number_does_not_count() -> None:
     assert missing_plots(other.sections) == ["HIR Test: Plot 11-3 is missing"]
 
 
-def test_no_report_is_made_that_lacks_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_report_is_made_that_lacks_one(monkeypatch) -> None:
     content = procedure_of("hir").report(made_up_run("hir"))
 
     def cut(standing: Standing, report_date: str) -> tuple[Section, ...]:

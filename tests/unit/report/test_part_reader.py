@@ -75,7 +75,7 @@ def test_a_part_survives_the_way_between_processes(test: str) -> None:
     assert unpacked_part(packed(part)) == part
 
 
-def test_a_record_that_can_t_be_read_is_told_from_the_other_process(reports: Reports, tmp_path: Path) -> None:
+def test_a_record_that_can_t_be_read_is_told_from_the_other_process(reports: Reports, tmp_path) -> None:
     broken = tmp_path / os.fsdecode(b"broken\xff")
     broken.mkdir()
     (broken / "run.db").write_bytes(b"no database")
@@ -90,9 +90,7 @@ def test_a_process_that_dies_is_no_empty_report(reports: Reports) -> None:
     assert told.decode().strip() == "cannot read the records: a worker process ended early; see its output"
 
 
-def test_the_largest_records_are_read_first_and_each_once(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_the_largest_records_are_read_first_and_each_once(monkeypatch, tmp_path) -> None:
     for name, size in (("a", 50), ("b", 40), ("c", 30), ("d", 20), ("e", 10)):
         (tmp_path / name).mkdir()
         (tmp_path / name / "run.db").write_bytes(bytes(size))

@@ -35,11 +35,11 @@ def texts(path: Path) -> list[str]:
 
 
 @pytest.mark.parametrize(("paper", "size"), [("a4", "595.276 x 841.89 pts"), ("us-letter", "612 x 792 pts")])
-def test_paper_is_the_one_asked_for(tmp_path: Path, paper: str, size: str) -> None:
+def test_paper_is_the_one_asked_for(tmp_path, paper: str, size: str) -> None:
     assert size in told("pdfinfo", printed(replace(golden_report(), paper=paper), tmp_path))
 
 
-def test_poppler_finds_no_error(tmp_path: Path) -> None:
+def test_poppler_finds_no_error(tmp_path) -> None:
     path = printed(golden_report(), tmp_path)
     for command in ("pdfinfo", "pdftotext"):
         done = subprocess.run([command, path], check=True, capture_output=True, text=True)
@@ -62,7 +62,7 @@ def long_table(rows: int) -> Table:
     return Table("long-one", "Rows", Column("x"), (Column("y"),), lines)
 
 
-def test_a_mandatory_page_has_a_sheet_of_its_own_and_short_ones_share_one(tmp_path: Path) -> None:
+def test_a_mandatory_page_has_a_sheet_of_its_own_and_short_ones_share_one(tmp_path) -> None:
     demanded = [short_page(f"Demanded {n}", mandatory=True) for n in range(2)]
     long = long_table(9)
     pages = (
@@ -80,7 +80,7 @@ def test_a_mandatory_page_has_a_sheet_of_its_own_and_short_ones_share_one(tmp_pa
 
 
 @pytest.mark.parametrize(("pages", "most_sheets"), [(10, 1), (40, 1), (80, 1), (300, 3)])
-def test_contents_are_on_one_sheet_as_long_as_they_fit(tmp_path: Path, pages: int, most_sheets: int) -> None:
+def test_contents_are_on_one_sheet_as_long_as_they_fit(tmp_path, pages: int, most_sheets: int) -> None:
     report = golden_report()
     section: Section = replace(
         report.sections[0], pages=tuple(short_page(f"Part {n:03}") for n in range(pages))
@@ -92,13 +92,13 @@ def test_contents_are_on_one_sheet_as_long_as_they_fit(tmp_path: Path, pages: in
     assert 1 <= sum(bool(sheet) for sheet in listed) <= most_sheets
 
 
-def test_a_link_without_a_text_prints_the_page_it_leads_to(tmp_path: Path) -> None:
+def test_a_link_without_a_text_prints_the_page_it_leads_to(tmp_path) -> None:
     pages = texts(printed(golden_report(), tmp_path))
     (glossary,) = [number for number, page in enumerate(pages, start=1) if "n 9s: so many nines." in page]
     assert re.search(rf"Where\s+the matrix\s+{glossary}\n", pages[0])
 
 
-def test_a_test_beyond_the_specification_names_none(tmp_path: Path) -> None:
+def test_a_test_beyond_the_specification_names_none(tmp_path) -> None:
     pages = texts(printed(golden_report(), tmp_path))
     (beyond,) = [page for page in pages if "Methodology Test" in page]
     assert "SNIA" not in beyond.replace("not SNIA RTP", "")
@@ -107,14 +107,14 @@ def test_a_test_beyond_the_specification_names_none(tmp_path: Path) -> None:
     assert "SNIA" in own
 
 
-def test_the_outline_has_tests_and_their_pages(tmp_path: Path) -> None:
+def test_the_outline_has_tests_and_their_pages(tmp_path) -> None:
     content = render_pdf(golden_report(), {})
     assert b"/Outlines" in content
     titles = re.findall(rb"/Title\s*\(([^)]*)\)", content)
     assert {b"Golden Test", b"IOPS v Time", b"Glossary"} <= set(titles)
 
 
-def test_a_pdf_is_kept_under_all_that_it_depends_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pdf_is_kept_under_all_that_it_depends_on(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     report = golden_report()
     first = render_pdf(report, {})
@@ -130,7 +130,7 @@ def test_a_pdf_is_kept_under_all_that_it_depends_on(tmp_path: Path, monkeypatch:
         render_pdf(report, {})
 
 
-def test_a_long_table_repeats_its_head(tmp_path: Path) -> None:
+def test_a_long_table_repeats_its_head(tmp_path) -> None:
     rows = tuple(Row(Cell(str(n)), (Cell(str(n * n), n * n),)) for n in range(150))
     table = Table("squares", "Squares", Column("Number"), (Column("Square of it"),), rows)
     report = golden_report()
@@ -142,7 +142,7 @@ def test_a_long_table_repeats_its_head(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("letters", [1, 90, 100, 120, 127, 128, 5_000])
-def test_a_table_of_many_columns_takes_cells_of_any_length(tmp_path: Path, letters: int) -> None:
+def test_a_table_of_many_columns_takes_cells_of_any_length(tmp_path, letters: int) -> None:
     values = [f"v{column}" for column in range(10)]
     cells = tuple(map(Cell, ["Q" * letters, *values[1:]]))
     columns = tuple(Column(f"c{column}") for column in range(10))

@@ -60,7 +60,7 @@ def test_an_error_is_shown_by_the_name_by_which_it_is_caught(name: str) -> None:
 
 
 @pytest.mark.with_plugins
-def test_what_the_interface_raises_is_shown_by_an_exported_name(run: openpts.Run, tmp_path: Path) -> None:
+def test_what_the_interface_raises_is_shown_by_an_exported_name(run: openpts.Run, tmp_path) -> None:
     for raising in (
         lambda: openpts.read_run(tmp_path),
         lambda: openpts.compare([tmp_path]),
@@ -147,7 +147,7 @@ def _cells(block: Any) -> list[Any]:
 
 
 @pytest.mark.with_plugins
-def test_two_runs_are_compared(folder: Path, tmp_path: Path) -> None:
+def test_two_runs_are_compared(folder: Path, tmp_path) -> None:
     copy = tmp_path / "copy"
     copy.mkdir()
     (copy / "run.db").write_bytes((folder / "run.db").read_bytes())
@@ -155,7 +155,7 @@ def test_two_runs_are_compared(folder: Path, tmp_path: Path) -> None:
     assert (comparison.names, len(comparison.runs)) == (("old", "new"), 2)
 
 
-def test_what_cannot_be_done_says_what_can(run: openpts.Run, tmp_path: Path) -> None:
+def test_what_cannot_be_done_says_what_can(run: openpts.Run, tmp_path) -> None:
     with pytest.raises(UsageError, match="no frame 'step': use one of steps, intervals"):
         run.frame("step")
     with pytest.raises(RecordError):

@@ -1,5 +1,3 @@
-from pathlib import Path
-
 import pytest
 from msgspec.structs import replace
 from syrupy.assertion import SnapshotAssertion
@@ -17,7 +15,6 @@ from openpts.vocabulary.stop import Duration
 from tests.support.page_transcript import transcript_of
 from tests.support.report_cases import Reports
 from tests.support.synthetic_run import Synthetic, write_synthetic_run
-from tests.support.transcript import Golden
 
 # Plot 7-3 of the specification: rows in KiB, columns RW 0, 5, 35, 50, 65, 95, 100.
 SAMPLE_TABLE = {
@@ -33,7 +30,7 @@ SAMPLE_TABLE = {
 READ_PCTS = (0, 5, 35, 50, 65, 95, 100)
 
 
-def test_cells_reproduce_the_sample_table_of_the_specification(tmp_path: Path) -> None:
+def test_cells_reproduce_the_sample_table_of_the_specification(tmp_path) -> None:
     fixed = {
         (read_pct, int(kib * 1024)): iops
         for kib, row in SAMPLE_TABLE.items()
@@ -77,7 +74,7 @@ def test_what_is_on_the_pages(reports: Reports, transcript: SnapshotAssertion, c
     assert transcript_of(reports(case)) == transcript
 
 
-def test_a_flush_that_failed_has_no_place(reports: Reports, golden: Golden) -> None:
+def test_a_flush_that_failed_has_no_place(reports: Reports, golden) -> None:
     run = read_run(reports.folder("failed"))
     *steps, last = run.steps
     failure = IoFailure("flush", 0, 0, "Input/output error (EIO)")
@@ -114,7 +111,7 @@ def test_a_size_below_the_sector_is_a_row_with_its_reason(reports: Reports) -> N
     assert (four_kib.label, four_kib.color) == (whole.label, whole.color)
 
 
-def test_rule_and_band_are_both_printed_where_they_differ(golden: Golden) -> None:
+def test_rule_and_band_are_both_printed_where_they_differ(golden) -> None:
     found = _judgements(judge(range(1, 6), [100, 100, 115, 100, 100]))
     assert [verdict.text for verdict in found] == golden
 

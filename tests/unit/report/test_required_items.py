@@ -21,7 +21,6 @@ from openpts.vocabulary.placement import Segments
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.verdict import TrackingVariable
 from tests.support.made_up_run import made_up_run
-from tests.support.transcript import Golden
 
 REPORT_DATE = "2026-02-03T04:05:06Z"
 
@@ -93,7 +92,7 @@ def test_data_that_is_not_random_is_reported() -> None:
 
 
 @pytest.mark.proves("PTS-IOPS-17")
-def test_other_tracking_variables_are_disclosed(golden: Golden) -> None:
+def test_other_tracking_variables_are_disclosed(golden) -> None:
     other = TrackingVariable(AccessPattern.RANDOM, 8 * KIB, 65)
 
     def track(conditions: IopsConditions) -> IopsConditions:
@@ -129,7 +128,7 @@ def test_lba_segments_are_in_the_header(name: str) -> None:
 
 
 @pytest.mark.proves("PTS-XSR-26")
-def test_stimuli_of_other_lengths_are_reported(golden: Golden) -> None:
+def test_stimuli_of_other_lengths_are_reported(golden) -> None:
     def halve(conditions: CrossStimulusConditions) -> CrossStimulusConditions:
         groups = tuple(replace(group, duration_ns=group.duration_ns // 2) for group in conditions.groups)
         return replace(conditions, groups=groups)
@@ -143,7 +142,7 @@ def test_stimuli_of_other_lengths_are_reported(golden: Golden) -> None:
 
 
 @pytest.mark.proves("PTS-XSR-22")
-def test_recovery_to_the_peak_waits_for_the_end_of_the_last_group(golden: Golden) -> None:
+def test_recovery_to_the_peak_waits_for_the_end_of_the_last_group(golden) -> None:
     def on_the_cover(report: Report) -> list[str]:
         return [block.text for block in report.front[0].blocks if isinstance(block, Verdict)]
 

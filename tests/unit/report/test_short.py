@@ -15,7 +15,6 @@ from openpts.report.short.build import short_report
 from openpts.units import NS_PER_S
 from tests.support.made_up_run import ended_after, made_up_run, telling_run
 from tests.support.page_transcript import transcript_of
-from tests.support.transcript import Golden
 
 DATE = "2026-11-21T08:00:00Z"
 
@@ -68,7 +67,7 @@ def test_a_run_that_was_cut_off_beside_a_whole_one(name: str, whole: int) -> Non
     assert len(of_whole.blocks) >= len(of_cut.blocks)
 
 
-def test_what_was_not_done_is_not_claimed_and_a_round_has_its_own_length(golden: Golden) -> None:
+def test_what_was_not_done_is_not_claimed_and_a_round_has_its_own_length(golden) -> None:
     def changed(conditions: Any) -> Any:
         fewer = {"precondition_passes": 0} if hasattr(conditions, "precondition_passes") else {}
         return replace(conditions, minute_ns=30 * NS_PER_S, **fewer)

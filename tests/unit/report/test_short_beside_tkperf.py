@@ -23,7 +23,6 @@ from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.stimulus import Stimulus
 from tests.support.made_up_run import CAPACITY_BYTES, made_up_run, with_intervals
-from tests.support.transcript import Golden
 from tests.unit.procedures.pts.trace.player import Rate
 
 DATA = Path(__file__).parents[2] / "data"
@@ -181,7 +180,7 @@ def test_average_latencies_are_those_of_the_paper_and_between_the_extremes(repor
     [("iops", "iops", 1), ("tp", "throughput", MB / KIB), ("lat", "latency", 1000)],
 )
 def test_the_steady_state_has_its_rounds_values_and_average(
-    report: Report, name: str, chapter: str, to_paper: float, golden: Golden
+    report: Report, name: str, chapter: str, to_paper: float, golden
 ) -> None:
     of, shown = PAPER[chapter], table(report, name, "Steady State information")
     if name == "tp":  # a row for each size, the one that TKperf judges first
@@ -208,6 +207,6 @@ def test_write_saturation_has_a_row_for_each_round(report: Report) -> None:
         assert written == pytest.approx(min(number, fills) * of["iops"] * 4 * KIB * 60 / 1e9, rel=1e-3)
 
 
-def test_its_words_are_those_of_the_run(report: Report, golden: Golden) -> None:
+def test_its_words_are_those_of_the_run(report: Report, golden) -> None:
     words = {one.id: getattr(one.blocks[0], "text", "") for one in report.front}
     assert words == golden

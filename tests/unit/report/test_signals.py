@@ -75,7 +75,7 @@ DRAWING = """
     ],
 )
 def test_a_signal_ends_a_report_with_a_word(
-    program: str, send: Callable[[int, int], None], number: int, reports: Reports, tmp_path: Path
+    program: str, send: Callable[[int, int], None], number: int, reports: Reports, tmp_path
 ) -> None:
     folders = [reports.folder("steady"), reports.folder("five rounds")]
     with report(program, *folders, out=tmp_path / "out") as process:
@@ -89,9 +89,7 @@ def test_a_signal_ends_a_report_with_a_word(
 
 
 @pytest.mark.parametrize("program", [READING, DRAWING], ids=["reading", "drawing"])
-def test_helpers_of_a_killed_report_end_without_a_word(
-    program: str, reports: Reports, tmp_path: Path
-) -> None:
+def test_helpers_of_a_killed_report_end_without_a_word(program: str, reports: Reports, tmp_path) -> None:
     folders = [reports.folder("steady"), reports.folder("five rounds")]
     with report(program, *folders, out=tmp_path / "out") as process:
         assert process.stdout is not None
@@ -102,7 +100,7 @@ def test_helpers_of_a_killed_report_end_without_a_word(
     assert errors == ""
 
 
-def test_a_helper_that_can_t_say_what_failed_to_a_killed_report_says_nothing(tmp_path: Path) -> None:
+def test_a_helper_that_can_t_say_what_failed_to_a_killed_report_says_nothing(tmp_path) -> None:
     """The other way to end: with a record that can't be read."""
     folders = []
     for name in "ab":

@@ -25,7 +25,6 @@ from tests.support.made_up_run import made_up_run
 from tests.support.page_blocks import rows, tables, verdicts, with_host
 from tests.support.page_transcript import lines_of, transcript_of
 from tests.support.synthetic_run import purge_report
-from tests.support.transcript import Golden
 
 
 def start_ns(run: Run) -> int:
@@ -100,7 +99,7 @@ def test_rows_without_a_stored_value_have_the_one_that_held_unless_it_is_too_old
     assert value_at(series, 4 * second) == 5
 
 
-def test_processors_are_plotted_in_groups_and_listed_one_by_one(bare: Run, golden: Golden) -> None:
+def test_processors_are_plotted_in_groups_and_listed_one_by_one(bare: Run, golden) -> None:
     single = {f"cpu_{cpu}_busy_pct": [(0.0, float(cpu)), (100.0, float(cpu))] for cpu in range(20)}
     found = blocks(
         bare,
@@ -147,7 +146,7 @@ def test_all_panels_share_their_time(bare: Run) -> None:
     assert {plot.zoom_group for plot in plots.values()} == {"run-conditions"}
 
 
-def test_a_link_that_stays_is_said_and_one_that_changes_is_marked(bare: Run, golden: Golden) -> None:
+def test_a_link_that_stays_is_said_and_one_that_changes_is_marked(bare: Run, golden) -> None:
     steady = {"link_gt_per_s": [(0.0, 16.0), (100.0, 16.0)], "link_width": [(0.0, 4.0), (100.0, 4.0)]}
     said = sentences(blocks(bare, **steady))
     assert said == {"The PCIe link was 16 x4 (GT/s, lanes) all the time; errors on it: not reported.": "pass"}
@@ -171,7 +170,7 @@ def foreign(run: Run, *values: tuple[float, float]) -> dict[str, str]:
     return sentences(blocks(run, foreign_bytes=list(values)))
 
 
-def test_io_of_others_on_the_device_is_what_grew_during_the_steps(bare: Run, golden: Golden) -> None:
+def test_io_of_others_on_the_device_is_what_grew_during_the_steps(bare: Run, golden) -> None:
     last_s = (end_ns(bare) - start_ns(bare)) / NS_PER_S
     # the purge before the first step, and readers after the last one, are not counted
     (clean,) = foreign(bare, (-5, 0), (1, 5e9), (last_s / 2, 5e9), (last_s + 10, 9e9)).items()
@@ -287,11 +286,11 @@ LOGS: dict[str, tuple[dict[str, float], dict[str, float] | None]] = {
 
 
 @pytest.mark.parametrize("case", LOGS)
-def test_what_is_told_of_a_log(case: str, bare: Run, snapshot: SnapshotAssertion) -> None:
+def test_what_is_told_of_a_log(case: str, bare: Run, snapshot) -> None:
     assert "\n".join(lines_of(health_page(with_health(bare, *LOGS[case])))) == snapshot
 
 
-def test_without_anything_beside_the_steps_each_page_says_so(bare: Run, snapshot: SnapshotAssertion) -> None:
+def test_without_anything_beside_the_steps_each_page_says_so(bare: Run, snapshot) -> None:
     assert health_alerts(bare) == ()
     manifest = replace(bare.manifest, healed=("the write cache of /dev/sda is WCE again",))
     run = replace(bare, steps=(), manifest=manifest)

@@ -131,7 +131,7 @@ def in_round(
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Callable[..., Bench]:
+def bench(tmp_path) -> Callable[..., Bench]:
     def make(outcome: Callable[[Step], Sample] = complete, **options: Any) -> Bench:
         return Bench(tmp_path / "run", ScriptedEngine(outcome), **options)
 

@@ -3,7 +3,6 @@
 import random
 import zlib
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -20,7 +19,6 @@ from openpts.vocabulary.facts import CaptureReport, SimulationFacts, TargetFacts
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import Duration
-from tests.support.transcript import Golden
 from tests.unit.runner.scripted_engine import ScriptedEngine
 
 SUMMARY = CaptureSummary(
@@ -55,9 +53,7 @@ def _writer(told: Reported) -> RunWriter:
     return told  # type: ignore[return-value]
 
 
-def kept(
-    tmp_path: Path, result: CaptureSummary | RecordError | None, *, fails: bool = False
-) -> CaptureReport:
+def kept(tmp_path, result: CaptureSummary | RecordError | None, *, fails: bool = False) -> CaptureReport:
     told = Reported()
     engine = CapturingScript(result=result)
     order = CaptureOrder(tmp_path / "run" / "capture", 4096)
@@ -72,13 +68,13 @@ def kept(
     return report
 
 
-def test_what_the_files_hold_is_in_the_record(tmp_path: Path) -> None:
+def test_what_the_files_hold_is_in_the_record(tmp_path) -> None:
     expected = CaptureReport("capture", 2, 12, 345, 1, 1_500)
     assert kept(tmp_path, SUMMARY) == expected
     assert kept(tmp_path, SUMMARY, fails=True) == expected
 
 
-def test_what_they_do_not_hold_is_in_the_record(tmp_path: Path) -> None:
+def test_what_they_do_not_hold_is_in_the_record(tmp_path) -> None:
     lacking = CaptureSummary(
         ios=12, discarded_ios=1_700, bytes_written=345, files=2, blocked_times=0, blocked_ns=0
     )
@@ -96,7 +92,7 @@ def test_what_they_do_not_hold_is_in_the_record(tmp_path: Path) -> None:
     ],
 )
 def test_what_the_attempt_before_has_lost_stays_in_the_record(
-    earlier: CaptureReport | None, lost: str, tmp_path: Path
+    earlier: CaptureReport | None, lost: str, tmp_path
 ) -> None:
     told = Reported()
     order = CaptureOrder(tmp_path / "run" / "capture-2", 4096)
@@ -113,7 +109,7 @@ def test_without_a_capture_nothing_is_told() -> None:
     assert (told.sections, engine.happened) == ({}, [])
 
 
-def test_the_run_folder_is_there_while_the_engine_begins(tmp_path: Path) -> None:
+def test_the_run_folder_is_there_while_the_engine_begins(tmp_path) -> None:
     folder = tmp_path / "a" / "run"
     order = CaptureOrder(folder / "capture", 4096)
     with place_for_capture(folder, order):
@@ -124,12 +120,12 @@ def test_the_run_folder_is_there_while_the_engine_begins(tmp_path: Path) -> None
     assert folder.is_dir()
 
 
-def test_without_a_capture_no_folder_is_made(tmp_path: Path) -> None:
+def test_without_a_capture_no_folder_is_made(tmp_path) -> None:
     with place_for_capture(tmp_path / "run", None):
         assert not (tmp_path / "run").exists()
 
 
-def test_a_place_that_can_not_be_made_is_told(tmp_path: Path) -> None:
+def test_a_place_that_can_not_be_made_is_told(tmp_path) -> None:
     (tmp_path / "file").touch()
     folder = tmp_path / "file" / "run"
     with (
@@ -221,7 +217,7 @@ def test_each_pattern_is_looked_at_once_and_random_data_never() -> None:
     assert {check.sampled_bytes for check in checks} == {SAMPLED_BYTES}
 
 
-def test_a_simulated_drive_gets_no_bytes_and_that_is_said(golden: Golden) -> None:
+def test_a_simulated_drive_gets_no_bytes_and_that_is_said(golden) -> None:
     (check,) = data_checks([step(ReducibleData(46, 25))], SIMULATED, 7)
     assert (check.compressed_pct, check.distinct_pct, check.sampled_bytes) == (46, 75, 0)
     assert check.how == golden

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from syrupy.assertion import SnapshotAssertion
 
 from openpts import hooks, plugins
 from openpts.errors import PluginError, UsageError
@@ -92,7 +91,7 @@ class Chamber(Concern):
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def place(tmp_path, monkeypatch) -> Iterator[Path]:
     """A folder of ``sys.path`` in which plug-ins can be installed, beside those of openpts."""
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr(plugins, "_LOADED", {})
@@ -102,7 +101,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     sys.modules.pop("chamber", None)
 
 
-def test_one_of_others_takes_part_at_each_moment(place: Path, snapshot: SnapshotAssertion) -> None:
+def test_one_of_others_takes_part_at_each_moment(place: Path, snapshot) -> None:
     installed(place, "chamber", CONCERN, {"concern.chamber": "chamber:Chamber"})
     announced: list[str] = []
 
@@ -139,9 +138,7 @@ def test_one_may_refuse_a_run_before_anything_is_changed(place: Path) -> None:
         "import openpts.hooks\nclass Chamber(openpts.hooks.Concern):\n    def check(self, order): 1 / 0\n",
     ],
 )
-def test_a_broken_one_ends_the_run_with_its_name(
-    place: Path, source: str, snapshot: SnapshotAssertion
-) -> None:
+def test_a_broken_one_ends_the_run_with_its_name(place: Path, source: str, snapshot) -> None:
     installed(place, "chamber", source, {"concern.chamber": "chamber:Chamber"})
     with pytest.raises(PluginError) as refusal:
         run_test(PROCEDURES["tp"], small(place), [])

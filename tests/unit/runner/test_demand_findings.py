@@ -13,7 +13,6 @@ from openpts.vocabulary.phase import Phase
 from tests.support.findings import findings
 from tests.support.made_up_demand import demand_run, with_capture, with_shares_off
 from tests.support.made_up_run import made_up_run
-from tests.support.transcript import Golden
 
 
 def found(run: Run) -> dict[str, Deviation]:
@@ -30,9 +29,7 @@ def test_a_run_as_the_specification_wants_it_has_none(test: str) -> None:
     [("cbw", "PTS-CBW-33", "PTS-CBW-35"), ("dirth", "PTS-DIRTH-25", "PTS-DIRTH-27")],
 )
 @pytest.mark.proves("PTS-CBW-33", "PTS-CBW-35", "PTS-DIRTH-25", "PTS-DIRTH-27")
-def test_no_point_below_the_limit_and_none_between(
-    test: str, limit: str, middle: str, golden: Golden
-) -> None:
+def test_no_point_below_the_limit_and_none_between(test: str, limit: str, middle: str, golden) -> None:
     """At 6 ms for a single I/O the lowest response time is that of the minimum: nothing lies between."""
     entries = found(demand_run(test, latency_us=6_000))
     assert set(entries) == {limit, middle}
@@ -72,7 +69,7 @@ def test_fewer_points_between_than_asked_for_are_no_deviation() -> None:
 
 
 @pytest.mark.proves("PTS-CBW-11")
-def test_shares_that_are_off_are_one_entry_with_the_worst(golden: Golden) -> None:
+def test_shares_that_are_off_are_one_entry_with_the_worst(golden) -> None:
     (entry,) = findings(with_shares_off(demand_run("cbw")))
     assert entry.rule_id == "PTS-CBW-11"
     # 0.67 % more of 8 KiB than 10 % of the I/Os; farthest off where most I/Os are

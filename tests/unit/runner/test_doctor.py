@@ -15,7 +15,6 @@ from openpts.system_files import SystemRoots
 from openpts.vocabulary.tuning import ChangeReport, Scenario
 from tests.data.system_trees import container, laptop, server, virtual_machine
 from tests.support.processes import in_process, living
-from tests.support.transcript import Golden
 from tests.unit.host.recorded_systemd import RecordedSystemd
 from tests.unit.host.test_changes import settings_of
 
@@ -128,7 +127,7 @@ def test_what_is_left_alone_is_in_the_table(server: SystemRoots) -> None:
 
 
 def test_what_a_killed_run_has_set_is_put_back_before_anything_is_applied(
-    server: SystemRoots, golden: Golden
+    server: SystemRoots, golden
 ) -> None:
     merging = BlockDevice.of_name("nvme0n1", server).folder / "queue/nomerges"
     merging.write_text("0\n")

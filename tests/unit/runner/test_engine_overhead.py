@@ -14,7 +14,6 @@ from openpts.vocabulary.facts import Fact, Facts
 from openpts.vocabulary.phase import Phase
 from tests.support.findings import findings
 from tests.support.made_up_run import made_up_run
-from tests.support.transcript import Golden
 
 REPORT_DATE = "2026-02-03T04:05:06Z"
 RUN = made_up_run("lat")
@@ -44,7 +43,7 @@ def own_entries(run: Run) -> list[str]:
 
 
 @pytest.mark.proves("PTS-DEF-03")
-def test_more_than_a_twentieth_of_an_average_is_entered_with_its_test_point(golden: Golden) -> None:
+def test_more_than_a_twentieth_of_an_average_is_entered_with_its_test_point(golden) -> None:
     averages = averages_ns()
     assert len(averages) == 9
     least = min(averages.values())
@@ -58,7 +57,7 @@ def test_more_than_a_twentieth_of_an_average_is_entered_with_its_test_point(gold
     assert f"for {beyond} of 9 test points" in used
 
 
-def test_a_share_of_more_than_all_is_not_told_as_a_number(golden: Golden) -> None:
+def test_a_share_of_more_than_all_is_not_told_as_a_number(golden) -> None:
     (used,) = own_entries(with_own_latency(3 * max(averages_ns().values())))
     assert used == golden
 
@@ -81,7 +80,7 @@ def beside_the_table(run: Run) -> list[str]:
     return [block.text for block in page.blocks if isinstance(block, Verdict)]
 
 
-def test_the_own_share_stands_beside_the_averages(golden: Golden) -> None:
+def test_the_own_share_stands_beside_the_averages(golden) -> None:
     averages = averages_ns()
     own_ns = 0.06 * min(averages.values())
     (text,) = [text for text in beside_the_table(with_own_latency(own_ns)) if "Own share" in text]
@@ -102,9 +101,7 @@ def test_the_own_share_stands_beside_the_averages(golden: Golden) -> None:
 @pytest.mark.parametrize(
     ("value", "told"), [("loop0: loop driver", True), ("none that sysfs tells of", False)]
 )
-def test_kernel_threads_of_the_target_are_named_beside_the_averages(
-    value: str, told: bool, golden: Golden
-) -> None:
+def test_kernel_threads_of_the_target_are_named_beside_the_averages(value: str, told: bool, golden) -> None:
     dut = RUN.manifest.dut | {KERNEL_THREADS: Fact(value, "test")}
     texts = beside_the_table(replace(RUN, manifest=replace(RUN.manifest, dut=dut)))
     assert any(value in text for text in texts) is told

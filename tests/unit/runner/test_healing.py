@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from syrupy.assertion import SnapshotAssertion
 
 from openpts import hooks
 from openpts.device.block_device import BlockDevice
@@ -36,7 +35,7 @@ KINDS = {BLOCK_TRACE, DRIVE_PASSWORD, HOST_SETTING, LATENCY_MONITOR, MOUNT, POWE
 
 
 @pytest.fixture
-def journal(tmp_path: Path) -> Journal:
+def journal(tmp_path) -> Journal:
     return Journal(tmp_path / "journal")
 
 
@@ -66,7 +65,7 @@ class Recorder:
 
 
 @pytest.fixture
-def healer(monkeypatch: pytest.MonkeyPatch) -> Recorder:
+def healer(monkeypatch) -> Recorder:
     recorder = Recorder()
     own = hooks.healer_of
     monkeypatch.setattr(hooks, "healer_of", lambda kind: replace(own(kind), put_back=recorder))
@@ -128,7 +127,7 @@ def test_an_entry_that_makes_no_sense_stops_everything(journal: Journal, server:
         heal(journal, server, KINDS)
 
 
-def block_target(name: str, roots: SystemRoots, monkeypatch: pytest.MonkeyPatch) -> BlockTarget:
+def block_target(name: str, roots: SystemRoots, monkeypatch) -> BlockTarget:
     """A target whose node needs not be there."""
     device = BlockDevice.of_name(name, roots)
     monkeypatch.setattr(healing.BlockDevice, "of_node", lambda path, roots: device)
@@ -136,7 +135,7 @@ def block_target(name: str, roots: SystemRoots, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_run_heals_its_own_drive_and_no_other(
-    journal: Journal, healer: Recorder, server: SystemRoots, monkeypatch: pytest.MonkeyPatch
+    journal: Journal, healer: Recorder, server: SystemRoots, monkeypatch
 ) -> None:
     for name in ("sda", "nvme0n1"):
         leave_behind(journal, WRITE_CACHE, drive_subject(BlockDevice.of_name(name, server)), name)
@@ -146,7 +145,7 @@ def test_a_run_heals_its_own_drive_and_no_other(
 
 
 def test_a_drive_that_another_run_owns_is_left_as_it_is(
-    journal: Journal, healer: Recorder, server: SystemRoots, monkeypatch: pytest.MonkeyPatch
+    journal: Journal, healer: Recorder, server: SystemRoots, monkeypatch
 ) -> None:
     """Its own journal knows nothing of that run, which may be in another container."""
     drive = BlockDevice.of_name("nvme0n1", server)
@@ -171,7 +170,7 @@ def test_a_run_on_a_file_heals_nothing(journal: Journal, healer: Recorder, serve
 
 
 def test_a_password_that_was_left_makes_a_run_on_that_drive_refuse(
-    journal: Journal, healer: Recorder, server: SystemRoots, monkeypatch: pytest.MonkeyPatch
+    journal: Journal, healer: Recorder, server: SystemRoots, monkeypatch
 ) -> None:
     leave_behind(journal, DRIVE_PASSWORD, drive_subject(BlockDevice.of_name("sda", server)), "secret")
     assert heal_before_run(block_target("nvme0n1", server, monkeypatch), journal, server) == ()
@@ -219,7 +218,7 @@ def test_whatever_is_changed_can_be_put_back(journal: Journal, server: SystemRoo
 
 
 def test_what_nothing_that_is_installed_can_put_back_keeps_runs_off_its_drive(
-    journal: Journal, server: SystemRoots, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
+    journal: Journal, server: SystemRoots, monkeypatch, snapshot
 ) -> None:
     leave_behind(journal, "fan speed", drive_subject(BlockDevice.of_name("sda", server)), "low")
     (failed,) = heal(journal, server)
@@ -244,7 +243,7 @@ class _Erasing:
 
 
 def test_an_erasure_of_hours_keeps_no_run_waiting(
-    journal: Journal, server: SystemRoots, healer: Recorder, monkeypatch: pytest.MonkeyPatch
+    journal: Journal, server: SystemRoots, healer: Recorder, monkeypatch
 ) -> None:
     subject = drive_subject(BlockDevice.of_name("sda", server))
     leave_behind(journal, DRIVE_PASSWORD, subject, "secret")

@@ -2,7 +2,6 @@
 
 import pytest
 from msgspec.structs import replace
-from syrupy.assertion import SnapshotAssertion
 
 from openpts.device.block_device import BlockDevice
 from openpts.runner.host_capacity import DrivenDrive, expected_limits
@@ -26,9 +25,7 @@ def nvme(roots: SystemRoots, count: int, **rates: float) -> list[DrivenDrive]:
     return drives
 
 
-def test_eight_drives_behind_one_uplink_would_need_eight_of_it(
-    shelf: SystemRoots, snapshot: SnapshotAssertion
-) -> None:
+def test_eight_drives_behind_one_uplink_would_need_eight_of_it(shelf: SystemRoots, snapshot) -> None:
     for number in range(2):
         entry = put(shelf.sys / f"firmware/dmi/entries/17-{number}/raw", "")
         entry.write_bytes(module(3200))
@@ -37,7 +34,7 @@ def test_eight_drives_behind_one_uplink_would_need_eight_of_it(
 
 @pytest.mark.parametrize(("rate", "said"), [(7.0 * GB, True), (7.2 * GB, False)])
 def test_a_memory_that_was_measured_is_what_counts(
-    rate: float, said: bool, shelf: SystemRoots, snapshot: SnapshotAssertion
+    rate: float, said: bool, shelf: SystemRoots, snapshot
 ) -> None:
     """Twice the 3.53 GB/s that the drive can have, once a little less; its modules would do for both."""
     put(shelf.sys / "firmware/dmi/entries/17-0/raw", "").write_bytes(module(3200))
@@ -86,7 +83,7 @@ def test_disks_behind_an_expander_fit_through_two_phys_or_not(shelf: SystemRoots
     assert expected_limits(drives[1:], MANY, None, shelf) == ()
 
 
-def test_a_drive_in_a_slow_slot(server: SystemRoots, snapshot: SnapshotAssertion) -> None:
+def test_a_drive_in_a_slow_slot(server: SystemRoots, snapshot) -> None:
     drive = DrivenDrive.of_device(BlockDevice.of_name("nvme1n1", server), server)
     assert expected_limits([drive], MANY, 800.0, server) == snapshot
 

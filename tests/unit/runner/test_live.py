@@ -4,7 +4,6 @@ import signal
 import time
 from collections import deque
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -193,7 +192,7 @@ def test_judgements_are_told_with_their_part_and_names(bench: Callable[..., Benc
 
 
 def test_the_last_step_of_a_round_is_written_while_the_next_round_runs(
-    bench: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch
+    bench: Callable[..., Bench], monkeypatch
 ) -> None:
     subject = bench()
     add_step = subject.writer.add_step
@@ -252,7 +251,7 @@ def test_the_log_is_read_after_each_phase_where_its_monitor_is_set(bench: Callab
 
 
 def test_samples_are_written_with_the_step_beside_which_they_were_taken(
-    bench: Callable[..., Bench], tmp_path: Path
+    bench: Callable[..., Bench], tmp_path
 ) -> None:
     file = tmp_path / "temp1_input"
     file.write_text("41\n")
@@ -275,7 +274,7 @@ def test_samples_are_written_with_the_step_beside_which_they_were_taken(
 
 
 def test_a_step_that_is_handed_over_late_does_not_move_what_is_sampled(
-    bench: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch
+    bench: Callable[..., Bench], monkeypatch
 ) -> None:
     late_ns = iter((0, 5 * NS_PER_S, 7 * NS_PER_S, 0, NS_PER_S))
     now_ns = 100 * NS_PER_S
@@ -300,7 +299,7 @@ def test_a_step_that_is_handed_over_late_does_not_move_what_is_sampled(
 
 
 def test_steps_in_which_the_host_was_the_limit_are_told_when_the_record_has_them(
-    bench: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch
+    bench: Callable[..., Bench], monkeypatch
 ) -> None:
     subject = bench(gauges=[Gauge(ENGINE_THREADS, "x", "x")])
     # by the clock of this engine all steps are in the same second

@@ -116,7 +116,7 @@ def test_a_stop_ends_all_and_keeps_what_they_hand_over() -> None:
     assert [engine.happened.count("stop") for engine in engines] == [1, 1]
 
 
-def test_an_engine_that_hands_over_nothing_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_engine_that_hands_over_nothing_is_given_up(monkeypatch) -> None:
     class Dead(ScriptedEngine):
         def stop(self) -> None:
             self.happened.append("stop")
@@ -161,7 +161,7 @@ def test_only_writes_and_trims_change_a_target(operations: OperationWeights, cha
 
 
 @pytest.fixture
-def files(tmp_path: Path) -> list[str]:
+def files(tmp_path) -> list[str]:
     paths = [tmp_path / name for name in ("one", "two")]
     for path in paths:
         path.write_bytes(bytes(8192))
@@ -186,7 +186,7 @@ class Workshop:
 
 
 @pytest.fixture
-def workshop(monkeypatch: pytest.MonkeyPatch) -> Workshop:
+def workshop(monkeypatch) -> Workshop:
     made = Workshop()
     monkeypatch.setattr(physical_device, "NativeEngine", made.make)
     monkeypatch.setattr(physical_device, "cpus_near", lambda target, roots: (2, 3, 5, 7))

@@ -25,7 +25,6 @@ from openpts.system_files import SystemRoots
 from openpts.units import GB, KIB, MIB
 from openpts.vocabulary.memory_bandwidth import MemoryBandwidth
 from tests.data.system_trees import shelf
-from tests.support.transcript import Golden
 from tests.unit.host.test_saturation_gauges import put
 
 __all__ = ["shelf"]
@@ -48,7 +47,7 @@ with (host_used(Path(sys.argv[2]), owner, alone=False) if sys.argv[1] == "lock" 
 
 
 @pytest.fixture
-def quiet(tmp_path: Path) -> SystemRoots:
+def quiet(tmp_path) -> SystemRoots:
     """A machine of which nothing is known but that memory is free; runs of others are out of sight."""
     roots = SystemRoots(sys=tmp_path / "sys", proc=tmp_path / "proc", dev=tmp_path)
     put(roots.proc / "meminfo", "MemAvailable:    33554432 kB\n")
@@ -56,7 +55,7 @@ def quiet(tmp_path: Path) -> SystemRoots:
 
 
 @pytest.fixture
-def planted(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
+def planted(monkeypatch) -> dict[str, float]:
     """What copies find: the rate on each processor, and how much of it they had."""
     found = {"rate": 5e9, "share": 0.97}
 
@@ -130,7 +129,7 @@ def test_a_processor_that_others_use_moves_less_and_is_known_to() -> None:
     assert share < alone_share <= 1.05
 
 
-def test_what_can_not_be_measured_has_its_reason(quiet: SystemRoots, tmp_path: Path, golden: Golden) -> None:
+def test_what_can_not_be_measured_has_its_reason(quiet: SystemRoots, tmp_path, golden) -> None:
     with pytest.raises(OSError, match="Invalid argument"):
         _native.measure_memory(cpus=[10**6], buffer_bytes=1, duration_ms=1)
     put(quiet.proc / "meminfo", "MemAvailable:    1024 kB\n")
@@ -140,7 +139,7 @@ def test_what_can_not_be_measured_has_its_reason(quiet: SystemRoots, tmp_path: P
 
 
 def test_a_figure_of_processors_that_were_busy_does_not_count(
-    quiet: SystemRoots, tmp_path: Path, planted: dict[str, float]
+    quiet: SystemRoots, tmp_path, planted: dict[str, float]
 ) -> None:
     assert measured_memory(quiet, tmp_path).bytes_per_s == 5e9 * len(CPUS) + sum(CPUS)
     planted["share"] = 0.62
@@ -150,9 +149,7 @@ def test_a_figure_of_processors_that_were_busy_does_not_count(
 
 
 @pytest.mark.usefixtures("planted")
-def test_several_nodes_are_told_apart(
-    quiet: SystemRoots, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_several_nodes_are_told_apart(quiet: SystemRoots, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2})
     for node, cpus in ((0, "0-1"), (1, "2-3")):
         put(quiet.sys / f"devices/system/node/node{node}/cpulist", f"{cpus}\n")
@@ -171,7 +168,7 @@ def test_several_nodes_are_told_apart(
         ("note", "another run is on this host: a target belongs to run "),
     ],
 )
-def test_a_run_that_goes_on_is_left_alone(how: str, said: str, quiet: SystemRoots, tmp_path: Path) -> None:
+def test_a_run_that_goes_on_is_left_alone(how: str, said: str, quiet: SystemRoots, tmp_path) -> None:
     with other_run(how, tmp_path):
         # who has what open is seen in /proc alone
         found = measured_memory(quiet if how == "lock" else SystemRoots(), tmp_path)
@@ -181,13 +178,13 @@ def test_a_run_that_goes_on_is_left_alone(how: str, said: str, quiet: SystemRoot
 
 
 @pytest.mark.usefixtures("planted")
-def test_the_run_itself_is_no_other(quiet: SystemRoots, tmp_path: Path) -> None:
+def test_the_run_itself_is_no_other(quiet: SystemRoots, tmp_path) -> None:
     with host_used(tmp_path, RunOwner.this_process("id", "drive", (), quiet), alone=False):
         assert measured_memory(quiet, tmp_path).measured
 
 
 @pytest.mark.usefixtures("planted")
-def test_two_batches_see_each_other(quiet: SystemRoots, tmp_path: Path) -> None:
+def test_two_batches_see_each_other(quiet: SystemRoots, tmp_path) -> None:
     with other_run("lock", tmp_path):
         assert not memory_for_batch(new_run_id(), quiet, tmp_path).measured
     assert memory_for_batch(new_run_id(), quiet, tmp_path).measured
@@ -209,9 +206,7 @@ def test_caches_that_processors_share_count_once(quiet: SystemRoots) -> None:
     assert last_level_cache_bytes([9], quiet) == 0
 
 
-def test_a_run_of_a_batch_has_what_the_batch_measured(
-    tmp_path: Path, shelf: SystemRoots, golden: Golden
-) -> None:
+def test_a_run_of_a_batch_has_what_the_batch_measured(tmp_path, shelf: SystemRoots, golden) -> None:
     memory = MemoryBandwidth(12.5 * GB, measured=True, source="of the batch")
     write_batch(tmp_path, Batch(batch_id="id", started_at="2026-11-23T12:00:00+00:00", memory=memory))
     run_folder = tmp_path / "1-a"

@@ -5,13 +5,11 @@ import shlex
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 from openpts.errors import UsageError
 from openpts.runner.power_command import PowerCommand
-from tests.support.transcript import Golden
 
 PATIENCE_S = 20
 Sampled = tuple[int, str, float]
@@ -40,7 +38,7 @@ def _program(code: str) -> str:
     return shlex.join([sys.executable, "-uc", code])
 
 
-def test_each_number_has_the_time_of_its_arrival(tmp_path: Path) -> None:
+def test_each_number_has_the_time_of_its_arrival(tmp_path) -> None:
     asked = tmp_path / "asked"
     os.mkfifo(asked)
     heard: list[Sampled] = []
@@ -58,7 +56,7 @@ def test_each_number_has_the_time_of_its_arrival(tmp_path: Path) -> None:
     assert len(heard) == 3
 
 
-def test_what_is_no_number_is_counted_and_left_out(golden: Golden) -> None:
+def test_what_is_no_number_is_counted_and_left_out(golden) -> None:
     code = (
         'for t in ["watts", "", "4.5 W", "nan", "inf", "1 2", "1e1"]: print(t)\nimport time; time.sleep(60)'
     )
@@ -94,7 +92,7 @@ def test_watts_are_read_with_label_and_unit(line: str, watts: float | None) -> N
     assert [value for _, _, value in heard] == [*([] if watts is None else [watts]), 7]
 
 
-def test_lines_that_are_no_watts_are_said_once_and_at_the_end(golden: Golden) -> None:
+def test_lines_that_are_no_watts_are_said_once_and_at_the_end(golden) -> None:
     power = PowerCommand(_program('for _ in range(9): print("215 V")\nimport time; time.sleep(60)'))
     with power.running(lambda _: None):
         _until(lambda: "9 lines" in _text(power))

@@ -1,7 +1,5 @@
 """A purge by itself tells what it puts back before."""
 
-from pathlib import Path
-
 import pytest
 from click.testing import CliRunner
 
@@ -13,9 +11,7 @@ from tests.support.processes import die, dies
 pytestmark = pytest.mark.on_disk
 
 
-def test_what_a_killed_run_has_left_is_put_back_and_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_killed_run_has_left_is_put_back_and_told(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("OPENPTS_STATE", str(tmp_path / "state"))
     gone = tmp_path / "gone"
     subject = {"means": "file", "place": str(gone), "wanted": "2", "until": UNTIL_THE_END, "group": "1"}

@@ -30,7 +30,6 @@ from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, Purge, Script, samples_in
 from openpts.vocabulary.sample import HostStall, IoErrors, Sample
 from openpts.vocabulary.stimulus import Step
-from tests.support.transcript import Golden
 from tests.unit.record.test_spooling_writer import Database
 from tests.unit.runner.live_bench import Bench, bench, block_size, in_round, short_test, step, wipc
 from tests.unit.runner.scripted_engine import complete
@@ -43,7 +42,7 @@ PAUSE_S = 5
 class FullFrom:
     """The disk gets full when the first round is measured, and has room again after some looks."""
 
-    def __init__(self, subject: Bench, monkeypatch: pytest.MonkeyPatch, gap_ns: int | None) -> None:
+    def __init__(self, subject: Bench, monkeypatch, gap_ns: int | None) -> None:
         self.database = Database(subject.writer._writer)
         self.gap_ns, self.now_ns, self.polls = gap_ns, 0, 0
         subject.engine.outcome = self.outcome
@@ -66,9 +65,7 @@ def told(subject: Bench) -> list[Event]:
     return [event for event in subject.events if isinstance(event, RecordDelayed | RunPaused | RunGoesOn)]
 
 
-def test_nothing_runs_until_all_is_written(
-    bench: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_runs_until_all_is_written(bench: Callable[..., Bench], monkeypatch) -> None:
     subject = bench()
     FullFrom(subject, monkeypatch, gap_ns=None)
     subject.driver.drive(short_test())
@@ -87,9 +84,7 @@ def test_nothing_runs_until_all_is_written(
     subject.writer.close()
 
 
-def test_no_step_is_announced_before_it_is_stored(
-    bench: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_step_is_announced_before_it_is_stored(bench: Callable[..., Bench], monkeypatch) -> None:
     subject = bench()
     FullFrom(subject, monkeypatch, gap_ns=None)
     on_event, missing = subject.driver.emit, list[StepFinished]()
@@ -111,7 +106,7 @@ def test_no_step_is_announced_before_it_is_stored(
 
 
 def test_what_was_measured_is_in_the_record_with_the_idle_time(
-    bench: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch
+    bench: Callable[..., Bench], monkeypatch
 ) -> None:
     subject = bench()
     FullFrom(subject, monkeypatch, gap_ns=None)
@@ -128,7 +123,7 @@ def test_what_was_measured_is_in_the_record_with_the_idle_time(
 
 @pytest.mark.parametrize(("gap_ns", "entries"), [(0, 0), (PAUSE_S * NS_PER_S, 1)])
 def test_only_time_that_passes_for_the_drive_is_entered(
-    bench: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch, gap_ns: int, entries: int
+    bench: Callable[..., Bench], monkeypatch, gap_ns: int, entries: int
 ) -> None:
     """That of a simulated drive stands still."""
     subject = bench()
@@ -140,7 +135,7 @@ def test_only_time_that_passes_for_the_drive_is_entered(
     assert len(found) == entries
 
 
-def test_the_operator_ends_a_pause(bench: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_operator_ends_a_pause(bench: Callable[..., Bench], monkeypatch) -> None:
     subject = bench()
     full = FullFrom(subject, monkeypatch, gap_ns=None)
 
@@ -155,7 +150,7 @@ def test_the_operator_ends_a_pause(bench: Callable[..., Bench], monkeypatch: pyt
     assert subject.steps() == [wipc(), in_round(1, 0), in_round(1, 1)]
 
 
-def test_the_lines_of_a_pause(bench: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_lines_of_a_pause(bench: Callable[..., Bench], monkeypatch) -> None:
     subject, progress = bench(), RunProgress(iops_now=192_186, bytes_per_s_now=1e9)
     FullFrom(subject, monkeypatch, gap_ns=None)
     subject.driver.drive(short_test())
@@ -215,9 +210,7 @@ def test_passes_that_are_added_are_repeated_without_those_before_them(bench: Cal
     assert ran == [6]
 
 
-def test_a_round_is_repeated_and_only_the_last_time_counts(
-    bench: Callable[..., Bench], golden: Golden
-) -> None:
+def test_a_round_is_repeated_and_only_the_last_time_counts(bench: Callable[..., Bench], golden) -> None:
     subject = bench(disturbed(1))
     subject.driver.drive(one_round(repeatable=True))
     subject.writer.close()
@@ -235,7 +228,7 @@ def test_a_round_is_repeated_and_only_the_last_time_counts(
 
 
 def test_what_can_not_be_repeated_is_kept_with_its_mark_and_says_what_to_do(
-    bench: Callable[..., Bench], golden: Golden
+    bench: Callable[..., Bench], golden
 ) -> None:
     subject = bench(disturbed(1))
     subject.driver.drive(one_round(repeatable=False))

@@ -1,7 +1,5 @@
 """A run that was killed behind its last step needs no more I/O: resumed, it is complete."""
 
-from pathlib import Path
-
 import pytest
 
 from openpts.procedures.registry import PROCEDURES
@@ -16,7 +14,7 @@ from tests.support.shortened_runs import shortened_run
 
 
 @pytest.mark.with_plugins
-def test_a_run_that_lacks_only_its_end_is_completed(tmp_path: Path) -> None:
+def test_a_run_that_lacks_only_its_end_is_completed(tmp_path) -> None:
     whole = shortened_run("thermal", tmp_path / "run", target="sim:enterprise-tlc?capacity=4GB")
     writer = RunWriter.reopen(whole.folder)
     writer.update_manifest(state=RunState.RUNNING, ended_at=None)

@@ -4,11 +4,10 @@ import pytest
 
 from openpts.runner.preparation import rotational_deviations
 from openpts.vocabulary.facts import Fact, Facts
-from tests.support.transcript import Golden
 
 
 @pytest.mark.parametrize("told", ["rotational, 7,200 rpm", "rotational, speed not reported"])
-def test_platters_are_entered_in_the_ledger(told: str, golden: Golden) -> None:
+def test_platters_are_entered_in_the_ledger(told: str, golden) -> None:
     (entry,) = rotational_deviations({"media": Fact(told, "word 217")}, of_specification=True)
     assert (entry.rule_id, entry.used) == ("PTS-GEN-01", told)
     assert entry.effect == golden

@@ -1,7 +1,5 @@
 """How a simulated drive is made of what the operator names, and what is refused on the way."""
 
-from pathlib import Path
-
 import pytest
 
 from openpts.device.targets.simulated_target import parse_simulated_target
@@ -10,7 +8,6 @@ from openpts.runner import simulated_device
 from openpts.runner.simulated_device import SimulatedDevice
 from openpts.simulation.presets import load_preset
 from openpts.system_files import SystemRoots
-from tests.support.transcript import Golden
 
 GIB = 2**30
 
@@ -19,9 +16,7 @@ def device(text: str) -> SimulatedDevice:
     return SimulatedDevice.of(parse_simulated_target(text))
 
 
-def test_memory_that_the_host_does_not_have_is_refused_before_it_is_taken(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_memory_that_the_host_does_not_have_is_refused_before_it_is_taken(monkeypatch) -> None:
     def one_gib(_roots: SystemRoots) -> int:
         return GIB
 
@@ -51,7 +46,7 @@ def test_a_capacity_that_makes_no_drive_is_refused_with_one_that_does() -> None:
     ],
 )
 def test_parameters_that_make_no_sense_are_told_with_their_place(
-    tmp_path: Path, old: str, new: str, golden: Golden
+    tmp_path, old: str, new: str, golden
 ) -> None:
     text = load_preset("client-qlc").text
     assert old in text
@@ -61,7 +56,7 @@ def test_parameters_that_make_no_sense_are_told_with_their_place(
     assert str(refused.value) == golden
 
 
-def test_the_record_names_an_edited_copy_as_one(tmp_path: Path) -> None:
+def test_the_record_names_an_edited_copy_as_one(tmp_path) -> None:
     (tmp_path / "mine.toml").write_text(load_preset("client-qlc").text + "\n# faster\n")
     simulation = device(f"sim:{tmp_path}/mine.toml?capacity=16GB").drive.simulation
     assert simulation.preset == "client-qlc as edited in mine.toml"

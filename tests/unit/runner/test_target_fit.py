@@ -14,7 +14,6 @@ from openpts.vocabulary.placement import Placement, Segments, Uniform, Zone, Zon
 from openpts.vocabulary.stimulus import ActiveRange, BlockSize, OperationWeights, Step, Stimulus
 from openpts.vocabulary.stop import IoCount
 from tests.support.refusals import refusal
-from tests.support.transcript import Golden
 
 DEVICE = SimulatedDevice.of(parse_simulated_target("sim:oracle?capacity=64MiB"))
 FACTS = DEVICE.facts
@@ -72,7 +71,7 @@ def test_what_is_let_through_is_taken_by_the_engine(
         assert accepted_by_the_engine(asked)
 
 
-def test_the_reason_is_told(golden: Golden) -> None:
+def test_the_reason_is_told(golden) -> None:
     cases = (
         stimulus(Segments(65, 1 * MIB)),
         stimulus(Segments(65_537, 4 * KIB)),

@@ -83,7 +83,7 @@ def _replace(path: Path, text: str) -> None:
     os.close(fd)
 
 
-def test_values_are_on_the_engines_clock(tmp_path: Path) -> None:
+def test_values_are_on_the_engines_clock(tmp_path) -> None:
     path = _file(tmp_path, "value", "41850\n")
     sampler = Sampler([_gauge(path)], PERIOD_S)
     offset_ns = 10**15
@@ -102,7 +102,7 @@ def test_values_are_on_the_engines_clock(tmp_path: Path) -> None:
     assert all(sooner < later for sooner, later in pairwise(times))
 
 
-def test_what_does_not_change_is_stored_at_both_ends(tmp_path: Path) -> None:
+def test_what_does_not_change_is_stored_at_both_ends(tmp_path) -> None:
     path, readings = _file(tmp_path, "value", "7\n"), {"value": 0}
     sampler = Sampler([_counting(readings, "value", path)], PERIOD_S)
     with sampler.running():
@@ -112,7 +112,7 @@ def test_what_does_not_change_is_stored_at_both_ends(tmp_path: Path) -> None:
     assert {(point.name, point.value) for point in points} == {("value", 7.0)}
 
 
-def test_a_value_of_a_period_reaches_back_to_the_moment_at_which_it_was_read_before(tmp_path: Path) -> None:
+def test_a_value_of_a_period_reaches_back_to_the_moment_at_which_it_was_read_before(tmp_path) -> None:
     read_at: list[int] = []
 
     def understand(_contents: Sequence[bytes], at_ns: int) -> Values:
@@ -128,7 +128,7 @@ def test_a_value_of_a_period_reaches_back_to_the_moment_at_which_it_was_read_bef
     assert points[:3] == [(read_at[0], 0.0), (read_at[4], 0.0), (read_at[5], 50.0)]
 
 
-def test_a_gauge_that_is_slower_is_read_more_rarely(tmp_path: Path) -> None:
+def test_a_gauge_that_is_slower_is_read_more_rarely(tmp_path) -> None:
     readings = {"fast": 0, "slow": 0}
     each = {"fast": 1, "slow": 10}
     gauges = [_counting(readings, name, _file(tmp_path, name, "0\n"), each=each[name]) for name in readings]
@@ -140,7 +140,7 @@ def test_a_gauge_that_is_slower_is_read_more_rarely(tmp_path: Path) -> None:
     assert readings["slow"] < readings["fast"] / 2
 
 
-def test_a_drive_that_is_to_be_left_alone_is_not_asked(tmp_path: Path) -> None:
+def test_a_drive_that_is_to_be_left_alone_is_not_asked(tmp_path) -> None:
     readings = {"asked": 0, "free": 0}
     gauges = [
         _counting(readings, name, _file(tmp_path, name, "1\n"), asks_drive=name == "asked")
@@ -155,7 +155,7 @@ def test_a_drive_that_is_to_be_left_alone_is_not_asked(tmp_path: Path) -> None:
         _until(lambda: readings["asked"] >= 1)
 
 
-def test_what_tells_nonsense_or_has_gone_gives_no_value(tmp_path: Path) -> None:
+def test_what_tells_nonsense_or_has_gone_gives_no_value(tmp_path) -> None:
     def fail(contents: Sequence[bytes], _at_ns: int) -> Values:
         return {"impossible": float(contents[0])}
 
@@ -169,7 +169,7 @@ def test_what_tells_nonsense_or_has_gone_gives_no_value(tmp_path: Path) -> None:
     assert {point.name for point in points} == {"awake"}
 
 
-def test_a_long_file_is_read_to_its_end(tmp_path: Path) -> None:
+def test_a_long_file_is_read_to_its_end(tmp_path) -> None:
     path = _file(tmp_path, "long", "x" * 300_000)
     lengths: set[int] = set()
 
@@ -183,7 +183,7 @@ def test_a_long_file_is_read_to_its_end(tmp_path: Path) -> None:
     assert lengths == {300_000}
 
 
-def test_the_thread_ends_with_the_run_and_closes_its_files(tmp_path: Path) -> None:
+def test_the_thread_ends_with_the_run_and_closes_its_files(tmp_path) -> None:
     path = _file(tmp_path, "value", "40000\n")
     sampler = Sampler([_gauge(path)], 3600)
     with sampler.running():
@@ -201,7 +201,7 @@ def test_without_anything_to_read_there_is_no_thread() -> None:
     assert sampler.take(0) == ()
 
 
-def test_the_record_says_what_was_sampled_or_why_nothing_was(tmp_path: Path) -> None:
+def test_the_record_says_what_was_sampled_or_why_nothing_was(tmp_path) -> None:
     fact = Sampler([replace(_gauge(tmp_path / "value"), each=10)], 0.5).facts["x"]
     assert (fact.value, fact.source) == ("numbers; each 5 s", "a folder")
     fact = Sampler([Gauge("temperature", None, "a file has no temperature")]).facts["temperature"]
@@ -211,7 +211,7 @@ def test_the_record_says_what_was_sampled_or_why_nothing_was(tmp_path: Path) -> 
 class Read:
     """A gauge of one file whose number is read each second."""
 
-    def __init__(self, path: Path, monkeypatch: pytest.MonkeyPatch, **how: Any) -> None:
+    def __init__(self, path: Path, monkeypatch, **how: Any) -> None:
         self._path, self._at_s = path, -1
         path.touch()
         clock = SimpleNamespace(monotonic_ns=lambda: self._at_s * NS_PER_S)
@@ -236,7 +236,7 @@ class Read:
 
 
 @pytest.fixture
-def read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Read]]:
+def read(tmp_path, monkeypatch) -> Iterator[Callable[..., Read]]:
     with ExitStack() as stack:
 
         def make(**how: float) -> Read:
@@ -296,7 +296,7 @@ class Source:
         return Reading(time.monotonic_ns(), (self.content,), {"number": float(self.readings)})
 
 
-def test_what_one_has_read_the_other_takes_with_its_time(tmp_path: Path) -> None:
+def test_what_one_has_read_the_other_takes_with_its_time(tmp_path) -> None:
     begin_ns = time.monotonic_ns()
     first, second = Source(b"\x00\xff" * 50_000), Source()
     with opened(tmp_path) as mine, opened(tmp_path) as theirs:
@@ -309,7 +309,7 @@ def test_what_one_has_read_the_other_takes_with_its_time(tmp_path: Path) -> None
     assert (first.readings, second.readings) == (1, 1)
 
 
-def test_what_is_older_or_of_another_clock_or_lacks_a_part_is_read_again(tmp_path: Path) -> None:
+def test_what_is_older_or_of_another_clock_or_lacks_a_part_is_read_again(tmp_path) -> None:
     source, begin_ns = Source(), time.monotonic_ns()
     with opened(tmp_path) as shared:
         shared.since(begin_ns, {"stat": source})
@@ -333,7 +333,7 @@ def damaged(content: bytes) -> Iterator[bytes]:
 
 
 @pytest.mark.parametrize("number", range(5))
-def test_what_a_killed_run_has_left_unfinished_is_not_taken(tmp_path: Path, number: int) -> None:
+def test_what_a_killed_run_has_left_unfinished_is_not_taken(tmp_path, number: int) -> None:
     source, begin_ns = Source(), time.monotonic_ns()
     with opened(tmp_path) as shared:
         shared.since(begin_ns, {"stat": source})
@@ -343,7 +343,7 @@ def test_what_a_killed_run_has_left_unfinished_is_not_taken(tmp_path: Path, numb
         assert shared.since(begin_ns, {"stat": source})["stat"].values == {"number": 2.0}
 
 
-def test_one_that_stands_still_while_it_reads_holds_up_no_other(tmp_path: Path) -> None:
+def test_one_that_stands_still_while_it_reads_holds_up_no_other(tmp_path) -> None:
     source = Source()
     with opened(tmp_path) as still, opened(tmp_path) as other:
         fcntl.flock(still.fd, fcntl.LOCK_EX)
@@ -353,9 +353,7 @@ def test_one_that_stands_still_while_it_reads_holds_up_no_other(tmp_path: Path) 
         assert (tmp_path / "host.sample").read_bytes() == b""
 
 
-def test_where_nothing_can_be_left_each_reads_for_itself(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_where_nothing_can_be_left_each_reads_for_itself(tmp_path, monkeypatch) -> None:
     assert SharedSample.opened(None) is None
     assert SharedSample.opened(tmp_path / "no" / "folder") is None
     (tmp_path / "host.sample").symlink_to(tmp_path / "elsewhere")
@@ -378,7 +376,7 @@ def test_a_full_folder_costs_no_sample() -> None:
         os.close(shared.fd)
 
 
-def test_the_record_says_which_values_come_from_one_run_for_all(tmp_path: Path) -> None:
+def test_the_record_says_which_values_come_from_one_run_for_all(tmp_path) -> None:
     path = tmp_path / "value"
     path.write_text("1\n")
     own = Gauge("own", "a number", "x", (path,))

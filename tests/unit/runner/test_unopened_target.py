@@ -1,7 +1,5 @@
 """What can be known of a target without touching it."""
 
-from pathlib import Path
-
 import pytest
 
 from openpts.device.block_device import BlockDevice
@@ -15,7 +13,6 @@ from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import Duration
 from tests.data.system_trees import server
-from tests.support.transcript import Golden
 
 pytestmark = pytest.mark.on_disk
 
@@ -64,9 +61,7 @@ def test_a_drive_is_asked_how_it_can_be_purged(server: SystemRoots) -> None:
 
 
 @pytest.mark.parametrize("node", ["/dev/nvme0n1", "/dev/nvme0n9"])
-def test_a_drive_that_is_being_erased_is_not_asked(
-    server: SystemRoots, monkeypatch: pytest.MonkeyPatch, node: str
-) -> None:
+def test_a_drive_that_is_being_erased_is_not_asked(server: SystemRoots, monkeypatch, node: str) -> None:
     """A question that is answered late makes the kernel reset it in the middle of a format."""
     device = BlockDevice.of_name("nvme0n1", server)
     sibling = device.folder.with_name("nvme0n9")
@@ -90,7 +85,7 @@ def test_a_drive_without_a_medium_is_refused(server: SystemRoots) -> None:
         UnopenedTarget._drive(device)
 
 
-def test_a_file_has_the_size_that_it_shall_have_and_stays_as_it_is(tmp_path: Path) -> None:
+def test_a_file_has_the_size_that_it_shall_have_and_stays_as_it_is(tmp_path) -> None:
     roots, path = SystemRoots(), tmp_path / "x"
     assert UnopenedTarget.of(f"file:{path}?size=64MiB", roots).facts.user_capacity_bytes == 64 * MIB
     assert not path.exists()
@@ -103,13 +98,13 @@ def test_a_file_has_the_size_that_it_shall_have_and_stays_as_it_is(tmp_path: Pat
     assert rules(target, roots, PurgeChoice.NONE) == ["PTS-GEN-05", "PTS-PRG-01", "PTS-CACHE-01"]
 
 
-def test_an_empty_file_without_a_size_is_refused(tmp_path: Path) -> None:
+def test_an_empty_file_without_a_size_is_refused(tmp_path) -> None:
     (tmp_path / "x").touch()
     with pytest.raises(TargetError, match="is empty"):
         UnopenedTarget.of(f"file:{tmp_path}/x", SystemRoots())
 
 
-def test_a_simulated_drive_has_its_scale_and_what_that_bears_on(golden: Golden) -> None:
+def test_a_simulated_drive_has_its_scale_and_what_that_bears_on(golden) -> None:
     target = UnopenedTarget.of("sim:enterprise-tlc", SystemRoots())
     assert target.facts.scale > 1
     found = target.deviations([STEP], PurgeChoice.AUTO, False, SystemRoots())

@@ -2,15 +2,12 @@
 
 import json
 import tomllib
-from pathlib import Path
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
 
 from openpts.errors import UsageError
 from openpts.simulation.presets import SHIPPED, Preset, load_preset, shipped_presets
 from tests.support.refusals import refusal
-from tests.support.transcript import Golden
 
 NAMES = [
     "client-qlc", "enterprise-tlc", "log-block", "mlc", "oracle", "pslc", "sata-reduction", "theory", "tlc",
@@ -27,7 +24,7 @@ iops = [100.0]
 """
 
 
-def own(tmp_path: Path, text: str) -> Preset:
+def own(tmp_path, text: str) -> Preset:
     path = tmp_path / "mine.toml"
     path.write_text(text, encoding="utf-8")
     return load_preset(str(path))
@@ -67,7 +64,7 @@ def test_a_preset_is_read_as_it_is_written(preset: Preset) -> None:
     assert preset.limits_c == {name: thermal[name] for name in ("warning_c", "critical_c") if name in thermal}
 
 
-def test_a_users_own_file_is_read_by_its_path(tmp_path: Path) -> None:
+def test_a_users_own_file_is_read_by_its_path(tmp_path) -> None:
     preset = own(tmp_path, SMALLEST)
     assert preset.name == "mine"
     assert preset.model == "oracle"
@@ -106,11 +103,11 @@ WRONG = (
 )
 
 
-def test_a_file_that_makes_no_sense_is_refused_by_name(tmp_path: Path, golden: Golden) -> None:
+def test_a_file_that_makes_no_sense_is_refused_by_name(tmp_path, golden) -> None:
     assert [refusal(own, tmp_path, text) for text in WRONG] == golden
 
 
-def test_a_missing_file_and_one_that_is_no_text_are_told(tmp_path: Path) -> None:
+def test_a_missing_file_and_one_that_is_no_text_are_told(tmp_path) -> None:
     with pytest.raises(UsageError, match="No such file"):
         load_preset(str(tmp_path / "none.toml"))
     (tmp_path / "bytes.toml").write_bytes(b"name = \xff")
@@ -131,7 +128,7 @@ def with_line(line: str) -> str:
     return "\n".join(lines)
 
 
-def test_a_name_is_printable_and_a_capacity_above_0(tmp_path: Path, golden: Golden) -> None:
+def test_a_name_is_printable_and_a_capacity_above_0(tmp_path, golden) -> None:
     cases = (
         'name = "a\\u001b[31mb"',
         'name = ""',
@@ -142,7 +139,7 @@ def test_a_name_is_printable_and_a_capacity_above_0(tmp_path: Path, golden: Gold
     assert [refusal(own, tmp_path, with_line(line)) for line in cases] == golden
 
 
-def test_an_edited_copy_does_not_pass_for_the_preset_that_ships(tmp_path: Path) -> None:
+def test_an_edited_copy_does_not_pass_for_the_preset_that_ships(tmp_path) -> None:
     shipped = load_preset("client-qlc")
     assert shipped.label == "client-qlc"
     assert own(tmp_path, shipped.text).label == "client-qlc"
@@ -176,9 +173,7 @@ def test_other_values_by_their_names_are_what_an_edited_file_has() -> None:
         ("name.first", "1"),
     ],
 )
-def test_other_values_that_make_no_sense_are_refused(
-    name: str, text: str, snapshot: SnapshotAssertion
-) -> None:
+def test_other_values_that_make_no_sense_are_refused(name: str, text: str, snapshot) -> None:
     with pytest.raises(UsageError) as error:
         load_preset("client-qlc", [(name, text)])
     assert str(error.value) == snapshot

@@ -13,7 +13,6 @@ from openpts.simulation.scale import (
 )
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf, IoCount
-from tests.support.transcript import Golden
 
 GB = 10**9
 CAPACITY = 1_600_321_314_816
@@ -56,7 +55,7 @@ def capacity_of_superblocks(superblocks: int) -> int:
     return round(pages + 1) * 4096
 
 
-def test_fewer_than_300_superblocks_are_refused_if_a_smaller_scale_has_more(golden: Golden) -> None:
+def test_fewer_than_300_superblocks_are_refused_if_a_smaller_scale_has_more(golden) -> None:
     assert concern("superblocks", 10 * capacity_of_superblocks(300), 10) is None
     found = concern("superblocks", 10 * capacity_of_superblocks(299), 10)
     assert found is not None
@@ -65,14 +64,14 @@ def test_fewer_than_300_superblocks_are_refused_if_a_smaller_scale_has_more(gold
     assert concern("superblocks", 10 * capacity_of_superblocks(299), 9) is None
 
 
-def test_a_drive_that_is_small_itself_is_only_warned_of(golden: Golden) -> None:
+def test_a_drive_that_is_small_itself_is_only_warned_of(golden) -> None:
     found = concern("superblocks", capacity_of_superblocks(299), 1)
     assert found is not None
     assert found.severity is Severity.WARN
     assert found.message == golden
 
 
-def test_a_scale_that_fits_is_named_even_if_nothing_is_left_to_simulate(golden: Golden) -> None:
+def test_a_scale_that_fits_is_named_even_if_nothing_is_left_to_simulate(golden) -> None:
     found = concern("superblocks", CAPACITY, 10**9)
     assert found is not None
     fitting = CAPACITY // capacity_of_superblocks(300)
@@ -122,7 +121,7 @@ def test_the_worst_phase_is_named_and_amounts_are_no_phases() -> None:
     assert concern("phase length", CAPACITY, 67, fill) is None
 
 
-def test_every_step_that_does_not_settle_is_named(golden: Golden) -> None:
+def test_every_step_that_does_not_settle_is_named(golden) -> None:
     mixed = step(60, block_size_bytes=2**20, read_pct=65)
     steps = (step(60, block_size_bytes=2**20), mixed, mixed, step(60))
     found = concern("phase length", CAPACITY, 67, *steps)
@@ -163,7 +162,7 @@ def test_a_rule_of_several_ends_after_its_shortest_time() -> None:
     assert concern("phase length", CAPACITY, 67, either) is not None
 
 
-def test_a_burst_is_held_against_the_buffer_that_is_not_scaled(golden: Golden) -> None:
+def test_a_burst_is_held_against_the_buffer_that_is_not_scaled(golden) -> None:
     # 12 MiB of buffer against 5 s at 2.18 GB/s: a tenth at scale 86.8
     burst = [step(60), IDLE, step(5), IDLE, step(5)]
     assert concern("bursts", CAPACITY, 86, *burst) is None
@@ -175,14 +174,14 @@ def test_a_burst_is_held_against_the_buffer_that_is_not_scaled(golden: Golden) -
     assert concern("bursts", CAPACITY, 273, IDLE, step(5, read_pct=100)) is None
 
 
-def test_tails_are_told_to_depend_on_the_rows_of_a_scaled_drive(golden: Golden) -> None:
+def test_tails_are_told_to_depend_on_the_rows_of_a_scaled_drive(golden) -> None:
     assert concern("tails", CAPACITY, 1) is None
     found = concern("tails", CAPACITY, 67)
     assert found is not None
     assert found.message == golden
 
 
-def test_tables_must_fit_into_memory(golden: Golden) -> None:
+def test_tables_must_fit_into_memory(golden) -> None:
     need = round(9.5 * round(1.28 * (CAPACITY // 67 // 4096)))
     assert size_concerns(ENTERPRISE, CAPACITY, 67, need) == ()
     (found,) = size_concerns(ENTERPRISE, CAPACITY, 67, need - 1)
@@ -199,7 +198,7 @@ def test_pages_must_be_numbered_in_32_bits() -> None:
     assert found.severity is Severity.REFUSE
 
 
-def test_refusals_come_first_and_every_concern_says_what_to_do(golden: Golden) -> None:
+def test_refusals_come_first_and_every_concern_says_what_to_do(golden) -> None:
     found = scale_concerns(ENTERPRISE, CAPACITY, 2000, [IDLE, step(5), step(0.1)])
     assert [each.subject for each in found] == ["superblocks", "phase length", "bursts", "tails"]
     assert [each.severity for each in found] == [Severity.REFUSE] * 2 + [Severity.WARN] * 2

@@ -5,7 +5,6 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -14,7 +13,6 @@ from openpts.errors import UsageError
 from openpts_testbench.__main__ import serve
 from tests.support.nvme_tcp_host import Host
 from tests.support.openpts_command import TESTBENCH
-from tests.support.transcript import Golden
 
 
 @contextmanager
@@ -54,12 +52,12 @@ def test_objects_at_the_beginning_and_at_the_end(ending: signal.Signals) -> None
     assert ended["late_share"] == ended["late_ns"] / ended["modelled_ns"]
 
 
-def test_none_but_this_machine_reaches_it_unasked(golden: Golden) -> None:
+def test_none_but_this_machine_reaches_it_unasked(golden) -> None:
     hosts = ("0.0.0.0", "[::]", "192.0.2.1", "[::ffff:192.0.2.1]")
     assert [refused("client-qlc", "--nvme-tcp", f"{host}:0") for host in hosts] == golden
 
 
-def test_hosts_with_a_secret_reach_it_from_elsewhere(tmp_path: Path) -> None:
+def test_hosts_with_a_secret_reach_it_from_elsewhere(tmp_path) -> None:
     secrets = tmp_path / "secrets"
     secrets.write_text("nqn.host DHHC-1:00:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh+KfiaR:\n")
     assert "chmod 600" in refused("client-qlc", "--nvme-tcp", "0.0.0.0:0", "--auth-secrets", str(secrets))
@@ -76,7 +74,7 @@ def test_hosts_with_a_secret_reach_it_from_elsewhere(tmp_path: Path) -> None:
         assert program.returncode == 0
 
 
-def test_what_makes_no_sense(golden: Golden) -> None:
+def test_what_makes_no_sense(golden) -> None:
     here = ("--nvme-tcp", "127.0.0.1:0")
     assert refused("client-qlc", "--nvme-tcp", "localhost:4420") == golden
     assert refused("nothing", *here) == golden
@@ -89,7 +87,7 @@ def test_what_makes_no_sense(golden: Golden) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGKILL])
-def test_its_own_contents_are_found_again(ending: signal.Signals, tmp_path: Path) -> None:
+def test_its_own_contents_are_found_again(ending: signal.Signals, tmp_path) -> None:
     """Also those that a killed one has left; meanwhile no other one gets them."""
     words = ("--nvme-tcp", "127.0.0.1:0", "--data", str(tmp_path / "contents"))
     for content in (bytes(4096), b"kept" * 1024):

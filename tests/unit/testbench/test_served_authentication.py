@@ -20,7 +20,6 @@ from tests.support.dhchap_host import (
 from tests.support.nvme_tcp_host import DISCOVERY_NQN, HOST_NQN, Host
 from tests.support.refusals import refusal
 from tests.support.served_drive import order, pattern, served
-from tests.support.transcript import Golden
 
 # as nvme gen-dhchap-key (nvme-cli 2.3) gave them for HOST_NQN and the bytes 0, 1, 2, ...
 OF_NVME_CLI = {
@@ -46,7 +45,7 @@ def secrets(folder: Path, *lines: str) -> Path:
 
 
 @pytest.fixture(scope="module")
-def drive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedDrive]:
+def drive(tmp_path_factory) -> Iterator[ServedDrive]:
     file = secrets(
         tmp_path_factory.mktemp("secrets"),
         "# hosts",
@@ -192,7 +191,7 @@ def test_unknown_hosts_are_refused_and_any_may_ask_where_the_drive_is(drive: Ser
         assert drive.names.nqn.encode() in asks.enable().log(0x70, 2048)
 
 
-def test_keys_are_those_of_nvme_cli(tmp_path: Path) -> None:
+def test_keys_are_those_of_nvme_cli(tmp_path) -> None:
     for number, name, length in ((1, "sha256", 32), (2, "sha384", 48), (3, "sha512", 64)):
         keys = read_host_keys(secrets(tmp_path, f"{HOST_NQN} {OF_NVME_CLI[number]}"), "nqn.drive")
         key = transformed(bytes(range(length)), name, HOST_NQN)
@@ -200,7 +199,7 @@ def test_keys_are_those_of_nvme_cli(tmp_path: Path) -> None:
     assert read_host_keys(secrets(tmp_path, f"{HOST_NQN} {OF_NVME_CLI[0]}"), "nqn.drive")[HOST_NQN][0] == KEY
 
 
-def test_secrets_that_are_none(tmp_path: Path, golden: Golden) -> None:
+def test_secrets_that_are_none(tmp_path, golden) -> None:
     cases = (
         "",
         f"{HOST_NQN}",
@@ -218,7 +217,7 @@ def test_secrets_that_are_none(tmp_path: Path, golden: Golden) -> None:
     assert [refusal(read_host_keys, secrets(tmp_path, line), "nqn.drive") for line in cases] == golden
 
 
-def test_files_that_keep_no_secret(tmp_path: Path) -> None:
+def test_files_that_keep_no_secret(tmp_path) -> None:
     file = secrets(tmp_path, f"{HOST_NQN} {OF_NVME_CLI[0]}")
     for mode in (0o640, 0o604, 0o620):
         file.chmod(mode)

@@ -20,7 +20,6 @@ from openpts_testbench.serve import checked_address, is_loopback, serve_drive
 from openpts_testbench.served_drive import Faults, ServedDrive
 from tests.support.nvme_tcp_host import DISCOVERY_NQN, Host, TerminatedError
 from tests.support.served_drive import SMALL, admin, both, order, pattern, served
-from tests.support.transcript import Golden
 
 SUCCESS, INVALID_OPCODE, INVALID_FIELD, INTERNAL_ERROR = 0x00, 0x01, 0x02, 0x06
 SANITIZE_FAILED, SANITIZE_IN_PROGRESS, OUT_OF_RANGE, TRANSIENT = 0x1C, 0x1D, 0x80, 0x22
@@ -365,7 +364,7 @@ def test_a_wrong_header_digest_ends_the_connection(drive: ServedDrive) -> None:
         assert ended.value.fatal == 3
 
 
-def test_contents_stay_in_a_file(tmp_path: Path) -> None:
+def test_contents_stay_in_a_file(tmp_path) -> None:
     data = tmp_path / "drive"
     with served(data=data) as drive, both(drive) as (_, io):
         io.write(8, pattern(4096))
@@ -381,9 +380,7 @@ def _refused(rule_id: str, data: Path) -> str:
     return str(refused.value)
 
 
-def test_a_file_of_the_right_length_that_is_somebody_elses_is_left_alone(
-    tmp_path: Path, golden: Golden
-) -> None:
+def test_a_file_of_the_right_length_that_is_somebody_elses_is_left_alone(tmp_path, golden) -> None:
     data = tmp_path / "photos"
     with served() as drive:
         content = pattern(4096)
@@ -402,7 +399,7 @@ def test_a_file_of_the_right_length_that_is_somebody_elses_is_left_alone(
 
 @pytest.mark.on_disk
 @pytest.mark.needs("files")
-def test_two_drives_share_no_file(tmp_path: Path) -> None:
+def test_two_drives_share_no_file(tmp_path) -> None:
     data, other = tmp_path / "drive", tmp_path / "other"
     with served(data=data):
         _refused("locked", data)
@@ -412,7 +409,7 @@ def test_two_drives_share_no_file(tmp_path: Path) -> None:
             open_target(FileTarget(data, None), Consent(overwrite_file=True), SystemRoots()).__enter__()
 
 
-def test_a_copy_and_a_file_that_was_changed_are_not_its_own(tmp_path: Path, golden: Golden) -> None:
+def test_a_copy_and_a_file_that_was_changed_are_not_its_own(tmp_path, golden) -> None:
     data, copy = tmp_path / "drive", tmp_path / "copy"
     with served(data=data) as drive, both(drive) as (_, io):
         io.write(8, pattern(4096))
@@ -425,7 +422,7 @@ def test_a_copy_and_a_file_that_was_changed_are_not_its_own(tmp_path: Path, gold
     assert refusal.rule_id == "file-data"  # it is no scratch file either
 
 
-def test_a_file_that_was_made_for_nothing_is_removed(tmp_path: Path, drive: ServedDrive) -> None:
+def test_a_file_that_was_made_for_nothing_is_removed(tmp_path, drive: ServedDrive) -> None:
     data = tmp_path / "drive"
     with pytest.raises(TargetError, match="can't listen"):
         serve_drive(replace(order(data=data), address=drive.address)).__enter__()

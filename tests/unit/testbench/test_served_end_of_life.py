@@ -2,7 +2,6 @@
 
 import struct
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -15,7 +14,7 @@ SUCCESS, WRITE_PROTECTED = 0x00, 0x20
 
 
 @pytest.fixture
-def worn(tmp_path: Path) -> Iterator[tuple[ServedDrive, Host, Host]]:
+def worn(tmp_path) -> Iterator[tuple[ServedDrive, Host, Host]]:
     """A drive that was full of life until the first write was done, with its queues."""
     errors = "[oracle.errors]\nread_only_after_bytes = 4096"
     preset = write_oracle(tmp_path, [100_000.0], extra=errors)

@@ -45,7 +45,7 @@ def contents(folder: Path) -> list[bytes]:
         return [io.read(lba, SECTOR).data for lba in range(4)]
 
 
-def test_a_kill_takes_what_was_not_flushed(tmp_path: Path) -> None:
+def test_a_kill_takes_what_was_not_flushed(tmp_path) -> None:
     data = [pattern(SECTOR, seed) for seed in range(1, 5)]
     with powered(tmp_path, "") as (_, io):
         assert io.write(0, data[0]).status == SUCCESS
@@ -56,7 +56,7 @@ def test_a_kill_takes_what_was_not_flushed(tmp_path: Path) -> None:
     assert contents(tmp_path) == [data[0], data[1], bytes(SECTOR), bytes(SECTOR)]
 
 
-def test_without_the_cache_a_kill_takes_nothing(tmp_path: Path) -> None:
+def test_without_the_cache_a_kill_takes_nothing(tmp_path) -> None:
     data = [pattern(SECTOR, seed) for seed in range(1, 5)]
     with powered(tmp_path, "") as (admin, io):
         io.write(0, data[0])
@@ -71,7 +71,7 @@ def test_without_the_cache_a_kill_takes_nothing(tmp_path: Path) -> None:
     ("fault", "expected"),
     [("lost-write", bytes(SECTOR)), ("torn-sector", pattern(SECTOR)[: SECTOR // 2] + bytes(SECTOR // 2))],
 )
-def test_a_fault_shows_only_after_the_kill(fault: str, expected: bytes, tmp_path: Path) -> None:
+def test_a_fault_shows_only_after_the_kill(fault: str, expected: bytes, tmp_path) -> None:
     data = pattern(SECTOR)
     with powered(tmp_path, f"&faults={fault}:1") as (_, io):
         io.command(WRITE, 0, 0, FUA, namespace=1, data=data)
@@ -113,7 +113,7 @@ class Promises:
 
 
 @pytest.mark.slow
-def test_what_was_promised_outlives_one_kill_after_the_other(tmp_path: Path) -> None:
+def test_what_was_promised_outlives_one_kill_after_the_other(tmp_path) -> None:
     random, promises, lost = Random(17), Promises(), 0
     for cut in range(CUTS + 1):
         with powered(tmp_path, "") as (admin, io):

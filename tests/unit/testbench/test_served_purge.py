@@ -1,7 +1,6 @@
 """Purges of a served drive: what they refuse meanwhile and afterwards, and what the log says of them."""
 
 import struct
-from pathlib import Path
 
 from openpts_testbench.served_drive import Faults
 from tests.support.oracle_presets import write_oracle
@@ -42,7 +41,7 @@ def test_after_a_failure_only_another_sanitize_helps() -> None:
         assert io.read(0, 512).status == SANITIZE_FAILED
 
 
-def test_leaving_no_failure_ends_no_format(tmp_path: Path) -> None:
+def test_leaving_no_failure_ends_no_format(tmp_path) -> None:
     preset = write_oracle(tmp_path, [100_000.0], oracle="purge_s = 1.0")
     with served(str(preset)) as drive, both(drive) as (host, io):
         formats = host.post(FORMAT, 1, struct.pack("<I", 0), b"", 0)
@@ -53,7 +52,7 @@ def test_leaving_no_failure_ends_no_format(tmp_path: Path) -> None:
         assert io.read(0, 512).status == SUCCESS
 
 
-def test_a_file_that_holds_data_is_not_called_erased(tmp_path: Path) -> None:
+def test_a_file_that_holds_data_is_not_called_erased(tmp_path) -> None:
     data = tmp_path / "drive"
     with served(data=data) as drive, both(drive) as (host, io):
         assert host.log(0x81, 512)[3] & 1
@@ -65,7 +64,7 @@ def test_a_file_that_holds_data_is_not_called_erased(tmp_path: Path) -> None:
         assert host.log(0x81, 512)[3] & 1
 
 
-def test_where_a_purge_fails_it_does_for_each_namespace(tmp_path: Path) -> None:
+def test_where_a_purge_fails_it_does_for_each_namespace(tmp_path) -> None:
     preset = write_oracle(tmp_path, [100_000.0], purge="fails")
     with served(str(preset)) as drive, both(drive) as (host, io):
         assert host.command(MANAGE, 1, namespace=ALL).status == SUCCESS
@@ -80,7 +79,7 @@ def test_where_a_purge_fails_it_does_for_each_namespace(tmp_path: Path) -> None:
         assert io.read(0, 4096, namespace=2).data == pattern(4096)
 
 
-def test_the_effects_log_has_the_commands_that_there_are(tmp_path: Path) -> None:
+def test_the_effects_log_has_the_commands_that_there_are(tmp_path) -> None:
     for purge in ("works", "absent"):
         preset = write_oracle(tmp_path, [100_000.0], purge=purge)
         with served(str(preset)) as drive, both(drive) as (host, _):

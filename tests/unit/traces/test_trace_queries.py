@@ -34,7 +34,7 @@ def kept(name: str) -> list[tuple[Any, ...]]:
 
 
 @pytest.fixture(autouse=True)
-def _a_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _a_trace(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     written(
         "trace.parquet",

@@ -4,7 +4,6 @@ import hashlib
 import math
 import statistics
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -34,7 +33,6 @@ from openpts_traces.replay.set_pages import time_over_s
 from openpts_traces.replay.set_results import passes_to_add, ratios
 from openpts_traces.replay.trace_set import full_set
 from tests.support.refusals import refusal
-from tests.support.transcript import Golden
 
 TEST = PROCEDURES["replay"]
 STANDARD: ReplayConditions = replace(TEST.standard_conditions(DriveClass.CLIENT, 1), traces=full_set())
@@ -134,7 +132,7 @@ def test_what_does_not_fit_is_refused_before_anything_is_done() -> None:
 
 
 @pytest.mark.proves("SOL-BMK-01", "SOL-BMK-03")
-def test_names_of_recipes_and_of_sets_and_files_are_traces(tmp_path: Path) -> None:
+def test_names_of_recipes_and_of_sets_and_files_are_traces(tmp_path) -> None:
     assert [one.name for one in STANDARD.traces] == list(recipes())
     assert [one.path for one in given_words(traces=["mail", "recipe:backup"]).traces] == [
         "recipe:mail", "recipe:backup",
@@ -148,7 +146,7 @@ def test_names_of_recipes_and_of_sets_and_files_are_traces(tmp_path: Path) -> No
     ]  # fmt: skip
 
 
-def test_what_makes_no_sense_is_refused_with_what_does(golden: Golden) -> None:
+def test_what_makes_no_sense_is_refused_with_what_does(golden) -> None:
     cases = (
         {"traces": ["mial"]},
         {"traces": ["no-such"]},
@@ -177,7 +175,7 @@ def test_what_is_shown_as_on_the_command_line_is_read_back(name: str, values: di
     assert getattr(parameter.applied(name, word, STANDARD), name) == getattr(conditions, name)
 
 
-def test_numbers_of_passes_that_no_set_can_have_are_contradictions(golden: Golden) -> None:
+def test_numbers_of_passes_that_no_set_can_have_are_contradictions(golden) -> None:
     def found(**values: object) -> list[str]:
         options = Given(values, {name: f"--{name}" for name in values})
         conditions = given_words(**values)

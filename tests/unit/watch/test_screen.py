@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
 
 from openpts.record.writer import EVENTS_NAME
 from openpts.runner import event_lines as lines
@@ -43,7 +42,7 @@ async def nothing(_app: RunScreen, _pilot: Pilot[None]) -> None:
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])
-def test_a_run_on_a_terminal(tmp_path: Path, size: tuple[int, int], snapshot: SnapshotAssertion) -> None:
+def test_a_run_on_a_terminal(tmp_path, size: tuple[int, int], snapshot) -> None:
     write(tmp_path, in_round_seven())
     screen = driven(tmp_path, size, nothing)
     assert screen == snapshot
@@ -51,7 +50,7 @@ def test_a_run_on_a_terminal(tmp_path: Path, size: tuple[int, int], snapshot: Sn
     assert max(map(len, screen.splitlines())) <= size[0]
 
 
-def test_other_parts_are_reached_by_keys(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+def test_other_parts_are_reached_by_keys(tmp_path, snapshot) -> None:
     write(tmp_path, in_round_seven())
 
     async def to_deviations(_app: RunScreen, pilot: Pilot[None]) -> None:
@@ -61,7 +60,7 @@ def test_other_parts_are_reached_by_keys(tmp_path: Path, snapshot: SnapshotAsser
     assert driven(tmp_path, (80, 24), to_deviations) == snapshot
 
 
-def test_what_is_appended_is_shown(tmp_path: Path) -> None:
+def test_what_is_appended_is_shown(tmp_path) -> None:
     write(tmp_path, in_round_seven())
 
     async def finish(app: RunScreen, _pilot: Pilot[None]) -> None:
@@ -71,7 +70,7 @@ def test_what_is_appended_is_shown(tmp_path: Path) -> None:
     assert "run complete" in driven(tmp_path, (80, 24), finish)
 
 
-def test_q_leaves_and_s_asks_before_it_stops(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+def test_q_leaves_and_s_asks_before_it_stops(tmp_path, snapshot) -> None:
     """Nothing works on this run, which the answer says; its file stays as it was."""
     write(tmp_path, in_round_seven())
     before = (tmp_path / EVENTS_NAME).read_bytes()

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from syrupy.assertion import SnapshotAssertion
 
 from openpts.ownership import CLAIM_NAME, RunOwner, folder_claimed
 from openpts.record.manifest import RunState
@@ -30,7 +29,7 @@ def seen_of(folder: Path, *, ends_only: bool = False) -> SeenRun:
     return seen
 
 
-def test_a_run_in_words(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+def test_a_run_in_words(tmp_path, snapshot) -> None:
     write(tmp_path, in_round_seven())
     seen = seen_of(tmp_path)
     assert "\n".join(block(seen, RunState.RUNNING)) == snapshot
@@ -40,7 +39,7 @@ def test_a_run_in_words(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     assert list(seen.tracked["RND 4 KiB RW0"].values.items()) == [(n, 1000.0 + 10 * n) for n in range(1, 7)]
 
 
-def test_both_attempts_of_a_run_that_was_killed_and_resumed(tmp_path: Path) -> None:
+def test_both_attempts_of_a_run_that_was_killed_and_resumed(tmp_path) -> None:
     """The torn line is cut off by the second attempt; a step that is repeated counts once."""
     write(tmp_path, in_round_seven())
     seen, file = SeenRun(), EventsFile(tmp_path)
@@ -66,7 +65,7 @@ def test_both_attempts_of_a_run_that_was_killed_and_resumed(tmp_path: Path) -> N
     assert "resumes at round 6 of cycle 1" in "\n".join(seen.words)
 
 
-def test_kinds_of_later_versions_and_damaged_lines_are_passed_over(tmp_path: Path) -> None:
+def test_kinds_of_later_versions_and_damaged_lines_are_passed_over(tmp_path) -> None:
     (tmp_path / EVENTS_NAME).write_bytes(b'{"kind":"later","at":"now"}\n\xff\n[1]\n')
     write(tmp_path, in_round_seven())
     assert seen_of(tmp_path).run is not None
@@ -79,7 +78,7 @@ def test_points_of_any_run_fit_into_memory_and_keep_their_mean() -> None:
     assert sum(one.iops for one in seen.points) / len(seen.points) == pytest.approx(8191 / 2, rel=1e-3)
 
 
-def test_of_a_long_file_both_ends_are_read_for_a_list(tmp_path: Path) -> None:
+def test_of_a_long_file_both_ends_are_read_for_a_list(tmp_path) -> None:
     write(tmp_path, in_round_seven())
     write(tmp_path, (second(7, left_s=left_s) for left_s in range(9000, 0, -1)))
     assert (tmp_path / EVENTS_NAME).stat().st_size > 2 << 20
@@ -88,7 +87,7 @@ def test_of_a_long_file_both_ends_are_read_for_a_list(tmp_path: Path) -> None:
     assert seen.done_share == pytest.approx(1 - 1 / 10_000)
 
 
-def test_a_list_has_each_run_once_with_its_state(tmp_path: Path) -> None:
+def test_a_list_has_each_run_once_with_its_state(tmp_path) -> None:
     complete = (lines.RunFinished(at=AT, state="complete", reason=None),)
     for name, end in (("a", ()), ("b/1", complete), ("c", ())):
         (tmp_path / name).mkdir(parents=True)
@@ -112,7 +111,7 @@ def test_a_list_has_each_run_once_with_its_state(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", [EVENTS_NAME, CLAIM_NAME, DATABASE_NAME])
 @pytest.mark.parametrize("kind", ["pipe", "link", "no UTF-8", "nested", "holes", "folder"])
-def test_whatever_is_in_one_folder_the_others_are_listed(kind: str, name: str, tmp_path: Path) -> None:
+def test_whatever_is_in_one_folder_the_others_are_listed(kind: str, name: str, tmp_path) -> None:
     for one in ("a", "b", "c"):
         (tmp_path / one).mkdir()
         write(tmp_path / one, in_round_seven())
@@ -136,7 +135,7 @@ def test_whatever_is_in_one_folder_the_others_are_listed(kind: str, name: str, t
     assert found["a"] == found["c"] == RunState.INTERRUPTED
 
 
-def test_a_name_that_is_no_utf_8_is_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_that_is_no_utf_8_is_listed(tmp_path, monkeypatch) -> None:
     folder = tmp_path / os.fsdecode(b"run-\xff")
     folder.mkdir()
     write(folder, in_round_seven())

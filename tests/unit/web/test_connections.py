@@ -96,7 +96,7 @@ def is_ended(one: socket.socket) -> bool:
         return True
 
 
-def test_who_sends_a_byte_now_and_then_keeps_nobody_out(tmp_path: Path) -> None:
+def test_who_sends_a_byte_now_and_then_keeps_nobody_out(tmp_path) -> None:
     """300 that never end their head; others are answered, also from the same address, and the 300 end."""
     with served(tmp_path, head_s=3.0) as server, ExitStack() as stack:
         slow = [stack.enter_context(server.connection()) for _ in range(300)]
@@ -123,7 +123,7 @@ def _is_at_an_end(one: socket.socket) -> bool:
         one.settimeout(20)
 
 
-def test_more_connections_than_descriptors_stop_nothing(tmp_path: Path) -> None:
+def test_more_connections_than_descriptors_stop_nothing(tmp_path) -> None:
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     if most != resource.RLIM_INFINITY and most < 2048:
         pytest.skip("this process may not have 2,048 descriptors")
@@ -142,7 +142,7 @@ def test_more_connections_than_descriptors_stop_nothing(tmp_path: Path) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
-def test_a_connection_that_is_used_stays_and_one_that_is_not_ends(tmp_path: Path) -> None:
+def test_a_connection_that_is_used_stays_and_one_that_is_not_ends(tmp_path) -> None:
     with served(tmp_path, head_s=1.5) as server:
         asked = HTTPConnection("127.0.0.1", server.port, timeout=20)
         asked.connect()
@@ -157,7 +157,7 @@ def test_a_connection_that_is_used_stays_and_one_that_is_not_ends(tmp_path: Path
         asked.close()
 
 
-def test_a_client_behind_a_proxy_floods_itself_alone(tmp_path: Path) -> None:
+def test_a_client_behind_a_proxy_floods_itself_alone(tmp_path) -> None:
     with served(tmp_path, "--proxy", "127.0.0.1") as server:
 
         def flood(address: str, **headers: str) -> set[int]:
@@ -179,7 +179,7 @@ def test_a_client_behind_a_proxy_floods_itself_alone(tmp_path: Path) -> None:
         assert server.get("/api/runs", "127.0.0.3", x_forwarded_for="192.0.2.4") == 429
 
 
-def test_no_text_makes_the_server_fail(tmp_path: Path) -> None:
+def test_no_text_makes_the_server_fail(tmp_path) -> None:
     with served(tmp_path) as server:
         assert server.get("/?q=%00") == 400
         assert server.get("/runs/%00") == 404
@@ -196,14 +196,14 @@ def test_no_text_makes_the_server_fail(tmp_path: Path) -> None:
         assert server.log == ""
 
 
-def test_what_is_no_request_writes_few_lines_into_the_log(tmp_path: Path) -> None:
+def test_what_is_no_request_writes_few_lines_into_the_log(tmp_path) -> None:
     with served(tmp_path) as server:
         for _ in range(200):
             assert server.answer(b"\x00\r\n\r\n").startswith(b"HTTP/1.1 400 ")
         assert 1 <= len(server.log.splitlines()) <= 5
 
 
-def test_a_session_ends_and_a_token_has_its_scheme(tmp_path: Path) -> None:
+def test_a_session_ends_and_a_token_has_its_scheme(tmp_path) -> None:
     token = tmp_path / "token"
     token.touch(0o600)
     token.write_text(TOKEN)
@@ -250,7 +250,7 @@ def test_whom_a_request_counts_for(peer: str, forwarded: str, client: str) -> No
     assert Rules.of("127.0.0.1", (), None).client_of("192.0.2.1", "192.0.2.2") == "192.0.2.1"
 
 
-def test_any_byte_in_any_field_is_answered(tmp_path: Path) -> None:
+def test_any_byte_in_any_field_is_answered(tmp_path) -> None:
     (tmp_path / "runs").mkdir()
     index = Index([str(tmp_path / "runs")], tmp_path / "index.db")
     client = TestClient(

@@ -20,7 +20,7 @@ if "WRONG" in sys.argv:
 
 
 @pytest.fixture
-def plans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plans:
+def plans(tmp_path, monkeypatch) -> Plans:
     """Plans whose start is a program that says which words it got, and ends with 4 for the serial `WRONG`."""
     (tmp_path / "plans").mkdir()
     (tmp_path / "runs").mkdir()

@@ -23,7 +23,7 @@ LINES = [b'{"kind":"note","text":"%s"}' % (b"x" * (number * 37 % 211)) for numbe
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path) -> Path:
     (tmp_path / EVENTS_NAME).write_bytes(b"".join(line + b"\n" for line in LINES))
     return tmp_path
 
@@ -40,7 +40,7 @@ def lines(piece: Piece) -> list[tuple[int, bytes]]:
     return [(int(end), line) for end, line in found]
 
 
-def test_all_lines_are_there_with_their_ends(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_lines_are_there_with_their_ends(folder: Path, monkeypatch) -> None:
     content = (folder / EVENTS_NAME).read_bytes()
     for size in (1, 7, 64, 1000, 1 << 20):
         monkeypatch.setattr(live, "_PIECE_BYTES", size)
@@ -90,7 +90,7 @@ def test_a_long_line_comes_whole(folder: Path) -> None:
     assert [text for piece in pieces(folder) for _, text in lines(piece)] == [line, LINES[0]]
 
 
-def test_what_is_no_file_has_no_events(tmp_path: Path) -> None:
+def test_what_is_no_file_has_no_events(tmp_path) -> None:
     (tmp_path / EVENTS_NAME).symlink_to("/etc/hostname")
     assert not has_events(tmp_path)
     (tmp_path / EVENTS_NAME).unlink()
@@ -105,9 +105,7 @@ def test_an_id_of_another_file_begins_anew(folder: Path, after: int) -> None:
     assert lines(piece)[0][1] == LINES[0]
 
 
-def test_what_comes_each_second_is_left_out_where_it_is_old(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_comes_each_second_is_left_out_where_it_is_old(tmp_path, monkeypatch) -> None:
     often, rare = b'{"kind":"progress","ios":1}', b'{"kind":"step_finished"}'
     (tmp_path / EVENTS_NAME).write_bytes((often + b"\n" + rare + b"\n") * 20)
     monkeypatch.setattr(live, "_RECENT_BYTES", 3 * len(often + rare + b"\n\n"))
@@ -117,16 +115,14 @@ def test_what_comes_each_second_is_left_out_where_it_is_old(
     assert found[-2:] == [often, rare]
 
 
-def test_no_link_is_read(tmp_path: Path) -> None:
+def test_no_link_is_read(tmp_path) -> None:
     (tmp_path / "secret").write_bytes(b'{"kind":"note"}\n')
     (tmp_path / EVENTS_NAME).symlink_to(tmp_path / "secret")
     with pytest.raises(OSError, match="symbolic link"):
         next_piece(tmp_path, 0)
 
 
-def test_a_stream_goes_on_through_the_end_and_the_resumption_of_a_run(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stream_goes_on_through_the_end_and_the_resumption_of_a_run(folder: Path, monkeypatch) -> None:
     monkeypatch.setattr(live, "_LOOK_S", 0.01)
     monkeypatch.setattr(live, "_ASK_S", 0.01)
 
@@ -161,7 +157,7 @@ def test_a_stream_goes_on_through_the_end_and_the_resumption_of_a_run(
     assert data == [line.decode() for line in (*LINES, b'{"kind":"resumed"}')]
 
 
-def test_many_viewers_get_all_lines_from_one_look(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_viewers_get_all_lines_from_one_look(folder: Path, monkeypatch) -> None:
     """Whenever they come, whatever they have, however slowly they read: in order, each line once."""
     monkeypatch.setattr(live, "_LOOK_S", 0.01)
     monkeypatch.setattr(live, "_VIEWERS_OF_A_LOOK", 1000)

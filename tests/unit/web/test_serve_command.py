@@ -4,7 +4,6 @@ import re
 import socket
 import sys
 from html.parser import HTMLParser
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -20,7 +19,6 @@ from openpts_web.control import Plans
 from openpts_web.index import Index
 from openpts_web.safety import Rules
 from openpts_web.site import Site
-from tests.support.transcript import Golden
 
 
 def refused(*words: object) -> str:
@@ -29,9 +27,7 @@ def refused(*words: object) -> str:
     return str(result.exception)
 
 
-def test_what_makes_no_sense_is_refused(
-    tmp_path: Path, golden: Golden, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_makes_no_sense_is_refused(tmp_path, golden, monkeypatch) -> None:
     (tmp_path / "short").touch(0o600)
     (tmp_path / "short").write_text("secret\n")
     (tmp_path / "shown").write_text("a-token-that-others-can-read\n")
@@ -52,7 +48,7 @@ def test_what_makes_no_sense_is_refused(
     assert golden == "\n".join(words)
 
 
-def test_another_address_has_a_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_address_has_a_token(tmp_path, monkeypatch) -> None:
     given: list[object] = []
     monkeypatch.setattr("openpts_web.server.run_server", lambda *_, rules, **__: given.append(rules.token))
     for words, wanted in ((["--address", "0.0.0.0"], True), (["--address", "::1"], False), ([], False)):
@@ -75,7 +71,7 @@ class _Words(HTMLParser):
             self.words.append(" ".join(data.split()))
 
 
-def test_pages_without_runs_say_what_to_do(tmp_path: Path, golden: Golden) -> None:
+def test_pages_without_runs_say_what_to_do(tmp_path, golden) -> None:
     index = Index([str(tmp_path)], tmp_path / "index.db")
     plans = Plans(tmp_path, tmp_path)
     client = TestClient(

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from syrupy.assertion import SnapshotAssertion
 
 from openpts.cli.io import io
 from openpts.errors import UsageError
@@ -44,7 +43,7 @@ SIMULATED = "sim:tlc?seed=1"
 
 
 @pytest.fixture
-def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def job(tmp_path, monkeypatch) -> Path:
     monkeypatch.delenv("TIME", raising=False)
     monkeypatch.chdir(tmp_path)
     path = Path("job.fio")
@@ -91,7 +90,7 @@ def test_fio_spellings_mean_the_same(fio: str, own: str) -> None:
         "--runtime 10 --seconds 10", "--runtime 1.5", "--runtime 0", "--fio-value TIME=3",
     ],
 )  # fmt: skip
-def test_spellings_that_make_no_sense(words: str, snapshot: SnapshotAssertion) -> None:
+def test_spellings_that_make_no_sense(words: str, snapshot) -> None:
     with pytest.raises(UsageError) as raised:
         orders(*words.split(), targets=(SIMULATED,))
     assert str(raised.value) == snapshot
@@ -107,7 +106,7 @@ def test_the_jobs_of_a_file_are_the_streams_of_steps(job: Path) -> None:
     assert made.changes_target
 
 
-def test_the_environment_has_values_as_well(job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_has_values_as_well(job: Path, monkeypatch) -> None:
     monkeypatch.setenv("TIME", "5")
     (made,) = orders("--fio", str(job), targets=(SIMULATED,))
     assert made.steps[0].stop == Duration.seconds(5)
@@ -121,15 +120,13 @@ def test_options_of_a_stimulus_exclude_a_job_file(job: Path, words: str) -> None
         orders("--fio", str(job), "--fio-value", "TIME=7", *words.split(), targets=(SIMULATED,))
 
 
-def test_what_is_ignored_and_what_is_printed(job: Path, snapshot: SnapshotAssertion) -> None:
+def test_what_is_ignored_and_what_is_printed(job: Path, snapshot) -> None:
     result = run("--fio", str(job), "--fio-value", "TIME=7", "--seed", "1", "--print-fio", SIMULATED)
     assert result.stderr == snapshot(name="stderr")
     assert result.stdout == snapshot(name="job file")
 
 
-def test_what_is_printed_otherwise_than_it_was_written_is_said(
-    job: Path, snapshot: SnapshotAssertion
-) -> None:
+def test_what_is_printed_otherwise_than_it_was_written_is_said(job: Path, snapshot) -> None:
     job.write_text("[trimmer]\nrw=trim\niodepth=4\nioengine=libaio\ndirect=1\ntime_based\nruntime=5\n")
     result = run("--fio", str(job), "--print-fio", SIMULATED)
     assert result.stderr == snapshot
@@ -163,9 +160,7 @@ def test_keywords_of_fio_are_those_of_this_machine(job: Path) -> None:
         ("runtime=${TIME}", "runtime=${HOURS}h"),
     ],
 )
-def test_refusals_have_the_place_and_the_reason(
-    job: Path, change: str, to: str, snapshot: SnapshotAssertion
-) -> None:
+def test_refusals_have_the_place_and_the_reason(job: Path, change: str, to: str, snapshot) -> None:
     assert change in JOBS
     job.write_text(JOBS.replace(change, to))
     with pytest.raises(UsageError) as raised:

@@ -59,7 +59,7 @@ OURS = {
 
 
 @pytest.fixture
-def descriptor(tmp_path: Path) -> Iterator[int]:
+def descriptor(tmp_path) -> Iterator[int]:
     fd = os.open(tmp_path / "scratch", os.O_RDWR | os.O_CREAT)
     os.posix_fallocate(fd, 0, CAPACITY)
     yield fd
@@ -95,7 +95,7 @@ ENGINES: dict[str, Callable[[int, Path], Engine]] = {
         for name in ENGINES
     ]
 )
-def engine(request: pytest.FixtureRequest, descriptor: int, tmp_path: Path) -> Iterator[Engine]:
+def engine(request, descriptor: int, tmp_path) -> Iterator[Engine]:
     opened = ENGINES[request.param](descriptor, tmp_path)
     yield opened
     opened.stop()

@@ -1,19 +1,17 @@
 """Processor shares from two readings of a made-up /proc/stat."""
 
-from pathlib import Path
-
 import pytest
 
 from openpts.system_files import SystemRoots
 from openpts_fio.engine.engine import HostCpu
 
 
-def reading(tmp_path: Path, line: str) -> HostCpu | None:
+def reading(tmp_path, line: str) -> HostCpu | None:
     (tmp_path / "stat").write_text(f"{line}\ncpu0 1 2 3 4\n")
     return HostCpu.now(SystemRoots(proc=tmp_path))
 
 
-def test_shares_follow_from_the_difference(tmp_path: Path) -> None:
+def test_shares_follow_from_the_difference(tmp_path) -> None:
     before = reading(tmp_path, "cpu  100 0 50 800 50 0 0 0 0 0")
     after = reading(tmp_path, "cpu  150 10 70 900 80 5 5 0 0 0")
     assert before is not None
@@ -29,5 +27,5 @@ def test_shares_follow_from_the_difference(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("line", ["", "intr 1 2 3", "cpu a b c d e f g h", "cpu 1 2 3"])
-def test_a_kernel_without_counters_gives_none(tmp_path: Path, line: str) -> None:
+def test_a_kernel_without_counters_gives_none(tmp_path, line: str) -> None:
     assert reading(tmp_path, line) is None

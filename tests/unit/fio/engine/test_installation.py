@@ -7,11 +7,10 @@ import pytest
 from openpts.errors import EngineUnavailableError
 from openpts_fio.engine.process import FioProgram, find_fio
 from tests.support.refusals import refusal
-from tests.support.transcript import Golden
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path) -> Path:
     return tmp_path
 
 
@@ -28,7 +27,7 @@ def test_one_that_serves(folder: Path, version: str) -> None:
     assert find_fio(install(folder, f"echo {version}")) == FioProgram(str(folder / "fio"), version)
 
 
-def test_one_that_does_not(folder: Path, golden: Golden) -> None:
+def test_one_that_does_not(folder: Path, golden) -> None:
     cases = ("echo fio-3.18", "echo fio-2.21", "echo flexible", "exit 3")
     assert [refusal(find_fio, install(folder, script)) for script in cases] == golden
 

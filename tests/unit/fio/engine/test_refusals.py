@@ -1,7 +1,6 @@
 """What fio cannot express is refused by name, before anything runs."""
 
 import os
-from pathlib import Path
 
 import pytest
 
@@ -27,13 +26,12 @@ from openpts_fio.engine.engine import FioEngine
 from openpts_fio.engine.job import FioPath, JobSetting, job_file
 from openpts_fio.engine.process import FioProgram
 from tests.support.refusals import refusal
-from tests.support.transcript import Golden
 from tests.unit.fio.engine.steps import FILE, SECOND, job, step_job, stimulus
 
 HUNDRED_PLACES = ActiveRange(0, 0.61)
 
 
-def test_a_stimulus_that_fio_has_not(golden: Golden) -> None:
+def test_a_stimulus_that_fio_has_not(golden) -> None:
     cases = (
         {"random_pct": 50},
         {"random_pct": 0, "read": 1, "write": 1},
@@ -82,7 +80,7 @@ def test_a_stimulus_that_fio_has_not(golden: Golden) -> None:
     assert [refusal(job, stimulus(**wanted)) for wanted in cases] == golden
 
 
-def test_a_stop_rule_that_fio_has_not(golden: Golden) -> None:
+def test_a_stop_rule_that_fio_has_not(golden) -> None:
     cases = (
         Steady(SteadyFigure.IOPS, 10**9),
         FirstOf((SECOND,), at_least_ns=1),
@@ -93,7 +91,7 @@ def test_a_stop_rule_that_fio_has_not(golden: Golden) -> None:
     assert [refusal(job, stimulus(tc=2), stop) for stop in cases] == golden
 
 
-def test_a_stream_that_fio_has_not(golden: Golden) -> None:
+def test_a_stream_that_fio_has_not(golden) -> None:
     cases = (
         Stream(stimulus(random_pct=50), "b"),
         Stream(stimulus(random_pct=50)),
@@ -142,7 +140,7 @@ def test_synchronous_calls_have_no_queue() -> None:
 
 
 @pytest.mark.parametrize("bad", [Step.of(stimulus(random_pct=50), SECOND), Step.of(None, IoCount(1))])
-def test_nothing_runs_of_a_program_with_a_step_that_is_refused(bad: Step, tmp_path: Path) -> None:
+def test_nothing_runs_of_a_program_with_a_step_that_is_refused(bad: Step, tmp_path) -> None:
     target = tmp_path / "target"
     target.write_bytes(bytes(4096))
     fd = os.open(target, os.O_RDWR)
@@ -157,7 +155,7 @@ def test_nothing_runs_of_a_program_with_a_step_that_is_refused(bad: Step, tmp_pa
         os.close(fd)
 
 
-def test_a_target_open_for_reading_takes_no_writes(tmp_path: Path) -> None:
+def test_a_target_open_for_reading_takes_no_writes(tmp_path) -> None:
     target = tmp_path / "target"
     target.write_bytes(bytes(4096))
     fd = os.open(target, os.O_RDONLY)

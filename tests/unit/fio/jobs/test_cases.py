@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
 
 from openpts.config_files.written_file import WrittenFileError
 from openpts.vocabulary.facts import TargetFacts, TargetKind
@@ -44,7 +43,7 @@ def refusal(options: str) -> str:
         "fio-job-etcd/etcd.fio",
     ],
 )
-def test_a_load_that_openpts_has_not_is_refused_by_name(name: str, snapshot: SnapshotAssertion) -> None:
+def test_a_load_that_openpts_has_not_is_refused_by_name(name: str, snapshot) -> None:
     with pytest.raises(WrittenFileError) as raised:
         of_file(name)
     assert [one.replace(f"{CASES}/", "") for one in raised.value.complaints] == snapshot
@@ -135,7 +134,7 @@ def _range(stimulus: object) -> tuple[int, int]:
     return found
 
 
-def test_a_file_that_begins_with_a_mark_of_the_byte_order_is_read(tmp_path: Path) -> None:
+def test_a_file_that_begins_with_a_mark_of_the_byte_order_is_read(tmp_path) -> None:
     path = tmp_path / "windows.fio"
     path.write_bytes(b"\xef\xbb\xbf[global]\r\nrw=read\r\ndirect=1\r\n[x]\r\n")
     assert [section.name for section in read_jobs(path).sections] == ["x"]

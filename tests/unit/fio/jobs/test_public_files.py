@@ -1,7 +1,5 @@
 """66 public job files with the values of the suites that use them; a snapshot names what is refused."""
 
-from syrupy.assertion import SnapshotAssertion
-
 from openpts.config_files.written_file import WrittenFileError
 from openpts.units import TB
 from openpts.vocabulary.facts import TargetFacts, TargetKind
@@ -21,7 +19,7 @@ def outcome(job: PublicJob) -> Translation | tuple[str, ...]:
         return tuple(text.removeprefix(str(job.path.parent) + "/") for text in error.complaints)
 
 
-def test_at_least_60_of_66_are_translated_and_each_refusal_is_named(snapshot: SnapshotAssertion) -> None:
+def test_at_least_60_of_66_are_translated_and_each_refusal_is_named(snapshot) -> None:
     outcomes = {name: [outcome(job) for job in jobs] for name, jobs in public_jobs().items()}
     translated = [
         name for name, all_of_it in outcomes.items() if any(isinstance(one, Translation) for one in all_of_it)

@@ -3,7 +3,6 @@
 import pytest
 from msgspec import UNSET
 from msgspec.structs import replace
-from syrupy.assertion import SnapshotAssertion
 
 from openpts.config_files.written_file import WrittenFileError
 from openpts.units import MIB, NS_PER_MS, NS_PER_S
@@ -302,7 +301,7 @@ def test_jobs_of_one_flow_share_in_it_by_whatever_number() -> None:
         "rw=write\ndataplacement=streams\nplids=1", "rw=randread\nrandom_distribution=zoned:9/",
     ],
 )  # fmt: skip
-def test_what_openpts_lacks_is_named(option: str, snapshot: SnapshotAssertion) -> None:
+def test_what_openpts_lacks_is_named(option: str, snapshot) -> None:
     assert complaints(f"[job]\n{option}\n") == snapshot
 
 
@@ -344,7 +343,7 @@ def test_a_job_for_a_partition_stays_in_it() -> None:
     ["[one]\nfilename=/dev/a\n[two]\nfilename=/dev/b\n", "[one]\nfilename=/dev/a:/dev/b\n"],
     ids=["one each", "several in one"],
 )
-def test_jobs_for_several_targets_are_refused(text: str, snapshot: SnapshotAssertion) -> None:
+def test_jobs_for_several_targets_are_refused(text: str, snapshot) -> None:
     with pytest.raises(WrittenFileError) as raised:
         translated("rw=read\n" + text)
     assert str(raised.value) == snapshot

@@ -14,9 +14,7 @@ from openpts.errors import LimitError, UsageError
 from openpts_line.outputs import published_metrics
 
 
-def test_lines_that_are_lost_on_standard_output_are_told(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_lines_that_are_lost_on_standard_output_are_told(monkeypatch, capsys) -> None:
     with Path("/dev/full").open("w") as full:
         monkeypatch.setattr(sys, "stdout", full)
         with opened_output("--events", "-") as write:
@@ -24,14 +22,14 @@ def test_lines_that_are_lost_on_standard_output_are_told(
     assert capsys.readouterr().err == "openpts: --events - is incomplete: No space left on device\n"
 
 
-def test_what_ends_with_an_error_still_says_what_was_lost(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_ends_with_an_error_still_says_what_was_lost(capsys) -> None:
     with suppress(LimitError), opened_output("--events", "/dev/full") as write:
         write(b"{}\n")
         raise LimitError("the drive failed 1 of 1 limits")
     assert capsys.readouterr().err == "openpts: --events /dev/full is incomplete: No space left on device\n"
 
 
-def test_the_textfile_has_the_end_of_a_run_that_ends_with_an_error(tmp_path: Path) -> None:
+def test_the_textfile_has_the_end_of_a_run_that_ends_with_an_error(tmp_path) -> None:
     place = tmp_path / "run.prom"
     ended = CollectorRegistry()
     deviations = Counter("deviations", "Entries of the ledger.", registry=ended)
@@ -41,7 +39,7 @@ def test_the_textfile_has_the_end_of_a_run_that_ends_with_an_error(tmp_path: Pat
     assert "deviations_total 3.0" in place.read_text()
 
 
-def test_a_second_run_needs_a_file_of_its_own(tmp_path: Path) -> None:
+def test_a_second_run_needs_a_file_of_its_own(tmp_path) -> None:
     place = str(tmp_path / "diag.jsonl")
     with opened_output("--ocp-diag", place, new=True):
         pass
@@ -50,7 +48,7 @@ def test_a_second_run_needs_a_file_of_its_own(tmp_path: Path) -> None:
         pass
 
 
-def test_events_are_appended_to_events_and_to_nothing_else(tmp_path: Path) -> None:
+def test_events_are_appended_to_events_and_to_nothing_else(tmp_path) -> None:
     """A link leads to what is another's; an image may be a drive's, in use where nothing shows it."""
     words = ["run", "tp", "sim:enterprise-tlc?capacity=4GB", "--quick", "--no-report", "--out"]
     events, link, image = tmp_path / "events.jsonl", tmp_path / "link", tmp_path / "image"

@@ -15,7 +15,6 @@ from openpts_fio.imports.fio_import import fio_results
 from openpts_fio.imports.fio_options import exceeds_threads, files_of, options_of, page_cache
 from openpts_fio.imports.imported_run import Source
 from tests.support.refusals import refusal
-from tests.support.transcript import Golden
 from tests.unit.line.exchange.test_imports import SMALL, WANTED, exported, written
 
 CASES = Path(__file__).parents[3] / "data/cases"
@@ -35,7 +34,7 @@ def run_of(name: str, folder: Path, *words: str) -> Run:
 
 
 @pytest.mark.parametrize("path", OUTPUTS, ids=lambda path: path.stem)
-def test_what_the_command_says(path: Path, tmp_path: Path, golden: Golden) -> None:
+def test_what_the_command_says(path: Path, tmp_path, golden) -> None:
     there = shutil.copy(path, tmp_path)
     assert imported(Path(there), tmp_path / "run") == golden
 
@@ -43,7 +42,7 @@ def test_what_the_command_says(path: Path, tmp_path: Path, golden: Golden) -> No
 @pytest.mark.parametrize(
     "name", ["import-slow-job/rate-2-iops", "import-slow-job/thinktime", "p-fio-gtod/gtod", "p-fio-gtod/latp"]
 )
-def test_counts_and_bytes_are_those_of_the_output(name: str, tmp_path: Path) -> None:
+def test_counts_and_bytes_are_those_of_the_output(name: str, tmp_path) -> None:
     run = run_of(f"{name}.json", tmp_path / "run")
     (job,) = json.loads((CASES / f"{name}.json").read_text())["jobs"]
     ((done, stated),) = ((step.sample.read, job["read"]) for step in run.steps)
@@ -56,7 +55,7 @@ def test_counts_and_bytes_are_those_of_the_output(name: str, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("bw", [0, 1, 2, 7, 19])
 @pytest.mark.parametrize("unit", [1, 1024])
-def test_slow_jobs_have_bytes_or_kib_as_their_throughput_has(bw: int, unit: int, tmp_path: Path) -> None:
+def test_slow_jobs_have_bytes_or_kib_as_their_throughput_has(bw: int, unit: int, tmp_path) -> None:
     """Just below the next whole KiB/s, in a second: fio 3 has bytes, fio 2 KiB."""
     moved_bytes = bw * 1024 + 1023 if unit == 1 or not bw else bw * 1024
     content = SMALL.replace("40960", str(moved_bytes // unit if bw else 512)).replace(
@@ -67,7 +66,7 @@ def test_slow_jobs_have_bytes_or_kib_as_their_throughput_has(bw: int, unit: int,
     assert sample.read.bytes == (moved_bytes if bw else 512)
 
 
-def test_times_of_fdatasync_are_kept(tmp_path: Path) -> None:
+def test_times_of_fdatasync_are_kept(tmp_path) -> None:
     name = "import-fsync-latency-lost/sync.json"
     run = run_of(name, tmp_path / "run")
     stated = json.loads((CASES / name).read_text())["jobs"][0]["sync"]["lat_ns"]
@@ -80,7 +79,7 @@ def test_times_of_fdatasync_are_kept(tmp_path: Path) -> None:
     assert (job["sync"]["total_ios"], job["sync"]["lat_ns"]["max"]) == (911, stated["max"])
 
 
-def syncing(tmp_path: Path, **options: str) -> dict[str, Any]:
+def syncing(tmp_path, **options: str) -> dict[str, Any]:
     """What comes back of a job with percentiles of syncs and without bins."""
     output = json.loads((CASES / "import-fsync-latency-lost/sync.json").read_text())
     tmp_path.mkdir()
@@ -100,14 +99,14 @@ def syncing(tmp_path: Path, **options: str) -> dict[str, Any]:
     }
 
 
-def test_times_of_syncs_are_of_what_the_options_ask_for(tmp_path: Path) -> None:
+def test_times_of_syncs_are_of_what_the_options_ask_for(tmp_path) -> None:
     assert syncing(tmp_path / "1", fdatasync="1") == {"counts": (911, 0), "p99": 13_172_736, "n/a": False}
     assert syncing(tmp_path / "2", fsync="1") == {"counts": (0, 911), "p99": 13_172_736, "n/a": False}
     found = syncing(tmp_path / "3", sync_file_range="write:1")
     assert (found["counts"], found["n/a"]) == ((0, 0), True)
 
 
-def test_the_job_file_gives_what_a_server_loses(tmp_path: Path) -> None:
+def test_the_job_file_gives_what_a_server_loses(tmp_path) -> None:
     folder = CASES / "import-client-without-job-options"
     run = run_of("import-client-without-job-options/n2.json", tmp_path, "--job", str(folder / "n2.fio"))
     (one,), (two,) = (step.sample.step.stimuli for step in run.steps)
@@ -115,7 +114,7 @@ def test_the_job_file_gives_what_a_server_loses(tmp_path: Path) -> None:
     assert [step.sample.read.ios for step in run.steps] == [14_276, 23_626]
 
 
-def test_a_server_that_gives_the_options_of_another_job_is_refused(tmp_path: Path, golden: Golden) -> None:
+def test_a_server_that_gives_the_options_of_another_job_is_refused(tmp_path, golden) -> None:
     """fio 3.33 gave the one entry of three jobs, iodepth 10 to 12, with group_reporting those of the last."""
     job = {**json.loads(SMALL)["jobs"][0], "hostname": "h", "port": 1, "latency_depth": 12}
     output = {**json.loads(SMALL), "jobs": [], "client_stats": [job]}
@@ -155,7 +154,7 @@ def imported_or_refused(path: Path) -> Any:
     return fio_results(Source.read(path), WANTED)
 
 
-def test_what_went_through_the_page_cache_is_in_the_ledger(tmp_path: Path, golden: Golden) -> None:
+def test_what_went_through_the_page_cache_is_in_the_ledger(tmp_path, golden) -> None:
     run = run_of("import-page-cache/no-direct.json", tmp_path / "run")
     assert [entry.used for entry in run.ledger[:2]] == golden
     direct = run_of("p-fio-gtod/latp.json", tmp_path / "direct")
@@ -205,7 +204,7 @@ def test_the_files_of_a_job_are_those_that_fio_opens(lines: str, files: list[str
     assert files_of(options_of((name, value) for name, value in pairs)) == files
 
 
-def test_jobs_of_several_drives_are_refused(tmp_path: Path, golden: Golden) -> None:
+def test_jobs_of_several_drives_are_refused(tmp_path, golden) -> None:
     """Side by side, one after the other, and by the job file alone."""
     job = json.loads(SMALL)["jobs"][0]
     for group in (0, 1):
@@ -217,7 +216,7 @@ def test_jobs_of_several_drives_are_refused(tmp_path: Path, golden: Golden) -> N
     assert refusal(fio_results, source, WANTED, by_job) == golden
 
 
-def test_names_that_come_twice_are_refused(tmp_path: Path, golden: Golden) -> None:
+def test_names_that_come_twice_are_refused(tmp_path, golden) -> None:
     job = json.loads(SMALL)["jobs"][0]
     jobs = (
         [job, job],  # two sections that are alike
@@ -233,7 +232,7 @@ def test_names_that_come_twice_are_refused(tmp_path: Path, golden: Golden) -> No
     assert (sample.read.ios, sample.step.stimuli[0].tc) == (20, 2)
 
 
-def test_what_encloses_the_output_and_what_failed_is_named(tmp_path: Path, golden: Golden) -> None:
+def test_what_encloses_the_output_and_what_failed_is_named(tmp_path, golden) -> None:
     job = json.loads(SMALL)["jobs"][0]
     failed = {**json.loads(SMALL), "jobs": [{**job, "error": 5, "total_err": 2}]}
     cases = (

@@ -9,7 +9,6 @@ from xml.etree import ElementTree
 
 import pytest
 from click.testing import CliRunner
-from syrupy.assertion import SnapshotAssertion
 
 from openpts.analysis.latency import LatencyDistribution
 from openpts.cli.main import cli
@@ -35,7 +34,6 @@ from openpts_fio.imports.tkperf_import import tkperf_results
 from openpts_line.compare.contenders import Entry, compare_runs
 from tests.support.refusals import refusal
 from tests.support.shortened_runs import shortened_run
-from tests.support.transcript import Golden
 
 DATA = Path(__file__).parents[3] / "data/imported"
 FIO = sorted(DATA.glob("fio-*.json"))
@@ -71,7 +69,7 @@ def measures(run: Run) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("path", FIO, ids=lambda path: path.stem)
-def test_the_figures_of_fio_are_those_that_it_states(path: Path, tmp_path: Path) -> None:
+def test_the_figures_of_fio_are_those_that_it_states(path: Path, tmp_path) -> None:
     run, jobs = fio_run(path.name, tmp_path / "run"), stated_jobs(path)
     found = {(one["stream"], one["operation"]): one for one in summarize(run)["streams"]}
     unit = 1 if "3" in path.stem else 1000
@@ -96,7 +94,7 @@ def test_the_figures_of_fio_are_those_that_it_states(path: Path, tmp_path: Path)
             assert one["mrt_ms"] == pytest.approx(max(lat["max"] for lat in lats) * unit / NS_PER_MS)
 
 
-def test_percentiles_of_bins_are_those_that_fio_states(tmp_path: Path) -> None:
+def test_percentiles_of_bins_are_those_that_fio_states(tmp_path) -> None:
     run = fio_run("fio-3-lat-bins.json", tmp_path / "run")
     (reader,) = (
         job["read"] for job in stated_jobs(DATA / "fio-3-lat-bins.json") if job["jobname"] == "reader"
@@ -111,7 +109,7 @@ def test_percentiles_of_bins_are_those_that_fio_states(tmp_path: Path) -> None:
         assert found.percentile_ns(float(level)) == pytest.approx(value_ns, rel=1 / 64)
 
 
-def test_bins_of_fio_2_are_numbered(tmp_path: Path) -> None:
+def test_bins_of_fio_2_are_numbered(tmp_path) -> None:
     run = fio_run("fio-2-bins.json", tmp_path / "run")
     (step,) = run.steps
     found = LatencyDistribution.merged([step.sample.read.histogram]).buckets()
@@ -123,7 +121,7 @@ def test_bins_of_fio_2_are_numbered(tmp_path: Path) -> None:
     ]
 
 
-def test_without_bins_there_is_no_distribution(tmp_path: Path) -> None:
+def test_without_bins_there_is_no_distribution(tmp_path) -> None:
     run = fio_run("fio-3-plain.json", tmp_path / "run")
     values = measures(run)
     assert values["reader, read, IOPS"] > 0
@@ -135,7 +133,7 @@ def test_without_bins_there_is_no_distribution(tmp_path: Path) -> None:
     assert f"99 %: {reader['clat_ns']['percentile']['99.000000']:,}" in stated
 
 
-def test_the_job_file_gives_the_same_load_as_the_stated_options(tmp_path: Path) -> None:
+def test_the_job_file_gives_the_same_load_as_the_stated_options(tmp_path) -> None:
     stated = fio_run("fio-3-bins.json", tmp_path / "stated")
     given = fio_run("fio-3-bins.json", tmp_path / "given", DATA / "jobs.fio")
     assert [step.sample for step in given.steps] == [step.sample for step in stated.steps]
@@ -144,7 +142,7 @@ def test_the_job_file_gives_the_same_load_as_the_stated_options(tmp_path: Path) 
     assert (mixed.stimuli[0].tc, mixed.stimuli[0].qd, mixed.stimuli[0].read_pct) == (2, 4, 70)
 
 
-def test_an_imported_run_is_marked_and_never_conformant(tmp_path: Path, golden: Golden) -> None:
+def test_an_imported_run_is_marked_and_never_conformant(tmp_path, golden) -> None:
     runs = {"fio": fio_run("fio-3-bins.json", tmp_path / "fio"), **tkperf_runs(tmp_path)}
     for name, run in runs.items():
         imported = run.manifest.imported
@@ -163,7 +161,7 @@ def test_an_imported_run_is_marked_and_never_conformant(tmp_path: Path, golden: 
             assert not states & {Status.MET, Status.BUILT_IN}
 
 
-def test_rounds_of_tkperf_are_rounds(tmp_path: Path) -> None:
+def test_rounds_of_tkperf_are_rounds(tmp_path) -> None:
     """Its own summary is the mean of the last five rounds."""
     runs = tkperf_runs(tmp_path)
     root = ElementTree.parse(DATA / "tkperf.xml").getroot()
@@ -199,14 +197,14 @@ def test_rounds_of_tkperf_are_rounds(tmp_path: Path) -> None:
     )
 
 
-def test_the_command_says_what_the_file_lacks(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+def test_the_command_says_what_the_file_lacks(tmp_path, snapshot) -> None:
     path = DATA / "untimed-fio-3.json"
     words = ["--capacity", "2TB", "--out", str(tmp_path / "run")]
     run = CliRunner().invoke(cli, ["import", "fio", str(path), *words])
     assert run.stderr.replace(str(DATA), "DATA") == snapshot
 
 
-def test_imported_runs_are_compared_with_others(tmp_path: Path) -> None:
+def test_imported_runs_are_compared_with_others(tmp_path) -> None:
     one, other = (fio_run(f"fio-3-{name}.json", tmp_path / name) for name in ("bins", "plain"))
     comparison = compare_runs([Entry(one, "before"), Entry(other, "after")])
     assert comparison.names == ("before", "after")
@@ -223,7 +221,7 @@ def written(path: Path, content: str) -> Path:
     return path
 
 
-def test_what_is_no_output_of_fio_is_refused(tmp_path: Path, golden: Golden) -> None:
+def test_what_is_no_output_of_fio_is_refused(tmp_path, golden) -> None:
     cases = (
         "",
         "fio: failed parsing\n",
@@ -253,7 +251,7 @@ def test_what_is_no_output_of_fio_is_refused(tmp_path: Path, golden: Golden) -> 
     assert not (tmp_path / "run").exists()
 
 
-def test_the_last_of_several_reports_counts(tmp_path: Path, golden: Golden) -> None:
+def test_the_last_of_several_reports_counts(tmp_path, golden) -> None:
     path = tmp_path / "fio.json"
     report = SMALL.replace("{", "{\n", 1)
     path.write_text(f"note: x {{\n{report.replace('10,', '7,')}\nnote: y\n{report}\n")
@@ -265,7 +263,7 @@ def test_the_last_of_several_reports_counts(tmp_path: Path, golden: Golden) -> N
     assert run.stderr == golden
 
 
-def test_tkperf_before_2_1_has_steps_of_a_minute(tmp_path: Path, golden: Golden) -> None:
+def test_tkperf_before_2_1_has_steps_of_a_minute(tmp_path, golden) -> None:
     """Both files are of the same figures; the one of 2.2 states what that of 1.3 leaves out."""
     files = [
         shutil.copy(DATA.parent / f"cases/tkperf-without-runtime/{name}.xml", tmp_path)
@@ -281,7 +279,7 @@ def test_tkperf_before_2_1_has_steps_of_a_minute(tmp_path: Path, golden: Golden)
         assert refusal(tkperf_results, Source.read(written(tmp_path / "tk.xml", content)), WANTED) == golden
 
 
-def test_what_is_no_file_of_tkperf_is_refused(tmp_path: Path, golden: Golden) -> None:
+def test_what_is_no_file_of_tkperf_is_refused(tmp_path, golden) -> None:
     whole = (DATA / "tkperf.xml").read_text()
     cases = (
         ("<iops>", "<iop>"),
@@ -298,7 +296,7 @@ def test_what_is_no_file_of_tkperf_is_refused(tmp_path: Path, golden: Golden) ->
     ] == golden
 
 
-def test_the_commands_write_a_run_for_each_result(tmp_path: Path) -> None:
+def test_the_commands_write_a_run_for_each_result(tmp_path) -> None:
     files = [str(DATA / name) for name in ("fio-3-bins.json", "fio-2-bins.json")]
     words = ["--capacity", "2TB", "--serial", "S1", "--out", str(tmp_path / "fio")]
     run = CliRunner().invoke(cli, ["import", "fio", *files, *words])
@@ -319,7 +317,7 @@ def gated(runs: list[Run], *limits: str, baseline: list[Run] | None = None) -> l
     return list(judge(held, *sides).judged)
 
 
-def test_a_gate_takes_what_fio_states_and_knows_no_more(tmp_path: Path) -> None:
+def test_a_gate_takes_what_fio_states_and_knows_no_more(tmp_path) -> None:
     run, bare = (fio_run(f"fio-3-{name}.json", tmp_path / name) for name in ("bins", "plain"))
     (writes,) = (one["write"] for one in stated_jobs(DATA / "fio-3-bins.json") if one["jobname"] == "seq")
     iops, name = writes["iops"], "workload.seq_write"
@@ -344,7 +342,7 @@ def test_a_gate_takes_what_fio_states_and_knows_no_more(tmp_path: Path) -> None:
     )
 
 
-def test_a_gate_takes_rounds_of_tkperf(tmp_path: Path) -> None:
+def test_a_gate_takes_rounds_of_tkperf(tmp_path) -> None:
     runs = tkperf_runs(tmp_path)
     (least,) = gated([runs["iops"]], "iops.rnd-4k-rw0 >= 1 k")[5:]
     stated = json.loads(ElementTree.parse(DATA / "tkperf.xml").findtext("iops/stdyvalues") or "")
@@ -357,7 +355,7 @@ def test_a_gate_takes_rounds_of_tkperf(tmp_path: Path) -> None:
     assert no_times.judgement is Judgement.NO_VERDICT
 
 
-def test_imported_runs_are_a_baseline_each_file_once(tmp_path: Path) -> None:
+def test_imported_runs_are_a_baseline_each_file_once(tmp_path) -> None:
     text = (DATA / "fio-3-bins.json").read_text()
     runs = []
     for number in range(3):
@@ -377,7 +375,7 @@ def test_imported_runs_are_a_baseline_each_file_once(tmp_path: Path) -> None:
         )
 
 
-def test_what_was_exported_for_fio_comes_back(tmp_path: Path) -> None:
+def test_what_was_exported_for_fio_comes_back(tmp_path) -> None:
     """Counts and extremes as they were; fio states times in ms, and bins come back as fio's."""
     run = shortened_run("lat", tmp_path / "run", target="sim:enterprise-tlc?capacity=1GB", scale=0.005)
     CliRunner().invoke(cli, ["export", str(run.folder), "--fio-json", str(tmp_path / "fio")])
@@ -413,7 +411,7 @@ def exported(run: Run, folder: Path) -> list[dict[str, Any]]:
     return [job for path in files for job in json.loads(path.read_text())["jobs"]]
 
 
-def test_what_fio_did_not_time_is_exported_as_unknown_and_not_as_0(tmp_path: Path) -> None:
+def test_what_fio_did_not_time_is_exported_as_unknown_and_not_as_0(tmp_path) -> None:
     (job,) = exported(fio_run("untimed-fio-3.json", tmp_path / "run"), tmp_path / "fio")
     (stated,) = stated_jobs(DATA / "untimed-fio-3.json")
     assert stated["read"]["lat_ns"]["N"] == 0
@@ -423,9 +421,7 @@ def test_what_fio_did_not_time_is_exported_as_unknown_and_not_as_0(tmp_path: Pat
 
 
 @pytest.mark.parametrize("name", ["fio-2-plain", "fio-3-plain"])
-def test_percentiles_without_a_distribution_are_exported_as_fio_states_them(
-    name: str, tmp_path: Path
-) -> None:
+def test_percentiles_without_a_distribution_are_exported_as_fio_states_them(name: str, tmp_path) -> None:
     run = fio_run(f"{name}.json", tmp_path / "run")
     jobs = {job["jobname"]: job for job in exported(run, tmp_path / "fio")}
     reader = next(job["read"] for job in stated_jobs(DATA / f"{name}.json") if job["jobname"] == "reader")
@@ -442,7 +438,7 @@ def load_of(sample: Any) -> tuple[Any, ...]:
     return tuple((one.read_pct, one.block_sizes) for one in sample.step.stimuli)
 
 
-def test_the_set_up_page_says_which_counts_are_derived(tmp_path: Path, golden: Golden) -> None:
+def test_the_set_up_page_says_which_counts_are_derived(tmp_path, golden) -> None:
     for run in tkperf_runs(tmp_path).values():
         (table,) = import_tables(run.manifest)
         stated = [str(row.cells[0].text) for row in table.rows if row.head.text == "Not stated"]

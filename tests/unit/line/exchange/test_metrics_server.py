@@ -77,14 +77,14 @@ def test_many_slow_clients_take_few_threads_and_no_answer_from_others() -> None:
     assert threading.active_count() == threads
 
 
-def test_a_client_that_sends_a_byte_now_and_then_has_a_limited_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_that_sends_a_byte_now_and_then_has_a_limited_time(monkeypatch) -> None:
     monkeypatch.setattr(metrics_server, "_LONGEST_S", 0.5)
     [port] = free_ports(1)
     with served_metrics("127.0.0.1", port, One()), slow_clients(port, 1) as (client,):
         until(lambda: is_dropped(client), "its end", 30)
 
 
-def test_a_client_that_reads_nothing_has_a_limited_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_that_reads_nothing_has_a_limited_time(monkeypatch) -> None:
     class Large(Collector):
         def collect(self) -> Iterator[Metric]:
             gauge = GaugeMetricFamily("large", "More than the kernel buffers.", labels=["number"])
@@ -113,7 +113,7 @@ def test_open_connections_do_not_hold_up_the_end_of_a_run() -> None:
         assert time.monotonic() - began_s < 5
 
 
-def test_clients_that_break_off_print_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+def test_clients_that_break_off_print_nothing(capfd) -> None:
     [port] = free_ports(1)
     with served_metrics("127.0.0.1", port, One()):
         for request in (b"", b"\x00\xff\r\n\r\n", b"GET", b"GET /metrics HTTP/1.0\r\n\r\n"):
@@ -124,7 +124,7 @@ def test_clients_that_break_off_print_nothing(capfd: pytest.CaptureFixture[str])
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_run_is_answered_for_while_slow_clients_come_and_stay(tmp_path: Path) -> None:
+def test_a_run_is_answered_for_while_slow_clients_come_and_stay(tmp_path) -> None:
     [port] = free_ports(1)
     metrics = RunMetrics()
     scrapes: list[str] = []

@@ -1,6 +1,5 @@
 """Runs beside each other: who stands with whom, what differs, what is said of it."""
 
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -31,7 +30,6 @@ from tests.support.drawn_texts import outside, overlapping, text_boxes
 from tests.support.made_up_run import made_up_run
 from tests.support.report_cases import Reports
 from tests.support.synthetic_run import Synthetic, write_synthetic_run
-from tests.support.transcript import Golden
 
 OTHER = {"model": "Candidate X", "serial": "C-1", "firmware": "2"}
 
@@ -79,9 +77,7 @@ def sentences(report: Report, tone: str) -> list[str]:
     return [block.text for block in blocks if isinstance(block, Verdict) and block.tone == tone]
 
 
-def test_runs_of_one_drive_are_one_set_and_another_drive_is_held_against_them(
-    run: Run, golden: Golden
-) -> None:
+def test_runs_of_one_drive_are_one_set_and_another_drive_is_held_against_them(run: Run, golden) -> None:
     other = with_facts(run, **OTHER)
     mine, theirs = (1.01, 1, 0.99, 1, 1), (1.2, 1.22, 1.1, 1.2, 1.2)
     comparison = compared(*[at(run, share) for share in mine], *[at(other, share) for share in theirs])
@@ -112,7 +108,7 @@ def test_ranges_that_overlap_show_no_difference(run: Run) -> None:
     }
 
 
-def test_what_would_differ_alone_may_be_chance_among_several_lines(run: Run, golden: Golden) -> None:
+def test_what_would_differ_alone_may_be_chance_among_several_lines(run: Run, golden) -> None:
     other = with_facts(run, **OTHER)
     mine, theirs = (1, 1.02, 0.98), (1.06, 1.1, 1.04)
     comparison = compared(*[at(run, share) for share in mine], *[at(other, share) for share in theirs])
@@ -137,7 +133,7 @@ def test_what_would_differ_alone_may_be_chance_among_several_lines(run: Run, gol
 
 
 @pytest.mark.proves("SOL-STAT-06")
-def test_seven_runs_that_lie_too_far_apart_are_discarded(run: Run, golden: Golden) -> None:
+def test_seven_runs_that_lie_too_far_apart_are_discarded(run: Run, golden) -> None:
     other = with_facts(run, **OTHER)
     wild = [at(other, share / 100) for share in (90, 100, 140, 85, 130, 95, 120)]
     found = sets_of(compared(run, *wild))["Candidate X"]
@@ -148,7 +144,7 @@ def test_seven_runs_that_lie_too_far_apart_are_discarded(run: Run, golden: Golde
 
 
 @pytest.mark.proves("SOL-STAT-02")
-def test_a_single_run_says_nothing_about_spread(run: Run, golden: Golden) -> None:
+def test_a_single_run_says_nothing_about_spread(run: Run, golden) -> None:
     found = sets_of(compared(run, at(with_facts(run, **OTHER), 2)))["Candidate X"]
     assert found["delta_pct"] == pytest.approx(100, abs=1e-6)
     assert found["rse_pct"] is None
@@ -167,7 +163,7 @@ def test_a_cold_run_stands_apart(run: Run) -> None:
     assert [row.cells[-1].text for row in table.rows].count("not counted") == 3
 
 
-def test_labels_put_runs_together_and_say_what_their_spread_is(run: Run, golden: Golden) -> None:
+def test_labels_put_runs_together_and_say_what_their_spread_is(run: Run, golden) -> None:
     runs = [with_facts(run, serial=f"N-{number}") for number in range(3)]
     entries = [Entry(one, label="batch") for one in runs] + [Entry(with_facts(run, **OTHER), label="other")]
     report = build_comparison(compare_runs(entries, base="other"))
@@ -199,9 +195,7 @@ def test_other_conditions_make_another_set(run: Run) -> None:
         (lambda run: under(run, drive_class=DriveClass.CLIENT), "Class"),
     ],
 )
-def test_what_was_not_made_alike_is_on_the_red_list(
-    run: Run, change: Any, label: str, golden: Golden
-) -> None:
+def test_what_was_not_made_alike_is_on_the_red_list(run: Run, change: Any, label: str, golden) -> None:
     comparison = compared(run, change(with_facts(run, **OTHER)))
     assert differing(comparison)[""] == [label]
     report = build_comparison(comparison)
@@ -244,7 +238,7 @@ def test_firmware_is_judged_where_the_model_is_the_same(run: Run) -> None:
     assert differing(compared(run, with_facts(run, **OTHER)))[""] == []
 
 
-def test_runs_that_were_made_alike_say_so(run: Run, golden: Golden) -> None:
+def test_runs_that_were_made_alike_say_so(run: Run, golden) -> None:
     report = build_comparison(compared(run, with_facts(run, **OTHER)))
     assert sentences(report, "pass") == golden
 
@@ -260,7 +254,7 @@ def test_a_base_that_is_not_there_is_refused_with_the_names_that_are(run: Run) -
         compared(run, with_facts(run, **OTHER), base="nobody")
 
 
-def test_folders_that_make_no_sense_are_refused(tmp_path: Path, reports: Reports) -> None:
+def test_folders_that_make_no_sense_are_refused(tmp_path, reports: Reports) -> None:
     folder = reports.folder("five rounds")
     with pytest.raises(UsageError, match="named twice"):
         read_entries([folder, folder])
@@ -270,7 +264,7 @@ def test_folders_that_make_no_sense_are_refused(tmp_path: Path, reports: Reports
         read_entries([folder], cold=[tmp_path])
 
 
-def test_labels_and_cold_runs_are_found_by_their_folders(tmp_path: Path) -> None:
+def test_labels_and_cold_runs_are_found_by_their_folders(tmp_path) -> None:
     folders = [write_synthetic_run(tmp_path / name, Synthetic()) for name in ("a", "b")]
     entries = read_entries(folders, {tmp_path / "x" / ".." / "a": "first"}, [folders[1]])
     assert [(entry.label, entry.cold) for entry in entries] == [("first", False), ("", True)]
@@ -294,7 +288,7 @@ def test_two_matrices_make_a_heat_map_of_shares_and_deltas(run: Run) -> None:
     assert {cell.text for row in deltas.rows for cell in row.cells} == {"+25.0"}
 
 
-def test_drives_of_different_capacity_are_not_one_drive(run: Run, golden: Golden) -> None:
+def test_drives_of_different_capacity_are_not_one_drive(run: Run, golden) -> None:
     target = run.manifest.target
     larger = replace(target, user_capacity_bytes=2 * target.user_capacity_bytes)
     other = replace(run, manifest=replace(run.manifest, target=larger))
@@ -305,7 +299,7 @@ def test_drives_of_different_capacity_are_not_one_drive(run: Run, golden: Golden
     assert sentences(build_comparison(labeled), "fail") == golden
 
 
-def test_the_limit_of_the_standard_error_is_the_operators(run: Run, golden: Golden) -> None:
+def test_the_limit_of_the_standard_error_is_the_operators(run: Run, golden) -> None:
     runs = [Entry(at(run, share)) for share in (0.8, 1, 1.2)]
     found = {
         limit_pct: sets_of(compare_runs(runs, rse_limit_pct=limit_pct)) for limit_pct in (1.0, 5.0, 12.0)

@@ -6,7 +6,6 @@ import math
 import shutil
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from statistics import fmean
 
 import msgspec
@@ -15,7 +14,6 @@ import pytest
 from click.testing import CliRunner
 from msgspec.structs import replace
 from scipy import stats
-from syrupy.assertion import SnapshotAssertion
 
 from openpts._native import Histogram
 from openpts.cli.broken_pipe import VisibleOutput
@@ -39,7 +37,6 @@ from openpts_line.cli.gate import _print
 from openpts_line.gate.power import power_of
 from tests.support.page_transcript import transcript_of
 from tests.support.report_cases import Reports
-from tests.support.transcript import Golden
 from tests.unit.line.report.test_comparison import at
 
 PASS, FAIL, NONE = Judgement.PASS, Judgement.FAIL, Judgement.NO_VERDICT
@@ -228,7 +225,7 @@ def test_several_limits_share_the_false_alarms(run: Run) -> None:
     assert three.high > alone.high
 
 
-def test_single_runs_and_overlapping_sets_ask_for_more(run: Run, golden: Golden) -> None:
+def test_single_runs_and_overlapping_sets_ask_for_more(run: Run, golden) -> None:
     (one,) = result_of(f"{IOPS} >= -3 %", gated(run, 0.5), gated(run, 1.0)).judged
     assert one.judgement is NONE
     assert one.reason == golden
@@ -249,7 +246,7 @@ def on_days(runs: list[MeasuredRun], *days: int, host: str = "a") -> list[Measur
     ]
 
 
-def test_sides_without_a_session_in_common_have_a_wider_interval_and_say_so(run: Run, golden: Golden) -> None:
+def test_sides_without_a_session_in_common_have_a_wider_interval_and_say_so(run: Run, golden) -> None:
     """On which side the shift between two sessions lies can't be told from a change."""
     slower, bases = gated(run, *SLOWER), gated(run, *BASES)
     limit = f"{IOPS} >= -3 %"
@@ -266,7 +263,7 @@ def test_sides_without_a_session_in_common_have_a_wider_interval_and_say_so(run:
         assert one.reason == golden
 
 
-def test_what_can_t_be_compared_has_no_verdict(run: Run, golden: Golden) -> None:
+def test_what_can_t_be_compared_has_no_verdict(run: Run, golden) -> None:
     sides = gated(run, *SLOWER)
     assert result_of(f"{IOPS} >= -3 %", sides).judged[0].reason == golden
     other = replace(
@@ -322,7 +319,7 @@ def test_steady_conformant_and_firmware(run: Run, reports: Reports) -> None:
     assert result_of((), [MeasuredRun.of(deviating(run))], head=required).judged[1].judgement is FAIL
 
 
-def test_the_words_of_all_verdicts(run: Run, snapshot: SnapshotAssertion) -> None:
+def test_the_words_of_all_verdicts(run: Run, snapshot) -> None:
     head = ALLOWED + 'require = ["steady", "no media errors", "no throttling", "same firmware", "conformant"]'
     limits = (
         f"{IOPS} >= 1",
@@ -345,7 +342,7 @@ def test_the_words_of_all_verdicts(run: Run, snapshot: SnapshotAssertion) -> Non
     assert [row.cells[1].text for row in table.rows] == [one.judgement.value for one in result.judged]
 
 
-def test_the_power_is_stated_for_each_relative_limit(run: Run, golden: Golden) -> None:
+def test_the_power_is_stated_for_each_relative_limit(run: Run, golden) -> None:
     limits = parse_limits(ALLOWED.encode(), "l", [f"{IOPS} >= -3 %", f"{IOPS} <= 1.03 x"])
     rule, (least, most) = power_of(limits, gated(run, *BASES), ())
     assert rule.rows == 2
@@ -373,7 +370,7 @@ def invoke(*words: object) -> tuple[int, str]:
     return code, result.output
 
 
-def test_the_command_ends_with_its_verdict(run: Run, tmp_path: Path) -> None:
+def test_the_command_ends_with_its_verdict(run: Run, tmp_path) -> None:
     limits = tmp_path / "limits.toml"
     for bound, code in ((">= 1", 0), (">= 1 G", 10), (".p99.9999999 <= 1 s", 13)):
         limits.write_text(f'{ALLOWED}limits = ["{IOPS}{bound}"]')
@@ -400,7 +397,7 @@ class Terminal(io.TextIOWrapper):
         return True
 
 
-def test_a_terminal_has_verdicts_in_colors(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_has_verdicts_in_colors(run: Run, monkeypatch) -> None:
     shown = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", VisibleOutput(Terminal(shown, "utf-8", write_through=True)))
     limits = f'{ALLOWED}limits = [{{ measure = "{IOPS}", at_most = 1, note = "\\u001b[2J" }}]'
@@ -422,7 +419,7 @@ def test_all_words_behind_baseline_are_runs_of_it(run: Run, reports: Reports) ->
 LENIENT = ("--allow", "deviations", "--allow", "not steady")
 
 
-def test_what_is_allowed_on_the_command_line_is_as_in_the_file(run: Run, tmp_path: Path) -> None:
+def test_what_is_allowed_on_the_command_line_is_as_in_the_file(run: Run, tmp_path) -> None:
     limits = tmp_path / "limits.toml"
     limits.write_text(f'{ALLOWED}limits = ["{IOPS} >= 1"]')
     by_file = json.loads(invoke(run.folder, "--limits", limits, "--json")[1])
@@ -449,7 +446,7 @@ def test_different_conditions_are_judged_where_they_are_allowed(run: Run) -> Non
     assert allowed.verdict is FAIL
 
 
-def test_the_page_of_a_gate(run: Run, tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+def test_the_page_of_a_gate(run: Run, tmp_path, snapshot) -> None:
     limits = ("--limit", f"{IOPS} >= 1", "--limit", f"{IOPS} >= 1 G", *LENIENT)
     code, output = invoke(run.folder, *limits, "--out", tmp_path, "--json")
     assert code == 10, output
@@ -465,7 +462,7 @@ def test_the_page_of_a_gate(run: Run, tmp_path: Path, snapshot: SnapshotAssertio
     assert not (tmp_path / "alone" / "gate.pdf").exists()
 
 
-def test_a_page_of_a_gate_is_redacted_as_its_lines_are(run: Run, tmp_path: Path) -> None:
+def test_a_page_of_a_gate_is_redacted_as_its_lines_are(run: Run, tmp_path) -> None:
     serial = str(run.manifest.dut["serial"].value)
     named = [tmp_path / f"{serial}-{number}" for number in (1, 2)]
     for folder in named:
@@ -478,6 +475,6 @@ def test_a_page_of_a_gate_is_redacted_as_its_lines_are(run: Run, tmp_path: Path)
     assert serial not in (tmp_path / "page" / "gate.html").read_text()
 
 
-def test_a_power_analysis_has_no_page(run: Run, tmp_path: Path) -> None:
+def test_a_power_analysis_has_no_page(run: Run, tmp_path) -> None:
     for words in (("--html",), ("--out", tmp_path), ("--junit", tmp_path / "x"), ("--tap",)):
         assert invoke(run.folder, "--power-analysis", *words)[0] == 2

@@ -4,7 +4,6 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
 
 from openpts.errors import OpenptsError, UsageError
 from openpts.limits.bound import bound_of, refuse_unsigned
@@ -124,7 +123,7 @@ def complaint(make: object) -> str:
     return "\n".join(raised.value.complaints)
 
 
-def test_what_is_wrong_is_said_with_its_place(snapshot: SnapshotAssertion) -> None:
+def test_what_is_wrong_is_said_with_its_place(snapshot) -> None:
     said = [f"{text}\n  {complaint(lambda text=text: bound_of(text))}" for text in WRONG]
     for text, unit in WRONG_UNITS:
 
@@ -167,6 +166,6 @@ def test_nothing_invisible_gets_into_names_and_notes() -> None:
     assert "\n" not in bound.note
 
 
-def test_a_file_that_is_none_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_none_is_refused(tmp_path) -> None:
     with pytest.raises(UsageError, match="can't be read"):
         read_limits(tmp_path / "none.toml")

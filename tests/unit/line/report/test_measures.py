@@ -34,7 +34,7 @@ def measures(run: Run) -> dict[str, Measured]:
 
 # A made-up run has no answers of a drive to OCP's questions: tests/unit/nvme/ocp.
 @pytest.fixture(scope="module", params=[name for name in PROCEDURES if name != "ocp"])
-def made_up(request: pytest.FixtureRequest) -> Run:
+def made_up(request) -> Run:
     return made_up_run(request.param)
 
 
@@ -68,7 +68,7 @@ def test_json_has_every_measure_by_its_key(made_up: Run) -> None:
 
 
 @pytest.mark.parametrize("test", sorted(PTS))
-def test_a_report_is_the_same_on_each_python(test: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_report_is_the_same_on_each_python(test: str, monkeypatch) -> None:
     """``sum`` rounds floats otherwise from Python 3.12 on: there ``verify`` would find another record."""
     inexact = builtins.sum
 

@@ -14,7 +14,6 @@ from openpts_line.compare.contenders import Entry, compare_runs
 from openpts_line.compare.figures import ComparedSet, SpreadFigures, comparison_document
 from openpts_line.compare.spread import Grubbs, grubbs_test
 from tests.support.report_cases import Reports
-from tests.support.transcript import Golden
 from tests.unit.line.report.test_comparison import at, compared, with_facts
 
 KEY = "rnd_4_kib_rw0.iops"
@@ -86,7 +85,7 @@ def spread_of(runs: list[Run], least: float = 2.0) -> SpreadFigures | None:
     return next(value.spread for value in document.tests[0].key_values if value.key == KEY)
 
 
-def test_a_drive_that_is_slower_than_the_others_lies_out(run: Run, golden: Golden) -> None:
+def test_a_drive_that_is_slower_than_the_others_lies_out(run: Run, golden) -> None:
     shares = (1.0, 1.004, 0.997, 1.002, 0.95)
     runs = of_drives(run, *shares)
     found = spread_of(runs)
@@ -136,7 +135,7 @@ def test_e_n_is_the_difference_over_both_uncertainties(run: Run) -> None:
         assert other.e_n == pytest.approx(expected)
 
 
-def test_conditions_that_differ_come_before_what_is_said_of_figures(run: Run, golden: Golden) -> None:
+def test_conditions_that_differ_come_before_what_is_said_of_figures(run: Run, golden) -> None:
     other = with_facts(of_drives(run, 1.0, 0.9)[1], "host", cpu="another")
     comparison = compared(run, other)
     stream = StringIO()

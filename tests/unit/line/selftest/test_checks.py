@@ -1,7 +1,6 @@
 """Each check passes on this openpts, and fails where what it looks at is wrong."""
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,9 +24,7 @@ from tests.support.machine import lacking
 
 
 @pytest.mark.parametrize(("limit", "value"), [("RANGE_LIMIT", 0.21), ("SLOPE_LIMIT", 0.11)])
-def test_a_fault_of_the_analysis_is_in_the_answers(
-    limit: str, value: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fault_of_the_analysis_is_in_the_answers(limit: str, value: float, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(steady_state, limit, value)
     assert known_answers.check(tmp_path).faults
 
@@ -41,7 +38,7 @@ def test_clocks_that_run_apart_are_a_fault() -> None:
 
 
 @pytest.fixture(scope="module")
-def measured(tmp_path_factory: pytest.TempPathFactory) -> Measurement:
+def measured(tmp_path_factory) -> Measurement:
     if why := lacking("io_uring"):
         pytest.skip(why)
     return measure_planted(100, tmp_path_factory.mktemp("pipe") / "delays")
@@ -87,7 +84,7 @@ def test_delays_that_are_not_the_planted_ones_fail(
     assert judge_path(spoiled(measured)).verdict is Verdict.FAILED
 
 
-def test_known_delays_are_measured(tmp_path: Path, measured: Measurement) -> None:
+def test_known_delays_are_measured(tmp_path, measured: Measurement) -> None:
     """One of three attempts, as other tests have the processors, too."""
     more = (measure_planted(100, tmp_path / name) for name in ("second", "third"))
     findings = [judge_path(attempt) for attempt in (measured, *more)]
@@ -119,7 +116,7 @@ class OtherEngine:
     ],
 )
 def test_a_load_that_is_issued_otherwise_is_a_fault(
-    name: str, change: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, change: dict[str, Any], tmp_path, monkeypatch
 ) -> None:
     engine = known_loads._engine
     monkeypatch.setattr(known_loads, "_engine", lambda *words: OtherEngine(engine(*words), change))

@@ -12,7 +12,7 @@ from openpts_line.cli import self_test
 
 
 @pytest.fixture(autouse=True)
-def _short(monkeypatch: pytest.MonkeyPatch) -> None:
+def _short(monkeypatch) -> None:
     monkeypatch.setattr(self_test, "SECONDS", 0.1)
 
 
@@ -32,7 +32,7 @@ def test_a_sound_instrument_passes() -> None:
     assert [check["verdict"] for check in found["checks"] if check["verdict"] == "failed"] == []
 
 
-def test_a_fault_of_the_analysis_stops_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fault_of_the_analysis_stops_it(monkeypatch) -> None:
     monkeypatch.setattr(steady_state, "SLOPE_LIMIT", 0.11)
     answer = ended("--json")
     found = json.loads(answer.stdout)

@@ -45,7 +45,7 @@ class Backend:
         return Observation(request.run_id, self.then, "h1", self.reason, request=request)
 
 
-def resume(monkeypatch: pytest.MonkeyPatch, backend: Backend, *words: str) -> Any:
+def resume(monkeypatch, backend: Backend, *words: str) -> Any:
     monkeypatch.setattr("openpts_many.cli.fleet.backend_of", lambda _: backend)
     return CliRunner().invoke(fleet, ["resume", "--fleet", str(Path("f.toml")), RUN, *words])
 
@@ -67,7 +67,7 @@ def resume(monkeypatch: pytest.MonkeyPatch, backend: Backend, *words: str) -> An
     ],
 )
 def test_what_names_a_drive_is_handed_on_and_what_is_typed_counts_instead(
-    monkeypatch: pytest.MonkeyPatch, typed: tuple[str, ...], expected: tuple[str, ...]
+    monkeypatch, typed: tuple[str, ...], expected: tuple[str, ...]
 ) -> None:
     backend = Backend()
     assert resume(monkeypatch, backend, *typed).exit_code == 0
@@ -75,7 +75,7 @@ def test_what_names_a_drive_is_handed_on_and_what_is_typed_counts_instead(
     assert sorted(backend.words) == sorted(expected)
 
 
-def test_the_serial_number_of_another_drive_is_no_consent(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_serial_number_of_another_drive_is_no_consent(monkeypatch) -> None:
     backend = Backend()
     done = resume(monkeypatch, backend, "--confirm-serial", "S2")
     assert isinstance(done.exception, UsageError)
@@ -83,7 +83,7 @@ def test_the_serial_number_of_another_drive_is_no_consent(monkeypatch: pytest.Mo
     assert backend.words is None
 
 
-def test_a_run_that_its_host_refuses_to_go_on_with_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_its_host_refuses_to_go_on_with_is_an_error(monkeypatch) -> None:
     """It names what the operator has not typed now, as just that may be out of date."""
     refusal = "can't go on: refused [confirmation]: --confirm-device-path /dev/nvme0n1 does not match"
     words = ("--confirm-namespace", "/dev/nvme1n2", "--json")

@@ -21,7 +21,7 @@ def submit(folder: Path, *test_words: str) -> None:
     fleet.main(list(words), standalone_mode=False)
 
 
-def test_a_test_that_there_is_not(tmp_path: Path) -> None:
+def test_a_test_that_there_is_not(tmp_path) -> None:
     with pytest.raises(UsageError, match=r"^there is no test 'iosp': did you mean iops\?$"):
         submit(tmp_path, "iosp")
     with pytest.raises(UsageError, match=r"^there is no test 'xyzzy': there are iops, tp, "):
@@ -29,7 +29,7 @@ def test_a_test_that_there_is_not(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [("iops", "--hepl"), ("iops", "--tc", "none"), ("iops", "--tc")])
-def test_an_option_that_the_test_does_not_take(tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_an_option_that_the_test_does_not_take(tmp_path, words: tuple[str, ...]) -> None:
     with pytest.raises(click.UsageError):
         submit(tmp_path, *words)
 
@@ -47,20 +47,18 @@ def test_an_option_that_the_test_does_not_take(tmp_path: Path, words: tuple[str,
         (("--at-most", "2"), "--at-most is for the drives of one machine"),
     ],
 )
-def test_what_the_fleet_gives_a_run_itself(tmp_path: Path, words: tuple[str, ...], what: str) -> None:
+def test_what_the_fleet_gives_a_run_itself(tmp_path, words: tuple[str, ...], what: str) -> None:
     with pytest.raises(UsageError, match=f"^{what}"):
         submit(tmp_path, "iops", *words)
 
 
-def test_the_slot_is_the_target(tmp_path: Path) -> None:
+def test_the_slot_is_the_target(tmp_path) -> None:
     with pytest.raises(click.UsageError, match=r"^/dev/sdx: the drive of a run is named once, by its slot"):
         submit(tmp_path, "iops", "--tc", "2", "/dev/sdx")
 
 
 @pytest.mark.parametrize("words", [("iops", "--tc", "2"), ("app", "--", "make", "--out", "x")])
-def test_words_that_make_sense_go_to_slurm(
-    tmp_path: Path, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_words_that_make_sense_go_to_slurm(tmp_path, words: tuple[str, ...], monkeypatch) -> None:
     # Slurm's own would wait for a controller
     (tmp_path / "squeue").write_text("#!/bin/sh\nexit 1\n")
     (tmp_path / "squeue").chmod(0o755)

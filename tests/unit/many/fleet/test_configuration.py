@@ -5,7 +5,6 @@ import pytest
 from openpts.config_files.written_file import WrittenFileError
 from openpts.errors import UsageError
 from openpts_many.fleet.configuration import Slot, parse_fleet, read_fleet
-from tests.support.transcript import Golden
 
 LAB = b"""
 runs = "/srv/openpts"
@@ -42,7 +41,7 @@ WRONG = (
 )  # fmt: skip
 
 
-def test_what_is_wrong_is_named_with_its_place(golden: Golden) -> None:
+def test_what_is_wrong_is_named_with_its_place(golden) -> None:
     said = {}
     for text in WRONG:
         with pytest.raises(WrittenFileError) as caught:
@@ -71,6 +70,6 @@ def test_an_unknown_host_or_slot_is_refused_with_those_that_there_are() -> None:
         fleet.slot("h1", "s09")
 
 
-def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_is_refused(tmp_path) -> None:
     with pytest.raises(UsageError, match=r"there is no fleet file .*: name one with --fleet"):
         read_fleet(tmp_path / "fleet.toml")

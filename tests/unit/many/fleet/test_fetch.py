@@ -90,7 +90,7 @@ def fleet() -> Fleet:
 
 
 @pytest.fixture
-def here(tmp_path: Path) -> Path:
+def here(tmp_path) -> Path:
     """A folder with run a, fetched before: no host is needed for it."""
     (tmp_path / "a").mkdir()
     (tmp_path / "a/run.db").write_bytes(b"x")
@@ -98,9 +98,7 @@ def here(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_waiting_ends_with_the_last_run_on_the_host(
-    fleet: Fleet, here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_waiting_ends_with_the_last_run_on_the_host(fleet: Fleet, here: Path, capsys) -> None:
     backend = Reported([[DONE, OTHER], [DONE, OTHER], [DONE]])
     with patch.object(fleet_fetch, "_POLL_S", 0.0):
         fetched(backend, fleet, ["a"], here, wait=True, as_json=False)
@@ -117,9 +115,7 @@ def test_without_waiting_it_ends_at_once(fleet: Fleet, here: Path) -> None:
         fetched(Reported([[DONE]]), fleet, ["x"], here, wait=True, as_json=False)
 
 
-def test_all_that_have_ended_are_fetched_from_idle_hosts(
-    fleet: Fleet, here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_all_that_have_ended_are_fetched_from_idle_hosts(fleet: Fleet, here: Path, capsys) -> None:
     fetched(Reported([[DONE, ELSEWHERE]]), fleet, [], here, wait=False, as_json=False)
     captured = capsys.readouterr()
     assert (captured.out, captured.err) == (
@@ -138,7 +134,7 @@ def here_(command: Sequence[str], timeout_s: float, *, to_the_end: bool = False)
 
 
 @pytest.fixture
-def large(tmp_path: Path) -> Observation:
+def large(tmp_path) -> Observation:
     """A folder that takes its time."""
     folder = tmp_path / "host" / "a"
     (folder / "capture").mkdir(parents=True)
@@ -165,7 +161,7 @@ def sums_hold(out: Path, run_id: str) -> bool:
     return subprocess.run(command, cwd=out, check=False).returncode == 0
 
 
-def test_a_fetched_run_is_the_one_on_the_host(fleet: Fleet, large: Observation, tmp_path: Path) -> None:
+def test_a_fetched_run_is_the_one_on_the_host(fleet: Fleet, large: Observation, tmp_path) -> None:
     out = tmp_path / "results"
     found = fetch(fleet, large, out, here_)
     assert found.is_new
@@ -175,7 +171,7 @@ def test_a_fetched_run_is_the_one_on_the_host(fleet: Fleet, large: Observation, 
 
 
 def test_what_changes_on_the_host_meanwhile_is_not_taken_for_whole(
-    fleet: Fleet, large: Observation, tmp_path: Path
+    fleet: Fleet, large: Observation, tmp_path
 ) -> None:
     changed = Path(large.folder or "") / "run.db"
 
@@ -191,9 +187,7 @@ def test_what_changes_on_the_host_meanwhile_is_not_taken_for_whole(
     assert content(Path(found.folder)) == on_the_host(large)
 
 
-def test_a_transfer_that_breaks_off_leaves_no_folder(
-    fleet: Fleet, large: Observation, tmp_path: Path
-) -> None:
+def test_a_transfer_that_breaks_off_leaves_no_folder(fleet: Fleet, large: Observation, tmp_path) -> None:
     def broken(command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Reply:
         if command[0] == "sh":
             command = [word.replace("exec tar", "head -c 3000000 run.db; exit 1 #") for word in command]
@@ -206,7 +200,7 @@ def test_a_transfer_that_breaks_off_leaves_no_folder(
 
 @pytest.mark.slow
 def test_a_fetch_killed_at_any_moment_leaves_the_whole_or_none(
-    fleet: Fleet, large: Observation, tmp_path: Path
+    fleet: Fleet, large: Observation, tmp_path
 ) -> None:
     whole, source = on_the_host(large), random.Random(7)
     context = multiprocessing.get_context("fork")
@@ -225,7 +219,7 @@ def test_a_fetch_killed_at_any_moment_leaves_the_whole_or_none(
 
 
 def test_a_folder_of_that_name_with_other_files_is_left_alone(
-    fleet: Fleet, large: Observation, tmp_path: Path
+    fleet: Fleet, large: Observation, tmp_path
 ) -> None:
     other = tmp_path / large.run_id
     other.mkdir()
@@ -235,7 +229,7 @@ def test_a_folder_of_that_name_with_other_files_is_left_alone(
     assert content(other) == {"notes": b"mine"}
 
 
-def test_a_run_that_has_no_folder_on_its_host_is_refused(fleet: Fleet, tmp_path: Path) -> None:
+def test_a_run_that_has_no_folder_on_its_host_is_refused(fleet: Fleet, tmp_path) -> None:
     gone = Observation("0199", RunState.COMPLETE, "h1", folder="/nowhere/0199")
     with pytest.raises(FleetError, match=r"host h1 can't read /nowhere/0199: .*can't cd"):
         fetch(fleet, gone, tmp_path / "results", here_)

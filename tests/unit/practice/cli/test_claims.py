@@ -94,14 +94,14 @@ def test_what_makes_no_sense_is_refused(words: tuple[str, ...], reason: str) -> 
     assert reason in refused.value.message
 
 
-def test_a_plan_has_a_table_and_the_command_line_wins(tmp_path: Path) -> None:
+def test_a_plan_has_a_table_and_the_command_line_wins(tmp_path) -> None:
     plan = tmp_path / "plan.toml"
     plan.write_text("[sustained.claims]\nrandom_write_iops = 520_000\n")
     assert claims(Given(), plan) == (Claim("random_write", 520_000),)
     assert claims(given("--claim", "random_read_iops=9"), plan) == (Claim("random_read", 9),)
 
 
-def test_a_plan_with_an_unknown_claim_is_told_its_place(tmp_path: Path) -> None:
+def test_a_plan_with_an_unknown_claim_is_told_its_place(tmp_path) -> None:
     plan = tmp_path / "plan.toml"
     plan.write_text("[sustained.claims]\nrandom_writes = 520_000\n")
     with pytest.raises(WrittenFileError, match=r"plan\.toml:2:1: unknown key random_writes in claims"):

@@ -5,7 +5,6 @@ from pathlib import Path
 import msgspec
 import pytest
 from msgspec.structs import replace
-from syrupy.assertion import SnapshotAssertion
 
 from openpts.analysis.steady_state import judge
 from openpts.fields.conditions import Conditions
@@ -215,7 +214,7 @@ CASES: dict[str, tuple[Conditions, list[Event]]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_what_is_told_of_a_phase(case: str, snapshot: SnapshotAssertion) -> None:
+def test_what_is_told_of_a_phase(case: str, snapshot) -> None:
     conditions, events = CASES[case]
     assert "\n".join(lines_of(conditions, *events)) == snapshot
 

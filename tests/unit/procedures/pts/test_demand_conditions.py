@@ -17,7 +17,6 @@ from openpts.vocabulary.data import PatternData
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.stimulus import ActiveRange, BlockSize
 from openpts.vocabulary.workload import WORKLOADS
-from tests.support.transcript import Golden
 
 BOTH = pytest.mark.parametrize("name", ["cbw", "dirth"])
 
@@ -51,7 +50,7 @@ def test_both_classes_have_the_same_conditions_but_for_their_name(name: str) -> 
 
 
 @pytest.mark.proves("PTS-CBW-08")
-def test_sizes_below_a_sector_are_left_out_and_entered(golden: Golden) -> None:
+def test_sizes_below_a_sector_are_left_out_and_entered(golden) -> None:
     test = PTS["cbw"]
     possible = test.supported_on(standard("cbw"), 4096)
     sizes = [(size.block_size_bytes, size.weight) for size in possible.workload.block_sizes]

@@ -30,5 +30,5 @@ def tab(shared_tab: Browser) -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def gallery_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def gallery_page(tmp_path_factory) -> Path:
     return written(gallery(), tmp_path_factory.mktemp("gallery"))

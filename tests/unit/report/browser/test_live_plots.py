@@ -26,7 +26,7 @@ from tests.support.sample_figures import gallery
 
 
 @pytest.mark.slow
-def test_series_scale_and_reset_of_a_plot(tab: Browser, reports: Reports, tmp_path: Path) -> None:
+def test_series_scale_and_reset_of_a_plot(tab: Browser, reports: Reports, tmp_path) -> None:
     show(tab, written(reports("steady"), tmp_path))
     alive(tab, "iops-a1-rw0-plot")
     assert lines(tab, "iops-a1-rw0-plot") == 8
@@ -45,7 +45,7 @@ def test_series_scale_and_reset_of_a_plot(tab: Browser, reports: Reports, tmp_pa
 
 
 def test_the_tooltip_lists_all_series_in_the_plot_s_order_with_units(
-    tab: Browser, reports: Reports, tmp_path: Path
+    tab: Browser, reports: Reports, tmp_path
 ) -> None:
     report = reports("steady")
     show(tab, written(report, tmp_path))
@@ -127,7 +127,7 @@ def test_dragging_shows_the_seconds_and_fits_y_to_them(tab: Browser, gallery_pag
 
 
 @pytest.mark.slow
-def test_figures_of_a_group_zoom_together(tab: Browser, tmp_path: Path) -> None:
+def test_figures_of_a_group_zoom_together(tab: Browser, tmp_path) -> None:
     wsat = next(figure for figure in gallery().figures() if figure.id == "wsat")
     report = changed(
         gallery(),
@@ -145,7 +145,7 @@ def test_figures_of_a_group_zoom_together(tab: Browser, tmp_path: Path) -> None:
     assert ticks(tab, "prewrites", "x") == alone
 
 
-def test_axes_can_be_read_in_other_units(tab: Browser, tmp_path: Path) -> None:
+def test_axes_can_be_read_in_other_units(tab: Browser, tmp_path) -> None:
     show(tab, written(changed(gallery(), wsat={"transfer_bytes": 4096}), tmp_path))
     alive(tab, "clp")
     before = ticks(tab, "clp", "x").split("|")
@@ -168,7 +168,7 @@ def test_axes_can_be_read_in_other_units(tab: Browser, tmp_path: Path) -> None:
     assert not tab.run("document.querySelector('#hir [data-unit=rate]')"), "the size of its I/Os is not known"
 
 
-def test_a_row_marks_its_series_in_the_plot(tab: Browser, reports: Reports, tmp_path: Path) -> None:
+def test_a_row_marks_its_series_in_the_plot(tab: Browser, reports: Reports, tmp_path) -> None:
     show(tab, written(reports("steady"), tmp_path))
     alive(tab, "iops-a1-rw0-plot")
     tab.run("document.querySelector('#iops-a1-rw0-values').scrollIntoView({ block: 'end' })")

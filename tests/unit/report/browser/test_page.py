@@ -58,7 +58,7 @@ def test_every_control_is_reached_and_shown_by_tab(tab: Browser, gallery_page: P
     assert names == 0
 
 
-def test_without_scripts_the_same_is_to_be_read(tab: Browser, reports: Reports, tmp_path: Path) -> None:
+def test_without_scripts_the_same_is_to_be_read(tab: Browser, reports: Reports, tmp_path) -> None:
     page = written(reports("steady"), tmp_path)
     content = """JSON.stringify([
       [...document.querySelectorAll('main table:not(.header table)')]
@@ -94,7 +94,7 @@ def test_a_browser_that_unpacks_nothing_says_so(tab: Browser, gallery_page: Path
 
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [500, 1400])
-def test_nothing_is_wider_than_the_window(tab: Browser, reports: Reports, tmp_path: Path, width: int) -> None:
+def test_nothing_is_wider_than_the_window(tab: Browser, reports: Reports, tmp_path, width: int) -> None:
     tab.window(width, 900)
     show(tab, written(reports("hostile"), tmp_path))
     alive(tab, "iops-a1-rw0-plot")
@@ -103,7 +103,7 @@ def test_nothing_is_wider_than_the_window(tab: Browser, reports: Reports, tmp_pa
 
 
 @pytest.mark.slow
-def test_small_figures_stand_side_by_side(tab: Browser, tmp_path: Path) -> None:
+def test_small_figures_stand_side_by_side(tab: Browser, tmp_path) -> None:
     report = gallery()
     section = report.sections[0]
     small = [
@@ -127,7 +127,7 @@ def test_small_figures_stand_side_by_side(tab: Browser, tmp_path: Path) -> None:
     assert tab.run("document.documentElement.scrollWidth") <= 1400
 
 
-def test_links_and_struck_claims(tab: Browser, reports: Reports, tmp_path: Path) -> None:
+def test_links_and_struck_claims(tab: Browser, reports: Reports, tmp_path) -> None:
     report = reports("steady")
     page = report.front[0]
     table = report.tables()["cover-drive"]
@@ -146,9 +146,7 @@ def test_links_and_struck_claims(tab: Browser, reports: Reports, tmp_path: Path)
     assert tab.run("location.hash") == f"#{report.pages()[-1].id}"
 
 
-def test_a_practice_test_has_no_header_of_the_specification(
-    tab: Browser, reports: Reports, tmp_path: Path
-) -> None:
+def test_a_practice_test_has_no_header_of_the_specification(tab: Browser, reports: Reports, tmp_path) -> None:
     report = reports("steady")
     section = report.sections[0]
     header = msgspec.structs.replace(
@@ -163,9 +161,7 @@ def test_a_practice_test_has_no_header_of_the_specification(
 
 
 @pytest.mark.slow
-def test_printed_pages_have_header_red_line_and_no_controls(
-    tab: Browser, reports: Reports, tmp_path: Path
-) -> None:
+def test_printed_pages_have_header_red_line_and_no_controls(tab: Browser, reports: Reports, tmp_path) -> None:
     if shutil.which("pdftotext") is None:
         pytest.skip("pdftotext is not installed (package poppler-utils)")
     report = reports("simulated")
@@ -188,9 +184,7 @@ def test_printed_pages_have_header_red_line_and_no_controls(
     "case",
     ["hostile", "nothing", *(pytest.param(case, marks=pytest.mark.slow) for case in ("two rounds", "fast"))],
 )
-def test_pages_of_all_kinds_open_in_silence(
-    tab: Browser, reports: Reports, tmp_path: Path, case: str
-) -> None:
+def test_pages_of_all_kinds_open_in_silence(tab: Browser, reports: Reports, tmp_path, case: str) -> None:
     tab.call("Page.addScriptToEvaluateOnNewDocument", source="window.alert = () => console.log('ran')")
     report = reports(case)
     show(tab, written(report, tmp_path))

@@ -19,7 +19,7 @@ from tests.support.sample_figures import SECONDS, gallery
 MARK = "SIMULATED, preset enterprise-tlc, scale 1:67 - not a measurement of a drive"
 
 
-def test_tables_sort_by_value_and_come_back(tab: Browser, reports: Reports, tmp_path: Path) -> None:
+def test_tables_sort_by_value_and_come_back(tab: Browser, reports: Reports, tmp_path) -> None:
     show(tab, written(reports("steady"), tmp_path))
     head = "#iops-iops-table .heads th:nth-child(2)"
     first = "document.querySelector('#iops-iops-table tbody tr th').textContent"
@@ -60,7 +60,7 @@ def parsed(text: str) -> list[list[str | float]]:
 @pytest.mark.slow
 @pytest.mark.parametrize("case", ["simulated", "hostile"])
 def test_saved_tables_hold_what_the_data_files_hold(
-    tab: Browser, reports: Reports, tmp_path: Path, case: str
+    tab: Browser, reports: Reports, tmp_path, case: str
 ) -> None:
     report = reports(case)
     show(tab, written(report, tmp_path))
@@ -77,7 +77,7 @@ def test_saved_tables_hold_what_the_data_files_hold(
 
 
 def test_a_saved_drawing_stands_alone_and_bears_the_red_line(
-    tab: Browser, reports: Reports, tmp_path: Path
+    tab: Browser, reports: Reports, tmp_path
 ) -> None:
     show(tab, written(reports("simulated"), tmp_path))
     for figure in ("iops-a1-rw0-plot", "iops-a8-plot"):
@@ -100,9 +100,7 @@ def test_a_saved_drawing_stands_alone_and_bears_the_red_line(
 
 
 @pytest.mark.slow
-def test_long_series_are_thinned_and_keep_their_extremes_unless_wanted_whole(
-    tab: Browser, tmp_path: Path
-) -> None:
+def test_long_series_are_thinned_and_keep_their_extremes_unless_wanted_whole(tab: Browser, tmp_path) -> None:
     report = gallery()
     values = [y for _, y in points_of(report.figures()[0].series[0], report.tables()["wsat-values"])]
     for full in (False, True):

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
 
 from tests.unit.cli.test_first_contact import as_typed, seen
 
@@ -15,7 +14,7 @@ REFUSED = 12
 
 
 @pytest.fixture(autouse=True)
-def _in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _in_a_folder(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
 
@@ -34,7 +33,7 @@ def taken(name: str) -> Path:
         "iolog-without-header/nohead.iolog",
     ],
 )
-def test_what_is_no_trace_is_refused_for_its_own_reason(name: str, snapshot: SnapshotAssertion) -> None:
+def test_what_is_no_trace_is_refused_for_its_own_reason(name: str, snapshot) -> None:
     path = taken(name)
     assert as_typed("trace", "check", path.name) == snapshot
     assert seen("trace", "convert", path.name, "-o", "out.parquet")[1] == REFUSED

@@ -4,7 +4,6 @@ import re
 from pathlib import Path
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
 
 from openpts_traces.recipes import PREFIX, recipes, shipped_hint
 from openpts_traces.replay.traces import trace_of
@@ -21,7 +20,7 @@ COMMANDS = {
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_name_of_another_form_is_answered_with_what_to_type(
-    command: str, snapshot: SnapshotAssertion, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    command: str, snapshot, tmp_path, monkeypatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     answers = {}
@@ -39,7 +38,7 @@ def test_what_is_answered_is_taken() -> None:
     assert not any(map(shipped_hint, (PREFIX + name for name in recipes())))
 
 
-def test_a_file_of_that_name_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_of_that_name_is_taken(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("database").write_text("fio version 3 iolog\n0 /dev/x add\n0 /dev/x open\n5 /dev/x read 0 4096\n")
     assert trace_of("database").name == "database"

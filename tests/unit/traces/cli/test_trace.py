@@ -8,11 +8,9 @@ from typing import Any
 
 import pyarrow.parquet
 import pytest
-from syrupy.assertion import SnapshotAssertion
 
 from tests.support.made_traces import damaged, reads_and_writes, record
 from tests.support.openpts_command import COMMAND
-from tests.support.transcript import Golden
 from tests.unit.cli.test_first_contact import as_typed, seen
 from tests.unit.cli.test_visible_output import at_a_terminal
 
@@ -20,7 +18,7 @@ TRACE = reads_and_writes(4000) + record(40_000, length_bytes=0)
 
 
 @pytest.fixture(autouse=True)
-def _in_a_folder_with_a_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _in_a_folder_with_a_trace(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
     Path("trace").write_bytes(TRACE)
@@ -32,7 +30,7 @@ def result(*words: str) -> tuple[dict[str, Any], int]:
     return parsed, code
 
 
-def test_what_is_seen(snapshot: SnapshotAssertion) -> None:
+def test_what_is_seen(snapshot) -> None:
     Path("damaged").write_bytes(damaged(TRACE, [2000]))
     Path("ruined").write_bytes(damaged(TRACE, range(1000, 1100)))
     Path("late").write_bytes(reads_and_writes(3, apart_us=900_000) + record(0))
@@ -154,7 +152,7 @@ def test_the_figures_are_those_of_a_trace_whose_figures_are_known() -> None:
 
 
 @pytest.mark.needs("terminals")
-def test_a_terminal_shows_progress_in_one_line_and_takes_it_away(tmp_path: Path) -> None:
+def test_a_terminal_shows_progress_in_one_line_and_takes_it_away(tmp_path) -> None:
     Path("long").write_bytes(reads_and_writes(20_000))
     shown = at_a_terminal(*COMMAND, "trace", "check", "long", cwd=tmp_path)
     drawn, _, found = shown.rpartition("\r\x1b[K")
@@ -162,7 +160,7 @@ def test_a_terminal_shows_progress_in_one_line_and_takes_it_away(tmp_path: Path)
     assert (found.startswith("trace     long"), "\\x1b" in shown) == (True, False)
 
 
-def test_an_interrupted_conversion_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_conversion_leaves_nothing(monkeypatch) -> None:
     def stop(_: object, ios: int) -> None:
         raise KeyboardInterrupt
 
@@ -172,20 +170,20 @@ def test_an_interrupted_conversion_leaves_nothing(monkeypatch: pytest.MonkeyPatc
     assert (set(Path().iterdir()), code) == (before, 130)
 
 
-def test_a_device_is_never_written(tmp_path: Path, golden: Golden) -> None:
+def test_a_device_is_never_written(tmp_path, golden) -> None:
     Path("link").symlink_to("/dev/null")
     text, code = seen("trace", "convert", "trace", "-o", "link")
     assert code == 12
     assert text == golden
 
 
-def test_reads_alone_are_questioned(golden: Golden) -> None:
+def test_reads_alone_are_questioned(golden) -> None:
     Path("reads").write_bytes(b"".join(record(number, block=number) for number in range(2000)))
     assert result("check", "reads")[0]["warnings"] == golden
 
 
 @pytest.mark.on_disk
-def test_own_captures_of_reads_alone_raise_no_doubt_of_their_codes(golden: Golden) -> None:
+def test_own_captures_of_reads_alone_raise_no_doubt_of_their_codes(golden) -> None:
     ios = 2000
     lines = [f"{128166372003061629 + 1000 * n},host,0,Read,{4096 * n},4096,500" for n in range(ios)]
     Path("reads.csv").write_text("\n".join([*lines, ""]))

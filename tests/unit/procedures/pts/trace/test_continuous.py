@@ -9,7 +9,6 @@ from openpts.units import GB
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.workload import WORKLOADS
-from tests.support.transcript import Golden
 from tests.unit.procedures.pts.trace import table as tables
 from tests.unit.procedures.pts.trace.player import LONGEST_PIECE_S, lines
 from tests.unit.procedures.pts.trace.scenario import (
@@ -59,7 +58,7 @@ def test_write_saturation(drive_class: str, capacity_bytes: int) -> None:
 
 @pytest.mark.parametrize("rule", ["4 x user capacity", "6 hours"])
 @pytest.mark.proves("PTS-WSAT-08")
-def test_write_saturation_says_which_rule_ended_it(drive_class: str, rule: str, golden: Golden) -> None:
+def test_write_saturation_says_which_rule_ended_it(drive_class: str, rule: str, golden) -> None:
     capacity_bytes = {"4 x user capacity": 100, "6 hours": 4000}[rule] * GB
     (outcome,) = play("wsat", drive_class, settling(STEADY, Phase.SATURATION), capacity_bytes).outcomes
     assert outcome.ended_by == golden

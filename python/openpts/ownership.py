@@ -28,6 +28,8 @@ from openpts.errors import RecordError, failing_as
 from openpts.run_folder_files import check_files, open_file, synchronize_folder
 from openpts.system_files import SystemRoots, boot_id, printable, read_lines, read_text
 
+HOST_FOLDER: Final = Path("/dev/openpts")
+"""Where the host's lock is, and what runs on it leave for one another."""
 CLAIM_NAME: Final = "claim.jsonl"
 """The file of a run folder with an owner on each line: of the run's beginning, and of each resumption."""
 

@@ -2,21 +2,20 @@
 
 from enum import StrEnum
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, cast
+from pkgutil import resolve_name
+from types import GenericAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 import msgspec
 from msgspec import Struct, field, structs
 
 from openpts.fields.conditions import Conditions
 from openpts.procedures.registry import PROCEDURES, procedure_of
-from openpts.vocabulary.command_run import CommandRun, FileSystemReport
 from openpts.vocabulary.data import DataCheck
 from openpts.vocabulary.facts import CaptureReport, Facts, PurgeReport, TargetFacts, WriteCacheReport
 from openpts.vocabulary.hook import HOOK_LIMIT_S, HookRun
 from openpts.vocabulary.imported import Imported
 from openpts.vocabulary.people import People
-from openpts.vocabulary.power_cut import Cut
-from openpts.vocabulary.power_states import PowerStatesSet
 from openpts.vocabulary.purpose import Purpose
 from openpts.vocabulary.requests import CycleFinished
 from openpts.vocabulary.trimmed_reads import TrimmedReads
@@ -120,6 +119,9 @@ else:
 """Those of a test: ``manifest_of`` says of which."""
 
 
+_Section: TypeAlias = tuple[Any, ...]
+
+
 class Manifest(Struct, frozen=True):  # noqa: PLW1641 a struct that is frozen has one
     """One per run. Times are ISO 8601, UTC; ``test_id`` is unique per run (header: Test ID No.).
 
@@ -130,11 +132,9 @@ class Manifest(Struct, frozen=True):  # noqa: PLW1641 a struct that is frozen ha
     says what was sampled beside the I/O, or why nothing was. ``healed`` are lines on what an earlier run had
     left behind on the device. ``scenario`` is what the run was declared to show, None of an imported run;
     ``tuning`` is what was set on the host for it. ``ordered`` and ``attempts`` are None and empty of an
-    imported run. ``cuts`` are power cuts, in their order.
-    ``power_states`` are the settings of these that a test has asked for, each once.
-    ``trimmed`` is what trimmed LBAs read as, of a test that looks for it.
-    ``file_systems`` are where a program of the operator's ran, one for each attempt, and ``command_runs`` its
-    runs, in their order.
+    imported run. ``trimmed`` is what trimmed LBAs read as, of a test that looks for it.
+    ``cuts``, ``power_states``, ``file_systems`` and ``command_runs`` are sections of single tests, whose
+    declaration has the type of their entries; a test may have others (see ``Procedure.sections``).
     ``purpose`` is what the operator declared of the drive's use, nothing where none was declared.
     ``hooks`` are commands that were started at moments of the run.
     ``imported``: the run was made of results of another program; None for one that openpts measured.
@@ -167,11 +167,11 @@ class Manifest(Struct, frozen=True):  # noqa: PLW1641 a struct that is frozen ha
     tuning: tuple[ChangeReport, ...] = ()
     ordered: Ordered | None = None
     attempts: tuple[Attempt, ...] = ()
-    cuts: tuple[Cut, ...] = ()
-    power_states: tuple[PowerStatesSet, ...] = ()
+    cuts: _Section = ()
+    power_states: _Section = ()
     trimmed: TrimmedReads | None = None
-    file_systems: tuple[FileSystemReport, ...] = ()
-    command_runs: tuple[CommandRun, ...] = ()
+    file_systems: _Section = ()
+    command_runs: _Section = ()
     purpose: Purpose = field(default_factory=Purpose)
     hooks: tuple[HookRun, ...] = ()
     imported: Imported | None = None
@@ -190,19 +190,17 @@ class Manifest(Struct, frozen=True):  # noqa: PLW1641 a struct that is frozen ha
 
 @cache
 def manifest_of(test: str) -> type[Manifest]:
-    """The type of a test's manifests, with its conditions. Raises PluginError."""
+    """The type of a test's manifests, with its conditions and its sections. Raises PluginError."""
     if test not in PROCEDURES:
         return Manifest
-    conditions = [("conditions", procedure_of(test).conditions)]
+    procedure = procedure_of(test)
+    fields: list[Any] = [("conditions", procedure.conditions)]
+    fields += [
+        (name, GenericAlias(tuple, (resolve_name(of), ...)), ()) for name, of in procedure.sections.items()
+    ]
     namespace = {"__reduce__": _pickled}
     of_test = msgspec.defstruct(
-        "Manifest",
-        conditions,
-        bases=(Manifest,),
-        namespace=namespace,
-        module=__name__,
-        frozen=True,
-        kw_only=True,
+        "Manifest", fields, bases=(Manifest,), namespace=namespace, module=__name__, frozen=True, kw_only=True
     )
     return cast("type[Manifest]", of_test)
 

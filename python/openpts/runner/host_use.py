@@ -3,14 +3,10 @@
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Final
 
 from openpts.errors import RefusedError, TargetError
-from openpts.ownership import host_used
+from openpts.ownership import HOST_FOLDER, host_used
 from openpts.runner.device_under_test import DeviceUnderTest
-
-HOST_FOLDER: Final = Path("/dev/openpts")
-"""Where the host's lock is."""
 
 
 @contextmanager

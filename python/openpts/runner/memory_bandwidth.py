@@ -12,10 +12,9 @@ from openpts.engine.native import memory_rates
 from openpts.errors import RecordError
 from openpts.host.memory import available_memory_bytes, last_level_cache_bytes, memory_by_modules
 from openpts.host.saturation_gauges import memory_traffic
-from openpts.ownership import CLAIM_NAME, RunOwner, host_is_used, host_used, is_locked
+from openpts.ownership import CLAIM_NAME, HOST_FOLDER, RunOwner, host_is_used, host_used, is_locked
 from openpts.record.batch import read_batch
 from openpts.runner.host_capacity import DrivenDrive
-from openpts.runner.host_use import HOST_FOLDER
 from openpts.system_files import SystemRoots
 from openpts.units import GB, MIB
 from openpts.vocabulary.memory_bandwidth import MemoryBandwidth

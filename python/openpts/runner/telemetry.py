@@ -20,8 +20,8 @@ from typing import Final
 from msgspec import Struct, field
 
 from openpts.gauge import Gauge
+from openpts.ownership import HOST_FOLDER
 from openpts.record.health import CONTINUED, TelemetryPoint
-from openpts.runner.host_use import HOST_FOLDER
 from openpts.runner.power_command import PowerCommand
 from openpts.runner.shared_sample import Reading, SharedSample
 from openpts.units import NS_PER_S

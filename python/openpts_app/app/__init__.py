@@ -294,6 +294,10 @@ PROCEDURE: Final = Procedure(
     quick={"warm_runs": 3, "until_rse": 0},
     purges=False,
     driver="openpts_app.drivers.commands.driver:CommandDriver",
+    sections={
+        "file_systems": "openpts.vocabulary.command_run:FileSystemReport",
+        "command_runs": "openpts.vocabulary.command_run:CommandRun",
+    },
     target_help="""
     TARGET is a directory on a mounted file system, which is taken as it is: only COMMAND writes there. Or it
     is a drive such as /dev/nvme0n1, or file:PATH?size=SIZE for a scratch file, which is created: it is

@@ -86,4 +86,5 @@ PROCEDURE: Final = Procedure(
     quick={"cycles": 3, "load_seconds": 1, "range": "16MiB"},
     purges=False,
     driver="openpts_app.drivers.power_cut.driver:PowerCutDriver",
+    sections={"cuts": "openpts.vocabulary.power_cut:Cut"},
 )

@@ -116,5 +116,6 @@ PROCEDURE: Final = Procedure(
     },
     purges=False,
     driver="openpts_nvme.pstates.driver:PowerStatesDriver",
+    sections={"power_states": "openpts.vocabulary.power_states:PowerStatesSet"},
     phase_line="openpts_nvme.pstates.phase_line:phase_line",
 )

@@ -17,9 +17,10 @@ from hypothesis import strategies as st
 from msgspec import Meta
 from msgspec.structs import replace
 
+from openpts.errors import RecordError
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.decoding import decode_json
-from openpts.record.manifest import Manifest
+from openpts.record.manifest import Manifest, manifest_of
 from openpts.record.reader import Run, stored_run
 from openpts.record.writer import DATABASE_NAME, RunWriter
 from openpts.units import NS_PER_S
@@ -123,6 +124,40 @@ VARIANTS = [
     *(("pacing", kind) for kind in get_args(Pacing)),
     *(("data", kind) for kind in get_args(DataPattern)),
 ]
+
+
+OF_THEIR_TESTS = [(name, section) for name, test in PROCEDURES.items() for section in test.sections]
+
+
+@pytest.mark.with_plugins
+@pytest.mark.parametrize(("name", "section"), OF_THEIR_TESTS)
+def test_the_sections_of_a_test_come_back_the_same_and_of_no_other_type(name: str, section: str) -> None:
+    entries = getattr(made_up_run(name).manifest, section)
+    assert entries
+    written = made_up_run(name).manifest
+    assert getattr(read_back(written), section) == entries
+    with pytest.raises(RecordError, match=rf"at {section}\[0\]"):
+        read_back(replace(written, **{section: ("of another type",)}))
+
+
+def test_a_test_may_have_sections_that_openpts_does_not_know(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = manifest().conditions.test
+    with_laps = replace(PROCEDURES[name], sections={"laps": "openpts.vocabulary.phase:StepPlace"})
+    monkeypatch.setattr("openpts.record.manifest.procedure_of", lambda _test: with_laps)
+    manifest_of.cache_clear()
+    laps = (StepPlace(1, Phase.ROUND, 1, 0), StepPlace(1, Phase.ROUND, 2, 0))
+    writer = RunWriter.create(tmp_path / "run", manifest())
+    assert stored_manifest_of(tmp_path / "run").laps == ()
+    writer.update_manifest(laps=laps)
+    writer.close()
+    assert stored_manifest_of(tmp_path / "run").laps == laps
+    manifest_of.cache_clear()
+
+
+def stored_manifest_of(folder: Path) -> Any:
+    return stored_run(folder).manifest
 
 
 @pytest.mark.parametrize(("field", "kind"), VARIANTS, ids=[kind.__name__ for _, kind in VARIANTS])

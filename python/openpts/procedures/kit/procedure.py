@@ -58,6 +58,7 @@ class Procedure(Struct, frozen=True, dict=True):
     an empty text for steps after which nothing is to be said.
     ``lists`` prints what ships for the test, as ``module:function`` of a name, which may be empty, and
     ``as_json``.
+    ``sections`` are those of the manifest that its driver keeps, with the ``module:type`` of their entries.
     ``trends`` are plots of its report for the summary at its front, by their rank among those of all tests.
     """
 
@@ -80,6 +81,7 @@ class Procedure(Struct, frozen=True, dict=True):
     trends: Mapping[int, str] = field(default_factory=dict)
     phase_line: str = ""
     lists: str = ""
+    sections: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:

@@ -64,12 +64,12 @@ def test_a_test_is_one_folder_and_an_entry_point() -> None:
     assert len(CHANGES) == 1
 
 
-def test_its_options_and_its_plan_follow_from_its_conditions(tree: Path) -> None:
+def test_its_options_and_its_plan_follow_from_its_conditions(tree) -> None:
     assert "--alignments SIZE,..." in openpts(tree, "run", "alignment", "--help")
     assert "Read Latency by Alignment" in openpts(tree, "plan", "alignment", "sim:mlc?capacity=2GB")
 
 
-def test_it_runs_and_has_its_report(tree: Path) -> None:
+def test_it_runs_and_has_its_report(tree) -> None:
     words = ("sim:mlc?capacity=2GB", "--step-seconds", "1", "--alignments", "4KiB,512B", "--out", "run")
     openpts(tree, "run", "alignment", *words)
     report = json.loads((tree / "run" / "report.json").read_text(encoding="utf-8"))

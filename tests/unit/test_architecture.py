@@ -262,14 +262,14 @@ def test_only_what_lists_tests_names_others_than_its_own() -> None:
         "first = procedure_of('fill')",
     ],
 )  # fmt: skip
-def test_a_test_that_is_named_is_found(source: str) -> None:
+def test_a_test_that_is_named_is_found(source) -> None:
     assert list(_tests_named(ast.parse(source)))
 
 
 @pytest.mark.parametrize(
     "source", ["unit = row['iops']", "mark = {'fill': color, 'stroke': color}", "is_unit = unit == 'iops'"]
 )
-def test_a_word_that_is_something_else_too_names_no_test(source: str) -> None:
+def test_a_word_that_is_something_else_too_names_no_test(source) -> None:
     assert not list(_tests_named(ast.parse(source)))
 
 

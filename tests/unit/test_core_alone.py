@@ -39,7 +39,7 @@ def openpts(core: Path, *words: object) -> str:
     return python(core, "-m", "openpts", *map(str, words))
 
 
-def test_no_plug_in_is_there(core: Path) -> None:
+def test_no_plug_in_is_there(core) -> None:
     asked = "import sys; from importlib.util import find_spec; print(*filter(find_spec, sys.argv[1:]))"
     assert python(core, "-c", asked, "openpts", *(f"openpts_{name}" for name in OF_PLUGINS)).split() == [
         "openpts"
@@ -51,7 +51,7 @@ def test_no_plug_in_is_there(core: Path) -> None:
     ]
 
 
-def test_a_run_its_report_its_verification_and_its_resumption(core: Path, tmp_path) -> None:
+def test_a_run_its_report_its_verification_and_its_resumption(core, tmp_path) -> None:
     openpts(core, "run", "lat", TARGET, "--quick", "--no-report", "--out", tmp_path / "run")
     for words in (("resume", "--no-report"), ("report",), ("verify",)):
         openpts(core, *words, tmp_path / "run")
@@ -61,7 +61,7 @@ def test_a_run_its_report_its_verification_and_its_resumption(core: Path, tmp_pa
 
 
 @pytest.mark.slow
-def test_all_eight_tests(core: Path, tmp_path) -> None:
+def test_all_eight_tests(core, tmp_path) -> None:
     openpts(core, "run", "all", TARGET, "--quick", "--out", tmp_path / "suite")
     written = json.loads((tmp_path / "suite" / "report.json").read_text())
     assert {section["test"].partition("-")[0] for section in written["sections"]} == set(PTS)

@@ -50,5 +50,5 @@ def test_what_needs_the_rest_says_how_to_build_it(snapshot, tmp_path) -> None:
 
 
 @pytest.mark.parametrize("command", [("doctor",), ("plan", "iops", "sim:mlc")], ids=lambda words: words[0])
-def test_the_rest_of_openpts_is_there(command: tuple[str, ...]) -> None:
+def test_the_rest_of_openpts_is_there(command) -> None:
     assert "exit code 0" in _first_build(*command)

@@ -66,7 +66,7 @@ def test_entries_are_for_their_user_alone(tmp_path) -> None:
 
 
 @pytest.mark.parametrize("content", ["", "{", '{"kind": "other"}', "[]"])
-def test_an_entry_that_cannot_be_read_is_no_empty_journal(content: str, tmp_path) -> None:
+def test_an_entry_that_cannot_be_read_is_no_empty_journal(content, tmp_path) -> None:
     (tmp_path / "x.json").write_text(content)
     with pytest.raises(JournalError, match="makes no sense"):
         Journal(tmp_path).entries()

@@ -35,14 +35,14 @@ def site(tmp_path_factory) -> Path:
     return folder / "build" / "docs"
 
 
-def test_no_page_loads_anything_from_elsewhere(site: Path) -> None:
+def test_no_page_loads_anything_from_elsewhere(site) -> None:
     pages = list(site.rglob("*.html"))
     assert len(pages) > 80
     assert [page.name for page in pages if _FROM_ELSEWHERE.search(page.read_text(encoding="utf-8"))] == []
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
-def test_a_search_on_a_disk_finds_the_page(site: Path) -> None:
+def test_a_search_on_a_disk_finds_the_page(site) -> None:
     flags = ("--headless=new", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=20000", "--dump-dom")
     page = f"{(site / 'search.html').as_uri()}?q=SLC+cache"
     shown = subprocess.run(

@@ -179,7 +179,7 @@ def test_a_line_that_a_power_cut_left_half_written_does_not_hide_the_claim(tmp_p
 
 
 @pytest.mark.parametrize("content", [None, "", '{"run_id":'])
-def test_a_run_that_was_killed_over_its_claim_takes_its_folder(tmp_path, content: str | None) -> None:
+def test_a_run_that_was_killed_over_its_claim_takes_its_folder(tmp_path, content) -> None:
     path, owner = tmp_path / CLAIM_NAME, _owner()
     if content is not None:
         path.write_text(content)
@@ -199,7 +199,7 @@ def test_what_is_no_file_is_no_claim(tmp_path, golden) -> None:
 
 
 @pytest.mark.parametrize("kind", ["a named pipe", "a symbolic link", "a folder", "file of holes"])
-def test_a_claim_that_is_no_file_is_refused_at_once(kind: str, tmp_path) -> None:
+def test_a_claim_that_is_no_file_is_refused_at_once(kind, tmp_path) -> None:
     """Nothing waits for the other end of a pipe, or looks where a link leads."""
     path, elsewhere = tmp_path / CLAIM_NAME, tmp_path / "elsewhere"
     elsewhere.write_bytes(msgspec.json.encode(_owner()) + b"\n")
@@ -220,7 +220,7 @@ def test_a_claim_that_is_no_file_is_refused_at_once(kind: str, tmp_path) -> None
 
 
 @pytest.mark.parametrize("line", [b'{"run_id":"\xff"}', b"\xff", b"[" * 100_000])
-def test_a_line_that_is_no_text_does_not_hide_the_claim(line: bytes, tmp_path) -> None:
+def test_a_line_that_is_no_text_does_not_hide_the_claim(line, tmp_path) -> None:
     with folder_claimed(tmp_path, _owner()):
         pass
     with (tmp_path / CLAIM_NAME).open("ab") as file:
@@ -274,7 +274,7 @@ def test_the_note_follows_the_run_into_its_folder(tmp_path) -> None:
         assert read_owner(note) == replace(owner, folder=str(folder))
 
 
-def test_a_target_with_a_lock_of_its_own_has_a_note_in_memory(cleanup: ExitStack) -> None:
+def test_a_target_with_a_lock_of_its_own_has_a_note_in_memory(cleanup) -> None:
     owner = _owner()
     cleanup.enter_context(owned(NAME, owner, None))
     (fd,) = owned_descriptors()
@@ -317,7 +317,7 @@ def _contend(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("kills", [10, pytest.param(100, marks=pytest.mark.slow)])
-def test_of_many_that_are_killed_at_random_never_two_own_a_drive(tmp_path, kills: int) -> None:
+def test_of_many_that_are_killed_at_random_never_two_own_a_drive(tmp_path, kills) -> None:
     context, generator = get_context("fork"), random.Random(7)
     contenders = []
     for _ in range(kills):

@@ -57,7 +57,7 @@ def test_the_caller_of_sudo_and_a_user_without_a_name_are_trusted(tmp_path, monk
 @pytest.mark.parametrize(
     ("mode", "is_free"), [(0o777, False), (0o1777, True), (0o775, True), (0o757, False), (0o1757, True)]
 )
-def test_a_folder_where_all_may_write_needs_a_sticky_bit(tmp_path, mode: int, is_free: bool) -> None:
+def test_a_folder_where_all_may_write_needs_a_sticky_bit(tmp_path, mode, is_free) -> None:
     shared = given(tmp_path / "shared", uid=0, mode=mode)
     assert (exchangeable(shared / "run") is None) is is_free
 

@@ -58,7 +58,7 @@ def run(environment: Path) -> Path:
     return environment / "run"
 
 
-def test_its_test_runs_and_is_reported(environment: Path, run: Path) -> None:
+def test_its_test_runs_and_is_reported(environment, run) -> None:
     (run / "report.json").unlink()
     assert ask(environment, "report", run).returncode == 0
     assert ask(environment, "verify", run).returncode == 0
@@ -67,7 +67,7 @@ def test_its_test_runs_and_is_reported(environment: Path, run: Path) -> None:
     assert "acme-openpts 1.0 sha256:" in (run / "report.json").read_text(encoding="utf-8")
 
 
-def test_its_runs_are_compared_and_gated(environment: Path, run: Path) -> None:
+def test_its_runs_are_compared_and_gated(environment, run) -> None:
     other = ("sim:enterprise-tlc?seed=2", "--quick", "--out", "other", "--no-report")
     assert ask(environment, "run", "blocksizes", *other).returncode == 0
     assert ask(environment, "compare", run, "other", "--out", "compared").returncode == 0
@@ -75,7 +75,7 @@ def test_its_runs_are_compared_and_gated(environment: Path, run: Path) -> None:
     assert "blocksizes.4_kib.mean" in gate.stdout + gate.stderr
 
 
-def test_its_test_goes_wherever_a_test_of_openpts_does(environment: Path) -> None:
+def test_its_test_goes_wherever_a_test_of_openpts_does(environment) -> None:
     plan = 'tests = ["tp", "blocksizes"]\n[blocksizes]\nblock_sizes = ["4KiB", "64KiB"]\n'
     (environment / "both.toml").write_text(plan)
     drive = "sim:mlc?capacity=2GB"
@@ -87,7 +87,7 @@ def test_its_test_goes_wherever_a_test_of_openpts_does(environment: Path) -> Non
     assert "16_kib.mean" not in json.dumps(written)
 
 
-def test_its_exporter_writes(environment: Path, run: Path) -> None:
+def test_its_exporter_writes(environment, run) -> None:
     ended = ask(environment, "export", run, "--exporter", "steps-tsv=exported")
     assert ended.returncode == 0, ended.stderr
     (rows,) = (environment / "exported").glob("*/steps.tsv")
@@ -95,7 +95,7 @@ def test_its_exporter_writes(environment: Path, run: Path) -> None:
 
 
 @pytest.mark.on_disk
-def test_its_gauge_is_sampled(environment: Path, tmp_path) -> None:
+def test_its_gauge_is_sampled(environment, tmp_path) -> None:
     target = tmp_path / "target"
     with target.open("wb") as file:
         file.truncate(16 << 20)
@@ -121,20 +121,20 @@ def test_its_gauge_is_sampled(environment: Path, tmp_path) -> None:
         ("later", "acme-later 1.0: it was made for openpts.plugins:DOOR_2"),
     ],
 )
-def test_a_broken_one_is_named_by_the_command_that_needs_it(environment: Path, name: str, why: str) -> None:
+def test_a_broken_one_is_named_by_the_command_that_needs_it(environment, name, why) -> None:
     ended = ask(environment, "run", name, "sim:enterprise-tlc")
     assert ended.returncode == 1
     assert why in ended.stderr
     assert "Traceback" not in ended.stderr
 
 
-def test_a_broken_one_takes_nothing_else_down(environment: Path) -> None:
+def test_a_broken_one_takes_nothing_else_down(environment) -> None:
     for words in (("--help",), ("run", "--help"), ("run", "iops", "--help"), ("plan", "iops", "sim:mlc")):
         ended = ask(environment, *words)
         assert ended.returncode == 0, ended.stderr
 
 
-def test_the_doctor_names_all_that_are_broken(environment: Path, golden) -> None:
+def test_the_doctor_names_all_that_are_broken(environment, golden) -> None:
     ended = ask(environment, "doctor", "--json")
     assert ended.returncode == 0, ended.stderr
     found = json.loads(ended.stdout)["plugins"]

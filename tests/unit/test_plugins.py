@@ -76,7 +76,7 @@ def failures() -> dict[str, str]:
 
 
 @pytest.mark.with_plugins
-def test_names_are_known_without_an_import(place: Path) -> None:
+def test_names_are_known_without_an_import(place) -> None:
     installed(
         place, "acme_far", "raise SystemExit(3)", {"exporter.tsv": "acme_far:files", "gauge.x": "acme_far:g"}
     )
@@ -96,7 +96,7 @@ def test_names_are_known_without_an_import(place: Path) -> None:
         ("import no_such_module", "ModuleNotFoundError: No module named 'no_such_module'"),
     ],
 )
-def test_one_that_is_broken_is_named_and_takes_nothing_down(place: Path, source: str, why: str) -> None:
+def test_one_that_is_broken_is_named_and_takes_nothing_down(place, source, why) -> None:
     installed(place, "broken", source, {"exporter.bad": "broken:files"})
     installed(place, "sound", "def files(run): return {}", {"exporter.good": "sound:files"})
     assert failures() == {
@@ -106,7 +106,7 @@ def test_one_that_is_broken_is_named_and_takes_nothing_down(place: Path, source:
     }
 
 
-def test_one_that_hangs_is_ended_though_it_catches_exceptions(place: Path, monkeypatch) -> None:
+def test_one_that_hangs_is_ended_though_it_catches_exceptions(place, monkeypatch) -> None:
     monkeypatch.setattr(plugins, "LONGEST_IMPORT_S", 0.2)
     source = (
         "import time\nwhile True:\n    try:\n        time.sleep(60)\n    except Exception:\n        pass\n"
@@ -116,14 +116,14 @@ def test_one_that_hangs_is_ended_though_it_catches_exceptions(place: Path, monke
         load(offers(Kind.EXPORTER)["slow"])
 
 
-def test_openpts_own_may_take_as_long_as_a_busy_host_needs(place: Path, monkeypatch) -> None:
+def test_openpts_own_may_take_as_long_as_a_busy_host_needs(place, monkeypatch) -> None:
     monkeypatch.setattr(plugins, "LONGEST_IMPORT_S", 0.2)
     (place / "unhurried.py").write_text("import time\ntime.sleep(0.5)\ndef files(run): return {}\n")
     with_metadata(place, "openpts", {"door": DOOR, "exporter.good": "unhurried:files"}, "1.0")
     assert load(offers(Kind.EXPORTER)["good"])(None) == {}
 
 
-def test_another_thread_than_the_main_one_loads_too(place: Path) -> None:
+def test_another_thread_than_the_main_one_loads_too(place) -> None:
     installed(place, "sound", "def files(run): return {}", {"exporter.good": "sound:files"})
     found: list[object] = []
     thread = Thread(target=lambda: found.append(load(offers(Kind.EXPORTER)["good"])))
@@ -133,19 +133,19 @@ def test_another_thread_than_the_main_one_loads_too(place: Path) -> None:
 
 
 @pytest.mark.parametrize("door", [None, "openpts.plugins:DOOR_2"])
-def test_one_for_another_door_is_refused_unseen(place: Path, door: str | None, golden) -> None:
+def test_one_for_another_door_is_refused_unseen(place, door, golden) -> None:
     installed(place, "later", "1 / 0", {"exporter.tsv": "later:files"}, door=door)
     assert failures()["tsv"] == golden
     assert "later" not in sys.modules
     assert offers(Kind.EXPORTER)["tsv"].summary == golden
 
 
-def test_a_kind_or_a_name_that_can_not_be_is_refused(place: Path, golden) -> None:
+def test_a_kind_or_a_name_that_can_not_be_is_refused(place, golden) -> None:
     installed(place, "odd", "", {"engine.fast": "odd:e", "gauge.Not_One": "odd:g", "gauge": "odd:h"})
     assert failures() == golden
 
 
-def test_a_name_stays_with_openpts_or_the_earlier_plug_in(place: Path, golden) -> None:
+def test_a_name_stays_with_openpts_or_the_earlier_plug_in(place, golden) -> None:
     for name in ("aaa", "bbb"):
         installed(place, name, f"def files(run): return '{name}'", {"exporter.tsv": f"{name}:files"})
     installed(place, "ccc", "1 / 0", {"procedure.iops": "ccc:PROCEDURE"})
@@ -158,12 +158,12 @@ def test_a_name_stays_with_openpts_or_the_earlier_plug_in(place: Path, golden) -
     assert "ccc" not in sys.modules
 
 
-def test_an_object_has_the_name_that_metadata_give(place: Path, golden) -> None:
+def test_an_object_has_the_name_that_metadata_give(place, golden) -> None:
     installed(place, "greeter", COMMAND, {"command.hullo": "greeter:hello"})
     assert failures()["hullo"] == golden
 
 
-def test_a_command_is_listed_and_loaded_when_it_is_called(place: Path, golden) -> None:
+def test_a_command_is_listed_and_loaded_when_it_is_called(place, golden) -> None:
     installed(place, "greeter", COMMAND, {"command.hello": "greeter:hello", "command.run": "greeter:hello"})
     group = FirstPages("openpts", places={"run": cli.commands._places["run"]})  # type: ignore[attr-defined]
     shown = CliRunner().invoke(group, ["--help"]).output
@@ -198,7 +198,7 @@ class _Drive:
     facts = TargetFacts(TargetKind.FILE, "x", "/x", 10**9, 512)
 
 
-def test_gauges_are_confined_and_a_broken_one_is_not_sampled(place: Path, golden) -> None:
+def test_gauges_are_confined_and_a_broken_one_is_not_sampled(place, golden) -> None:
     names = ("sound", "dishonest", "clumsy", "failing")
     installed(place, "sensors", GAUGES, {f"gauge.{name}": f"sensors:{name}" for name in names})
     sound, dishonest, clumsy, failing = PluginGauges().gauges(RunContext(None, _Drive()))  # type: ignore[arg-type]
@@ -211,7 +211,7 @@ def test_gauges_are_confined_and_a_broken_one_is_not_sampled(place: Path, golden
     assert failing.source == golden
 
 
-def test_a_record_says_which_plug_ins_took_part_and_with_what_files(place: Path) -> None:
+def test_a_record_says_which_plug_ins_took_part_and_with_what_files(place) -> None:
     module = installed(place, "greeter", COMMAND, {"command.hello": "greeter:hello"})
     installed(place, "sensors", GAUGES, {"gauge.sound": "sensors:sound"})
     assert plugin_facts(sampling=False) == {}
@@ -225,7 +225,7 @@ def test_a_record_says_which_plug_ins_took_part_and_with_what_files(place: Path)
     assert plugin_facts(sampling=False)["plugin_greeter"] != before
 
 
-def test_help_imports_no_plug_in(place: Path) -> None:
+def test_help_imports_no_plug_in(place) -> None:
     installed(
         place, "acme_far", "raise SystemExit(3)", {"procedure.far": "acme_far:P", "gauge.x": "acme_far:g"}
     )
@@ -267,9 +267,7 @@ BROKEN = "no method"
 
 
 @pytest.mark.with_plugins
-def test_a_purge_method_of_a_plug_in_comes_last_and_takes_no_name(
-    beside_openpts: Path, server: SystemRoots
-) -> None:
+def test_a_purge_method_of_a_plug_in_comes_last_and_takes_no_name(beside_openpts, server) -> None:
     entries = {
         "purge.vendor-erase": "acme_purge:METHOD",
         "purge.discard": "acme_purge:SHADOW",
@@ -295,7 +293,7 @@ BEST = "nvme-format"
 
 @pytest.mark.parametrize("where", [None, "acme_gone:METHOD", "openpts.errors:PluginError", "openpts:no"])
 def test_one_of_openpts_own_purge_methods_that_can_not_be_used_is_refused_and_not_passed_over(
-    where: str | None, place: Path, server: SystemRoots
+    where, place, server
 ) -> None:
     """Nor does the method of another package stand in for it."""
     own = {name: at for name, at in OWN.items() if name != f"purge.{BEST}"}
@@ -341,7 +339,7 @@ def unopened(text):
 """
 
 
-def test_a_scheme_of_a_plug_in_opens_its_targets_and_no_other(beside_openpts: Path) -> None:
+def test_a_scheme_of_a_plug_in_opens_its_targets_and_no_other(beside_openpts) -> None:
     entries = {
         "scheme.lab": "acme_lab:SCHEME",
         "scheme.sim": "acme_lab:SCHEME",
@@ -374,7 +372,7 @@ length = { column = "Bytes", unit_bytes = 1 }
 
 
 @pytest.mark.with_plugins
-def test_a_trace_is_read_by_the_column_map_of_a_plug_in(place: Path) -> None:
+def test_a_trace_is_read_by_the_column_map_of_a_plug_in(place) -> None:
     entries = {"trace-format.acme": "acme_map:MAP", "command.trace": "openpts_traces.cli.trace:trace"}
     installed(place, "acme_map", f"MAP = {COLUMN_MAP!r}\n", entries)
     trace = place / "t.txt"

@@ -42,7 +42,7 @@ def names(folder: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("kind", NO_FILES)
-def test_what_is_no_file_is_neither_written_nor_read(kind: str, tmp_path) -> None:
+def test_what_is_no_file_is_neither_written_nor_read(kind, tmp_path) -> None:
     NO_FILES[kind](tmp_path / "b")
     with pytest.raises(OSError, match=f"b is {kind}"):
         write_files(tmp_path, {"a": b"1", "b": b"2", "c/d": b"3"})
@@ -87,7 +87,7 @@ def test_a_link_on_the_way_is_not_followed(tmp_path) -> None:
 
 
 @pytest.mark.parametrize("name", ["../a", "b/../../a", "/etc/passwd", "", "."])
-def test_no_name_leads_out_of_the_folder(name: str, tmp_path) -> None:
+def test_no_name_leads_out_of_the_folder(name, tmp_path) -> None:
     (tmp_path / "a").write_bytes(b"precious")
     folder = tmp_path / "run"
     folder.mkdir()

@@ -111,7 +111,7 @@ def _circle(root: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("crate", FLOORS)
-def test_no_modules_use_each_other(crate: str) -> None:
+def test_no_modules_use_each_other(crate) -> None:
     assert not _circle(FLOORS[crate] / "src")
 
 
@@ -126,7 +126,7 @@ def test_a_circle_is_found_through_what_a_module_gives_on(tmp_path) -> None:
 
 
 @pytest.mark.parametrize("crate", FLOORS)
-def test_crates_use_those_below_only(crate: str) -> None:
+def test_crates_use_those_below_only(crate) -> None:
     manifest = tomllib.loads((FLOORS[crate] / "Cargo.toml").read_text())
     below = {f"openpts-{floor}" for floor in [*FLOORS][[*FLOORS].index(crate) + 1 :]} - {"openpts-python"}
     dependencies = set(manifest["dependencies"])

@@ -24,7 +24,7 @@ def matrix(test: str, mark: pytest.MarkDecorator) -> list[SimpleNamespace]:
 
 
 @pytest.mark.parametrize("times", [1, 2, 3])
-def test_each_value_of_a_full_matrix_occurs_so_many_times(times: int) -> None:
+def test_each_value_of_a_full_matrix_occurs_so_many_times(times) -> None:
     items = matrix("test_one", pytest.mark.full_matrix(times=times))
     taken = [item.callspec.params for item in items if item.nodeid in sample_of(items)]
     for name, values in (("row", ROWS), ("column", COLUMNS)):

@@ -1,6 +1,6 @@
 """What msgspec complains of, said without its types."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 import pytest
@@ -26,7 +26,7 @@ class Row(Struct, forbid_unknown_fields=True):
         (0, Annotated[int, Meta(ge=1)], "expected a whole number >= 1"),
     ],
 )
-def test_types_are_said_in_words_with_the_place(value: Any, kind: Any, words: str) -> None:
+def test_types_are_said_in_words_with_the_place(value, kind, words) -> None:
     with pytest.raises(msgspec.ValidationError) as caught:
         msgspec.convert(value, kind)
     assert in_words(caught.value) == words

@@ -382,12 +382,12 @@ def test_names_of_files_are_changed_by_those_who_may() -> None:
 @pytest.mark.parametrize(
     "call", ["p.replace(q)", "p.rename(q)", "p.unlink(missing_ok=True)", "p.symlink_to(q)"]
 )
-def test_a_path_that_gets_another_name_is_listed(call: str) -> None:
+def test_a_path_that_gets_another_name_is_listed(call) -> None:
     assert _is_name_change(_call(call))
 
 
 @pytest.mark.parametrize("call", ["t.replace('a', 'b')", "replace(r, a=1)", "structs.replace(r, a=1)"])
-def test_what_is_replaced_in_a_text_or_a_record_is_no_name(call: str) -> None:
+def test_what_is_replaced_in_a_text_or_a_record_is_no_name(call) -> None:
     assert not _is_name_change(_call(call))
 
 
@@ -408,12 +408,12 @@ def test_temporary_files_and_databases_have_their_modules() -> None:
 @pytest.mark.parametrize(
     "call", ["open(p, mode)", "io.open(p, m)", "p.open(m)", "p.open(mode=m)", "open(p, **m)"]
 )
-def test_a_mode_that_is_not_spelled_out_counts_as_writing(call: str) -> None:
+def test_a_mode_that_is_not_spelled_out_counts_as_writing(call) -> None:
     assert _may_open_for_writing(_call(call))
 
 
 @pytest.mark.parametrize("call", ["open(p)", "open('w')", "p.open()", "p.open('rb')", "p.open(encoding=e)"])
-def test_what_is_opened_for_reading_is_not_listed(call: str) -> None:
+def test_what_is_opened_for_reading_is_not_listed(call) -> None:
     assert not _may_open_for_writing(_call(call))
 
 
@@ -459,7 +459,7 @@ def test_processes_are_started_by_those_who_may() -> None:
 
 
 @pytest.mark.parametrize("program", sorted(CHANGES_DRIVES))
-def test_a_program_that_changes_drives_is_run_by_its_module(program: str) -> None:
+def test_a_program_that_changes_drives_is_run_by_its_module(program) -> None:
     def runs(node: ast.AST) -> bool:
         """It is the first word of a command."""
         words = node.elts if isinstance(node, ast.List | ast.Tuple) else []

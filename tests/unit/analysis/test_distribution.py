@@ -63,7 +63,7 @@ def test_the_weights_are_those_of_the_tables() -> None:
 
 @pytest.mark.proves("PTS-CBW-11")
 @pytest.mark.parametrize("counts", [(500, 300, 200), (520, 290, 190), (5003, 2999, 1998), (1, 0, 999)])
-def test_chi_square_is_that_of_scipy(counts: tuple[int, ...]) -> None:
+def test_chi_square_is_that_of_scipy(counts) -> None:
     shares = compare_shares(counts, ZONES)
     total = sum(counts)
     found = stats.chisquare(counts, [total * weight / 100 for weight in ZONES])
@@ -131,7 +131,7 @@ def test_what_are_no_shares_is_refused() -> None:
 
 
 @pytest.mark.parametrize("degrees", [1, 2, 3, 4, 11, 12, 47, 100])
-def test_survival_is_that_of_scipy(degrees: int) -> None:
+def test_survival_is_that_of_scipy(degrees) -> None:
     values = [0, 1e-9, 0.3, 1, 4.5, 11, 30, 150, 1400]
     expected = stats.chi2.sf(values, degrees)
     found = [chi_square_survival(value, degrees) for value in values]
@@ -158,14 +158,14 @@ def test_what_is_no_chi_square_is_refused() -> None:
 
 
 @pytest.mark.parametrize("flash", [1.02, 1.07, 1.15, 1.28, 1.5, 2.0])
-def test_the_amplification_is_that_of_the_oldest_block_first(flash: float) -> None:
+def test_the_amplification_is_that_of_the_oldest_block_first(flash) -> None:
     # Desnoyers 2014
     published = flash / (flash + lambertw(-flash * math.exp(-flash)).real)
     assert amplification(flash) == pytest.approx(published, rel=1e-9)
 
 
 @pytest.mark.parametrize("flash", [1.02, 1.28, 2.0])
-def test_a_pass_writes_each_lba_once_in_sequence_and_fills_the_flash(flash: float) -> None:
+def test_a_pass_writes_each_lba_once_in_sequence_and_fills_the_flash(flash) -> None:
     found = pieces(flash, 100)
     assert [piece.start for piece in found] == [0, *(piece.end for piece in found[:-1])]
     assert found[-1].end == 1
@@ -173,7 +173,7 @@ def test_a_pass_writes_each_lba_once_in_sequence_and_fills_the_flash(flash: floa
 
 
 @pytest.mark.parametrize("flash", [1.07, 1.28, 2.0])
-def test_pages_of_each_age_are_overwritten_as_often_as_in_the_steady_state(flash: float) -> None:
+def test_pages_of_each_age_are_overwritten_as_often_as_in_the_steady_state(flash) -> None:
     # what was written survives if no later overwrite, uniform below the end of its piece, hit it
     found = pieces(flash, 1000)
     factor = amplification(flash)

@@ -66,7 +66,7 @@ def throughput_mb_per_s(measured: Measured) -> float:
 
 @pytest.mark.parametrize("source", [SPECIFICATION, TKPERF], ids=["specification", "tkperf"])
 @pytest.mark.proves("PTS-IOPS-20", "PTS-IOPS-32")
-def test_iops_tables(source: dict[str, Any]) -> None:
+def test_iops_tables(source) -> None:
     table = cells(source["iops"], "iops_by_kib")
     assert len(table) == 56
     for kib, rw_mix, iops in table:
@@ -246,7 +246,7 @@ def test_tkperf_would_have_been_saturated_after_51_rounds_of_a_minute() -> None:
 
 @pytest.mark.parametrize("case", DRIVES["solidigm"]["file_sizes"])
 @pytest.mark.proves("PTS-UNIT-01..02")
-def test_gigabytes_are_not_gibibytes(case: dict[str, Any]) -> None:
+def test_gigabytes_are_not_gibibytes(case) -> None:
     assert parse_size_bytes(case["size"]) == 512 * case["sectors"]
 
 
@@ -273,7 +273,7 @@ def test_a_drive_that_is_filled_three_times_ever_more_slowly() -> None:
 
 @pytest.mark.proves("SOL-STAT-04")
 @pytest.mark.parametrize("case", DRIVES["solidigm"]["standard_errors"])
-def test_the_relative_standard_error_of_runs(case: dict[str, Any]) -> None:
+def test_the_relative_standard_error_of_runs(case) -> None:
     assert relative_standard_error_pct(case["values"]) == pytest.approx(case["rse_pct"], rel=1e-7)
     expected = 100 * stats.sem(case["values"]) / statistics.fmean(case["values"])
     assert relative_standard_error_pct(case["values"]) == pytest.approx(expected)
@@ -285,13 +285,13 @@ def test_one_run_and_none_have_no_standard_error() -> None:
 
 @pytest.mark.proves("SOL-STAT-07", "SOL-STAT-08")
 @pytest.mark.parametrize("case", DRIVES["solidigm"]["gains"])
-def test_gains_in_speed(case: dict[str, Any]) -> None:
+def test_gains_in_speed(case) -> None:
     pair = (case["basis"], case["comparison"])
     assert gain_pct(*(pair if case["kind"] == "score" else pair[::-1])) == pytest.approx(case["gain_pct"])
 
 
 @pytest.mark.parametrize("case", DRIVES["lsi"]["fresh_and_preconditioned"])
-def test_what_preconditioning_costs(case: dict[str, Any]) -> None:
+def test_what_preconditioning_costs(case) -> None:
     lost_pct = gain_pct(case["fresh"], case["preconditioned"])
     assert lost_pct == pytest.approx(-case["lost_pct"], abs=5e-5)
     kept_pct = share_pct(case["preconditioned"], case["fresh"])

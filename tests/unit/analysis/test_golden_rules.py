@@ -37,7 +37,7 @@ def choose(points: list[Point], mid_points: int = 1) -> Any:
 @pytest.mark.parametrize("choice", CHOICES.values(), ids=CHOICES)
 @pytest.mark.parametrize("backwards", [False, True])
 @pytest.mark.proves("PTS-CBW-31..36", "PTS-CBW-40..41", "PTS-DIRTH-23..28", "PTS-DIRTH-32..33")
-def test_maximum_minimum_and_mid(choice: dict[str, Any], backwards: bool) -> None:
+def test_maximum_minimum_and_mid(choice, backwards) -> None:
     points = measured(choice["points"])
     chosen = choose(points[::-1] if backwards else points)
     assert [list(m.point) for m in chosen.in_order] == [choice["max"], choice["min"], choice["mid"]]
@@ -94,7 +94,7 @@ def test_operating_points_go_from_high_to_low() -> None:
 
 @pytest.mark.parametrize("case", VECTORS["active_range"])
 @pytest.mark.proves("PTS-DEF-01")
-def test_active_range(case: dict[str, float]) -> None:
+def test_active_range(case) -> None:
     phase = ActiveRange(case["start_pct"], case["end_pct"])
     max_user_lba = int(case["max_user_lba"])
     assert phase.first_and_last_lba(max_user_lba) == (case["first_lba"], case["last_lba"])
@@ -106,7 +106,7 @@ def test_active_range(case: dict[str, float]) -> None:
 
 @pytest.mark.parametrize("name", ["iops", "tp", "lat"])
 @pytest.mark.proves("PTS-IOPS-07", "PTS-TP-08", "PTS-LAT-07", "PTS-PRE-02")
-def test_a_client_drive_is_preconditioned_2_67_times_in_its_range(name: str) -> None:
+def test_a_client_drive_is_preconditioned_2_67_times_in_its_range(name) -> None:
     played = play(name, "client", settling(STEADY, Phase.ROUND))
     (first, *_) = (applied for applied in played.applied if applied.phase is Phase.WIPC)
     assert first.step.stimulus is not None
@@ -120,13 +120,13 @@ def test_a_client_drive_is_preconditioned_2_67_times_in_its_range(name: str) -> 
 
 @pytest.mark.parametrize(("nines", "ios"), VECTORS["nines"]["ios_needed"].items())
 @pytest.mark.proves("PTS-LAT-19", "PTS-WSAT-22")
-def test_ios_needed_for_so_many_nines(nines: int, ios: int) -> None:
+def test_ios_needed_for_so_many_nines(nines, ios) -> None:
     assert ios_needed(float("99." + "9" * (nines - 2))) == ios
 
 
 @pytest.mark.parametrize("case", VECTORS["nines"]["lengths"])
 @pytest.mark.proves("PTS-LAT-18..21", "PTS-WSAT-21..23")
-def test_time_for_so_many_nines(case: dict[str, float]) -> None:
+def test_time_for_so_many_nines(case) -> None:
     stimulus = Stimulus.of(AccessPattern.RANDOM, 4096, 0, 1, 1, ActiveRange())
     drive = Drive(1, lambda *_: case["iops"])
     measured = drive.sample(Phase.ROUND, 1, Step.of(stimulus, Duration.seconds(60)))

@@ -77,9 +77,7 @@ def sample(
         (5_000_000, [400_000] * 1000, 0, False),
     ],
 )
-def test_late_is_what_is_later_than_timers_and_a_tenth_of_the_mean(
-    mean_ns: int, slips_ns: list[int], late: int, limits: bool
-) -> None:
+def test_late_is_what_is_later_than_timers_and_a_tenth_of_the_mean(mean_ns, slips_ns, late, limits) -> None:
     found = lateness(sample(mean_ns, slips_of(*slips_ns)))
     assert found is not None
     assert (found.ios, found.late, found.limits) == (1000, late, limits)
@@ -88,7 +86,7 @@ def test_late_is_what_is_later_than_timers_and_a_tenth_of_the_mean(
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.integers(1, 10**10), min_size=1, max_size=60))
-def test_the_share_and_the_percentiles_are_those_of_the_slips(slips_ns: list[int]) -> None:
+def test_the_share_and_the_percentiles_are_those_of_the_slips(slips_ns) -> None:
     """As far as three digits tell them: what is within one bucket of the bound may be on either side."""
     found = lateness(sample(80_000, slips_of(*slips_ns)))
     assert found is not None
@@ -125,9 +123,7 @@ def test_each_stream_is_judged_by_its_own_slips() -> None:
         (CpuShares(10.0, 5.0, 0.0, 1_900_000_000), True),
     ],
 )
-def test_processors_are_full_where_host_or_threads_have_no_time_left(
-    cpu: CpuShares | None, full: bool
-) -> None:
+def test_processors_are_full_where_host_or_threads_have_no_time_left(cpu, full) -> None:
     step = sample(80_000, b"", cpu=cpu)
     assert processors_full(step) == limited_by_host(step) == full
     assert threads_busy_pct(step) == (None if cpu is None else pytest.approx(cpu.process_ns / 2e7))
@@ -150,7 +146,7 @@ def marked(name: str, *points: tuple[float, float], polling: bool = False) -> li
 
 
 @pytest.mark.parametrize("name", [name.replace("path_", "path_7_") for name in RULES])
-def test_a_value_marks_from_its_limit_on_and_nothing_below(name: str) -> None:
+def test_a_value_marks_from_its_limit_on_and_nothing_below(name) -> None:
     rule = rule_of(name)
     assert rule is not None
     assert marked(name, (0, 0), (10, rule.least_pct)) == [True] * 10
@@ -212,9 +208,7 @@ def test_several_parts_of_the_host_can_be_the_limit_at_once() -> None:
     begin_ms=st.integers(0, 5000),
 )
 @settings(max_examples=60, deadline=None)
-def test_the_mean_of_a_second_is_that_of_its_milliseconds(
-    gaps_ms: list[int], values: list[float], begin_ms: int
-) -> None:
+def test_the_mean_of_a_second_is_that_of_its_milliseconds(gaps_ms, values, begin_ms) -> None:
     of_ms: dict[int, float] = {}
     points, at_ms = [(0, 0.0)], 0
     for gap_ms, value in zip(gaps_ms, values, strict=False):

@@ -192,7 +192,7 @@ def test_tracked_minutes_that_are_not_steady_while_all_others_are_disagree() -> 
 
 
 @pytest.mark.parametrize("period", [1, PERIOD])
-def test_without_minutes_between_there_is_nothing_to_say(period: int) -> None:
+def test_without_minutes_between_there_is_nothing_to_say(period) -> None:
     """Tracked minutes without a pause, or between them one step that has no intervals."""
     verdict = window_ending_at([1000.0] * 5, 5)
     starts = [number * period * MINUTE_NS for number in range(5)]

@@ -51,7 +51,7 @@ def test_a_confidence_level_is_the_share_at_or_below_a_response_time() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(1, 10**11), st.integers(1, 1000)), min_size=1, max_size=40))
-def test_bins_hold_every_io_once_and_reach_the_maximum(counts: list[tuple[int, int]]) -> None:
+def test_bins_hold_every_io_once_and_reach_the_maximum(counts) -> None:
     distribution = distribution_of(counts)
     bins = log_bins(distribution)
     assert sum(found.ios for found in bins) == sum(ios for _, ios in counts)
@@ -77,7 +77,7 @@ def test_no_ios_make_no_bins() -> None:
 
 
 @given(st.integers(2, 2**43 - 1))
-def test_the_last_bin_ends_behind_the_exact_maximum_and_not_behind_its_bucket(largest_ns: int) -> None:
+def test_the_last_bin_ends_behind_the_exact_maximum_and_not_behind_its_bucket(largest_ns) -> None:
     """The bucket of the maximum may reach over a bin's edge that the maximum does not."""
     *_, last = log_bins(distribution_of([(1, 3), (largest_ns, 2)]), largest_ns)
     assert last.low_ns < largest_ns <= last.high_ns
@@ -85,7 +85,7 @@ def test_the_last_bin_ends_behind_the_exact_maximum_and_not_behind_its_bucket(la
 
 
 @given(st.lists(st.integers(0, 10**7), max_size=40), st.lists(st.floats(0, 2e7), max_size=10))
-def test_counts_up_to_limits_are_sums_of_buckets(latencies: list[int], limits: list[float]) -> None:
+def test_counts_up_to_limits_are_sums_of_buckets(latencies, limits) -> None:
     distribution = distribution_of([(ns, 1) for ns in latencies])
     expected = [
         sum(ios for _, high_ns, ios in distribution.buckets() if high_ns <= limit) for limit in sorted(limits)
@@ -118,7 +118,7 @@ def test_percentiles_are_within_a_thousandth_of_the_sorted_list() -> None:
 
 
 @given(st.lists(st.integers(0, 10**9), min_size=1, max_size=50))
-def test_another_implementation_reads_the_same_counts(values: list[int]) -> None:
+def test_another_implementation_reads_the_same_counts(values) -> None:
     theirs = HdrHistogram.decode(base64.b64encode(encoded(values)))
     ours = LatencyDistribution.merged([encoded(values)])
     assert theirs.get_total_count() == ours.count == len(values)
@@ -127,7 +127,7 @@ def test_another_implementation_reads_the_same_counts(values: list[int]) -> None
 
 
 @given(st.lists(st.integers(0, 10**9)), st.lists(st.integers(0, 10**9)))
-def test_merging_is_counting_all_together(left: list[int], right: list[int]) -> None:
+def test_merging_is_counting_all_together(left, right) -> None:
     merged = LatencyDistribution.merged([encoded(left), encoded(right)])
     assert merged.buckets() == LatencyDistribution.merged([encoded(left + right)]).buckets()
 
@@ -137,14 +137,14 @@ def test_an_empty_distribution_has_no_percentile() -> None:
 
 
 @pytest.mark.parametrize(("count", "supported"), [(99_999, False), (100_000, True)])
-def test_a_percentile_is_supported_from_its_number_of_ios_on(count: int, supported: bool) -> None:
+def test_a_percentile_is_supported_from_its_number_of_ios_on(count, supported) -> None:
     histogram = Histogram()
     histogram.record(1000, count)
     assert LatencyDistribution(histogram).supports(99.999) is supported
 
 
 @pytest.mark.parametrize("damaged", [b"", b"nonsense", encoded([1, 2, 3])[:-12]])
-def test_damaged_bytes_are_refused(damaged: bytes) -> None:
+def test_damaged_bytes_are_refused(damaged) -> None:
     with pytest.raises(ValueError, match="HdrHistogram"):
         LatencyDistribution.merged([damaged])
 

@@ -1,7 +1,6 @@
 """Definition 2.1.24 against published windows, hand-worked edges and SciPy's least squares."""
 
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -83,9 +82,7 @@ def test_no_samples_are_no_rounds() -> None:
         (6, 9, (2, 3, 4, 5, 6)),  # an outcome beyond the record does not count
     ],
 )
-def test_window_is_the_steady_round_and_the_four_before(
-    complete: int, steady_round: int | None, rounds: tuple[int, ...]
-) -> None:
+def test_window_is_the_steady_round_and_the_four_before(complete, steady_round, rounds) -> None:
     window = measurement_window(complete, steady_round)
     assert window.rounds == rounds
     assert window.is_full is (len(rounds) == 5)
@@ -104,9 +101,7 @@ EDGES = [
 
 @pytest.mark.proves("PTS-SS-04")
 @pytest.mark.parametrize(("values", "range_ok", "slope_ok", "inside_band"), EDGES)
-def test_verdicts_come_from_the_samples(
-    values: list[float], range_ok: bool, slope_ok: bool, inside_band: bool
-) -> None:
+def test_verdicts_come_from_the_samples(values, range_ok, slope_ok, inside_band) -> None:
     rounds = complete_rounds(numbered([value * 10 for value in values]), POINTS)
     for verdict in judge_window(rounds, measurement_window(len(rounds), None), TRACKING):
         assert verdict is not None
@@ -146,7 +141,7 @@ WINDOWS = yaml.safe_load((Path(__file__).parents[2] / "data/steady_state_windows
 
 @pytest.mark.proves("PTS-SS-01", "PTS-SS-02", "PTS-DEF-04")
 @pytest.mark.parametrize("window", WINDOWS, ids=[window["name"] for window in WINDOWS])
-def test_known_windows(window: dict[str, Any]) -> None:
+def test_known_windows(window) -> None:
     report = judge(window["rounds"], window["values"])
     expected = window["expected"]
     assert {
@@ -206,7 +201,7 @@ def test_the_window_printed_in_the_specification() -> None:
 
 @pytest.mark.proves("PTS-DEF-06", "PTS-SSV-06")
 @given(values=st.lists(st.floats(1, 1e7), min_size=5, max_size=5), first=st.integers(1, 1000))
-def test_the_fit_is_that_of_scipy(values: list[float], first: int) -> None:
+def test_the_fit_is_that_of_scipy(values, first) -> None:
     assume(max(values) - min(values) > 1e-6 * max(values))
     rounds = range(first, first + 5)
     report = judge(rounds, values)
@@ -218,7 +213,7 @@ def test_the_fit_is_that_of_scipy(values: list[float], first: int) -> None:
 
 
 @given(values=st.lists(st.floats(1, 1e7), min_size=5, max_size=5), factor=st.floats(1e-3, 1e3))
-def test_the_verdict_does_not_depend_on_the_unit(values: list[float], factor: float) -> None:
+def test_the_verdict_does_not_depend_on_the_unit(values, factor) -> None:
     report = judge(range(1, 6), values)
     # A value within rounding of a limit may fall to either side.
     assume(abs(report.range_pct - 20) > 1e-6)
@@ -227,13 +222,13 @@ def test_the_verdict_does_not_depend_on_the_unit(values: list[float], factor: fl
 
 
 @pytest.mark.parametrize(("rounds", "values"), [([1, 2], [1.0]), ([1], [1.0]), ([], [])])
-def test_a_window_needs_a_value_per_round(rounds: list[int], values: list[float]) -> None:
+def test_a_window_needs_a_value_per_round(rounds, values) -> None:
     with pytest.raises(ValueError, match="values for"):
         judge(rounds, values)
 
 
 @pytest.mark.parametrize("last_round", [4, 7])
-def test_no_window_reaches_outside_the_series(last_round: int) -> None:
+def test_no_window_reaches_outside_the_series(last_round) -> None:
     with pytest.raises(ValueError, match="no window"):
         window_ending_at([1.0] * 6, last_round)
 

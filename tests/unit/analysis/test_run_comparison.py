@@ -4,7 +4,6 @@ import math
 import random
 from itertools import permutations
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -56,7 +55,7 @@ def compare_sets(base: RunSet, candidate: RunSet, least_difference_pct: float = 
 
 @pytest.mark.proves("SOL-STAT-05")
 @pytest.mark.parametrize("case", SOLIDIGM["standard_errors"])
-def test_published_standard_errors_and_what_follows_from_them(case: dict[str, Any]) -> None:
+def test_published_standard_errors_and_what_follows_from_them(case) -> None:
     found = runs(*case["values"])
     assert found.rse_pct == pytest.approx(case["rse_pct"], abs=1e-7)
     high = case["rse_pct"] > 5
@@ -66,14 +65,14 @@ def test_published_standard_errors_and_what_follows_from_them(case: dict[str, An
 
 @pytest.mark.proves("SOL-STAT-07", "SOL-STAT-08")
 @pytest.mark.parametrize("case", SOLIDIGM["gains"])
-def test_published_deltas(case: dict[str, Any]) -> None:
+def test_published_deltas(case) -> None:
     better = LOWER if case["kind"] == "time" else HIGHER
     delta = advantage_pct(case["basis"], case["comparison"], better)
     assert delta == pytest.approx(case["gain_pct"], abs=1e-7)
 
 
 @given(st.lists(positive, min_size=1, max_size=15))
-def test_the_median_of_an_odd_number_is_scipys(values: list[float]) -> None:
+def test_the_median_of_an_odd_number_is_scipys(values) -> None:
     if len(values) % 2 == 0:
         values.pop()
     for better in Better:
@@ -82,7 +81,7 @@ def test_the_median_of_an_odd_number_is_scipys(values: list[float]) -> None:
 
 @pytest.mark.proves("SOL-STAT-04")
 @given(st.lists(positive, min_size=2, max_size=20).filter(lambda values: len(set(values)) > 1))
-def test_the_relative_standard_error_is_scipys(values: list[float]) -> None:
+def test_the_relative_standard_error_is_scipys(values) -> None:
     assert RunSet(tuple(values), HIGHER).rse_pct == pytest.approx(
         100 * stats.sem(values) / math.fsum(values) * len(values), rel=1e-6
     )
@@ -90,7 +89,7 @@ def test_the_relative_standard_error_is_scipys(values: list[float]) -> None:
 
 @pytest.mark.proves("SOL-STAT-01")
 @given(st.lists(positive, min_size=1, max_size=20), st.sampled_from(Better))
-def test_the_median_was_measured(values: list[float], better: Better) -> None:
+def test_the_median_was_measured(values, better) -> None:
     assert RunSet(tuple(values), better).median in values
 
 
@@ -145,7 +144,7 @@ def test_each_line_more_is_one_more_chance_of_a_false_alarm() -> None:
 
 
 @pytest.mark.parametrize("better", [HIGHER, Better.UNJUDGED])
-def test_a_difference_below_the_least_of_interest_is_none(better: Better) -> None:
+def test_a_difference_below_the_least_of_interest_is_none(better) -> None:
     base = runs(100, 100.1, 100.2, 100.3, better=better)
     candidate = runs(101, 101.1, 101.2, 101.3, better=better)
     assert compare_sets(base, candidate, 2).outcome is Outcome.NOT_OF_INTEREST
@@ -160,7 +159,7 @@ def test_a_set_that_is_discarded_is_compared_with_nothing() -> None:
 
 
 @given(positive, positive)
-def test_plus_is_better_and_a_ratio_either_way(base: float, candidate: float) -> None:
+def test_plus_is_better_and_a_ratio_either_way(base, candidate) -> None:
     speed = advantage_pct(base, candidate, HIGHER)
     time = advantage_pct(base, candidate, LOWER)
     assert speed is not None
@@ -173,13 +172,13 @@ def test_plus_is_better_and_a_ratio_either_way(base: float, candidate: float) ->
 @pytest.mark.parametrize(
     ("base", "candidate", "better"), [(0, 1, HIGHER), (1, 0, LOWER), (-2, 5, HIGHER), (1, 2, Better.UNJUDGED)]
 )
-def test_what_has_no_ratio_has_no_delta(base: float, candidate: float, better: Better) -> None:
+def test_what_has_no_ratio_has_no_delta(base, candidate, better) -> None:
     assert advantage_pct(base, candidate, better) is None
 
 
 @pytest.mark.proves("SOL-STAT-05")
 @pytest.mark.parametrize("case", SOLIDIGM["standard_errors"])
-def test_a_set_is_judged_by_the_limit_that_was_asked_for(case: dict[str, Any]) -> None:
+def test_a_set_is_judged_by_the_limit_that_was_asked_for(case) -> None:
     for limit_pct, quality in ((case["rse_pct"] + 0.01, Quality.ACCEPTED), (0.001, None)):
         found = RunSet(tuple(case["values"]), HIGHER, SetRule(limit_pct, most=len(case["values"])))
         assert found.quality is (quality or Quality.DISCARDED)
@@ -202,7 +201,7 @@ CANDIDATE = (172_300.0, 175_800.0, 171_900.0)
 
 
 @pytest.mark.parametrize("error", [0.025, 0.005, 0.0007])
-def test_the_interval_is_students_of_the_logarithms(error: float) -> None:
+def test_the_interval_is_students_of_the_logarithms(error) -> None:
     found = ratio_of(BASE, CANDIDATE)
     assert found is not None
     exact = stats.ttest_ind(np.log(CANDIDATE), np.log(BASE)).confidence_interval(1 - 2 * error)
@@ -238,7 +237,7 @@ def test_the_spread_is_that_of_all_sides_about_their_own_means() -> None:
 
 @pytest.mark.parametrize("threshold", [0.5, 2.0, 9.0, 60.0])
 @pytest.mark.parametrize("shift", [-4.0, 0.0, 1.0, 3.0, 8.0, 40.0])
-def test_the_power_is_that_of_the_noncentral_t(threshold: float, shift: float) -> None:
+def test_the_power_is_that_of_the_noncentral_t(threshold, shift) -> None:
     degrees = [1, 2, 3, 4, 7, 12, 30]
     exact = stats.nct.sf(threshold, degrees, shift)
     assert [ratio._beyond(threshold, each, shift) for each in degrees] == pytest.approx(exact, abs=2e-6)
@@ -246,7 +245,7 @@ def test_the_power_is_that_of_the_noncentral_t(threshold: float, shift: float) -
 
 @pytest.mark.parametrize("runs", [(3, 3), (7, 7), (5, 1), (9, 3)])
 @pytest.mark.parametrize("limit", [0.97, 1.0, 1.1])
-def test_what_is_found_is_found_in_95_of_100(runs: tuple[int, int], limit: float) -> None:
+def test_what_is_found_is_found_in_95_of_100(runs, limit) -> None:
     change = found_ratio(limit, 0.01, runs, 0.0007)
     assert change is not None
     assert change < limit
@@ -317,7 +316,7 @@ values = st.lists(st.integers(1, 10**6), min_size=1, max_size=8, unique=True)
 
 
 @given(values, values)
-def test_the_chance_is_that_of_students_test_of_the_logarithms(base: list[int], other: list[int]) -> None:
+def test_the_chance_is_that_of_students_test_of_the_logarithms(base, other) -> None:
     assume(len(base) > 1 and len(other) > 1)
     exact = stats.ttest_ind(np.log(base), np.log(other)).pvalue
     assert chance_of(base, other) == pytest.approx(exact, rel=1e-6, abs=1e-12)
@@ -335,9 +334,7 @@ def test_one_against_one_has_no_chance_and_equal_values_have_all_of_it() -> None
 
 
 @given(values, values, st.sampled_from([0.05, 0.01, 0.001]))
-def test_it_is_below_a_limit_where_the_gates_interval_leaves_one_out(
-    base: list[int], other: list[int], limit: float
-) -> None:
+def test_it_is_below_a_limit_where_the_gates_interval_leaves_one_out(base, other, limit) -> None:
     """The same rule: neither of the two can say what the other denies."""
     ratio = ratio_of(base, other)
     assume(ratio is not None and ratio.spread > 1e-6)
@@ -356,7 +353,7 @@ def test_the_correction_is_rs() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("count", "lines"), [(3, 12), (4, 1), (5, 6)])
-def test_where_nothing_differs_a_difference_is_seldom_shown(count: int, lines: int) -> None:
+def test_where_nothing_differs_a_difference_is_seldom_shown(count, lines) -> None:
     """2,000 comparisons of drives that are the same: at most 5 % show a line, but for 4 standard errors."""
     draws = np.random.default_rng(random.Random(7).getrandbits(32)).normal(1000, 10, (2000, lines, 2, count))
     alarms = 0
@@ -398,9 +395,7 @@ SHARED = [
 
 
 @pytest.mark.parametrize(("base", "candidate"), SHARED)
-def test_false_alarms_stay_as_stated_where_a_session_has_runs_of_both_sides(
-    base: tuple[int, ...], candidate: tuple[int, ...]
-) -> None:
+def test_false_alarms_stay_as_stated_where_a_session_has_runs_of_both_sides(base, candidate) -> None:
     """Each session shifts its runs by as much as they vary."""
     draw, count, error = np.random.default_rng(5), 200_000, ErrorRule(most_runs=1).alarm_share
     shifts = draw.normal(size=(count, 3))
@@ -454,7 +449,7 @@ def with_noise(law: str, count: int) -> np.ndarray:
 
 @pytest.mark.parametrize("law", ["independent", "0.5", "0.8", "shift"])
 @pytest.mark.parametrize("in_turn", [False, True])
-def test_false_alarms_stay_as_stated_whatever_runs_share(law: str, *, in_turn: bool) -> None:
+def test_false_alarms_stay_as_stated_whatever_runs_share(law, *, in_turn) -> None:
     """A candidate that is as good as the baseline, by t as SciPy has it; AR(1) of 0.5 and 0.8."""
     if in_turn and law == "shift":
         return  # both sides have it alike: it is in no difference

@@ -42,7 +42,7 @@ def test_ranges_are_told_and_count_up_to_their_limit() -> None:
         ((111, 250, 30.0), "median within 10.6 %, not 10; 99 % within 23.1 %, not 20"),
     ],
 )
-def test_what_still_moves_is_named(last: tuple[int, int, float], says: str) -> None:
+def test_what_still_moves_is_named(last, says) -> None:
     verdict = judge(looks((100, 200, 30.0), (100, 200, 30.0), last), RULE)
     assert (verdict.settled, verdict.restless) == (False, says)
 
@@ -77,7 +77,7 @@ def test_the_least_time_is_waited_for() -> None:
 
 
 @pytest.mark.parametrize(("bytes_in_window", "settled"), [(119 * MB, True), (240 * MB, False)])
-def test_writes_to_the_media_without_a_host_are_background_work(bytes_in_window: int, settled: bool) -> None:
+def test_writes_to_the_media_without_a_host_are_background_work(bytes_in_window, settled) -> None:
     """Two minutes lie between the first look and the last: 120 MB are 1 MB/s."""
     window = [
         IdleObservation(60 * NS_PER_S * n, 100, 200, 30.0, 5e12 + written)
@@ -158,7 +158,7 @@ def test_write_amplification_is_flash_by_host() -> None:
 
 @pytest.mark.parametrize(("steps", "known"), [(49, False), (50, True)])
 @pytest.mark.parametrize("coarse", ["host", "nand"])
-def test_a_counter_in_gigabytes_must_have_gone_far_enough(coarse: str, steps: int, known: bool) -> None:
+def test_a_counter_in_gigabytes_must_have_gone_far_enough(coarse, steps, known) -> None:
     after = {name: value + 1000 * GIB for name, value in BEFORE.items()}
     after[f"{coarse}_write_bytes"] = BEFORE[f"{coarse}_write_bytes"] + steps * GIB
     after[f"{coarse}_write_unit_bytes"] = GIB
@@ -180,5 +180,5 @@ def test_the_last_full_pass_counts_and_no_other() -> None:
 
 
 @pytest.mark.parametrize(("rates", "range_bytes"), [([100] * 15, 96 * GB), ([100] * 7, 42 * GB), ([], 0)])
-def test_without_a_full_pass_or_enough_intervals_there_is_nothing(rates: list[int], range_bytes: int) -> None:
+def test_without_a_full_pass_or_enough_intervals_there_is_nothing(rates, range_bytes) -> None:
     assert last_pass(group(0, rates) if rates else [], range_bytes, 100) == ()

@@ -54,7 +54,7 @@ def autoregression(rng: np.random.Generator, count: int, coefficient: float) -> 
         [("a", 1.0, math.inf), ("b", 1.0, math.inf)],
     ],
 )
-def test_a_budget_is_that_of_gtc(components: list[tuple[str, float, float]]) -> None:
+def test_a_budget_is_that_of_gtc(components) -> None:
     found = budget(Component(*one) for one in components)
     total = sum(GTC.ureal(1, u, df) for _, u, df in components)
     assert found.standard == pytest.approx(GTC.uncertainty(total))
@@ -86,7 +86,7 @@ def test_a_quotient_is_that_of_gtc() -> None:
 
 
 @pytest.mark.parametrize("degrees", [1, 2, 4, 19, 400, 2000])
-def test_coverage_factors_are_those_of_scipy(degrees: int) -> None:
+def test_coverage_factors_are_those_of_scipy(degrees) -> None:
     assert coverage_factor(degrees) == pytest.approx(stats.t.ppf(0.975, degrees), rel=2e-3)
     # of eight the highest: each may be too high with an eighth of 5 %
     assert coverage_factor(degrees, 8) == pytest.approx(stats.t.ppf(1 - 0.05 / 8, degrees), rel=4e-3)
@@ -138,7 +138,7 @@ def rounds_of(seconds: list[float], gap_s: int = 120) -> list[Block]:
 
 @pytest.mark.parametrize("time_s", [10, 60])
 @pytest.mark.parametrize("rate", [0, 50])
-def test_the_time_that_noise_lasts_is_found(time_s: int, rate: int) -> None:
+def test_the_time_that_noise_lasts_is_found(time_s, rate) -> None:
     """Also where seconds have some 50 whole I/Os, so that what is cut off outweighs how noise goes on."""
     rng = np.random.default_rng(6)
     found = []
@@ -153,7 +153,7 @@ def test_the_time_that_noise_lasts_is_found(time_s: int, rate: int) -> None:
 
 
 @pytest.mark.parametrize(("time_s", "rate"), [(0.1, 0), (60, 0), (60, 50)])
-def test_five_rounds_of_lasting_noise_hold_the_mean(time_s: float, rate: int) -> None:
+def test_five_rounds_of_lasting_noise_hold_the_mean(time_s, rate) -> None:
     """Rounds that begin 2 minutes apart, as those of TP do: without the correction 91 % in noise of 60 s."""
     rng, kept, runs, held = np.random.default_rng(2), math.exp(-1 / time_s), 400, 0
     steps = rng.standard_normal((runs, 600))
@@ -269,7 +269,7 @@ def tails(rng: np.random.Generator, ios: int, noise: float) -> list[tuple[int, i
 
 @pytest.mark.parametrize("noise", [0.0, 0.3])
 @pytest.mark.parametrize("percentile", [99.99, 99.999])
-def test_a_percentile_lies_between_its_order_statistics(noise: float, percentile: float) -> None:
+def test_a_percentile_lies_between_its_order_statistics(noise, percentile) -> None:
     """Beyond 0.1 % of the I/Os the tail is exponential, so that each percentile is known exactly."""
     rng = np.random.default_rng(round(percentile * 1000) + round(10 * noise))
     true_ns = SLOW_NS + SCALE_NS * math.log(1e-3 / (1 - percentile / 100))
@@ -312,7 +312,7 @@ def test_equal_values_have_none_and_all_degrees() -> None:
         (0.000123, "0.00012"), (0.0, "0"), (9.96, "10"), (123_456.0, "120,000"),
     ],
 )  # fmt: skip
-def test_two_digits(value: float, text: str) -> None:
+def test_two_digits(value, text) -> None:
     assert two_digits(value) == text
     assert Uncertainty(coverage_factor=1, standard=value).text == f"± {text}"
 
@@ -336,7 +336,7 @@ COURSES = {
 
 @pytest.mark.parametrize("time_s", [0, 60])
 @pytest.mark.parametrize("course", COURSES)
-def test_around_a_course_the_mean_is_held_and_not_lost_in_the_course(course: str, time_s: float) -> None:
+def test_around_a_course_the_mean_is_held_and_not_lost_in_the_course(course, time_s) -> None:
     """Repeated runs of one course are the oracle: their means scatter as U says, not as the course does."""
     rng, runs, minutes = np.random.default_rng(11), 200, 480
     truth = np.interp(np.arange(minutes) + 0.5, *COURSES[course])
@@ -365,7 +365,7 @@ def test_what_stands_out_in_a_course_counts() -> None:
 @pytest.mark.parametrize(
     "course", [(100, 102, 104, 106, 108), (90, 100, 100, 100, 100), (80, 80, 100, 100, 100)]
 )
-def test_rounds_scatter_around_their_course(course: tuple[float, ...]) -> None:
+def test_rounds_scatter_around_their_course(course) -> None:
     """The oracle is a fit of NumPy's to the same shape."""
     rng = np.random.default_rng(12)
     for _ in range(20):

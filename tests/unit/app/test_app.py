@@ -128,7 +128,7 @@ def replace_run(run: CommandRun, failure: str) -> CommandRun:
         (800, 30, Bound.CPU),
     ],
 )
-def test_what_a_run_is_bound_by(cpu_pct: int, busy_pct: int, bound: Bound) -> None:
+def test_what_a_run_is_bound_by(cpu_pct, busy_pct, bound) -> None:
     run = CommandRun(
         RunKind.WARM, 1, 1, "", 100, 0,
         user_ns=cpu_pct // 2, system_ns=cpu_pct - cpu_pct // 2,
@@ -146,14 +146,14 @@ def test_what_a_run_is_bound_by(cpu_pct: int, busy_pct: int, bound: Bound) -> No
         ("n=(?:a|b): ([0-9]+)", ("n", "(?:a|b): ([0-9]+)", "")),
     ],
 )
-def test_a_figure_is_a_name_a_pattern_and_a_unit(text: str, figure: tuple[str, str, str]) -> None:
+def test_a_figure_is_a_name_a_pattern_and_a_unit(text, figure) -> None:
     found = given(figure=text).figure
     assert found == FigureOrder(*figure)
     assert str(found) == text
 
 
 @pytest.mark.parametrize("text", ["rate", "=([0-9])", "rate=[0-9]+", "rate=([0-9])([0-9])", "rate=([0-9"])
-def test_a_figure_without_name_or_group_is_refused(text: str) -> None:
+def test_a_figure_without_name_or_group_is_refused(text) -> None:
     with pytest.raises(UsageError, match="write NAME=REGEX"):
         given(figure=text)
 
@@ -169,7 +169,7 @@ def test_a_figure_without_name_or_group_is_refused(text: str) -> None:
         {"file_system": "none", "command": ["dd", "of={dir}/x"]},
     ],
 )
-def test_what_can_not_be_together_is_refused(values: dict[str, object]) -> None:
+def test_what_can_not_be_together_is_refused(values) -> None:
     assert contradictions(Given(values, {}), given(**values))
 
 

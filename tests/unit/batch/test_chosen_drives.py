@@ -80,7 +80,7 @@ def test_a_file_says_what_each_drive_has_to_be(tmp_path) -> None:
     assert (request.slot, request.serial, request.labels) == ("5", "SIM0001", {"batch": "7"})
 
 
-def test_a_serial_number_alone_is_the_drive_wherever_it_is(tmp_path, server: SystemRoots) -> None:
+def test_a_serial_number_alone_is_the_drive_wherever_it_is(tmp_path, server) -> None:
     sdb, sdc = (server.sys / f"block/{name}/device/vpd_pg80" for name in ("sdb", "sdc"))
     wanted = RunRequest(run_id="", test_words=(), serial="HLJ00101")
     assert located(wanted, server).target == f"{server.dev}/sdb"
@@ -105,7 +105,7 @@ def test_a_serial_number_alone_is_the_drive_wherever_it_is(tmp_path, server: Sys
         ("[[drives]\n", ":1:"),
     ],
 )
-def test_a_file_that_makes_no_sense_is_refused_with_the_place(tmp_path, text: str, place: str) -> None:
+def test_a_file_that_makes_no_sense_is_refused_with_the_place(tmp_path, text, place) -> None:
     path = tmp_path / "drives.toml"
     path.write_text(text)
     with pytest.raises(UsageError, match=place):
@@ -125,7 +125,7 @@ def test_a_file_that_makes_no_sense_is_refused_with_the_place(tmp_path, text: st
         ("pci-0000:01:00.0-nvme-1", "1-3", False),
     ],
 )
-def test_a_word_of_a_query_is_a_pattern_or_a_range(value: str, word: str, is_one: bool) -> None:
+def test_a_word_of_a_query_is_a_pattern_or_a_range(value, word, is_one) -> None:
     assert fits(value, word) is is_one
 
 
@@ -153,7 +153,7 @@ def test_a_slot_whose_name_looks_like_a_range_is_that_slot(tmp_path, monkeypatch
         ("=3", "3 stands behind no key: write for example model=SAMSUNG*,slot=3-8"),
     ],
 )
-def test_what_is_no_query_is_refused(text: str, reason: str) -> None:
+def test_what_is_no_query_is_refused(text, reason) -> None:
     with pytest.raises(UsageError) as refused:
         parse_query(text)
     assert str(refused.value) == f"--drives {text!r}: {reason}"

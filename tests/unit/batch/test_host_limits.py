@@ -2,7 +2,6 @@
 
 from openpts.batch.located_drive import LocatedDrive, limits_together
 from openpts.device.block_device import BlockDevice
-from openpts.system_files import SystemRoots
 from tests.data.system_trees import server, shelf
 
 __all__ = ["server", "shelf"]
@@ -10,7 +9,7 @@ __all__ = ["server", "shelf"]
 MANY = 64
 
 
-def test_drives_that_share_a_link_are_counted_together(shelf: SystemRoots) -> None:
+def test_drives_that_share_a_link_are_counted_together(shelf) -> None:
     drives = [
         LocatedDrive(name, (name,), BlockDevice.of_name(name, shelf), slot=str(slot))
         for slot, name in enumerate(("nvme0n1", "nvme1n1", "nvme2n1"), start=4)
@@ -21,5 +20,5 @@ def test_drives_that_share_a_link_are_counted_together(shelf: SystemRoots) -> No
     assert not [limit for limit in limits_together(drives[:1], MANY, shelf) if "PCIe" in limit]
 
 
-def test_what_is_no_device_has_no_link(shelf: SystemRoots) -> None:
+def test_what_is_no_device_has_no_link(shelf) -> None:
     assert limits_together([LocatedDrive("sim:mlc", ("sim:mlc",))], MANY, shelf) == ()

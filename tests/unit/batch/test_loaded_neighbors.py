@@ -44,9 +44,7 @@ def test_both_have_the_time_in_which_both_were_under_load_once_both_have_ended()
         (("3", "4"), ((0, 9), (9, 20))),
     ],
 )
-def test_drives_apart_in_place_or_time_are_no_neighbors(
-    slots: tuple[str, str | None], times: tuple[tuple[int, int], tuple[int, int]]
-) -> None:
+def test_drives_apart_in_place_or_time_are_no_neighbors(slots, times) -> None:
     subject = batch(*(entry(slot, *time) for slot, time in zip(slots, times, strict=True)))
     assert with_loaded_neighbors(subject, 1) == subject
 

@@ -34,21 +34,21 @@ def shares(roots: SystemRoots, nodes: list[int | None], at_most: int | None = No
     return ProcessorShares.of(dict(enumerate(nodes)), at_most, set(range(16)), roots)
 
 
-def test_each_drive_has_whole_cores_of_its_own_node(roots: SystemRoots) -> None:
+def test_each_drive_has_whole_cores_of_its_own_node(roots) -> None:
     found = shares(roots, [1, 0, 1])
     assert [found.take(drive) for drive in range(3)] == [(4, 12, 5, 13), (0, 8, 1, 9), (6, 14, 7, 15)]
 
 
-def test_all_drives_have_equally_many_wherever_they_are(roots: SystemRoots) -> None:
+def test_all_drives_have_equally_many_wherever_they_are(roots) -> None:
     found = shares(roots, [0, 0, 0, 1])
     assert {len(found.take(drive)) for drive in range(4)} == {2}
 
 
-def test_a_drive_without_a_node_goes_where_the_fewest_are(roots: SystemRoots) -> None:
+def test_a_drive_without_a_node_goes_where_the_fewest_are(roots) -> None:
     assert shares(roots, [0, None, None, None]).nodes == {0: 0, 1: 1, 2: 0, 3: 1}
 
 
-def test_drives_that_wait_share_what_runs_before_them_had(roots: SystemRoots) -> None:
+def test_drives_that_wait_share_what_runs_before_them_had(roots) -> None:
     found = shares(roots, [0] * 3, at_most=2)
     first, second = found.take(0), found.take(1)
     assert not set(first) & set(second)
@@ -66,15 +66,13 @@ def test_more_drives_than_processors_are_dealt_evenly(tmp_path) -> None:
     ]
 
 
-def test_only_processors_that_this_process_may_use_are_shared(roots: SystemRoots) -> None:
+def test_only_processors_that_this_process_may_use_are_shared(roots) -> None:
     found = ProcessorShares.of({0: 0, 1: 1}, None, {2, 3, 4}, roots)
     assert [found.take(0), found.take(1)] == [(2,), (4,)]
 
 
 @given(st.lists(st.sampled_from([None, 0, 1, 7]), min_size=1, max_size=40), st.none() | st.integers(1, 40))
-def test_what_runs_at_once_never_shares_while_there_is_room(
-    known: list[int | None], at_most: int | None
-) -> None:
+def test_what_runs_at_once_never_shares_while_there_is_room(known, at_most) -> None:
     found = ProcessorShares.of(
         dict(enumerate(known)), at_most, set(range(64)), SystemRoots(sys=Path("/nowhere"))
     )
@@ -85,7 +83,7 @@ def test_what_runs_at_once_never_shares_while_there_is_room(
 
 
 @given(st.sets(st.integers(0, 4095), min_size=1))
-def test_a_list_is_read_back_by_the_reader_of_the_kernels_lists(cpus: set[int]) -> None:
+def test_a_list_is_read_back_by_the_reader_of_the_kernels_lists(cpus) -> None:
     assert parse_cpu_list(cpu_list(tuple(cpus))) == tuple(sorted(cpus))
 
 

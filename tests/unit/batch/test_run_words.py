@@ -41,9 +41,7 @@ def test_a_program_of_the_operators_stays_behind_all_else() -> None:
 @pytest.mark.parametrize(
     ("device", "serial", "confirmed"), [(DISK, "S1", True), (DISK, None, False), (None, "SIM0001", False)]
 )
-def test_the_serial_number_confirms_a_drive(
-    device: BlockDevice | None, serial: str | None, confirmed: bool
-) -> None:
+def test_the_serial_number_confirms_a_drive(device, serial, confirmed) -> None:
     found = words(("iops",), device, serial)
     assert ("--confirm-serial" in found) is confirmed
     if confirmed:

@@ -111,7 +111,7 @@ def run() -> Run:
 
 
 @pytest.mark.parametrize("load", ["alone", "beside"])
-def test_a_last_commit_that_is_late_contradicts_nothing(load: str, run: Run, monkeypatch) -> None:
+def test_a_last_commit_that_is_late_contradicts_nothing(load, run, monkeypatch) -> None:
     """The step lasts as long as it, its intervals reach to its end, and each commit is in one of them."""
     monkeypatch.setattr(disk_engine, "Worker", LateProgram)
     asked = Asked(ActiveRange(), 2**30, LENGTH_NS)

@@ -37,12 +37,12 @@ def test_life_left_is_what_the_log_says_of_the_life_so_far() -> None:
 @pytest.mark.parametrize(
     "log", [reading(), reading(host_write_bytes=1), reading(host_write_bytes=1, percentage_used_pct=0)]
 )
-def test_a_log_without_wear_says_nothing(log: HealthReading) -> None:
+def test_a_log_without_wear_says_nothing(log) -> None:
     assert Endurance.of(log, log) is None
 
 
 @given(st.floats(1, 100), st.floats(0.01, 2))
-def test_theory_is_that_of_lambert(full_pct: float, spare: float) -> None:
+def test_theory_is_that_of_lambert(full_pct, spare) -> None:
     """Desnoyers' closed form: with a = 1 / utilization, the share still valid is -W(-a exp(-a)) / a."""
     a = (1 + spare) * 100 / full_pct
     valid = float(-lambertw(-a * math.exp(-a)).real) / a
@@ -59,7 +59,7 @@ def test_theory_is_that_of_lambert(full_pct: float, spare: float) -> None:
         ("36 GB/h", 10 * MB),
     ],
 )
-def test_rates_in_words(text: str, bytes_per_s: float) -> None:
+def test_rates_in_words(text, bytes_per_s) -> None:
     found = like(text, TB)
     assert isinstance(found, Rate)
     assert found.bytes_per_s == pytest.approx(bytes_per_s)

@@ -44,9 +44,7 @@ def figure(answer: Any, key: str) -> Any:
         ([60.0, 1000.0, 200.0, 1000.0], NoVerdictError.exit_code, ["no verdict", "no verdict", "pass"]),
     ],
 )
-def test_a_recording_is_answered_by_what_the_drive_follows(
-    tmp_path, iops: list[float], code: int, judgements: list[str]
-) -> None:
+def test_a_recording_is_answered_by_what_the_drive_follows(tmp_path, iops, code, judgements) -> None:
     """Writes of 1 MiB at so many a second in each load: all out, then at the camera's rate, twice."""
     drive = f"sim:{write_oracle(tmp_path, iops)}"
     words = ("--for", "record", "--size", "128MiB", "--repeats", "2", "--minutes", "0.1", "--seed", "1")
@@ -68,7 +66,7 @@ def test_a_camera_that_the_disk_cant_follow_waits(tmp_path) -> None:
 
 
 @pytest.mark.parametrize("purpose", purpose_names())
-def test_each_purpose_answers_of_a_drive_for_data_centers(tmp_path, purpose: str) -> None:
+def test_each_purpose_answers_of_a_drive_for_data_centers(tmp_path, purpose) -> None:
     words = ("--for", purpose, "--minutes", "0.2", "--seed", "1")
     answer, exit_code = asked("sim:enterprise-tlc?capacity=16GB&scale=1", *words, cwd=tmp_path)
     assert exit_code == 0
@@ -81,7 +79,7 @@ def test_each_purpose_answers_of_a_drive_for_data_centers(tmp_path, purpose: str
 
 
 @pytest.mark.parametrize("purpose", purpose_names())
-def test_each_purpose_says_what_its_bounds_are_and_who_published_them(purpose: str) -> None:
+def test_each_purpose_says_what_its_bounds_are_and_who_published_them(purpose) -> None:
     found = purpose_named(purpose)
     assert len(found.figures) == 3
     assert all(one.bound.source and one.remedy for one in found.figures)

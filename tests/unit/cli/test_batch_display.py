@@ -140,7 +140,7 @@ def drawn(table: BatchDisplay, width: int, height: int) -> str:
 
 
 @pytest.mark.parametrize("width", [80, 120, 200])
-def test_the_table_fits_the_terminal(width: int, snapshot) -> None:
+def test_the_table_fits_the_terminal(width, snapshot) -> None:
     batch = Batch(batch_id="l", started_at=AT, entries=tuple(entries(3)))
     table = display_of(batch)
     for event in story(*batch.entries[:2]):
@@ -238,9 +238,7 @@ def test_of_a_suite_the_tests_are_seen_and_what_the_running_one_does(golden) -> 
         (("app", "d1", "d2", "--", "make", "--out", "x"), ("d1", "d2"), ("--", "make", "--out", "x")),
     ],
 )
-def test_options_of_the_test_go_on_and_those_of_the_batch_do_not(
-    words: tuple[str, ...], targets: tuple[str, ...], own: tuple[str, ...], monkeypatch
-) -> None:
+def test_options_of_the_test_go_on_and_those_of_the_batch_do_not(words, targets, own, monkeypatch) -> None:
     found: list[tuple[tuple[str, ...], tuple[str, ...]]] = []
 
     def note(test: Procedure, asked: batch.BatchArgs, options: dict[str, Any], _limits: Path | None) -> None:

@@ -90,7 +90,7 @@ def lines_of(folder: Path, before: Sequence[str], current: str, present: Path | 
 
 
 @pytest.mark.parametrize("current", ["", "-"])
-def test_every_command_is_completed_as_by_click(current: str, installed: Path, monkeypatch) -> None:
+def test_every_command_is_completed_as_by_click(current, installed, monkeypatch) -> None:
     for words, command in TREE.items():
         # click keeps that of another test, which had no parent to give it "-h"
         monkeypatch.setattr(command, "_help_option", None)
@@ -101,7 +101,7 @@ def test_every_command_is_completed_as_by_click(current: str, installed: Path, m
         assert offered(installed, words, current) == wanted, words
 
 
-def test_values_follow_their_option(installed: Path) -> None:
+def test_values_follow_their_option(installed) -> None:
     assert offered(installed, ["run", "iops", "--scenario"], "r") == {"real-world"}
     assert offered(installed, ["run", "iops"], "--scenario=r") == {"--scenario=real-world"}
     assert offered(installed, ["run", "iops", "--seed", "1"], "sim:enter") == {"sim:enterprise-tlc"}
@@ -109,20 +109,20 @@ def test_values_follow_their_option(installed: Path) -> None:
     assert offered(installed, ["run", "iops", "--seed"], "") == set()
 
 
-def test_of_options_those_are_offered_that_begin_so(installed: Path) -> None:
+def test_of_options_those_are_offered_that_begin_so(installed) -> None:
     options, long = (offered(installed, ["run", "iops"], current) for current in ("-", "--"))
     assert {word for word in options if word.startswith("--")} == long < options
     assert offered(installed, ["run", "iops"], "--see") == {"--seed"}
 
 
-def test_values_are_those_that_ship(installed: Path) -> None:
+def test_values_are_those_that_ship(installed) -> None:
     assert offered(installed, ["check", "sim:mlc", "--for"], "c") == {"commit"}
     assert offered(installed, ["run", "iops", "--plan"], "") == set(shipped_names())
     assert offered(installed, ["run", "benchmarks", "--list"], "atto") == {"atto"}
     assert offered(installed, ["run"], "io") == {"iops"}
 
 
-def test_drives_are_those_that_are_listed(installed: Path) -> None:
+def test_drives_are_those_that_are_listed(installed) -> None:
     roots = SystemRoots(sys=installed)
     listed = {str(disk.node) for disk in whole_drives(roots)}
     assert listed == {"/dev/nvme0n1", "/dev/vda"}
@@ -135,7 +135,7 @@ def test_drives_are_those_that_are_listed(installed: Path) -> None:
 @pytest.mark.parametrize(
     "command", [["report"], ["gate", "--baseline"], ["resume"], ["compare", "first", "--cold"]]
 )
-def test_runs_are_those_below_the_present_folder(command: list[str], installed: Path, runs: Path) -> None:
+def test_runs_are_those_below_the_present_folder(command, installed, runs) -> None:
     assert offered(installed, command, "", runs) == {"first", "it's new", "lot 7/first", "lot 7/second"}
     assert offered(installed, command, "lot 7/s", runs) == {"lot 7/second"}
     assert lines_of(installed, command, f"{runs}/it's", runs) == [f"{runs}/it's new\t"]
@@ -143,14 +143,14 @@ def test_runs_are_those_below_the_present_folder(command: list[str], installed: 
     assert lines_of(installed, command, "oth", runs) == ["\t"]
 
 
-def test_the_folder_of_an_option_stays_behind_its_sign(installed: Path, runs: Path) -> None:
+def test_the_folder_of_an_option_stays_behind_its_sign(installed, runs) -> None:
     assert offered(installed, ["gate", "first"], "--baseline=lot", runs) == {
         "--baseline=lot 7/first",
         "--baseline=lot 7/second",
     }
 
 
-def test_measures_are_what_a_limit_may_name(installed: Path, runs: Path, monkeypatch) -> None:
+def test_measures_are_what_a_limit_may_name(installed, runs, monkeypatch) -> None:
     """The program that lists them is openpts itself; here, one that shows what it was asked."""
     program = runs / "bin/openpts"
     program.parent.mkdir()
@@ -177,7 +177,7 @@ exit 2
 
 
 @pytest.mark.slow
-def test_openpts_lists_measures_as_completion_reads_them(installed: Path, tmp_path) -> None:
+def test_openpts_lists_measures_as_completion_reads_them(installed, tmp_path) -> None:
     words = ("run", "lat", "sim:enterprise-tlc", "--quick", "--no-report", "--out", "first")
     subprocess.run([*OPENPTS, *words], cwd=tmp_path, check=True, capture_output=True)
     program = tmp_path / "openpts"
@@ -215,9 +215,7 @@ source $argv[1]; complete -C $argv[2] | string replace -r '\\t.*' ''; true
     [("bash", BASH, "openpts.bash"), ("zsh", ZSH, "_openpts"), ("fish", FISH, "openpts.fish")],
     ids=["bash", "zsh", "fish"],
 )
-def test_a_shell_completes_and_starts_no_python(
-    shell: str, script: str, file: str, installed: Path, tmp_path
-) -> None:
+def test_a_shell_completes_and_starts_no_python(shell, script, file, installed, tmp_path) -> None:
     path = shutil.which(shell)
     if path is None:
         pytest.skip(f"there is no {shell}")

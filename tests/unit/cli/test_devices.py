@@ -70,7 +70,7 @@ def _lines(width: int, monkeypatch) -> list[str]:
 
 
 @pytest.mark.parametrize("width", [80, 100, 120, 160, 200, 240])
-def test_the_list_fits(width: int, monkeypatch, snapshot) -> None:
+def test_the_list_fits(width, monkeypatch, snapshot) -> None:
     lines = _lines(width, monkeypatch)
     assert all(len(line) <= width for line in lines[:3])
     assert "\n".join(line.rstrip() for line in lines) == snapshot
@@ -91,7 +91,7 @@ def test_the_details_name_the_place_of_each_fact(monkeypatch, snapshot) -> None:
 
 
 @pytest.mark.parametrize("node", ["file:x?size=1GiB", "sim:client-qlc"])
-def test_only_a_drive_has_details(node: str, tmp_path, monkeypatch) -> None:
+def test_only_a_drive_has_details(node, tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UsageError, match=": name a drive such as /dev/nvme0n1"):
         CliRunner().invoke(devices, [node], catch_exceptions=False)

@@ -33,7 +33,6 @@ from tests.unit.cli.told_run import (
     SIMULATED,
     STARTED,
     WIPC,
-    Clock,
     begun,
     clock,
     ended,
@@ -52,7 +51,7 @@ def panel_of(progress: RunProgress, width: int) -> str:
     return console.export_text()
 
 
-def test_a_simulated_run_says_so_first_and_last(clock: Clock, snapshot) -> None:
+def test_a_simulated_run_says_so_first_and_last(clock, snapshot) -> None:
     clock.now_s += 2
     ends = (ended(1, 0, POINT), ended(1, 1, POINT), RunEnded(RunState.COMPLETE, None))
     assert "\n".join(log_of(SIMULATED, begun(1, POINT, POINT), *ends)) == snapshot
@@ -67,7 +66,7 @@ def test_a_hanging_io_is_a_line_with_its_place_and_age() -> None:
     assert log_of(IoHangs(HANGING), IoHangs(flush)) == [HANG_LINE, "flush has not been answered for 1,280 s"]
 
 
-def test_the_panel_shows_what_hangs_until_it_is_answered(clock: Clock) -> None:
+def test_the_panel_shows_what_hangs_until_it_is_answered(clock) -> None:
     progress = RunProgress()
     progress.on_event(STARTED)
     progress.on_event(begun(1, *(POINT,) * 56))
@@ -89,7 +88,7 @@ def test_the_live_display_leaves_the_line_of_a_hang_behind() -> None:
     assert HANG_LINE in stream.getvalue()
 
 
-def test_a_purge_that_takes_long_is_told_now_and_then(clock: Clock, monkeypatch) -> None:
+def test_a_purge_that_takes_long_is_told_now_and_then(clock, monkeypatch) -> None:
     monkeypatch.setattr(run_display, "time", clock)
     lines: list[str] = []
     log = PlainLog(lines.append)
@@ -137,7 +136,7 @@ def test_the_plain_log_tells_the_run_in_lines(snapshot) -> None:
     assert "\n".join(lines) == snapshot
 
 
-def test_the_live_panel_shows_round_step_rate_time_and_steady_state(clock: Clock, snapshot) -> None:
+def test_the_live_panel_shows_round_step_rate_time_and_steady_state(clock, snapshot) -> None:
     progress = RunProgress()
     for event in (
         STARTED,
@@ -162,7 +161,7 @@ def test_the_live_display_leaves_the_finished_lines_behind(golden) -> None:
     assert stream.getvalue() == golden
 
 
-def test_the_live_panel_fits_80_columns(clock: Clock, snapshot) -> None:
+def test_the_live_panel_fits_80_columns(clock, snapshot) -> None:
     """With the longest that stands in it: hours of a simulated drive, and verdicts on three variables."""
     progress = RunProgress()
     for event in (SIMULATED, begun(6, *(POINT,) * 56), judged(5)):
@@ -183,7 +182,7 @@ class Screen(io.StringIO):
 
 @pytest.mark.parametrize(("term", "is_drawn_over"), [("dumb", False), ("xterm", True)])
 def test_a_terminal_without_a_cursor_gets_lines_as_a_pipe_does(
-    term: str, is_drawn_over: bool, clock: Clock, monkeypatch
+    term, is_drawn_over, clock, monkeypatch
 ) -> None:
     monkeypatch.setenv("TERM", term)
     monkeypatch.setattr(run_display, "time", clock)

@@ -38,7 +38,7 @@ def printed(roots: SystemRoots, width: int, *, in_full: bool = False) -> str:
 
 
 @pytest.mark.parametrize("width", [60, 80, 120, 200])
-def test_it_fits_the_terminal_and_begins_with_what_is_bad(width: int, laptop: SystemRoots) -> None:
+def test_it_fits_the_terminal_and_begins_with_what_is_bad(width, laptop) -> None:
     text = printed(laptop, width)
     assert max(map(len, text.splitlines())) <= width
     headings = [line.split(":")[0] for line in text.splitlines() if line[:1].isupper() and line[:3].isupper()]
@@ -48,17 +48,17 @@ def test_it_fits_the_terminal_and_begins_with_what_is_bad(width: int, laptop: Sy
 
 
 @pytest.mark.parametrize("width", [80, 120])
-def test_a_bad_setting_is_shown_with_all_that_is_known(width: int, laptop: SystemRoots) -> None:
+def test_a_bad_setting_is_shown_with_all_that_is_known(width, laptop) -> None:
     words = " ".join(printed(laptop, width).split())
     for part in ("Frequency governor", "powersave", "performance", "default", "a low clock", "--apply"):
         assert part in words, part
 
 
-def test_what_is_good_is_short_unless_asked_for(laptop: SystemRoots) -> None:
+def test_what_is_good_is_short_unless_asked_for(laptop) -> None:
     assert len(printed(laptop, 80, in_full=True).splitlines()) > len(printed(laptop, 80).splitlines())
 
 
-def test_a_name_in_brackets_is_no_markup_and_controls_reach_no_terminal(laptop: SystemRoots) -> None:
+def test_a_name_in_brackets_is_no_markup_and_controls_reach_no_terminal(laptop) -> None:
     (laptop.sys / "class/thermal/thermal_zone1/type").write_text("[red]\x1b[31mhot[/red]\n")
     text = printed(laptop, 120)
     assert "[red]" in text
@@ -88,7 +88,7 @@ def test_changes_are_told_once_for_all_processors() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scenario", list(Scenario))
-def test_the_json_keeps_to_its_schema(scenario: Scenario, laptop: SystemRoots) -> None:
+def test_the_json_keeps_to_its_schema(scenario, laptop) -> None:
     examined, journal = examine(laptop, scenario), Journal(laptop.sys.parent / "journal", laptop)
     _, changes = in_process(lambda: examined.apply(journal))
     restored = restore(journal, laptop, examined.run)

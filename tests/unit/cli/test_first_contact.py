@@ -117,12 +117,12 @@ def below(top: str) -> list[tuple[str, ...]]:
 
 @pytest.mark.with_plugins
 @BY_TOP
-def test_what_is_seen_at_80_columns(top: str, transcript: SnapshotAssertion) -> None:
+def test_what_is_seen_at_80_columns(top, transcript) -> None:
     assert transcript == "\n".join(line for words in below(top) for line in first_contact(words))
 
 
 @BY_TOP
-def test_every_command_has_a_page_that_fits(top: str) -> None:
+def test_every_command_has_a_page_that_fits(top) -> None:
     for words in below(top):
         page, code = seen(*words, "--help")
         lines = page.splitlines()
@@ -134,7 +134,7 @@ def test_every_command_has_a_page_that_fits(top: str) -> None:
 
 
 @pytest.mark.parametrize("words", [words for words, found in TREE.items() if isinstance(found, click.Group)])
-def test_a_group_alone_shows_its_page(words: tuple[str, ...]) -> None:
+def test_a_group_alone_shows_its_page(words) -> None:
     alone, code = seen(*words)
     if words:
         page, _ = seen(*words, "--help")
@@ -147,7 +147,7 @@ def test_a_group_alone_shows_its_page(words: tuple[str, ...]) -> None:
 
 
 @BY_TOP
-def test_every_wrong_word_gets_a_reason_and_a_way_on(top: str) -> None:
+def test_every_wrong_word_gets_a_reason_and_a_way_on(top) -> None:
     for words in below(top):
         text, code = seen(*words, "--hepl")
         assert (code, text.count("openpts: ")) == (2, 1)
@@ -159,7 +159,7 @@ def test_every_wrong_word_gets_a_reason_and_a_way_on(top: str) -> None:
 
 
 @pytest.mark.parametrize("words", sorted(TELL_OF_THE_MACHINE), ids=" ".join)
-def test_what_needs_no_words_works_without(words: tuple[str, ...]) -> None:
+def test_what_needs_no_words_works_without(words) -> None:
     text, code = seen(*words)
     assert (code, text != "", text.startswith("openpts: ")) == (0, True, False)
 
@@ -169,7 +169,7 @@ def needs_words(command: click.Command) -> bool:
 
 
 @BY_TOP
-def test_what_is_missing_is_said_with_usage_and_example(top: str) -> None:
+def test_what_is_missing_is_said_with_usage_and_example(top) -> None:
     for words in below(top):
         if needs_words(TREE[words]):
             path = " ".join(["openpts", *words])
@@ -203,7 +203,7 @@ def test_examples_are_command_lines_that_click_takes() -> None:
 
 
 @pytest.mark.parametrize("test", [words[1] for words in TREE if words[:1] == ("plan",) and len(words) == 2])
-def test_the_example_of_a_test_can_be_carried_out(test: str) -> None:
+def test_the_example_of_a_test_can_be_carried_out(test) -> None:
     _, _, _, *words = shlex.split(example_of(f"openpts run {test}"))
     own = {"mine.fio": str(CLONE / "jobfiles" / "alone.fio")}
     own["/mnt/data"] = tempfile.gettempdir()
@@ -216,7 +216,7 @@ def test_the_example_of_a_test_can_be_carried_out(test: str) -> None:
 
 
 @pytest.mark.with_plugins
-def test_the_nearest_word_is_named(transcript: SnapshotAssertion) -> None:
+def test_the_nearest_word_is_named(transcript) -> None:
     typed = (
         ("ruN",),
         ("iops",),
@@ -243,7 +243,7 @@ def test_the_nearest_word_is_named(transcript: SnapshotAssertion) -> None:
 
 
 @pytest.mark.parametrize("words", [("-V",), ("--version",)])
-def test_the_version_is_told_in_each_way_that_is_tried(words: tuple[str, ...]) -> None:
+def test_the_version_is_told_in_each_way_that_is_tried(words) -> None:
     assert seen(*words) == ("openpts VERSION\n", 0)
 
 
@@ -253,7 +253,7 @@ def test_each_command_has_help_by_both_words() -> None:
 
 
 @pytest.mark.parametrize("words", [(), ("--help",), ("run",)])
-def test_the_first_pages_fit_a_narrow_terminal(words: tuple[str, ...], monkeypatch) -> None:
+def test_the_first_pages_fit_a_narrow_terminal(words, monkeypatch) -> None:
     monkeypatch.setenv("COLUMNS", "60")
     commands = {
         command for command, _ in chain.from_iterable(LISTING.examples.values())
@@ -267,7 +267,7 @@ TYPED_FIRST = [(), ("run",), ("run", "iops"), ("i",), ("-V",)]
 
 @pytest.mark.needs("terminals")
 @pytest.mark.parametrize("words", TYPED_FIRST, ids=" ".join)
-def test_a_terminal_and_a_pipe_show_the_same(words: tuple[str, ...], monkeypatch) -> None:
+def test_a_terminal_and_a_pipe_show_the_same(words, monkeypatch) -> None:
     in_process = seen(*words)
     monkeypatch.delenv("COLUMNS")
     assert at_a_terminal(*words) == in_process
@@ -321,7 +321,7 @@ def _read(screen: int) -> bytes:
 @pytest.mark.parametrize(
     "words", [("sim", "list"), ("sim", "show", "mlc"), ("devices",), ("doctor",)], ids=" ".join
 )
-def test_tables_end_where_their_words_end(words: tuple[str, ...]) -> None:
+def test_tables_end_where_their_words_end(words) -> None:
     text, _ = seen(*words)
     assert [line for line in text.splitlines() if line != line.rstrip()] == []
 

@@ -78,7 +78,7 @@ _MAKES_REPORTS = ("openpts.report.build", "openpts.conformance.conformance", "ji
         ("plan", _SCRIPTS),
     ],
 )
-def test_a_command_does_not_load_what_others_need(command: str, others: tuple[str, ...]) -> None:
+def test_a_command_does_not_load_what_others_need(command, others) -> None:
     program = (
         "import sys; from openpts.cli.main import cli; "
         f"cli.main([{command!r}, '--help'], standalone_mode=False); "
@@ -114,19 +114,19 @@ VARIATION = parts(Phase.ROUND, Phase.ROUND_PREWRITE)
 
 
 @pytest.mark.parametrize("test", ["iops", "tp", "lat"])
-def test_rounds(test: str) -> None:
+def test_rounds(test) -> None:
     for drive, ending in ((FAST, Ending.SHORTEST), (FAST, Ending.LONGEST)):
         assert minutes(test, drive, ending, ROUNDS) in said_minutes(test)
 
 
 @pytest.mark.parametrize("test", ["hir", "cbw", "dirth"])
-def test_preconditioning(test: str) -> None:
+def test_preconditioning(test) -> None:
     for ending in (Ending.SHORTEST, Ending.LONGEST):
         assert minutes(test, FAST, ending, parts(Phase.WDPC)) in said_minutes(test)
 
 
 @pytest.mark.parametrize("test", ["lat", "wsat"])
-def test_histograms(test: str) -> None:
+def test_histograms(test) -> None:
     assert minutes(test, FAST, Ending.SHORTEST, parts(Phase.HISTOGRAM)) in said_minutes(test)
 
 
@@ -148,7 +148,7 @@ def test_access_groups() -> None:
 
 
 @pytest.mark.parametrize("test", ["cbw", "dirth"])
-def test_demand_variation(test: str) -> None:
+def test_demand_variation(test) -> None:
     one_histogram = minutes(
         test,
         FAST,

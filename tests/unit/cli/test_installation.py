@@ -49,7 +49,7 @@ def test_a_program_of_a_package_that_is_missing_is_named(tmp_path, monkeypatch) 
 
 @pytest.mark.with_plugins
 @pytest.mark.parametrize("has_pip", [True, False])
-def test_a_library_that_is_missing_is_pips_to_install(has_pip: bool, monkeypatch) -> None:
+def test_a_library_that_is_missing_is_pips_to_install(has_pip, monkeypatch) -> None:
     monkeypatch.setattr(installation, "_version", lambda name: None if name in {"click", "duckdb"} else "1")
     monkeypatch.setattr(installation, "find_spec", lambda name: name if has_pip else None)
     missing = {part.name: part for part in parts(SystemRoots()) if part.name in {"click", "duckdb"}}
@@ -93,7 +93,7 @@ def test_a_filter_of_system_calls_is_named(golden) -> None:
     ("setting", "filter_mode", "named"),
     [("2", 0, "io_uring_disabled is 2"), ("1", 2, "io_uring_disabled is 1"), ("0", 2, "seccomp")],
 )
-def test_the_setting_is_named_before_the_filter(setting: str, filter_mode: int, named: str, tmp_path) -> None:
+def test_the_setting_is_named_before_the_filter(setting, filter_mode, named, tmp_path) -> None:
     (tmp_path / "sys/kernel").mkdir(parents=True)
     (tmp_path / "self").mkdir()
     (tmp_path / "sys/kernel/io_uring_disabled").write_text(f"{setting}\n")
@@ -103,7 +103,7 @@ def test_the_setting_is_named_before_the_filter(setting: str, filter_mode: int, 
 
 
 @pytest.mark.parametrize("other", ["--apply", "--restore", "file:x"])
-def test_it_looks_at_openpts_alone(other: str, golden) -> None:
+def test_it_looks_at_openpts_alone(other, golden) -> None:
     answer = CliRunner().invoke(doctor, ["--self", other])
     assert answer.exit_code != 0
     assert str(answer.exception) == golden

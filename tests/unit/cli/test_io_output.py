@@ -241,7 +241,7 @@ def clock(monkeypatch) -> Clock:
     return clock
 
 
-def test_a_simulated_drive_tells_its_time_and_ours(clock: Clock) -> None:
+def test_a_simulated_drive_tells_its_time_and_ours(clock) -> None:
     lines, standing = IntervalLines(NS_PER_S, several=False), Standing()
     (start, *_) = lines.of(SIMULATED)
     assert start.endswith("by simulated drive")
@@ -253,7 +253,7 @@ def test_a_simulated_drive_tells_its_time_and_ours(clock: Clock) -> None:
     assert lines.of(MeasurementEnded(1, SAMPLE)) == []
 
 
-def test_beside_a_real_drive_the_last_line_has_the_real_time(clock: Clock) -> None:
+def test_beside_a_real_drive_the_last_line_has_the_real_time(clock) -> None:
     standing = Standing()
     for event in (SIMULATED, replace(STARTED, number=1)):
         standing.on_event(event)

@@ -104,7 +104,7 @@ def test_without_options_it_reads_4_kib_at_random_for_ten_seconds() -> None:
         ("--data verified:7", "data", VerifiedData(7)),
     ],
 )
-def test_every_word_of_the_stimulus_means_what_it_says(words: str, field: str, value: object) -> None:
+def test_every_word_of_the_stimulus_means_what_it_says(words, field, value) -> None:
     assert getattr(stimulus(*words.split()), field) == value
 
 
@@ -130,7 +130,7 @@ def test_what_is_not_said_is_uniform_and_closed() -> None:
         ("--ios 9 --seconds 1", FirstOf((Duration.seconds(1), IoCount(9)))),
     ],
 )
-def test_what_ends_it(words: str, rule: object) -> None:
+def test_what_ends_it(words, rule) -> None:
     assert order(*words.split()).steps[0].stop == rule
 
 
@@ -199,7 +199,7 @@ def test_all_targets_get_the_same_seed() -> None:
         ("--cpus 0-", "--cpus"),
     ],
 )
-def test_nonsense_is_refused_by_its_name(words: str, named: str) -> None:
+def test_nonsense_is_refused_by_its_name(words, named) -> None:
     with pytest.raises(UsageError, match=named) as raised:
         order(*words.split())
     assert "\n" not in str(raised.value)
@@ -208,7 +208,7 @@ def test_nonsense_is_refused_by_its_name(words: str, named: str) -> None:
 @pytest.mark.parametrize(
     "words", ["--seconds nan", "--fills inf", "--tc 0", "--seconds 0", "--interval 0.001", "--io-path aio"]
 )
-def test_what_is_out_of_bounds_is_refused_by_click(words: str) -> None:
+def test_what_is_out_of_bounds_is_refused_by_click(words) -> None:
     with pytest.raises(click.UsageError) as raised:
         order(*words.split())
     assert words.split(maxsplit=1)[0] in raised.value.format_message()
@@ -223,7 +223,7 @@ WEIGHTS = st.lists(st.integers(1, 1000), min_size=1, max_size=64)
 
 
 @given(WEIGHTS)
-def test_any_mix_of_sizes_comes_back(weights: list[int]) -> None:
+def test_any_mix_of_sizes_comes_back(weights) -> None:
     sizes = tuple(BlockSize(512 * (n + 1), weight) for n, weight in enumerate(weights))
     word = ",".join(f"{size.block_size_bytes}:{size.weight}" for size in sizes)
     assert stimulus("--bs", word).block_sizes == sizes
@@ -233,7 +233,7 @@ OPTIONS = ("--bs", "--mix", "--ops", "--range", "--zones", "--normal", "--segmen
 
 
 @given(st.sampled_from(OPTIONS), st.text(st.characters(codec="ascii"), max_size=20))
-def test_no_text_is_more_than_refused(option: str, text: str) -> None:
+def test_no_text_is_more_than_refused(option, text) -> None:
     complaint = option
     try:
         stimulus(f"{option}={text}")

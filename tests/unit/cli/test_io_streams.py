@@ -70,9 +70,7 @@ def late(sample: Sample) -> Sample:
 STARTED = MeasurementStarted(0, drive().facts, (BESIDE,), {"engine": Fact("simulated drive", "test")}, 7, ())
 
 
-def test_each_stream_has_a_line_for_an_interval_and_all_have_the_last(
-    events: list[MeasurementEvent], snapshot
-) -> None:
+def test_each_stream_has_a_line_for_an_interval_and_all_have_the_last(events, snapshot) -> None:
     lines = IntervalLines(NS_PER_S // 10, several=False)
     told = [
         line
@@ -82,17 +80,13 @@ def test_each_stream_has_a_line_for_an_interval_and_all_have_the_last(
     assert "\n".join(told) == snapshot
 
 
-def test_the_summary_has_a_row_for_each_stream_and_what_the_others_cost_it(
-    events: list[MeasurementEvent], apart: list[Sample], snapshot
-) -> None:
+def test_the_summary_has_a_row_for_each_stream_and_what_the_others_cost_it(events, apart, snapshot) -> None:
     stream = io.StringIO()
     print_summary(Console(file=stream, width=120), STARTED, late(sample_of(events)), None, apart)
     assert stream.getvalue() == snapshot
 
 
-def test_the_json_object_has_the_figures_of_each_stream(
-    events: list[MeasurementEvent], apart: list[Sample]
-) -> None:
+def test_the_json_object_has_the_figures_of_each_stream(events, apart) -> None:
     sample = late(sample_of(events))
     results, printed = MeasurementResults(), io.StringIO()
     for one in apart:
@@ -122,9 +116,7 @@ def test_the_json_object_has_the_figures_of_each_stream(
     assert found["total"]["ios"] == sum(part["ios"] for part in found["streams"])
 
 
-def test_a_stream_that_failed_alone_has_no_factor(
-    events: list[MeasurementEvent], apart: list[Sample]
-) -> None:
+def test_a_stream_that_failed_alone_has_no_factor(events, apart) -> None:
     results, printed = MeasurementResults(), io.StringIO()
     for one in apart:
         results.hear_alone(MeasurementEnded(0, replace(one, state=StepState.FAILED)))
@@ -134,7 +126,7 @@ def test_a_stream_that_failed_alone_has_no_factor(
     assert {part["alone"] for part in json.loads(printed.getvalue())["streams"]} == {None}
 
 
-def test_streams_are_measured_alone_for_the_time_that_they_have_together(apart: list[Sample]) -> None:
+def test_streams_are_measured_alone_for_the_time_that_they_have_together(apart) -> None:
     assert [sample.step.streams for sample in apart] == [(stream,) for stream in BESIDE.streams]
     assert {sample.step.stop for sample in apart} == {BESIDE.stop}
     ended = [sample_of(heard(one)) for one in alone(ordered(ENDING))]

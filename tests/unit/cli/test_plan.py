@@ -66,7 +66,7 @@ def test_the_text_tells_rounds_once_and_waits_in_their_order(golden) -> None:
 
 @pytest.mark.parametrize("name", list(PTS))
 @pytest.mark.parametrize("drive_class", ["enterprise", "client"])
-def test_every_test_can_be_planned(name: str, drive_class: str, golden) -> None:
+def test_every_test_can_be_planned(name, drive_class, golden) -> None:
     assert text_of(name, "--capacity", "1.92TB", "--class", drive_class) == golden
 
 
@@ -114,7 +114,7 @@ def test_the_ledger_is_that_of_the_run() -> None:
         (["sim:client-qlc?capacity=64GB"], "its own"),
     ],
 )
-def test_the_plan_tells_of_the_purge(words: list[str], text: str) -> None:
+def test_the_plan_tells_of_the_purge(words, text) -> None:
     assert plan_of("iops", *words)["purge"] == text
 
 
@@ -163,7 +163,7 @@ def test_what_a_run_would_refuse_is_refused(golden) -> None:
 
 
 @pytest.mark.parametrize(("text", "terabytes"), [("1.2PB", 1200), ("600TB", 600), ("600", 600), ("0.5", 0.5)])
-def test_an_endurance_without_a_unit_is_in_terabytes(text: str, terabytes: float) -> None:
+def test_an_endurance_without_a_unit_is_in_terabytes(text, terabytes) -> None:
     found = plan_of("xsr", "--capacity", "1TB", "--tbw", text)["longest"]
     assert found["tbw_share"] == pytest.approx(found["written_bytes"] / (terabytes * TERABYTE))
 
@@ -175,7 +175,7 @@ def test_a_share_may_have_its_sign_and_asks_for_the_short_form() -> None:
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "many", "nan"])
-def test_an_endurance_that_makes_no_sense_is_refused(text: str) -> None:
+def test_an_endurance_that_makes_no_sense_is_refused(text) -> None:
     result = CliRunner().invoke(plan_command, ["xsr", "--capacity", "1TB", "--tbw", text])
     assert result.exit_code == 2
 
@@ -204,7 +204,7 @@ def test_a_pipe_gets_the_file() -> None:
 
 
 @pytest.mark.parametrize("name", shipped_names())
-def test_what_is_shown_of_one_is_a_plan_to_copy(name: str) -> None:
+def test_what_is_shown_of_one_is_a_plan_to_copy(name) -> None:
     assert output(name).encode() == shipped_plan(name)
     assert parse_plan(output(name).encode(), "mine.toml", read_toml).settings["title"]
 
@@ -217,7 +217,7 @@ def test_a_wrong_name_is_refused_with_the_near_one() -> None:
 @pytest.mark.parametrize(
     "words", [["--json"], ["--list", "tkperf", "iops"], ["--schema", "iops"], ["--json", "iops"]]
 )
-def test_a_list_is_of_no_test(words: list[str]) -> None:
+def test_a_list_is_of_no_test(words) -> None:
     with pytest.raises(UsageError, match="--json"):
         CliRunner().invoke(plan_command, words, catch_exceptions=False)
 

@@ -71,7 +71,7 @@ def plan(tmp_path) -> str:
     return str(path)
 
 
-def test_options_win_over_the_plan_and_the_plan_over_the_standard(plan: str) -> None:
+def test_options_win_over_the_plan_and_the_plan_over_the_standard(plan) -> None:
     chosen = choices("iops", "--plan", plan, "--tc", "3", "--class", "enterprise")
     assert (chosen.drive_class, chosen.seed) == (DriveClass.ENTERPRISE, 9)
     used = conditions("iops", "--plan", plan, "--tc", "3")
@@ -81,7 +81,7 @@ def test_options_win_over_the_plan_and_the_plan_over_the_standard(plan: str) -> 
     assert choices("iops", "--plan", plan, "--seed", "4").seed == 4
 
 
-def test_people_and_purge_come_from_the_plan_where_no_option_names_them(plan: str) -> None:
+def test_people_and_purge_come_from_the_plan_where_no_option_names_them(plan) -> None:
     chosen = choices("iops", "--plan", plan)
     assert chosen.people(People("mine", None, None)) == People("mine", "the plan's", None)
     assert (chosen.purge(None), chosen.purge("auto")) == (PurgeChoice.NONE, PurgeChoice.AUTO)
@@ -89,7 +89,7 @@ def test_people_and_purge_come_from_the_plan_where_no_option_names_them(plan: st
     assert (without.people(People()), without.purge(None)) == (People(), PurgeChoice.AUTO)
 
 
-def test_labels_of_the_plan_and_of_the_options_are_those_of_the_run(plan: str) -> None:
+def test_labels_of_the_plan_and_of_the_options_are_those_of_the_run(plan) -> None:
     path = Path(plan)
     path.write_text(f'labels = {{ lot = "7", ticket = "plan" }}\n{path.read_text()}')
     chosen = choices("iops", "--plan", plan)
@@ -107,7 +107,7 @@ def test_labels_of_the_plan_and_of_the_options_are_those_of_the_run(plan: str) -
         (("lot=1", "lot=2"), "--label lot is given twice"),
     ],
 )
-def test_labels_that_metrics_cannot_have_are_refused(words: tuple[str, ...], refusal: str) -> None:
+def test_labels_that_metrics_cannot_have_are_refused(words, refusal) -> None:
     with pytest.raises(UsageError) as refused:
         labels_of(click.Context(click.Command("run")), click.Option(["--label"]), words)
     assert str(refused.value) == refusal
@@ -116,7 +116,7 @@ def test_labels_that_metrics_cannot_have_are_refused(words: tuple[str, ...], ref
     }
 
 
-def test_the_scenario_comes_from_the_plan_where_no_option_names_it(plan: str) -> None:
+def test_the_scenario_comes_from_the_plan_where_no_option_names_it(plan) -> None:
     assert choices("iops").scenario(None) is Scenario.SYNTHETIC
     path = Path(plan)
     path.write_text(f'scenario = "real-world"\n{path.read_text()}')
@@ -125,7 +125,7 @@ def test_the_scenario_comes_from_the_plan_where_no_option_names_it(plan: str) ->
     assert chosen.scenario("synthetic") is Scenario.SYNTHETIC
 
 
-def test_a_key_of_the_plans_purpose_wins_over_that_of_the_description(plan: str) -> None:
+def test_a_key_of_the_plans_purpose_wins_over_that_of_the_description(plan) -> None:
     path = Path(plan)
     described = path.with_name("drive.toml")
     described.write_text('[purpose]\nuse_case = "gaming"\nrated_tbw = 600')
@@ -195,7 +195,7 @@ def test_a_switch_can_be_turned_off() -> None:
     assert conditions("dirth").capture is True
 
 
-def test_complaints_name_the_option_or_the_place_in_the_plan(plan: str) -> None:
+def test_complaints_name_the_option_or_the_place_in_the_plan(plan) -> None:
     with pytest.raises(UsageError, match=r"^--data-pattern 'zeros': is not one of"):
         choices("iops", "--data-pattern", "zeros")
     with pytest.raises(UsageError, match=rf"^{plan}:11:1: block_sizes: steady state is judged on"):
@@ -205,7 +205,7 @@ def test_complaints_name_the_option_or_the_place_in_the_plan(plan: str) -> None:
         choices("iops", "--plan", plan)
 
 
-def test_sizes_that_the_operator_asked_for_are_refused_on_larger_sectors(plan: str) -> None:
+def test_sizes_that_the_operator_asked_for_are_refused_on_larger_sectors(plan) -> None:
     chosen = choices("iops", "--plan", plan)
     wanted = chosen.adjust(PTS["iops"].standard_conditions(DriveClass.CLIENT, 1))
     says = rf"{plan}:11:1: block_sizes: 0\.5 KiB is not a multiple of the sector of nvme0n1, .* 4,096 bytes"
@@ -223,15 +223,13 @@ def test_sizes_that_the_operator_asked_for_are_refused_on_larger_sectors(plan: s
         ("thermal", "--block-size", "6KiB", "6 KiB"),
     ],
 )
-def test_every_size_that_the_operator_asked_for_is_held_against_the_sector(
-    test: str, option: str, value: str, size: str
-) -> None:
+def test_every_size_that_the_operator_asked_for_is_held_against_the_sector(test, option, value, size) -> None:
     own = choices(test, option, value)
     with pytest.raises(UsageError, match=rf"^{option}: {size} is not a multiple of the sector of nvme0n1"):
         own.admit(conditions(test, option, value), ADVANCED)
 
 
-def test_sizes_of_the_specification_are_left_out_there(plan: str) -> None:
+def test_sizes_of_the_specification_are_left_out_there(plan) -> None:
     chosen = choices("iops")
     standard: Any = PTS["iops"].standard_conditions(DriveClass.CLIENT, 1)
     chosen.admit(chosen.adjust(standard), ADVANCED)
@@ -252,7 +250,7 @@ def test_sizes_of_the_specification_are_left_out_there(plan: str) -> None:
         ([], False),
     ],
 )
-def test_an_even_number_of_passes_is_taken_with_a_warning(test: str, words: list[str], warned: bool) -> None:
+def test_an_even_number_of_passes_is_taken_with_a_warning(test, words, warned) -> None:
     @click.command()
     @together(*options_of(PROCEDURES[test]))
     def command(**options: Any) -> None:
@@ -269,7 +267,7 @@ def test_an_even_number_of_passes_is_taken_with_a_warning(test: str, words: list
     ("words", "named"),
     [(("--most-passes=4",), "4 is even"), (("--passes=9", "--until-rse=5"), "begins with 9 passes")],
 )
-def test_a_limit_that_no_row_can_keep_is_refused(words: tuple[str, ...], named: str) -> None:
+def test_a_limit_that_no_row_can_keep_is_refused(words, named) -> None:
     with pytest.raises(UsageError, match=named):
         choices("benchmarks", *words)
 
@@ -286,12 +284,12 @@ def test_a_limit_that_no_row_can_keep_is_refused(words: tuple[str, ...], named: 
         ("1.2PB", 1200 * 10**12),
     ],
 )
-def test_endurance_is_read_as_printed(text: str, endurance_bytes: int) -> None:
+def test_endurance_is_read_as_printed(text, endurance_bytes) -> None:
     assert Endurance().convert(text, None, None) == endurance_bytes
 
 
 @pytest.mark.parametrize("text", ["", "W", "600W", "7,00", "1,2PB", "1.4M", "0TBW", "600TBWW", "nan"])
-def test_what_is_no_endurance_is_refused(text: str) -> None:
+def test_what_is_no_endurance_is_refused(text) -> None:
     with pytest.raises(click.BadParameter):
         Endurance().convert(text, None, None)
 
@@ -300,14 +298,14 @@ def test_what_is_no_endurance_is_refused(text: str) -> None:
     ("text", "period_s"),
     [("1s", 1), ("0.1", 0.1), ("500ms", 0.5), ("2.5 s", 2.5), ("3600s", 3600), ("off", None)],
 )
-def test_a_period_is_a_time_or_off(text: str, period_s: float | None) -> None:
+def test_a_period_is_a_time_or_off(text, period_s) -> None:
     assert telemetry_of(text, None).period_s == period_s
 
 
 @pytest.mark.parametrize(
     "text", ["", "0s", "0.09s", "99ms", "3601s", "1m", "-1s", "1e3", "OFF ", "one", "1s 2s"]
 )
-def test_anything_else_is_refused_with_what_to_write(text: str) -> None:
+def test_anything_else_is_refused_with_what_to_write(text) -> None:
     with pytest.raises(UsageError, match=r"--telemetry-period .*: write a time from 0\.1s to 3600s, or off"):
         telemetry_of(text, None)
 

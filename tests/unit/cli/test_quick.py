@@ -36,7 +36,7 @@ def quick_on(target: str, test: str, **values: Any) -> Any:
 
 
 @pytest.mark.parametrize("test", list(PTS))
-def test_a_quick_look_takes_minutes(test: str) -> None:
+def test_a_quick_look_takes_minutes(test) -> None:
     drive = AssumedDrive(write_bytes_per_s=200e6, write_iops=20_000)
     script = PTS[test].script(quick(test), SCRATCH_BYTES)
     planned = dry_run(script, SCRATCH_BYTES, drive, Ending.LONGEST)
@@ -44,13 +44,13 @@ def test_a_quick_look_takes_minutes(test: str) -> None:
 
 
 @pytest.mark.parametrize("test", list(PTS))
-def test_a_quick_look_is_known_as_short(test: str) -> None:
+def test_a_quick_look_is_known_as_short(test) -> None:
     assert shortened(quick(test), PTS[test].standard_conditions(DriveClass.ENTERPRISE, 1))
 
 
 @pytest.mark.parametrize("test", [name for name in PTS if name != "hir"])
 @pytest.mark.parametrize("preset", [preset.name for preset in shipped_presets()])
-def test_a_quick_run_on_a_shipped_drive_is_never_refused(preset: str, test: str) -> None:
+def test_a_quick_run_on_a_shipped_drive_is_never_refused(preset, test) -> None:
     """HIR's bursts of 5 s are too short for the scale of some drives even as specified."""
     loaded = load_preset(preset)
     capacity_bytes, scale = size_and_scale(parse_simulated_target(f"sim:{preset}"), loaded)
@@ -93,9 +93,7 @@ def test_what_else_quick_shortens_is_the_same_as_on_a_drive_that_exists() -> Non
         ({"time_scale": 0.5}, 30 * 10**9),
     ],
 )
-def test_a_length_that_the_operator_names_counts_more_than_quick(
-    values: dict[str, Any], length_ns: int
-) -> None:
+def test_a_length_that_the_operator_names_counts_more_than_quick(values, length_ns) -> None:
     assert quick("iops", **values).minute_ns == length_ns
     assert quick_on("sim:enterprise-tlc", "iops", **values).minute_ns == length_ns
 

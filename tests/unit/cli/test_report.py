@@ -50,7 +50,7 @@ def run_cli(*words: str | Path) -> Result:
     return CliRunner().invoke(cli, [str(word) for word in words], catch_exceptions=True)
 
 
-def test_the_paths_of_documents_and_data_are_told(run_folder: Path, tmp_path) -> None:
+def test_the_paths_of_documents_and_data_are_told(run_folder, tmp_path) -> None:
     done = run_cli("report", run_folder, *FAST, "--out", tmp_path)
     assert done.exit_code == 0, done.output
     first, second = done.output.splitlines()
@@ -61,21 +61,19 @@ def test_the_paths_of_documents_and_data_are_told(run_folder: Path, tmp_path) ->
 
 @pytest.mark.slow
 @pytest.mark.parametrize("words", [("--requirements",), ()])
-def test_above_runs_one_of_them_is_named(whole_report: Path, words: tuple[str, ...]) -> None:
+def test_above_runs_one_of_them_is_named(whole_report, words) -> None:
     done = run_cli("verify", whole_report.parent, *words)
     assert str(done.exception).endswith(f", such as {whole_report}")
 
 
-def test_json_has_the_figures_of_the_run_and_the_paths(run_folder: Path, tmp_path) -> None:
+def test_json_has_the_figures_of_the_run_and_the_paths(run_folder, tmp_path) -> None:
     done = run_cli("report", run_folder, *FAST, "--no-csv", "--json", "--out", tmp_path)
     printed = json.loads(done.output)
     assert printed["test"] == "iops"
     assert [Path(path).suffix for path in printed["reports"]] == [".json"]
 
 
-def test_a_run_whose_figures_are_printed_is_read_and_judged_once(
-    run_folder: Path, tmp_path, monkeypatch
-) -> None:
+def test_a_run_whose_figures_are_printed_is_read_and_judged_once(run_folder, tmp_path, monkeypatch) -> None:
     judged, made = [], Procedure.report
     monkeypatch.setattr(Procedure, "report", lambda test, run: judged.append(run.folder) or made(test, run))
     done = run_cli("report", run_folder, *FAST, "--no-csv", "--json", "--out", tmp_path)
@@ -83,13 +81,13 @@ def test_a_run_whose_figures_are_printed_is_read_and_judged_once(
     assert judged == [run_folder]
 
 
-def test_redacted_json_has_no_serial_number(run_folder: Path, tmp_path) -> None:
+def test_redacted_json_has_no_serial_number(run_folder, tmp_path) -> None:
     done = run_cli("report", run_folder, *FAST, "--json", "--redact", "--out", tmp_path)
     assert "REDACTED-" in done.output
     assert "SYN0000001" not in done.output
 
 
-def test_a_suite_makes_one_report_of_all_its_records(suite_folder: Path) -> None:
+def test_a_suite_makes_one_report_of_all_its_records(suite_folder) -> None:
     done = run_cli("report", suite_folder, *FAST, "--json")
     printed = json.loads(done.output)
     assert [run["test"] for run in printed["runs"]] == ["iops", "iops"]
@@ -103,14 +101,14 @@ def test_what_is_no_run_folder_is_refused(tmp_path) -> None:
     assert isinstance(done.exception, RecordError)
 
 
-def test_verify_finds_nothing_in_a_report_as_it_was_written(suite_folder: Path, golden) -> None:
+def test_verify_finds_nothing_in_a_report_as_it_was_written(suite_folder, golden) -> None:
     run_cli("report", suite_folder, *FAST, "--no-csv")
     done = run_cli("verify", suite_folder)
     assert matches(done), done.output
     assert str(done.exception) == golden
 
 
-def test_verify_names_what_differs(suite_folder: Path) -> None:
+def test_verify_names_what_differs(suite_folder) -> None:
     run_cli("report", suite_folder, *FAST, "--no-csv")
     path = suite_folder / "report.json"
     path.write_text(path.read_text().replace('"subtitle": "', '"subtitle": "Finest '))
@@ -123,7 +121,7 @@ def test_verify_names_what_differs(suite_folder: Path) -> None:
     assert found["stored"] == f"Finest {found['derived']}"
 
 
-def test_a_short_report_stands_beside_the_full_one_and_can_be_verified(suite_folder: Path) -> None:
+def test_a_short_report_stands_beside_the_full_one_and_can_be_verified(suite_folder) -> None:
     run_cli("report", suite_folder, *FAST)
     full = (suite_folder / "report.json").read_bytes()
     done = run_cli("report", suite_folder, *FAST, "--style", "short")
@@ -180,9 +178,7 @@ FAULTS: dict[str, tuple[Callable[[Path], object], str]] = {
 
 @pytest.mark.full_matrix(most=3)
 @pytest.mark.parametrize(("change", "told"), FAULTS.values(), ids=FAULTS)
-def test_verify_covers_the_files_of_a_report(
-    whole_report: Path, tmp_path, change: Callable[[Path], object], told: str
-) -> None:
+def test_verify_covers_the_files_of_a_report(whole_report, tmp_path, change, told) -> None:
     run = tmp_path / "run"
     shutil.copytree(whole_report, run)
     change(run)
@@ -194,9 +190,7 @@ def test_verify_covers_the_files_of_a_report(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("left_out", ["html", "pdf", "csv"])
-def test_what_a_report_leaves_out_stays_where_it_shows_the_same(
-    whole_report: Path, tmp_path, left_out: str
-) -> None:
+def test_what_a_report_leaves_out_stays_where_it_shows_the_same(whole_report, tmp_path, left_out) -> None:
     run = tmp_path / "run"
     shutil.copytree(whole_report, run)
     before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
@@ -210,7 +204,7 @@ def test_what_a_report_leaves_out_stays_where_it_shows_the_same(
     assert changed.name in str(run_cli("verify", run).exception)
 
 
-def test_what_an_earlier_report_shows_otherwise_goes(whole_report: Path, tmp_path) -> None:
+def test_what_an_earlier_report_shows_otherwise_goes(whole_report, tmp_path) -> None:
     run = tmp_path / "run"
     shutil.copytree(whole_report, run)
     (run / "data" / "earlier.csv").write_text("of a table that there is no more")
@@ -229,7 +223,7 @@ def test_what_an_earlier_report_shows_otherwise_goes(whole_report: Path, tmp_pat
     assert "report.html" not in (run / "SHA256SUMS").read_text()
 
 
-def test_an_earlier_file_that_was_changed_is_left_to_its_owner(whole_report: Path, tmp_path, golden) -> None:
+def test_an_earlier_file_that_was_changed_is_left_to_its_owner(whole_report, tmp_path, golden) -> None:
     run = tmp_path / "run"
     shutil.copytree(whole_report, run)
     flip_a_bit(run / "report.html")
@@ -243,7 +237,7 @@ def test_an_earlier_file_that_was_changed_is_left_to_its_owner(whole_report: Pat
     assert str(run_cli("verify", run).exception) == golden
 
 
-def test_a_file_that_was_deleted_is_not_listed_again(whole_report: Path, tmp_path) -> None:
+def test_a_file_that_was_deleted_is_not_listed_again(whole_report, tmp_path) -> None:
     run = tmp_path / "run"
     shutil.copytree(whole_report, run)
     (run / "report.pdf").unlink()
@@ -251,7 +245,7 @@ def test_a_file_that_was_deleted_is_not_listed_again(whole_report: Path, tmp_pat
     assert matches(run_cli("verify", run))
 
 
-def test_the_path_of_a_run_folder_need_not_be_text(run_folder: Path, tmp_path) -> None:
+def test_the_path_of_a_run_folder_need_not_be_text(run_folder, tmp_path) -> None:
     run = Path(os.fsdecode(bytes(tmp_path) + b"/run\xff"))
     shutil.copytree(run_folder, run)
     (run / "capture").mkdir()
@@ -262,12 +256,12 @@ def test_the_path_of_a_run_folder_need_not_be_text(run_folder: Path, tmp_path) -
     assert matches(run_cli("verify", run, "--json"))
 
 
-def test_verify_takes_a_report_that_stands_alone(whole_report: Path, tmp_path) -> None:
+def test_verify_takes_a_report_that_stands_alone(whole_report, tmp_path) -> None:
     shutil.copy(whole_report / "report.json", tmp_path)
     assert matches(run_cli("verify", tmp_path / "report.json", whole_report))
 
 
-def test_verify_covers_the_files_of_a_report_under_a_name_of_its_own(run_folder: Path, tmp_path) -> None:
+def test_verify_covers_the_files_of_a_report_under_a_name_of_its_own(run_folder, tmp_path) -> None:
     assert run_cli("report", run_folder, *FAST, "--out", tmp_path).exit_code == 0
     (report,) = tmp_path.glob("*.json")
     assert matches(run_cli("verify", report, run_folder))

@@ -37,7 +37,7 @@ def invoke(*words: str) -> str:
     return result.output
 
 
-def test_all_that_binds_the_run_is_printed_by_section_with_the_counts(folder: Path) -> None:
+def test_all_that_binds_the_run_is_printed_by_section_with_the_counts(folder) -> None:
     text = invoke(str(folder))
     everything = conformance_of(read_run(folder))
     assert count_line(everything) in text
@@ -46,7 +46,7 @@ def test_all_that_binds_the_run_is_printed_by_section_with_the_counts(folder: Pa
     assert text.index("IOPS (section 7)") > text.index("All tests (sections 1 to 4)")
 
 
-def test_a_deviation_shows_both_values(folder: Path, golden) -> None:
+def test_a_deviation_shows_both_values(folder, golden) -> None:
     (line,) = [line for line in invoke(str(folder)).splitlines() if line.startswith("PTS-IOPS-14")]
     assert line == golden
 
@@ -55,12 +55,12 @@ def test_a_deviation_shows_both_values(folder: Path, golden) -> None:
     ("words", "expected"),
     [(("--only", "deviated"), {"PTS-IOPS-14"}), (("--only", "deviated", "--level", "should"), set())],
 )
-def test_rows_can_be_chosen(folder: Path, words: tuple[str, ...], expected: set[str]) -> None:
+def test_rows_can_be_chosen(folder, words, expected) -> None:
     printed = json.loads(invoke(str(folder), "--json", *words))
     assert {row["id"] for row in printed["requirements"]} == expected
 
 
-def test_json_counts_everything_whatever_is_shown(folder: Path) -> None:
+def test_json_counts_everything_whatever_is_shown(folder) -> None:
     printed = json.loads(invoke(str(folder), "--json", "--only", "met", "--level", "may"))
     assert {row["status"] for row in printed["requirements"]} == {"met"}
     assert {row["level"] for row in printed["requirements"]} == {"may"}
@@ -69,7 +69,7 @@ def test_json_counts_everything_whatever_is_shown(folder: Path) -> None:
     )
 
 
-def test_what_is_built_in_names_its_tests_and_is_no_part_of_what_is_met(folder: Path) -> None:
+def test_what_is_built_in_names_its_tests_and_is_no_part_of_what_is_met(folder) -> None:
     printed = json.loads(invoke(str(folder), "--json", "--only", "built-in"))
     assert all(
         row["tests"] and row["tests"][0].startswith(("tests/", "rust/")) for row in printed["requirements"]
@@ -80,7 +80,7 @@ def test_what_is_built_in_names_its_tests_and_is_no_part_of_what_is_met(folder: 
     assert line.startswith(f"{met} of {met + broken} shall-requirements")
 
 
-def test_every_requirement_comes_when_all_are_asked_for(folder: Path) -> None:
+def test_every_requirement_comes_when_all_are_asked_for(folder) -> None:
     statuses = ("met", "deviated", "built-in", "not-verifiable", "not-reached", "not-applicable")
     words = [word for status in statuses for word in ("--only", status)]
     printed = json.loads(invoke(str(folder), "--json", *words))
@@ -111,7 +111,7 @@ def test_no_count_is_made_of_a_test_beyond_the_specification() -> None:
     assert ConformanceDocument.by(run.manifest, everything, ()).revision is None
 
 
-def test_a_guide_is_shown_by_itself(folder: Path) -> None:
+def test_a_guide_is_shown_by_itself(folder) -> None:
     text = invoke(str(folder), "--guide", "tkperf")
     assert "TKP-SS-02" in text
     assert "PTS-IOPS" not in text
@@ -129,7 +129,7 @@ def batch(tmp_path) -> Path:
     return tmp_path / "batch"
 
 
-def test_a_batch_is_all_of_its_runs(batch: Path) -> None:
+def test_a_batch_is_all_of_its_runs(batch) -> None:
     printed = json.loads(invoke(str(batch), "--json", "--only", "deviated"))
     assert printed["schema"] == "openpts.conformance-runs/1"
     rows = [[row["id"] for row in run["requirements"]] for run in printed["runs"]]
@@ -150,7 +150,7 @@ def test_a_suite_is_all_of_its_runs(tmp_path) -> None:
 
 
 @pytest.mark.parametrize("as_json", [True, False])
-def test_a_run_of_a_batch_that_can_t_be_read_takes_no_other_with_it(batch: Path, as_json: bool) -> None:
+def test_a_run_of_a_batch_that_can_t_be_read_takes_no_other_with_it(batch, as_json) -> None:
     (batch / "1-a" / DATABASE_NAME).write_bytes(b"x" * 4096)
     words = [str(batch), "--requirements", *["--json"] * as_json]
     done = CliRunner().invoke(verify, words)
@@ -167,6 +167,6 @@ def test_a_run_of_a_batch_that_can_t_be_read_takes_no_other_with_it(batch: Path,
 
 
 @pytest.mark.parametrize("words", [("--only", "met"), ("--level", "may"), ("--requirements", "another-run")])
-def test_words_that_belong_to_the_other_half_are_refused(folder: Path, words: tuple[str, ...]) -> None:
+def test_words_that_belong_to_the_other_half_are_refused(folder, words) -> None:
     with pytest.raises(UsageError, match="--requirements"):
         CliRunner().invoke(verify, [str(folder), *words], catch_exceptions=False)

@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from openpts.cli.sim import sim, unit_of
 from openpts.errors import OpenptsError, UsageError
-from openpts.simulation.presets import Preset, load_preset, shipped_presets
+from openpts.simulation.presets import load_preset, shipped_presets
 
 
 def said(*words: str) -> str:
@@ -41,7 +41,7 @@ def test_the_list_as_json() -> None:
 
 
 @pytest.mark.parametrize("preset", shipped_presets(), ids=lambda preset: preset.name)
-def test_every_parameter_has_a_line_and_what_is_assumed_is_marked(preset: Preset) -> None:
+def test_every_parameter_has_a_line_and_what_is_assumed_is_marked(preset) -> None:
     title, _, _, *lines = said("show", preset.name).splitlines()
     assert title == f"{preset.name}: {preset.summary}"
     marked = {line.split()[0]: line.rstrip().endswith("assumed") for line in lines}
@@ -69,7 +69,7 @@ def test_values_have_their_units() -> None:
     ("name", "unit"),
     [("a.stall_ms", "ms"), ("a.controller_k_per_w", "K/W"), ("a.dies", ""), ("a.controller_j_per_k", "J/K")],
 )
-def test_a_unit_is_the_end_of_a_name(name: str, unit: str) -> None:
+def test_a_unit_is_the_end_of_a_name(name, unit) -> None:
     assert unit_of(name) == unit
 
 

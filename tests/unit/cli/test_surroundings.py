@@ -37,9 +37,7 @@ def openpts(
     ],
     ids=str,
 )
-def test_streams_that_the_parent_closed_are_no_obstacle(
-    closed: tuple[int, ...], words: tuple[str, ...], tmp_path
-) -> None:
+def test_streams_that_the_parent_closed_are_no_obstacle(closed, words, tmp_path) -> None:
     ended = openpts(*words, cwd=tmp_path, prepare=lambda: [os.close(fd) for fd in closed] and None)
     assert ended.returncode == 0
     assert "Traceback" not in ended.stdout + ended.stderr
@@ -52,7 +50,7 @@ def test_streams_that_the_parent_closed_are_no_obstacle(
     [(resource.RLIMIT_NOFILE, 20, "ulimit -n 20"), (resource.RLIMIT_AS, 400_000 << 10, "ulimit -v 400000")],
     ids=str,
 )
-def test_a_limit_that_lets_no_plot_be_drawn_is_named(kind: int, limit: int, told: str, tmp_path) -> None:
+def test_a_limit_that_lets_no_plot_be_drawn_is_named(kind, limit, told, tmp_path) -> None:
     ended = openpts(*RUN, cwd=tmp_path, prepare=lambda: resource.setrlimit(kind, (limit, limit)))
     assert ended.returncode == 1
     assert told in ended.stderr.splitlines()[-1]
@@ -70,7 +68,7 @@ def test_a_name_that_is_not_utf_8_is_refused_before_anything_is_done(tmp_path, g
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_shells_get_their_completion(shell: str, tmp_path) -> None:
+def test_shells_get_their_completion(shell, tmp_path) -> None:
     ended = openpts(cwd=tmp_path, _OPENPTS_COMPLETE=f"{shell}_source")
     assert ended.returncode == 0
     assert "_OPENPTS_COMPLETE" in ended.stdout

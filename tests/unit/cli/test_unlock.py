@@ -62,9 +62,7 @@ def _run(*arguments: str) -> int:
 
 
 @pytest.mark.parametrize("named", [[], ["/dev/sda"], ["LABSATA0000"]])
-def test_it_unlocks_what_is_noted_and_forgets_it(
-    named: list[str], left_locked: AtaSecurityDrive, capsys, golden
-) -> None:
+def test_it_unlocks_what_is_noted_and_forgets_it(named, left_locked, capsys, golden) -> None:
     assert _run(*named) == 0
     capsys.readouterr()
     assert (left_locked.password, left_locked.locked) == (None, False)
@@ -74,7 +72,7 @@ def test_it_unlocks_what_is_noted_and_forgets_it(
     assert said == golden
 
 
-def test_the_list_changes_nothing(left_locked: AtaSecurityDrive, capsys) -> None:
+def test_the_list_changes_nothing(left_locked, capsys) -> None:
     left_locked.commands.clear()
     assert _run("--list") == 0
     first, second = capsys.readouterr().out.splitlines()
@@ -84,16 +82,14 @@ def test_the_list_changes_nothing(left_locked: AtaSecurityDrive, capsys) -> None
     assert len(Journal.of_machine().entries()) == 1
 
 
-def test_one_that_stays_locked_is_an_error_and_stays_noted(
-    left_locked: AtaSecurityDrive, capsys, golden
-) -> None:
+def test_one_that_stays_locked_is_an_error_and_stays_noted(left_locked, capsys, golden) -> None:
     left_locked.password = "theirs"
     assert _run() == TargetError.exit_code
     assert capsys.readouterr().err == golden
     assert len(Journal.of_machine().entries()) == 1
 
 
-def test_a_password_that_is_not_noted_is_explained(drive: AtaSecurityDrive) -> None:
+def test_a_password_that_is_not_noted_is_explained(drive) -> None:
     drive.password, drive.locked = "theirs", True
     with pytest.raises(TargetError, match=r"has a password \(enabled, locked\), which is not recorded here"):
         _run("/dev/sda")
@@ -101,6 +97,6 @@ def test_a_password_that_is_not_noted_is_explained(drive: AtaSecurityDrive) -> N
 
 
 @pytest.mark.parametrize("words", [("--method", "discard"), ("--json",), ("--confirm-serial", "S1")])
-def test_words_of_a_purge_are_refused(words: tuple[str, ...], drive: AtaSecurityDrive) -> None:
+def test_words_of_a_purge_are_refused(words, drive) -> None:
     with pytest.raises(UsageError, match="--unlock goes with TARGET and --list alone"):
         _run("/dev/sda", *words)

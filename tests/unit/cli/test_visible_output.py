@@ -47,7 +47,7 @@ def at_a_terminal(*command: str, cwd: Path) -> str:
 
 
 @given(st.text())
-def test_nothing_invisible_is_left(text: str) -> None:
+def test_nothing_invisible_is_left(text) -> None:
     shown = visible(text)
     for character in shown:
         assert unicodedata.bidirectional(character) not in TURNS_AROUND
@@ -56,7 +56,7 @@ def test_nothing_invisible_is_left(text: str) -> None:
 
 
 @given(st.text(st.characters(categories=("L", "M", "N", "P", "S", "Zs"), include_characters="\n\t")))
-def test_what_can_be_seen_stays_as_it_is(text: str) -> None:
+def test_what_can_be_seen_stays_as_it_is(text) -> None:
     assert visible(text) == text
 
 
@@ -79,7 +79,7 @@ def test_a_name_that_is_no_utf_8_is_one_line(tmp_path) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
-def test_no_encoding_lets_it_through(encoding: str, tmp_path) -> None:
+def test_no_encoding_lets_it_through(encoding, tmp_path) -> None:
     done = subprocess.run(
         [*COMMAND, "report", "ä 測\u202e\x9b"],
         cwd=tmp_path,
@@ -247,7 +247,7 @@ def pipe(read: Callable[[int], None]) -> Iterator[LastingOutput]:
 
 
 @pytest.mark.parametrize("lines_of_an_event", [1, EVENTS])
-def test_a_slow_reader_gets_every_line(lines_of_an_event: int) -> None:
+def test_a_slow_reader_gets_every_line(lines_of_an_event) -> None:
     """Also where they are all of one event, as verdicts at the end are."""
     taken = []
 

@@ -43,7 +43,7 @@ def group(requirement_id: str) -> str:
 
 
 @pytest.mark.parametrize("name", EXPECTED)
-def test_each_group_has_its_requirements_numbered_from_one(name: str) -> None:
+def test_each_group_has_its_requirements_numbered_from_one(name) -> None:
     found = [r for r in catalogue() if group(r.id) == name]
     assert [r.id for r in found] == [f"PTS-{name}-{n:02}" for n in range(1, sum(EXPECTED[name]) + 1)]
     levels = Counter(r.level for r in found)

@@ -28,7 +28,7 @@ from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import NOTHING, Interval, Sample, StepState
 from openpts.vocabulary.stimulus import ActiveRange, Stream
 from openpts.vocabulary.stop import Duration
-from openpts.vocabulary.workload import WORKLOADS, Workload
+from openpts.vocabulary.workload import WORKLOADS
 from tests.support.made_up_run import made_up_run, restless_rate
 
 
@@ -77,14 +77,14 @@ def cut_after(run: Run, keep: Callable[[StepRecord], bool], state: RunState = Ru
 
 @pytest.mark.parametrize("drive_class", list(DriveClass))
 @pytest.mark.parametrize("name", TESTS)
-def test_a_run_as_specified_deviates_nowhere(name: str, drive_class: DriveClass) -> None:
+def test_a_run_as_specified_deviates_nowhere(name, drive_class) -> None:
     run = made_up_run(name, drive_class)
     assert with_status(run, Status.DEVIATED) == set()
     assert with_status(run, Status.NOT_REACHED) == set()
 
 
 @pytest.mark.parametrize("name", TESTS)
-def test_each_status_says_by_what_and_binds_the_test_alone(name: str) -> None:
+def test_each_status_says_by_what_and_binds_the_test_alone(name) -> None:
     found = standing(made_up_run(name))
     assert list(found) == [requirement.id for requirement in catalogue()]
     for id_, each in found.items():
@@ -199,15 +199,13 @@ def test_what_is_disclosed_fulfils_the_rule_of_disclosure() -> None:
         ),
     ],
 )
-def test_another_record_deviates_under_its_ids(
-    name: str, phase: Phase, number: int | None, change: Callable[[Sample], Sample], expected: set[str]
-) -> None:
+def test_another_record_deviates_under_its_ids(name, phase, number, change, expected) -> None:
     assert with_status(changed(made_up_run(name), phase, change, number), Status.DEVIATED) >= expected
 
 
 @pytest.mark.proves("PTS-DIRTH-03")
 @pytest.mark.parametrize("workload", [WORKLOADS["vod"], WORKLOADS["composite"]])
-def test_a_workload_that_the_specification_offers_deviates_in_nothing(workload: Workload) -> None:
+def test_a_workload_that_the_specification_offers_deviates_in_nothing(workload) -> None:
     run = made_up_run("dirth", adjust=lambda conditions: replace(conditions, workload=workload))
     assert with_status(run, Status.DEVIATED) == set()
     found = standing(run)
@@ -241,7 +239,7 @@ def test_measured_lengths_are_judged_also_of_a_simulated_drive() -> None:
         ("dirth", 0, 48, {"PTS-DIRTH-16"}),
     ],
 )
-def test_elements_in_another_order_deviate(name: str, first: int, second: int, expected: set[str]) -> None:
+def test_elements_in_another_order_deviate(name, first, second, expected) -> None:
     run = made_up_run(name)
     steps = list(run.steps)
     start = next(i for i, step in enumerate(steps) if step.place.phase is Phase.ROUND)
@@ -270,7 +268,7 @@ def test_tracked_minutes_at_other_distances_deviate() -> None:
         ({"write_caches": ()}, {"PTS-IOPS-03", "PTS-IOPS-08", "PTS-FLOW-02"}),
     ],
 )
-def test_what_the_manifest_lacks_deviates(change: dict[str, object], expected: set[str]) -> None:
+def test_what_the_manifest_lacks_deviates(change, expected) -> None:
     run = made_up_run("iops")
     lacking = replace(run, manifest=replace(run.manifest, **change))
     assert with_status(lacking, Status.DEVIATED) == expected
@@ -297,7 +295,7 @@ def test_a_file_is_no_device() -> None:
         (CaptureReport("capture", lost="12 I/Os are in no file"), "12 I/Os are in no file"),
     ],
 )
-def test_completion_times_that_are_in_no_file_deviate(capture: CaptureReport | None, used: str) -> None:
+def test_completion_times_that_are_in_no_file_deviate(capture, used) -> None:
     run = made_up_run("cbw")
     lost = replace(run, manifest=replace(run.manifest, capture=capture))
     assert with_status(lost, Status.DEVIATED) == {"PTS-CBW-38"}
@@ -336,7 +334,7 @@ def test_idle_recovery_stops_without_steady_state() -> None:
 
 
 @pytest.mark.parametrize("name", TESTS)
-def test_what_an_interrupted_run_never_reached_is_not_met(name: str) -> None:
+def test_what_an_interrupted_run_never_reached_is_not_met(name) -> None:
     whole = made_up_run(name)
     empty = standing(cut_after(whole, lambda step: False))
     for id_, each in empty.items():
@@ -354,7 +352,7 @@ def test_an_interrupted_run_has_no_results_but_its_rounds() -> None:
 
 
 @pytest.mark.parametrize("rounds", [1, 3])
-def test_a_round_that_a_kill_cut_off_has_no_wrong_order(rounds: int) -> None:
+def test_a_round_that_a_kill_cut_off_has_no_wrong_order(rounds) -> None:
     run = cut_after(
         made_up_run("iops"),
         lambda s: (
@@ -408,7 +406,7 @@ def counted(**statuses: int) -> list[Conformance]:
         ({"BUILT_IN": 4}, "no shall-requirement could be checked on the record"),
     ],
 )
-def test_only_checks_of_the_record_are_counted(statuses: dict[str, int], line: str) -> None:
+def test_only_checks_of_the_record_are_counted(statuses, line) -> None:
     assert count_line(counted(**statuses)) == line
 
 
@@ -442,9 +440,7 @@ def doubled(sample: Sample) -> Sample:
         ("xsr", Phase.ACCESS_GROUP, doubled, {"PTS-XSR-01", "PTS-TOOL-08"}),
     ],
 )
-def test_what_the_counts_show_decides_and_not_what_was_ordered(
-    name: str, phase: Phase, change: Callable[[Sample], Sample], expected: set[str]
-) -> None:
+def test_what_the_counts_show_decides_and_not_what_was_ordered(name, phase, change, expected) -> None:
     found = with_status(changed(made_up_run(name), phase, change), Status.DEVIATED)
     assert expected <= found
 

@@ -40,7 +40,7 @@ mod tests {
         ("XPTS-A-1 and PTS-A-123", ()),
     ],
 )
-def test_lists_and_ranges_are_written_out(text: str, ids: tuple[str, ...]) -> None:
+def test_lists_and_ranges_are_written_out(text, ids) -> None:
     assert requirement_ids(text) == ids
 
 
@@ -76,7 +76,7 @@ def test_tests_are_marked_by_what_they_prove(tmp_path) -> None:
         ("rust/core/src/x.rs", RUST.replace("fn is_uniform() {}", "const UNIFORM: bool = true;")),
     ],
 )
-def test_a_mark_on_no_test_or_of_no_requirement_is_refused(tmp_path, name: str, text: str) -> None:
+def test_a_mark_on_no_test_or_of_no_requirement_is_refused(tmp_path, name, text) -> None:
     with pytest.raises(MarkError, match=name):
         marked_proofs(source(tmp_path, name, text))
 

@@ -26,7 +26,7 @@ EXPECTED = {
 
 
 @pytest.mark.parametrize("guide", GUIDES)
-def test_each_guide_has_its_requirements_numbered_from_one(guide: str) -> None:
+def test_each_guide_has_its_requirements_numbered_from_one(guide) -> None:
     counts = Counter(id_.split("-")[1] for id_ in practices(guide))
     assert counts == EXPECTED[guide]
     prefix = next(iter(practices(guide))).split("-")[0]

@@ -8,7 +8,6 @@ from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.people import People
-from tests.support.report_cases import Reports
 
 DEVIATION = Deviation("PTS-IOPS-14", "7.2", "60 s per step", "2 s per step", "caches weigh more")
 
@@ -30,11 +29,11 @@ DEVIATION = Deviation("PTS-IOPS-14", "7.2", "60 s per step", "2 s per step", "ca
         ),
     ],
 )
-def test_red_line_follows_from_the_facts(reports: Reports, case: str, red_line: str) -> None:
+def test_red_line_follows_from_the_facts(reports, case, red_line) -> None:
     assert reports(case).red_line == red_line
 
 
-def test_a_loop_device_is_no_raw_drive(reports: Reports) -> None:
+def test_a_loop_device_is_no_raw_drive(reports) -> None:
     run = read_run(reports.folder("steady"))
     entry = Deviation("PTS-GEN-05", "1.1", "block I/O to the device itself", "loop0", "more is measured")
     assert standing_of(replace(run, ledger=(entry,))).red_line == (
@@ -42,7 +41,7 @@ def test_a_loop_device_is_no_raw_drive(reports: Reports) -> None:
     )
 
 
-def test_red_lines_stand_in_each_test(reports: Reports) -> None:
+def test_red_lines_stand_in_each_test(reports) -> None:
     alerts = reports("two rounds").sections[0].alerts
     assert alerts[0] == reports("two rounds").red_line
     assert alerts[1] == "STEADY STATE NOT REACHED - 2 of 5 rounds completed"
@@ -50,7 +49,7 @@ def test_red_lines_stand_in_each_test(reports: Reports) -> None:
     assert reports("steady").sections[0].alerts == ()
 
 
-def test_conformant_only_with_an_empty_ledger(reports: Reports, golden) -> None:
+def test_conformant_only_with_an_empty_ledger(reports, golden) -> None:
     run = read_run(reports.folder("steady"))
     clean = standing_of(run)
     assert clean.conformant
@@ -63,20 +62,20 @@ def test_conformant_only_with_an_empty_ledger(reports: Reports, golden) -> None:
     assert standing_of(stopped).bottom_line == golden
 
 
-def test_how_the_run_ended_is_one_sentence(reports: Reports) -> None:
+def test_how_the_run_ended_is_one_sentence(reports) -> None:
     manifest = read_run(reports.folder("steady")).manifest
     assert state_sentence(manifest) == "The run was completed."
     stopped = replace(manifest, state=RunState.INTERRUPTED, state_reason="stopped by the operator")
     assert state_sentence(stopped) == "The run was interrupted before its end: stopped by the operator."
 
 
-def test_the_ledger_is_printed(reports: Reports) -> None:
+def test_the_ledger_is_printed(reports) -> None:
     assert "conformance-ledger" not in reports("steady").tables()
     row = reports("hostile").tables()["conformance-ledger"].rows[0]
     assert len(row.cells) == 4
 
 
-def test_no_simulated_run_is_conformant_even_over_an_empty_ledger(reports: Reports, golden) -> None:
+def test_no_simulated_run_is_conformant_even_over_an_empty_ledger(reports, golden) -> None:
     run = read_run(reports.folder("simulated"))
     assert run.ledger[0].rule_id == "PTS-GEN-05"
     standing = standing_of(replace(run, ledger=()))
@@ -84,7 +83,7 @@ def test_no_simulated_run_is_conformant_even_over_an_empty_ledger(reports: Repor
     assert standing.bottom_line == golden
 
 
-def test_a_run_is_not_conformant_where_its_record_alone_shows_a_deviation(reports: Reports, golden) -> None:
+def test_a_run_is_not_conformant_where_its_record_alone_shows_a_deviation(reports, golden) -> None:
     run = read_run(reports.folder("steady"))
     unsigned = replace(run, manifest=replace(run.manifest, people=People()))
     standing = standing_of(unsigned)
@@ -92,7 +91,7 @@ def test_a_run_is_not_conformant_where_its_record_alone_shows_a_deviation(report
     assert standing.bottom_line == golden
 
 
-def test_the_report_counts_requirements(reports: Reports) -> None:
+def test_the_report_counts_requirements(reports) -> None:
     requirements = standing_of(read_run(reports.folder("steady"))).requirements
     texts = [
         block.text

@@ -24,6 +24,6 @@ CASES = Path(__file__).parents[2] / "data/cases/p-smartctl"
         ),
     ],
 )
-def test_values_and_doubts(name: str, values: dict[str, float], doubts: list[str]) -> None:
+def test_values_and_doubts(name, values, doubts) -> None:
     found = ata_health(SmartctlAnswer(json.loads((CASES / f"{name}.json").read_text())))
     assert (found.values, list(found.doubts)) == (values, doubts)

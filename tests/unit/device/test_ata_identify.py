@@ -11,7 +11,6 @@ from openpts.device.identity.ata_identify import (
     parse_identify_words,
     read_ata_identity,
 )
-from openpts.system_files import SystemRoots
 from tests.support.recorded_exchanges import RecordedExchange
 
 RECORDED = Path(__file__).parents[2] / "data/identify/qemu-sata-vpd-page-89.bin"
@@ -34,7 +33,7 @@ def test_a_recorded_drive() -> None:
 @pytest.mark.parametrize(
     ("word", "text"), [(3, "2.5 inch"), (7, "M.2"), (0, None), (0xFFFF, None), (15, None)]
 )
-def test_form_factor(word: int, text: str | None) -> None:
+def test_form_factor(word, text) -> None:
     assert _identity(w168=word).form_factor == text
 
 
@@ -47,26 +46,26 @@ def test_features_are_named_by_their_bits() -> None:
     )  # fmt: skip
 
 
-def test_a_scsi_drive_has_none_whatever_page_it_shows(server: SystemRoots) -> None:
+def test_a_scsi_drive_has_none_whatever_page_it_shows(server) -> None:
     disk = BlockDevice.of_name("sdb", server)
     (disk.folder / "device/vpd_pg89").write_bytes(RECORDED.read_bytes())
     assert read_ata_identity(disk) is None
 
 
-def test_a_kernel_that_keeps_no_page(server: SystemRoots) -> None:
+def test_a_kernel_that_keeps_no_page(server) -> None:
     disk = BlockDevice.of_name("sda", server)
     (disk.folder / "device/vpd_pg89").unlink()
     assert read_ata_identity(disk) is None
 
 
 @given(st.binary(max_size=600))
-def test_any_page_is_read_or_refused(page: bytes) -> None:
+def test_any_page_is_read_or_refused(page) -> None:
     identity = parse_ata_information_page(page)
     assert identity is None or len(identity.words) == 256
 
 
 @given(st.binary(min_size=512, max_size=512))
-def test_any_words_give_printable_text(words: bytes) -> None:
+def test_any_words_give_printable_text(words) -> None:
     identity = parse_ata_information_page(bytes((0, 0x89)) + bytes(58) + words)
     assert identity is not None
     texts = (identity.model or "", identity.firmware or "", identity.form_factor or "", *identity.features)
@@ -126,17 +125,17 @@ def test_a_wrong_checksum_is_no_identity() -> None:
         (0x0117, "enabled, locked, password attempts used up, level maximum"),
     ],
 )
-def test_security_states(word: int, text: str) -> None:
+def test_security_states(word, text) -> None:
     assert str(_identity(w82=2, w128=word).security) == text
 
 
 @pytest.mark.parametrize(
     ("word", "minutes"), [(0, None), (1, 2), (0xFF, 510), (0x8000 | 300, 600), (0xFFFE, 65532), (0x0101, 2)]
 )
-def test_estimates_of_an_erasure(word: int, minutes: int | None) -> None:
+def test_estimates_of_an_erasure(word, minutes) -> None:
     assert _identity(w89=word).security.erase_minutes == minutes
 
 
 @given(st.text())
-def test_whatever_hdparm_prints_is_read_without_an_error(text: str) -> None:
+def test_whatever_hdparm_prints_is_read_without_an_error(text) -> None:
     parse_identify_words(text)

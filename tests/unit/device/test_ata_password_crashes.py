@@ -102,9 +102,7 @@ def roots(server: SystemRoots) -> SystemRoots:
 
 @pytest.mark.parametrize("power_cut", [False, True], ids=["killed", "power cut"])
 @pytest.mark.parametrize("manners", CONFORMANT_MANNERS, ids=str)
-def test_one_unlock_frees_the_drive_whenever_the_erase_was_ended(
-    manners: Manners, power_cut: bool, tmp_path, roots: SystemRoots
-) -> None:
+def test_one_unlock_frees_the_drive_whenever_the_erase_was_ended(manners, power_cut, tmp_path, roots) -> None:
     moments = _moments_of_an_erase(manners, tmp_path / "whole", roots)
     assert moments > 14
     for last in range(moments):
@@ -117,9 +115,7 @@ def test_one_unlock_frees_the_drive_whenever_the_erase_was_ended(
         assert is_free(drive, Journal(folder)), last
 
 
-def test_an_interrupted_erase_that_is_killed_while_it_cleans_up_is_made_good(
-    tmp_path, roots: SystemRoots
-) -> None:
+def test_an_interrupted_erase_that_is_killed_while_it_cleans_up_is_made_good(tmp_path, roots) -> None:
     manners = Manners()
     for interrupted_at in range(1, _moments_of_an_erase(manners, tmp_path / "whole", roots)):
         for last in range(interrupted_at, interrupted_at + 9):
@@ -132,9 +128,7 @@ def test_an_interrupted_erase_that_is_killed_while_it_cleans_up_is_made_good(
 
 
 @pytest.mark.parametrize("manners", CONFORMANT_MANNERS, ids=str)
-def test_an_unlock_that_was_killed_too_is_made_good_by_the_next(
-    manners: Manners, tmp_path, roots: SystemRoots
-) -> None:
+def test_an_unlock_that_was_killed_too_is_made_good_by_the_next(manners, tmp_path, roots) -> None:
     moments = _moments_of_an_erase(manners, tmp_path / "whole", roots)
     for last in range(0, moments, 4):
         for unlock_last in range(30):

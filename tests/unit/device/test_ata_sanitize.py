@@ -33,7 +33,7 @@ def _carry_out(run: Run, roots: SystemRoots, hours: Hours) -> tuple[str, list[fl
         return method.carry_out(target, lambda share, _text: shares.append(share)), shares
 
 
-def test_a_recorded_block_erase_is_followed_to_its_end(server: SystemRoots) -> None:
+def test_a_recorded_block_erase_is_followed_to_its_end(server) -> None:
     run, hours = RecordedExchange("sanitize-block-erase"), Hours()
     detail, shares = _carry_out(run, server, hours)
     assert detail == "BLOCK ERASE EXT; idle, the last operation completed without error"
@@ -41,9 +41,7 @@ def test_a_recorded_block_erase_is_followed_to_its_end(server: SystemRoots) -> N
     assert hours.naps == [1.0, 1.0]
 
 
-def test_a_recorded_start_that_was_aborted_is_a_failure_though_hdparm_told_of_a_success(
-    server: SystemRoots,
-) -> None:
+def test_a_recorded_start_that_was_aborted_is_a_failure_though_hdparm_told_of_a_success(server) -> None:
     run = RecordedExchange("crucial-mx500-sanitize-aborted")
     with pytest.raises(
         PurgeError, match=r"the drive aborted the command \(hdparm ended with 0 all the same\)"
@@ -51,7 +49,7 @@ def test_a_recorded_start_that_was_aborted_is_a_failure_though_hdparm_told_of_a_
         _carry_out(run, server, Hours())
 
 
-def test_a_drive_that_aborts_the_question_has_no_sanitize(server: SystemRoots) -> None:
+def test_a_drive_that_aborts_the_question_has_no_sanitize(server) -> None:
     identify = RecordedExchange("samsung-870-qvo-frozen")
     status = RecordedExchange("crucial-mx500-sanitize-aborted")
 
@@ -76,7 +74,7 @@ def _with_word(text: str, number: int, value: int) -> str:
 
 
 @pytest.mark.parametrize("name", ["samsung-870-qvo-frozen", "seagate-st3160023as", "qemu-sata"])
-def test_a_recorded_drive_without_the_feature_set(name: str, server: SystemRoots, golden) -> None:
+def test_a_recorded_drive_without_the_feature_set(name, server, golden) -> None:
     sda = BlockDevice.of_name("sda", server)
     found = [AtaSanitize(kind, RecordedExchange(name)).capability(sda) for kind in SanitizeKind]
     assert not any(capability.supported for capability in found)
@@ -84,7 +82,7 @@ def test_a_recorded_drive_without_the_feature_set(name: str, server: SystemRoots
     assert reason == golden
 
 
-def test_only_the_operations_that_word_59_lists_are_supported(server: SystemRoots) -> None:
+def test_only_the_operations_that_word_59_lists_are_supported(server) -> None:
     device = BlockDevice.of_name("sda", server)
     idle = "Sanitize status:\n    State:    SD0 Sanitize Idle\n"
     text = RecordedExchange("samsung-870-qvo-frozen")(("hdparm", "--Istdout", "/dev/sda"), 1).stdout
@@ -110,7 +108,7 @@ def test_only_the_operations_that_word_59_lists_are_supported(server: SystemRoot
         ),
     ],
 )
-def test_a_state_in_the_way_is_explained(status: Reply, server: SystemRoots, golden) -> None:
+def test_a_state_in_the_way_is_explained(status, server, golden) -> None:
     text = RecordedExchange("samsung-870-qvo-frozen")(("hdparm", "--Istdout", "/dev/sda"), 1).stdout
 
     def run(command, _timeout_s: float, *, to_the_end: bool = False) -> Reply:
@@ -122,7 +120,7 @@ def test_a_state_in_the_way_is_explained(status: Reply, server: SystemRoots, gol
     assert capability.reason == golden
 
 
-def test_a_locked_drive_sanitizes_nothing(server: SystemRoots, golden) -> None:
+def test_a_locked_drive_sanitizes_nothing(server, golden) -> None:
     drive = AtaSecurityDrive(password="theirs", locked=True)
 
     def run(command, timeout_s: float, *, to_the_end: bool = False) -> Reply:
@@ -132,7 +130,7 @@ def test_a_locked_drive_sanitizes_nothing(server: SystemRoots, golden) -> None:
     assert capability.reason == golden
 
 
-def test_an_operation_that_fails_at_its_end_is_explained(server: SystemRoots) -> None:
+def test_an_operation_that_fails_at_its_end_is_explained(server) -> None:
     answers = iter(
         [
             _answer("Operation started in background\n"),
@@ -144,7 +142,7 @@ def test_an_operation_that_fails_at_its_end_is_explained(server: SystemRoots) ->
         _carry_out(lambda *_, **__: next(answers), server, Hours())
 
 
-def test_a_drive_that_vanishes_in_the_middle_is_told_from_one_that_failed(server: SystemRoots) -> None:
+def test_a_drive_that_vanishes_in_the_middle_is_told_from_one_that_failed(server) -> None:
     gone = _answer("", "/dev/sda: No such file or directory\n", 2)
     answers = chain([_answer("Operation started in background\n")], repeat(gone))
     with pytest.raises(
@@ -155,7 +153,7 @@ def test_a_drive_that_vanishes_in_the_middle_is_told_from_one_that_failed(server
 
 
 @pytest.mark.parametrize("reset", [_answer("", "SG_IO: Input/output error\n", 5), None])
-def test_looks_that_tell_nothing_end_no_sanitize_of_hours(reset: Reply | None, server: SystemRoots) -> None:
+def test_looks_that_tell_nothing_end_no_sanitize_of_hours(reset, server) -> None:
     running = "    State:    SD2 Sanitize operation In Process\n    Progress: 0x8000 (50%)\n"
     ended = "    State:    SD0 Sanitize Idle\n    Last Sanitize Operation Completed Without Error\n"
     answers = iter([_answer("started\n"), _answer(running), *[reset] * 30, _answer(running), _answer(ended)])
@@ -170,7 +168,7 @@ def test_looks_that_tell_nothing_end_no_sanitize_of_hours(reset: Reply | None, s
     assert [share for share in shares if share is not None] == [0.5, 0.5]
 
 
-def test_no_command_goes_to_another_drive_that_has_got_the_node(server: SystemRoots) -> None:
+def test_no_command_goes_to_another_drive_that_has_got_the_node(server) -> None:
     sent: list[object] = []
     device = BlockDevice.of_name("sda", server)
     with held(device) as target:
@@ -182,13 +180,13 @@ def test_no_command_goes_to_another_drive_that_has_got_the_node(server: SystemRo
     assert sent == []
 
 
-def test_an_end_without_success_is_a_failure(server: SystemRoots) -> None:
+def test_an_end_without_success_is_a_failure(server) -> None:
     idle = "    State:    SD0 Sanitize Idle\n"
     with pytest.raises(PurgeError, match="reports that it did not complete without error"):
         _carry_out(lambda *_, **__: _answer(idle), server, Hours())
 
 
-def test_one_that_never_ends_is_given_up(server: SystemRoots) -> None:
+def test_one_that_never_ends_is_given_up(server) -> None:
     hours = Hours()
     running = "    State:    SD2 Sanitize operation In Process\n    Progress: 0x1000 (6%)\n"
     with pytest.raises(PurgeError, match="has not ended after 4 h; the drive continues it by itself"):
@@ -197,7 +195,7 @@ def test_one_that_never_ends_is_given_up(server: SystemRoots) -> None:
     assert max(hours.naps) == 10.0
 
 
-def test_an_overwrite_is_one_pass_no_purge_and_has_the_time_that_a_disk_needs(server: SystemRoots) -> None:
+def test_an_overwrite_is_one_pass_no_purge_and_has_the_time_that_a_disk_needs(server) -> None:
     hours, asked = Hours(), []
 
     def run(command, _timeout_s: float, *, to_the_end: bool = False) -> Reply:
@@ -248,12 +246,12 @@ def test_recorded_sense_data(golden) -> None:
 @pytest.mark.parametrize(
     "stderr", ["SG_IO: bad/missing sense data, sb[]:  72", "bad/missing sense data, sb[]: zz"]
 )
-def test_sense_data_that_make_no_sense_are_no_success(stderr: str, golden) -> None:
+def test_sense_data_that_make_no_sense_are_no_success(stderr, golden) -> None:
     assert (refusal(_answer("", stderr)) or "") == golden
 
 
 @given(st.text())
-def test_whatever_is_printed_is_read_without_an_error(text: str) -> None:
+def test_whatever_is_printed_is_read_without_an_error(text) -> None:
     refusal(_answer("", f"bad/missing sense data, sb[]:{text}"))
     parse_status(_answer(text, text))
 

@@ -54,9 +54,7 @@ def _erase(drive: AtaSecurityDrive, journal: Journal, roots: SystemRoots, *, enh
 
 @pytest.mark.parametrize("enhanced", [False, True])
 @pytest.mark.parametrize("manners", CONFORMANT_MANNERS, ids=str)
-def test_it_erases_and_leaves_neither_password_nor_entry(
-    manners: Manners, enhanced: bool, journal: Journal, roots: SystemRoots
-) -> None:
+def test_it_erases_and_leaves_neither_password_nor_entry(manners, enhanced, journal, roots) -> None:
     drive = AtaSecurityDrive(manners)
     _erase(drive, journal, roots, enhanced=enhanced)
     minutes = 2 if enhanced else 84
@@ -67,7 +65,7 @@ def test_it_erases_and_leaves_neither_password_nor_entry(
     assert drive.time_limits_s[erase] == (minutes + 120) * 60
 
 
-def test_it_tells_every_second_how_far_it_should_be(journal: Journal, roots: SystemRoots) -> None:
+def test_it_tells_every_second_how_far_it_should_be(journal, roots) -> None:
     drive, told_twice = AtaSecurityDrive(), Event()
     drive.before = lambda what: what != "in the middle of an erasure" or told_twice.wait(60)
     told: list[tuple[float | None, str]] = []
@@ -87,7 +85,7 @@ def test_it_tells_every_second_how_far_it_should_be(journal: Journal, roots: Sys
     }
 
 
-def test_the_password_is_in_the_journal_before_the_drive_has_it(journal: Journal, roots: SystemRoots) -> None:
+def test_the_password_is_in_the_journal_before_the_drive_has_it(journal, roots) -> None:
     drive, seen = AtaSecurityDrive(), []
     drive.before = lambda what: seen.extend(journal.entries() if what == "--security-set-pass" else ())
     _erase(drive, journal, roots)
@@ -107,9 +105,7 @@ def test_the_password_is_in_the_journal_before_the_drive_has_it(journal: Journal
         AtaSecurityDrive(attempts_left=0),
     ],
 )
-def test_a_drive_in_the_way_is_left_alone_and_explained(
-    drive: AtaSecurityDrive, journal: Journal, roots: SystemRoots, golden
-) -> None:
+def test_a_drive_in_the_way_is_left_alone_and_explained(drive, journal, roots, golden) -> None:
     capability = _method(drive, journal).capability(BlockDevice.of_name("sda", roots))
     assert not capability.supported
     assert capability.reason == golden
@@ -119,7 +115,7 @@ def test_a_drive_in_the_way_is_left_alone_and_explained(
     assert journal.entries() == ()
 
 
-def test_a_drive_that_can_tells_its_estimate(journal: Journal, roots: SystemRoots, golden) -> None:
+def test_a_drive_that_can_tells_its_estimate(journal, roots, golden) -> None:
     device = BlockDevice.of_name("sda", roots)
     normal = _method(AtaSecurityDrive(), journal).capability(device)
     assert (normal.supported, normal.duration_s) == (True, 84 * 60.0)
@@ -128,7 +124,7 @@ def test_a_drive_that_can_tells_its_estimate(journal: Journal, roots: SystemRoot
     assert enhanced.capability(device).reason == golden
 
 
-def test_what_is_no_ata_drive_is_not_even_asked(journal: Journal, roots: SystemRoots) -> None:
+def test_what_is_no_ata_drive_is_not_even_asked(journal, roots) -> None:
     drive = AtaSecurityDrive()
     for name in ("nvme0n1", "sdb"):  # sdb is a SAS drive without an ATA information page
         capability = _method(drive, journal).capability(BlockDevice.of_name(name, roots))
@@ -136,9 +132,7 @@ def test_what_is_no_ata_drive_is_not_even_asked(journal: Journal, roots: SystemR
     assert drive.commands == []
 
 
-def test_without_hdparm_it_is_not_supported_and_the_package_is_named(
-    journal: Journal, roots: SystemRoots, golden
-) -> None:
+def test_without_hdparm_it_is_not_supported_and_the_package_is_named(journal, roots, golden) -> None:
     capability = AtaSecurityErase(run=no_programs, journal=lambda: journal).capability(
         BlockDevice.of_name("sda", roots)
     )
@@ -148,9 +142,7 @@ def test_without_hdparm_it_is_not_supported_and_the_package_is_named(
 
 @pytest.mark.parametrize("manners", CONFORMANT_MANNERS, ids=str)
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), ProgramError("hdparm did not end within 1 s")])
-def test_whatever_interrupts_it_the_password_is_taken_off_at_once(
-    error: BaseException, manners: Manners, tmp_path, roots: SystemRoots
-) -> None:
+def test_whatever_interrupts_it_the_password_is_taken_off_at_once(error, manners, tmp_path, roots) -> None:
     expected = KeyboardInterrupt if isinstance(error, KeyboardInterrupt) else PurgeError
     for moment in range(11):  # all five of an erasure's commands, before and after, and its middle
         drive, journal = AtaSecurityDrive(manners), Journal(tmp_path / str(moment))
@@ -166,7 +158,7 @@ def test_whatever_interrupts_it_the_password_is_taken_off_at_once(
         assert is_free(drive, journal), moment
 
 
-def test_an_erase_that_is_refused_leaves_no_password(journal: Journal, roots: SystemRoots) -> None:
+def test_an_erase_that_is_refused_leaves_no_password(journal, roots) -> None:
     for manners in CONFORMANT_MANNERS:
         drive = AtaSecurityDrive(manners)
         drive.enhanced_supported = True
@@ -178,18 +170,14 @@ def test_an_erase_that_is_refused_leaves_no_password(journal: Journal, roots: Sy
         assert is_free(drive, journal)
 
 
-def test_a_password_that_outlives_the_erase_is_a_failure_and_taken_off(
-    journal: Journal, roots: SystemRoots
-) -> None:
+def test_a_password_that_outlives_the_erase_is_a_failure_and_taken_off(journal, roots) -> None:
     drive = AtaSecurityDrive(Manners(keeps_password_after_erase=True))
     with pytest.raises(PurgeError, match="still has the password, so it has not erased itself"):
         _erase(drive, journal, roots)
     assert is_free(drive, journal)
 
 
-def test_a_drive_that_vanished_keeps_its_entry_and_the_command_is_named(
-    journal: Journal, roots: SystemRoots, golden
-) -> None:
+def test_a_drive_that_vanished_keeps_its_entry_and_the_command_is_named(journal, roots, golden) -> None:
     drive = AtaSecurityDrive()
 
     def gone(_what: str) -> None:
@@ -230,9 +218,7 @@ def _refused(drive: AtaSecurityDrive, journal: Journal, roots: SystemRoots) -> s
     return str(error.value)
 
 
-def test_a_locked_drive_is_unlocked_with_a_single_attempt(
-    left_locked: AtaSecurityDrive, journal: Journal, roots: SystemRoots
-) -> None:
+def test_a_locked_drive_is_unlocked_with_a_single_attempt(left_locked, journal, roots) -> None:
     (entry,) = journal.entries()
     take_password_off(entry, roots, left_locked)
     assert left_locked.commands == ["--Istdout", "--security-disable", "--Istdout"]
@@ -240,7 +226,7 @@ def test_a_locked_drive_is_unlocked_with_a_single_attempt(
 
 
 def test_one_that_must_finish_its_erasure_is_erased_again_and_that_is_said(
-    left_locked: AtaSecurityDrive, journal: Journal, roots: SystemRoots, golden
+    left_locked, journal, roots, golden
 ) -> None:
     left_locked.erasure_unfinished = True
     (entry,) = journal.entries()
@@ -249,7 +235,7 @@ def test_one_that_must_finish_its_erasure_is_erased_again_and_that_is_said(
 
 
 def test_one_with_another_password_is_not_erased_and_stays_in_the_journal(
-    left_locked: AtaSecurityDrive, journal: Journal, roots: SystemRoots, golden
+    left_locked, journal, roots, golden
 ) -> None:
     left_locked.password = "theirs"
     said = _refused(left_locked, journal, roots)
@@ -258,17 +244,13 @@ def test_one_with_another_password_is_not_erased_and_stays_in_the_journal(
     assert len(journal.entries()) == 1
 
 
-def test_one_whose_attempts_are_used_up_is_not_tried_again(
-    left_locked: AtaSecurityDrive, journal: Journal, roots: SystemRoots, golden
-) -> None:
+def test_one_whose_attempts_are_used_up_is_not_tried_again(left_locked, journal, roots, golden) -> None:
     left_locked.attempts_left = 0
     assert _refused(left_locked, journal, roots) == golden
     assert left_locked.commands == ["--Istdout"]
 
 
-def test_a_frozen_one_wants_a_power_cycle_first(
-    left_locked: AtaSecurityDrive, journal: Journal, roots: SystemRoots, golden
-) -> None:
+def test_a_frozen_one_wants_a_power_cycle_first(left_locked, journal, roots, golden) -> None:
     left_locked.locked, left_locked.frozen = False, True
     assert _refused(left_locked, journal, roots) == golden
     left_locked.power_cycle()
@@ -278,7 +260,7 @@ def test_a_frozen_one_wants_a_power_cycle_first(
 
 
 def test_one_that_unlocks_only_when_locked_wants_a_power_cycle_first(
-    left_locked: AtaSecurityDrive, journal: Journal, roots: SystemRoots, golden
+    left_locked, journal, roots, golden
 ) -> None:
     left_locked.manners, left_locked.locked = Manners(unlock_only_when_locked=True), False
     assert _refused(left_locked, journal, roots) == golden
@@ -288,9 +270,7 @@ def test_one_that_unlocks_only_when_locked_wants_a_power_cycle_first(
     assert left_locked.password is None
 
 
-def test_hdparm_that_outlived_its_openpts_is_waited_for(
-    left_locked: AtaSecurityDrive, journal: Journal, roots: SystemRoots, golden
-) -> None:
+def test_hdparm_that_outlived_its_openpts_is_waited_for(left_locked, journal, roots, golden) -> None:
     node = roots.dev / "sda"
     (roots.proc / "77001").mkdir()
     (roots.proc / "77001/cmdline").write_bytes(
@@ -300,9 +280,7 @@ def test_hdparm_that_outlived_its_openpts_is_waited_for(
     assert left_locked.commands == []
 
 
-def test_hdparm_that_only_asks_is_not_waited_for(
-    left_locked: AtaSecurityDrive, journal: Journal, roots: SystemRoots
-) -> None:
+def test_hdparm_that_only_asks_is_not_waited_for(left_locked, journal, roots) -> None:
     (roots.proc / "77001").mkdir()
     (roots.proc / "77001/cmdline").write_bytes(os.fsencode(f"hdparm\0-I\0{roots.dev / 'sda'}\0"))
     (entry,) = journal.entries()
@@ -310,18 +288,14 @@ def test_hdparm_that_only_asks_is_not_waited_for(
     assert left_locked.password is None
 
 
-def test_another_drive_under_that_name_is_not_touched(
-    left_locked: AtaSecurityDrive, journal: Journal, roots: SystemRoots, golden
-) -> None:
+def test_another_drive_under_that_name_is_not_touched(left_locked, journal, roots, golden) -> None:
     entry_file = next(journal.folder.glob("*.json"))
     entry_file.write_text(entry_file.read_text().replace('identify_serial": "LAB', 'identify_serial": "'))
     assert _refused(left_locked, journal, roots) == golden
     assert set(left_locked.commands) == {"--Istdout"}
 
 
-def test_behind_another_adapter_it_is_found_by_what_identify_says(
-    left_locked: AtaSecurityDrive, journal: Journal, roots: SystemRoots
-) -> None:
+def test_behind_another_adapter_it_is_found_by_what_identify_says(left_locked, journal, roots) -> None:
     device = BlockDevice.of_name("sda", roots)
     (device.folder / "device/vpd_pg80").write_bytes(b"\0\x80\0\x08BRIDGE01")
     (entry,) = journal.entries()
@@ -329,9 +303,7 @@ def test_behind_another_adapter_it_is_found_by_what_identify_says(
     assert left_locked.password is None
 
 
-def test_a_drive_in_use_is_not_erased_again(
-    left_locked: AtaSecurityDrive, journal: Journal, roots: SystemRoots, golden
-) -> None:
+def test_a_drive_in_use_is_not_erased_again(left_locked, journal, roots, golden) -> None:
     left_locked.erasure_unfinished = True
     device = BlockDevice.of_name("sda", roots)
     (device.folder / "holders/md0").mkdir(parents=True)
@@ -364,9 +336,7 @@ def two_alike(roots: SystemRoots, left_locked: AtaSecurityDrive) -> tuple[Run, l
     return run, sent, _twin(roots)
 
 
-def test_of_two_drives_alike_the_world_wide_name_decides(
-    two_alike: tuple[Run, list[str], BlockDevice], journal: Journal, roots: SystemRoots
-) -> None:
+def test_of_two_drives_alike_the_world_wide_name_decides(two_alike, journal, roots) -> None:
     run, sent, twin = two_alike
     sda = BlockDevice.of_name("sda", roots)
     (entry,) = journal.entries()
@@ -378,9 +348,7 @@ def test_of_two_drives_alike_the_world_wide_name_decides(
     assert sent == []
 
 
-def test_of_two_drives_alike_in_everything_the_operator_decides(
-    two_alike: tuple[Run, list[str], BlockDevice], journal: Journal, roots: SystemRoots
-) -> None:
+def test_of_two_drives_alike_in_everything_the_operator_decides(two_alike, journal, roots) -> None:
     run, sent, twin = two_alike
     (entry,) = journal.entries()
     with pytest.raises(TargetError, match=r"several drives match .*name one, as in openpts purge --unlock /"):
@@ -391,9 +359,7 @@ def test_of_two_drives_alike_in_everything_the_operator_decides(
     assert {command.split()[0] for command in sent} == {"sdt"}
 
 
-def test_a_drive_with_another_world_wide_name_is_not_touched(
-    left_locked: AtaSecurityDrive, journal: Journal, roots: SystemRoots
-) -> None:
+def test_a_drive_with_another_world_wide_name_is_not_touched(left_locked, journal, roots) -> None:
     (entry,) = journal.entries()
     left_locked.world_wide_name = 0x5002538F00000001
     device = BlockDevice.of_name("sda", roots)
@@ -410,7 +376,7 @@ def test_a_drive_with_another_world_wide_name_is_not_touched(
 
 
 def test_the_node_is_held_while_commands_go_to_it_and_claimed_for_an_erasure(
-    left_locked: AtaSecurityDrive, journal: Journal, roots: SystemRoots, monkeypatch
+    left_locked, journal, roots, monkeypatch
 ) -> None:
     left_locked.erasure_unfinished = True
     node = roots.dev / "sda"
@@ -428,7 +394,7 @@ def test_the_node_is_held_while_commands_go_to_it_and_claimed_for_an_erasure(
 
 
 def test_a_locked_drive_that_somebody_has_claimed_is_not_erased_again(
-    left_locked: AtaSecurityDrive, journal: Journal, roots: SystemRoots, monkeypatch, golden
+    left_locked, journal, roots, monkeypatch, golden
 ) -> None:
     left_locked.erasure_unfinished = True
     really = os.open
@@ -444,9 +410,7 @@ def test_a_locked_drive_that_somebody_has_claimed_is_not_erased_again(
     assert left_locked.erased == 0
 
 
-def test_a_name_that_has_become_another_drives_is_sent_nothing(
-    left_locked: AtaSecurityDrive, journal: Journal, roots: SystemRoots, golden
-) -> None:
+def test_a_name_that_has_become_another_drives_is_sent_nothing(left_locked, journal, roots, golden) -> None:
     (BlockDevice.of_name("sda", roots).folder / "dev").write_text("8:160\n")
     assert _refused(left_locked, journal, roots) == golden
     assert left_locked.commands == []

@@ -7,7 +7,7 @@ from openpts.errors import TargetError
 from openpts.system_files import SystemRoots
 
 
-def test_a_disk_has_partitions_and_holders(server: SystemRoots) -> None:
+def test_a_disk_has_partitions_and_holders(server) -> None:
     disk = BlockDevice.of_name("nvme1n1", server)
     assert [part.name for part in disk.partitions] == ["nvme1n1p1", "nvme1n1p2"]
     assert disk.holders == ()
@@ -16,7 +16,7 @@ def test_a_disk_has_partitions_and_holders(server: SystemRoots) -> None:
     assert disk.whole == disk
 
 
-def test_a_partition_knows_its_disk(server: SystemRoots) -> None:
+def test_a_partition_knows_its_disk(server) -> None:
     part = BlockDevice.of_number("259:3", server)
     assert part.name == "nvme1n1p2"
     assert part.is_partition
@@ -24,7 +24,7 @@ def test_a_partition_knows_its_disk(server: SystemRoots) -> None:
     assert part.capacity_bytes == 1951475085 * 512
 
 
-def test_a_volume_knows_the_disks_beneath_it(server: SystemRoots) -> None:
+def test_a_volume_knows_the_disks_beneath_it(server) -> None:
     assert [disk.name for disk in BlockDevice.of_name("dm-0", server).beneath] == ["nvme1n1"]
     assert [disk.name for disk in BlockDevice.of_name("sdb", server).beneath] == ["sdb"]
 
@@ -40,7 +40,7 @@ def test_a_volume_knows_the_disks_beneath_it(server: SystemRoots) -> None:
         ("dm-0", DeviceKind.OTHER),
     ],
 )
-def test_the_kind_follows_from_sysfs(name: str, kind: DeviceKind, server: SystemRoots) -> None:
+def test_the_kind_follows_from_sysfs(name, kind, server) -> None:
     assert BlockDevice.of_name(name, server).kind is kind
 
 
@@ -49,13 +49,13 @@ def test_a_node_has_the_slash_that_the_kernel_writes_as_an_exclamation_mark(tmp_
     assert device.node == Path("/dev/cciss/c0d0")
 
 
-def test_odd_attributes_count_as_missing(malformed: SystemRoots) -> None:
+def test_odd_attributes_count_as_missing(malformed) -> None:
     assert BlockDevice.of_name("sdb", malformed).capacity_bytes == 0
     assert BlockDevice.of_name("nvme0n1", malformed).integer("queue/logical_block_size") is None
     assert not BlockDevice.of_name("nvme0n1", malformed).read_only
 
 
-def test_what_is_no_block_device_is_a_target_error(server: SystemRoots, tmp_path) -> None:
+def test_what_is_no_block_device_is_a_target_error(server, tmp_path) -> None:
     with pytest.raises(TargetError, match="nvme9n1 is not known to the kernel"):
         BlockDevice.of_name("nvme9n1", server)
     with pytest.raises(TargetError, match="is not a block device"):

@@ -23,12 +23,12 @@ def fd(path: Path):
     os.close(descriptor)
 
 
-def test_the_flag_is_set(fd: int, path: Path) -> None:
+def test_the_flag_is_set(fd, path) -> None:
     switch_to_direct_io(fd, path)
     assert fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_DIRECT
 
 
-def test_a_file_system_without_it_is_named(fd: int, path: Path, monkeypatch) -> None:
+def test_a_file_system_without_it_is_named(fd, path, monkeypatch) -> None:
     def refuse(*arguments: int) -> int:
         raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
 
@@ -37,7 +37,7 @@ def test_a_file_system_without_it_is_named(fd: int, path: Path, monkeypatch) -> 
         switch_to_direct_io(fd, path)
 
 
-def test_what_statx_tells_counts(fd: int, path: Path, monkeypatch) -> None:
+def test_what_statx_tells_counts(fd, path, monkeypatch) -> None:
     monkeypatch.setattr(direct_io, "direct_io_alignment_bytes", lambda fd: 2048)
     assert file_sector_bytes(fd, path) == 2048
     monkeypatch.setattr(direct_io, "direct_io_alignment_bytes", lambda fd: 0)
@@ -46,7 +46,7 @@ def test_what_statx_tells_counts(fd: int, path: Path, monkeypatch) -> None:
 
 
 @pytest.mark.parametrize("unit_bytes", [512, 4096])
-def test_an_older_kernel_is_asked_by_reading(unit_bytes: int, fd: int, path: Path, monkeypatch) -> None:
+def test_an_older_kernel_is_asked_by_reading(unit_bytes, fd, path, monkeypatch) -> None:
     def read(fd: int, buffers: list[memoryview], offset: int) -> int:
         if offset % unit_bytes or len(buffers[0]) % unit_bytes:
             raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
@@ -57,7 +57,7 @@ def test_an_older_kernel_is_asked_by_reading(unit_bytes: int, fd: int, path: Pat
     assert file_sector_bytes(fd, path) == unit_bytes
 
 
-def test_reading_agrees_with_statx_here(fd: int, path: Path, monkeypatch) -> None:
+def test_reading_agrees_with_statx_here(fd, path, monkeypatch) -> None:
     switch_to_direct_io(fd, path)
     told = file_sector_bytes(fd, path)
     monkeypatch.setattr(direct_io, "direct_io_alignment_bytes", lambda fd: None)

@@ -75,13 +75,11 @@ def ana(server: SystemRoots) -> Callable[..., BlockDevice]:
 
 
 @pytest.mark.proves("PTS-HIR-19")
-def test_only_the_temperature_takes_a_command_to_the_drive(gauges: Callable[[], Gauges]) -> None:
+def test_only_the_temperature_takes_a_command_to_the_drive(gauges) -> None:
     assert [name for name, gauge in gauges().items() if gauge.asks_drive] == ["temperature"]
 
 
-def test_the_link_is_told_as_rate_and_width(
-    gauges: Callable[[], Gauges], functions: tuple[Path, ...]
-) -> None:
+def test_the_link_is_told_as_rate_and_width(gauges, functions) -> None:
     link = gauges()["PCIe link"]
     assert read(link) == {"link_gt_per_s": 16.0, "link_width": 4}
     (functions[0] / "current_link_speed").write_text("2.5 GT/s PCIe\n")
@@ -91,9 +89,7 @@ def test_the_link_is_told_as_rate_and_width(
     assert read(link) == {"link_width": 1}
 
 
-def test_bus_errors_are_those_of_the_drive_and_of_the_port_above(
-    gauges: Callable[[], Gauges], functions: tuple[Path, ...]
-) -> None:
+def test_bus_errors_are_those_of_the_drive_and_of_the_port_above(gauges, functions) -> None:
     for present in (path for function in functions for path in function.glob("aer_dev_*")):
         present.unlink()
     assert gauges()["PCIe errors"].what is None
@@ -112,9 +108,7 @@ def test_bus_errors_are_those_of_the_drive_and_of_the_port_above(
     assert "aer_fatal_errors" not in read(gauges()["PCIe errors"])
 
 
-def test_interrupts_are_those_of_the_drives_vectors(
-    gauges: Callable[[], Gauges], functions: tuple[Path, ...], server: SystemRoots
-) -> None:
+def test_interrupts_are_those_of_the_drives_vectors(gauges, functions, server) -> None:
     assert gauges()["interrupts"].what is None
     for vector in (30, 31):
         (functions[0] / "msi_irqs").mkdir(exist_ok=True)
@@ -131,7 +125,7 @@ def test_interrupts_are_those_of_the_drives_vectors(
     assert read(interrupts, 3 * 10**9) == {}
 
 
-def test_temperatures_are_in_degrees(gauges: Callable[[], Gauges], server: SystemRoots) -> None:
+def test_temperatures_are_in_degrees(gauges, server) -> None:
     hwmon = BlockDevice.of_name("nvme0n1", server).folder.parent / "hwmon3"
     hwmon.mkdir(exist_ok=True)
     for present in hwmon.glob("temp*"):
@@ -146,24 +140,20 @@ def test_temperatures_are_in_degrees(gauges: Callable[[], Gauges], server: Syste
 
 
 @pytest.mark.parametrize("text", ["-273150", "-273000"])
-def test_nought_kelvin_is_a_temperature_that_is_not_told(
-    text: str, gauges: Callable[[], Gauges], server: SystemRoots
-) -> None:
+def test_nought_kelvin_is_a_temperature_that_is_not_told(text, gauges, server) -> None:
     hwmon = BlockDevice.of_name("nvme0n1", server).folder.parent / "hwmon3"
     hwmon.mkdir(exist_ok=True)
     (hwmon / "temp1_input").write_text(f"{text}\n")
     assert "temperature_c" not in read(gauges()["temperature"])
 
 
-def test_a_drive_on_another_bus_is_not_asked_for_its_temperature(server: SystemRoots, golden) -> None:
+def test_a_drive_on_another_bus_is_not_asked_for_its_temperature(server, golden) -> None:
     gauges = {gauge.name: gauge for gauge in drive_gauges(BlockDevice.of_name("sda", server))}
     assert gauges["temperature"].paths == ()
     assert gauges["temperature"].source == golden
 
 
-def test_segments_sent_again_are_of_a_drive_behind_tcp(
-    server: SystemRoots, gauges: Callable[[], Gauges]
-) -> None:
+def test_segments_sent_again_are_of_a_drive_behind_tcp(server, gauges) -> None:
     assert "segments sent again" not in gauges()
     controller = nvme_controller_folder(BlockDevice.of_name("nvme0n1", server))
     assert controller is not None
@@ -178,7 +168,7 @@ def test_segments_sent_again_are_of_a_drive_behind_tcp(
     assert read(gauges()["segments sent again"]) == {}
 
 
-def test_paths_are_those_that_take_commands_whichever_they_are_by_now(server: SystemRoots) -> None:
+def test_paths_are_those_that_take_commands_whichever_they_are_by_now(server) -> None:
     drive = BlockDevice.of_name("nvme2n1", server)
     subsystem = server.sys / "devices/virtual/nvme-subsystem/nvme-subsys2"
     (server.sys / "class/nvme-subsystem").mkdir(parents=True, exist_ok=True)
@@ -217,7 +207,7 @@ def test_paths_are_those_that_take_commands_whichever_they_are_by_now(server: Sy
     assert live() == {"paths_live": 1}
 
 
-def test_a_path_takes_io_where_the_drive_says_so(ana: Callable[..., BlockDevice]) -> None:
+def test_a_path_takes_io_where_the_drive_says_so(ana) -> None:
     drive = ana("optimized", "non-optimized", "change")
     told = NvmeSubsystem.of(drive).paths_fact(drive)
     assert told is not None
@@ -238,9 +228,7 @@ def test_a_path_takes_io_where_the_drive_says_so(ana: Callable[..., BlockDevice]
     assert counted() == {"paths_live": 0, "paths_optimized": 0}
 
 
-def test_a_drive_that_no_path_reaches_is_refused_before_it_is_read(
-    ana: Callable[..., BlockDevice], server: SystemRoots
-) -> None:
+def test_a_drive_that_no_path_reaches_is_refused_before_it_is_read(ana, server) -> None:
     def refused(*states: str) -> list[str]:
         return [one.rule_id for one in quiet_refusals(ana(*states), read_usage(server))]
 
@@ -262,9 +250,7 @@ def others(server: SystemRoots, *ours: str) -> Gauge:
     return others_gauge([BlockDevice.of_name(name, server) for name in ours], server)
 
 
-def test_all_other_drives_are_summed_up_without_partitions_and_what_is_made_of_drives(
-    server: SystemRoots, golden
-) -> None:
+def test_all_other_drives_are_summed_up_without_partitions_and_what_is_made_of_drives(server, golden) -> None:
     gauge = others(server, "nvme0n1")
     names = ("nvme0n1", "nvme1n1", "nvme1n1p2", "sda", "dm-0", "nvme2c2n1", "not-there")
     before = "".join(line(name, 0, 0, 0, 0) for name in names)
@@ -280,13 +266,13 @@ def test_all_other_drives_are_summed_up_without_partitions_and_what_is_made_of_d
 
 
 @pytest.mark.parametrize("text", ["", "8 0 sda", "8 0 sda x y z a b c d e f g\n", "\n\n"])
-def test_lines_that_make_no_sense_count_nothing(text: str, server: SystemRoots) -> None:
+def test_lines_that_make_no_sense_count_nothing(text, server) -> None:
     gauge = others(server)
     gauge.understand([b""], 0)
     assert set(gauge.understand([text.encode()], 10**9).values()) == {0}
 
 
-def test_a_loop_device_lies_on_the_disk_of_its_file(server: SystemRoots) -> None:
+def test_a_loop_device_lies_on_the_disk_of_its_file(server) -> None:
     device = BlockDevice.of_name("nvme1n1", server)
     assert disks_below(device, device.node, server) == (device,)
     assert disks_below(None, Path("/srv/my data/x"), server)[0].name == "sdb"
@@ -296,7 +282,7 @@ def stat(reads: int, writes: int, discards: int) -> bytes:
     return f"1 0 {reads} 9 1 0 {writes} 9 0 9 9 1 0 {discards} 9 0 0\n".encode()
 
 
-def test_what_the_kernel_counts_beyond_the_engines_own_is_foreign(server: SystemRoots) -> None:
+def test_what_the_kernel_counts_beyond_the_engines_own_is_foreign(server) -> None:
     device, own = BlockDevice.of_name("nvme0n1", server), 0
     (device.folder / "stat").write_bytes(stat(0, 0, 0))
     gauge = foreign_gauge(device, lambda: own, 4096)
@@ -310,7 +296,7 @@ def test_what_the_kernel_counts_beyond_the_engines_own_is_foreign(server: System
     assert gauge.understand([b"1 2 3"], 0) == {}
 
 
-def test_a_kernel_that_does_not_count_is_told(server: SystemRoots, golden) -> None:
+def test_a_kernel_that_does_not_count_is_told(server, golden) -> None:
     device = BlockDevice.of_name("nvme0n1", server)
     assert foreign_gauge(device, lambda: 0, 1).what is None
     (device.folder / "stat").write_bytes(stat(0, 0, 0))
@@ -322,7 +308,7 @@ def _of(name: str, roots: SystemRoots) -> Thermometers:
     return thermometers(BlockDevice.of_name(name, roots))
 
 
-def test_composite_and_sensors_of_an_nvme_drive(server: SystemRoots) -> None:
+def test_composite_and_sensors_of_an_nvme_drive(server) -> None:
     found = _of("nvme0n1", server)
     # the third one has no label that says what it is
     assert {name: path.read_text() for name, path in found.files.items()} == {
@@ -332,18 +318,18 @@ def test_composite_and_sensors_of_an_nvme_drive(server: SystemRoots) -> None:
     assert found.source.endswith("nvme0/hwmon3")
 
 
-def test_kernels_that_hang_it_on_the_pci_function(server: SystemRoots) -> None:
+def test_kernels_that_hang_it_on_the_pci_function(server) -> None:
     found = _of("nvme1n1", server)
     assert {name: path.read_text() for name, path in found.files.items()} == {"temperature_c": "35850\n"}
 
 
-def test_a_drive_that_would_stop_for_the_question_is_not_asked(server: SystemRoots, golden) -> None:
+def test_a_drive_that_would_stop_for_the_question_is_not_asked(server, golden) -> None:
     found = _of("sda", server)
     assert found.files == {}
     assert found.source == golden
 
 
-def test_a_kernel_without_hwmon_is_named_as_the_reason(malformed: SystemRoots, golden) -> None:
+def test_a_kernel_without_hwmon_is_named_as_the_reason(malformed, golden) -> None:
     found = _of("nvme0n1", malformed)
     assert found.files == {}
     assert found.source == golden

@@ -61,13 +61,11 @@ def backing_file(tmp_path, size_bytes: int, allocated_bytes: int = 0) -> Path:
     return path
 
 
-def test_a_drive_of_its_own_needs_nothing(disk: MakeDisk, machine: SystemRoots) -> None:
+def test_a_drive_of_its_own_needs_nothing(disk, machine) -> None:
     assert target_needs(disk("sda", 10 * GB), 10 * GB, machine) == ()
 
 
-def test_a_loop_device_needs_the_blocks_that_its_file_lacks(
-    disk: MakeDisk, machine: SystemRoots, tmp_path, golden
-) -> None:
+def test_a_loop_device_needs_the_blocks_that_its_file_lacks(disk, machine, tmp_path, golden) -> None:
     backing = backing_file(tmp_path, 64 * MIB, allocated_bytes=16 * MIB)
     target = disk("loop0", 64 * MIB, backing=backing)
     (need,) = target_needs(target, 48 * MIB, machine)
@@ -76,16 +74,12 @@ def test_a_loop_device_needs_the_blocks_that_its_file_lacks(
     assert target_needs(target, 16 * MIB, machine) == ()
 
 
-def test_a_loop_device_whose_file_is_gone_can_not_be_judged(
-    disk: MakeDisk, machine: SystemRoots, tmp_path
-) -> None:
+def test_a_loop_device_whose_file_is_gone_can_not_be_judged(disk, machine, tmp_path) -> None:
     target = disk("loop0", 64 * MIB, backing=tmp_path / "backing (deleted)")
     assert target_needs(target, 64 * MIB, machine) == ()
 
 
-def test_a_volume_larger_than_its_pool_is_refused_if_the_test_writes_so_much(
-    disk: MakeDisk, machine: SystemRoots
-) -> None:
+def test_a_volume_larger_than_its_pool_is_refused_if_the_test_writes_so_much(disk, machine) -> None:
     disk("nvme0n1", 100 * GB)
     disk("dm-0", 100 * GB, on=("nvme0n1",))
     volume = disk("dm-1", 400 * GB, on=("dm-0",))
@@ -94,24 +88,20 @@ def test_a_volume_larger_than_its_pool_is_refused_if_the_test_writes_so_much(
         target_needs(volume, 101 * GB, machine)
 
 
-def test_an_array_is_not_larger_than_its_parts(disk: MakeDisk, machine: SystemRoots) -> None:
+def test_an_array_is_not_larger_than_its_parts(disk, machine) -> None:
     for name in ("nvme0n1", "nvme1n1"):
         disk(name, 100 * GB)
     assert target_needs(disk("md0", 200 * GB, on=("nvme0n1", "nvme1n1")), 200 * GB, machine) == ()
 
 
-def test_what_lies_below_a_mapped_loop_device_counts_too(
-    disk: MakeDisk, machine: SystemRoots, tmp_path
-) -> None:
+def test_what_lies_below_a_mapped_loop_device_counts_too(disk, machine, tmp_path) -> None:
     disk("loop0", 64 * MIB, backing=backing_file(tmp_path, 64 * MIB))
     (need,) = target_needs(disk("dm-0", 64 * MIB, on=("loop0",)), 64 * MIB, machine)
     assert need.needed_bytes == 64 * MIB
 
 
 @pytest.mark.parametrize(("fs_type", "count"), [("ext4", 0), ("xfs", 0), ("btrfs", 1), ("zfs", 1)])
-def test_a_file_that_is_copied_on_write_needs_room_for_a_pass(
-    fs_type: str, count: int, machine: SystemRoots, tmp_path
-) -> None:
+def test_a_file_that_is_copied_on_write_needs_room_for_a_pass(fs_type, count, machine, tmp_path) -> None:
     mounts(machine, f"1 0 8:1 / {tmp_path} rw - {fs_type} /dev/sda1 rw")
     path = backing_file(tmp_path, 64 * MIB, 64 * MIB)
     target = OpenTarget(-1, TargetFacts(TargetKind.FILE, "x", str(path), 64 * MIB, 512), None)
@@ -119,9 +109,7 @@ def test_a_file_that_is_copied_on_write_needs_room_for_a_pass(
     assert [need.needed_bytes for need in needs] == [48 * MIB] * count
 
 
-def test_a_file_on_a_loop_device_needs_what_that_lacks(
-    disk: MakeDisk, machine: SystemRoots, tmp_path
-) -> None:
+def test_a_file_on_a_loop_device_needs_what_that_lacks(disk, machine, tmp_path) -> None:
     loop = disk("loop3", 128 * MIB, backing=backing_file(tmp_path, 128 * MIB, 8 * MIB))
     assert loop.device is not None
     (machine.sys / "dev/block").mkdir(parents=True)

@@ -5,7 +5,6 @@ import random
 import struct
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -65,13 +64,13 @@ def test_a_drive_whose_log_nothing_reads_says_so(tmp_path) -> None:
     )
 
 
-def test_an_ata_drive_is_asked_by_smartctl(server: SystemRoots) -> None:
+def test_an_ata_drive_is_asked_by_smartctl(server) -> None:
     reading = read_health(_target("sda", server), run=says(captured("qemu-sata"), 4))
     assert reading.source == "smartctl 7.3"
     assert (reading.values["temperature_c"], reading.values["failure_foretold"]) == (31, 0)
 
 
-def test_a_partition_has_the_health_of_its_disk(server: SystemRoots) -> None:
+def test_a_partition_has_the_health_of_its_disk(server) -> None:
     asked = []
 
     def run(command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Reply:
@@ -84,7 +83,7 @@ def test_a_partition_has_the_health_of_its_disk(server: SystemRoots) -> None:
     assert asked == [str(server.dev / "sdc")] * 2
 
 
-def test_what_a_drive_contradicts_itself_about_is_in_the_source(server: SystemRoots) -> None:
+def test_what_a_drive_contradicts_itself_about_is_in_the_source(server) -> None:
     (drive,) = (drive for drive in published("ata") if drive.name == "crucial-m4-256gb")
     said = json.dumps(smartctl_json_of_ata(drive))
     reading = read_health_of(BlockDevice.of_name("sda", server), run=says(said), timeout_s=1)
@@ -93,7 +92,7 @@ def test_what_a_drive_contradicts_itself_about_is_in_the_source(server: SystemRo
     )
 
 
-def test_a_drive_that_tells_nothing_says_so(server: SystemRoots) -> None:
+def test_a_drive_that_tells_nothing_says_so(server) -> None:
     reading = read_health_of(BlockDevice.of_name("sda", server), run=says(captured("qemu-scsi")))
     assert (dict(reading.values), reading.source) == (
         {},
@@ -101,7 +100,7 @@ def test_a_drive_that_tells_nothing_says_so(server: SystemRoots) -> None:
     )
 
 
-def test_what_hides_behind_a_usb_bridge_is_read_as_what_it_is(server: SystemRoots) -> None:
+def test_what_hides_behind_a_usb_bridge_is_read_as_what_it_is(server) -> None:
     scsi_disk = BlockDevice.of_name("sdb", server)
     assert scsi_disk.kind is DeviceKind.SCSI
     reading = read_health_of(scsi_disk, run=says(captured("qemu-nvme")))
@@ -110,7 +109,7 @@ def test_what_hides_behind_a_usb_bridge_is_read_as_what_it_is(server: SystemRoot
     assert reading.values["reallocated_sectors"] == 0
 
 
-def test_a_missing_smartctl_names_the_package(server: SystemRoots, golden) -> None:
+def test_a_missing_smartctl_names_the_package(server, golden) -> None:
     reading = read_health_of(BlockDevice.of_name("sda", server), run=no_programs)
     assert not reading.values
     assert reading.source == golden
@@ -122,7 +121,7 @@ def test_smartctl_is_a_program_whose_package_is_known(monkeypatch) -> None:
         programs.run_program(["smartctl"], 1)
 
 
-def test_a_node_that_can_not_be_opened_is_a_reason(server: SystemRoots, golden) -> None:
+def test_a_node_that_can_not_be_opened_is_a_reason(server, golden) -> None:
     reading = read_health_of(BlockDevice.of_name("nvme0n1", server))
     assert not reading.values
     assert reading.source == golden
@@ -151,7 +150,7 @@ def _published(name: str) -> PublishedDrive:
     return next(drive for drive in published("nvme") if drive.name == name)
 
 
-def test_a_vendors_page_adds_what_was_written_to_flash(server: SystemRoots, answers) -> None:
+def test_a_vendors_page_adds_what_was_written_to_flash(server, answers) -> None:
     drive = _published("intel-ssdpe2mx012t4")
     host = drive.smart["data_units_written"] * 512_000 // MIB_32
     items = [(0xF4, 2 * host), (0xF5, host)]
@@ -161,21 +160,21 @@ def test_a_vendors_page_adds_what_was_written_to_flash(server: SystemRoots, answ
     assert reading.values["nand_write_bytes"] == 2 * host * MIB_32
 
 
-def test_a_vendors_page_that_is_refused_costs_nothing_else(server: SystemRoots, answers) -> None:
+def test_a_vendors_page_that_is_refused_costs_nothing_else(server, answers) -> None:
     reading = answers(server, _published("intel-ssdpe2mx012t4"), "NVMe status 0x4109")
     assert reading.source == "NVMe log page 02h; log page CAh can't be used: NVMe status 0x4109"
     assert reading.values["percentage_used_pct"] == 48
     assert "nand_write_bytes" not in reading.values
 
 
-def test_other_drives_are_asked_for_nothing_else(server: SystemRoots, answers) -> None:
+def test_other_drives_are_asked_for_nothing_else(server, answers) -> None:
     reading = answers(server, _published("kingston-snv2s2000g"), "asked all the same")
     assert reading.source == "NVMe log page 02h"
     assert reading.values["warning_limit_c"] == 83
 
 
 @pytest.mark.parametrize("name", ["samsung-mzql21t9hcjr", "kingston-snv2s2000g"])
-def test_the_page_of_ocp_is_asked_for_by_its_uuid(server: SystemRoots, monkeypatch, name: str) -> None:
+def test_the_page_of_ocp_is_asked_for_by_its_uuid(server, monkeypatch, name) -> None:
     asked = []
 
     def read_log(fd: int, page: int, length: int, *, uuid_index: int) -> bytes:
@@ -199,14 +198,14 @@ def test_the_page_of_ocp_is_asked_for_by_its_uuid(server: SystemRoots, monkeypat
     assert (reading.source, reading.values["nand_write_bytes"]) == ("NVMe log page 02h and C0h", 4096)
 
 
-def test_a_drive_whose_link_is_gone_has_no_log(server: SystemRoots, golden, monkeypatch) -> None:
+def test_a_drive_whose_link_is_gone_has_no_log(server, golden, monkeypatch) -> None:
     monkeypatch.setattr(health, "read_smart_log", lambda fd: b"\xff" * 512)
     reading = read_health(_target("nvme0n1", server))
     assert not reading.values
     assert reading.source == golden
 
 
-def test_a_controller_that_refuses_is_a_reason_and_no_error(server: SystemRoots, monkeypatch) -> None:
+def test_a_controller_that_refuses_is_a_reason_and_no_error(server, monkeypatch) -> None:
     def refused(_fd: int) -> bytes:
         raise NvmeCommandError("Operation not permitted")
 
@@ -216,7 +215,7 @@ def test_a_controller_that_refuses_is_a_reason_and_no_error(server: SystemRoots,
     assert reading.source == "NVMe log page 02h can't be read: Operation not permitted"
 
 
-def test_what_is_no_nvme_drive_after_all_is_a_reason_too(server: SystemRoots, tmp_path, golden) -> None:
+def test_what_is_no_nvme_drive_after_all_is_a_reason_too(server, tmp_path, golden) -> None:
     with (tmp_path / "file").open("wb") as file:
         device = BlockDevice.of_name("nvme0n1", server)
         reading = read_health(OpenTarget(file.fileno(), FACTS, device))
@@ -279,7 +278,7 @@ def _half_the_life_s(wide: dict[str, int]) -> int:
 
 
 @given(st.data())
-def test_each_field_is_read_from_its_place_and_no_other(data: Any) -> None:
+def test_each_field_is_read_from_its_place_and_no_other(data) -> None:
     log = SmartLog()
     for name in ("critical_warning", "available_spare", "available_spare_threshold", "percentage_used"):
         setattr(log, name, data.draw(U8))
@@ -327,7 +326,7 @@ def test_the_halves_of_a_wide_counter_are_in_their_places() -> None:
 
 
 @pytest.mark.parametrize("full", [2**64 - 1, 2**128 - 1])
-def test_a_full_counter_counts_no_more_and_is_left_out(full: int) -> None:
+def test_a_full_counter_counts_no_more_and_is_left_out(full) -> None:
     log = SmartLog()
     log.data_units_written[:] = (full % 2**64, full // 2**64)
     values = parse_smart_log(bytes(log))
@@ -343,7 +342,7 @@ def test_a_device_that_is_gone_has_no_log() -> None:
 @pytest.mark.parametrize(
     ("kelvin", "celsius"), [(0, None), (273, 0), (473, 200), (474, None), (0xFFFF, None)]
 )
-def test_a_temperature_that_can_not_be_is_none(kelvin: int, celsius: int | None) -> None:
+def test_a_temperature_that_can_not_be_is_none(kelvin, celsius) -> None:
     log = SmartLog()
     log.composite_temperature_k = log.sensors_k[1] = kelvin
     values = parse_smart_log(bytes(log))
@@ -351,7 +350,7 @@ def test_a_temperature_that_can_not_be_is_none(kelvin: int, celsius: int | None)
 
 
 @pytest.mark.parametrize(("heavy_s", "told"), [(7200, 7200), (7201, None)])
-def test_a_drive_throttles_no_longer_than_it_has_been_on(heavy_s: int, told: int | None) -> None:
+def test_a_drive_throttles_no_longer_than_it_has_been_on(heavy_s, told) -> None:
     log = SmartLog()
     log.power_on_hours[0] = 1  # and a part of the second
     log.heavy_s = heavy_s
@@ -359,7 +358,7 @@ def test_a_drive_throttles_no_longer_than_it_has_been_on(heavy_s: int, told: int
 
 
 @given(st.binary(min_size=512, max_size=512), st.booleans())
-def test_any_512_bytes_are_a_log_another_page_or_a_device_that_is_gone(data: bytes, clear: bool) -> None:
+def test_any_512_bytes_are_a_log_another_page_or_a_device_that_is_gone(data, clear) -> None:
     data = data[:7] + bytes(25) + data[32:] if clear else data
     try:
         values = parse_smart_log(data)
@@ -371,7 +370,7 @@ def test_any_512_bytes_are_a_log_another_page_or_a_device_that_is_gone(data: byt
 
 
 @pytest.mark.parametrize("length", [0, SMART_LOG_BYTES - 1, SMART_LOG_BYTES + 1])
-def test_a_log_of_another_length_is_none(length: int) -> None:
+def test_a_log_of_another_length_is_none(length) -> None:
     with pytest.raises(ValueError, match="512"):
         parse_smart_log(bytes(length))
 
@@ -386,7 +385,7 @@ def test_a_log_of_another_length_is_none(length: int) -> None:
     ],
     ids=["text", "hex dump", "random", "another page"],
 )
-def test_what_has_reserved_bytes_is_another_page(data: bytes) -> None:
+def test_what_has_reserved_bytes_is_another_page(data) -> None:
     with pytest.raises(ValueError, match="bytes 7 to 31"):
         parse_smart_log(data[:512])
 
@@ -409,7 +408,7 @@ def _controller(vid: int, oacs: int) -> NvmeController:
         (0x1B36, 0x0A, None),  # QEMU announces namespace management
     ],
 )
-def test_only_drives_that_are_likely_to_have_a_page_are_asked(vid: int, oacs: int, page: int | None) -> None:
+def test_only_drives_that_are_likely_to_have_a_page_are_asked(vid, oacs, page) -> None:
     assert vendor_log_page(_controller(vid, oacs)) == page
 
 
@@ -443,12 +442,12 @@ OTHER_UUID = uuid.UUID(int=7)
         ((OTHER_UUID,) * 127, 0),
     ],
 )
-def test_ocps_page_is_asked_for_by_its_place_in_the_list(uuids: tuple[uuid.UUID, ...], index: int) -> None:
+def test_ocps_page_is_asked_for_by_its_place_in_the_list(uuids, index) -> None:
     assert ocp_uuid_index(_uuid_list(*uuids)) == index
 
 
 @given(st.binary(max_size=4096))
-def test_any_bytes_are_a_list(data: bytes) -> None:
+def test_any_bytes_are_a_list(data) -> None:
     assert 0 <= ocp_uuid_index(data) < 128
 
 
@@ -510,16 +509,14 @@ def test_intel_counts_32_mib_if_its_host_writes_are_those_of_the_log() -> None:
         (bytes(512), {"host_write_bytes": 1e12}),
     ],
 )
-def test_intel_counts_whose_unit_can_not_be_checked_are_left_out(
-    page: bytes, standard: dict[str, float]
-) -> None:
+def test_intel_counts_whose_unit_can_not_be_checked_are_left_out(page, standard) -> None:
     with pytest.raises(ValueError, match=r"unit is unknown|no counts"):
         parse_vendor_log(INTEL_PAGE, page, standard)
 
 
 @pytest.mark.parametrize("page", [OCP_PAGE, INTEL_PAGE])
 @given(data=st.binary(max_size=600))
-def test_any_bytes_are_a_page_or_a_reason(page: int, data: bytes) -> None:
+def test_any_bytes_are_a_page_or_a_reason(page, data) -> None:
     try:
         values = parse_vendor_log(page, data, {"host_write_bytes": 0.0})
     except ValueError:

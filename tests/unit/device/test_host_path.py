@@ -27,7 +27,7 @@ def path(name: str, roots: SystemRoots) -> HostPath:
     return found
 
 
-def test_drives_behind_a_switch_share_its_uplink(shelf: SystemRoots) -> None:
+def test_drives_behind_a_switch_share_its_uplink(shelf) -> None:
     found = path("nvme3n1", shelf)
     own, uplink = found.links
     assert (own.disks, own.payload_bytes_per_s) == (("nvme3n1",), pytest.approx(GEN_3_X4))
@@ -36,7 +36,7 @@ def test_drives_behind_a_switch_share_its_uplink(shelf: SystemRoots) -> None:
     assert found.of_host == (uplink,)
 
 
-def test_disks_behind_an_expander_share_its_phys_and_the_adapters_link(shelf: SystemRoots) -> None:
+def test_disks_behind_an_expander_share_its_phys_and_the_adapters_link(shelf) -> None:
     found = path("sdc", shelf)
     assert [(link.disks, link.name.split(" at ")[0]) for link in found.links] == [
         (("sdc",), "SAS 1 x 6 Gbit/s"),
@@ -46,14 +46,14 @@ def test_disks_behind_an_expander_share_its_phys_and_the_adapters_link(shelf: Sy
     assert [link.name for link in found.of_host] == ["SAS 2 x 12 Gbit/s at port-0:0"]
 
 
-def test_a_link_that_is_slower_than_its_drive_is_the_hosts(server: SystemRoots) -> None:
+def test_a_link_that_is_slower_than_its_drive_is_the_hosts(server) -> None:
     assert [link.name for link in path("nvme0n1", server).of_host] == ["PCIe 4.0 x4 at 0000:42:00.0"]
     # behind a bridge that is slower still
     assert [link.name for link in path("nvme1n1", server).of_host] == ["PCIe 3.0 x2 at 0000:00:03.1"]
     assert path("sda", server).of_host == ()
 
 
-def test_several_namespaces_of_a_drive_do_not_share_its_link(shelf: SystemRoots) -> None:
+def test_several_namespaces_of_a_drive_do_not_share_its_link(shelf) -> None:
     folder = BlockDevice.of_name("nvme3n1", shelf).folder
     second = folder.with_name("nvme3n2")
     second.mkdir()
@@ -66,7 +66,7 @@ def test_several_namespaces_of_a_drive_do_not_share_its_link(shelf: SystemRoots)
     assert (len(uplink.disks), uplink.ends) == (9, 8)
 
 
-def test_what_is_made_of_others_has_no_links(server: SystemRoots) -> None:
+def test_what_is_made_of_others_has_no_links(server) -> None:
     assert path("loop0", server).links == ()
     gauge = path_gauge((BlockDevice.of_name("loop0", server),), server)
     assert gauge.what is None
@@ -77,9 +77,7 @@ def diskstats(**sectors: tuple[int, int]) -> bytes:
     return "".join(lines).encode()
 
 
-def test_the_use_of_a_link_is_that_of_all_drives_behind_it_in_the_busier_direction(
-    shelf: SystemRoots, golden
-) -> None:
+def test_the_use_of_a_link_is_that_of_all_drives_behind_it_in_the_busier_direction(shelf, golden) -> None:
     (shelf.proc / "diskstats").touch()
     gauge = path_gauge((BlockDevice.of_name("nvme3n1", shelf),), shelf)
     assert str(gauge.what) == golden
@@ -91,7 +89,7 @@ def test_the_use_of_a_link_is_that_of_all_drives_behind_it_in_the_busier_directi
     assert gauge.understand([after], 2 * 10**9) == {"path_0_use_pct": pytest.approx(62.5, rel=1e-6)}
 
 
-def test_drives_that_the_kernel_does_not_count_are_named(shelf: SystemRoots, golden) -> None:
+def test_drives_that_the_kernel_does_not_count_are_named(shelf, golden) -> None:
     (shelf.proc / "diskstats").touch()
     device = BlockDevice.of_name("nvme3n1", shelf)
     (device.folder / "queue").mkdir()
@@ -144,7 +142,7 @@ def layers(roots: SystemRoots, name: str) -> tuple[str, ...]:
         ),
     ],
 )
-def test_each_layer_is_named(roots: SystemRoots, place: str, attributes: dict[str, str], layer: str) -> None:
+def test_each_layer_is_named(roots, place, attributes, layer) -> None:
     make(roots, place, **attributes)
     host = roots.sys / "devices/platform/host3/scsi_host/host3"
     host.mkdir(parents=True)
@@ -155,7 +153,7 @@ def test_each_layer_is_named(roots: SystemRoots, place: str, attributes: dict[st
 @pytest.mark.parametrize(
     ("transport", "found"), [("pcie", ()), ("tcp", ("nvme1n1: NVMe over TCP",)), ("fc", ())]
 )
-def test_nvme_goes_by_its_transport(roots: SystemRoots, transport: str, found: tuple[str, ...]) -> None:
+def test_nvme_goes_by_its_transport(roots, transport, found) -> None:
     folder = make(roots, "virtual/nvme/nvme1/nvme1n1")
     (folder.parent / "transport").write_text(transport + "\n")
     (folder / "device").symlink_to(folder.parent)
@@ -165,12 +163,12 @@ def test_nvme_goes_by_its_transport(roots: SystemRoots, transport: str, found: t
 @pytest.mark.parametrize(
     "attributes", [{"dm__uuid": "LVM-abc"}, {"dm__uuid": "mpath-360"}, {"md__level": "raid1"}, {}]
 )
-def test_what_hands_on_in_the_callers_thread_is_none(roots: SystemRoots, attributes: dict[str, str]) -> None:
+def test_what_hands_on_in_the_callers_thread_is_none(roots, attributes) -> None:
     make(roots, "virtual/block/dm-0", **attributes)
     assert layers(roots, "dm-0") == ()
 
 
-def test_all_layers_down_to_the_disk_are_found(roots: SystemRoots) -> None:
+def test_all_layers_down_to_the_disk_are_found(roots) -> None:
     crypt = make(roots, "virtual/block/dm-0", dm__uuid="CRYPT-LUKS2-0123-x", dev="254:0")
     on(roots, crypt, make(roots, "virtual/block/md5", md__level="raid5"))
     (roots.sys / "dev/block/254:0").symlink_to(crypt)
@@ -182,13 +180,13 @@ def test_all_layers_down_to_the_disk_are_found(roots: SystemRoots) -> None:
     assert kernel_threads_fact(target, roots)[KERNEL_THREADS].value == "; ".join(expected[1:])
 
 
-def test_a_disk_of_its_own_has_none(server: SystemRoots) -> None:
+def test_a_disk_of_its_own_has_none(server) -> None:
     for name in ("nvme0n1", "sda"):
         target = TargetFacts(TargetKind.BLOCK, name, f"/dev/{name}", 1 << 30, 512)
         assert kernel_threads_fact(target, server)[KERNEL_THREADS].value == NO_KERNEL_THREADS
 
 
-def test_without_a_device_below_nothing_is_said(roots: SystemRoots) -> None:
+def test_without_a_device_below_nothing_is_said(roots) -> None:
     for kind, name in ((TargetKind.FILE, "scratch"), (TargetKind.BLOCK, "sdz")):
         assert kernel_threads_fact(TargetFacts(kind, name, f"/{name}", 1 << 30, 512), roots) == {}
 
@@ -199,7 +197,7 @@ def _values(name: str, roots: SystemRoots) -> dict[str, str | None]:
     return {key: fact.value for key, fact in facts.items()}
 
 
-def test_an_nvme_drive_tells_its_queue_its_link_and_its_power(server: SystemRoots) -> None:
+def test_an_nvme_drive_tells_its_queue_its_link_and_its_power(server) -> None:
     assert _values("nvme0n1", server) == {
         "storage_driver": "nvme 1.0",
         "numa_node": "node 1 of 2, processors 2-3,6-7",
@@ -225,13 +223,13 @@ def test_an_nvme_drive_tells_its_queue_its_link_and_its_power(server: SystemRoot
     }
 
 
-def test_a_drive_that_sleeps_without_leave(server: SystemRoots) -> None:
+def test_a_drive_that_sleeps_without_leave(server) -> None:
     tolerance = server.sys / "class/block/nvme0n1/device/power/pm_qos_latency_tolerance_us"
     tolerance.write_text("0\n")
     assert _values("nvme0n1", server)["apst"] == "off"
 
 
-def test_a_sata_drive_has_no_power_states_of_nvme(server: SystemRoots) -> None:
+def test_a_sata_drive_has_no_power_states_of_nvme(server) -> None:
     values = _values("sda", server)
     assert values["storage_driver"] == "ahci, of the kernel"
     assert values["apst"] == "none (not of ATA)"
@@ -243,7 +241,7 @@ def test_a_sata_drive_has_no_power_states_of_nvme(server: SystemRoots) -> None:
     assert values["iommu"] == "off"
 
 
-def test_what_a_machine_does_not_tell_is_left_open(malformed: SystemRoots) -> None:
+def test_what_a_machine_does_not_tell_is_left_open(malformed) -> None:
     values = _values("nvme0n1", malformed)
     assert values.pop("iommu") == "off"
     assert values.pop("sata_power") == "none (not on SATA)"

@@ -30,7 +30,7 @@ def _file_facts(path: str, roots: SystemRoots) -> Facts:
     return facts
 
 
-def test_an_nvme_drive(server: SystemRoots, monkeypatch) -> None:
+def test_an_nvme_drive(server, monkeypatch) -> None:
     (server.dev / "nvme0n1").touch()
     controller = parse_identify_controller(RECORDED.read_bytes())
     monkeypatch.setattr(identity, "identify_controller", lambda fd: controller)
@@ -54,7 +54,7 @@ def test_an_nvme_drive(server: SystemRoots, monkeypatch) -> None:
     }
 
 
-def test_a_controller_that_cannot_be_asked_leaves_its_facts_open(server: SystemRoots, golden) -> None:
+def test_a_controller_that_cannot_be_asked_leaves_its_facts_open(server, golden) -> None:
     facts = _drive_facts("nvme0n1", server)
     assert facts["features"].value is None
     assert facts["features"].source == golden
@@ -62,7 +62,7 @@ def test_a_controller_that_cannot_be_asked_leaves_its_facts_open(server: SystemR
     assert _drive_facts("nvme0n1", server)["features"].source == golden
 
 
-def test_a_sata_drive_by_its_identify_page(server: SystemRoots) -> None:
+def test_a_sata_drive_by_its_identify_page(server) -> None:
     facts = _drive_facts("sda", server)
     assert facts["manufacturer"].value is None
     assert facts["model"].value == "QEMU HARDDISK"
@@ -71,7 +71,7 @@ def test_a_sata_drive_by_its_identify_page(server: SystemRoots) -> None:
     assert facts["features"].value == "NCQ, queue depth 32, TRIM, volatile write cache"
 
 
-def test_a_sas_drive_by_its_inquiry(server: SystemRoots) -> None:
+def test_a_sas_drive_by_its_inquiry(server) -> None:
     facts = _drive_facts("sdb", server)
     assert facts["manufacturer"].value == "SEAGATE"
     assert facts["model"].value == "XS1600LE70084"
@@ -80,11 +80,11 @@ def test_a_sas_drive_by_its_inquiry(server: SystemRoots) -> None:
     assert facts["sector"].value == "4096 B logical"
 
 
-def test_a_vendor_that_pci_ids_does_not_know_has_a_number(server: SystemRoots) -> None:
+def test_a_vendor_that_pci_ids_does_not_know_has_a_number(server) -> None:
     assert _drive_facts("nvme2n1", server)["manufacturer"].value == "PCI vendor 0x1e0f"
 
 
-def test_what_the_firmware_says_is_made_harmless(malformed: SystemRoots) -> None:
+def test_what_the_firmware_says_is_made_harmless(malformed) -> None:
     facts = _drive_facts("nvme0n1", malformed)
     replaced = "\N{REPLACEMENT CHARACTER}"
     assert facts["model"].value == f"EVIL{replaced}[31m MODEL{replaced}{replaced}"
@@ -94,7 +94,7 @@ def test_what_the_firmware_says_is_made_harmless(malformed: SystemRoots) -> None
     assert facts["pcie"].value is None
 
 
-def test_malformed_pages_leave_facts_open(malformed: SystemRoots) -> None:
+def test_malformed_pages_leave_facts_open(malformed) -> None:
     facts = _drive_facts("sda", malformed)
     open_keys = (
         "manufacturer", "model", "serial", "firmware", "form_factor", "features", "sector", "pcie", "hba",
@@ -110,7 +110,7 @@ def test_malformed_pages_leave_facts_open(malformed: SystemRoots) -> None:
         ("/srv/my data/x", "file on btrfs on XS1600LE70084 (sdb)"),
     ],
 )
-def test_a_file_is_labeled_with_what_is_below_it(path: str, model: str, server: SystemRoots) -> None:
+def test_a_file_is_labeled_with_what_is_below_it(path, model, server) -> None:
     facts = _file_facts(path, server)
     assert facts["model"].value == model
     assert facts["serial"].value is None
@@ -118,7 +118,7 @@ def test_a_file_is_labeled_with_what_is_below_it(path: str, model: str, server: 
     assert facts["sector"].value == "4096 B"
 
 
-def test_a_file_has_a_file_system_with_version_and_options(server: SystemRoots) -> None:
+def test_a_file_has_a_file_system_with_version_and_options(server) -> None:
     facts = _file_facts("/srv/my data/x", server)
     assert facts["file_system"].value == (
         "btrfs of Linux 6.8.0-45-generic, rw,noatime, mounted at /srv/my data"
@@ -126,18 +126,18 @@ def test_a_file_has_a_file_system_with_version_and_options(server: SystemRoots) 
     assert facts["interface"].value == "file system btrfs"
 
 
-def test_a_drive_below_without_a_model_has_its_kind(virtual_machine: SystemRoots) -> None:
+def test_a_drive_below_without_a_model_has_its_kind(virtual_machine) -> None:
     assert _file_facts("/x", virtual_machine)["model"].value == "file on btrfs on vda (virtio)"
     assert _file_facts("/ramdisk/x", virtual_machine)["model"].value == "file on tmpfs on tmpfs"
 
 
-def test_without_mountinfo_a_file_is_on_something(malformed: SystemRoots) -> None:
+def test_without_mountinfo_a_file_is_on_something(malformed) -> None:
     facts = _file_facts("/x", malformed)
     assert facts["model"].value is None
     assert facts["file_system"].value is None
 
 
-def test_a_drive_that_has_gone_is_a_target_error(server: SystemRoots) -> None:
+def test_a_drive_that_has_gone_is_a_target_error(server) -> None:
     disk = BlockDevice.of_name("nvme0n1", server)
     (server.sys / "class/block" / disk.name).unlink()
     with pytest.raises(TargetError, match="not known to the kernel"):

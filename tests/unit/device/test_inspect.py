@@ -32,7 +32,7 @@ def _record(roots: SystemRoots) -> None:
     (roots.run / "udev/data/b259:0").write_text("I:1\n")
 
 
-def test_first_the_kernel_then_the_drive_then_the_purge_methods(server: SystemRoots, monkeypatch) -> None:
+def test_first_the_kernel_then_the_drive_then_the_purge_methods(server, monkeypatch) -> None:
     _record(server)
     methods = (
         (_Method("format"), Capability(True, "OACS", 9.0, ("/dev/nvme0n2",))),
@@ -57,7 +57,7 @@ def test_first_the_kernel_then_the_drive_then_the_purge_methods(server: SystemRo
     assert (ability.name, ability.duration_s, ability.reaches) == ("format", 9.0, ("/dev/nvme0n2",))
 
 
-def test_what_has_no_capacity_can_not_be_told_to_be_free(server: SystemRoots) -> None:
+def test_what_has_no_capacity_can_not_be_told_to_be_free(server) -> None:
     device = BlockDevice.of_name("nvme0n1", server)
     (device.folder / "size").write_text("0\n")
     *_, last = look(device, read_usage(server))
@@ -65,7 +65,7 @@ def test_what_has_no_capacity_can_not_be_told_to_be_free(server: SystemRoots) ->
     assert last.reason.endswith("/nvme0n1 has no capacity: is there a medium in it?")
 
 
-def test_a_node_that_is_missing_is_said_so(server: SystemRoots, golden) -> None:
+def test_a_node_that_is_missing_is_said_so(server, golden) -> None:
     *_, last = look(BlockDevice.of_name("nvme0n1", server), read_usage(server))
     assert last.safety is Safety.UNKNOWN
     assert last.reason == golden
@@ -73,9 +73,7 @@ def test_a_node_that_is_missing_is_said_so(server: SystemRoots, golden) -> None:
 
 @pytest.mark.parametrize("program", ["nvme", "hdparm", "sg_format", "openpts"])
 @pytest.mark.parametrize("node", ["/dev/nvme0n1", "/dev/nvme0n9"])
-def test_a_drive_that_somebody_is_at_work_on_is_asked_nothing(
-    program: str, node: str, server: SystemRoots, monkeypatch
-) -> None:
+def test_a_drive_that_somebody_is_at_work_on_is_asked_nothing(program, node, server, monkeypatch) -> None:
     """A question that is answered late makes the kernel reset it, say in the middle of a format."""
     device = BlockDevice.of_name("nvme0n1", server)
     sibling = device.folder.with_name("nvme0n9")
@@ -108,13 +106,13 @@ def _never_twice(ask: Callable[..., Facts]) -> Callable[..., Facts]:
     return once
 
 
-def test_others_that_have_a_drive_open_do_not_keep_it_from_being_asked(server: SystemRoots) -> None:
+def test_others_that_have_a_drive_open_do_not_keep_it_from_being_asked(server) -> None:
     _open_in(server, "qemu-system-x86", "/dev/nvme0n1")
     *_, last = look(BlockDevice.of_name("nvme0n1", server), read_usage(server))
     assert last.silent == ""
 
 
-def test_a_drive_in_use_is_asked_for_a_list_but_not_for_a_purge(server: SystemRoots, monkeypatch) -> None:
+def test_a_drive_in_use_is_asked_for_a_list_but_not_for_a_purge(server, monkeypatch) -> None:
     _open_in(server, "qemu-system-x86", "/dev/nvme0n1")
     asked: list[BlockDevice] = []
     monkeypatch.setattr(purge_alone_module, "capabilities", lambda device: asked.append(device) or ())

@@ -9,9 +9,7 @@ from openpts.device.purge.proof import MARKED_PLACES, choose_places, count_chang
 
 
 @given(st.integers(65, 10**10), st.sampled_from([512, 4096]), st.integers(0, 511))
-def test_places_are_spread_from_the_first_to_the_last_sector(
-    sectors: int, sector_bytes: int, rest: int
-) -> None:
+def test_places_are_spread_from_the_first_to_the_last_sector(sectors, sector_bytes, rest) -> None:
     places = choose_places(sectors * sector_bytes + rest, sector_bytes)
     assert len(set(places)) == MARKED_PLACES
     assert places[0] == 0
@@ -21,7 +19,7 @@ def test_places_are_spread_from_the_first_to_the_last_sector(
 
 
 @given(st.integers(0, 64))
-def test_a_tiny_target_is_marked_all_over(sectors: int) -> None:
+def test_a_tiny_target_is_marked_all_over(sectors) -> None:
     assert choose_places(sectors * 512, 512) == tuple(range(0, sectors * 512, 512))
 
 
@@ -37,7 +35,7 @@ def fd(tmp_path):
     os.close(descriptor)
 
 
-def test_marks_are_there_until_something_takes_them(fd: int) -> None:
+def test_marks_are_there_until_something_takes_them(fd) -> None:
     marks = write_marks(fd, (0, 4096, 1 << 19), 4096)
     assert count_changed(fd, marks) == 0
     os.pwrite(fd, bytes([marks[1].content[-1] ^ 1]), 4096 + 4095)
@@ -47,12 +45,12 @@ def test_marks_are_there_until_something_takes_them(fd: int) -> None:
     assert count_changed(fd, marks) == 3
 
 
-def test_marks_are_all_different(fd: int) -> None:
+def test_marks_are_all_different(fd) -> None:
     marks = write_marks(fd, choose_places(1 << 20, 512), 512)
     assert len({mark.content for mark in marks}) == MARKED_PLACES
 
 
-def test_a_drive_that_was_pulled_out_reads_nothing_and_is_an_error(fd: int) -> None:
+def test_a_drive_that_was_pulled_out_reads_nothing_and_is_an_error(fd) -> None:
     marks = write_marks(fd, (0, 4096), 512)
     os.ftruncate(fd, 0)
     with pytest.raises(OSError, match="0 of 512 bytes transferred at byte 0"):

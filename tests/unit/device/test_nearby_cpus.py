@@ -48,25 +48,23 @@ def target(device: BlockDevice | None, path: str = "/dev/null") -> OpenTarget:
 
 
 @pytest.mark.parametrize(("name", "node"), [("sda", 1), ("nvme0n1", 0), ("loop0", None)])
-def test_the_node_is_that_of_the_nearest_device_above(
-    roots: SystemRoots, name: str, node: int | None
-) -> None:
+def test_the_node_is_that_of_the_nearest_device_above(roots, name, node) -> None:
     assert numa_node(disk(roots, name)) == node
 
 
 @pytest.mark.parametrize(
     ("name", "cpus"), [("sda", (4, 5, 7)), ("sda1", (4, 5, 7)), ("nvme0n1", (0, 1, 2, 3)), ("loop0", ())]
 )
-def test_the_processors_are_those_of_the_node(roots: SystemRoots, name: str, cpus: tuple[int, ...]) -> None:
+def test_the_processors_are_those_of_the_node(roots, name, cpus) -> None:
     assert cpus_near(target(disk(roots, name)), roots) == cpus
 
 
-def test_a_kernel_that_knows_no_node_writes_minus_one(roots: SystemRoots) -> None:
+def test_a_kernel_that_knows_no_node_writes_minus_one(roots) -> None:
     write(roots.sys / "devices/pci0000:80/0000:80:17.0/numa_node", "-1")
     assert cpus_near(target(disk(roots, "sda")), roots) == ()
 
 
-def test_a_mapped_device_over_two_nodes_is_near_neither(roots: SystemRoots) -> None:
+def test_a_mapped_device_over_two_nodes_is_near_neither(roots) -> None:
     folder = roots.sys / "devices/virtual/block/dm-0"
     write(folder / "dev", "253:0")
     (folder / "slaves").mkdir()
@@ -76,7 +74,7 @@ def test_a_mapped_device_over_two_nodes_is_near_neither(roots: SystemRoots) -> N
     assert cpus_near(target(disk(roots, "dm-0")), roots) == ()
 
 
-def test_a_file_is_near_the_drive_below_it(roots: SystemRoots) -> None:
+def test_a_file_is_near_the_drive_below_it(roots) -> None:
     write(roots.proc / "self/mountinfo", "1 0 8:1 / /data rw - ext4 /dev/sda1 rw")
     (roots.sys / "dev/block").mkdir(parents=True)
     (roots.sys / "dev/block/8:1").symlink_to(disk(roots, "sda1").folder)
@@ -84,7 +82,7 @@ def test_a_file_is_near_the_drive_below_it(roots: SystemRoots) -> None:
     assert cpus_near(target(None, "/elsewhere"), roots) == ()
 
 
-def test_a_node_without_a_list_or_with_nonsense_has_no_processors(roots: SystemRoots) -> None:
+def test_a_node_without_a_list_or_with_nonsense_has_no_processors(roots) -> None:
     write(roots.sys / "devices/system/node/node1/cpulist", "all")
     assert cpus_near(target(disk(roots, "sda")), roots) == ()
     (roots.sys / "devices/system/node/node1/cpulist").unlink()
@@ -92,11 +90,11 @@ def test_a_node_without_a_list_or_with_nonsense_has_no_processors(roots: SystemR
 
 
 @given(st.sets(st.integers(0, 4095), min_size=1))
-def test_any_set_of_processors_comes_back(cpus: set[int]) -> None:
+def test_any_set_of_processors_comes_back(cpus) -> None:
     assert parse_cpu_list(",".join(map(str, sorted(cpus)))) == tuple(sorted(cpus))
 
 
 @pytest.mark.parametrize("text", ["", "a", "3-1", "1-", "-1", "1,,2", "1-2-3", "0x1"])
-def test_what_is_no_list_is_refused(text: str) -> None:
+def test_what_is_no_list_is_refused(text) -> None:
     with pytest.raises(ValueError, match=r".+"):
         parse_cpu_list(text)

@@ -80,7 +80,7 @@ def test_identify_controller_reads_4096_bytes(controller) -> None:
 
 
 @pytest.mark.parametrize("count", [0, 2, 1024, 1500])
-def test_the_list_of_namespaces_is_read_to_its_end(count: int, controller) -> None:
+def test_the_list_of_namespaces_is_read_to_its_end(count, controller) -> None:
     """CNS 10h tells at most 1024 at once, those above the NSID that is given."""
 
     def answer(command: NvmePassthruCommand) -> int:
@@ -96,7 +96,7 @@ def test_the_list_of_namespaces_is_read_to_its_end(count: int, controller) -> No
 @pytest.mark.parametrize(
     ("result", "enabled"), [(0, False), (1, True), (0xFFFFFFFE, False), (0xFFFFFFFF, True)]
 )
-def test_the_feature_is_bit_0_of_the_result(result: int, enabled: bool, controller) -> None:
+def test_the_feature_is_bit_0_of_the_result(result, enabled, controller) -> None:
     def answer(command: NvmePassthruCommand) -> int:
         assert (command.opcode, command.cdw10, command.addr, command.data_len) == (0x0A, 6, 0, 0)
         command.result = result
@@ -107,7 +107,7 @@ def test_the_feature_is_bit_0_of_the_result(result: int, enabled: bool, controll
 
 
 @pytest.mark.parametrize("enabled", [True, False])
-def test_setting_the_cache_changes_feature_06h_and_saves_nothing(enabled: bool, controller) -> None:
+def test_setting_the_cache_changes_feature_06h_and_saves_nothing(enabled, controller) -> None:
     sent = []
 
     def answer(command: NvmePassthruCommand) -> int:
@@ -148,7 +148,7 @@ def test_what_is_no_nvme_drive_is_an_error(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("ver", "text"), [(0x10000, "1.0"), (0x10201, "1.2.1"), (0x10400, "1.4"), (0x20100, "2.1"), (0, None)]
 )
-def test_versions(ver: int, text: str | None) -> None:
+def test_versions(ver, text) -> None:
     assert NvmeController(ver=ver, oacs=0, sanicap=0, oncs=0, fna=0, vwc=0).version == text
 
 
@@ -175,9 +175,7 @@ def test_fields_lie_where_the_specification_has_them() -> None:
         ((343, 353), {"warning_limit_c": 70.0, "critical_limit_c": 80.0}),
     ],
 )
-def test_limits_of_temperature_are_fields_266_and_268_in_kelvin(
-    kelvin: tuple[int, int], limits: dict[str, float]
-) -> None:
+def test_limits_of_temperature_are_fields_266_and_268_in_kelvin(kelvin, limits) -> None:
     data = bytearray(4096)
     struct.pack_into("<HH", data, 266, *kelvin)
     assert parse_identify_controller(bytes(data)).temperature_limits_c == limits
@@ -213,7 +211,7 @@ def test_the_list_of_uuids_is_identify_17h(controller) -> None:
 
 
 @given(st.binary(min_size=100, max_size=3000).map(lambda data: data.ljust(4096, b"\xa5")))
-def test_any_bytes_are_taken_apart_and_texts_are_printable(data: bytes) -> None:
+def test_any_bytes_are_taken_apart_and_texts_are_printable(data) -> None:
     controller = parse_identify_controller(data)
     assert isinstance(controller, NvmeController)
     assert controller.sn.isprintable()
@@ -235,7 +233,7 @@ def test_a_recorded_page_says_what_smartctl_reads_in_it() -> None:
 
 
 @pytest.mark.parametrize("length", [0, 4095, 4097])
-def test_another_length_is_no_identify(length: int) -> None:
+def test_another_length_is_no_identify(length) -> None:
     with pytest.raises(ValueError, match="4096"):
         parse_identify_controller(bytes(length))
 

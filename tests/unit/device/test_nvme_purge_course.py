@@ -1,7 +1,7 @@
 """The course of Format and Sanitize of NVMe, on drives as specified and as real ones were seen to be."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import pytest
 from msgspec.structs import force_setattr, replace
@@ -11,7 +11,6 @@ from openpts.device.nvme.nvme_admin import NvmeCommandError
 from openpts.device.nvme.nvme_generic import open_nvme_generic
 from openpts.device.nvme.nvme_identify import NvmeController
 from openpts.device.purge.nvme_format import NvmeFormat
-from openpts.device.purge.nvme_sanitize import NvmeSanitize
 from openpts.device.purge.nvme_sanitize_log import SanitizeAction, SanitizeLog, SanitizeState
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError, TargetError
@@ -46,9 +45,7 @@ __all__ = ["device", "roots", "target"]
         (0x21, 0x3, ["--lbaf=17", "--ms=0", "--pi=3", "--pil=0"]),
     ],
 )
-def test_a_format_keeps_what_the_namespace_is(
-    flbas: int, dps: int, arguments: list[str], target: OpenTarget, roots: SystemRoots
-) -> None:
+def test_a_format_keeps_what_the_namespace_is(flbas, dps, arguments, target, roots) -> None:
     drive = Drive(controller(), namespaces=[identify_namespace(flbas=flbas, dps=dps)])
     detail = formatting(drive).carry_out(target, unshown)
     (command,) = drive.commands
@@ -58,9 +55,7 @@ def test_a_format_keeps_what_the_namespace_is(
 
 
 @pytest.mark.parametrize("method", [formatting, sanitizing])
-def test_no_command_goes_to_another_drive_that_has_got_the_name(
-    method: Callable[[Drive], NvmeFormat | NvmeSanitize], target: OpenTarget
-) -> None:
+def test_no_command_goes_to_another_drive_that_has_got_the_name(method, target) -> None:
     drive = Drive(controller(sanicap=2, sn="OTHER"), [DONE])
     with pytest.raises(PurgeError, match="has serial number OTHER, but nvme0 has S3R1AL"):
         method(drive).carry_out(target, unshown)
@@ -71,7 +66,7 @@ def test_no_command_goes_to_another_drive_that_has_got_the_name(
     assert drive.commands == []
 
 
-def test_a_drive_that_comes_back_in_another_format_is_an_error(target: OpenTarget) -> None:
+def test_a_drive_that_comes_back_in_another_format_is_an_error(target) -> None:
     drive = Drive(
         controller(), namespaces=[identify_namespace(), identify_namespace(), identify_namespace(flbas=2)]
     )
@@ -81,7 +76,7 @@ def test_a_drive_that_comes_back_in_another_format_is_an_error(target: OpenTarge
         formatting(drive).carry_out(target, unshown)
 
 
-def test_a_format_that_fails_says_what_helps(target: OpenTarget, golden) -> None:
+def test_a_format_that_fails_says_what_helps(target, golden) -> None:
     cases = (
         # as the emulator's drive answers, on which nothing can be read afterwards
         "NVMe status: Internal Error: The command was not completed successfully due to an internal "
@@ -100,7 +95,7 @@ def test_a_format_that_fails_says_what_helps(target: OpenTarget, golden) -> None
     ] == golden
 
 
-def test_the_wait_ends_with_the_log(target: OpenTarget) -> None:
+def test_the_wait_ends_with_the_log(target) -> None:
     logs = [
         sanitize_log(0xFFFF, 0, 0),  # asked before
         sanitize_log(0xFFFF, 0, 0),  # late to begin
@@ -120,9 +115,7 @@ def test_the_wait_ends_with_the_log(target: OpenTarget) -> None:
 
 
 @pytest.mark.parametrize("before", [sanitize_log(0xFFFF, 1, BLOCK_ALLOWING_EXIT), DONE])
-def test_a_log_that_still_tells_of_the_last_sanitize_is_not_its_end(
-    before: bytes, target: OpenTarget
-) -> None:
+def test_a_log_that_still_tells_of_the_last_sanitize_is_not_its_end(before, target) -> None:
     logs = [before, before, before, sanitize_log(0x8000, 2, BLOCK_ALLOWING_EXIT), DONE]
     drive = Drive(controller(sanicap=2), logs)
     shares: list[float | None] = []
@@ -131,13 +124,13 @@ def test_a_log_that_still_tells_of_the_last_sanitize_is_not_its_end(
     assert drive.now_s == 3
 
 
-def test_a_log_that_never_changes_is_believed_after_a_minute(target: OpenTarget) -> None:
+def test_a_log_that_never_changes_is_believed_after_a_minute(target) -> None:
     drive = Drive(controller(sanicap=2), [DONE])
     assert sanitizing(drive).carry_out(target, unshown).startswith("completed successfully")
     assert 60 <= drive.now_s < 65
 
 
-def test_a_sanitize_that_fails_says_what_can_be_done(target: OpenTarget) -> None:
+def test_a_sanitize_that_fails_says_what_can_be_done(target) -> None:
     drive = Drive(controller(sanicap=2), [DONE, sanitize_log(0xFFFF, 3, BLOCK_ALLOWING_EXIT)])
     with pytest.raises(
         PurgeError, match=r"failed, according to the Sanitize Status log.*nvme sanitize /dev/nvme0 --sanact=1"
@@ -145,7 +138,7 @@ def test_a_sanitize_that_fails_says_what_can_be_done(target: OpenTarget) -> None
         sanitizing(drive).carry_out(target, unshown)
 
 
-def test_a_sanitize_that_never_ends_is_left_after_two_hours(target: OpenTarget) -> None:
+def test_a_sanitize_that_never_ends_is_left_after_two_hours(target) -> None:
     """The log of an Intel 660p, which told 655 of 65,536 for a week."""
     drive = Drive(
         controller(sanicap=2), [sanitize_log(0xFFFF, 1, 0), sanitize_log(655, 2, BLOCK_ALLOWING_EXIT)]
@@ -157,14 +150,14 @@ def test_a_sanitize_that_never_ends_is_left_after_two_hours(target: OpenTarget) 
     assert 7200 <= drive.now_s < 7210
 
 
-def test_a_drive_that_estimates_longer_gets_longer(target: OpenTarget) -> None:
+def test_a_drive_that_estimates_longer_gets_longer(target) -> None:
     logs = [sanitize_log(0xFFFF, 1, 0, block_s=3600), sanitize_log(655, 2, BLOCK_ALLOWING_EXIT)]
     drive = Drive(controller(sanicap=2), logs)
     with pytest.raises(PurgeError, match="has not ended after 180 min"):
         sanitizing(drive).carry_out(target, unshown)
 
 
-def test_a_drive_that_vanishes_in_the_middle_is_not_waited_for_without_end(target: OpenTarget) -> None:
+def test_a_drive_that_vanishes_in_the_middle_is_not_waited_for_without_end(target) -> None:
     logs = [DONE, sanitize_log(655, 2, BLOCK_ALLOWING_EXIT), NvmeCommandError("No such device")]
     drive = Drive(controller(sanicap=2), logs)
     with pytest.raises(
@@ -173,13 +166,13 @@ def test_a_drive_that_vanishes_in_the_middle_is_not_waited_for_without_end(targe
         sanitizing(drive).carry_out(target, unshown)
 
 
-def test_a_sanitize_of_which_the_log_tells_nothing_is_an_error(target: OpenTarget) -> None:
+def test_a_sanitize_of_which_the_log_tells_nothing_is_an_error(target) -> None:
     drive = Drive(controller(sanicap=2), [sanitize_log(0xFFFF, 1, 0x4)])
     with pytest.raises(PurgeError, match=r"was accepted, but the drive's log shows none.*0x4 instead of 0xa"):
         sanitizing(drive).carry_out(target, unshown)
 
 
-def test_a_sanitize_that_is_refused_is_not_waited_for(target: OpenTarget) -> None:
+def test_a_sanitize_that_is_refused_is_not_waited_for(target) -> None:
     said = "NVMe status: Sanitize In Progress: The requested command is prohibited(0x1d)"
     drive = Drive(controller(sanicap=2), [DONE], nvme=Reply((), 1, "", said, 1))
     with pytest.raises(PurgeError, match=r"failed: NVMe status: Sanitize In Progress.*wait for its end"):
@@ -202,13 +195,13 @@ def test_a_sanitize_that_is_refused_is_not_waited_for(target: OpenTarget) -> Non
         ),
     ],
 )
-def test_the_sanitize_log_in_words(data: bytes, state: SanitizeState, text: str) -> None:
+def test_the_sanitize_log_in_words(data, state, text) -> None:
     log = SanitizeLog.parse(data)
     assert (log.state, str(log), log.estimates_s) == (state, text, {})
 
 
 @pytest.mark.parametrize("data", [b"", bytes(19), sanitize_log(0, 7, 0)])
-def test_a_sanitize_log_that_makes_no_sense(data: bytes) -> None:
+def test_a_sanitize_log_that_makes_no_sense(data) -> None:
     with pytest.raises(ValueError, match="Sanitize Status log"):
         SanitizeLog.parse(data)
 
@@ -221,23 +214,19 @@ def test_a_sanitize_log_that_makes_no_sense(data: bytes) -> None:
         (identify_namespace(), None),
     ],
 )
-def test_utilisation_is_told_where_the_drive_counts_it(
-    namespace: bytes, value: str | None, target: OpenTarget
-) -> None:
+def test_utilisation_is_told_where_the_drive_counts_it(namespace, value, target) -> None:
     facts = formatting(Drive(controller(), namespaces=[namespace])).status(target)
     assert facts["utilisation"].value == value
     assert facts["reads_as"].value == "zeros"
     assert "sanitize_status" not in facts
 
 
-def test_the_status_tells_of_the_last_sanitize(target: OpenTarget) -> None:
+def test_the_status_tells_of_the_last_sanitize(target) -> None:
     facts = sanitizing(Drive(controller(sanicap=2), [DONE])).status(target)
     assert facts["sanitize_status"].value == "completed successfully; nothing written since"
 
 
-def test_a_drive_under_another_name_is_found_by_its_serial_number(
-    device: BlockDevice, target: OpenTarget, roots: SystemRoots
-) -> None:
+def test_a_drive_under_another_name_is_found_by_its_serial_number(device, target, roots) -> None:
     """As a connection over a network does that was given up and made again in the middle."""
     drive = Drive(controller(sanicap=2), [DONE, NvmeCommandError("No such device"), DONE])
     method = sanitizing(drive)
@@ -261,18 +250,14 @@ def test_a_drive_under_another_name_is_found_by_its_serial_number(
         (controller(fna=4), 2, True),
     ],
 )
-def test_what_a_controller_announces_of_formats(
-    told: NvmeController, ses: int, supported: bool, device: BlockDevice, golden
-) -> None:
+def test_what_a_controller_announces_of_formats(told, ses, supported, device, golden) -> None:
     capability = formatting(Drive(told), ses).capability(device)
     assert (capability.supported, capability.reaches) == (supported, ())
     assert capability.reason == golden
 
 
 @pytest.mark.parametrize("fna", [1, 2])
-def test_a_format_of_all_namespaces_names_the_others(
-    fna: int, device: BlockDevice, roots: SystemRoots
-) -> None:
+def test_a_format_of_all_namespaces_names_the_others(fna, device, roots) -> None:
     other = add_namespace(roots, "nvme0n2")
     add_namespace(roots, "nvme1n1", "OTHER")
     drive = Drive(controller(fna=fna))
@@ -298,10 +283,7 @@ MANAGES = 0xA  # OACS: Format NVM, Namespace Management
     ],
 )
 def test_a_namespace_that_this_machine_does_not_show_is_in_the_way_of_what_erases_it(
-    method: Callable[[Drive], NvmeFormat | NvmeSanitize],
-    allocated: Sequence[int] | Exception,
-    reason: str,
-    target: OpenTarget,
+    method, allocated, reason, target
 ) -> None:
     """It is detached, or attached to the host on the drive's other port."""
     told = replace(controller(oacs=MANAGES, fna=2, sanicap=2), tnvmcap=2_048_000, unvmcap=512_000)
@@ -315,12 +297,12 @@ def test_a_namespace_that_this_machine_does_not_show_is_in_the_way_of_what_erase
     assert drive.commands == []
 
 
-def test_a_format_that_reaches_one_namespace_minds_no_other(device: BlockDevice) -> None:
+def test_a_format_that_reaches_one_namespace_minds_no_other(device) -> None:
     drive = Drive(controller(oacs=MANAGES), allocated=(1, 2))
     assert formatting(drive).capability(device).supported
 
 
-def test_a_drive_whose_namespaces_are_all_shown_is_sanitized(device: BlockDevice, roots: SystemRoots) -> None:
+def test_a_drive_whose_namespaces_are_all_shown_is_sanitized(device, roots) -> None:
     other = add_namespace(roots, "nvme0n2")
     told = replace(controller(oacs=MANAGES, sanicap=2), tnvmcap=1_024_000, unvmcap=0)
     for allocated in ((1, 2), NvmeCommandError("NVMe status 0x4002")):
@@ -329,9 +311,7 @@ def test_a_drive_whose_namespaces_are_all_shown_is_sanitized(device: BlockDevice
         assert (capability.supported, capability.reaches) == (True, (str(other.node),))
 
 
-def test_a_drive_that_tells_neither_namespaces_nor_space_is_not_sanitized(
-    device: BlockDevice, golden
-) -> None:
+def test_a_drive_that_tells_neither_namespaces_nor_space_is_not_sanitized(device, golden) -> None:
     drive = Drive(
         controller(oacs=MANAGES, sanicap=2), [DONE], allocated=NvmeCommandError("NVMe status 0x4002")
     )
@@ -343,9 +323,7 @@ def test_a_drive_that_tells_neither_namespaces_nor_space_is_not_sanitized(
 
 
 @pytest.mark.parametrize("method", [formatting, sanitizing])
-def test_nothing_is_sent_where_what_it_would_reach_can_not_be_asked(
-    method: Callable[[Drive], NvmeFormat | NvmeSanitize], target: OpenTarget, roots: SystemRoots
-) -> None:
+def test_nothing_is_sent_where_what_it_would_reach_can_not_be_asked(method, target, roots) -> None:
     """As from a machine so busy that nvme-cli takes longer than its limit to tell its version."""
     add_namespace(roots, "nvme0n2")
     drive = Drive(controller(fna=2, sanicap=2), [DONE])
@@ -360,19 +338,19 @@ def test_nothing_is_sent_where_what_it_would_reach_can_not_be_asked(
     assert drive.commands == []
 
 
-def test_without_nvme_cli_nothing_can_be_done(device: BlockDevice) -> None:
+def test_without_nvme_cli_nothing_can_be_done(device) -> None:
     capability = NvmeFormat("nvme-format", "", 1, run=no_programs).capability(device)
     assert (capability.supported, capability.foreign) == (False, False)
     assert capability.reason.endswith("install the package nvme-cli")
 
 
-def test_a_drive_of_another_kind_is_foreign(roots: SystemRoots) -> None:
+def test_a_drive_of_another_kind_is_foreign(roots) -> None:
     folder = roots.sys / "devices/virtual/block/loop0"
     folder.mkdir(parents=True)
     assert formatting(Drive(controller())).capability(BlockDevice(folder, roots)).foreign
 
 
-def test_a_user_who_may_not_ask_gets_no_answer(device: BlockDevice) -> None:
+def test_a_user_who_may_not_ask_gets_no_answer(device) -> None:
     def refused(_fd: int) -> NvmeController:
         raise NvmeCommandError("Permission denied")
 
@@ -383,7 +361,7 @@ def test_a_user_who_may_not_ask_gets_no_answer(device: BlockDevice) -> None:
 
 
 @pytest.mark.parametrize("action", SanitizeAction)
-def test_a_sanitize_is_offered_where_it_is_announced(action: SanitizeAction, device: BlockDevice) -> None:
+def test_a_sanitize_is_offered_where_it_is_announced(action, device) -> None:
     bit = {SanitizeAction.CRYPTO: 1, SanitizeAction.BLOCK: 2, SanitizeAction.OVERWRITE: 4}[action]
     logs = [sanitize_log(0xFFFF, 0, 0, overwrite_s=1600, block_s=60, crypto_s=2)]
     capability = sanitizing(Drive(controller(sanicap=bit), logs), action).capability(device)
@@ -392,7 +370,7 @@ def test_a_sanitize_is_offered_where_it_is_announced(action: SanitizeAction, dev
     assert not sanitizing(Drive(controller(sanicap=7 - bit), logs), action).capability(device).supported
 
 
-def test_a_sanitize_that_goes_on_already_is_in_the_way_of_everything(device: BlockDevice) -> None:
+def test_a_sanitize_that_goes_on_already_is_in_the_way_of_everything(device) -> None:
     drive = Drive(controller(sanicap=7), [sanitize_log(0x8000, 2, BLOCK_ALLOWING_EXIT)])
     for method in (formatting(drive), sanitizing(drive)):
         capability = method.capability(device)
@@ -400,7 +378,7 @@ def test_a_sanitize_that_goes_on_already_is_in_the_way_of_everything(device: Blo
         assert capability.reason == "a sanitize is in progress, 50% done: wait for its end"
 
 
-def test_a_sanitize_reaches_all_namespaces(device: BlockDevice, roots: SystemRoots) -> None:
+def test_a_sanitize_reaches_all_namespaces(device, roots) -> None:
     other = add_namespace(roots, "nvme0n2")
     capability = sanitizing(Drive(controller(sanicap=2), [DONE])).capability(device)
     assert capability.reaches == (str(other.node),)
@@ -414,18 +392,18 @@ def opened(device: BlockDevice | None, fd: int = -1) -> OpenTarget:
 
 
 @pytest.mark.parametrize("name", ["sda", "nvme1n1p1"])
-def test_only_a_whole_namespace_can_be_passed_commands(name: str, server: SystemRoots) -> None:
+def test_only_a_whole_namespace_can_be_passed_commands(name, server) -> None:
     device = BlockDevice.of_name(name, server)
     with pytest.raises(TargetError, match="not an NVMe namespace"), open_nvme_generic(opened(device)):
         pass
 
 
-def test_a_file_cannot(server: SystemRoots) -> None:
+def test_a_file_cannot(server) -> None:
     with pytest.raises(TargetError, match="not an NVMe namespace"), open_nvme_generic(opened(None)):
         pass
 
 
-def test_a_namespace_without_a_generic_device_is_told(server: SystemRoots, tmp_path) -> None:
+def test_a_namespace_without_a_generic_device_is_told(server, tmp_path) -> None:
     device = BlockDevice(
         BlockDevice.of_name("nvme0n1", server).folder, SystemRoots(sys=server.sys, dev=tmp_path)
     )
@@ -435,7 +413,7 @@ def test_a_namespace_without_a_generic_device_is_told(server: SystemRoots, tmp_p
     os.close(held)
 
 
-def test_a_node_of_that_name_that_is_another_device_gets_no_commands(server: SystemRoots, tmp_path) -> None:
+def test_a_node_of_that_name_that_is_another_device_gets_no_commands(server, tmp_path) -> None:
     device = BlockDevice(
         BlockDevice.of_name("nvme0n1", server).folder, SystemRoots(sys=server.sys, dev=tmp_path)
     )

@@ -12,7 +12,7 @@ from openpts.vocabulary.consent import Consent
 
 
 @pytest.mark.parametrize("layer", ["/", "//.", "{link}"])
-def test_a_layer_that_is_the_overlay_itself_is_no_place_of_a_file(layer: str, tmp_path) -> None:
+def test_a_layer_that_is_the_overlay_itself_is_no_place_of_a_file(layer, tmp_path) -> None:
     (tmp_path / "link").symlink_to("/")
     (tmp_path / "self").mkdir()
     options = f"lowerdir={layer.format(link=tmp_path / 'link')},upperdir=/gone/upper,workdir=/gone/work"

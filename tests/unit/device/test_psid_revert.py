@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from openpts.device.block_device import BlockDevice
 from openpts.device.guard.guard import _waived_rules
 from openpts.device.purge import psid_revert
 from openpts.device.purge.choose import choose
@@ -19,7 +18,6 @@ from openpts.device.purge.psid_revert import PsidRevert
 from openpts.device.purge.purge import purge
 from openpts.device.security.level0 import Level0
 from openpts.device.security.security import Security
-from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError, PurgeImpossibleError
 from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.purge import PurgeChoice
@@ -56,9 +54,7 @@ def answering(monkeypatch, answer: int | OSError, after: Security = FREE) -> lis
     return given
 
 
-def test_the_kernel_is_given_the_number_and_the_drive_asked_again(
-    method: PsidRevert, target: OpenTarget, monkeypatch
-) -> None:
+def test_the_kernel_is_given_the_number_and_the_drive_asked_again(method, target, monkeypatch) -> None:
     given = answering(monkeypatch, 0)
     assert method.carry_out(target, lambda _share, _text: None) == "TCG Opal 2: not locking"
     # struct opal_key: range, length, six bytes of padding, 256 of the key
@@ -76,9 +72,7 @@ def test_the_kernel_is_given_the_number_and_the_drive_asked_again(
         (OSError(524, "Unknown error 524"), LOCKED),
     ],
 )
-def test_a_failure_says_why_and_never_the_number(
-    method: PsidRevert, target: OpenTarget, monkeypatch, golden, answer: int | OSError, after: Security
-) -> None:
+def test_a_failure_says_why_and_never_the_number(method, target, monkeypatch, golden, answer, after) -> None:
     answering(monkeypatch, answer, after)
     with pytest.raises(PurgeError) as refused:
         method.carry_out(target, lambda _share, _text: None)
@@ -87,9 +81,7 @@ def test_a_failure_says_why_and_never_the_number(
     assert PSID.decode() not in repr(method)
 
 
-def test_it_is_never_taken_unasked_and_needs_the_number(
-    method: PsidRevert, device: BlockDevice, target: OpenTarget
-) -> None:
+def test_it_is_never_taken_unasked_and_needs_the_number(method, device, target) -> None:
     capability = method.capability(device)
     assert capability.supported
     with pytest.raises(PurgeImpossibleError, match="needs the PSID on the drive's label"):
@@ -98,7 +90,7 @@ def test_it_is_never_taken_unasked_and_needs_the_number(
         replace(method, psid=PsidRevert().psid).carry_out(target, lambda _share, _text: None)
 
 
-def test_a_drive_without_tcg_has_no_such_method(device: BlockDevice, monkeypatch, method: PsidRevert) -> None:
+def test_a_drive_without_tcg_has_no_such_method(device, monkeypatch, method) -> None:
     monkeypatch.setattr(psid_revert, "read_security", lambda _device: Security(Level0(), "OACS 0x0"))
     assert method.capability(device) == Capability(False, "has no TCG (OACS 0x0)")
 
@@ -110,7 +102,7 @@ def test_a_locked_drive_is_reverted_only_where_its_contents_do_not_matter() -> N
     assert _waived_rules(Consent(), to_revert=True) == frozenset()
 
 
-def test_what_could_not_be_read_before_must_be_readable_afterwards(target: OpenTarget, monkeypatch) -> None:
+def test_what_could_not_be_read_before_must_be_readable_afterwards(target, monkeypatch) -> None:
     locked = replace(target, is_locked=True)
     monkeypatch.setattr("openpts.device.purge.proof._read", _failing)
     evidence = Evidence.of_locked(locked)
@@ -122,7 +114,7 @@ def test_what_could_not_be_read_before_must_be_readable_afterwards(target: OpenT
     assert (proof.marks, proof.marks_changed, proof.left) == (64, 64, 0)
 
 
-def test_marks_go_where_a_drive_takes_them(target: OpenTarget) -> None:
+def test_marks_go_where_a_drive_takes_them(target) -> None:
     """As behind a shadow MBR; the file reads as it was written."""
     with Path(target.facts.path).open("r+b") as file:
         opened = replace(target, fd=file.fileno(), is_locked=True)
@@ -135,9 +127,7 @@ def _failing(*_: object) -> object:
     raise OSError(errno.ENODATA, "No data available")
 
 
-def test_the_report_has_the_state_before_and_after(
-    method: PsidRevert, target: OpenTarget, monkeypatch
-) -> None:
+def test_the_report_has_the_state_before_and_after(method, target, monkeypatch) -> None:
     monkeypatch.setattr("openpts.device.purge.choose.capabilities", lambda _device: ())
     answering(monkeypatch, 0)
     monkeypatch.setattr(

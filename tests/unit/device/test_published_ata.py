@@ -65,14 +65,14 @@ def test_there_are_models_enough() -> None:
 
 
 @each_drive
-def test_what_is_unambiguous_is_told_and_nothing_else(drive: PublishedDrive) -> None:
+def test_what_is_unambiguous_is_told_and_nothing_else(drive) -> None:
     values = _told(drive).values
     names = ("host_write_bytes", "nand_write_bytes", "percentage_used_pct", "power_on_hours", "temperature_c")
     assert tuple(values.get(name) for name in names) == EXPECTED[drive.name]
 
 
 @each_drive
-def test_what_was_left_out_is_named_with_its_contradiction(drive: PublishedDrive) -> None:
+def test_what_was_left_out_is_named_with_its_contradiction(drive) -> None:
     told = _told(drive)
     for name in ("host_write_bytes", "percentage_used_pct", "power_on_hours"):
         assert (name in told.values) != any(doubt.startswith(name) for doubt in told.doubts)
@@ -93,7 +93,7 @@ IN_NAMED_UNITS = {
 
 
 @pytest.mark.parametrize("name", IN_NAMED_UNITS)
-def test_host_writes_are_what_the_drive_says_elsewhere_in_other_units(name: str) -> None:
+def test_host_writes_are_what_the_drive_says_elsewhere_in_other_units(name) -> None:
     (drive,) = (drive for drive in DRIVES if drive.name == name)
     count, unit = IN_NAMED_UNITS[name]
     assert _told(drive).values["host_write_bytes"] == pytest.approx(count * unit, rel=0.001, abs=unit)

@@ -12,7 +12,7 @@ import pytest
 
 from openpts.device.health.nvme_health import parse_smart_log
 from openpts.device.nvme.nvme_identify import parse_identify_controller
-from tests.support.published_drives import PublishedDrive, identify_page, published, smart_page
+from tests.support.published_drives import identify_page, published, smart_page
 
 DRIVES = published("nvme")
 BY_NAME = {drive.name: drive for drive in DRIVES}
@@ -27,7 +27,7 @@ def test_there_are_models_enough() -> None:
 
 
 @each_drive
-def test_the_log_says_what_the_other_tool_read_in_it(drive: PublishedDrive) -> None:
+def test_the_log_says_what_the_other_tool_read_in_it(drive) -> None:
     values = parse_smart_log(smart_page(drive))
     told = drive.smart
     as_told = (
@@ -45,7 +45,7 @@ def test_the_log_says_what_the_other_tool_read_in_it(drive: PublishedDrive) -> N
 
 
 @each_drive
-def test_bytes_are_those_that_the_other_tool_rounded(drive: PublishedDrive) -> None:
+def test_bytes_are_those_that_the_other_tool_rounded(drive) -> None:
     values = parse_smart_log(smart_page(drive))
     for name, units in (("host_read_bytes", "data_units_read"), ("host_write_bytes", "data_units_written")):
         if (text := drive.smart.get(f"{units}_told")) is not None:
@@ -63,7 +63,7 @@ def _bounds(text: str) -> tuple[float, float]:
 
 
 @each_drive
-def test_the_controller_says_who_it_is(drive: PublishedDrive) -> None:
+def test_the_controller_says_who_it_is(drive) -> None:
     controller = parse_identify_controller(identify_page(drive))
     told = drive.identity
     vendor = told.get("pci_vendor", 0)

@@ -53,7 +53,7 @@ def _zero(fd: int, offset_bytes: int, length_bytes: int) -> None:
     os.pwrite(fd, bytes(length_bytes), offset_bytes)
 
 
-def test_a_file_gets_new_blocks_and_the_proof_is_counted(file: OpenTarget, clock: PurgeClock, golden) -> None:
+def test_a_file_gets_new_blocks_and_the_proof_is_counted(file, clock, golden) -> None:
     report = purge(file, clock=clock)
     assert report.ran
     assert report.method == "deallocate and re-allocate (fallocate)"
@@ -65,7 +65,7 @@ def test_a_file_gets_new_blocks_and_the_proof_is_counted(file: OpenTarget, clock
     assert os.fstat(file.fd).st_blocks * 512 >= 4 * MIB
 
 
-def test_a_purge_that_did_nothing_is_an_error(file: OpenTarget, monkeypatch) -> None:
+def test_a_purge_that_did_nothing_is_an_error(file, monkeypatch) -> None:
     monkeypatch.setattr(file_blocks, "deallocate", lambda fd, size_bytes: None)
     with pytest.raises(
         PurgeError, match=r"(\d+) of \1 places, 64 of them marked before, still hold what they held"
@@ -73,7 +73,7 @@ def test_a_purge_that_did_nothing_is_an_error(file: OpenTarget, monkeypatch) -> 
         purge(file)
 
 
-def test_a_file_system_that_fails_is_an_error(file: OpenTarget, monkeypatch) -> None:
+def test_a_file_system_that_fails_is_an_error(file, monkeypatch) -> None:
     def full(fd: int, size_bytes: int, path: Path) -> None:
         raise TargetError("no space")
 
@@ -82,7 +82,7 @@ def test_a_file_system_that_fails_is_an_error(file: OpenTarget, monkeypatch) -> 
         purge(file)
 
 
-def test_a_drive_is_discarded_from_end_to_end(drive: OpenTarget, discard_is) -> None:
+def test_a_drive_is_discarded_from_end_to_end(drive, discard_is) -> None:
     discard_is(_zero)
     report = purge(drive)
     assert report.method == "discard of all LBAs (BLKDISCARD)"
@@ -91,7 +91,7 @@ def test_a_drive_is_discarded_from_end_to_end(drive: OpenTarget, discard_is) -> 
 
 
 @pytest.mark.proves("PTS-DEF-10")
-def test_one_sector_that_is_left_is_enough_to_fail(drive: OpenTarget, discard_is) -> None:
+def test_one_sector_that_is_left_is_enough_to_fail(drive, discard_is) -> None:
     discard_is(lambda fd, offset, length: _zero(fd, offset, length - 512))
     with pytest.raises(
         PurgeError, match=r"[12] of \d+ places, 64 of them marked before, still hold.*can't be purged"
@@ -100,9 +100,7 @@ def test_one_sector_that_is_left_is_enough_to_fail(drive: OpenTarget, discard_is
 
 
 @pytest.mark.parametrize(("granularity", "unit"), [("4096", 4096), ("0", 1), (str(3 * MIB), 3 * MIB)])
-def test_pieces_are_whole_units_of_the_drive(
-    granularity: str, unit: int, drive: OpenTarget, discard_is, monkeypatch
-) -> None:
+def test_pieces_are_whole_units_of_the_drive(granularity, unit, drive, discard_is, monkeypatch) -> None:
     assert drive.device is not None
     (drive.device.folder / "queue/discard_granularity").write_text(granularity)
     capacity_bytes = 5 * GIB + 512
@@ -118,9 +116,7 @@ def test_pieces_are_whole_units_of_the_drive(
 
 
 @pytest.mark.parametrize("attribute", ["0", "", None])
-def test_a_drive_without_discard_says_so_before_it_is_marked(
-    attribute: str | None, drive: OpenTarget
-) -> None:
+def test_a_drive_without_discard_says_so_before_it_is_marked(attribute, drive) -> None:
     assert drive.device is not None
     limit = drive.device.folder / "queue/discard_max_bytes"
     limit.unlink() if attribute is None else limit.write_text(attribute)
@@ -132,7 +128,7 @@ def test_a_drive_without_discard_says_so_before_it_is_marked(
 @pytest.mark.parametrize(
     ("code", "says"), [(errno.EOPNOTSUPP, "has no discard"), (errno.EIO, "failed: Input/output error")]
 )
-def test_a_discard_that_fails_is_an_error(code: int, says: str, drive: OpenTarget, discard_is) -> None:
+def test_a_discard_that_fails_is_an_error(code, says, drive, discard_is) -> None:
     def fail(fd: int, offset_bytes: int, length_bytes: int) -> None:
         raise OSError(code, os.strerror(code))
 
@@ -141,7 +137,7 @@ def test_a_discard_that_fails_is_an_error(code: int, says: str, drive: OpenTarge
         purge(drive)
 
 
-def test_a_drive_that_cannot_be_written_is_not_purged(server: SystemRoots, discard_is) -> None:
+def test_a_drive_that_cannot_be_written_is_not_purged(server, discard_is) -> None:
     discard_is(_zero)
     facts = TargetFacts(TargetKind.BLOCK, "nvme0n1", "/dev/nvme0n1", 4 * MIB, 512)
     with Path("/dev/null").open("rb") as read_only:
@@ -150,14 +146,14 @@ def test_a_drive_that_cannot_be_written_is_not_purged(server: SystemRoots, disca
             purge(target)
 
 
-def test_a_drive_that_vanishes_meanwhile_is_an_error(drive: OpenTarget, discard_is) -> None:
+def test_a_drive_that_vanishes_meanwhile_is_an_error(drive, discard_is) -> None:
     discard_is(lambda fd, offset, length: os.ftruncate(fd, 0))
     with pytest.raises(PurgeError, match="can't read /dev/nvme0n1 after the purge"):
         purge(drive)
 
 
 @pytest.mark.proves("PTS-PRG-02")
-def test_a_purge_that_was_left_out_says_why(clock: PurgeClock) -> None:
+def test_a_purge_that_was_left_out_says_why(clock) -> None:
     report = no_purge("the operator asked for none", clock)
     assert not report.ran
     assert report.method == "NOT RUN"

@@ -7,13 +7,10 @@ from openpts.device.block_device import BlockDevice
 from openpts.device.purge.discard import Discard
 from openpts.device.purge.methods import capabilities, methods
 from openpts.programs import Reply
-from openpts.system_files import SystemRoots
 
 
 @pytest.mark.parametrize(("name", "program"), [("nvme0n1", "nvme"), ("sda", "hdparm"), ("sdb", "sg_opcodes")])
-def test_a_drive_is_asked_the_same_question_once_by_all_methods(
-    name: str, program: str, server: SystemRoots
-) -> None:
+def test_a_drive_is_asked_the_same_question_once_by_all_methods(name, program, server) -> None:
     asked: Counter[tuple[str, ...]] = Counter()
 
     def run(command: Sequence[str], _timeout_s: float, *, to_the_end: bool = False) -> Reply:
@@ -26,7 +23,7 @@ def test_a_drive_is_asked_the_same_question_once_by_all_methods(
     assert [method for method, _ in found] == list(methods())
 
 
-def test_a_drive_that_is_set_read_only_has_no_discard(server: SystemRoots) -> None:
+def test_a_drive_that_is_set_read_only_has_no_discard(server) -> None:
     device = BlockDevice.of_name("nvme0n1", server)
     assert Discard().capability(device).supported
     (device.folder / "ro").write_text("1\n")

@@ -68,14 +68,14 @@ def chosen(text: str, server: SystemRoots, *capabilities: Capability, confirmed:
     return choose(PurgeChoice.parse(text), device, frozenset({confirmed}), lambda _: table)
 
 
-def test_the_best_is_taken_and_what_was_passed_over_is_told(server: SystemRoots) -> None:
+def test_the_best_is_taken_and_what_was_passed_over_is_told(server) -> None:
     assert chosen("auto", server, YES, YES, ELSEWHERE, YES, YES) == ChosenMethods((FORMAT,), ())
     assert chosen("auto", server, NO, NO, ELSEWHERE, YES, YES) == ChosenMethods(
         (DISCARD,), (PurgeAttempt("nvme-format", "says no"), PurgeAttempt("nvme-sanitize-block", "says no"))
     )
 
 
-def test_what_would_erase_more_than_was_confirmed_is_passed_over_or_refused(server: SystemRoots) -> None:
+def test_what_would_erase_more_than_was_confirmed_is_passed_over_or_refused(server) -> None:
     found = chosen("auto", server, NO, BOTH, ELSEWHERE, YES, YES)
     assert found.methods == (DISCARD,)
     assert found.left_out[1].outcome == "would erase /dev/nvme0n2 as well, which was not confirmed"
@@ -85,13 +85,13 @@ def test_what_would_erase_more_than_was_confirmed_is_passed_over_or_refused(serv
     assert found.methods == (SANITIZE,)
 
 
-def test_overwriting_is_never_taken_unasked(server: SystemRoots) -> None:
+def test_overwriting_is_never_taken_unasked(server) -> None:
     with pytest.raises(PurgeError, match=r"it has overwrite \(not a purge\)$"):
         chosen("auto", server, NO, NO, ELSEWHERE, NO, YES)
     assert chosen("overwrite", server, NO, NO, ELSEWHERE, NO, YES).methods == (OVERWRITE,)
 
 
-def test_what_a_drive_lacks_is_refused_with_what_it_has(server: SystemRoots) -> None:
+def test_what_a_drive_lacks_is_refused_with_what_it_has(server) -> None:
     with pytest.raises(
         PurgeError, match="this way: nvme-format: says no; it has nvme-sanitize-block, discard, overwrite"
     ):
@@ -107,12 +107,12 @@ def test_an_array_that_cannot_be_purged_is_told_what_to_do_with_its_members(tmp_
         choose(PurgeChoice.AUTO, array, frozenset(), lambda _: [(DISCARD, NO)])
 
 
-def test_an_order_keeps_its_order(server: SystemRoots) -> None:
+def test_an_order_keeps_its_order(server) -> None:
     found = chosen("discard,nvme-format,nvme-sanitize-block", server, NO, YES, ELSEWHERE, YES, YES)
     assert found == ChosenMethods((DISCARD, SANITIZE), (PurgeAttempt("nvme-format", "says no"),))
 
 
-def test_a_name_that_does_not_exist_is_told_with_all_names(server: SystemRoots) -> None:
+def test_a_name_that_does_not_exist_is_told_with_all_names(server) -> None:
     with pytest.raises(
         UsageError, match=r"'burn' is not a purge method: there are auto, none, nvme-format, "
     ):
@@ -120,7 +120,7 @@ def test_a_name_that_does_not_exist_is_told_with_all_names(server: SystemRoots) 
 
 
 @pytest.mark.parametrize("text", ["auto,discard", "discard,none", "discard,discard", "a b", ""])
-def test_words_that_make_no_sense(text: str) -> None:
+def test_words_that_make_no_sense(text) -> None:
     with pytest.raises(ValueError, match="purge"):
         PurgeChoice.parse(text)
 
@@ -142,7 +142,7 @@ def only(monkeypatch):
     return use
 
 
-def test_one_that_fails_ends_it_unless_the_operator_gave_an_order(drive: OpenTarget, only) -> None:
+def test_one_that_fails_ends_it_unless_the_operator_gave_an_order(drive, only) -> None:
     only(broken := Method("first", fails="it broke"))
     with pytest.raises(PurgeError, match=r"^it broke$"):
         purge(drive, PurgeChoice.parse("first"))
@@ -152,7 +152,7 @@ def test_one_that_fails_ends_it_unless_the_operator_gave_an_order(drive: OpenTar
     assert (report.changed_samples, report.blank_samples) == (64, 64 + report.other_samples)
 
 
-def test_what_a_drive_says_before_is_asked_before_it_is_marked(drive: OpenTarget, only) -> None:
+def test_what_a_drive_says_before_is_asked_before_it_is_marked(drive, only) -> None:
     only(Method("first", erases=True))
     os.pwrite(drive.fd, b"xyz", 0)
     report = purge(drive, PurgeChoice.parse("first"))
@@ -160,7 +160,7 @@ def test_what_a_drive_says_before_is_asked_before_it_is_marked(drive: OpenTarget
     assert report.status["utilisation"].value == "1 values"
 
 
-def test_an_order_of_which_nothing_works_tells_of_each(drive: OpenTarget, only) -> None:
+def test_an_order_of_which_nothing_works_tells_of_each(drive, only) -> None:
     only(Method("first", fails="it broke"), Method("second"))
     with pytest.raises(
         PurgeError, match=r"none of first,second has .*: first: it broke; second: .*still hold"
@@ -169,13 +169,13 @@ def test_an_order_of_which_nothing_works_tells_of_each(drive: OpenTarget, only) 
 
 
 @pytest.mark.proves("PTS-PRG-02")
-def test_what_is_no_purge_is_reported_as_none(drive: OpenTarget, only) -> None:
+def test_what_is_no_purge_is_reported_as_none(drive, only) -> None:
     only(Method("overwrite", is_purge=False, erases=True))
     report = purge(drive, PurgeChoice.parse("overwrite"))
     assert (report.ran, report.name) == (False, "overwrite")
 
 
-def test_overwriting_writes_every_byte_once(drive: OpenTarget) -> None:
+def test_overwriting_writes_every_byte_once(drive) -> None:
     told: list[float | None] = []
     Overwrite().carry_out(drive, lambda share, _: told.append(share))
     content = os.pread(drive.fd, drive.facts.user_capacity_bytes, 0)
@@ -183,7 +183,7 @@ def test_overwriting_writes_every_byte_once(drive: OpenTarget) -> None:
     assert told[-1] == 1.0
 
 
-def test_overwriting_a_drive_that_takes_less_is_an_error(drive: OpenTarget) -> None:
+def test_overwriting_a_drive_that_takes_less_is_an_error(drive) -> None:
     facts = TargetFacts(TargetKind.BLOCK, "full", "/dev/full", 8192, 512)
     with (
         Path("/dev/full").open("rb+", buffering=0) as full,

@@ -25,7 +25,7 @@ def file(tmp_path) -> Path:
     return path
 
 
-def test_a_file_is_open_for_direct_reads_and_nothing_else(file: Path) -> None:
+def test_a_file_is_open_for_direct_reads_and_nothing_else(file) -> None:
     with open_for_reading(FileTarget(file, None), SystemRoots()) as target:
         flags = fcntl.fcntl(target.fd, fcntl.F_GETFL)
         assert flags & os.O_ACCMODE == os.O_RDONLY
@@ -39,7 +39,7 @@ def test_a_file_is_open_for_direct_reads_and_nothing_else(file: Path) -> None:
         os.fstat(target.fd)
 
 
-def test_a_size_is_a_claim_that_must_hold(file: Path) -> None:
+def test_a_size_is_a_claim_that_must_hold(file) -> None:
     with open_for_reading(FileTarget(file, 10_000), SystemRoots()):
         pass
     with (
@@ -52,9 +52,7 @@ def test_a_size_is_a_claim_that_must_hold(file: Path) -> None:
 
 @pytest.mark.parametrize("size_bytes", [0, 100])
 @pytest.mark.parametrize("is_told", [True, False])
-def test_a_file_without_a_sector_can_not_be_read(
-    tmp_path, size_bytes: int, is_told: bool, monkeypatch
-) -> None:
+def test_a_file_without_a_sector_can_not_be_read(tmp_path, size_bytes, is_told, monkeypatch) -> None:
     """Also where the kernel tells no alignment, as of overlays, and it is tried by reads."""
     if not is_told:
         monkeypatch.setattr("openpts.device.targets.direct_io.direct_io_alignment_bytes", lambda _: None)
@@ -77,7 +75,7 @@ def test_a_file_that_is_not_there_is_not_made(tmp_path) -> None:
     assert not path.exists()
 
 
-def test_holes_are_seen(file: Path) -> None:
+def test_holes_are_seen(file) -> None:
     with open_for_reading(FileTarget(file, None), SystemRoots()) as target:
         assert not has_unwritten_parts(target)
     os.truncate(file, 1 << 20)

@@ -46,12 +46,12 @@ from tests.support.held_drive import give_node
         ("sdd", ["open", "read-only"]),
     ],
 )
-def test_which_rules_are_against_a_drive(name: str, rule_ids: list[str], server: SystemRoots) -> None:
+def test_which_rules_are_against_a_drive(name, rule_ids, server) -> None:
     refusals = quiet_refusals(BlockDevice.of_name(name, server), read_usage(server))
     assert [refusal.rule_id for refusal in refusals] == rule_ids
 
 
-def test_the_first_refusal_is_told_in_full_and_the_others_by_name(server: SystemRoots) -> None:
+def test_the_first_refusal_is_told_in_full_and_the_others_by_name(server) -> None:
     refusals = quiet_refusals(BlockDevice.of_name("sdc", server), read_usage(server))
     node = server.dev / "sdc2"
     with pytest.raises(RefusedError) as raised:
@@ -66,13 +66,13 @@ def test_nothing_against_it_is_no_refusal() -> None:
     refuse(())
 
 
-def test_what_a_volume_above_is_used_for_is_told(server: SystemRoots) -> None:
+def test_what_a_volume_above_is_used_for_is_told(server) -> None:
     refusals = quiet_refusals(BlockDevice.of_name("nvme1n1", server), read_usage(server))
     part, volume = server.dev / "nvme1n1p2", server.dev / "dm-0"
     assert refusals[1].evidence == f"{part} is part of dm-0 (vg0-root), and {volume} is mounted at /"
 
 
-def test_a_drive_in_use_under_its_other_name_is_refused(server: SystemRoots) -> None:
+def test_a_drive_in_use_under_its_other_name_is_refused(server) -> None:
     one, other = (BlockDevice.of_name(name, server) for name in ("sda", "sdb"))
     for disk in (one, other):
         (disk.folder / "device/wwid").write_text("naa.5000c500a1b2c3d4")
@@ -83,7 +83,7 @@ def test_a_drive_in_use_under_its_other_name_is_refused(server: SystemRoots) -> 
     )
 
 
-def test_a_drive_that_another_array_uses_as_well_is_refused(server: SystemRoots) -> None:
+def test_a_drive_that_another_array_uses_as_well_is_refused(server) -> None:
     mapped = server.sys / "devices/virtual/block/dm-7"
     (mapped / "slaves").mkdir(parents=True)
     sda = BlockDevice.of_name("sda", server)
@@ -98,7 +98,7 @@ def test_a_drive_that_another_array_uses_as_well_is_refused(server: SystemRoots)
     assert refusal.evidence == f"{sda.node} beneath {device.node} is part of {server.dev}/dm-0 as well"
 
 
-def test_a_process_that_cannot_be_asked_counts_against_every_drive(server: SystemRoots) -> None:
+def test_a_process_that_cannot_be_asked_counts_against_every_drive(server) -> None:
     usage = Usage((), ("process 4242 (qemu)", "process 5 (x)", "process 6 (y)"))
     (refusal,) = quiet_refusals(BlockDevice.of_name("nvme0n1", server), usage)
     assert str(refusal).startswith(
@@ -106,7 +106,7 @@ def test_a_process_that_cannot_be_asked_counts_against_every_drive(server: Syste
     )
 
 
-def test_in_a_container_the_remedy_says_how_its_processes_can_be_seen(server: SystemRoots, golden) -> None:
+def test_in_a_container_the_remedy_says_how_its_processes_can_be_seen(server, golden) -> None:
     usage = Usage((), ("the processes outside of this container",))
     (refusal,) = quiet_refusals(BlockDevice.of_name("nvme0n1", server), usage)
     assert refusal.evidence == "what the processes outside of this container may have open can't be seen"
@@ -144,7 +144,7 @@ NVME = BlockTarget(Path("/dev/disk/by-id/nvme-samsung"))
 VIRTIO = BlockTarget(Path("/dev/vdb"))
 
 
-def test_without_a_confirmation_the_option_to_add_is_printed(server: SystemRoots) -> None:
+def test_without_a_confirmation_the_option_to_add_is_printed(server) -> None:
     refusal = unconfirmed(NVME, BlockDevice.of_name("nvme0n1", server), Consent())
     assert str(refusal) == (
         f"refused [confirmation]: all data on {server.dev}/nvme0n1 (3,841 GB, serial number S795NC0T100001) "
@@ -152,26 +152,26 @@ def test_without_a_confirmation_the_option_to_add_is_printed(server: SystemRoots
     )
 
 
-def test_the_serial_number_confirms(server: SystemRoots) -> None:
+def test_the_serial_number_confirms(server) -> None:
     disk = BlockDevice.of_name("nvme0n1", server)
     assert unconfirmed(NVME, disk, Consent(confirm_serial="S795NC0T100001")) is None
 
 
 @pytest.mark.parametrize("wrong", ["s795nc0t100001", "S795NC0T10000", "S795NC0T100001 ", "", "61A0A000T5MM"])
-def test_any_other_text_does_not(wrong: str, server: SystemRoots, golden) -> None:
+def test_any_other_text_does_not(wrong, server, golden) -> None:
     refusal = unconfirmed(NVME, BlockDevice.of_name("nvme0n1", server), Consent(confirm_serial=wrong))
     assert refusal is not None
     assert refusal.evidence == golden
 
 
-def test_a_path_does_not_confirm_a_drive_that_has_a_serial_number(server: SystemRoots, golden) -> None:
+def test_a_path_does_not_confirm_a_drive_that_has_a_serial_number(server, golden) -> None:
     consent = Consent(confirm_device_path=str(NVME.path))
     refusal = unconfirmed(NVME, BlockDevice.of_name("nvme0n1", server), consent)
     assert refusal is not None
     assert refusal.remedy == golden
 
 
-def test_a_drive_without_one_is_confirmed_by_its_path(virtual_machine: SystemRoots) -> None:
+def test_a_drive_without_one_is_confirmed_by_its_path(virtual_machine) -> None:
     disk = BlockDevice.of_name("vdb", virtual_machine)
     assert unconfirmed(VIRTIO, disk, Consent(confirm_device_path="/dev/vdb")) is None
     refusal = unconfirmed(VIRTIO, disk, Consent(confirm_serial="/dev/vdb"))
@@ -180,7 +180,7 @@ def test_a_drive_without_one_is_confirmed_by_its_path(virtual_machine: SystemRoo
     assert unconfirmed(VIRTIO, disk, Consent(confirm_device_path="/dev/vdc")) is not None
 
 
-def test_the_path_may_be_the_link_or_what_it_leads_to(virtual_machine: SystemRoots, tmp_path) -> None:
+def test_the_path_may_be_the_link_or_what_it_leads_to(virtual_machine, tmp_path) -> None:
     disk = BlockDevice.of_name("vdb", virtual_machine)
     link = tmp_path / "scratch"
     link.symlink_to("/dev/vdb")
@@ -189,7 +189,7 @@ def test_the_path_may_be_the_link_or_what_it_leads_to(virtual_machine: SystemRoo
     assert unconfirmed(target, disk, Consent(confirm_device_path="/dev/vdb")) is None
 
 
-def test_a_serial_number_with_blanks_is_quoted_for_the_shell(virtual_machine: SystemRoots) -> None:
+def test_a_serial_number_with_blanks_is_quoted_for_the_shell(virtual_machine) -> None:
     refusal = unconfirmed(VIRTIO, BlockDevice.of_name("vdc", virtual_machine), Consent())
     assert refusal is not None
     assert refusal.remedy.endswith("--confirm-serial 'scratch disk 3'")
@@ -199,7 +199,7 @@ def _give_serial(disk: BlockDevice, serial: str) -> None:
     (disk.folder / "device/serial").write_text(serial)
 
 
-def test_a_serial_number_of_two_drives_is_not_enough(server: SystemRoots, golden) -> None:
+def test_a_serial_number_of_two_drives_is_not_enough(server, golden) -> None:
     one, other = (BlockDevice.of_name(name, server) for name in ("nvme0n1", "nvme1n1"))
     _give_serial(other, "S795NC0T100001")
     target = BlockTarget(one.node)
@@ -215,7 +215,7 @@ def test_a_serial_number_of_two_drives_is_not_enough(server: SystemRoots, golden
     assert str(unconfirmed(target, one, of_the_other)) == golden
 
 
-def test_a_serial_number_that_cannot_be_typed_gives_way_to_the_path(server: SystemRoots) -> None:
+def test_a_serial_number_that_cannot_be_typed_gives_way_to_the_path(server) -> None:
     disk = BlockDevice.of_name("nvme0n1", server)
     _give_serial(disk, "S\x1b[2J\x07795")
     target = BlockTarget(disk.node)
@@ -226,7 +226,7 @@ def test_a_serial_number_that_cannot_be_typed_gives_way_to_the_path(server: Syst
     assert unconfirmed(target, disk, Consent(confirm_device_path=str(disk.node))) is None
 
 
-def test_a_drive_that_has_another_name_now_is_pointed_to(server: SystemRoots) -> None:
+def test_a_drive_that_has_another_name_now_is_pointed_to(server) -> None:
     meant = Consent(confirm_serial="223344800001")
     refusal = unconfirmed(NVME, BlockDevice.of_name("nvme0n1", server), meant)
     assert refusal is not None
@@ -265,21 +265,19 @@ def claimed_for(monkeypatch, device: BlockDevice) -> Callable[[float], None]:
     return claim
 
 
-def test_a_claim_that_ends_at_once_is_waited_for(
-    device: BlockDevice, claimed_for: Callable[[float], None]
-) -> None:
+def test_a_claim_that_ends_at_once_is_waited_for(device, claimed_for) -> None:
     claimed_for(4.5)
     assert check_drive(device, Usage(())) == ()
 
 
-def test_a_claim_that_stays_is_a_refusal(device: BlockDevice, claimed_for: Callable[[float], None]) -> None:
+def test_a_claim_that_stays_is_a_refusal(device, claimed_for) -> None:
     claimed_for(1e9)
     (refusal,) = check_drive(device, Usage(()))
     assert refusal.rule_id == "busy"
     assert 5 <= time.monotonic() < 5.5
 
 
-def test_drives_that_are_open_for_a_moment_are_looked_at_together(server: SystemRoots, monkeypatch) -> None:
+def test_drives_that_are_open_for_a_moment_are_looked_at_together(server, monkeypatch) -> None:
     """However many there are, /proc is not walked more often."""
     drives = [BlockDevice.of_name(name, server) for name in ("nvme0n1", "sdb")]
     first, second = (Claim(ClaimKind.OPEN, "is open in process 1 (fio)", name=one.name) for one in drives)
@@ -290,7 +288,7 @@ def test_drives_that_are_open_for_a_moment_are_looked_at_together(server: System
     assert next(looks, None) is None
 
 
-def test_a_drive_that_stays_open_is_a_refusal(server: SystemRoots, monkeypatch) -> None:
+def test_a_drive_that_stays_open_is_a_refusal(server, monkeypatch) -> None:
     drive = BlockDevice.of_name("nvme0n1", server)
     held = Usage((Claim(ClaimKind.OPEN, "is open in process 1 (fio)", name=drive.name),))
     waited_s: list[float] = []
@@ -319,7 +317,7 @@ def _install(path: Path, script: str) -> None:
     path.chmod(0o755)
 
 
-def test_signatures_are_told_with_their_places(wipefs: Path) -> None:
+def test_signatures_are_told_with_their_places(wipefs) -> None:
     _install(wipefs, f"/bin/cat <<'END'\n{FOUND}\nEND")
     assert find_signatures(NODE) == (
         "gpt at 0x200",
@@ -328,19 +326,19 @@ def test_signatures_are_told_with_their_places(wipefs: Path) -> None:
 
 
 @pytest.mark.parametrize("answer", ["", "\n", '{"signatures": []}'])
-def test_none_may_be_told_in_several_ways(answer: str, wipefs: Path) -> None:
+def test_none_may_be_told_in_several_ways(answer, wipefs) -> None:
     _install(wipefs, f"printf '%s' '{answer}'")
     assert find_signatures(NODE) == ()
 
 
-def test_it_only_looks(wipefs: Path, tmp_path) -> None:
+def test_it_only_looks(wipefs, tmp_path) -> None:
     _install(wipefs, f'echo "$LC_ALL" "$@" > {tmp_path}/called')
     find_signatures(NODE)
     called = (tmp_path / "called").read_text()
     assert called == "C --no-act --noheadings --json --output OFFSET,TYPE,LABEL /dev/made-up\n"
 
 
-def test_a_missing_program_is_no_answer(wipefs: Path) -> None:
+def test_a_missing_program_is_no_answer(wipefs) -> None:
     with pytest.raises(SignatureSearchError, match="install the package util-linux"):
         find_signatures(NODE)
 
@@ -358,14 +356,14 @@ def test_a_missing_program_is_no_answer(wipefs: Path) -> None:
         ("/bin/sleep 60", "could not read"),
     ],
 )
-def test_a_program_that_fails_is_no_answer(script: str, says: str, wipefs: Path, monkeypatch) -> None:
+def test_a_program_that_fails_is_no_answer(script, says, wipefs, monkeypatch) -> None:
     monkeypatch.setattr(signatures, "_TIMEOUT_S", 0.5)
     _install(wipefs, f"exec {script}" if script.startswith("/bin/sleep") else script)
     with pytest.raises(SignatureSearchError, match=says):
         find_signatures(NODE)
 
 
-def test_a_file_that_cannot_run_is_no_answer(wipefs: Path) -> None:
+def test_a_file_that_cannot_run_is_no_answer(wipefs) -> None:
     wipefs.write_bytes(b"\x7fELF nothing")
     wipefs.chmod(0o755)
     with pytest.raises(SignatureSearchError, match="could not read"):

@@ -48,7 +48,7 @@ def _fill(target: OpenTarget) -> None:
         os.pwrite(target.fd, block, offset)
 
 
-def test_a_new_file_is_private_allocated_marked_and_locked(path: Path) -> None:
+def test_a_new_file_is_private_allocated_marked_and_locked(path) -> None:
     with _open(path, 2 * MIB) as target:
         status = path.stat()
         assert stat.S_IMODE(status.st_mode) == 0o600
@@ -68,7 +68,7 @@ def test_a_new_file_is_private_allocated_marked_and_locked(path: Path) -> None:
             pass
 
 
-def test_the_file_is_closed_at_the_end_and_stays(path: Path) -> None:
+def test_the_file_is_closed_at_the_end_and_stays(path) -> None:
     with _open(path, MIB) as target:
         fd = target.fd
     with pytest.raises(OSError, match="Bad file descriptor"):
@@ -76,7 +76,7 @@ def test_the_file_is_closed_at_the_end_and_stays(path: Path) -> None:
     assert path.exists()
 
 
-def test_our_own_file_is_taken_again_with_its_data(path: Path) -> None:
+def test_our_own_file_is_taken_again_with_its_data(path) -> None:
     with _open(path, MIB) as target:
         _fill(target)
     with _open(path) as target:
@@ -85,7 +85,7 @@ def test_our_own_file_is_taken_again_with_its_data(path: Path) -> None:
 
 
 @pytest.mark.parametrize("size_bytes", [MIB, 4 * MIB])
-def test_our_own_file_takes_another_size(size_bytes: int, path: Path) -> None:
+def test_our_own_file_takes_another_size(size_bytes, path) -> None:
     with _open(path, 2 * MIB) as target:
         _fill(target)
     with _open(path, size_bytes):
@@ -93,7 +93,7 @@ def test_our_own_file_takes_another_size(size_bytes: int, path: Path) -> None:
         assert path.stat().st_blocks * 512 >= size_bytes
 
 
-def test_a_file_of_somebody_else_is_refused_and_left_alone(path: Path) -> None:
+def test_a_file_of_somebody_else_is_refused_and_left_alone(path) -> None:
     path.write_bytes(MIB * b"x")
     with (
         pytest.raises(RefusedError, match=r"refused \[file-data\].*add --overwrite-file"),
@@ -106,13 +106,13 @@ def test_a_file_of_somebody_else_is_refused_and_left_alone(path: Path) -> None:
     assert refusal.rule_id == "file-data"
 
 
-def test_the_operator_may_give_it_away(path: Path) -> None:
+def test_the_operator_may_give_it_away(path) -> None:
     path.write_bytes(MIB * b"x")
     with _open(path, overwrite_file=True) as target:
         assert target.facts.user_capacity_bytes == MIB
 
 
-def test_a_file_without_data_may_be_anybodys(path: Path) -> None:
+def test_a_file_without_data_may_be_anybodys(path) -> None:
     path.touch()
     os.truncate(path, 3 * MIB)
     assert check(FileTarget(path, None), ROOTS) == ()
@@ -123,15 +123,13 @@ def test_a_file_without_data_may_be_anybodys(path: Path) -> None:
 @pytest.mark.parametrize(
     ("size_bytes", "proposed"), [(MIB + 512, "size=1MiB"), (10**6, "size=1MiB"), (512 * 10**6, "size=488MiB")]
 )
-def test_a_broken_size_is_refused_with_the_nearest_lower_one(
-    size_bytes: int, proposed: str, path: Path
-) -> None:
+def test_a_broken_size_is_refused_with_the_nearest_lower_one(size_bytes, proposed, path) -> None:
     with pytest.raises(TargetError, match=proposed), _open(path, size_bytes):
         pass
     assert not path.exists()
 
 
-def test_a_file_that_is_there_needs_a_whole_size_too(path: Path) -> None:
+def test_a_file_that_is_there_needs_a_whole_size_too(path) -> None:
     path.touch()
     with pytest.raises(TargetError, match="is empty: give its size"), _open(path):
         pass
@@ -140,13 +138,13 @@ def test_a_file_that_is_there_needs_a_whole_size_too(path: Path) -> None:
         pass
 
 
-def test_more_than_the_file_system_holds_leaves_no_file(path: Path) -> None:
+def test_more_than_the_file_system_holds_leaves_no_file(path) -> None:
     with pytest.raises(TargetError, match=r"needs .* more, but"), _open(path, 2**60):
         pass
     assert not path.exists()
 
 
-def test_a_link_is_followed(path: Path) -> None:
+def test_a_link_is_followed(path) -> None:
     link = path.with_name("link")
     link.symlink_to(path.name)
     path.touch()
@@ -155,13 +153,13 @@ def test_a_link_is_followed(path: Path) -> None:
 
 
 @pytest.mark.parametrize("make", [os.mkdir, os.mkfifo])
-def test_what_is_no_regular_file_is_refused(make, path: Path) -> None:
+def test_what_is_no_regular_file_is_refused(make, path) -> None:
     make(path)
     with pytest.raises(TargetError), _open(path, MIB):
         pass
 
 
-def test_a_folder_that_is_missing_is_named(path: Path) -> None:
+def test_a_folder_that_is_missing_is_named(path) -> None:
     with (
         pytest.raises(TargetError, match=r"can't open .*/no/scratch for writing"),
         _open(path.parent / "no/scratch", MIB),
@@ -169,7 +167,7 @@ def test_a_folder_that_is_missing_is_named(path: Path) -> None:
         pass
 
 
-def test_a_file_under_a_loop_device_or_in_swap_is_in_use(path: Path) -> None:
+def test_a_file_under_a_loop_device_or_in_swap_is_in_use(path) -> None:
     path.touch()
     claims = tuple(
         Claim(kind, text, path=path)
@@ -199,7 +197,7 @@ def _used(path: Path) -> Path:
     return path
 
 
-def test_a_copy_with_its_mark_is_not_ours(path: Path) -> None:
+def test_a_copy_with_its_mark_is_not_ours(path) -> None:
     copy = path.with_name("copy")
     subprocess.run(["cp", "-a", _used(path), copy], check=True)
     assert os.getxattr(copy, MARK) == os.getxattr(path, MARK)
@@ -212,13 +210,13 @@ _NOTES = ["sh", "-c", 'printf notes | dd of="$0" conv=notrunc']
 
 @pytest.mark.needs("mkfs.ext4")
 @pytest.mark.parametrize("put", [["mkfs.ext4", "-q", "-F"], _NOTES])
-def test_what_was_put_there_afterwards_is_not_ours(put: list[str], path: Path) -> None:
+def test_what_was_put_there_afterwards_is_not_ours(put, path) -> None:
     subprocess.run([*put, _used(path)], check=True, capture_output=True)
     assert MARK in os.listxattr(path)
     _refused(path, "was written to after openpts had left it")
 
 
-def test_a_mark_that_says_nothing_counts_for_nothing(path: Path) -> None:
+def test_a_mark_that_says_nothing_counts_for_nothing(path) -> None:
     """As openpts made them up to version 0.1: they may have come with a copy."""
     path.write_bytes(MIB * b"x")
     os.setxattr(path, MARK, b"1")
@@ -249,7 +247,7 @@ def _killed_at(path: Path, *how: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("before", ["new", "used before", "given away"])
-def test_a_file_that_a_killed_run_has_left_is_taken_again(before: str, path: Path) -> None:
+def test_a_file_that_a_killed_run_has_left_is_taken_again(before, path) -> None:
     if before == "given away":
         path.write_bytes(MIB * b"x")
     if before == "used before":
@@ -271,13 +269,13 @@ def test_a_file_that_a_killed_run_has_left_is_taken_again(before: str, path: Pat
         (["truncate", "-s", "2M"], "has another size since a run on it was interrupted"),
     ],
 )
-def test_what_was_put_there_after_a_kill_is_not_ours(put: list[str], says: str, path: Path) -> None:
+def test_what_was_put_there_after_a_kill_is_not_ours(put, says, path) -> None:
     _killed_at(path, "new", "writes")
     subprocess.run([*put, path], check=True, capture_output=True)
     _refused(path, says)
 
 
-def test_a_file_that_was_given_away_and_never_written_to_is_not_ours(path: Path) -> None:
+def test_a_file_that_was_given_away_and_never_written_to_is_not_ours(path) -> None:
     path.write_bytes(MIB * b"x")
     _killed_at(path, "given away", "writes nothing")
     _refused(path, "holds data that openpts did not write")
@@ -288,12 +286,12 @@ def test_a_file_that_was_given_away_and_never_written_to_is_not_ours(path: Path)
     assert path.read_bytes() == MIB * b"x"
 
 
-def test_a_new_file_has_nothing_against_it(path: Path) -> None:
+def test_a_new_file_has_nothing_against_it(path) -> None:
     assert check(FileTarget(path, MIB), ROOTS) == ()
     assert not path.exists()
 
 
-def test_ctrl_c_while_allocating_leaves_no_file(path: Path, monkeypatch) -> None:
+def test_ctrl_c_while_allocating_leaves_no_file(path, monkeypatch) -> None:
     def interrupted(fd: int, size_bytes: int, path: Path) -> None:
         raise KeyboardInterrupt
 

@@ -46,7 +46,7 @@ def _block(run: Run) -> ScsiSanitize:
     return ScsiSanitize(SanitizeKind.BLOCK, run, AT_ONCE)
 
 
-def test_a_sanitize_is_begun_and_followed_to_its_end(server: SystemRoots) -> None:
+def test_a_sanitize_is_begun_and_followed_to_its_end(server) -> None:
     run = RecordedExchange("made-up-scsi-sanitize")
     method = _block(run)
     assert method.capability(_sas(server)).supported
@@ -59,7 +59,7 @@ def test_a_sanitize_is_begun_and_followed_to_its_end(server: SystemRoots) -> Non
         }
 
 
-def test_one_that_fails_inside_the_drive_is_a_failure(server: SystemRoots) -> None:
+def test_one_that_fails_inside_the_drive_is_a_failure(server) -> None:
     run = RecordedExchange("made-up-scsi-sanitize-failed")
     with pytest.raises(
         PurgeError, match=r"failed: the sanitize command failed \(sense key 3h, code 31h/03h\)"
@@ -67,7 +67,7 @@ def test_one_that_fails_inside_the_drive_is_a_failure(server: SystemRoots) -> No
         _carry_out(_block(run), server)
 
 
-def test_a_drive_that_vanishes_in_the_middle_is_told_from_one_that_failed(server: SystemRoots) -> None:
+def test_a_drive_that_vanishes_in_the_middle_is_told_from_one_that_failed(server) -> None:
     hours = Hours()
     answers = chain([DONE], repeat(Reply(("sg_requests",), 52, "", "", 1)))
     with pytest.raises(
@@ -100,7 +100,7 @@ def _sanitizing(answers: Iterable[Reply], hours: Hours) -> ScsiSanitize:
     ],
     ids=["no answer", "unit attention", "becoming ready"],
 )
-def test_looks_that_tell_nothing_end_no_format_of_hours(look: Reply, server: SystemRoots) -> None:
+def test_looks_that_tell_nothing_end_no_format_of_hours(look, server) -> None:
     hours = Hours()
     answers = [DONE, _sense(AT_HALF), *[look] * 30, _sense(AT_HALF), look, _sense(ENDED)]
     detail, shares = _carry_out(_sanitizing(answers, hours), server)
@@ -108,7 +108,7 @@ def test_looks_that_tell_nothing_end_no_format_of_hours(look: Reply, server: Sys
     assert [share for share in shares if share is not None] == [0.5, 0.5]
 
 
-def test_no_command_goes_to_another_drive_that_has_got_the_node(server: SystemRoots) -> None:
+def test_no_command_goes_to_another_drive_that_has_got_the_node(server) -> None:
     sent: list[object] = []
     method = _block(lambda command, *_, **__: sent.append(command))
     with held(_sas(server)) as target:
@@ -118,7 +118,7 @@ def test_no_command_goes_to_another_drive_that_has_got_the_node(server: SystemRo
     assert sent == []
 
 
-def test_a_format_keeps_the_protection_type(server: SystemRoots, golden) -> None:
+def test_a_format_keeps_the_protection_type(server, golden) -> None:
     disk = _sas(server).folder / "device/scsi_disk/1:0:0:0"
     disk.mkdir(parents=True, exist_ok=True)
     (disk / "protection_type").write_text("1\n")
@@ -131,21 +131,21 @@ def test_a_format_keeps_the_protection_type(server: SystemRoots, golden) -> None
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_drive_that_lists_other_commands_has_none(method, server: SystemRoots, golden) -> None:
+def test_a_drive_that_lists_other_commands_has_none(method, server, golden) -> None:
     capability = method(RecordedExchange("scsi-debug")).capability(_sas(server))
     assert not capability.supported
     assert capability.reason == golden
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_drive_that_keeps_no_list_has_none(method, server: SystemRoots, golden) -> None:
+def test_a_drive_that_keeps_no_list_has_none(method, server, golden) -> None:
     capability = method(RecordedExchange("qemu-scsi")).capability(_sas(server))
     assert not capability.supported
     assert capability.reason == golden
 
 
 @pytest.mark.parametrize("name", ["sda", "nvme0n1"])
-def test_other_drives_are_not_even_asked(name: str, server: SystemRoots, golden) -> None:
+def test_other_drives_are_not_even_asked(name, server, golden) -> None:
     run = RecordedExchange()
     found = [method(run).capability(BlockDevice.of_name(name, server)) for method in METHODS]
     assert all(capability.foreign for capability in found)
@@ -153,14 +153,14 @@ def test_other_drives_are_not_even_asked(name: str, server: SystemRoots, golden)
     assert run.asked == []
 
 
-def test_a_list_that_the_driver_leaves_empty_tells_nothing(server: SystemRoots, golden) -> None:
+def test_a_list_that_the_driver_leaves_empty_tells_nothing(server, golden) -> None:
     """As libata answers for a SATA drive: recorded in the lab."""
     answer = Reply(("sg_opcodes",), 0, "\n  Opcode=0x04\n  Command is not currently available\n", "", 1)
     capability = ScsiFormat(lambda *_, **__: answer).capability(_sas(server))
     assert capability.reason == golden
 
 
-def test_a_recorded_sanitize_that_ended_with_0_after_a_host_error_is_a_failure(server: SystemRoots) -> None:
+def test_a_recorded_sanitize_that_ended_with_0_after_a_host_error_is_a_failure(server) -> None:
     run = RecordedExchange("qemu-scsi")
     method = ScsiSanitize(SanitizeKind.OVERWRITE, run, AT_ONCE)
     assert not method.is_purge
@@ -168,7 +168,7 @@ def test_a_recorded_sanitize_that_ended_with_0_after_a_host_error_is_a_failure(s
         _carry_out(method, server)
 
 
-def test_a_drive_at_work_is_left_alone(server: SystemRoots, golden) -> None:
+def test_a_drive_at_work_is_left_alone(server, golden) -> None:
     supported = Reply(("sg_opcodes",), 0, "  Command is supported [conforming to SCSI standard]\n", "", 1)
     sense = " 00     70 00 02 00 00 00 00 0a  00 00 00 00 04 04 00 80\n 10     10 00\n"
     busy = Reply(("sg_requests",), 0, sense, "", 1)
@@ -182,7 +182,7 @@ def test_a_drive_at_work_is_left_alone(server: SystemRoots, golden) -> None:
     assert capability.reason == golden
 
 
-def test_without_sg3_utils_the_package_is_named(server: SystemRoots, golden) -> None:
+def test_without_sg3_utils_the_package_is_named(server, golden) -> None:
     assert ScsiFormat(no_programs).capability(_sas(server)).reason == golden
 
 
@@ -200,6 +200,6 @@ def test_sense_data_of_both_formats() -> None:
 
 
 @given(st.binary(max_size=64))
-def test_any_sense_data_are_read_without_an_error(data: bytes) -> None:
+def test_any_sense_data_are_read_without_an_error(data) -> None:
     lines = [f" {at:02x}     {data[at : at + 16].hex(' ')}" for at in range(0, len(data), 16)]
     parse_sense("\n".join(lines))

@@ -64,29 +64,27 @@ def sata(server: SystemRoots, monkeypatch) -> Callable[[Answer], BlockDevice]:
 
 
 @pytest.mark.parametrize("state", WORDS_OF)
-def test_a_drive_is_called_by_its_state(nvme: Callable[[Answer], BlockDevice], state: str) -> None:
+def test_a_drive_is_called_by_its_state(nvme, state) -> None:
     data, words = WORDS_OF[state]
     found = read_security(nvme(lambda *_: data))
     assert found.fact.value == words
     assert found.against == (words if state in {"locked", "shadow-mbr", "enterprise", "pyrite"} else None)
 
 
-def test_what_the_drive_refuses_is_no_tcg(nvme: Callable[[Answer], BlockDevice]) -> None:
+def test_what_the_drive_refuses_is_no_tcg(nvme) -> None:
     found = read_security(nvme(raising(NvmeStatusError("NVMe status 0x4002"))))
     assert (found.fact.value, found.against) == ("no TCG", None)
     assert "0x4002" in found.source
 
 
 @pytest.mark.parametrize("answer", [lambda *_: BROKEN[0], raising(NvmeCommandError("Permission denied"))])
-def test_what_is_not_found_out_counts_against_it(
-    nvme: Callable[[Answer], BlockDevice], answer: Answer, golden
-) -> None:
+def test_what_is_not_found_out_counts_against_it(nvme, answer, golden) -> None:
     found = read_security(nvme(answer))
     assert found.state is None
     assert found.against == golden
 
 
-def test_a_drive_whose_node_is_missing_is_unknown(server: SystemRoots) -> None:
+def test_a_drive_whose_node_is_missing_is_unknown(server) -> None:
     found = read_security(BlockDevice.of_name("nvme0n1", server))
     assert found.state is None
     assert os.strerror(errno.ENOENT) in found.source
@@ -102,9 +100,7 @@ def test_a_drive_whose_node_is_missing_is_unknown(server: SystemRoots) -> None:
         (0x37, "TCG Opal: locking enabled, unlocked", False),
     ],
 )
-def test_of_other_drives_the_kernel_knows(
-    sata: Callable[[Answer], BlockDevice], flags: int, words: str, *, keeps_away: bool
-) -> None:
+def test_of_other_drives_the_kernel_knows(sata, flags, words, *, keeps_away) -> None:
     """The numbers are OPAL_FL_SUPPORTED to OPAL_FL_MBR_DONE of linux/sed-opal.h."""
     found = read_security(sata(lambda _fd: flags))
     assert found.fact.value == words
@@ -113,15 +109,13 @@ def test_of_other_drives_the_kernel_knows(
 
 # 524: as Linux 6.1 says it of each SATA and SCSI drive that is not self-encrypting
 @pytest.mark.parametrize("number", [errno.ENOTTY, errno.EOPNOTSUPP, 524])
-def test_a_drive_that_the_kernel_has_no_driver_for_has_none(
-    sata: Callable[[Answer], BlockDevice], number: int
-) -> None:
+def test_a_drive_that_the_kernel_has_no_driver_for_has_none(sata, number) -> None:
     found = read_security(sata(raising(OSError(number, "not that"))))
     assert found.fact.value == "no TCG"
 
 
 @pytest.mark.parametrize("state", WORDS_OF)
-def test_a_state_has_its_words(state: str) -> None:
+def test_a_state_has_its_words(state) -> None:
     data, words = WORDS_OF[state]
     found = Level0.parse(data)
     assert str(found) == words
@@ -145,7 +139,7 @@ def test_a_drive_of_several_classes_names_them() -> None:
 
 
 @pytest.mark.parametrize("number", range(len(BROKEN)))
-def test_lengths_that_contradict_each_other_are_refused(number: int) -> None:
+def test_lengths_that_contradict_each_other_are_refused(number) -> None:
     with pytest.raises(ValueError, match=r"length|bytes|descriptor"):
         Level0.parse(BROKEN[number])
 
@@ -155,7 +149,7 @@ def test_lengths_that_contradict_each_other_are_refused(number: int) -> None:
         st.tuples(st.integers(0, 0xFFFF), st.binary(max_size=255)), max_size=6, unique_by=lambda one: one[0]
     )
 )
-def test_each_flag_is_where_the_specification_has_it(features: list[tuple[int, bytes]]) -> None:
+def test_each_flag_is_where_the_specification_has_it(features) -> None:
     """Against a reading by offsets that are counted here."""
     data = answer(*(feature(code, *body, length=len(body)) for code, body in features))
     bodies = dict(features)

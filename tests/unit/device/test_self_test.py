@@ -61,27 +61,25 @@ def nvme(server: SystemRoots, monkeypatch) -> Callable[..., BlockDevice]:
         (b"\x07\x01", "unknown self-test, 1 % done", Grade.BAD),
     ],
 )
-def test_what_the_log_of_an_nvme_drive_says(
-    nvme: Callable[..., BlockDevice], begin: bytes, value: str, grade: Grade
-) -> None:
+def test_what_the_log_of_an_nvme_drive_says(nvme, begin, value, grade) -> None:
     fact = self_test_fact(nvme(begin))
     assert (fact.value, fact.source) == (value, "NVMe log page 06h")
     assert {LINE.grade(fact.value, scenario) for scenario in Scenario} == {grade}
 
 
-def test_a_drive_without_the_command_is_not_asked_for_the_log(nvme: Callable[..., BlockDevice]) -> None:
+def test_a_drive_without_the_command_is_not_asked_for_the_log(nvme) -> None:
     fact = self_test_fact(nvme(AssertionError("asked"), oacs=0xFFFF & ~HAS_SELF_TEST))
     assert fact.value == "none (the drive has no self-test)"
     assert LINE.grade(fact.value, Scenario.SYNTHETIC) is Grade.GOOD
 
 
-def test_a_log_that_can_t_be_read_is_unknown(nvme: Callable[..., BlockDevice]) -> None:
+def test_a_log_that_can_t_be_read_is_unknown(nvme) -> None:
     fact = self_test_fact(nvme(NvmeCommandError("NVMe status 0x4109")))
     assert (fact.value, fact.source) == (None, "NVMe log page 06h can't be read: NVMe status 0x4109")
     assert LINE.grade(fact.value, Scenario.SYNTHETIC) is Grade.UNKNOWN
 
 
-def test_a_node_that_may_not_be_opened_is_unknown(server: SystemRoots, golden) -> None:
+def test_a_node_that_may_not_be_opened_is_unknown(server, golden) -> None:
     fact = self_test_fact(BlockDevice.of_name("nvme0n1", server))
     assert fact.value is None
     assert fact.source == golden
@@ -111,21 +109,19 @@ def answer(status: int | None) -> dict[str, object]:
         (None, None),
     ],
 )
-def test_what_smartctl_says_of_a_sata_drive(
-    status: int | None, value: str | None, server: SystemRoots, golden
-) -> None:
+def test_what_smartctl_says_of_a_sata_drive(status, value, server, golden) -> None:
     fact = self_test_fact(BlockDevice.of_name("sda", server), says(answer(status)))
     assert fact.value == value
     assert fact.source == golden
 
 
-def test_without_smartctl_it_is_unknown(server: SystemRoots, golden) -> None:
+def test_without_smartctl_it_is_unknown(server, golden) -> None:
     fact = self_test_fact(BlockDevice.of_name("sda", server), no_programs)
     assert fact.value is None
     assert fact.source == golden
 
 
-def test_what_is_no_drive_has_none(virtual_machine: SystemRoots) -> None:
+def test_what_is_no_drive_has_none(virtual_machine) -> None:
     fact = self_test_fact(BlockDevice.of_name("vda", virtual_machine))
     assert fact.value == "none (not of a disk of virtio)"
     assert LINE.grade(fact.value, Scenario.REAL_WORLD) is Grade.GOOD

@@ -56,12 +56,12 @@ def test_what_names_no_simulated_drive(golden) -> None:
 
 
 @given(TARGETS)
-def test_a_simulated_target_reads_back_what_it_writes(target: SimulatedTarget) -> None:
+def test_a_simulated_target_reads_back_what_it_writes(target) -> None:
     assert parse_simulated_target(str(target)) == target
 
 
 @given(st.text(max_size=100))
-def test_any_query_is_a_drive_or_one_clear_line(query: str) -> None:
+def test_any_query_is_a_drive_or_one_clear_line(query) -> None:
     assert len(complaint(f"sim:x?{query}").splitlines()) <= 1
 
 

@@ -53,19 +53,17 @@ def disk(roots: SystemRoots, name: str) -> BlockDevice:
         ("sda", "4", "class/enclosure/0:0:8:0/Bay 04"),
     ],
 )
-def test_a_slot_is_that_of_the_drive_with_its_source(
-    roots: SystemRoots, name: str, place: str, source: str
-) -> None:
+def test_a_slot_is_that_of_the_drive_with_its_source(roots, name, place, source) -> None:
     found = slot(disk(roots, name), roots)
     assert (found.value, found.source) == (place, str(roots.sys / source))
 
 
-def test_bays_of_several_enclosures_have_the_name_of_theirs(roots: SystemRoots) -> None:
+def test_bays_of_several_enclosures_have_the_name_of_theirs(roots) -> None:
     (roots.sys / "class/enclosure/0:0:9:0").mkdir()
     assert slot(disk(roots, "sda"), roots).value == "0:0:8:0/4"
 
 
-def test_without_slot_or_bay_the_path_says_where(roots: SystemRoots) -> None:
+def test_without_slot_or_bay_the_path_says_where(roots) -> None:
     """A SCSI disk is in no PCI slot: its adapter is."""
     (roots.sys / "class/enclosure/0:0:8:0").unlink()
     assert slot(disk(roots, "sda"), roots).value is None

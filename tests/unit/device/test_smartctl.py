@@ -22,7 +22,7 @@ def disk(server: SystemRoots) -> BlockDevice:
     return BlockDevice.of_name("sda", server)
 
 
-def test_a_sleeping_disk_is_not_woken_and_nothing_is_set(disk: BlockDevice) -> None:
+def test_a_sleeping_disk_is_not_woken_and_nothing_is_set(disk) -> None:
     command = smartctl_command(disk)
     assert "--nocheck=standby" in command
     assert command[-1] == str(disk.node)
@@ -31,18 +31,18 @@ def test_a_sleeping_disk_is_not_woken_and_nothing_is_set(disk: BlockDevice) -> N
 
 
 @pytest.mark.parametrize("status", [0, 4, 8, 16, 32, 64, 128, 0xFC])
-def test_a_verdict_on_the_drive_is_no_failure_to_read_it(disk: BlockDevice, status: int) -> None:
+def test_a_verdict_on_the_drive_is_no_failure_to_read_it(disk, status) -> None:
     answer = ask_smartctl(disk, says(captured("qemu-sata"), status), 1)
     assert answer.name == "smartctl 7.3"
     assert answer.foretells_failure is False
 
 
-def test_a_device_that_could_not_be_opened_is_a_reason(disk: BlockDevice) -> None:
+def test_a_device_that_could_not_be_opened_is_a_reason(disk) -> None:
     with pytest.raises(SmartctlError, match="failed: No such device"):
         ask_smartctl(disk, says(captured("no-such-device"), 2), 1)
 
 
-def test_a_standby_disk_is_a_reason(disk: BlockDevice) -> None:
+def test_a_standby_disk_is_a_reason(disk) -> None:
     said = {"smartctl": {"messages": [{"string": "Device is in STANDBY mode, exit(2)"}]}}
     with pytest.raises(SmartctlError, match="STANDBY"):
         ask_smartctl(disk, says(json.dumps(said), 2), 1)
@@ -66,12 +66,12 @@ def test_a_standby_disk_is_a_reason(disk: BlockDevice) -> None:
         (captured("scsi-debug"), -9, "exit status -9"),
     ],
 )
-def test_an_answer_without_sense_is_a_reason(disk: BlockDevice, said: str, status: int, reason: str) -> None:
+def test_an_answer_without_sense_is_a_reason(disk, said, status, reason) -> None:
     with pytest.raises(SmartctlError, match=reason):
         ask_smartctl(disk, says(said, status), 1)
 
 
-def test_control_characters_of_a_message_are_not_passed_on(disk: BlockDevice) -> None:
+def test_control_characters_of_a_message_are_not_passed_on(disk) -> None:
     said = {"smartctl": {"messages": [{"string": "\x1b]0;pwned\x07" + "x" * 10_000}]}}
     with pytest.raises(SmartctlError) as caught:
         ask_smartctl(disk, says(json.dumps(said), 2), 1)
@@ -107,7 +107,7 @@ EXPECTED_OF_SCSI = {
 
 
 @pytest.mark.parametrize("drive", published("scsi"), ids=lambda drive: drive.name)
-def test_sas_drives_as_published(drive: Any) -> None:
+def test_sas_drives_as_published(drive) -> None:
     told = scsi_health(SmartctlAnswer(smartctl_json_of_scsi(drive)))
     assert told.values == EXPECTED_OF_SCSI[drive.name]
 
@@ -115,7 +115,7 @@ def test_sas_drives_as_published(drive: Any) -> None:
 @pytest.mark.parametrize(
     ("version", "told"), [([7, 2], None), ([7, 3], None), ([7, 4], 240), ([8], 240), ("7.4", None)]
 )
-def test_defects_are_counted_only_by_a_smartctl_that_counts_them(version: object, told: int | None) -> None:
+def test_defects_are_counted_only_by_a_smartctl_that_counts_them(version, told) -> None:
     # 7.3 told the bytes of the list under this name: 240 for 30 defects
     # (https://github.com/prometheus-community/smartctl_exporter/issues/118)
     tree = {"smartctl": {"version": version}, "scsi_grown_defect_list": 240}
@@ -128,7 +128,7 @@ def test_a_drive_may_have_its_temperature_in_the_environmental_log_only() -> Non
 
 
 @pytest.mark.parametrize("current", [0, -41, 125, 255, -128, True, "38", None, [38], 1e400, 10**400])
-def test_what_is_no_temperature_is_none(current: object) -> None:
+def test_what_is_no_temperature_is_none(current) -> None:
     tree = {"temperature": {"current": current}}
     assert "temperature_c" not in scsi_health(SmartctlAnswer(tree)).values
     assert "temperature_c" not in ata_health(SmartctlAnswer(tree)).values
@@ -172,7 +172,7 @@ def _changed(tree: Any, path: tuple[Any, ...], value: Any) -> Any:
 
 
 @given(st.data())
-def test_anything_anywhere_in_the_tree_is_borne(data: st.DataObject) -> None:
+def test_anything_anywhere_in_the_tree_is_borne(data) -> None:
     tree = data.draw(st.sampled_from(TREES))
     changed = _changed(tree, data.draw(st.sampled_from(_places(tree)[1:])), data.draw(ANY_JSON))
     for health in (ata_health, scsi_health, bridged_nvme_health):

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from openpts.device.targets.target import BlockTarget, FileTarget, parse_target
-from openpts.errors import OpenptsError, TargetError, UsageError
+from openpts.errors import TargetError, UsageError
 
 BLOCK_NODES = [node for node in sorted(Path("/dev").glob("loop[0-9]*")) if node.is_block_device()]
 
@@ -90,7 +90,7 @@ def test_a_block_device_is_named_by_its_path(tmp_path) -> None:
         ("{tmp}/" + 300 * "x", TargetError, "File name too long"),
     ],
 )
-def test_what_makes_no_target(text: str, error: type[OpenptsError], says: str, tmp_path) -> None:
+def test_what_makes_no_target(text, error, says, tmp_path) -> None:
     (tmp_path / "plain").touch()
     (tmp_path / "dangling").symlink_to("nothing")
     os.mkfifo(tmp_path / "pipe")
@@ -110,18 +110,18 @@ def test_a_name_below_dev_is_completed() -> None:
 
 @settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(name=NAMES, size_bytes=st.integers(1, 2**63 - 1))
-def test_a_file_target_reads_back_what_it_writes(name: str, size_bytes: int, tmp_path) -> None:
+def test_a_file_target_reads_back_what_it_writes(name, size_bytes, tmp_path) -> None:
     target = FileTarget(tmp_path / name, size_bytes)
     assert parse_target(str(target)) == target
 
 
 @given(st.text(max_size=200))
-def test_any_text_is_a_target_or_one_clear_line(text: str) -> None:
+def test_any_text_is_a_target_or_one_clear_line(text) -> None:
     assert len(_complaint(text).splitlines()) <= 1
 
 
 @given(st.text(max_size=50))
-def test_any_query_is_a_size_or_one_clear_line(query: str) -> None:
+def test_any_query_is_a_size_or_one_clear_line(query) -> None:
     assert len(_complaint(f"file:/scratch?{query}").splitlines()) <= 1
 
 

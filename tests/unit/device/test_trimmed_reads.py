@@ -47,7 +47,7 @@ def asked(device: BlockDevice) -> TrimmedReads:
         (0, Promise.NONE),
     ],
 )
-def test_what_an_ata_drive_promises(word: int, promise: Promise, server: SystemRoots) -> None:
+def test_what_an_ata_drive_promises(word, promise, server) -> None:
     drive = BlockDevice.of_name("sda", server)
     set_word(drive, 69, word)
     found = asked(drive)
@@ -64,7 +64,7 @@ def test_what_an_ata_drive_promises(word: int, promise: Promise, server: SystemR
         (0b00011, Promise.NONE),
     ],
 )
-def test_what_a_scsi_drive_promises(byte: int, promise: Promise, server: SystemRoots) -> None:
+def test_what_a_scsi_drive_promises(byte, promise, server) -> None:
     drive = BlockDevice.of_name("sdb", server)
     assert asked(drive).promise is Promise.UNKNOWN
     (drive.folder / "device/vpd_pgb2").write_bytes(bytes((0, 0xB2, 0, 4, 0, byte, 0, 0)))
@@ -72,7 +72,7 @@ def test_what_a_scsi_drive_promises(byte: int, promise: Promise, server: SystemR
 
 
 @pytest.mark.parametrize(("dlfeat", "promise"), [(9, Promise.ZEROS), (2, Promise.ONES), (8, Promise.NONE)])
-def test_what_an_nvme_drive_promises(dlfeat: int, promise: Promise, tmp_path, monkeypatch) -> None:
+def test_what_an_nvme_drive_promises(dlfeat, promise, tmp_path, monkeypatch) -> None:
     roots = SystemRoots(*(tmp_path / name for name in ("sys", "proc", "dev", "etc", "share")))
     drive = add_namespace(roots, "nvme0n1")
     queue = drive.folder / "queue"
@@ -93,11 +93,11 @@ def test_what_an_nvme_drive_promises(dlfeat: int, promise: Promise, tmp_path, mo
     assert asked(drive).promise is Promise.UNKNOWN
 
 
-def test_what_the_kernel_makes_promises_nothing_known(server: SystemRoots) -> None:
+def test_what_the_kernel_makes_promises_nothing_known(server) -> None:
     assert asked(BlockDevice.of_name("loop0", server)).promise is Promise.UNKNOWN
 
 
-def test_a_drive_without_trim_is_refused(server: SystemRoots) -> None:
+def test_a_drive_without_trim_is_refused(server) -> None:
     drive = BlockDevice.of_name("sda", server)
     (drive.folder / "queue").mkdir(exist_ok=True)
     place = drive.folder / "queue/discard_max_bytes"
@@ -115,20 +115,20 @@ def test_a_drive_without_trim_is_refused(server: SystemRoots) -> None:
     refuse_without_trim(None)
 
 
-def test_a_trimmed_file_reads_zeros(file: OpenTarget) -> None:
+def test_a_trimmed_file_reads_zeros(file) -> None:
     found = trimmed_reads(file, 0, SIZE_BYTES, 1)
     assert (found.promise, found.kept, found.seen) == (Promise.UNKNOWN, PromiseKept.UNKNOWN, "zeros")
     assert found.sectors == found.zeros == 16 * MIB // SECTOR_BYTES
 
 
-def test_only_the_range_is_written(file: OpenTarget) -> None:
+def test_only_the_range_is_written(file) -> None:
     os.pwrite(file.fd, b"\xaa" * SIZE_BYTES, 0)
     trimmed_reads(file, 5 * MIB, 9 * MIB, 1)
     left = os.pread(file.fd, SIZE_BYTES, 0)
     assert left == b"\xaa" * 5 * MIB + bytes(4 * MIB) + b"\xaa" * 11 * MIB
 
 
-def test_a_range_without_room_is_not_read(file: OpenTarget) -> None:
+def test_a_range_without_room_is_not_read(file) -> None:
     found = trimmed_reads(file, 0, 512 * KIB, 1)
     assert (found.sectors, found.kept) == (0, PromiseKept.UNKNOWN)
     assert found.seen.startswith("n/a: the range is too small")
@@ -147,14 +147,12 @@ def trimming(contents: bytes | None) -> object:
 @pytest.mark.parametrize(
     ("contents", "seen"), [(None, "old data"), (b"\xff", "ones"), (b"\x5a", "other data"), (b"\0", "zeros")]
 )
-def test_what_a_drive_leaves_is_named(
-    contents: bytes | None, seen: str, file: OpenTarget, monkeypatch
-) -> None:
+def test_what_a_drive_leaves_is_named(contents, seen, file, monkeypatch) -> None:
     monkeypatch.setattr(module, "deallocate", trimming(contents))
     assert trimmed_reads(file, 0, SIZE_BYTES, 1).seen == seen
 
 
-def test_data_that_change_from_read_to_read_are_named(file: OpenTarget, monkeypatch) -> None:
+def test_data_that_change_from_read_to_read_are_named(file, monkeypatch) -> None:
     """The first sector of each place."""
     reads, read = [], module._read
 
@@ -170,7 +168,7 @@ def test_data_that_change_from_read_to_read_are_named(file: OpenTarget, monkeypa
     assert found.seen == "zeros 100 %, non-deterministic 0.0488 %"
 
 
-def test_a_target_that_loses_what_was_written_ends_the_run(file: OpenTarget, monkeypatch) -> None:
+def test_a_target_that_loses_what_was_written_ends_the_run(file, monkeypatch) -> None:
     monkeypatch.setattr(module, "_read", lambda _fd, buffer, _offset: bytes(len(buffer)))
     with pytest.raises(RunFailedError, match="can't find out what trimmed LBAs of"):
         trimmed_reads(file, 0, SIZE_BYTES, 1)
@@ -190,6 +188,6 @@ def test_a_target_that_loses_what_was_written_ends_the_run(file: OpenTarget, mon
         (Promise.UNKNOWN, False, {"zeros": 8}, PromiseKept.UNKNOWN),
     ],
 )
-def test_the_verdict(promise: Promise, advisory: bool, counts: dict[str, int], kept: PromiseKept) -> None:
+def test_the_verdict(promise, advisory, counts, kept) -> None:
     found = replace(TrimmedReads(promise, "made up", advisory=advisory, sectors=8), **counts)
     assert found.kept is kept

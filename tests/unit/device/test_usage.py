@@ -25,26 +25,26 @@ from openpts.system_files import Mount, SystemRoots, read_mounts
         (ClaimKind.OPEN, "sdd", "sdd is open in process 4242 (qemu-system-x86)"),
     ],
 )
-def test_a_use_is_found_with_its_evidence(kind: ClaimKind, name: str, says: str, server: SystemRoots) -> None:
+def test_a_use_is_found_with_its_evidence(kind, name, says, server) -> None:
     evidence = read_usage(server).of_device(kind, BlockDevice.of_name(name, server))
     assert evidence is not None
     assert evidence.endswith(says.format(dev=server.dev))
 
 
 @pytest.mark.parametrize("name", ["nvme0n1", "nvme2n1", "sda"])
-def test_an_idle_drive_has_none(name: str, server: SystemRoots) -> None:
+def test_an_idle_drive_has_none(name, server) -> None:
     usage = read_usage(server)
     assert [usage.of_device(kind, BlockDevice.of_name(name, server)) for kind in ClaimKind] == len(
         ClaimKind
     ) * [None]
 
 
-def test_btrfs_is_found_by_its_source(virtual_machine: SystemRoots) -> None:
+def test_btrfs_is_found_by_its_source(virtual_machine) -> None:
     disk = BlockDevice.of_name("vda", virtual_machine)
     assert read_usage(virtual_machine).of_device(ClaimKind.MOUNT, disk) is not None
 
 
-def test_a_source_may_be_a_link_to_the_node(virtual_machine: SystemRoots, golden) -> None:
+def test_a_source_may_be_a_link_to_the_node(virtual_machine, golden) -> None:
     by_uuid = virtual_machine.dev / "disk/by-uuid"
     by_uuid.mkdir(parents=True)
     (by_uuid / "1234").symlink_to("../../vdb")
@@ -53,22 +53,20 @@ def test_a_source_may_be_a_link_to_the_node(virtual_machine: SystemRoots, golden
     assert str(read_usage(virtual_machine).of_device(ClaimKind.MOUNT, disk)) == golden
 
 
-def test_a_mount_is_found_by_its_number_whatever_its_source_says(
-    virtual_machine: SystemRoots, golden
-) -> None:
+def test_a_mount_is_found_by_its_number_whatever_its_source_says(virtual_machine, golden) -> None:
     _append(virtual_machine, "29 27 254:16 / /mnt rw - ext4 /dev/root rw")
     disk = BlockDevice.of_name("vdb", virtual_machine)
     assert str(read_usage(virtual_machine).of_device(ClaimKind.MOUNT, disk)) == golden
 
 
-def test_a_swap_file_is_a_claim_on_the_file(server: SystemRoots) -> None:
+def test_a_swap_file_is_a_claim_on_the_file(server) -> None:
     usage = read_usage(server)
     swap, other = (NamedFile(Path("/var") / name, None) for name in ("my swap", "other"))
     assert usage.of_file(ClaimKind.SWAP, swap) == "/var/my swap is in use as swap space"
     assert usage.of_file(ClaimKind.SWAP, other) is None
 
 
-def test_our_own_process_does_not_count(server: SystemRoots) -> None:
+def test_our_own_process_does_not_count(server) -> None:
     own = server.proc / str(os.getpid()) / "fd"
     own.mkdir(parents=True)
     (own / "3").symlink_to("/dev/nvme0n1")
@@ -76,12 +74,12 @@ def test_our_own_process_does_not_count(server: SystemRoots) -> None:
     assert read_usage(server).of_device(ClaimKind.OPEN, disk) is None
 
 
-def test_a_process_that_ends_meanwhile_is_no_error(server: SystemRoots) -> None:
+def test_a_process_that_ends_meanwhile_is_no_error(server) -> None:
     (server.proc / "999").mkdir()
     read_usage(server)
 
 
-def test_without_a_list_of_mounts_nothing_is_free(malformed: SystemRoots) -> None:
+def test_without_a_list_of_mounts_nothing_is_free(malformed) -> None:
     with pytest.raises(RefusedError, match=r"refused \[usage\].*not a line of mountinfo"):
         read_usage(malformed)
     (malformed.proc / "self/mountinfo").unlink()
@@ -113,7 +111,7 @@ ON_NVME = "90 27 259:0 / /data rw - ext4 /dev/nvme0n1 rw\n"
 IN_701 = "is mounted at /data in the mount namespace of process 701 (containerd-shim)"
 
 
-def test_a_mount_in_another_namespace_is_found_once_with_a_process_in_it(server: SystemRoots) -> None:
+def test_a_mount_in_another_namespace_is_found_once_with_a_process_in_it(server) -> None:
     _process(server, "self", "mnt:[1]")
     _process(server, "700", "mnt:[1]", "of our own namespace: not read again")
     _process(server, "701", "mnt:[2]", ON_NVME)
@@ -121,9 +119,7 @@ def test_a_mount_in_another_namespace_is_found_once_with_a_process_in_it(server:
     assert _mount_of_container(server) == f"{server.dev}/nvme0n1 {IN_701}"
 
 
-def test_a_process_that_ends_while_it_is_asked_hides_no_mount_of_the_others(
-    server: SystemRoots, monkeypatch
-) -> None:
+def test_a_process_that_ends_while_it_is_asked_hides_no_mount_of_the_others(server, monkeypatch) -> None:
     _process(server, "self", "mnt:[1]")
     ends = _process(server, "700", "mnt:[2]")
     _process(server, "701", "mnt:[2]", ON_NVME)
@@ -137,32 +133,28 @@ def test_a_process_that_ends_while_it_is_asked_hides_no_mount_of_the_others(
     assert _mount_of_container(server) == f"{server.dev}/nvme0n1 {IN_701}"
 
 
-def test_a_process_in_a_chroot_hides_no_mount_of_the_others(server: SystemRoots) -> None:
+def test_a_process_in_a_chroot_hides_no_mount_of_the_others(server) -> None:
     _process(server, "self", "mnt:[1]")
     _process(server, "700", "mnt:[2]", "", root="/run/empty")
     _process(server, "701", "mnt:[2]", ON_NVME)
     assert _mount_of_container(server) == f"{server.dev}/nvme0n1 {IN_701}"
 
 
-def test_a_list_of_mounts_that_makes_no_sense_of_a_process_that_lives_frees_nothing(
-    server: SystemRoots,
-) -> None:
+def test_a_list_of_mounts_that_makes_no_sense_of_a_process_that_lives_frees_nothing(server) -> None:
     _process(server, "self", "mnt:[1]")
     _process(server, "701", "mnt:[2]", "90 27\n")
     with pytest.raises(RefusedError, match=r"refused \[usage\].*process 701 .*not a line of mountinfo"):
         read_usage(server)
 
 
-def test_a_list_of_mounts_that_cannot_be_read_of_a_process_that_lives_frees_nothing(
-    server: SystemRoots,
-) -> None:
+def test_a_list_of_mounts_that_cannot_be_read_of_a_process_that_lives_frees_nothing(server) -> None:
     _process(server, "self", "mnt:[1]")
     (_process(server, "701", "mnt:[2]") / "mountinfo").unlink()
     with pytest.raises(RefusedError, match=r"refused \[usage\].*701/mountinfo"):
         read_usage(server)
 
 
-def test_every_drive_of_a_btrfs_file_system_is_in_use(server: SystemRoots) -> None:
+def test_every_drive_of_a_btrfs_file_system_is_in_use(server) -> None:
     (server.sys / "fs/btrfs/1234-5678/devices/nvme0n1").mkdir(parents=True)
     disk = BlockDevice.of_name("nvme0n1", server)
     evidence = read_usage(server).of_device(ClaimKind.MOUNT, disk)
@@ -186,9 +178,7 @@ def _nvme_target(roots: SystemRoots, place: str, path: str, enable: str) -> None
         ("passthru", "/dev/nvme0", "1", True),
     ],
 )
-def test_a_drive_that_the_nvme_target_serves(
-    place: str, path: str, enable: str, served: bool, server: SystemRoots
-) -> None:
+def test_a_drive_that_the_nvme_target_serves(place, path, enable, served, server) -> None:
     disk = BlockDevice.of_name("nvme0n1", server)
     controllers = server.sys / "class/nvme"
     controllers.mkdir(exist_ok=True)
@@ -199,7 +189,7 @@ def test_a_drive_that_the_nvme_target_serves(
     assert (evidence or "").endswith("is served to others by the NVMe target nqn.test") is served
 
 
-def test_a_drive_that_the_scsi_target_serves(server: SystemRoots) -> None:
+def test_a_drive_that_the_scsi_target_serves(server) -> None:
     store = server.sys / "kernel/config/target/core/iblock_0/disk1"
     store.mkdir(parents=True)
     (store / "info").write_text(
@@ -209,7 +199,7 @@ def test_a_drive_that_the_scsi_target_serves(server: SystemRoots) -> None:
     assert evidence == f"{server.dev}/sda is served to others by the SCSI target disk1"
 
 
-def test_a_character_device_leads_to_the_drives_behind_it(server: SystemRoots) -> None:
+def test_a_character_device_leads_to_the_drives_behind_it(server) -> None:
     numbers = server.sys / "dev/char"
     numbers.mkdir()
     sas = BlockDevice.of_name("sdb", server).folder.parents[1]
@@ -238,7 +228,7 @@ def test_a_character_device_leads_to_the_drives_behind_it(server: SystemRoots) -
     }
 
 
-def test_a_process_that_hides_what_it_has_open_is_named(server: SystemRoots, monkeypatch) -> None:
+def test_a_process_that_hides_what_it_has_open_is_named(server, monkeypatch) -> None:
     def listing(folder: Path) -> Iterator[Path]:
         if folder.parts[-2:] == ("4242", "fd"):
             raise PermissionError
@@ -249,7 +239,7 @@ def test_a_process_that_hides_what_it_has_open_is_named(server: SystemRoots, mon
 
 
 def test_a_process_that_lists_what_it_has_open_and_no_more_is_named_but_for_the_first(
-    server: SystemRoots, monkeypatch
+    server, monkeypatch
 ) -> None:
     (server.proc / "1/fd").mkdir(parents=True)
     (server.proc / "1/fd/3").symlink_to("/dev/sda")
@@ -268,9 +258,7 @@ def test_a_process_that_lists_what_it_has_open_and_no_more_is_named_but_for_the_
     ("namespace", "secretive"),
     [("pid:[4026531836]", ()), ("pid:[4026532281]", ("the processes outside of this container",))],
 )
-def test_in_a_container_the_processes_outside_count_as_hidden(
-    namespace: str, secretive: tuple[str, ...], server: SystemRoots
-) -> None:
+def test_in_a_container_the_processes_outside_count_as_hidden(namespace, secretive, server) -> None:
     (server.proc / "self/ns").mkdir()
     (server.proc / "self/ns/pid").symlink_to(namespace)
     assert read_usage(server).secretive == secretive
@@ -289,9 +277,7 @@ def test_in_a_container_the_processes_outside_count_as_hidden(
         ("eudevour", "/usr/bin/udevadm", 0, True),
     ],
 )
-def test_only_udev_itself_may_have_a_drive_open(
-    name: str, program: str, user: int, counts: bool, server: SystemRoots
-) -> None:
+def test_only_udev_itself_may_have_a_drive_open(name, program, user, counts, server) -> None:
     process = server.proc / "77"
     (process / "comm").write_text(f"{name}\n")
     (process / "exe").unlink()
@@ -301,7 +287,7 @@ def test_only_udev_itself_may_have_a_drive_open(
     assert (evidence is not None) is counts
 
 
-def test_a_loop_device_that_is_detached_meanwhile_is_none(server: SystemRoots, monkeypatch) -> None:
+def test_a_loop_device_that_is_detached_meanwhile_is_none(server, monkeypatch) -> None:
     """What it stored its data in can't be found any more, and would count as any file."""
 
     def detached(node: Path) -> None:

@@ -46,14 +46,14 @@ def nvme(monkeypatch):
         (1, NvmeCommandError("Permission denied"), "unknown"),
     ],
 )
-def test_nvme_is_asked_itself(vwc, enabled, actual: str, nvme, server: SystemRoots, golden) -> None:
+def test_nvme_is_asked_itself(vwc, enabled, actual, nvme, server, golden) -> None:
     nvme(vwc, enabled)
     report = _read("nvme0n1", server)
     assert (report.required, report.actual) == ("WCD", actual)
     assert report.source == golden
 
 
-def test_a_drive_that_cannot_be_asked_is_unknown(server: SystemRoots, tmp_path) -> None:
+def test_a_drive_that_cannot_be_asked_is_unknown(server, tmp_path) -> None:
     with (tmp_path / "no-drive").open("wb") as file:
         target = replace(_drive("nvme0n1", server), fd=file.fileno())
         assert read_write_cache(target, False, server).actual == "unknown"
@@ -70,7 +70,7 @@ def test_a_drive_that_cannot_be_asked_is_unknown(server: SystemRoots, tmp_path) 
         ("", "unknown"),
     ],
 )
-def test_scsi_has_its_mode_page_in_sysfs(text: str, actual: str, server: SystemRoots, golden) -> None:
+def test_scsi_has_its_mode_page_in_sysfs(text, actual, server, golden) -> None:
     disk = BlockDevice.of_name("sda", server)
     (disk.folder / "device/scsi_disk/0:0:0:0/cache_type").write_text(text)
     report = _read("sda", server)
@@ -78,11 +78,11 @@ def test_scsi_has_its_mode_page_in_sysfs(text: str, actual: str, server: SystemR
     assert report.source == golden
 
 
-def test_a_scsi_device_without_a_disk_is_unknown(server: SystemRoots) -> None:
+def test_a_scsi_device_without_a_disk_is_unknown(server) -> None:
     assert _read("sdc", server).actual == "unknown"
 
 
-def test_an_ata_drive_without_a_cache_says_so(server: SystemRoots) -> None:
+def test_an_ata_drive_without_a_cache_says_so(server) -> None:
     page = BlockDevice.of_name("sda", server).folder / "device/vpd_pg89"
     content = bytearray(page.read_bytes())
     content[60 + 2 * 82] &= ~(1 << 5)
@@ -91,19 +91,19 @@ def test_an_ata_drive_without_a_cache_says_so(server: SystemRoots) -> None:
 
 
 @pytest.mark.proves("PTS-CACHE-02")
-def test_others_are_as_the_kernel_has_them(virtual_machine: SystemRoots) -> None:
+def test_others_are_as_the_kernel_has_them(virtual_machine) -> None:
     assert _read("vdb", virtual_machine).actual == "WCE"
     assert _read("vdc", virtual_machine).actual == "WCD"
     assert _read("vda", virtual_machine).actual == "unknown"
 
 
-def test_a_file_has_none_of_its_own(server: SystemRoots, golden) -> None:
+def test_a_file_has_none_of_its_own(server, golden) -> None:
     target = OpenTarget(-1, TargetFacts(TargetKind.FILE, "x", "/srv/my data/x", 10**9, 512), None)
     report = read_write_cache(target, True, server)
     assert (report.required, report.actual) == ("WCE", "not controllable (file)")
     assert report.source == golden
 
 
-def test_a_file_in_memory_has_no_drive_below(virtual_machine: SystemRoots, golden) -> None:
+def test_a_file_in_memory_has_no_drive_below(virtual_machine, golden) -> None:
     target = OpenTarget(-1, TargetFacts(TargetKind.FILE, "x", "/ramdisk/x", 10**9, 512), None)
     assert read_write_cache(target, True, virtual_machine).source == golden

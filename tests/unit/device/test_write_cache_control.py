@@ -78,9 +78,7 @@ def controller(monkeypatch) -> Callable[..., Controller]:
 
 @pytest.mark.proves("PTS-CACHE-01")
 @pytest.mark.parametrize("required", [True, False])
-def test_nvme_is_set_read_back_and_put_back(
-    required: bool, controller: Callable[..., Controller], server: SystemRoots
-) -> None:
+def test_nvme_is_set_read_back_and_put_back(required, controller, server) -> None:
     found = controller(not required)
     with control_of(drive("nvme0n1", server), server) as cache:
         report = cache.require(required)
@@ -94,9 +92,7 @@ def test_nvme_is_set_read_back_and_put_back(
     assert found.asked == [required, not required]
 
 
-def test_what_is_as_required_is_left_alone(
-    controller: Callable[..., Controller], server: SystemRoots, journal: Journal
-) -> None:
+def test_what_is_as_required_is_left_alone(controller, server, journal) -> None:
     found = controller(False)
     with control_of(drive("nvme0n1", server), server) as cache:
         assert cache.require(False).source == "NVMe Get Features, 06h"
@@ -107,7 +103,7 @@ def test_what_is_as_required_is_left_alone(
 
 
 def test_what_was_found_first_is_in_the_journal_before_the_change_and_until_it_is_put_back(
-    controller: Callable[..., Controller], server: SystemRoots, journal: Journal, monkeypatch
+    controller, server, journal, monkeypatch
 ) -> None:
     found = controller(True)
     in_journal: list[object] = []
@@ -128,18 +124,14 @@ def test_what_was_found_first_is_in_the_journal_before_the_change_and_until_it_i
     assert journal.entries() == ()
 
 
-def test_a_drive_without_a_cache_is_not_told_to_have_one(
-    controller: Callable[..., Controller], server: SystemRoots
-) -> None:
+def test_a_drive_without_a_cache_is_not_told_to_have_one(controller, server) -> None:
     found = controller(False, vwc=0)
     with control_of(drive("nvme0n1", server), server) as cache:
         assert cache.require(True).actual == "no volatile cache"
     assert found.asked == []
 
 
-def test_two_settings_end_with_what_was_found_first(
-    controller: Callable[..., Controller], server: SystemRoots
-) -> None:
+def test_two_settings_end_with_what_was_found_first(controller, server) -> None:
     found = controller(True)
     with control_of(drive("nvme0n1", server), server) as cache:
         for required in (False, True, False):
@@ -147,9 +139,7 @@ def test_two_settings_end_with_what_was_found_first(
     assert found.enabled
 
 
-def test_a_refusal_is_in_the_source_and_nothing_is_put_back(
-    controller: Callable[..., Controller], server: SystemRoots, journal: Journal
-) -> None:
+def test_a_refusal_is_in_the_source_and_nothing_is_put_back(controller, server, journal) -> None:
     found = controller(True, error=NvmeCommandError("NVMe status 0x4002"))
     with control_of(drive("nvme0n1", server), server) as cache:
         report = cache.require(False)
@@ -159,17 +149,13 @@ def test_a_refusal_is_in_the_source_and_nothing_is_put_back(
     assert found.asked == [False]
 
 
-def test_a_drive_that_only_pretends_is_found_out(
-    controller: Callable[..., Controller], server: SystemRoots
-) -> None:
+def test_a_drive_that_only_pretends_is_found_out(controller, server) -> None:
     controller(True, obeys=False)
     with control_of(drive("nvme0n1", server), server) as cache:
         assert cache.require(False).actual == "WCE"
 
 
-def test_it_is_put_back_after_a_failure_whose_error_stays(
-    controller: Callable[..., Controller], server: SystemRoots
-) -> None:
+def test_it_is_put_back_after_a_failure_whose_error_stays(controller, server) -> None:
     found = controller(True)
 
     def fail() -> None:
@@ -182,9 +168,7 @@ def test_it_is_put_back_after_a_failure_whose_error_stays(
     assert found.enabled
 
 
-def test_what_cannot_be_put_back_is_an_error_and_stays_in_the_journal(
-    controller: Callable[..., Controller], server: SystemRoots, journal: Journal
-) -> None:
+def test_what_cannot_be_put_back_is_an_error_and_stays_in_the_journal(controller, server, journal) -> None:
     found = controller(True)
 
     def go_away() -> None:
@@ -198,9 +182,7 @@ def test_what_cannot_be_put_back_is_an_error_and_stays_in_the_journal(
     assert entry.found == {"state": "WCE"}
 
 
-def test_a_disk_that_has_gone_is_called_so_and_stays_in_the_journal(
-    server: SystemRoots, journal: Journal
-) -> None:
+def test_a_disk_that_has_gone_is_called_so_and_stays_in_the_journal(server, journal) -> None:
     target = drive("sda", server)
     assert target.device is not None
     with control_of(target, server) as cache:
@@ -214,9 +196,7 @@ def test_a_disk_that_has_gone_is_called_so_and_stays_in_the_journal(
 
 
 @pytest.mark.parametrize("text", ["write back", "write back, no read (daft)"])
-def test_a_disk_takes_its_mode_page_and_gets_the_very_text_back(
-    text: str, server: SystemRoots, golden
-) -> None:
+def test_a_disk_takes_its_mode_page_and_gets_the_very_text_back(text, server, golden) -> None:
     place = BlockDevice.of_name("sda", server).folder / CACHE_TYPE
     place.write_text(text)
     with control_of(drive("sda", server), server) as cache:
@@ -226,7 +206,7 @@ def test_a_disk_takes_its_mode_page_and_gets_the_very_text_back(
     assert place.read_text().startswith(text)
 
 
-def test_a_mode_page_that_may_not_be_changed_is_told(server: SystemRoots, monkeypatch) -> None:
+def test_a_mode_page_that_may_not_be_changed_is_told(server, monkeypatch) -> None:
     def refuse(device: BlockDevice, attribute: str, text: str) -> None:
         raise OSError(22, "Invalid argument")
 
@@ -238,23 +218,21 @@ def test_a_mode_page_that_may_not_be_changed_is_told(server: SystemRoots, monkey
     assert report.source.endswith("setting WCD failed: Invalid argument")
 
 
-def test_others_can_not_be_told(virtual_machine: SystemRoots) -> None:
+def test_others_can_not_be_told(virtual_machine) -> None:
     with control_of(drive("vdb", virtual_machine), virtual_machine) as cache:
         report = cache.require(False)
     assert report.actual == "WCE"
     assert report.source.endswith("; a virtio can't be told otherwise")
 
 
-def test_a_file_is_left_alone(server: SystemRoots) -> None:
+def test_a_file_is_left_alone(server) -> None:
     facts = TargetFacts(TargetKind.FILE, "x", "/srv/my data/x", 10**9, 512)
     target = replace(drive("sda", server), facts=facts, device=None)
     with control_of(target, server) as cache:
         assert cache.require(False).actual == "not controllable (file)"
 
 
-def test_without_a_journal_nothing_is_changed(
-    controller: Callable[..., Controller], server: SystemRoots, journal: Journal, golden
-) -> None:
+def test_without_a_journal_nothing_is_changed(controller, server, journal, golden) -> None:
     found = controller(True)
     journal.folder.parent.mkdir()
     journal.folder.write_text("a file in the place of the folder")
@@ -284,27 +262,21 @@ def killed(server: SystemRoots, journal: Journal) -> Path:
     return place
 
 
-def test_after_a_crash_the_very_text_that_was_found_comes_back(
-    killed: Path, journal: Journal, server: SystemRoots, golden
-) -> None:
+def test_after_a_crash_the_very_text_that_was_found_comes_back(killed, journal, server, golden) -> None:
     (entry,) = journal.left_behind()
     text = put_back_write_cache(entry, server, run_program)
     assert killed.read_text().startswith("write back, no read (daft)")
     assert text.replace(entry.made_at, "TIME") == golden
 
 
-def test_a_drive_that_has_gone_is_told_by_its_name(
-    killed: Path, journal: Journal, server: SystemRoots
-) -> None:
+def test_a_drive_that_has_gone_is_told_by_its_name(killed, journal, server) -> None:
     (entry,) = journal.left_behind()
     (server.sys / "block/sda").unlink()
     with pytest.raises(TargetError, match=r"last seen as .*sda was not found"):
         put_back_write_cache(entry, server, run_program)
 
 
-def test_a_cache_that_does_not_come_back_is_an_error(
-    killed: Path, journal: Journal, server: SystemRoots, monkeypatch
-) -> None:
+def test_a_cache_that_does_not_come_back_is_an_error(killed, journal, server, monkeypatch) -> None:
     (entry,) = journal.left_behind()
     monkeypatch.setattr(write_cache_control, "_write_attribute", lambda device, attribute, text: None)
     with pytest.raises(TargetError, match=r"reads back as WCD .* and was WCE"):
@@ -323,7 +295,7 @@ def second_namespace(server: SystemRoots) -> OpenTarget:
 
 @pytest.mark.parametrize("first_ends_first", [True, False])
 def test_runs_on_two_namespaces_leave_the_one_cache_as_the_first_of_them_found_it(
-    first_ends_first: bool, controller: Callable[..., Controller], server: SystemRoots, journal: Journal
+    first_ends_first, controller, server, journal
 ) -> None:
     found = controller(True)
     with ExitStack() as first, ExitStack() as second:
@@ -339,9 +311,7 @@ def test_runs_on_two_namespaces_leave_the_one_cache_as_the_first_of_them_found_i
 
 
 @pytest.mark.parametrize("as_found", [True, False])
-def test_a_run_does_not_change_the_cache_that_another_measures_with(
-    as_found: bool, controller: Callable[..., Controller], server: SystemRoots
-) -> None:
+def test_a_run_does_not_change_the_cache_that_another_measures_with(as_found, controller, server) -> None:
     found = controller(as_found)
     with (
         control_of(drive("nvme0n1", server), server) as one,
@@ -356,9 +326,7 @@ def test_a_run_does_not_change_the_cache_that_another_measures_with(
     assert found.enabled is as_found
 
 
-def test_a_run_that_first_found_all_well_puts_back_what_it_changed_later(
-    controller: Callable[..., Controller], server: SystemRoots, journal: Journal
-) -> None:
+def test_a_run_that_first_found_all_well_puts_back_what_it_changed_later(controller, server, journal) -> None:
     found = controller(False)
     with control_of(drive("nvme0n1", server), server) as cache:
         cache.require(False)
@@ -368,9 +336,7 @@ def test_a_run_that_first_found_all_well_puts_back_what_it_changed_later(
     assert not found.enabled
 
 
-def test_a_killed_run_beside_a_living_one_leaves_the_cache_to_that(
-    controller: Callable[..., Controller], server: SystemRoots, journal: Journal
-) -> None:
+def test_a_killed_run_beside_a_living_one_leaves_the_cache_to_that(controller, server, journal) -> None:
     found = controller(True)
 
     def set_and_die() -> None:

@@ -51,7 +51,7 @@ def measured(descriptor: int, capture: CaptureOrder | None) -> tuple[NativeEngin
 
 @pytest.mark.needs("io_uring")
 @pytest.mark.parametrize("lba_bytes", [SECTOR, 4 * KIB])
-def test_the_files_hold_every_io_of_the_samples(descriptor: int, tmp_path, lba_bytes: int) -> None:
+def test_the_files_hold_every_io_of_the_samples(descriptor, tmp_path, lba_bytes) -> None:
     engine, samples = measured(descriptor, CaptureOrder(tmp_path, lba_bytes))
     summary = engine.finish()
     assert summary is not None
@@ -72,7 +72,7 @@ def test_the_files_hold_every_io_of_the_samples(descriptor: int, tmp_path, lba_b
             assert max(latencies, default=None) == expected.latency_max_ns
 
 
-def test_the_folder_is_made_with_the_first_step_that_asks_for_it(descriptor: int, tmp_path) -> None:
+def test_the_folder_is_made_with_the_first_step_that_asks_for_it(descriptor, tmp_path) -> None:
     folder = tmp_path / "captures"
     engine = NativeEngine(descriptor, FACTS, DEMAND, 7, NativeOptions(capture=CaptureOrder(folder, SECTOR)))
     engine.submit([replace(STEPS[0], capture=False)])
@@ -87,13 +87,13 @@ def test_the_folder_is_made_with_the_first_step_that_asks_for_it(descriptor: int
     assert set(parquet.read_table(path).column("step").to_pylist()) == {1}
 
 
-def test_a_place_for_no_folder_is_told_before_anything_runs(descriptor: int, tmp_path) -> None:
+def test_a_place_for_no_folder_is_told_before_anything_runs(descriptor, tmp_path) -> None:
     with pytest.raises(EngineUnavailableError, match="capture can't begin"):
         measured(descriptor, CaptureOrder(tmp_path / "missing" / "captures", SECTOR))
     assert not (tmp_path / "missing").exists()
 
 
-def test_without_a_capture_no_step_is_captured(descriptor: int) -> None:
+def test_without_a_capture_no_step_is_captured(descriptor) -> None:
     with pytest.raises(UsageError, match="step 1: its I/Os are to be captured"):
         measured(descriptor, None)
     engine = NativeEngine(descriptor, FACTS, DEMAND, 7)

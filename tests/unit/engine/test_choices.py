@@ -71,7 +71,7 @@ def run(engine: Engine, steps: Sequence[Step]) -> list[Sample]:
 
 
 @pytest.mark.needs("io_uring")
-def test_whole_decks_hold_the_mix_exactly(native: Engine) -> None:
+def test_whole_decks_hold_the_mix_exactly(native) -> None:
     for tc, qd in ((1, 1), (4, 8)):
         (sample,) = run(native, [Step.of(replace(COMPOSITE, tc=tc, qd=qd), IoCount(1000 * tc))])
         assert sample.ios_by_block_size == tuple(10 * tc * weight for weight in WEIGHTS)
@@ -79,7 +79,7 @@ def test_whole_decks_hold_the_mix_exactly(native: Engine) -> None:
 
 
 @pytest.mark.parametrize("scale", [1, 67])
-def test_a_simulated_drive_counts_what_its_ios_stand_for(tmp_path, scale: int) -> None:
+def test_a_simulated_drive_counts_what_its_ios_stand_for(tmp_path, scale) -> None:
     engine = simulated(tmp_path, scale)
     demanding = replace(COMPOSITE, tc=4, qd=8)
     timed, counted = run(
@@ -91,7 +91,7 @@ def test_a_simulated_drive_counts_what_its_ios_stand_for(tmp_path, scale: int) -
     assert counted.ios_by_zone == (500 * scale, 300 * scale, 200 * scale)
 
 
-def test_the_mix_of_any_period_passes_the_test_of_its_own_shares(native: Engine) -> None:
+def test_the_mix_of_any_period_passes_the_test_of_its_own_shares(native) -> None:
     for sample in run(
         native,
         [
@@ -104,7 +104,7 @@ def test_the_mix_of_any_period_passes_the_test_of_its_own_shares(native: Engine)
             assert chisquare(counts, expected).pvalue > 0.05
 
 
-def test_where_there_is_one_size_and_no_zone_nothing_is_told(native: Engine) -> None:
+def test_where_there_is_one_size_and_no_zone_nothing_is_told(native) -> None:
     plain = Stimulus(100, (BlockSize(4 * KIB),), OperationWeights(read=1), 1, 1)
     one, idle = run(native, [Step.of(plain, IoCount(10)), Step.of(None, Duration(1000))])
     for sample in (one, idle):
@@ -136,7 +136,7 @@ MIXES = st.builds(
 
 @settings(max_examples=40)
 @given(stimulus=MIXES, stop=st.one_of(st.integers(1, 300).map(IoCount), st.just(Duration(2_000_000))))
-def test_sums_are_the_transfers(native: Engine, stimulus: Stimulus, stop: IoCount | Duration) -> None:
+def test_sums_are_the_transfers(native, stimulus, stop) -> None:
     (sample,) = run(native, [Step.of(stimulus, stop)])
     assert len(sample.ios_by_block_size) == len(stimulus.block_sizes)
     assert isinstance(stimulus.placement, Zones)

@@ -68,25 +68,25 @@ def opened_with(descriptor: int, limit: int, most: tuple[int, int], path: IoPath
     return ended.stdout
 
 
-def test_threads_beyond_the_users_limit(descriptor: int) -> None:
+def test_threads_beyond_the_users_limit(descriptor) -> None:
     said = opened_with(descriptor, resource.RLIMIT_NPROC, (40, 40), IoPath.SYNC, Demand(8, 16, 4 * KIB))
     assert said.startswith("refused: thread ")
     assert " of 128 can't be started: Resource temporarily unavailable" in said
     assert "(ulimit -u) 40" in said
 
 
-def test_open_files_beyond_the_hard_limit(descriptor: int) -> None:
+def test_open_files_beyond_the_hard_limit(descriptor) -> None:
     said = opened_with(descriptor, resource.RLIMIT_NOFILE, (100, 200), IoPath.SYNC, Demand(8, 16, 4 * KIB))
     assert said.startswith("refused: TC x QD of 128")
     assert "(ulimit -Hn) is 200" in said
 
 
-def test_a_soft_limit_of_open_files_is_raised(descriptor: int) -> None:
+def test_a_soft_limit_of_open_files_is_raised(descriptor) -> None:
     said = opened_with(descriptor, resource.RLIMIT_NOFILE, (100, 1000), IoPath.SYNC, Demand(8, 16, 4 * KIB))
     assert said.startswith("ran: 1280")
 
 
-def test_address_space(descriptor: int) -> None:
+def test_address_space(descriptor) -> None:
     most = (4 * GIB, 4 * GIB)
     said = opened_with(descriptor, resource.RLIMIT_AS, most, IoPath.IO_URING, Demand(32, 128, MIB))
     assert said.startswith("refused: TC 32 and QD 128 with blocks of 1048576 B take 4294967296 B of buffers")
@@ -94,7 +94,7 @@ def test_address_space(descriptor: int) -> None:
 
 
 @pytest.mark.needs("io_uring")
-def test_memory_that_must_not_be_locked_costs_the_registration_only(descriptor: int) -> None:
+def test_memory_that_must_not_be_locked_costs_the_registration_only(descriptor) -> None:
     # Room for the buffers of one thread and not of two.
     most = (3 * MIB, 3 * MIB)
     said = opened_with(descriptor, resource.RLIMIT_MEMLOCK, most, IoPath.IO_URING, Demand(2, 32, 64 * KIB))
@@ -110,6 +110,6 @@ def test_memory_that_must_not_be_locked_costs_the_registration_only(descriptor: 
         (Demand(1024, 32_767, 128 * MIB), IoPath.IO_URING, "B of memory are available"),
     ],
 )
-def test_a_demand_beyond_all_kernels(descriptor: int, demand: Demand, path: IoPath, says: str) -> None:
+def test_a_demand_beyond_all_kernels(descriptor, demand, path, says) -> None:
     with pytest.raises(EngineUnavailableError, match=says):
         NativeEngine(descriptor, FACTS, demand, 7, NativeOptions(io_path=path))

@@ -90,7 +90,7 @@ def wait(engine: NativeEngine) -> Sample:
     return sample
 
 
-def test_a_sample_carries_its_step_and_agrees_with_itself(engine: NativeEngine) -> None:
+def test_a_sample_carries_its_step_and_agrees_with_itself(engine) -> None:
     steps = [step(), step(block_size_bytes=64 * KIB, read_pct=0)]
     engine.submit(steps)
     samples = [wait(engine), wait(engine)]
@@ -113,7 +113,7 @@ def test_a_sample_carries_its_step_and_agrees_with_itself(engine: NativeEngine) 
 
 
 @pytest.mark.proves("PTS-DEF-01", "PTS-TOOL-03")
-def test_only_the_active_range_is_written(engine: NativeEngine, descriptor: int) -> None:
+def test_only_the_active_range_is_written(engine, descriptor) -> None:
     engine.submit(
         [step(AccessPattern.SEQUENTIAL, 128 * KIB, 0, ByteAmount(2 * CAPACITY), end_pct=50), step(end_pct=50)]
     )
@@ -125,7 +125,7 @@ def test_only_the_active_range_is_written(engine: NativeEngine, descriptor: int)
     assert all(contents[at : at + 512].strip(b"\0") for at in range(0, half, 512))
 
 
-def test_steps_of_a_later_program_go_to_other_places(engine: NativeEngine, descriptor: int) -> None:
+def test_steps_of_a_later_program_go_to_other_places(engine, descriptor) -> None:
     # A generator that begins anew with each step would write the same blocks twice.
     one_write = step(block_size_bytes=512, read_pct=0, stop=ByteAmount(64 * 512))
     for _ in range(2):
@@ -137,7 +137,7 @@ def test_steps_of_a_later_program_go_to_other_places(engine: NativeEngine, descr
     assert 118 <= written <= 128
 
 
-def test_a_step_that_makes_no_sense_is_refused(engine: NativeEngine, golden) -> None:
+def test_a_step_that_makes_no_sense_is_refused(engine, golden) -> None:
     cases = (
         step(block_size_bytes=1000),
         step(block_size_bytes=2 * MIB),
@@ -149,7 +149,7 @@ def test_a_step_that_makes_no_sense_is_refused(engine: NativeEngine, golden) -> 
     assert engine.progress().steps_begun == 0
 
 
-def test_a_stopped_engine_hands_over_the_step_that_ran_and_takes_no_more(engine: NativeEngine) -> None:
+def test_a_stopped_engine_hands_over_the_step_that_ran_and_takes_no_more(engine) -> None:
     engine.submit([step(stop=Duration.seconds(60)), step()])
     while engine.progress().ios == 0:
         pass
@@ -163,7 +163,7 @@ def test_a_stopped_engine_hands_over_the_step_that_ran_and_takes_no_more(engine:
         engine.submit([step()])
 
 
-def test_a_short_transfer_is_a_failure_with_its_place(engine: NativeEngine, descriptor: int, golden) -> None:
+def test_a_short_transfer_is_a_failure_with_its_place(engine, descriptor, golden) -> None:
     os.ftruncate(descriptor, CAPACITY // 2)
     engine.submit([step(read_pct=100)])
     sample = wait(engine)
@@ -175,7 +175,7 @@ def test_a_short_transfer_is_a_failure_with_its_place(engine: NativeEngine, desc
 
 
 @pytest.mark.needs("io_uring")
-def test_the_engine_tells_what_it_is(engine: NativeEngine) -> None:
+def test_the_engine_tells_what_it_is(engine) -> None:
     assert engine.facts["engine"].value == "native"
     assert _native.build_info()["profile"] in (engine.facts["build"].value or "")
     assert {"registered_buffers", "deferred_completion", "registered_ring"} <= set(engine.facts)
@@ -193,7 +193,7 @@ def own_latencies_ns(descriptor: int) -> tuple[float, float]:
 
 
 @pytest.mark.needs("io_uring")
-def test_the_engine_tells_its_own_latency_awake_and_asleep(descriptor: int) -> None:
+def test_the_engine_tells_its_own_latency_awake_and_asleep(descriptor) -> None:
     # where others have the processor, the one that is awake may happen to wait longer
     assert any(0 < awake < asleep for awake, asleep in (own_latencies_ns(descriptor) for _ in range(5)))
 
@@ -241,7 +241,7 @@ def with_data(data: DataPattern) -> Stimulus:
     ],
     ids=str,
 )
-def test_every_stimulus_is_carried_out(engine: NativeEngine, stimulus: Stimulus) -> None:
+def test_every_stimulus_is_carried_out(engine, stimulus) -> None:
     engine.submit([Step.of(stimulus, IoCount(200), ramp_ns=5_000_000)])
     sample = wait(engine)
     assert sample.failure is None
@@ -250,7 +250,7 @@ def test_every_stimulus_is_carried_out(engine: NativeEngine, stimulus: Stimulus)
     assert sample.ios == pytest.approx(200, abs=50)
 
 
-def test_what_was_written_is_verified_and_what_was_not_is_found(engine: NativeEngine) -> None:
+def test_what_was_written_is_verified_and_what_was_not_is_found(engine) -> None:
     write = replace(RANDOM, random_pct=0, operations=OperationWeights(write=1), data=VerifiedData(1))
     read = replace(RANDOM, operations=OperationWeights(read=1), data=VerifiedData(1))
     other = replace(read, data=VerifiedData(2))
@@ -275,7 +275,7 @@ def test_what_was_written_is_verified_and_what_was_not_is_found(engine: NativeEn
     ],
     ids=str,
 )
-def test_the_rule_that_comes_first_ends_the_step(engine: NativeEngine, stop: StopRule, ended_by: str) -> None:
+def test_the_rule_that_comes_first_ends_the_step(engine, stop, ended_by) -> None:
     engine.submit([step(stop=stop)])
     sample = wait(engine)
     assert (sample.state, sample.ended_by) == (StepState.COMPLETE, ended_by)
@@ -286,7 +286,7 @@ def test_the_rule_that_comes_first_ends_the_step(engine: NativeEngine, stop: Sto
 
 
 @pytest.mark.needs("io_uring")
-def test_a_steady_figure_ends_the_step(descriptor: int) -> None:
+def test_a_steady_figure_ends_the_step(descriptor) -> None:
     options = NativeOptions(io_path=IoPath.NOOP, interval_ns=10_000_000)
     engine = NativeEngine(descriptor, FACTS, Demand(1, 8, MIB), 7, options)
     rule = Steady(SteadyFigure.IOPS, 20_000_000, windows=3, excursion_pct=150, slope_pct=150)
@@ -297,7 +297,7 @@ def test_a_steady_figure_ends_the_step(descriptor: int) -> None:
     assert len(sample.intervals) >= 6
 
 
-def test_an_idle_gap_is_a_step_without_an_io(engine: NativeEngine) -> None:
+def test_an_idle_gap_is_a_step_without_an_io(engine) -> None:
     engine.submit([step(), Step.of(None, BRIEF), step()])
     wait(engine)
     gap = wait(engine)
@@ -306,7 +306,7 @@ def test_an_idle_gap_is_a_step_without_an_io(engine: NativeEngine) -> None:
     assert wait(engine).gap_ns is None
 
 
-def test_intervals_can_be_seen_while_the_step_runs(descriptor: int) -> None:
+def test_intervals_can_be_seen_while_the_step_runs(descriptor) -> None:
     options = NativeOptions(interval_ns=10_000_000, completion_wait=CompletionWait.BATCHED)
     engine = NativeEngine(descriptor, FACTS, Demand(2, 8, MIB), 7, options)
     engine.submit([step(stop=Duration.seconds(60))])
@@ -325,7 +325,7 @@ def test_intervals_can_be_seen_while_the_step_runs(descriptor: int) -> None:
         assert interval.read.ios == LatencyDistribution.merged(histograms).count
 
 
-def test_errors_within_the_allowed_number_are_counted_and_the_step_goes_on(descriptor: int) -> None:
+def test_errors_within_the_allowed_number_are_counted_and_the_step_goes_on(descriptor) -> None:
     options = NativeOptions(most_errors=10**9)
     engine = NativeEngine(descriptor, FACTS, Demand(2, 8, MIB), 7, options)
     os.ftruncate(descriptor, CAPACITY // 2)
@@ -337,7 +337,7 @@ def test_errors_within_the_allowed_number_are_counted_and_the_step_goes_on(descr
     assert min(errors.first_offsets_bytes) >= CAPACITY // 2
 
 
-def test_the_path_is_the_operators_or_the_probes(descriptor: int) -> None:
+def test_the_path_is_the_operators_or_the_probes(descriptor) -> None:
     chosen = NativeEngine(descriptor, FACTS, Demand(2, 4, MIB), 7, NativeOptions(io_path=IoPath.SYNC))
     assert chosen.facts["io_path"] == Fact("sync", "--io-path")
     chosen.submit([replace(step(), streams=(Stream(replace(RANDOM, qd=4)),))])
@@ -346,7 +346,7 @@ def test_the_path_is_the_operators_or_the_probes(descriptor: int) -> None:
         NativeEngine(descriptor, FACTS, Demand(1, 1, 4096), 1, NativeOptions(io_path=IoPath.NVME_PASSTHROUGH))
 
 
-def test_threads_can_be_pinned(descriptor: int) -> None:
+def test_threads_can_be_pinned(descriptor) -> None:
     cpus = tuple(sorted(os.sched_getaffinity(0)))
     engine = NativeEngine(descriptor, FACTS, Demand(2, 8, MIB), 7, NativeOptions(cpus=cpus))
     engine.submit([step()])

@@ -7,7 +7,7 @@ from openpts.engine import native
 
 
 @pytest.mark.parametrize("error", [_native.UnavailableError, _native.StoppedError])
-def test_what_can_not_be_measured_has_its_reason(error: type[Exception], monkeypatch) -> None:
+def test_what_can_not_be_measured_has_its_reason(error, monkeypatch) -> None:
     def measure(*, cpus: list[int]) -> tuple[float, float, float]:
         raise error(f"processor {cpus[0]} is busy")
 

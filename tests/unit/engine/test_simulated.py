@@ -66,7 +66,7 @@ def test_the_facts_say_what_was_made(tmp_path) -> None:
     assert (facts.simulation.model, facts.simulation.seed) == ("oracle", 3)
 
 
-def test_an_hour_takes_no_hour_and_is_told_whole(engine: SimulatedEngine) -> None:
+def test_an_hour_takes_no_hour_and_is_told_whole(engine) -> None:
     hour = Duration.seconds(3600)
     engine.submit([step(hour)])
     sample = wait(engine)
@@ -78,7 +78,7 @@ def test_an_hour_takes_no_hour_and_is_told_whole(engine: SimulatedEngine) -> Non
     assert sample.cpu is None
 
 
-def test_a_sample_carries_its_step_and_agrees_with_itself(engine: SimulatedEngine) -> None:
+def test_a_sample_carries_its_step_and_agrees_with_itself(engine) -> None:
     steps = [step(IoCount(500)), step(ByteAmount(8 * MIB), 0, 64 * KIB), step(Duration.seconds(2), 100)]
     engine.submit(steps)
     samples = [wait(engine) for _ in steps]
@@ -98,7 +98,7 @@ def test_a_sample_carries_its_step_and_agrees_with_itself(engine: SimulatedEngin
 
 
 @pytest.mark.proves("PTS-DEF-03", "PTS-TOOL-09")
-def test_littles_law_holds_to_the_nanosecond_or_so(engine: SimulatedEngine) -> None:
+def test_littles_law_holds_to_the_nanosecond_or_so(engine) -> None:
     engine.submit([step(IoCount(100_000))])
     sample = wait(engine)
     assert sample.mean_latency_ns is not None
@@ -164,14 +164,12 @@ def test_equal_seeds_have_equal_samples(tmp_path) -> None:
     assert samples[0] == samples[1]
 
 
-def test_a_step_that_makes_no_sense_is_refused(engine: SimulatedEngine) -> None:
+def test_a_step_that_makes_no_sense_is_refused(engine) -> None:
     with pytest.raises(UsageError):
         engine.submit([step(IoCount(1), block_size_bytes=2 * MIB)])
 
 
-def test_a_capture_has_every_simulated_io_of_the_steps_that_ask_for_it(
-    drive: SimulatedDrive, tmp_path
-) -> None:
+def test_a_capture_has_every_simulated_io_of_the_steps_that_ask_for_it(drive, tmp_path) -> None:
     folder = tmp_path / "all"
     engine = drive.engine(DEMAND, 7, NativeOptions(capture=CaptureOrder(folder, 4 * KIB)))
     engine.submit([step(IoCount(500))])
@@ -184,7 +182,7 @@ def test_a_capture_has_every_simulated_io_of_the_steps_that_ask_for_it(
     assert (summary.ios, summary.discarded_ios) == (1234, 0)
 
 
-def test_what_only_real_hosts_have_is_refused(drive: SimulatedDrive, golden) -> None:
+def test_what_only_real_hosts_have_is_refused(drive, golden) -> None:
     cases = (
         NativeOptions(io_path=IoPath.IO_URING),
         NativeOptions(cpus=(0, 1)),
@@ -198,7 +196,7 @@ def test_a_capacity_that_a_preset_can_not_have_names_the_target() -> None:
         SimulatedDrive(load_preset("mlc"), path="sim:mine", capacity_bytes=1, scale=1, seed=1)
 
 
-def test_marks_are_data_until_the_purge(drive: SimulatedDrive) -> None:
+def test_marks_are_data_until_the_purge(drive) -> None:
     assert drive.pages_with_data() == 0
     marked = drive.mark()
     assert marked == drive.pages_with_data() == 64
@@ -226,7 +224,7 @@ def test_intervals_tell_what_the_drives_sensor_says(tmp_path) -> None:
     assert hot.smart()["throttle_events"] == 1
 
 
-def test_a_drive_without_a_sensor_tells_nothing_of_heat(engine: SimulatedEngine) -> None:
+def test_a_drive_without_a_sensor_tells_nothing_of_heat(engine) -> None:
     engine.submit([step(Duration.seconds(3))])
     told = {(interval.temperature_c, interval.throttled) for interval in wait(engine).intervals}
     assert told == {(None, None)}
@@ -258,7 +256,7 @@ class _InterruptedAfter:
         return getattr(self._native, name)
 
 
-def test_steps_that_a_signal_interrupts_at_their_submission_have_results(engine: SimulatedEngine) -> None:
+def test_steps_that_a_signal_interrupts_at_their_submission_have_results(engine) -> None:
     native = engine._engine
     engine._engine = _InterruptedAfter(native)  # type: ignore[assignment]
     with pytest.raises(KeyboardInterrupt):

@@ -179,27 +179,27 @@ def test_what_is_compared_unasked_only_reads() -> None:
 
 
 @pytest.mark.parametrize("confidence", [0.001, 0.5, 0.9, 0.95, 0.99, 0.9999])
-def test_critical_values(confidence: float) -> None:
+def test_critical_values(confidence) -> None:
     degrees = [*range(1, 41), 99, 100, 999]
     expected = stats.t.ppf((1 + confidence) / 2, degrees)
     assert [critical_value(confidence, each) for each in degrees] == pytest.approx(expected, rel=1e-9)
 
 
 @given(st.floats(0, 1e6), st.integers(1, 300))
-def test_central_probability(t: float, degrees: int) -> None:
+def test_central_probability(t, degrees) -> None:
     # near 0 SciPy's tail is 0.5 exactly, and its difference 0: what is lost there is less than this
     reference = 1 - 2 * stats.t.sf(t, degrees)
     assert central_probability(t, degrees) == pytest.approx(reference, abs=1e-8)
 
 
 @given(st.floats(0, 1e6))
-def test_central_probability_in_closed_form(t: float) -> None:
+def test_central_probability_in_closed_form(t) -> None:
     assert central_probability(t, 1) == pytest.approx(2 / math.pi * math.atan(t), rel=1e-9)
     assert central_probability(t, 2) == pytest.approx(t / math.sqrt(2 + t * t), rel=1e-9)
 
 
 @pytest.mark.parametrize(("confidence", "degrees"), [(0, 5), (1, 5), (0.95, 0)])
-def test_what_has_no_critical_value(confidence: float, degrees: int) -> None:
+def test_what_has_no_critical_value(confidence, degrees) -> None:
     with pytest.raises(ValueError, match="no t for"):
         critical_value(confidence, degrees)
 
@@ -208,7 +208,7 @@ FIGURES = st.floats(1e-3, 1e9)
 
 
 @given(st.lists(st.tuples(FIGURES, FIGURES), min_size=2, max_size=30))
-def test_the_interval_is_that_of_a_paired_t_test_of_logarithms(pairs: list[tuple[float, float]]) -> None:
+def test_the_interval_is_that_of_a_paired_t_test_of_logarithms(pairs) -> None:
     first, second = zip(*pairs, strict=True)
     ratio = paired_ratio(first, second)
     logs = np.log(first) - np.log(second)
@@ -248,7 +248,7 @@ def test_one_pair_has_no_interval() -> None:
 
 
 @pytest.mark.parametrize(("first", "second"), [([], []), ([1.0], []), ([0.0], [1.0]), ([1.0], [-1.0])])
-def test_what_has_no_ratio(first: list[float], second: list[float]) -> None:
+def test_what_has_no_ratio(first, second) -> None:
     with pytest.raises(ValueError, match="positive"):
         paired_ratio(first, second)
 
@@ -264,12 +264,12 @@ def test_what_has_no_ratio(first: list[float], second: list[float]) -> None:
         (0.5, 2.0, Agreement.UNDECIDED),
     ],
 )
-def test_the_verdict_is_about_the_whole_interval(low: float, high: float, verdict: Agreement) -> None:
+def test_the_verdict_is_about_the_whole_interval(low, high, verdict) -> None:
     assert PairedRatio(1, 1, (low + high) / 2, low, high, 6).agrees_within(3) is verdict
 
 
 @given(st.integers(1, 6), st.integers(1, 10))
-def test_each_engine_comes_first_as_often(stimuli: int, repeats: int) -> None:
+def test_each_engine_comes_first_as_often(stimuli, repeats) -> None:
     order = list(alternating_order(stimuli, repeats))
     assert Counter(stimulus for stimulus, _ in order) == dict.fromkeys(range(stimuli), repeats)
     for stimulus in range(stimuli):

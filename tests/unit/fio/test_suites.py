@@ -20,7 +20,7 @@ from openpts.units import GB, NS_PER_S, TB
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.limit import JudgedLimit, Judgement, worst
 from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.sample import HostStall, Sample, StepState
+from openpts.vocabulary.sample import HostStall, StepState
 from openpts.vocabulary.stimulus import OperationWeights
 from openpts_fio.workload.job import FioJob, by_name
 from openpts_fio.workload.results import judge_limit
@@ -89,9 +89,7 @@ def test_a_target_that_is_not_known_is_kept_by_name(tmp_path) -> None:
         ("Y", TB, {"INCREMENT": "29802", "IOENGINE": "io_uring", "JOBS": "1", "RAMPTIME": "2"}),
     ],
 )
-def test_values_are_scaled_as_fiosynth_does(
-    tmp_path, scales: str, capacity_bytes: int, values: dict[str, str]
-) -> None:
+def test_values_are_scaled_as_fiosynth_does(tmp_path, scales, capacity_bytes, values) -> None:
     suite = read_suite(written(tmp_path, scale_by_capacity=scales), "Two")
     found = by_name(suite.job(suite.workloads[0], capacity_bytes, 1).values)
     assert {name: found[name] for name in values} == values
@@ -99,7 +97,7 @@ def test_values_are_scaled_as_fiosynth_does(
 
 
 @pytest.mark.parametrize(("scales", "mb_per_s"), [("N", 1000), ("Y", 7700)])
-def test_rates_per_tb_are_those_of_the_capacity(tmp_path, scales: str, mb_per_s: float) -> None:
+def test_rates_per_tb_are_those_of_the_capacity(tmp_path, scales, mb_per_s) -> None:
     suite = read_suite(written(tmp_path, scale_by_capacity=scales), "Two")
     limits = suite.limits_of(suite.workloads[0], 7680 * GB)
     assert limits[1].value == pytest.approx(mb_per_s * 1e6)
@@ -173,7 +171,7 @@ def test_a_longest_step_ends_what_an_amount_would() -> None:
         ),
     ],
 )
-def test_what_is_wrong_with_a_clone(tmp_path, name: str, changes: Any, complaint: str) -> None:
+def test_what_is_wrong_with_a_clone(tmp_path, name, changes, complaint) -> None:
     with pytest.raises(UsageError) as refused:
         read_suite(written(tmp_path, **changes), name)
     assert complaint in str(refused.value)
@@ -203,7 +201,7 @@ def lacking(name: str) -> set[str]:
         ({"job": str(CLONE / "jobfiles" / "alone.fio"), "cycles": 2}, "a job file has no cycles"),
     ],
 )
-def test_what_is_of_the_other_kind_of_load_is_refused(given: dict[str, Any], refused: str) -> None:
+def test_what_is_of_the_other_kind_of_load_is_refused(given, refused) -> None:
     """What `--quick` gives is for both."""
     named, standard = (
         Given(given, {name: name for name in given}),
@@ -217,14 +215,14 @@ def test_what_is_of_the_other_kind_of_load_is_refused(given: dict[str, Any], ref
 
 
 @pytest.mark.parametrize("name", [name for name in SUITES if lacking(name)])
-def test_a_suite_without_all_its_templates_names_those_that_are_missing(name: str) -> None:
+def test_a_suite_without_all_its_templates_names_those_that_are_missing(name) -> None:
     with pytest.raises(UsageError) as refused:
         read_suite(PEERS, name)
     assert all(template in str(refused.value) for template in lacking(name))
 
 
 @pytest.mark.parametrize("name", [name for name in SUITES if not lacking(name)])
-def test_a_whole_suite_is_planned(name: str) -> None:
+def test_a_whole_suite_is_planned(name) -> None:
     suite = read_suite(PEERS, name)
     assert [one.unread for one in suite.workloads if one.unread] == []
     conditions = at_time_scale(conditions_of_suite(suite), 1 / 600)
@@ -259,7 +257,7 @@ def limit(figure: LimitedFigure, value: float, operation: str = "write", percent
         (LimitedFigure.PERCENTILE, 1 * MS, 99.9, NO_VERDICT),
     ],
 )
-def test_figures(figure: LimitedFigure, value: float, percentile: float, judgement: Judgement) -> None:
+def test_figures(figure, value, percentile, judgement) -> None:
     assert judge_limit(limit(figure, value, percentile=percentile), "load", [SAMPLE]).judgement is judgement
 
 
@@ -289,9 +287,7 @@ def test_steps_of_a_measurement_count_together() -> None:
         ([SAMPLE], LimitedFigure.IOPS, "read", "the workload issues no reads"),
     ],
 )
-def test_what_can_not_be_judged(
-    samples: list[Sample], figure: LimitedFigure, operation: str, reason: str
-) -> None:
+def test_what_can_not_be_judged(samples, figure, operation, reason) -> None:
     found = judge_limit(limit(figure, 1, operation), "load", samples)
     assert (found.judgement, found.reason, found.value) == (NO_VERDICT, reason, None)
 
@@ -330,7 +326,7 @@ JOB = FioJob("load.fio", ("[load]", "rw=randwrite", "bs=4k", "time_based", "runt
 
 
 @pytest.mark.parametrize(("ending", "until_steady"), [(Ending.SHORTEST, 5), (Ending.LONGEST, 25)])
-def test_further_rounds_follow_behind_steady_state(ending: Ending, until_steady: int) -> None:
+def test_further_rounds_follow_behind_steady_state(ending, until_steady) -> None:
     conditions = replace(standard_conditions(DriveClass.ENTERPRISE, 1), job=JOB, further_rounds=7)
     planned = dry_run(script(conditions, CAPACITY_BYTES), CAPACITY_BYTES, AssumedDrive(), ending)
     rounds = [one.apply.number for one in planned if one.apply.phase is Phase.ROUND]

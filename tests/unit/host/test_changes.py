@@ -47,7 +47,7 @@ def make_all(roots: SystemRoots, until: str = UNTIL_ASKED) -> HostChanger:
     return one
 
 
-def test_a_laptop_is_set_up_for_a_synthetic_measurement(laptop: SystemRoots) -> None:
+def test_a_laptop_is_set_up_for_a_synthetic_measurement(laptop) -> None:
     run = RecordedSystemd("fstrim.timer", "apt-daily.timer")
     one = changer(laptop, run)
     reports = one.make(host_changes(laptop, Scenario.SYNTHETIC, lasting=True, run=run))
@@ -67,7 +67,7 @@ def test_a_laptop_is_set_up_for_a_synthetic_measurement(laptop: SystemRoots) -> 
     assert journal_of(laptop).entries() == tuple(one.entries)
 
 
-def test_the_preference_is_set_before_the_governor_that_locks_it(laptop: SystemRoots) -> None:
+def test_the_preference_is_set_before_the_governor_that_locks_it(laptop) -> None:
     keys = [
         change.key
         for change in host_changes(laptop, Scenario.SYNTHETIC, lasting=False, run=RecordedSystemd())
@@ -75,12 +75,12 @@ def test_the_preference_is_set_before_the_governor_that_locks_it(laptop: SystemR
     assert keys.index("energy_preference") < keys.index("governor")
 
 
-def test_a_real_world_machine_keeps_its_savings_but_not_its_ceilings(laptop: SystemRoots) -> None:
+def test_a_real_world_machine_keeps_its_savings_but_not_its_ceilings(laptop) -> None:
     wanted = host_changes(laptop, Scenario.REAL_WORLD, lasting=True, run=RecordedSystemd("fstrim.timer"))
     assert {change.key for change in wanted} == {"p_states", "turbo", "trim_timer"}
 
 
-def test_all_is_put_back_the_last_change_first(laptop: SystemRoots) -> None:
+def test_all_is_put_back_the_last_change_first(laptop) -> None:
     before = settings_of(laptop)
     one = make_all(laptop)
     assert settings_of(laptop) != before
@@ -91,7 +91,7 @@ def test_all_is_put_back_the_last_change_first(laptop: SystemRoots) -> None:
     assert journal_of(laptop).entries() == ()
 
 
-def test_what_is_right_already_is_left_alone(laptop: SystemRoots) -> None:
+def test_what_is_right_already_is_left_alone(laptop) -> None:
     make_all(laptop)
     entries = journal_of(laptop).entries()
     again = changer(laptop)
@@ -115,7 +115,7 @@ def _change_and_die(roots: SystemRoots, after: int) -> None:
 
 
 @pytest.mark.parametrize("after", [0, 1, 5])
-def test_a_kill_in_the_middle_leaves_what_puts_it_back(after: int, laptop: SystemRoots) -> None:
+def test_a_kill_in_the_middle_leaves_what_puts_it_back(after, laptop) -> None:
     before = settings_of(laptop)
     dies(lambda: _change_and_die(laptop, after))
     journal = journal_of(laptop)
@@ -127,7 +127,7 @@ def test_a_kill_in_the_middle_leaves_what_puts_it_back(after: int, laptop: Syste
     assert settings_of(laptop) == before
 
 
-def test_after_a_restart_there_is_nothing_to_put_back(laptop: SystemRoots, golden) -> None:
+def test_after_a_restart_there_is_nothing_to_put_back(laptop, golden) -> None:
     make_all(laptop)
     changed = settings_of(laptop)
     (laptop.proc / "sys/kernel/random/boot_id").write_text("another\n")
@@ -136,7 +136,7 @@ def test_after_a_restart_there_is_nothing_to_put_back(laptop: SystemRoots, golde
     assert settings_of(laptop) == changed
 
 
-def test_a_file_of_another_device_is_not_written(laptop: SystemRoots, golden) -> None:
+def test_a_file_of_another_device_is_not_written(laptop, golden) -> None:
     path = laptop.sys / "firmware/acpi/platform_profile"
     changer(laptop).make([Change("power_profile", Means.FILE, str(path), "performance")])
     (entry,) = journal_of(laptop).entries()
@@ -149,7 +149,7 @@ def test_a_file_of_another_device_is_not_written(laptop: SystemRoots, golden) ->
     assert put_back_setting(entry, laptop, RecordedSystemd()) == golden
 
 
-def test_what_the_kernel_does_not_take_is_told_and_leaves_no_entry(laptop: SystemRoots, monkeypatch) -> None:
+def test_what_the_kernel_does_not_take_is_told_and_leaves_no_entry(laptop, monkeypatch) -> None:
     def refuse(path: Path, value: str, roots: SystemRoots) -> None:
         raise HostSettingError("the kernel refuses this value here")
 
@@ -163,7 +163,7 @@ def test_what_the_kernel_does_not_take_is_told_and_leaves_no_entry(laptop: Syste
     assert tuple(one.entries) == journal_of(laptop).entries() == ()
 
 
-def test_what_is_set_back_by_a_later_change_is_set_again(laptop: SystemRoots, monkeypatch) -> None:
+def test_what_is_set_back_by_a_later_change_is_set_again(laptop, monkeypatch) -> None:
     """The kernel does so with nr_requests when the scheduler changes."""
     profile, turbo = (
         laptop.sys / "firmware/acpi/platform_profile",
@@ -186,14 +186,14 @@ def test_what_is_set_back_by_a_later_change_is_set_again(laptop: SystemRoots, mo
     assert profile.read_text() == "performance"
 
 
-def test_a_unit_that_may_not_be_stopped_says_why(laptop: SystemRoots, golden) -> None:
+def test_a_unit_that_may_not_be_stopped_says_why(laptop, golden) -> None:
     one = changer(laptop, RefusingSystemd("fstrim.timer"))
     reports = one.make([Change("trim_timer", Means.UNIT, "fstrim.timer", STOPPED)])
     assert reports[0].failure == golden
     assert one.entries == []
 
 
-def test_nothing_but_settings_of_the_kernel_is_written(laptop: SystemRoots, tmp_path) -> None:
+def test_nothing_but_settings_of_the_kernel_is_written(laptop, tmp_path) -> None:
     outside = laptop.etc / "fstab"
     outside.write_text("kept\n")
     with pytest.raises(HostSettingError, match="not a kernel setting"):
@@ -207,7 +207,7 @@ def test_nothing_but_settings_of_the_kernel_is_written(laptop: SystemRoots, tmp_
     assert not (laptop.sys / "new").exists()
 
 
-def test_a_number_of_proc_says_nothing_about_a_setting(laptop: SystemRoots) -> None:
+def test_a_number_of_proc_says_nothing_about_a_setting(laptop) -> None:
     """The kernel makes up new ones when it has dropped what it kept of such a file."""
     path = laptop.proc / "sys/kernel/numa_balancing"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -221,7 +221,7 @@ def test_a_number_of_proc_says_nothing_about_a_setting(laptop: SystemRoots) -> N
     assert path.read_text().strip() == "1"
 
 
-def test_a_device_that_goes_away_while_it_is_changed_is_told(laptop: SystemRoots, monkeypatch) -> None:
+def test_a_device_that_goes_away_while_it_is_changed_is_told(laptop, monkeypatch) -> None:
     profile = laptop.sys / "firmware/acpi/platform_profile"
     turbo = laptop.sys / CPUS / "intel_pstate/no_turbo"
 
@@ -254,7 +254,7 @@ class _HangingSystemd(RecordedSystemd):
         return answer
 
 
-def test_an_interrupt_while_changes_are_made_puts_back_those_before_it(laptop: SystemRoots) -> None:
+def test_an_interrupt_while_changes_are_made_puts_back_those_before_it(laptop) -> None:
     before, run = settings_of(laptop), _HangingSystemd("fstrim.timer")
     journal = journal_of(laptop)
     wanted = host_changes(laptop, Scenario.SYNTHETIC, lasting=True, run=run)
@@ -263,9 +263,7 @@ def test_an_interrupt_while_changes_are_made_puts_back_those_before_it(laptop: S
     assert (settings_of(laptop), run.active, journal.entries()) == (before, ["fstrim.timer"], ())
 
 
-def test_a_journal_that_fails_while_changes_are_made_leaves_none_of_them(
-    laptop: SystemRoots, monkeypatch
-) -> None:
+def test_a_journal_that_fails_while_changes_are_made_leaves_none_of_them(laptop, monkeypatch) -> None:
     before, journal, add = settings_of(laptop), journal_of(laptop), Journal.add
     noted = 0
 
@@ -286,9 +284,7 @@ def test_a_journal_that_fails_while_changes_are_made_leaves_none_of_them(
     assert (settings_of(laptop), journal.entries()) == (before, ())
 
 
-def test_an_entry_that_cannot_be_taken_out_keeps_none_of_the_others_back(
-    laptop: SystemRoots, monkeypatch
-) -> None:
+def test_an_entry_that_cannot_be_taken_out_keeps_none_of_the_others_back(laptop, monkeypatch) -> None:
     before, remove = settings_of(laptop), Journal.remove
     one = make_all(laptop)
     stuck = one.entries[-1]
@@ -304,7 +300,7 @@ def test_an_entry_that_cannot_be_taken_out_keeps_none_of_the_others_back(
     assert journal_of(laptop).entries() == (stuck,)
 
 
-def test_a_journal_that_cannot_be_read_keeps_nothing_back(laptop: SystemRoots, golden) -> None:
+def test_a_journal_that_cannot_be_read_keeps_nothing_back(laptop, golden) -> None:
     before, one = settings_of(laptop), make_all(laptop)
     (journal_of(laptop).folder / "0.json").write_text("{")
     (complaint,) = one.put_back()
@@ -353,7 +349,7 @@ def restore(journal: Journal) -> list[bool]:
 
 
 @pytest.mark.parametrize("first_ends_first", [True, False])
-def test_of_two_runs_the_last_to_end_puts_back(first_ends_first: bool, place: Path, journal: Journal) -> None:
+def test_of_two_runs_the_last_to_end_puts_back(first_ends_first, place, journal) -> None:
     tune = run_that_wants("2", place, journal)
     with living(tune) as first, living(tune) as second:
         assert place.read_text() == "2"
@@ -365,7 +361,7 @@ def test_of_two_runs_the_last_to_end_puts_back(first_ends_first: bool, place: Pa
     assert journal.entries() == ()
 
 
-def test_a_run_does_not_change_what_another_one_has_set(place: Path, journal: Journal) -> None:
+def test_a_run_does_not_change_what_another_one_has_set(place, journal) -> None:
     with living(run_that_wants("2", place, journal)) as first:
         one = HostChanger(journal.roots, journal, UNTIL_THE_END, RecordedSystemd())
         (report,) = one.make(wish(place, "0"))
@@ -373,9 +369,7 @@ def test_a_run_does_not_change_what_another_one_has_set(place: Path, journal: Jo
         assert (place.read_text(), one.entries) == ("2", [])
 
 
-def test_a_killed_run_beside_a_living_one_detunes_nothing_until_that_ends(
-    place: Path, journal: Journal
-) -> None:
+def test_a_killed_run_beside_a_living_one_detunes_nothing_until_that_ends(place, journal) -> None:
     tune = run_that_wants("2", place, journal)
     with living(tune) as first, living(tune) as second:
         first.kill()
@@ -388,7 +382,7 @@ def test_a_killed_run_beside_a_living_one_detunes_nothing_until_that_ends(
     assert (place.read_text(), journal.entries()) == ("0", ())
 
 
-def test_what_a_run_has_set_is_never_what_the_doctor_puts_back(place: Path, journal: Journal) -> None:
+def test_what_a_run_has_set_is_never_what_the_doctor_puts_back(place, journal) -> None:
     with living(run_that_wants("2", place, journal)) as run:
         assert apply("0", place, journal) == [f"the run of process {run.pid} has set 2 and is still running"]
         assert apply("2", place, journal) == [""]
@@ -398,7 +392,7 @@ def test_what_a_run_has_set_is_never_what_the_doctor_puts_back(place: Path, jour
     assert (place.read_text(), journal.entries()) == ("0", ())
 
 
-def test_a_restore_leaves_a_run_what_it_measures_with(place: Path, journal: Journal) -> None:
+def test_a_restore_leaves_a_run_what_it_measures_with(place, journal) -> None:
     assert apply("2", place, journal) == [""]
     with living(run_that_wants("2", place, journal)) as run:
         assert restore(journal) == [True]
@@ -407,7 +401,7 @@ def test_a_restore_leaves_a_run_what_it_measures_with(place: Path, journal: Jour
     assert (place.read_text(), journal.entries()) == ("0", ())
 
 
-def test_layers_are_put_back_from_the_top(place: Path, journal: Journal) -> None:
+def test_layers_are_put_back_from_the_top(place, journal) -> None:
     apply("2", place, journal)
     apply("1", place, journal)
     with living(run_that_wants("2", place, journal)) as run:
@@ -420,14 +414,14 @@ def test_layers_are_put_back_from_the_top(place: Path, journal: Journal) -> None
     assert (place.read_text(), journal.entries()) == ("0", ())
 
 
-def test_of_two_doctors_the_first_state_comes_back(place: Path, journal: Journal) -> None:
+def test_of_two_doctors_the_first_state_comes_back(place, journal) -> None:
     for value in ("2", "2", "1", "0"):
         apply(value, place, journal)
     assert restore(journal) == [True, True, True]
     assert (place.read_text(), journal.entries()) == ("0", ())
 
 
-def test_what_lasted_until_a_restart_is_in_no_runs_way(place: Path, journal: Journal) -> None:
+def test_what_lasted_until_a_restart_is_in_no_runs_way(place, journal) -> None:
     apply("2", place, journal)
     (journal.roots.proc / "sys/kernel/random/boot_id").write_text("another\n")
     place.write_text("0")
@@ -439,9 +433,7 @@ def test_what_lasted_until_a_restart_is_in_no_runs_way(place: Path, journal: Jou
     assert place.read_text() == "0"
 
 
-def test_a_timer_that_another_run_has_stopped_stays_so_until_both_have_ended(
-    laptop: SystemRoots, journal: Journal
-) -> None:
+def test_a_timer_that_another_run_has_stopped_stays_so_until_both_have_ended(laptop, journal) -> None:
     systemd = RecordedSystemd("fstrim.timer")
     first = HostChanger(laptop, journal, UNTIL_THE_END, systemd)
     second = HostChanger(laptop, journal, UNTIL_THE_END, systemd)
@@ -454,7 +446,7 @@ def test_a_timer_that_another_run_has_stopped_stays_so_until_both_have_ended(
     assert systemd.active == ["fstrim.timer"]
 
 
-def test_a_layer_below_a_run_cannot_be_put_back_yet(place: Path, journal: Journal) -> None:
+def test_a_layer_below_a_run_cannot_be_put_back_yet(place, journal) -> None:
     apply("2", place, journal)
     with living(run_that_wants("1", place, journal)) as run:
         (below, _) = journal.entries()

@@ -23,7 +23,7 @@ def _values(roots: SystemRoots) -> dict[str, str | None]:
     return {key: fact.value for key, fact in facts.items()}
 
 
-def test_a_server(server: SystemRoots) -> None:
+def test_a_server(server) -> None:
     assert _values(server) == {
         "system": "Supermicro AS -2015HS-TNR",
         "motherboard": "Supermicro H13SSH",
@@ -46,7 +46,7 @@ def test_a_server(server: SystemRoots) -> None:
     }
 
 
-def test_a_virtual_machine_on_arm(virtual_machine: SystemRoots) -> None:
+def test_a_virtual_machine_on_arm(virtual_machine) -> None:
     assert _values(virtual_machine) == {
         "system": None,
         "motherboard": None,
@@ -65,7 +65,7 @@ def test_a_virtual_machine_on_arm(virtual_machine: SystemRoots) -> None:
 
 
 @pytest.mark.proves("SOL-SYS-01")
-def test_a_laptop_tells_its_clocks_and_its_power(laptop: SystemRoots) -> None:
+def test_a_laptop_tells_its_clocks_and_its_power(laptop) -> None:
     values = _values(laptop)
     assert values["cpu_clock"] == "2,400 MHz base, 4,200 MHz at most"
     assert values["cpu_package_power"] == "15 W long term, 51 W short term"
@@ -73,7 +73,7 @@ def test_a_laptop_tells_its_clocks_and_its_power(laptop: SystemRoots) -> None:
     assert values["bios"] == "LENOVO N32ET75W (1.51 ) 12/02/2021"
 
 
-def test_processors_with_two_kinds_of_cores_tell_both(laptop: SystemRoots) -> None:
+def test_processors_with_two_kinds_of_cores_tell_both(laptop) -> None:
     policy = laptop.sys / "devices/system/cpu/cpufreq/policy1"
     (policy / "base_frequency").write_text("1800000\n")
     (policy / "cpuinfo_max_freq").write_text("3100000\n")
@@ -82,26 +82,26 @@ def test_processors_with_two_kinds_of_cores_tell_both(laptop: SystemRoots) -> No
     )
 
 
-def test_what_cannot_be_read_is_left_open(malformed: SystemRoots) -> None:
+def test_what_cannot_be_read_is_left_open(malformed) -> None:
     values = _values(malformed)
     assert values.pop("peripherals") == "storage: a function without an ID"
     assert values.pop("virtualization") == "none seen"
     assert set(values.values()) == {None}
 
 
-def test_an_empty_machine_raises_nothing(server: SystemRoots) -> None:
+def test_an_empty_machine_raises_nothing(server) -> None:
     nothing = server.sys / "nothing"
     values = _values(SystemRoots(nothing, nothing, nothing, nothing, nothing))
     assert values.pop("virtualization") == "none seen"
     assert set(values.values()) == {None}
 
 
-def test_the_processor_tells_that_it_is_virtual(server: SystemRoots) -> None:
+def test_the_processor_tells_that_it_is_virtual(server) -> None:
     (server.proc / "cpuinfo").write_text("model name\t: AMD EPYC\nflags\t\t: fpu hypervisor lahf_lm\n")
     assert _values(server)["virtualization"] == "virtual machine (Supermicro AS -2015HS-TNR)"
 
 
-def test_the_firmware_tells_that_it_is_virtual(server: SystemRoots) -> None:
+def test_the_firmware_tells_that_it_is_virtual(server) -> None:
     (server.sys / "class/dmi/id/sys_vendor").write_text("QEMU\n")
     assert _values(server)["virtualization"] == "virtual machine (QEMU AS -2015HS-TNR)"
 
@@ -121,7 +121,7 @@ def test_this_machine_is_described() -> None:
         ("MemAvailable:   16384\n", None),
     ],
 )
-def test_it_is_read_from_meminfo(tmp_path, meminfo: str, expected: int | None) -> None:
+def test_it_is_read_from_meminfo(tmp_path, meminfo, expected) -> None:
     (tmp_path / "meminfo").write_text(meminfo)
     assert available_memory_bytes(SystemRoots(proc=tmp_path)) == expected
 
@@ -171,18 +171,18 @@ def test_a_module_as_qemu_has_it() -> None:
         (b"\x11\x15" + bytes(19), None),
     ],
 )
-def test_sizes_kinds_and_speeds(structure: bytes, text: str | None) -> None:
+def test_sizes_kinds_and_speeds(structure, text) -> None:
     assert describe(structure) == text
 
 
 @given(st.binary(max_size=200))
-def test_no_bytes_of_a_firmware_break_it(content: bytes) -> None:
+def test_no_bytes_of_a_firmware_break_it(content) -> None:
     text = describe(content)
     assert text is None or text.isprintable()
 
 
 @pytest.mark.proves("SOL-SYS-02")
-def test_modules_that_are_alike_are_counted(laptop: SystemRoots) -> None:
+def test_modules_that_are_alike_are_counted(laptop) -> None:
     folder = laptop.sys / "firmware/dmi/entries"
     for number, structure in enumerate((device(16384), device(0), device(16384), device(8192))):
         entry = folder / f"17-{number}"
@@ -194,7 +194,7 @@ def test_modules_that_are_alike_are_counted(laptop: SystemRoots) -> None:
     )
 
 
-def test_who_is_not_root_is_told_so(laptop: SystemRoots, monkeypatch, golden) -> None:
+def test_who_is_not_root_is_told_so(laptop, monkeypatch, golden) -> None:
     entry = laptop.sys / "firmware/dmi/entries/17-0"
     entry.mkdir(parents=True)
     (entry / "raw").write_bytes(device(16384))
@@ -224,14 +224,14 @@ def _with_root(roots: SystemRoots, *lines: str) -> str | None:
         ("1 0 0:50 / / rw - nfs4 server:/export rw", "nfs4 on server:/export"),
     ],
 )
-def test_the_drive_below_the_root(line: str, text: str, server: SystemRoots) -> None:
+def test_the_drive_below_the_root(line, text, server) -> None:
     assert _with_root(server, line) == text
 
 
-def test_what_was_mounted_last_over_the_root_counts(server: SystemRoots) -> None:
+def test_what_was_mounted_last_over_the_root_counts(server) -> None:
     lines = ("1 0 0:1 / / rw - rootfs rootfs rw", "27 1 8:16 / / rw - xfs /dev/sdb rw")
     assert _with_root(server, *lines) == "xfs on XS1600LE70084 (sdb, 1,600 GB)"
 
 
-def test_no_root_is_left_open(server: SystemRoots) -> None:
+def test_no_root_is_left_open(server) -> None:
     assert _with_root(server, "1 0 0:1 / /proc rw - proc proc rw") is None

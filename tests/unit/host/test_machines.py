@@ -25,7 +25,7 @@ def laptop_facts(laptop: SystemRoots, run: Run | None = None) -> Facts:
     return host_settings(laptop, "8:16", run or systemd)
 
 
-def test_a_laptop_on_its_battery(laptop: SystemRoots) -> None:
+def test_a_laptop_on_its_battery(laptop) -> None:
     facts = laptop_facts(laptop)
     told = {
         "governor": "powersave",
@@ -49,7 +49,7 @@ def test_a_laptop_on_its_battery(laptop: SystemRoots) -> None:
     assert {key: facts[key].value for key in told} == told
 
 
-def test_what_is_wrong_for_both_scenarios_is_bad_for_both(laptop: SystemRoots) -> None:
+def test_what_is_wrong_for_both_scenarios_is_bad_for_both(laptop) -> None:
     facts = laptop_facts(laptop)
     wrong = {
         "p_states", "turbo", "power_supply", "thermal", "indexers", "scanners", "trim_timer", "updates",
@@ -63,7 +63,7 @@ def test_what_is_wrong_for_both_scenarios_is_bad_for_both(laptop: SystemRoots) -
     }
 
 
-def test_updates_that_are_running_are_seen_without_systemd(laptop: SystemRoots) -> None:
+def test_updates_that_are_running_are_seen_without_systemd(laptop) -> None:
     (laptop.proc / "1/comm").write_text("init\n")
     (laptop.proc / "77").mkdir()
     (laptop.proc / "77/comm").write_text("dpkg\n")
@@ -72,7 +72,7 @@ def test_updates_that_are_running_are_seen_without_systemd(laptop: SystemRoots) 
     assert facts["trim_timer"].value == "stopped, or not there"
 
 
-def test_systemd_that_can_not_be_asked_leaves_its_timers_open(laptop: SystemRoots, golden) -> None:
+def test_systemd_that_can_not_be_asked_leaves_its_timers_open(laptop, golden) -> None:
     facts = laptop_facts(laptop, no_programs)
     assert facts["trim_timer"].value is None
     assert facts["trim_timer"].source == golden
@@ -90,13 +90,13 @@ def test_systemd_that_can_not_be_asked_leaves_its_timers_open(laptop: SystemRoot
         ("17", "may sleep (freeze mem disk)"),
     ],
 )
-def test_only_who_blocks_sleep_forbids_it(inhibitors: str, told: str, laptop: SystemRoots) -> None:
+def test_only_who_blocks_sleep_forbids_it(inhibitors, told, laptop) -> None:
     listed = "[" + inhibitors + "]"
     value = laptop_facts(laptop, RecordedSystemd(inhibitors=listed))["sleep"].value
     assert str(value).startswith(told)
 
 
-def test_a_masked_target_is_never_reached(laptop: SystemRoots) -> None:
+def test_a_masked_target_is_never_reached(laptop) -> None:
     units = laptop.etc / "systemd/system"
     units.mkdir(parents=True)
     (units / "sleep.target").symlink_to("/dev/null")
@@ -112,15 +112,13 @@ def test_a_masked_target_is_never_reached(laptop: SystemRoots) -> None:
         (0, "down to POLL, 0 us to wake, held there by a limit of 0 us"),
     ],
 )
-def test_a_limit_that_somebody_holds_keeps_processors_awake(
-    limit_us: int, told: str, laptop: SystemRoots
-) -> None:
+def test_a_limit_that_somebody_holds_keeps_processors_awake(limit_us, told, laptop) -> None:
     laptop.dev.mkdir(exist_ok=True)
     (laptop.dev / "cpu_dma_latency").write_bytes(struct.pack("=i", limit_us))
     assert laptop_facts(laptop)["c_states"].value == told
 
 
-def test_states_that_are_off_are_told_as_the_reason(laptop: SystemRoots) -> None:
+def test_states_that_are_off_are_told_as_the_reason(laptop) -> None:
     for disable in laptop.sys.rglob("state*/disable"):
         if int((disable.with_name("latency")).read_text()) > 10:
             disable.write_text("1\n")
@@ -129,14 +127,14 @@ def test_states_that_are_off_are_told_as_the_reason(laptop: SystemRoots) -> None
 
 
 @pytest.mark.parametrize(("own", "told"), [("0", "C8"), ("n/a", "POLL"), ("20", "C1E")])
-def test_a_processor_may_have_a_limit_of_its_own(own: str, told: str, laptop: SystemRoots) -> None:
+def test_a_processor_may_have_a_limit_of_its_own(own, told, laptop) -> None:
     power = laptop.sys / "devices/system/cpu/cpu0/power"
     power.mkdir()
     (power / "pm_qos_resume_latency_us").write_text(f"{own}\n")
     assert str(laptop_facts(laptop)["c_states"].value).startswith(f"down to {told},")
 
 
-def test_a_container_with_limits(container: SystemRoots) -> None:
+def test_a_container_with_limits(container) -> None:
     facts = host_settings(container, "7:7", no_programs)
     assert facts["container"].value == "container (docker)"
     assert facts["io_limit"].value == (
@@ -149,12 +147,12 @@ def test_a_container_with_limits(container: SystemRoots) -> None:
     assert {"io_limit", "cpu_limit"} <= graded(facts, Scenario.REAL_WORLD, Grade.BAD)
 
 
-def test_a_container_whose_groups_are_hidden_is_known_by_its_files(container: SystemRoots) -> None:
+def test_a_container_whose_groups_are_hidden_is_known_by_its_files(container) -> None:
     (container.proc / "self/cgroup").write_text("0::/\n")
     assert host_settings(container, run=no_programs)["container"].value == "container"
 
 
-def test_limits_of_version_1_are_read_as_well(container: SystemRoots) -> None:
+def test_limits_of_version_1_are_read_as_well(container) -> None:
     (container.proc / "self/cgroup").write_text("7:blkio:/slow\n1:cpu,cpuacct:/\n3:cpuset:/part\n")
     groups = {
         "blkio/slow/blkio.throttle.read_iops_device": "7:7 100",
@@ -171,7 +169,7 @@ def test_limits_of_version_1_are_read_as_well(container: SystemRoots) -> None:
     assert limits["cpu_limit"].value == "cpuset.cpus 0-1 (part)"
 
 
-def test_a_virtual_machine_is_bad_for_either(virtual_machine: SystemRoots) -> None:
+def test_a_virtual_machine_is_bad_for_either(virtual_machine) -> None:
     facts = host_settings(virtual_machine, run=no_programs)
     assert "virtualization" in graded(facts, Scenario.REAL_WORLD, Grade.BAD)
     assert "governor" in graded(facts, Scenario.SYNTHETIC, Grade.UNKNOWN)
@@ -205,7 +203,7 @@ def _values(roots: SystemRoots, disk_number: str | None = None) -> dict[str, str
     return {key: fact.value for key, fact in facts.items()}
 
 
-def test_a_server_on_which_processors_differ(server: SystemRoots) -> None:
+def test_a_server_on_which_processors_differ(server) -> None:
     assert _values(server, "259:0") == {
         "governor": "performance (3 of 4), powersave (1 of 4)",
         "energy_preference": "performance",
@@ -245,19 +243,19 @@ def test_a_server_on_which_processors_differ(server: SystemRoots) -> None:
     }
 
 
-def test_without_a_disk_the_limits_of_all_count(server: SystemRoots) -> None:
+def test_without_a_disk_the_limits_of_all_count(server) -> None:
     assert _values(server)["io_limit"] == (
         "io.max 259:0 wbps=104857600 (system.slice); io.max 8:16 rbps=1048576 (system.slice)"
     )
 
 
-def test_what_a_machine_does_not_tell_is_left_open(malformed: SystemRoots) -> None:
+def test_what_a_machine_does_not_tell_is_left_open(malformed) -> None:
     values = _values(malformed)
     assert {key: values.pop(key) for key in SEEN_WITHOUT_FILES} == SEEN_WITHOUT_FILES
     assert set(values.values()) == {None}
 
 
-def test_intel_turns_its_turbo_off_by_a_file_of_its_own(malformed: SystemRoots) -> None:
+def test_intel_turns_its_turbo_off_by_a_file_of_its_own(malformed) -> None:
     off = malformed.sys / "devices/system/cpu/intel_pstate/no_turbo"
     off.parent.mkdir(parents=True)
     off.write_text("1\n")
@@ -273,9 +271,7 @@ def test_intel_turns_its_turbo_off_by_a_file_of_its_own(malformed: SystemRoots) 
         ("0", "notsupported", "none (cores have one thread)"),
     ],
 )
-def test_smt_that_is_off_is_told_from_smt_that_is_not_there(
-    active: str, control: str, told: str, malformed: SystemRoots
-) -> None:
+def test_smt_that_is_off_is_told_from_smt_that_is_not_there(active, control, told, malformed) -> None:
     folder = malformed.sys / "devices/system/cpu/smt"
     folder.mkdir(parents=True)
     (folder / "active").write_text(f"{active}\n")
@@ -283,14 +279,14 @@ def test_smt_that_is_off_is_told_from_smt_that_is_not_there(
     assert _values(malformed)["smt"] == told
 
 
-def test_a_kernel_without_mitigations_has_them_off(malformed: SystemRoots) -> None:
+def test_a_kernel_without_mitigations_has_them_off(malformed) -> None:
     folder = malformed.sys / "devices/system/cpu/vulnerabilities"
     folder.mkdir(parents=True)
     (folder / "meltdown").write_text("Vulnerable\n")
     assert _values(malformed)["mitigations"] == "off (0 mitigated, 1 vulnerable)"
 
 
-def test_a_machine_without_swap_has_none(malformed: SystemRoots) -> None:
+def test_a_machine_without_swap_has_none(malformed) -> None:
     (malformed.proc / "meminfo").write_text("SwapTotal:  0 kB\nSwapFree:  0 kB\n")
     assert _values(malformed)["swap"] == "none"
 
@@ -299,5 +295,5 @@ def test_a_machine_without_swap_has_none(malformed: SystemRoots) -> None:
 @pytest.mark.parametrize(
     ("state", "told"), [(0, "synchronized"), (4, "synchronized"), (5, "not synchronized"), (-1, None)]
 )
-def test_adjtimex_in_words(state: int, told: str | None) -> None:
+def test_adjtimex_in_words(state, told) -> None:
     assert sync_text(state) == told

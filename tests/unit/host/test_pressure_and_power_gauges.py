@@ -21,7 +21,7 @@ def write(path: Path, text: str) -> None:
     path.write_text(f"{text}\n")
 
 
-def test_pressure_is_the_share_of_the_time_between_two_readings(roots: SystemRoots) -> None:
+def test_pressure_is_the_share_of_the_time_between_two_readings(roots) -> None:
     for resource in ("memory", "cpu"):
         write(roots.proc / "pressure" / resource, PSI.format(0, 0))
     gauge = pressure_gauge(roots)
@@ -35,13 +35,13 @@ def test_pressure_is_the_share_of_the_time_between_two_readings(roots: SystemRoo
     }
 
 
-def test_without_pressure_information_the_reason_is_said(roots: SystemRoots, golden) -> None:
+def test_without_pressure_information_the_reason_is_said(roots, golden) -> None:
     gauge = pressure_gauge(roots)
     assert (gauge.what, gauge.paths) == (None, ())
     assert gauge.source == golden
 
 
-def test_sensors_are_in_watts_under_the_names_of_chip_and_label(roots: SystemRoots) -> None:
+def test_sensors_are_in_watts_under_the_names_of_chip_and_label(roots) -> None:
     meter, board = roots.sys / "class/hwmon/hwmon0", roots.sys / "class/hwmon/hwmon1"
     write(meter / "name", "power_meter")
     write(meter / "power1_average", "123456789")
@@ -58,7 +58,7 @@ def test_sensors_are_in_watts_under_the_names_of_chip_and_label(roots: SystemRoo
     assert sensors.understand([b"", b"n/a\n"], 0) == {}
 
 
-def test_energy_counters_become_mean_power_and_a_wrap_gives_none(roots: SystemRoots) -> None:
+def test_energy_counters_become_mean_power_and_a_wrap_gives_none(roots) -> None:
     zones = roots.sys / "class/powercap"
     for zone, name in {
         "intel-rapl:0": "package-0",
@@ -82,7 +82,7 @@ def test_energy_counters_become_mean_power_and_a_wrap_gives_none(roots: SystemRo
     ]
 
 
-def test_without_sensors_the_reasons_are_said(roots: SystemRoots, golden) -> None:
+def test_without_sensors_the_reasons_are_said(roots, golden) -> None:
     sensors, energy = power_gauges(roots)
     assert (sensors.what, energy.what) == (None, None)
     assert sensors.source == golden

@@ -35,7 +35,7 @@ def two_readings(gauge: Gauge, first: str = FIRST, second: str = SECOND) -> Valu
     return gauge.understand([second.encode()], 10**9)
 
 
-def test_the_engines_processors_and_all_others_are_two_groups(roots: SystemRoots) -> None:
+def test_the_engines_processors_and_all_others_are_two_groups(roots) -> None:
     values = two_readings(processor_gauges(roots, (0,))[0])
     # processor 0 had 100 ticks: 40 user, 10 nice, 20 system, 10 idle, 10 iowait, 5 irq, 5 softirq
     assert {name: value for name, value in values.items() if "engine" in name} == {
@@ -52,7 +52,7 @@ def test_the_engines_processors_and_all_others_are_two_groups(roots: SystemRoots
     assert (values["cpu_others_steal_pct"], values["cpu_others_sys_pct"]) == (2.5, 5)
 
 
-def test_where_the_engine_has_all_processors_there_are_no_others(roots: SystemRoots) -> None:
+def test_where_the_engine_has_all_processors_there_are_no_others(roots) -> None:
     """Even if the kernel's sum, which it rounds by itself, is a tick more."""
     values = two_readings(
         processor_gauges(roots, (0, 1, 2))[0], second=SECOND.replace("cpu  640", "cpu  641")
@@ -61,13 +61,13 @@ def test_where_the_engine_has_all_processors_there_are_no_others(roots: SystemRo
     assert values["cpu_engine_busy_pct"] == pytest.approx(100 * (80 + 5 + 10) / 300)
 
 
-def test_without_pinned_threads_all_processors_are_one_group(roots: SystemRoots) -> None:
+def test_without_pinned_threads_all_processors_are_one_group(roots) -> None:
     values = two_readings(processor_gauges(roots, ())[0])
     assert {name.split("_")[1] for name in values} == {"all"}
     assert values["cpu_all_busy_pct"] == pytest.approx(100 * (80 + 5 + 10) / 300)
 
 
-def test_each_processor_is_sampled_by_itself_and_more_rarely(roots: SystemRoots) -> None:
+def test_each_processor_is_sampled_by_itself_and_more_rarely(roots) -> None:
     group, single, _ = processor_gauges(roots, (0,))
     assert single.each > group.each
     values = two_readings(single)
@@ -75,14 +75,14 @@ def test_each_processor_is_sampled_by_itself_and_more_rarely(roots: SystemRoots)
     assert values["cpu_2_sys_pct"] == 10
 
 
-def test_times_that_go_back_count_as_none(roots: SystemRoots) -> None:
+def test_times_that_go_back_count_as_none(roots) -> None:
     back = SECOND.replace("1010 60", "1010 40")
     values = two_readings(processor_gauges(roots, (0,))[0], second=back)
     assert values["cpu_engine_iowait_pct"] == 0
     assert values["cpu_engine_busy_pct"] == pytest.approx(100 * 80 / 90)
 
 
-def test_a_processor_that_comes_or_goes_has_no_share(roots: SystemRoots) -> None:
+def test_a_processor_that_comes_or_goes_has_no_share(roots) -> None:
     without = "\n".join(line for line in FIRST.splitlines() if not line.startswith("cpu1"))
     single = processor_gauges(roots, ())[1]
     assert "cpu_1_busy_pct" not in two_readings(single, first=without)
@@ -90,11 +90,11 @@ def test_a_processor_that_comes_or_goes_has_no_share(roots: SystemRoots) -> None
 
 
 @pytest.mark.parametrize("text", ["", "cpu0 1 2 3", "cpu0 a b c d e f g h", "nonsense\n\n", SECOND[:24]])
-def test_nonsense_gives_no_value(text: str, roots: SystemRoots) -> None:
+def test_nonsense_gives_no_value(text, roots) -> None:
     assert two_readings(processor_gauges(roots, (2,))[0], second=text) == {}
 
 
-def test_the_clock_is_the_mean_and_the_lowest_of_the_engines_processors(roots: SystemRoots) -> None:
+def test_the_clock_is_the_mean_and_the_lowest_of_the_engines_processors(roots) -> None:
     for cpu, khz in enumerate([3_000_000, 1_000_000, 2_000_000]):
         folder = roots.sys / f"devices/system/cpu/cpu{cpu}/cpufreq"
         folder.mkdir(parents=True)

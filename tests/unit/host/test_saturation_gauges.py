@@ -41,7 +41,7 @@ def thread(roots: SystemRoots, number: int, name: str) -> None:
     put(roots.proc / f"self/task/{number}/schedstat", "0 0 0\n")
 
 
-def test_the_thread_that_waited_most_counts_and_the_one_that_had_least_rest(roots: SystemRoots) -> None:
+def test_the_thread_that_waited_most_counts_and_the_one_that_had_least_rest(roots) -> None:
     for number, name in enumerate(("python", "openpts-io-0", "openpts-io-1", "openpts-collect")):
         thread(roots, number, name)
     gauge = gauges(roots)["engine threads"]
@@ -53,7 +53,7 @@ def test_the_thread_that_waited_most_counts_and_the_one_that_had_least_rest(root
     assert values == {"engine_wait_pct": pytest.approx(25), "engine_awake_pct": pytest.approx(85)}
 
 
-def test_of_very_many_threads_some_are_read(roots: SystemRoots, golden) -> None:
+def test_of_very_many_threads_some_are_read(roots, golden) -> None:
     for number in range(1000):
         thread(roots, number, f"openpts-io-{number}")
     gauge = gauges(roots)["engine threads"]
@@ -61,7 +61,7 @@ def test_of_very_many_threads_some_are_read(roots: SystemRoots, golden) -> None:
     assert str(gauge.what) == golden
 
 
-def test_what_a_machine_does_not_tell_has_its_reason(roots: SystemRoots, golden) -> None:
+def test_what_a_machine_does_not_tell_has_its_reason(roots, golden) -> None:
     assert {name: (gauge.what, gauge.paths) for name, gauge in gauges(roots).items()} == dict.fromkeys(
         ("engine threads", "processor quota", "processor throttling", "memory bandwidth"), (None, ())
     )
@@ -76,9 +76,7 @@ def test_what_a_machine_does_not_tell_has_its_reason(roots: SystemRoots, golden)
         ("4:cpu:/box/run", "fs/cgroup/cpu/box", "throttled_time 5\n", "throttled_time 600000005\n"),
     ],
 )
-def test_a_quota_of_a_group_above_counts_in_both_versions(
-    line: str, folder: str, before: str, after: str, roots: SystemRoots
-) -> None:
+def test_a_quota_of_a_group_above_counts_in_both_versions(line, folder, before, after, roots) -> None:
     put(roots.proc / "self/cgroup", f"{line}\n")
     put(roots.sys / folder / "run/cpu.stat", "nr_periods 1\nnr_throttled 0\n" + before)
     put(roots.sys / folder / "cpu.stat", "nr_periods 1\n" + before)
@@ -99,16 +97,14 @@ V1 = "fs/cgroup/cpu/box/cpu.cfs"
         ("4:cpu:/box", {f"{V1}_quota_us": "-1", f"{V1}_period_us": "100000"}, None),
     ],
 )
-def test_the_quota_is_that_of_the_tightest_group(
-    line: str, files: dict[str, str], processors: float | None, roots: SystemRoots
-) -> None:
+def test_the_quota_is_that_of_the_tightest_group(line, files, processors, roots) -> None:
     put(roots.proc / "self/cgroup", f"{line}\n")
     for name, text in files.items():
         put(roots.sys / name, f"{text}\n")
     assert cpu_quota(roots) == processors
 
 
-def test_heat_counts_for_the_engines_cores_and_their_package(roots: SystemRoots) -> None:
+def test_heat_counts_for_the_engines_cores_and_their_package(roots) -> None:
     for cpu in range(4):
         folder = roots.sys / f"devices/system/cpu/cpu{cpu}"
         put(folder / "thermal_throttle/core_throttle_total_time_ms", "0\n")
@@ -130,7 +126,7 @@ def module(mt_per_s: int) -> bytes:
     return bytes(structure) + b"\0\0"
 
 
-def test_the_memory_is_held_against_what_its_modules_move(roots: SystemRoots) -> None:
+def test_the_memory_is_held_against_what_its_modules_move(roots) -> None:
     for number in range(2):
         entry = put(roots.sys / f"firmware/dmi/entries/17-{number}/raw", "")
         entry.write_bytes(module(3200))
@@ -141,7 +137,7 @@ def test_the_memory_is_held_against_what_its_modules_move(roots: SystemRoots) ->
     assert values == {"memory_use_pct": pytest.approx(75)}
 
 
-def test_a_second_is_marked_by_the_memory_that_was_measured(roots: SystemRoots, golden) -> None:
+def test_a_second_is_marked_by_the_memory_that_was_measured(roots, golden) -> None:
     """5 GB/s are half of what the module could do, and all that copies have moved."""
     put(roots.sys / "firmware/dmi/entries/17-0/raw", "").write_bytes(module(1250))
     counter = put(roots.sys / "fs/resctrl/mon_data/mon_L3_00/mbm_total_bytes", "0\n")

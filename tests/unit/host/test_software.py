@@ -10,7 +10,6 @@ import pytest
 
 from openpts.host.software import program_facts, software_facts
 from openpts.programs import ProgramError, Reply
-from openpts.system_files import SystemRoots
 from tests.support.program_answers import no_programs
 
 # As Debian 12 has them: standard output, standard error.
@@ -33,7 +32,7 @@ def recorded(command: Sequence[str], timeout_s: float, *, to_the_end: bool = Fal
 
 
 @pytest.mark.proves("LSI-ENT-02")
-def test_what_takes_part(laptop: SystemRoots, monkeypatch) -> None:
+def test_what_takes_part(laptop, monkeypatch) -> None:
     monkeypatch.setattr(importlib.metadata, "version", lambda name: "1.2.3")
     facts = software_facts(laptop)
     assert {key: fact.value for key, fact in facts.items()} == {
@@ -44,7 +43,7 @@ def test_what_takes_part(laptop: SystemRoots, monkeypatch) -> None:
     }
 
 
-def test_a_source_tree_has_no_version(laptop: SystemRoots, monkeypatch, golden) -> None:
+def test_a_source_tree_has_no_version(laptop, monkeypatch, golden) -> None:
     def missing(name: str) -> str:
         raise PackageNotFoundError(name)
 
@@ -79,7 +78,7 @@ def test_missing_programs_are_left_open_with_the_reason(golden) -> None:
         (ProgramError("fio did not end within 10 s and was killed"), "within 10 s"),
     ],
 )
-def test_a_program_that_fails_is_left_open(answer: Reply | ProgramError, reason: str) -> None:
+def test_a_program_that_fails_is_left_open(answer, reason) -> None:
     def broken(command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Reply:
         if isinstance(answer, ProgramError):
             raise answer

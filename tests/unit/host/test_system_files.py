@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from openpts.system_files import (
     Mount,
-    SystemRoots,
     pci_name,
     printable,
     read_lines,
@@ -31,12 +30,12 @@ from openpts.system_files import (
         (" \n", ""),
     ],
 )
-def test_device_strings_are_made_harmless(text: str, clean: str) -> None:
+def test_device_strings_are_made_harmless(text, clean) -> None:
     assert printable(text) == clean
 
 
 @given(st.text())
-def test_whatever_it_was_it_is_printable_and_stays_so(text: str) -> None:
+def test_whatever_it_was_it_is_printable_and_stays_so(text) -> None:
     clean = printable(text)
     assert clean.isprintable()
     assert printable(clean) == clean
@@ -52,12 +51,12 @@ def test_text_that_is_not_there_is_none(tmp_path) -> None:
     assert read_lines(tmp_path / "missing") == ()
 
 
-def test_mounts_have_their_blanks_back(server: SystemRoots) -> None:
+def test_mounts_have_their_blanks_back(server) -> None:
     expected = Mount("0:44", "/srv/my data", "btrfs", "/dev/sdb", "rw,noatime", "/data", "rw,compress=zstd")
     assert read_mounts(server)[3] == expected
 
 
-def test_optional_fields_may_be_many_or_none(server: SystemRoots) -> None:
+def test_optional_fields_may_be_many_or_none(server) -> None:
     mountinfo = server.proc / "self/mountinfo"
     mountinfo.write_text(
         "1 0 8:1 / /a rw shared:1 master:2 - ext4 /dev/sda1 rw\n2 0 8:2 / /b rw - xfs none rw\n"
@@ -65,7 +64,7 @@ def test_optional_fields_may_be_many_or_none(server: SystemRoots) -> None:
     assert [mount.fs_type for mount in read_mounts(server)] == ["ext4", "xfs"]
 
 
-def test_a_mount_point_may_hold_odd_characters(server: SystemRoots) -> None:
+def test_a_mount_point_may_hold_odd_characters(server) -> None:
     (server.proc / "self/mountinfo").write_bytes(b"1 0 8:1 / /a\rb\x0b\xff rw - ext4 /dev/sda1 rw\n")
     (mount,) = read_mounts(server)
     assert os.fsencode(mount.mount_point) == b"/a\rb\x0b\xff"
@@ -74,7 +73,7 @@ def test_a_mount_point_may_hold_odd_characters(server: SystemRoots) -> None:
 @pytest.mark.parametrize(
     "line", ["", "1 0 8:1 / /a rw", "1 0 8:1 - ext4 /dev/sda1 rw", "1 0 8:1 / /a rw - ext4"]
 )
-def test_a_line_that_makes_no_sense_is_an_error(line: str, server: SystemRoots) -> None:
+def test_a_line_that_makes_no_sense_is_an_error(line, server) -> None:
     (server.proc / "self/mountinfo").write_text(f"{line}\n")
     with pytest.raises(ValueError, match="not a line of mountinfo"):
         read_mounts(server)
@@ -98,9 +97,9 @@ def test_octal_escapes() -> None:
         (None, None, None),
     ],
 )
-def test_pci_names(vendor: str | None, device: str | None, name: str | None, server: SystemRoots) -> None:
+def test_pci_names(vendor, device, name, server) -> None:
     assert pci_name(vendor, device, server) == name
 
 
-def test_without_pci_ids_the_numbers_are_the_name(virtual_machine: SystemRoots) -> None:
+def test_without_pci_ids_the_numbers_are_the_name(virtual_machine) -> None:
     assert pci_name("0x144d", "0xa810", virtual_machine) == "PCI 144d:a810"

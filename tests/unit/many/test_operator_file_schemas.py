@@ -50,14 +50,14 @@ def schema(name: str) -> jsonschema.Draft202012Validator:
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_the_schema_takes_the_manuals_example(name: str, tmp_path) -> None:
+def test_the_schema_takes_the_manuals_example(name, tmp_path) -> None:
     (tmp_path / "file.toml").write_text(example(name))
     PAGES[name][1](tmp_path / "file.toml")
     schema(name).validate(tomllib.loads(example(name)))
 
 
 @pytest.mark.parametrize(("name", "wrong"), [(name, text) for name, texts in WRONG.items() for text in texts])
-def test_the_schema_refuses_what_the_reader_refuses(name: str, wrong: str, tmp_path) -> None:
+def test_the_schema_refuses_what_the_reader_refuses(name, wrong, tmp_path) -> None:
     content = tomllib.loads(example(name)) | tomllib.loads(wrong)
     assert not schema(name).is_valid(content)
     (tmp_path / "file.toml").write_text(tomli_w.dumps(content))

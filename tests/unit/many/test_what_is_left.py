@@ -66,9 +66,7 @@ def of_batch(folder: Path, monkeypatch) -> BatchEntry:
         (RunState.COMPLETE, RunState.COMPLETE, RunState.COMPLETE),
     ],
 )
-def test_what_is_done_and_what_is_left(
-    tmp_path, monkeypatch, noted: RunState, recorded: RunState | None, left: RunState
-) -> None:
+def test_what_is_done_and_what_is_left(tmp_path, monkeypatch, noted, recorded, left) -> None:
     batch_with(tmp_path / "batch", noted, recorded)
     assert of_batch(tmp_path / "batch", monkeypatch).state is left
 
@@ -82,9 +80,7 @@ def test_what_is_done_and_what_is_left(
         (RunState.FAILED, RunState.COMPLETE, RunState.FAILED),  # by its verdict
     ],
 )
-def test_a_suite_judges_its_complete_tests(
-    tmp_path, noted: RunState, recorded: RunState, left: RunState
-) -> None:
+def test_a_suite_judges_its_complete_tests(tmp_path, noted, recorded, left) -> None:
     batch = replace(
         batch_with(tmp_path, noted, recorded), suite=Suite(target="x", revision="x", ordered=ORDERED)
     )

@@ -94,7 +94,7 @@ def compared(io: Host) -> Comparison:
     return found
 
 
-def test_it_is_set_for_the_block_and_put_back(tmp_path, device: BlockDevice, monkeypatch) -> None:
+def test_it_is_set_for_the_block_and_put_back(tmp_path, device, monkeypatch) -> None:
     journal = Journal(tmp_path / "journal")
     with hosts(tmp_path, monkeypatch) as (host, io):
         assert set_monitor(host, **FOUND) == 0
@@ -110,9 +110,7 @@ def test_it_is_set_for_the_block_and_put_back(tmp_path, device: BlockDevice, mon
         assert journal.entries() == ()
 
 
-def test_what_a_killed_run_leaves_is_put_back_by_its_entry(
-    tmp_path, device: BlockDevice, monkeypatch
-) -> None:
+def test_what_a_killed_run_leaves_is_put_back_by_its_entry(tmp_path, device, monkeypatch) -> None:
     journal = Journal(tmp_path / "journal")
     monkeypatch.setattr(drive_monitor, "find_drive", lambda *_: device)
     monkeypatch.setattr(drive_monitor, "open_to_ask", lambda _: nullcontext(0))
@@ -126,7 +124,7 @@ def test_what_a_killed_run_leaves_is_put_back_by_its_entry(
         assert not now["is_enabled"]
 
 
-def test_a_debug_log_that_was_there_stays(tmp_path, device: BlockDevice, monkeypatch) -> None:
+def test_a_debug_log_that_was_there_stays(tmp_path, device, monkeypatch) -> None:
     with hosts(tmp_path, monkeypatch) as (host, io):
         first = {"debug_trigger_read": [True] * 4}
         assert set_monitor(host, **first) == 0
@@ -138,7 +136,7 @@ def test_a_debug_log_that_was_there_stays(tmp_path, device: BlockDevice, monkeyp
             assert page(host, "latency-monitor").values["debug_log_stamp"] == kept
 
 
-def test_a_drive_that_refuses_it_is_left_alone(tmp_path, device: BlockDevice, monkeypatch) -> None:
+def test_a_drive_that_refuses_it_is_left_alone(tmp_path, device, monkeypatch) -> None:
     journal = Journal(tmp_path / "journal")
     lies = "[[override]]\nlog = 0xC3\nstatus = 9\n"
     with hosts(tmp_path, monkeypatch, lies), monitor_set(0, device, journal) as is_set:
@@ -151,7 +149,7 @@ def test_a_drive_that_refuses_it_is_left_alone(tmp_path, device: BlockDevice, mo
     ("counts", "hidden"), [((0, 0, 0, 0), 3), ((0, 1, 0, 0), 2), ((0, 2, 1, 0), 0), ((1, 2, 1, 0), 0)]
 )
 def test_a_drive_that_counts_fewer_than_it_had_alone_hides_them(
-    counts: tuple[int, ...], hidden: int, tmp_path, device: BlockDevice, monkeypatch
+    counts, hidden, tmp_path, device, monkeypatch
 ) -> None:
     # the host can't be sure of 5.0 ms, as it saw 5.2
     lies = "".join(

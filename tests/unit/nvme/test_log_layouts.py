@@ -31,7 +31,7 @@ def pages(name: str, layout: type[ctypes.LittleEndianStructure]) -> Any:
         ("power-measurement", PowerMeasurement),
     ],
 )
-def test_each_field_is_at_its_place(name: str, layout: type[ctypes.LittleEndianStructure]) -> None:
+def test_each_field_is_at_its_place(name, layout) -> None:
     fields = {one.name: one for one in declared_logs()[name].fields if one.kind in {"number", "text"}}
     names = [place[0] for place in layout._fields_ if place[0] in fields and fields[place[0]].count is None]
     assert len(names) >= 8

@@ -70,7 +70,7 @@ def bridge(monkeypatch) -> Iterator[Bridge]:
         yield found
 
 
-def test_pages_are_read_by_their_index(bridge: Bridge) -> None:
+def test_pages_are_read_by_their_index(bridge) -> None:
     reader = LogReader(0)
     for log in (log for log in declared_logs().values() if f"{log.id:02X}" in PAGES and not log.is_feature):
         read = reader.read(log)
@@ -80,7 +80,7 @@ def test_pages_are_read_by_their_index(bridge: Bridge) -> None:
     assert {index for page, index, _ in bridge.asked if page < 0xC0} == {0}
 
 
-def test_a_page_that_says_how_long_it_is_is_read_to_its_end(bridge: Bridge, monkeypatch) -> None:
+def test_a_page_that_says_how_long_it_is_is_read_to_its_end(bridge, monkeypatch) -> None:
     log = declared_logs()["fdp-events"]
     events = [{"type": 1, "namespace": number} for number in range(63)]
     whole = encode(log, {"events": events}) + bytes(64)
@@ -93,27 +93,27 @@ def test_a_page_that_says_how_long_it_is_is_read_to_its_end(bridge: Bridge, monk
     assert [event["namespace"] for event in page.values["events"]] == list(range(63))
 
 
-def test_a_page_that_the_drive_lacks_is_refused_in_words(bridge: Bridge) -> None:
+def test_a_page_that_the_drive_lacks_is_refused_in_words(bridge) -> None:
     read = LogReader(0).read(declared_logs()["fdp-statistics"])
     assert read.page is None
     assert read.refused == "the drive refuses it: NVMe status 0x109"
 
 
-def test_both_pages_are_asked_for_the_power_that_a_drive_reports(bridge: Bridge) -> None:
+def test_both_pages_are_asked_for_the_power_that_a_drive_reports(bridge) -> None:
     values, source = reported(0)
     assert source.startswith("log 25h: estimated")  # a served drive has no interval power in log 02h
     assert values.keys() == {"power_mean_w", "power_max_w"}
     assert [page for page, _, _ in bridge.asked] == [0x02, 0x25]
 
 
-def test_the_power_log_of_a_drive_that_measures_none_is_not_asked_for(bridge: Bridge, monkeypatch) -> None:
+def test_the_power_log_of_a_drive_that_measures_none_is_not_asked_for(bridge, monkeypatch) -> None:
     controller = replace(bridge.identify_controller(0), ctratt=0)
     monkeypatch.setattr(drive, "identify_controller", lambda _: controller)
     assert reported(0) == ({}, "")
     assert [page for page, _, _ in bridge.asked] == [0x02]
 
 
-def test_the_index_that_a_feature_took_is_returned(bridge: Bridge) -> None:
+def test_the_index_that_a_feature_took_is_returned(bridge) -> None:
     feature = declared_logs()["latency-monitor-feature"]
     assert LogReader(0).configure(feature, MONITOR) == 1
     bridge.refuses_index = True

@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import pytest
 
@@ -29,7 +28,7 @@ def _all_fields(log: Log) -> Iterator[tuple[Sequence[Field], Sequence[EntryList]
 
 
 @each_log
-def test_no_two_fields_share_a_bit_and_all_are_in_the_page(log: Log) -> None:
+def test_no_two_fields_share_a_bit_and_all_are_in_the_page(log) -> None:
     for fields, lists in _all_fields(log):
         taken: set[int] = set()
         for field in fields:
@@ -46,7 +45,7 @@ def test_no_two_fields_share_a_bit_and_all_are_in_the_page(log: Log) -> None:
 
 
 @each_log
-def test_what_a_table_names_is_among_its_fields(log: Log) -> None:
+def test_what_a_table_names_is_among_its_fields(log) -> None:
     around: set[str] = set()
     for fields, lists in _all_fields(log):
         names = {one.name for one in fields}
@@ -81,7 +80,7 @@ def test_ten_thousand_random_pages_come_back_as_they_were() -> None:
         {"no_such_field": 1},
     ],
 )
-def test_what_a_feature_cannot_hold_is_not_sent(values: dict[str, Any]) -> None:
+def test_what_a_feature_cannot_hold_is_not_sent(values) -> None:
     with pytest.raises(LogError):
         encode_feature(declared_logs()["latency-monitor-feature"], values)
 
@@ -102,7 +101,7 @@ def test_log_02h_is_what_health_reads_and_what_its_structure_has() -> None:
 
 
 @pytest.mark.parametrize("name", [log.name for log in _LOGS if log.guid])
-def test_the_page_of_another_vendor_is_refused(name: str, golden: Any) -> None:
+def test_the_page_of_another_vendor_is_refused(name, golden) -> None:
     log = declared_logs()[name]
     data = bytearray(encode(log, {}))
     data[log.guid_at] ^= 1
@@ -112,7 +111,7 @@ def test_the_page_of_another_vendor_is_refused(name: str, golden: Any) -> None:
 
 
 @each_log
-def test_a_short_page_and_one_of_a_drive_that_is_gone_are_refused(log: Log) -> None:
+def test_a_short_page_and_one_of_a_drive_that_is_gone_are_refused(log) -> None:
     for data in (b"", bytes(log.length - 1), b"\xff" * log.length):
         with pytest.raises(LogError):
             decode(log, data)

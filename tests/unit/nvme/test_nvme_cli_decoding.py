@@ -142,7 +142,7 @@ def cli(environment: Mapping[str, str], tmp_path) -> Cli:
     return decoded
 
 
-def test_the_lines_of_the_manual_print_what_the_drive_has(environment: Mapping[str, str], tmp_path) -> None:
+def test_the_lines_of_the_manual_print_what_the_drive_has(environment, tmp_path) -> None:
     lines = re.findall(r"^    (nvme .*)$", _MANUAL.read_text(), re.MULTILINE)
     assert len(lines) == 5
     for name in ("smart", "smart-extended", "latency-monitor", "fdp-statistics", "unsupported-requirements"):
@@ -184,7 +184,7 @@ def check(
         assert same(value, printed[theirs], width), own
 
 
-def test_smart_extended(cli: Cli) -> None:
+def test_smart_extended(cli) -> None:
     for data, values in pages("smart-extended"):
         printed = cli("smart-extended", data, "ocp", "smart-add-log")
         check("smart-extended", SMART_EXTENDED | SWAPPED_2_3, values, printed, raw=True)
@@ -195,7 +195,7 @@ def test_smart_extended(cli: Cli) -> None:
         assert printed["NVMe Errata Version"] == ord(values["nvme_base_errata_version"] or "\0")
 
 
-def test_smart(cli: Cli) -> None:
+def test_smart(cli) -> None:
     for data, values in pages("smart"):
         printed = cli("smart", data, "smart-log")
         check("smart", SMART, values, printed, raw=True)
@@ -209,7 +209,7 @@ def test_smart(cli: Cli) -> None:
         assert bits == printed["critical_warning"]
 
 
-def test_latency_monitor(cli: Cli) -> None:
+def test_latency_monitor(cli) -> None:
     for data, values in pages("latency-monitor", version=1):
         printed = cli("latency-monitor", data, "ocp", "latency-monitor-log")
         check("latency-monitor", LATENCY_MONITOR, values, printed, raw=False)
@@ -234,7 +234,7 @@ def _check_bucket(kind: str, bucket: int, values: Mapping[str, Any], printed: Ma
         assert (values[f"{kind}_{own}_latency_ms"][bucket] or 0) == latencies[theirs]
 
 
-def test_stamps_of_the_latency_monitor(cli: Cli) -> None:
+def test_stamps_of_the_latency_monitor(cli) -> None:
     log, draw = declared_logs()["latency-monitor"], random.Random(0)
     for _ in range(_PAGES):
         drawn = drawn_page(log, draw, 1)
@@ -253,7 +253,7 @@ def test_stamps_of_the_latency_monitor(cli: Cli) -> None:
                 assert stamps_2_3[REVERSED_2_3[operation]] == f"{moment}.{ms % 1000:03d} GMT"
 
 
-def test_placement(cli: Cli) -> None:
+def test_placement(cli) -> None:
     for data, values in pages("fdp-statistics"):
         printed = cli("fdp-statistics", data, "fdp", "stats", "-e", "1")
         assert {int(printed[name]) for name in ("hbmw", "mbmw", "mbe")} == set(values.values())

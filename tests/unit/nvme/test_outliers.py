@@ -1,6 +1,5 @@
 """Causes of slow I/Os, held against stalls that were planted, and against the drive's own counts."""
 
-from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
 
@@ -50,9 +49,7 @@ CLEAN = Around(link_errors=0.0)
 @pytest.mark.parametrize(
     ("limit_ms", "lengths_ms", "least"), [(0.2, (0.2, 5.0), 0.95), (5.0, (5.0, 50.0), 0.99)]
 )
-def test_planted_stalls_are_put_down_to_what_was_planted(
-    limit_ms: float, lengths_ms: tuple[float, float], least: float
-) -> None:
+def test_planted_stalls_are_put_down_to_what_was_planted(limit_ms, lengths_ms, least) -> None:
     found = judged_stalls(1200, 7, limit_ms, lengths_ms)
     assert found.recall >= least, found.table()
     assert found.precision >= least, found.table()
@@ -81,9 +78,7 @@ _MOST_SECONDS = [second for second in range(38) if second % 5 in {1, 2, 3}]
         (range(2, 38), True, Cause.DRIVE),
     ],
 )
-def test_errors_of_a_link_that_come_with_slow_ios_alone_are_their_cause(
-    slow_s: Sequence[int], others_too: bool, cause: Cause
-) -> None:
+def test_errors_of_a_link_that_come_with_slow_ios_alone_are_their_cause(slow_s, others_too, cause) -> None:
     slow_ios = [replace(AT_DRIVE, submitted_ns=s * NS_PER_S + NS_PER_S // 2) for s in slow_s]
     errors = [sum(second in slow_s or others_too for second in range(at)) for at in range(42)]
     counter = TelemetrySeries([s * NS_PER_S for s in range(42)], [float(count) for count in errors])
@@ -118,7 +113,7 @@ def _reading(t_s: int, writes: tuple[int, ...]) -> HealthRecord:
 @pytest.mark.parametrize(
     ("after", "lacks"), [((0, 0, 0, 0), 2), ((0, 1, 0, 0), 1), ((0, 2, 0, 0), 0), ((0, 5, 0, 0), 0)]
 )
-def test_a_drive_that_lacks_what_it_had_alone_is_named(after: tuple[int, ...], lacks: int) -> None:
+def test_a_drive_that_lacks_what_it_had_alone_is_named(after, lacks) -> None:
     sample = step_of([[20 * NS_PER_MS, 20 * NS_PER_MS, 6 * NS_PER_MS]])
     deep = replace(AT_DRIVE, least_at_driver=4)
     sample = replace(sample, slow_ios=(AT_DRIVE, AT_DRIVE, deep))
@@ -153,7 +148,7 @@ def test_both_witnesses_count_in_the_same_buckets() -> None:
 @pytest.mark.parametrize(
     ("after", "denies"), [((0, 0, 0, 0), True), ((2, 1, 0, 1), False), ((0, 0, 0, 1), None)]
 )
-def test_a_drive_that_counts_fewer_says_not_which(after: tuple[int, ...], denies: bool | None) -> None:
+def test_a_drive_that_counts_fewer_says_not_which(after, denies) -> None:
     found = _compared((0, 0, 0, 0), after)
     assert found.denies(replace(AT_DRIVE, submitted_ns=0)) is denies
     assert found.denies(replace(AT_DRIVE, submitted_ns=0, latency_ns=4 * NS_PER_MS)) is None

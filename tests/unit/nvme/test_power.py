@@ -62,7 +62,7 @@ def test_slow_samples_have_no_peak() -> None:
 
 
 @pytest.mark.parametrize("power", [False, True])
-def test_a_server_s_stream_has_the_energy_of_the_waveform(power: bool) -> None:
+def test_a_server_s_stream_has_the_energy_of_the_waveform(power) -> None:
     watts = [5 + 3 * math.sin(2 * math.pi * n / 1000) for n in range(10_000)]
     with quarch_server([stripe_of(one) for one in watts], 1000, power=power) as port:
         source = QisSource("127.0.0.1", port, resample="1mS")
@@ -121,7 +121,7 @@ def test_a_meter_that_is_not_there_is_named() -> None:
         ({"in1_input": 3300, "curr1_input": 1500}, 4.95),
     ],
 )
-def test_sensors_are_read_in_their_units(tmp_path, files: dict[str, int], watts: float) -> None:
+def test_sensors_are_read_in_their_units(tmp_path, files, watts) -> None:
     for name, value in files.items():
         (tmp_path / name).write_text(f"{value}\n")
     assert next(sensor(tmp_path).pieces()) == [pytest.approx(watts)]
@@ -147,7 +147,7 @@ PRIMES = (2, 3, 5, 7, 11, 13)
 
 @pytest.mark.parametrize("offset_ms", [-1234.5, 0.0, 321.7, 3210.3])
 @pytest.mark.parametrize("period_ms", [1, 10])
-def test_bursts_at_prime_intervals_tell_the_clock(offset_ms: float, period_ms: int) -> None:
+def test_bursts_at_prime_intervals_tell_the_clock(offset_ms, period_ms) -> None:
     """Bursts of 100 ms that begin 200, 300, 500 ... ms apart, in noise of a tenth of their power."""
     begins = list(accumulate((prime * 100 for prime in PRIMES), initial=6000))
     bursts = [(begin * NS_PER_MS, (begin + 100) * NS_PER_MS) for begin in begins]
@@ -186,7 +186,7 @@ TRANSITIONS = st.lists(
 
 
 @given(TRANSITIONS)
-def test_a_table_is_read_as_it_was_written(table: list[Transition]) -> None:
+def test_a_table_is_read_as_it_was_written(table) -> None:
     data = table_bytes(tuple(table))
     assert len(data) == 256
     assert table_of(data) == tuple(sorted(table, key=lambda one: one.origin))
@@ -252,7 +252,7 @@ def noisy_staircase(seed: int, reads: int = 15) -> list[Point]:
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_steps_are_found_in_noise_and_outliers(seed: int) -> None:
+def test_steps_are_found_in_noise_and_outliers(seed) -> None:
     points = noisy_staircase(seed)
     levels = levels_of(points, None, seed)
     assert [level.start for level in levels] == list(ENTERED_AT)

@@ -65,7 +65,7 @@ def set_monitor(host: Host, **values: Any) -> int:
     "name",
     [log.name for log in declared_logs().values() if log.id not in range(0x20, 0x24) and not log.is_feature],
 )
-def test_each_page_is_what_its_table_says(name: str) -> None:
+def test_each_page_is_what_its_table_says(name) -> None:
     with served() as drive, admin(drive) as host:
         read = page(host, name)
         assert read.impossible == {}

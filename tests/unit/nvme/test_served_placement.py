@@ -58,7 +58,7 @@ def left_blocks(io: Host) -> list[int]:
     return [entry[3] for entry in entries]
 
 
-def test_the_drive_says_what_it_has(drive: ServedDrive) -> None:
+def test_the_drive_says_what_it_has(drive) -> None:
     with both(drive) as (host, _):
         assert struct.unpack_from("<I", host.identify(1), 96)[0] & (1 << 19 | 1 << 4) == 1 << 19 | 1 << 4
         assert struct.unpack_from("<H", host.identify(0, 1), 102)[0] == GROUP
@@ -73,7 +73,7 @@ def test_the_drive_says_what_it_has(drive: ServedDrive) -> None:
         assert host.command(0x09, 0x1D, GROUP, 1).status == SUCCESS
 
 
-def test_writes_go_to_the_reclaim_unit_of_their_handle(drive: ServedDrive) -> None:
+def test_writes_go_to_the_reclaim_unit_of_their_handle(drive) -> None:
     with both(drive) as (host, io):
         unit = log(host, "fdp-configurations").values["configurations"][0]["reclaim_unit_bytes"]
         assert left_blocks(io) == [unit // SECTOR] * HANDLES
@@ -86,7 +86,7 @@ def test_writes_go_to_the_reclaim_unit_of_their_handle(drive: ServedDrive) -> No
         assert log(host, "fdp-statistics").values["host_write_bytes"] == 8 * 32768
 
 
-def test_a_handle_goes_on_in_another_unit_at_the_hosts_wish(drive: ServedDrive) -> None:
+def test_a_handle_goes_on_in_another_unit_at_the_hosts_wish(drive) -> None:
     with both(drive) as (host, io):
         place(io, 2, 0, 32768)
         whole = left_blocks(io)[0]
@@ -99,7 +99,7 @@ def test_a_handle_goes_on_in_another_unit_at_the_hosts_wish(drive: ServedDrive) 
         assert refused.status == INVALID_FIELD
 
 
-def test_events_of_host_and_drive_are_listed_and_can_be_switched_off(drive: ServedDrive) -> None:
+def test_events_of_host_and_drive_are_listed_and_can_be_switched_off(drive) -> None:
     with both(drive) as (host, io):
         assert place(io, 77, 0, 4096).status == SUCCESS
         unit_sectors = left_blocks(io)[3]
@@ -115,7 +115,7 @@ def test_events_of_host_and_drive_are_listed_and_can_be_switched_off(drive: Serv
         assert log(host, "fdp-events").values["events"] == []
 
 
-def test_amplification_by_the_log_is_that_of_the_model(drive: ServedDrive) -> None:
+def test_amplification_by_the_log_is_that_of_the_model(drive) -> None:
     """A second host program: sequential writes of twice the drive, all by one handle, cost nothing."""
     with both(drive) as (host, io):
         sectors = 256_000_000 // SECTOR // 2048 * 2048

@@ -18,5 +18,5 @@ from openpts.vocabulary.facts import Fact
         ("rated_random_read_iops", "Rated random read, IOPS"),
     ],
 )
-def test_names_of_facts_are_written_as_the_field_writes_them(key: str, label: str) -> None:
+def test_names_of_facts_are_written_as_the_field_writes_them(key, label) -> None:
     assert remaining({key: Fact("x", "y")}, ()) == [(label, "x", "y")]

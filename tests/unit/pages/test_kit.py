@@ -57,7 +57,7 @@ def test_a_grid_has_the_cell_of_each_row_and_column() -> None:
 
 
 @pytest.mark.parametrize(("most", "printed"), [(4, True), (3, False), (True, True), (False, False)])
-def test_a_table_is_printed_up_to_a_number_of_cells(most: int, printed: bool) -> None:
+def test_a_table_is_printed_up_to_a_number_of_cells(most, printed) -> None:
     shown = table(
         "t", "", Col("n", cells.count), [Col("a", cells.count), Col("b", cells.count)], (1, 2), printed=most
     )

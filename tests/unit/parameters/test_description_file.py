@@ -60,7 +60,7 @@ def test_what_makes_no_sense_is_told_with_its_place(golden) -> None:
 
 
 @pytest.mark.parametrize(("text", "line"), [('notes = "a', 1), ('dram = "1"\ndram = "2"', 2)])
-def test_what_is_no_toml_is_told_with_its_line(text: str, line: int) -> None:
+def test_what_is_no_toml_is_told_with_its_line(text, line) -> None:
     with pytest.raises(WrittenFileError) as raised:
         _read(text)
     assert str(raised.value).startswith(f"lab.toml:{line}:")

@@ -4,7 +4,6 @@ import contextlib
 import json
 import string
 import tomllib
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,7 +11,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openpts.config_files.source_position import Path, PlacedError, PlacedText, SourcePosition
+from openpts.config_files.source_position import Path, PlacedError, SourcePosition
 from openpts.config_files.toml_text import read_toml
 from openpts.parameters.yaml_text import read_yaml
 
@@ -71,13 +70,13 @@ YAML_PLACES = {
 
 
 @pytest.mark.parametrize(("path", "place"), TOML_PLACES.items(), ids=str)
-def test_where_toml_says_what(path: Path, place: tuple[int, int]) -> None:
+def test_where_toml_says_what(path, place) -> None:
     text = TOML.replace("é = 1\n", "")
     assert read_toml(text).places[path] == SourcePosition(*place)
 
 
 @pytest.mark.parametrize(("path", "place"), YAML_PLACES.items(), ids=str)
-def test_where_yaml_says_what(path: Path, place: tuple[int, int]) -> None:
+def test_where_yaml_says_what(path, place) -> None:
     assert read_yaml(YAML).places[path] == SourcePosition(*place)
 
 
@@ -112,9 +111,7 @@ def test_values_are_those_that_other_readers_find() -> None:
         (read_yaml, "a: !!python/object:os.system x\nb: [\n", (3, 1), "expected"),
     ],
 )
-def test_what_can_not_be_read_is_told_with_its_place(
-    read: Callable[[str], PlacedText], text: str, place: tuple[int, int], says: str
-) -> None:
+def test_what_can_not_be_read_is_told_with_its_place(read, text, place, says) -> None:
     with pytest.raises(PlacedError, match=says) as caught:
         read(text)
     assert caught.value.place == SourcePosition(*place)
@@ -126,7 +123,7 @@ def test_a_tag_makes_no_object() -> None:
 
 @pytest.mark.parametrize("read", [read_toml, read_yaml])
 @given(text=st.one_of(st.text(), st.text(alphabet="abé:=[]{},\"'\n -#&*!|>?%@1.")))
-def test_any_text_is_read_or_refused(read: Callable[[str], PlacedText], text: str) -> None:
+def test_any_text_is_read_or_refused(read, text) -> None:
     with contextlib.suppress(PlacedError):
         placed = read(text)
         assert set(placed.places) == set(_paths(placed.content))
@@ -146,7 +143,7 @@ CONTENTS: st.SearchStrategy[dict[str, Any]] = st.dictionaries(
 
 
 @given(content=CONTENTS)
-def test_every_key_of_json_which_is_yaml_is_found_where_it_stands(content: dict[str, Any]) -> None:
+def test_every_key_of_json_which_is_yaml_is_found_where_it_stands(content) -> None:
     text = json.dumps(content, indent=1, ensure_ascii=False)
     placed = read_yaml(text)
     assert placed.content == content
@@ -159,7 +156,7 @@ def test_every_key_of_json_which_is_yaml_is_found_where_it_stands(content: dict[
 
 
 @given(content=CONTENTS)
-def test_every_key_of_toml_is_found_where_it_stands(content: dict[str, Any]) -> None:
+def test_every_key_of_toml_is_found_where_it_stands(content) -> None:
     text = "".join(f"{_toml(key)} = {_toml(value)}\n" for key, value in content.items())
     placed = read_toml(text)
     assert placed.content == content
@@ -198,14 +195,14 @@ def _paths(value: Any, path: Path = ()) -> list[Path]:
         ('"\\udc00": 1\n', SourcePosition(1, 1)),
     ],
 )
-def test_half_a_surrogate_pair_in_yaml_is_refused_at_its_place(text: str, place: SourcePosition) -> None:
+def test_half_a_surrogate_pair_in_yaml_is_refused_at_its_place(text, place) -> None:
     with pytest.raises(PlacedError, match="half a surrogate pair") as refused:
         read_yaml(text)
     assert refused.value.place == place
 
 
 @pytest.mark.parametrize("read", [read_toml, read_yaml])
-def test_a_number_of_thousands_of_digits_is_refused(read: Callable[[str], PlacedText]) -> None:
+def test_a_number_of_thousands_of_digits_is_refused(read) -> None:
     sign = "=" if read is read_toml else ":"
     with pytest.raises(PlacedError):
         read(f"seed{sign} {'9' * 5000}\n")

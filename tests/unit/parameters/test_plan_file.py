@@ -80,7 +80,7 @@ def conditions(plan: Plan, test: str) -> Any:
 
 
 @pytest.mark.parametrize(("text", "name"), [(TOML, "plan.toml"), (YAML, "plan.yaml"), (YAML, "plan.YML")])
-def test_what_a_plan_gives(tmp_path, text: str, name: str) -> None:
+def test_what_a_plan_gives(tmp_path, text, name) -> None:
     (tmp_path / name).write_text(text)
     plan = read_plan(tmp_path / name)
     assert plan.settings == {"drive_class": "client", "seed": 7, "operator": "A. Tester"}
@@ -160,7 +160,7 @@ def test_what_is_common_may_contradict_only_tests_that_the_plan_is_for(golden) -
 
 
 @pytest.mark.parametrize("name", shipped_names())
-def test_a_plan_that_ships_makes_sense_and_says_what_it_is(name: str) -> None:
+def test_a_plan_that_ships_makes_sense_and_says_what_it_is(name) -> None:
     plan = read_plan(Path(name))
     assert plan.path == f"{name}.toml"
     assert plan.settings["title"]
@@ -203,7 +203,7 @@ TABLE_TEXTS = st.sampled_from(
 
 
 @given(parts=st.lists(TABLE_TEXTS | st.text(max_size=20), max_size=4))
-def test_no_plan_ends_in_anything_but_a_complaint(parts: list[str]) -> None:
+def test_no_plan_ends_in_anything_but_a_complaint(parts) -> None:
     raw = "".join(parts).encode(errors="surrogatepass")
     for read in (read_toml, read_yaml):
         with contextlib.suppress(WrittenFileError):
@@ -220,7 +220,7 @@ def _written(test: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("test", list(PROCEDURES))
-def test_the_schema_takes_what_the_reader_takes(test: str) -> None:
+def test_the_schema_takes_what_the_reader_takes(test) -> None:
     validator = jsonschema.Draft202012Validator(plan_schema())
     content = {"class": "client", test: _written(test)}
     validator.validate(content)
@@ -237,7 +237,7 @@ def test_the_schema_takes_what_the_reader_takes(test: str) -> None:
         "[common]\ncut_command = 'x'", "tests = ['latt']",
     ],
 )  # fmt: skip
-def test_the_schema_refuses_what_the_reader_refuses(text: str) -> None:
+def test_the_schema_refuses_what_the_reader_refuses(text) -> None:
     complaints(text)
     validator = jsonschema.Draft202012Validator(plan_schema())
     assert not validator.is_valid(tomllib.loads(text))
@@ -252,7 +252,7 @@ def test_the_schema_in_the_manual_is_current() -> None:
 @pytest.mark.parametrize(
     "text", ["auto", "none", "discard", "nvme-sanitize-block,nvme-format,discard", "A", "a,"]
 )
-def test_the_words_for_a_purge_are_those_of_the_command_line(text: str) -> None:
+def test_the_words_for_a_purge_are_those_of_the_command_line(text) -> None:
     pattern = plan_schema()["$defs"]["PlanFile"]["properties"]["purge"]["pattern"]
     if re.search(pattern, text):
         assert str(PurgeChoice.parse(text)) == text

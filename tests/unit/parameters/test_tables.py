@@ -40,7 +40,7 @@ def test_every_parameter_of_every_test_has_a_changed_value() -> None:
 
 
 @pytest.mark.parametrize("test", PROCEDURES.values(), ids=list(PROCEDURES))
-def test_every_field_is_described_and_every_offered_one_has_a_help(test: Procedure) -> None:
+def test_every_field_is_described_and_every_offered_one_has_a_help(test) -> None:
     assert list(fields_of(test.conditions)) == list(test.conditions.__struct_fields__)
     for parameter in parameters_of(test.conditions).values():
         assert parameter.description.endswith(".")
@@ -48,7 +48,7 @@ def test_every_field_is_described_and_every_offered_one_has_a_help(test: Procedu
 
 
 @pytest.mark.parametrize("test", PTS.values(), ids=list(PTS))
-def test_what_differs_from_the_standard_is_in_the_ledger_under_a_requirement(test: Procedure) -> None:
+def test_what_differs_from_the_standard_is_in_the_ledger_under_a_requirement(test) -> None:
     for parameter, standard in _each(test):
         used = _with(parameter, changed_value(parameter.name, standard), standard)
         field = parameter.field
@@ -66,7 +66,7 @@ def test_what_differs_from_the_standard_is_in_the_ledger_under_a_requirement(tes
 
 
 @pytest.mark.parametrize("test", PTS.values(), ids=list(PTS))
-def test_every_field_of_the_conditions_has_a_rule_or_a_reason_to_have_none(test: Procedure) -> None:
+def test_every_field_of_the_conditions_has_a_rule_or_a_reason_to_have_none(test) -> None:
     fields = fields_of(test.conditions)
     ruled = {rule.name for rule in (*test.rules, *RULES_OF_ALL)}
     assert [name for name, field in fields.items() if name not in ruled and not field.free] == []
@@ -74,7 +74,7 @@ def test_every_field_of_the_conditions_has_a_rule_or_a_reason_to_have_none(test:
 
 
 @pytest.mark.parametrize("test", PROCEDURES.values(), ids=list(PROCEDURES))
-def test_the_value_that_the_help_names_is_that_of_the_specification(test: Procedure) -> None:
+def test_the_value_that_the_help_names_is_that_of_the_specification(test) -> None:
     of_name = _options(test)
     unsaid = {f"parameter_{name}": None for name in parameters_of(test.conditions)}
     for parameter, standard in _each(test):

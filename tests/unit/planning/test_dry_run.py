@@ -41,7 +41,7 @@ def duration_s(plan: tuple[PlannedApply, ...], *parts: Phase) -> float:
 
 
 @pytest.mark.parametrize(("ending", "rounds"), [(Ending.SHORTEST, 5), (Ending.LONGEST, 25)])
-def test_iops_has_rounds_of_56_minutes_5_at_the_least_and_25_at_the_most(ending: Ending, rounds: int) -> None:
+def test_iops_has_rounds_of_56_minutes_5_at_the_least_and_25_at_the_most(ending, rounds) -> None:
     plan = planned("iops", ending)
     assert numbers(plan, Phase.ROUND) == list(range(1, rounds + 1))
     assert duration_s(plan, Phase.ROUND) == rounds * 56 * 60
@@ -65,12 +65,12 @@ def test_the_shortest_run_of_a_short_form_holds_and_the_longest_only_where_nothi
 
 
 @pytest.mark.parametrize("max_rounds", range(1, 12))
-def test_the_longest_run_is_steady_in_the_last_round_that_there_may_be(max_rounds: int) -> None:
+def test_the_longest_run_is_steady_in_the_last_round_that_there_may_be(max_rounds) -> None:
     assert numbers(planned("iops", max_rounds=max_rounds), Phase.ROUND) == list(range(1, max_rounds + 1))
 
 
 @pytest.mark.parametrize("max_rounds", [5, 6, 7, 12, 25])
-def test_the_longest_run_of_hir_has_its_wait_states(max_rounds: int) -> None:
+def test_the_longest_run_of_hir_has_its_wait_states(max_rounds) -> None:
     """Without steady state it would end before them (PTS 11.2 step 3.2)."""
     plan = planned("hir", max_rounds=max_rounds)
     assert numbers(plan, Phase.WDPC)[-1] == max_rounds
@@ -98,7 +98,7 @@ def test_xsr_takes_22_hours_whatever_the_drive() -> None:
 
 
 @pytest.mark.parametrize("name", ["cbw", "dirth"])
-def test_demand_has_49_minutes_a_round_and_its_histograms(name: str) -> None:
+def test_demand_has_49_minutes_a_round_and_its_histograms(name) -> None:
     plan = planned(name)
     assert duration_s(plan, Phase.ROUND) == 25 * 49 * 60
     histograms = len(numbers(plan, Phase.HISTOGRAM))
@@ -149,9 +149,7 @@ def test_saturation_ends_after_four_drive_fills_or_six_hours() -> None:
         ),
     ],
 )
-def test_an_assumed_drive_is_as_fast_as_its_tightest_limit(
-    stimulus: Stimulus, ios_per_s: float | Fraction
-) -> None:
+def test_an_assumed_drive_is_as_fast_as_its_tightest_limit(stimulus, ios_per_s) -> None:
     assert DRIVE.ios_per_s(stimulus) == pytest.approx(float(ios_per_s), rel=1e-9)
 
 
@@ -178,9 +176,7 @@ def test_the_plan_of_a_minute_writes_what_the_rate_gives() -> None:
 @pytest.mark.with_plugins
 @pytest.mark.parametrize("limit_pct", [0.5, 5, 50, 99])
 @pytest.mark.parametrize("most", [3, 7, 15])
-def test_passes_are_added_at_once_or_until_there_are_as_many_as_a_row_may_need(
-    limit_pct: float, most: int
-) -> None:
+def test_passes_are_added_at_once_or_until_there_are_as_many_as_a_row_may_need(limit_pct, most) -> None:
     for ending, wanted in ((Ending.SHORTEST, {3}), (Ending.LONGEST, {most})):
         changes = {"until_rse_pct": limit_pct, "most_passes": most}
         plan = planned("benchmarks", ending, **changes)

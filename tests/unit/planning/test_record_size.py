@@ -22,7 +22,7 @@ def point(read_pct: int, *, capture: bool = False) -> Step:
 
 
 @pytest.mark.parametrize(("read_pct", "operations"), [(100, 1), (0, 1), (65, 2)])
-def test_each_interval_has_a_histogram_for_each_operation(read_pct: int, operations: int) -> None:
+def test_each_interval_has_a_histogram_for_each_operation(read_pct, operations) -> None:
     minute, hour = (record_bytes([planned(point(read_pct), s)], NS_PER_S) for s in (60, 3600))
     assert hour - minute == 3540 * (200 + operations * 6000)
 

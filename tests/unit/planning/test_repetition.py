@@ -8,7 +8,7 @@ from openpts.planning.plan import collapsed
 
 
 @given(st.lists(st.sampled_from("abc")))
-def test_nothing_is_lost_and_nothing_is_added(items: list[str]) -> None:
+def test_nothing_is_lost_and_nothing_is_added(items) -> None:
     found = collapsed(items)
     assert [item for again in found for _ in range(again.count) for item in again.pattern] == items
 
@@ -24,7 +24,7 @@ def test_nothing_is_lost_and_nothing_is_added(items: list[str]) -> None:
         ("abc", [("a", 1), ("b", 1), ("c", 1)]),
     ],
 )
-def test_patterns_of_one_and_two_are_found(items: str, found: list[tuple[str, int]]) -> None:
+def test_patterns_of_one_and_two_are_found(items, found) -> None:
     assert [("".join(again.pattern), again.count) for again in collapsed(items)] == found
 
 

@@ -41,9 +41,7 @@ TOO_MANY = {
 
 @pytest.mark.with_plugins
 @pytest.mark.parametrize(("words", "told"), TOO_MANY.items(), ids=TOO_MANY)
-def test_lengths_that_make_too_many_steps_are_refused_with_their_number(
-    words: str, told: tuple[str, str]
-) -> None:
+def test_lengths_that_make_too_many_steps_are_refused_with_their_number(words, told) -> None:
     began_s = perf_counter()
     done = CliRunner().invoke(plan_command, [*words.split(), "--capacity", "1TB"])
     assert perf_counter() - began_s < 60  # without the check none of them comes to an end
@@ -60,7 +58,7 @@ def endless(length: int) -> Script:
 
 
 @pytest.mark.parametrize("length", [pytest.param(10_000, marks=pytest.mark.slow), 2_000_000])
-def test_a_script_without_an_end_is_refused_at_the_limit(length: int) -> None:
+def test_a_script_without_an_end_is_refused_at_the_limit(length) -> None:
     with pytest.raises(UsageError, match=r"brings the plan to [12],0[01]0,000 steps and more"):
         dry_run(endless(length), 10**12, AssumedDrive(), Ending.SHORTEST)
 

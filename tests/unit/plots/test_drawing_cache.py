@@ -36,7 +36,7 @@ def never_drawn(monkeypatch) -> None:
     monkeypatch.setattr(drawing_cache, "drawing", None)
 
 
-def test_what_processes_drew_is_not_drawn_again(drawn_anew: dict[str, str], monkeypatch) -> None:
+def test_what_processes_drew_is_not_drawn_again(drawn_anew, monkeypatch) -> None:
     with worker_processes() as workers:
         assert draw_figures(REPORT, DrawingPool(workers)) == drawn_anew
     never_drawn(monkeypatch)
@@ -58,7 +58,7 @@ def test_figures_of_the_same_content_share_a_drawing(monkeypatch) -> None:
 
 
 @pytest.mark.parametrize("damaged", [b"", b"\x78\x01", b"no drawing at all"])
-def test_what_is_damaged_is_drawn_anew(cache: Path, damaged: bytes) -> None:
+def test_what_is_damaged_is_drawn_anew(cache, damaged) -> None:
     made = made_drawing(SPEC % 1)
     (kept,) = cache.iterdir()
     whole = kept.read_bytes()
@@ -87,7 +87,7 @@ def test_a_drawing_is_kept_under_all_that_it_depends_on(tmp_path, monkeypatch) -
     assert kept_drawing(SPEC % 1)
 
 
-def test_nothing_is_kept_where_that_is_not_wanted(cache: Path, monkeypatch) -> None:
+def test_nothing_is_kept_where_that_is_not_wanted(cache, monkeypatch) -> None:
     monkeypatch.setenv("OPENPTS_CACHE", "off")
     made_drawing(SPEC % 1)
     assert not kept_drawing(SPEC % 1)
@@ -102,7 +102,7 @@ def test_a_folder_that_can_t_be_written_only_costs_time(tmp_path) -> None:
     assert not DRAWINGS.any()
 
 
-def test_those_that_were_not_used_for_longest_make_room(cache: Path, monkeypatch) -> None:
+def test_those_that_were_not_used_for_longest_make_room(cache, monkeypatch) -> None:
     monkeypatch.setattr(kept_files, "_LOOKED_AFTER", "no name starts like this")
     sizes: list[tuple[Path, int]] = []
     for n in range(4):

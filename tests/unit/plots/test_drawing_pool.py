@@ -55,7 +55,7 @@ def alone(program: str) -> Any:
 
 
 @pytest.mark.slow
-def test_other_processes_draw_the_same(drawn_here: dict[str, str]) -> None:
+def test_other_processes_draw_the_same(drawn_here) -> None:
     drawn = alone("""
         svg.made_drawing = drawn_elsewhere
         with worker_processes(3) as workers:
@@ -66,7 +66,7 @@ def test_other_processes_draw_the_same(drawn_here: dict[str, str]) -> None:
     assert drawn == drawn_here
 
 
-def test_what_was_begun_early_is_drawn_once(drawn_here: dict[str, str], monkeypatch) -> None:
+def test_what_was_begun_early_is_drawn_once(drawn_here, monkeypatch) -> None:
     with worker_processes() as workers:
         pool = DrawingPool(workers)
         pool.begin(REPORT.pages())
@@ -75,7 +75,7 @@ def test_what_was_begun_early_is_drawn_once(drawn_here: dict[str, str], monkeypa
 
 
 @pytest.mark.slow
-def test_a_process_with_threads_is_not_forked(drawn_here: dict[str, str]) -> None:
+def test_a_process_with_threads_is_not_forked(drawn_here) -> None:
     with worker_processes(2) as workers:  # Vega's
         assert not isinstance(workers, ProcessPoolExecutor)
         assert workers.submit(os.getpid).result() == os.getpid()
@@ -100,7 +100,7 @@ def test_a_process_with_threads_is_not_forked(drawn_here: dict[str, str]) -> Non
 
 
 @pytest.mark.slow
-def test_a_process_that_ends_leaves_its_work_to_this_one(drawn_here: dict[str, str]) -> None:
+def test_a_process_that_ends_leaves_its_work_to_this_one(drawn_here) -> None:
     drawn = alone("""
         svg.made_drawing = end
         with worker_processes(2) as workers:

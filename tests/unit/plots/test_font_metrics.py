@@ -13,7 +13,7 @@ def test_the_metrics_are_those_of_the_fonts() -> None:
 
 
 @pytest.mark.parametrize("face", ["Regular", "Bold"])
-def test_the_fonts_that_vega_measures_with_are_as_wide_as_those_shown(face: str) -> None:
+def test_the_fonts_that_vega_measures_with_are_as_wide_as_those_shown(face) -> None:
     shown = TTFont(FONT_DIRECTORY / f"Inter-{face}.otf")
     measured = TTFont(MEASURED_FONT_DIRECTORY / f"{face}.ttf")
     assert measured["OS/2"].usWeightClass == shown["OS/2"].usWeightClass

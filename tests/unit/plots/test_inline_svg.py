@@ -31,7 +31,7 @@ def elements(svg: str) -> Counter[str]:
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_all_that_can_be_seen_stays(name: str, drawings: dict[str, str]) -> None:
+def test_all_that_can_be_seen_stays(name, drawings) -> None:
     inline = str(inline_svg(drawings[name], FIGURES[name]))
     assert elements(inline) == elements(drawings[name]) + Counter(title=1)
     assert [e.text for e in ET.fromstring(inline).iter("text")] == [
@@ -39,7 +39,7 @@ def test_all_that_can_be_seen_stays(name: str, drawings: dict[str, str]) -> None
     ]
 
 
-def test_dots_stay_where_they_are(drawings: dict[str, str]) -> None:
+def test_dots_stay_where_they_are(drawings) -> None:
     """To a tenth of a pixel: as square ends of lines without length, in the middle of what were squares."""
     inline = str(inline_svg(drawings["hir"], FIGURES["hir"]))
     squares = [path for path in re.findall(r' d="([^"]*)"', drawings["hir"]) if len(path) > 1000]
@@ -55,7 +55,7 @@ def test_dots_stay_where_they_are(drawings: dict[str, str]) -> None:
             assert [float(n) for n in new] == pytest.approx([float(n) for n in place], abs=0.1)
 
 
-def test_drawings_are_much_smaller_in_the_page(drawings: dict[str, str]) -> None:
+def test_drawings_are_much_smaller_in_the_page(drawings) -> None:
     whole = sum(len(svg) for svg in drawings.values())
     assert sum(len(inline_svg(svg, FIGURES[name])) for name, svg in drawings.items()) < 0.7 * whole
 

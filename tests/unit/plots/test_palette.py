@@ -6,7 +6,7 @@ from math import atan2, cos, degrees, exp, hypot, radians, sin, sqrt
 import numpy as np
 import pytest
 
-from openpts.plots.theme import DARK, LIGHT, MARKERS, Scheme
+from openpts.plots.theme import DARK, LIGHT, MARKERS
 
 SMALLEST_DISTANCE = 15
 SMALLEST_CONTRAST = 3
@@ -100,21 +100,21 @@ def contrast(first: str, second: str) -> float:
 
 
 @pytest.mark.parametrize(("first", "second", "distance"), SHARMA)
-def test_the_measure_is_the_published_one(first: Lab, second: Lab, distance: float) -> None:
+def test_the_measure_is_the_published_one(first, second, distance) -> None:
     assert ciede2000(first, second) == pytest.approx(distance, abs=1e-4)
 
 
 @pytest.mark.parametrize("sight", SIMULATIONS)
 @pytest.mark.parametrize("scheme", [LIGHT, DARK], ids=["light", "dark"])
 @pytest.mark.parametrize("palette", ["series", "mix"])
-def test_series_are_told_apart(scheme: Scheme, palette: str, sight: str) -> None:
+def test_series_are_told_apart(scheme, palette, sight) -> None:
     colors = {color: lab(SIMULATIONS[sight] @ linear(color)) for color in getattr(scheme, palette)}
     for first, second in combinations(colors, 2):
         assert ciede2000(colors[first], colors[second]) >= SMALLEST_DISTANCE, (first, second)
 
 
 @pytest.mark.parametrize("scheme", [LIGHT, DARK], ids=["light", "dark"])
-def test_every_line_and_text_stands_out_from_its_ground(scheme: Scheme) -> None:
+def test_every_line_and_text_stands_out_from_its_ground(scheme) -> None:
     lines = (*scheme.series, *scheme.mix, scheme.fit, scheme.limit)
     assert all(contrast(color, scheme.surface) >= SMALLEST_CONTRAST for color in lines)
     texts = [(scheme.ink, scheme.surface), (scheme.muted, scheme.surface), (scheme.alert, scheme.surface)]

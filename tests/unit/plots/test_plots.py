@@ -53,9 +53,7 @@ def drawings() -> dict[str, str]:
 
 
 @given(points, st.integers(1, 40))
-def test_an_envelope_keeps_every_extreme_and_the_exact_means(
-    values: list[tuple[float, float]], columns: int
-) -> None:
+def test_an_envelope_keeps_every_extreme_and_the_exact_means(values, columns) -> None:
     found = envelope(values, LINEAR, columns)
     assert len(found) <= columns
     assert min(c.low for c in found) == min(y for _, y in values)
@@ -72,7 +70,7 @@ def test_an_envelope_keeps_every_extreme_and_the_exact_means(
 
 
 @given(points)
-def test_points_left_out_lie_under_others(values: list[tuple[float, float]]) -> None:
+def test_points_left_out_lie_under_others(values) -> None:
     y = Axis("y", "linear", (-1e6, 1e6), ())
     kept = distinct(values, LINEAR, y, (100, 100))
     assert set(kept) <= set(values)
@@ -81,7 +79,7 @@ def test_points_left_out_lie_under_others(values: list[tuple[float, float]]) -> 
 
 
 @given(st.lists(st.integers(0, 3), min_size=2, max_size=300))
-def test_a_line_without_the_middles_of_level_stretches_is_the_same(levels: list[int]) -> None:
+def test_a_line_without_the_middles_of_level_stretches_is_the_same(levels) -> None:
     line = [(float(x), float(y)) for x, y in enumerate(levels)]
     kept = turning(line)
     assert np.interp(range(len(line)), *zip(*kept, strict=True)).tolist() == levels
@@ -98,7 +96,7 @@ def test_nines_are_equally_far_apart() -> None:
 
 
 @given(st.floats(1e6, 1e16), st.floats(-10, 10))
-def test_time_has_round_ticks_in_the_unit_that_suits_it(span_ns: float, spans_before: float) -> None:
+def test_time_has_round_ticks_in_the_unit_that_suits_it(span_ns, spans_before) -> None:
     start_ns = spans_before * span_ns
     end_ns = start_ns + span_ns
     time = ticks.time_axis("Time", start_ns, end_ns)
@@ -157,7 +155,7 @@ def measured_by_typst(texts: Sequence[str], weight: str) -> list[float]:
 
 
 @pytest.mark.parametrize(("bold", "weight"), [(False, "regular"), (True, "bold")])
-def test_widths_of_texts_are_those_of_another_setter(bold: bool, weight: str) -> None:
+def test_widths_of_texts_are_those_of_another_setter(bold, weight) -> None:
     own = [text_width_px(text, bold=bold) for text in WORDS]
     assert own == pytest.approx(measured_by_typst(WORDS, weight), rel=0.02)
 
@@ -173,9 +171,7 @@ def figure_with(rules: Sequence[PlotRule], bands: Sequence[Band]) -> Figure:
     ),
     st.lists(st.tuples(st.floats(0, 900), st.sampled_from(WORDS)), max_size=4),
 )
-def test_labels_above_neither_overlap_nor_are_struck_out(
-    lines: list[tuple[float, str]], ranges: list[tuple[float, str]]
-) -> None:
+def test_labels_above_neither_overlap_nor_are_struck_out(lines, ranges) -> None:
     width = 560.0
     rules = [PlotRule(text, x, "limit", "x") for x, text in lines]
     bands = [Band("x", x, x + 100, "window", text) for x, text in ranges]
@@ -215,7 +211,7 @@ def test_a_day_of_seconds_is_small_and_keeps_its_extremes() -> None:
     assert max(row["high"] for row in rows) == pytest.approx(max(values), rel=1e-6)
 
 
-def test_drawings_and_page_of_long_series_are_small(drawings: dict[str, str]) -> None:
+def test_drawings_and_page_of_long_series_are_small(drawings) -> None:
     assert len(drawings["wsat"]) < 60_000
     assert len(drawings["hir"]) < 600_000
     html = render_html(gallery(), drawings)
@@ -235,7 +231,7 @@ def test_an_interactive_specification_holds_no_value_of_a_numeric_plot() -> None
             assert len(rows_of(spec)) <= 2 * (len(figure.series) + len(figure.rules)), "labels only"
 
 
-def test_a_spline_never_leaves_what_was_measured(drawings: dict[str, str]) -> None:
+def test_a_spline_never_leaves_what_was_measured(drawings) -> None:
     """The control points of each piece lie between its ends, so that the curve does."""
     paths = re.findall(r'<g class="mark-line[^>]*><path d="(M[^"]*C[^"]*)"', drawings["di"])
     assert len(paths) == 7
@@ -258,14 +254,14 @@ def test_bars_of_a_histogram_stand_between_their_edges() -> None:
     assert all(bar["x2"] == later["x"] for bar, later in pairwise(bars))
 
 
-def test_a_second_axis_stands_on_the_right_with_per_cents(drawings: dict[str, str]) -> None:
+def test_a_second_axis_stands_on_the_right_with_per_cents(drawings) -> None:
     boxes = {text: left for text, left, *_ in text_boxes(drawings["clp"])}
     assert boxes["99.9 %"] > PLOT_WIDTH_PX * 0.8
     assert boxes["1,000,000"] < PLOT_WIDTH_PX * 0.2
     assert {"ART 0.0421 ms", "3 9s 0.109 ms", "4 9s 0.121 ms", "5 9s 0.84 ms", "MRT 3.51 ms"} <= boxes.keys()
 
 
-def test_values_stand_at_their_bars(drawings: dict[str, str]) -> None:
+def test_values_stand_at_their_bars(drawings) -> None:
     texts = [text for text, *_ in text_boxes(drawings["bars"])]
     assert {"476.4", "530.4", "465.9", "520.7", "SEQ 1024 KiB", "SEQ 128 KiB"} <= set(texts)
     figure, table = FIGURES["toio-values"]
@@ -274,7 +270,7 @@ def test_values_stand_at_their_bars(drawings: dict[str, str]) -> None:
     assert len(figure.x.labels) == len(table.rows) == 18
 
 
-def test_columns_in_space_have_their_own_words(drawings: dict[str, str]) -> None:
+def test_columns_in_space_have_their_own_words(drawings) -> None:
     texts = [text for text, *_ in text_boxes(drawings["cpu"])]
     assert {"Thread count", "Queue depth", "TC 32"} <= set(texts)
     assert "R/W mix %" not in drawings["cpu"]
@@ -305,7 +301,7 @@ def test_a_label_at_the_end_of_a_level_curve_is_not_struck_through() -> None:
 
 
 @pytest.mark.parametrize(("names", "angle"), [(["boot", "mail"], 0), (["a trace of a long name"] * 20, -40)])
-def test_names_of_bars_are_slanted_where_they_would_overlap(names: list[str], angle: int) -> None:
+def test_names_of_bars_are_slanted_where_they_would_overlap(names, angle) -> None:
     labels = tuple(f"{name} {number}" for number, name in enumerate(names))
     shown = Table(
         id="t",

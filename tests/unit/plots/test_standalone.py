@@ -26,7 +26,7 @@ MOST_CHANGED_SHARE = 0.001
 @pytest.mark.slow  # Altair tries each branch of the schema
 @pytest.mark.full_matrix
 @pytest.mark.parametrize("test", TESTS)
-def test_altair_takes_each_plot(test: str) -> None:
+def test_altair_takes_each_plot(test) -> None:
     altair = pytest.importorskip("altair", reason="altair is not installed (it is no requirement)")
     plots = openpts.vega_lite(made_up_run(test))
     assert plots
@@ -36,7 +36,7 @@ def test_altair_takes_each_plot(test: str) -> None:
 
 
 @pytest.mark.parametrize("test", ["app"])
-def test_a_plot_by_itself_looks_like_that_of_the_report(test: str) -> None:
+def test_a_plot_by_itself_looks_like_that_of_the_report(test) -> None:
     report = openpts.build_report(made_up_run(test))
     tables = report.tables()
     for figure in (one for one in report.figures() if one.kind != "columns3d"):

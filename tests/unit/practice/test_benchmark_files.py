@@ -121,7 +121,7 @@ MISTAKES = (
 )
 
 
-def test_what_is_wrong_is_said_with_its_place(transcript: SnapshotAssertion) -> None:
+def test_what_is_wrong_is_said_with_its_place(transcript) -> None:
     lines = []
     for old, new in MISTAKES:
         assert old in MINE
@@ -142,7 +142,7 @@ def test_all_errors_are_said_at_once() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_printed_file_is_accepted_back(tmp_path, name: str) -> None:
+def test_a_printed_file_is_accepted_back(tmp_path, name) -> None:
     printed = listed(name)
     copy = tmp_path / f"{name}.toml"
     copy.write_text(printed, encoding="utf-8")
@@ -179,7 +179,7 @@ def given(**values: Any) -> Given:
 
 
 @pytest.mark.parametrize("test", ["benchmarks", "precon"])
-def test_tests_take_files_and_names_alike(tmp_path, test: str) -> None:
+def test_tests_take_files_and_names_alike(tmp_path, test) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(MINE, encoding="utf-8")
     standard = PROCEDURES[test].standard_conditions(DriveClass.ENTERPRISE, 1)

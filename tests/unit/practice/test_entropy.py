@@ -81,7 +81,7 @@ def test_each_sweep_finds_the_drive_in_the_state_that_belongs_to_it() -> None:
 
 @pytest.mark.proves("LSI-ENT-01")
 @pytest.mark.parametrize(("number", "demand"), [(1, (1, 32)), (2, (4, 32))])
-def test_entropy_goes_up_and_comes_down_again(number: int, demand: tuple[int, int]) -> None:
+def test_entropy_goes_up_and_comes_down_again(number, demand) -> None:
     steps = sweep(number)
     up = [0, 10, 25, 46, 67, 100]
     assert [s.data for s in stimuli(steps)] == [ReducibleData(pct) for pct in (*up, *reversed(up))]
@@ -195,7 +195,7 @@ def test_the_interval_is_that_of_students_t() -> None:
         (150.0, Reduction.NONE),
     ],
 )
-def test_without_scatter_the_limit_alone_decides(least: float, verdict: Reduction) -> None:
+def test_without_scatter_the_limit_alone_decides(least, verdict) -> None:
     assert effect_of({0: (least, least), 46: (1.0, 1.0), 100: (200.0, 200.0)}).reduction is verdict
 
 
@@ -203,7 +203,7 @@ def test_without_scatter_the_limit_alone_decides(least: float, verdict: Reductio
     ("factor", "verdict"),
     [(1.0, Reduction.NONE), (1.04, Reduction.UNDECIDED), (1.06, Reduction.UNDECIDED), (1.1, Reduction.SEEN)],
 )
-def test_near_the_limit_there_is_no_verdict(factor: float, verdict: Reduction) -> None:
+def test_near_the_limit_there_is_no_verdict(factor, verdict) -> None:
     """Visits 1 % apart at six levels: the ends differ by 0.7 % x 3.7 = 2.6 % at the most."""
     visits = dict.fromkeys((10, 25, 46, 67), (100.0, 101.0))
     ends = {0: (100 * factor, 101 * factor), 100: (100.0, 101.0)}

@@ -64,7 +64,7 @@ def test_both_cycles_are_purged_and_end() -> None:
 
 
 @pytest.mark.parametrize("capacity_bytes", [CAPACITY_BYTES, 256_060_514_304, 1_920_383_410_176])
-def test_the_range_is_written_once_in_a_hundred_steps(capacity_bytes: int) -> None:
+def test_the_range_is_written_once_in_a_hundred_steps(capacity_bytes) -> None:
     fill = cycles(capacity_bytes)[0][0]
     assert (fill.phase, fill.number, len(fill.steps)) == (Phase.FILL, 1, 100)
     assert all(amount % BLOCK_BYTES == 0 for amount in amounts(fill))
@@ -154,7 +154,7 @@ def test_a_time_scale_shortens_idle_times_and_bursts_but_no_amount() -> None:
     ("idle_s", "text"),
     [(0, "0 s"), (30, "30 s"), (0.5, "0.5 s"), (300, "5 min"), (90, "90 s"), (1800, "30 min")],
 )
-def test_idle_times_in_words(idle_s: float, text: str) -> None:
+def test_idle_times_in_words(idle_s, text) -> None:
     assert str(IdleTime(round(idle_s * NS_PER_S))) == text
 
 
@@ -237,7 +237,7 @@ def intervals_of(*rates_mb_per_s: float) -> Sample:
         pytest.param(500, 0.0, id="with its start"),
     ],
 )
-def test_intervals_place_the_end_of_a_cache_within_its_step(mixed: float, share: float) -> None:
+def test_intervals_place_the_end_of_a_cache_within_its_step(mixed, share) -> None:
     """After 20 GB in steps of 10 s: a step of 4 s at 2,000 MB/s, a second between, 5 s at 500."""
     fast, slow = intervals_of(*[2000] * 10), intervals_of(*[500] * 10)
     found = course_of([*[fast] * 4, intervals_of(*[2000] * 4, mixed, *[500] * 5), *[slow] * 8])
@@ -321,7 +321,7 @@ USUAL = course(*[150, 120] * 10)
         ([130] * 10 + [1500] * 10, 0, False),  # slow from the first step on
     ],
 )
-def test_what_idle_time_gives_back(rates: list[float], gigabytes: float, at_least: bool) -> None:
+def test_what_idle_time_gives_back(rates, gigabytes, at_least) -> None:
     found = returned(course(*rates), USUAL)
     assert found.bytes == pytest.approx(gigabytes * STEP_BYTES, abs=10)
     assert found.at_least == at_least
@@ -345,14 +345,14 @@ def test_breaks_are_where_they_were_put() -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_noise_moves_no_break(seed: int) -> None:
+def test_noise_moves_no_break(seed) -> None:
     generator = random.Random(seed)
     noisy = [rate * math.exp(generator.gauss(0, 0.04)) for rate in CACHED_THEN_DIRECT]
     assert spans(noisy) == [(0, 30), (30, 70), (70, 100)]
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_noise_alone_is_no_break(seed: int) -> None:
+def test_noise_alone_is_no_break(seed) -> None:
     generator = random.Random(seed)
     assert spans([700 * math.exp(generator.gauss(0, 0.1)) for _ in range(100)]) == [(0, 100)]
 
@@ -362,7 +362,7 @@ def test_a_point_in_which_the_rate_changes_belongs_to_no_segment() -> None:
 
 
 @pytest.mark.parametrize("stall", [1.0, 300.0, 9000.0])
-def test_a_single_stall_or_peak_is_no_segment(stall: float) -> None:
+def test_a_single_stall_or_peak_is_no_segment(stall) -> None:
     assert spans([2000.0] * 30 + [stall] + [2000.0] * 30) == [(0, 61)]
 
 
@@ -371,12 +371,12 @@ def test_two_slow_points_are_one() -> None:
 
 
 @pytest.mark.parametrize(("after", "breaks"), [(1850.0, 0), (1800.0, 1), (2180.0, 0), (2250.0, 1)])
-def test_changes_below_ten_per_cent_count_for_nothing(after: float, breaks: int) -> None:
+def test_changes_below_ten_per_cent_count_for_nothing(after, breaks) -> None:
     assert len(spans([2000.0] * 50 + [after] * 50)) == breaks + 1
 
 
 @pytest.mark.parametrize("rates", [[], [5.0], [5.0, 50.0], [5.0, 50.0, 500.0]])
-def test_too_few_points_to_break(rates: list[float]) -> None:
+def test_too_few_points_to_break(rates) -> None:
     assert spans(rates) == ([(0, len(rates))] if rates else [])
 
 
@@ -386,7 +386,7 @@ def test_a_rate_that_is_none_is_refused() -> None:
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_no_other_way_to_cut_is_cheaper(seed: int) -> None:
+def test_no_other_way_to_cut_is_cheaper(seed) -> None:
     """Levels are far apart, so that nothing is put together afterwards: what is left is the search."""
     generator = random.Random(seed)
     logs: list[float] = []

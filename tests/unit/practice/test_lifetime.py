@@ -149,14 +149,12 @@ def wear(*shares: float) -> list[Mapping[str, float]]:
         (wear(0), {"longest_ns": 1500 * NS_PER_S}, 2, "48 min 50 s elapsed (limit 25 min 0 s)"),
     ],
 )
-def test_what_ends_it_sooner(
-    logs: list[Mapping[str, float]], changes: dict[str, Any], cycle: int, reason: str
-) -> None:
+def test_what_ends_it_sooner(logs, changes, cycle, reason) -> None:
     assert ended(play(logs, **changes)) == (cycle, reason)
 
 
 @pytest.mark.parametrize("operation", ["write", "read"])
-def test_the_first_failed_io_ends_it(operation: str) -> None:
+def test_the_first_failed_io_ends_it(operation) -> None:
     """HYP-LIFE-03: and the log is read once more after it."""
     drive = Drive(CAPACITY_BYTES, lambda *_: 10_000)
     script = lifetime_test(standard_conditions(DriveClass.ENTERPRISE, 1), CAPACITY_BYTES)
@@ -266,7 +264,7 @@ def test_wear_points_begin_before_the_first_cycle() -> None:
 
 
 @pytest.mark.parametrize("missing", [0, 1, 2])
-def test_a_log_that_lacks_wear_at_any_time_is_told_cycle_by_cycle(missing: int) -> None:
+def test_a_log_that_lacks_wear_at_any_time_is_told_cycle_by_cycle(missing) -> None:
     cycles = [cycle(n, 10.0 * n) for n in (1, 2)]
     logs = [{"percentage_used_pct": 0.0}, *(c.log for c in cycles)]
     logs[missing] = {}
@@ -308,7 +306,7 @@ def oracle_interval(points: Points, x: float, confidence: float) -> tuple[float,
 
 
 @pytest.mark.parametrize("points", CASES)
-def test_the_line_is_that_of_linregress(points: Points) -> None:
+def test_the_line_is_that_of_linregress(points) -> None:
     line = line_through(points)
     fit = stats.linregress([p[0] for p in points], [p[1] for p in points])
     assert line.slope == pytest.approx(fit.slope, rel=1e-12)
@@ -318,14 +316,14 @@ def test_the_line_is_that_of_linregress(points: Points) -> None:
 
 @pytest.mark.parametrize("points", CASES)
 @pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
-def test_the_interval_is_that_of_the_t_distribution(points: Points, confidence: float) -> None:
+def test_the_interval_is_that_of_the_t_distribution(points, confidence) -> None:
     line = line_through(points)
     for x in (0.0, 7.0, 60.0, 900.0):
         assert line.interval(x, confidence) == pytest.approx(oracle_interval(points, x, confidence), rel=1e-9)
 
 
 @pytest.mark.parametrize("points", CASES[1:])
-def test_a_crossing_is_where_the_ends_of_the_interval_reach_the_value(points: Points) -> None:
+def test_a_crossing_is_where_the_ends_of_the_interval_reach_the_value(points) -> None:
     line, value = line_through(points), 100.0
     crossing = line.crossing(value, 0.95)
     assert crossing is not None
@@ -356,10 +354,10 @@ def test_points_on_a_line_leave_no_doubt() -> None:
 
 
 @pytest.mark.parametrize("points", [[], [(1, 2)], [(1, 2), (2, 3)], [(4, 1), (4, 2), (4, 3)]])
-def test_there_is_no_line_through_too_little(points: Points) -> None:
+def test_there_is_no_line_through_too_little(points) -> None:
     assert FittedLine.through(points) is None
 
 
 @pytest.mark.parametrize("slope", [0, -0.5])
-def test_a_line_that_does_not_rise_crosses_nothing(slope: float) -> None:
+def test_a_line_that_does_not_rise_crosses_nothing(slope) -> None:
     assert line_through([(n, 5 + slope * n) for n in range(6)]).crossing(100, 0.95) is None

@@ -60,9 +60,7 @@ def quick(test: Procedure) -> Any:
 
 @pytest.mark.parametrize("test", TESTS, ids=NAMES)
 @pytest.mark.parametrize("drive_class", list(DriveClass))
-def test_each_parameter_sets_its_field_and_each_change_is_in_the_ledger(
-    test: Procedure, drive_class: DriveClass
-) -> None:
+def test_each_parameter_sets_its_field_and_each_change_is_in_the_ledger(test, drive_class) -> None:
     standard = test.standard_conditions(drive_class, 1)
     for name, parameter in parameters_of(test.conditions).items():
         given = Given({name: changed_value(name, standard)}, {name: parameter.option})
@@ -75,7 +73,7 @@ def test_each_parameter_sets_its_field_and_each_change_is_in_the_ledger(
 
 
 @pytest.mark.parametrize("test", TESTS, ids=NAMES)
-def test_as_it_is_defined_a_test_has_an_empty_ledger(test: Procedure) -> None:
+def test_as_it_is_defined_a_test_has_an_empty_ledger(test) -> None:
     for drive_class in DriveClass:
         standard = test.standard_conditions(drive_class, 1)
         assert deviations(standard, standard, test.rules) == ()
@@ -91,7 +89,7 @@ def test_a_short_look_says_what_of_it_is_short() -> None:
 
 
 @pytest.mark.parametrize("test", TESTS, ids=NAMES)
-def test_a_quick_look_takes_minutes_and_is_known_as_short(test: Procedure) -> None:
+def test_a_quick_look_takes_minutes_and_is_known_as_short(test) -> None:
     drive = AssumedDrive(write_bytes_per_s=200e6, write_iops=20_000)
     planned = dry_run(test.script(quick(test), SCRATCH_BYTES), SCRATCH_BYTES, drive, Ending.LONGEST)
     if not planned:  # which take the time that they take

@@ -160,7 +160,7 @@ def test_benchmarks_follow_one_another_and_only_what_disturbed_the_state_restore
 
 @pytest.mark.proves("LSI-PROC-02", "SOL-BMK-04")
 @pytest.mark.parametrize("sector_bytes", [512, 4096])
-def test_the_drive_is_full_but_for_10_gb_in_which_the_test_files_are(sector_bytes: int) -> None:
+def test_the_drive_is_full_but_for_10_gb_in_which_the_test_files_are(sector_bytes) -> None:
     """1 TB less 10 GB, up to the next MiB: 944,138 MiB is the first not below 990,000,000,000 bytes."""
     used = supported_on(conditions(leave_free=FreeSpace(1, 10 * GB)), sector_bytes)
     end = 944_138 * MIB
@@ -228,7 +228,7 @@ def test_without_reconditioning_rows_follow_one_another() -> None:
 
 
 @pytest.mark.parametrize("state", list(DriveState))
-def test_reads_come_first_and_no_row_is_lost(state: DriveState) -> None:
+def test_reads_come_first_and_no_row_is_lost(state) -> None:
     order = order_of(SHORT.rows, state)
     assert sorted(order) == list(range(len(SHORT.rows)))
     mixes = [SHORT.rows[place].read_pct for place in order]

@@ -40,7 +40,7 @@ PASSES = [
         (FigureUnit.MILLISECONDS, Statistic.MEAN, Fraction(8, 100)),
     ],
 )
-def test_the_statistic_of_the_passes(unit: FigureUnit, statistic: Statistic, shown: Fraction) -> None:
+def test_the_statistic_of_the_passes(unit, statistic, shown) -> None:
     figure = row_figure(PASSES, unit, statistic, RULE)
     assert figure is not None
     assert figure.shown == pytest.approx(float(shown), rel=1e-12)
@@ -59,7 +59,7 @@ def test_a_pass_of_another_length_counts_by_its_rate() -> None:
 
 
 @pytest.mark.parametrize("unit", list(FigureUnit))
-def test_passes_without_an_io_have_no_figure(unit: FigureUnit) -> None:
+def test_passes_without_an_io_have_no_figure(unit) -> None:
     assert row_figure([one_pass(0), one_pass(0)], unit, Statistic.MEAN, RULE) is None
     assert row_figure([], unit, Statistic.BEST, RULE) is None
 
@@ -99,7 +99,7 @@ def test_the_score_of_as_ssd() -> None:
     ("fresh", "used", "lost"),
     [(230, 50, 78.2609), (230, 200, 13.0435), (300, 25, 91.6667), (300, 250, 16.6667)],
 )
-def test_losses_of_the_deck(fresh: float, used: float, lost: float) -> None:
+def test_losses_of_the_deck(fresh, used, lost) -> None:
     assert loss_pct(fresh, used) == pytest.approx(lost, abs=5e-5)
 
 

@@ -48,7 +48,7 @@ def one(values: Any) -> Any:
 
 @pytest.mark.proves("SOL-BMK-07")
 @pytest.mark.parametrize("name", list(KNOWN))
-def test_a_benchmark_is_what_its_sources_say(name: str) -> None:
+def test_a_benchmark_is_what_its_sources_say(name) -> None:
     known: Known = KNOWN[name]
     rows = BENCHMARKS[name].rows
     assert [(*access(row), row.qd, row.tc, row.read_pct) for row in rows] == [
@@ -138,7 +138,7 @@ def test_patterns_of_iometer() -> None:
         ("solidigm-mixed", {("RND", 1, 1)}),
     ],
 )
-def test_the_guide(name: str, demands: set[tuple[str, int, int]]) -> None:
+def test_the_guide(name, demands) -> None:
     rows = BENCHMARKS[name].rows
     assert {(access(row)[0], row.tc, row.qd) for row in rows} == demands
     assert {row.read_pct for row in rows} == ({80, 70} if name == "solidigm-mixed" else {100, 0})
@@ -151,7 +151,7 @@ def test_the_guide(name: str, demands: set[tuple[str, int, int]]) -> None:
 
 
 @pytest.mark.parametrize("name", list(BENCHMARKS))
-def test_what_is_not_confirmed_says_what(name: str) -> None:
+def test_what_is_not_confirmed_says_what(name) -> None:
     benchmark = BENCHMARKS[name]
     assert benchmark.title
     assert benchmark.source
@@ -282,7 +282,7 @@ def test_limits_shorten_passes_warm_ups_and_pauses() -> None:
 
 @pytest.mark.parametrize("sector_bytes", [512, 4096])
 @pytest.mark.parametrize("span_bytes", [256 * MIB, GIB, 8 * GIB])
-def test_a_test_file_has_its_size_to_the_byte(span_bytes: int, sector_bytes: int) -> None:
+def test_a_test_file_has_its_size_to_the_byte(span_bytes, sector_bytes) -> None:
     for capacity_bytes in (1_600_321_314_816, 256_060_514_304, 16 * GIB, 15_362_991_415_296):
         where = range_of(conditions(), span_bytes, capacity_bytes)
         assert where.bytes_of(capacity_bytes, sector_bytes) == (0, span_bytes)

@@ -1,7 +1,6 @@
 """The test of response times under load: what it asks for, what a load is, how the highest one is found."""
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -60,7 +59,7 @@ def rates(step: Step) -> tuple[float, float]:
 
 
 @pytest.mark.parametrize("drive_class", list(DriveClass))
-def test_the_drive_is_purged_filled_and_written_until_steady(drive_class: DriveClass) -> None:
+def test_the_drive_is_purged_filled_and_written_until_steady(drive_class) -> None:
     asked = requests(conditions(drive_class))
     enterprise = drive_class is DriveClass.ENTERPRISE
     assert asked[:2] == [Purge(), SetWriteCache(not enterprise)]
@@ -138,7 +137,7 @@ def test_a_mix_of_reads_alone_has_no_writes_at_a_rate_of_rounding() -> None:
 
 
 @pytest.mark.parametrize(("reads_per_s", "seconds"), [(100_000, 60), (200, 60), (100, 100), (15, 600)])
-def test_a_load_lasts_until_ten_ios_are_slower_than_its_percentile(reads_per_s: float, seconds: int) -> None:
+def test_a_load_lasts_until_ten_ios_are_slower_than_its_percentile(reads_per_s, seconds) -> None:
     """p99.9 takes 10,000 I/Os."""
     assert load_step(conditions(), reads_per_s, 0).stop == Duration(seconds * NS_PER_S)
 
@@ -285,7 +284,7 @@ def test_a_plan_has_the_longest_search() -> None:
         (" write-p50=0.2s ", Limit(Operation.WRITE, 50, 200 * NS_PER_MS)),
     ],
 )
-def test_limits_are_written_as_they_are_spoken(text: str, limit: Limit) -> None:
+def test_limits_are_written_as_they_are_spoken(text, limit) -> None:
     used = conditions_of(Given({"limits": [text]}, {"limits": "--limits"}), conditions())
     assert used.limits == (limit,)
 
@@ -293,7 +292,7 @@ def test_limits_are_written_as_they_are_spoken(text: str, limit: Limit) -> None:
 @pytest.mark.parametrize(
     "text", ["99=1ms", "p100=1ms", "p99=1", "p99=0ms", "p0=1ms", "trim-p99=1ms", "p99=1ms;", ""]
 )
-def test_other_limits_are_refused(text: str) -> None:
+def test_other_limits_are_refused(text) -> None:
     with pytest.raises(UsageError, match="--limits"):
         conditions_of(Given({"limits": [text]}, {"limits": "--limits"}), conditions())
 
@@ -306,7 +305,7 @@ def test_other_limits_are_refused(text: str) -> None:
         {"longest_seconds": 30},
     ],
 )
-def test_what_can_not_be_together_is_refused(values: dict[str, Any]) -> None:
+def test_what_can_not_be_together_is_refused(values) -> None:
     given = Given(values, {name: name for name in values})
     with pytest.raises(UsageError):
         refuse_contradictions(given, conditions_of(given, conditions()))
@@ -351,7 +350,7 @@ def test_a_hill_has_a_ring() -> None:
 
 
 @pytest.mark.parametrize("kept_at_first", [True, False])
-def test_opposite_corners_that_keep_the_limit_are_held_apart(kept_at_first: bool) -> None:
+def test_opposite_corners_that_keep_the_limit_are_held_apart(kept_at_first) -> None:
     low, high = (1.0, 100.0) if kept_at_first else (100.0, 1.0)
     lines = contour([[low, high], [high, low]], 10)
     kept = [(0, 0), (1, 1)] if kept_at_first else [(1, 0), (0, 1)]
@@ -385,7 +384,7 @@ _GRIDS = st.integers(2, 6).flatmap(
 
 @given(_GRIDS, st.floats(0.01, 1e6))
 @example([[0.010000000000000002, 0.01], [math.inf, 1.0]], 0.01)
-def test_lines_end_at_the_border_only(grid: Sequence[Sequence[float]], limit: float) -> None:
+def test_lines_end_at_the_border_only(grid, limit) -> None:
     """And each change between neighbors has exactly one place on them."""
     rows, columns = len(grid), len(grid[0])
     kept = [[value <= limit for value in row] for row in grid]

@@ -48,7 +48,7 @@ def numbered(played: Played, numbers: range) -> list[Apply]:
 @pytest.mark.parametrize(
     ("names", "rows"), [(("data-sheet",), 5), (("crystaldiskmark",), 8), (("data-sheet", "as-ssd"), 13)]
 )
-def test_the_same_rows_before_the_load_and_right_after_it(names: tuple[str, ...], rows: int) -> None:
+def test_the_same_rows_before_the_load_and_right_after_it(names, rows) -> None:
     played = play(benchmarks=tuple(BENCHMARKS[name] for name in names))
     assert isinstance(played.requests[0], Purge)
     assert played.requests[1] == SetWriteCache(enabled=False)
@@ -147,7 +147,7 @@ def test_no_amount_is_a_word_of_the_plan_and_of_the_command_line() -> None:
         (100, 72, "72 h 0 min elapsed"),
     ],
 )
-def test_the_load_ends_by_amount_or_by_time(iops: float, hours: float, ended_by: str) -> None:
+def test_the_load_ends_by_amount_or_by_time(iops, hours, ended_by) -> None:
     played = play(iops)
     assert played.elapsed_s(Phase.LOAD) / HOUR_S == pytest.approx(hours, rel=1e-6)
     (finished,) = [r for r in played.requests if isinstance(r, CycleFinished)]
@@ -258,7 +258,7 @@ def test_the_ratio_is_that_of_the_talk() -> None:
 
 
 @pytest.mark.parametrize(("fresh", "sustained"), [(None, 1), (1, None), (0, 1)])
-def test_without_both_runs_there_is_no_ratio(fresh: int | None, sustained: int | None) -> None:
+def test_without_both_runs_there_is_no_ratio(fresh, sustained) -> None:
     assert pair(row(), fresh, sustained).ratio_pct(FigureUnit.IOPS) is None
 
 
@@ -301,9 +301,7 @@ def test_only_a_load_of_the_claims_own_kind_has_kept_it() -> None:
         (None, None, False, False),
     ],
 )
-def test_a_claim_is_missed_below_95_per_cent_of_it(
-    fresh: float | None, sustained: float | None, missed_fresh: bool, missed: bool
-) -> None:
+def test_a_claim_is_missed_below_95_per_cent_of_it(fresh, sustained, missed_fresh, missed) -> None:
     result = ClaimResult("a row", RANDOM_WRITE, 100.0, fresh, sustained)
     assert (result.missed_fresh, result.missed) == (missed_fresh, missed)
 

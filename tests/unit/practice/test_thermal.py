@@ -90,7 +90,7 @@ def test_the_duty_cycle_takes_turns() -> None:
 
 
 @pytest.mark.parametrize(("goal_c", "minutes"), [(None, 9), (45.0, 3), (20.0, 30)])
-def test_the_cold_run_waits_until_the_drive_is_cool(goal_c: float | None, minutes: int) -> None:
+def test_the_cold_run_waits_until_the_drive_is_cool(goal_c, minutes) -> None:
     """60, 55, 50, 45, 40 °C and no less, a look each minute: five minutes after the fourth it is settled."""
 
     def cooling(phase: Phase, number: int, reads: int) -> Mapping[str, float]:
@@ -176,9 +176,7 @@ def test_without_a_word_slow_minutes_count_while_it_is_hot() -> None:
         ([None, None, None, None], Evidence.UNKNOWN),
     ],
 )
-def test_a_run_that_did_not_warm_the_drive_shows_no_throttling(
-    temperatures: list[float | None], evidence: Evidence
-) -> None:
+def test_a_run_that_did_not_warm_the_drive_shows_no_throttling(temperatures, evidence) -> None:
     found = throttling_of(course([100, 50, 50, 50], temperatures), 100, MINUTE)
     assert found.evidence is evidence
     assert (found.share is None) is (evidence is Evidence.UNKNOWN)
@@ -219,7 +217,7 @@ def test_the_reference_is_the_first_minute() -> None:
 @pytest.mark.parametrize(
     ("rates", "stable"), [([95, 100, 105], True), ([94, 100, 105], False), ([100, 100], False)]
 )
-def test_speed_is_stable_within_a_tenth_of_its_mean(rates: list[int], stable: bool) -> None:
+def test_speed_is_stable_within_a_tenth_of_its_mean(rates, stable) -> None:
     assert is_stable(course(rates, [1.0] * len(rates)), 3) is stable
 
 
@@ -236,7 +234,5 @@ def test_speed_is_stable_within_a_tenth_of_its_mean(rates: list[int], stable: bo
         ([44, 44, 44, 44, 44], None, False),  # too few looks
     ],
 )
-def test_a_drive_is_cool_at_its_goal_or_when_it_cools_no_more(
-    temperatures: list[float], goal: float | None, cooled: bool
-) -> None:
+def test_a_drive_is_cool_at_its_goal_or_when_it_cools_no_more(temperatures, goal, cooled) -> None:
     assert has_cooled(temperatures, goal) is cooled

@@ -55,7 +55,7 @@ def test_the_parts_in_their_order() -> None:
 
 
 @pytest.mark.parametrize("sector_bytes", [512, 4096])
-def test_a_point_trims_once_what_was_written_just_before(sector_bytes: int) -> None:
+def test_a_point_trims_once_what_was_written_just_before(sector_bytes) -> None:
     conditions = standard_conditions(DriveClass.ENTERPRISE, 1)
     played = play()
     found = list(points(conditions, CAPACITY_BYTES))
@@ -143,7 +143,7 @@ def test_sizes_below_a_sector_are_left_out() -> None:
 
 
 @pytest.mark.parametrize("sector_bytes", [512, 4096])
-def test_all_stays_within_the_active_range(sector_bytes: int) -> None:
+def test_all_stays_within_the_active_range(sector_bytes) -> None:
     whole = ActiveRange(12.3, 61.7)
     low, high = whole.bytes_of(CAPACITY_BYTES, sector_bytes)
     played = play(active_range=whole, sizes_bytes=(4 * KIB,))
@@ -187,7 +187,7 @@ QUICK = times((100 * US, 10_000))
         (times((200 * US, 9_000), (50 * MS, 400)), ("percentile", "longest", "rate")),
     ],
 )
-def test_the_rule(beside: Figures, reasons: tuple[str, ...]) -> None:
+def test_the_rule(beside, reasons) -> None:
     judged = Concurrent(QUICK, beside, QUICK)
     assert judged.broken() == reasons
     assert judged.effect is (Effect.STALLED if reasons else Effect.CLEAN)

@@ -41,15 +41,13 @@ def run() -> Run:
     return replace(run, steps=(replace(step, sample=sample), *run.steps[1:]))
 
 
-def test_no_entry_where_all_paths_stayed_or_none_were_sampled(run: Run) -> None:
+def test_no_entry_where_all_paths_stayed_or_none_were_sampled(run) -> None:
     assert path_loss_deviations(run) == ()
     assert path_loss_deviations(with_paths(run, (0, 2), (10, 2))) == ()
 
 
 @pytest.mark.parametrize(("back", "until"), [((44, 2), "44.0 s"), (None, "the end")])
-def test_the_longest_wait_is_that_of_the_time_with_fewer_paths(
-    run: Run, back: tuple[float, int] | None, until: str
-) -> None:
+def test_the_longest_wait_is_that_of_the_time_with_fewer_paths(run, back, until) -> None:
     points = [(0.0, 2), (40.5, 1), (42.5, 1), *([back] if back else [])]
     (entry,) = path_loss_deviations(with_paths(run, *points))
     place = run.steps[0].place
@@ -59,12 +57,12 @@ def test_the_longest_wait_is_that_of_the_time_with_fewer_paths(
     assert entry.rule_id == "PTS-GEN-01"
 
 
-def test_each_time_is_an_entry_of_its_own(run: Run) -> None:
+def test_each_time_is_an_entry_of_its_own(run) -> None:
     found = path_loss_deviations(with_paths(run, (0, 3), (10, 2), (12, 1), (15, 3)))
     assert [entry.used.partition(" from ")[0] for entry in found] == ["2 of 3", "1 of 3"]
 
 
-def test_a_time_without_an_optimized_path_is_told_though_no_path_is_lost(run: Run) -> None:
+def test_a_time_without_an_optimized_path_is_told_though_no_path_is_lost(run) -> None:
     points = [(0.0, 2, 1), (5.0, 2, 0), (7.0, 1, 0), (9.0, 0, 0), (12.0, 2, 2), (15.0, 2, 1)]
     found = path_loss_deviations(with_paths(run, *points))
     assert [(entry.required, entry.used.partition(" from ")[0]) for entry in found] == [

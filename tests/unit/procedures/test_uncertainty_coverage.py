@@ -13,7 +13,7 @@ LOW, HIGH = 0.93, 0.97
 @pytest.mark.full_matrix(most=2)
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("name", TESTS)
-def test_intervals_hold_as_often_as_they_say(name: str, law: str) -> None:
+def test_intervals_hold_as_often_as_they_say(name, law) -> None:
     found = coverages(name, LAWS[law], RUNS)
     assert found
     for key, (held, stated) in found.items():

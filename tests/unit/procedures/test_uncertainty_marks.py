@@ -50,7 +50,7 @@ def seconds(run: Run, sample: Sample) -> tuple[float, float]:
 
 
 @pytest.mark.parametrize("name", TESTS)
-def test_where_the_host_was_the_limit_most_of_the_time_none_is_stated(name: str) -> None:
+def test_where_the_host_was_the_limit_most_of_the_time_none_is_stated(name) -> None:
     run = noisy(name)
     stated = {key: one.value for key, one in measures(run).items() if one.expanded_uncertainty is not None}
     found = measures(busy(run, (0.0, end_s(run))))
@@ -63,7 +63,7 @@ def test_where_the_host_was_the_limit_most_of_the_time_none_is_stated(name: str)
 
 
 @pytest.mark.parametrize("name", TESTS)
-def test_a_limit_of_the_host_counts_where_the_figure_was_measured(name: str) -> None:
+def test_a_limit_of_the_host_counts_where_the_figure_was_measured(name) -> None:
     """The oracle is time that was taken: a twentieth of each step of the part, and all of no other step."""
     run = noisy(name)
     inside = [step.sample for step in run.steps if step.place.phase is PARTS[name]]
@@ -78,7 +78,7 @@ def test_a_limit_of_the_host_counts_where_the_figure_was_measured(name: str) -> 
 
 
 @pytest.mark.parametrize("name", TESTS)
-def test_what_repeats_alike_has_no_uncertainty(name: str) -> None:
+def test_what_repeats_alike_has_no_uncertainty(name) -> None:
     """Of a scatter of nothing it is not said that the figure is known for certain."""
     rng = np.random.default_rng(4)
     found = measures(noisy_run(name, silent, rng)[0])
@@ -103,16 +103,14 @@ def test_what_repeats_alike_has_no_uncertainty(name: str) -> None:
         (-0.04, "-0.0", 1.1, "0.0 ± 1.1 at 95 %"),
     ],
 )
-def test_value_and_uncertainty_end_at_the_same_digit(
-    value: float, text: str, expanded: float, shown: str
-) -> None:
+def test_value_and_uncertainty_end_at_the_same_digit(value, text, expanded, shown) -> None:
     known = Uncertainty(standard=expanded, coverage_factor=1)
     run = PROCEDURES["iops"].report(noisy("iops")).measures[0]
     assert replace(run, cell=Cell(text, value), uncertainty=known).reach == shown
 
 
 @pytest.mark.parametrize(("kept", "words"), [(0.99, "fell to"), (1.01, "rose to"), (1.0, "")])
-def test_steady_state_of_write_saturation_is_of_its_minutes(kept: float, words: str) -> None:
+def test_steady_state_of_write_saturation_is_of_its_minutes(kept, words) -> None:
     def rate(_stimulus: Stimulus, _phase: Phase, number: int) -> float:
         return 8_000 * kept**number
 

@@ -85,7 +85,7 @@ def changed(run: Run, folder: Path, statement: str) -> Path:
 
 @pytest.mark.parametrize(("statement", "reason"), CHANGES.values(), ids=CHANGES)
 def test_a_change_in_one_place_is_refused_by_its_step_and_field(
-    latency_run: Run, tmp_path, statement: str, reason: str
+    latency_run, tmp_path, statement, reason
 ) -> None:
     with pytest.raises(RecordError) as refused:
         read_run(changed(latency_run, tmp_path / "run", statement))
@@ -93,7 +93,7 @@ def test_a_change_in_one_place_is_refused_by_its_step_and_field(
     assert str(tmp_path) in str(refused.value)
 
 
-def test_an_interval_histogram_is_held_against_its_interval(latency_run: Run, tmp_path) -> None:
+def test_an_interval_histogram_is_held_against_its_interval(latency_run, tmp_path) -> None:
     statement = (
         "UPDATE interval_operation SET histogram = (SELECT histogram FROM operation WHERE step_id = 1)"
     )
@@ -107,9 +107,7 @@ def test_an_interval_histogram_is_held_against_its_interval(latency_run: Run, tm
 @pytest.mark.parametrize(
     "words", [["report", "--no-html", "--no-pdf"], ["verify", "--requirements"], ["compare"], ["verify"]]
 )
-def test_every_command_that_reads_records_refuses_one(
-    latency_run: Run, tmp_path, words: list[str], golden
-) -> None:
+def test_every_command_that_reads_records_refuses_one(latency_run, tmp_path, words, golden) -> None:
     folder = changed(latency_run, tmp_path / "run", CHANGES["ios"][0])
     if words == ["verify"]:
         report = CliRunner().invoke(cli, ["report", str(latency_run.folder), "--no-html", "--no-pdf"])
@@ -121,9 +119,7 @@ def test_every_command_that_reads_records_refuses_one(
     assert str(done.exception) == golden
 
 
-def test_at_a_scale_ten_per_cent_more_bytes_or_ios_of_a_sequence_are_seen(
-    throughput_run: Run, tmp_path
-) -> None:
+def test_at_a_scale_ten_per_cent_more_bytes_or_ios_of_a_sequence_are_seen(throughput_run, tmp_path) -> None:
     assert throughput_run.manifest.target.scale == 3
     assert throughput_run == read_run(throughput_run.folder)
     for number, change in enumerate(("bytes = bytes * 10 / 11", "ios = ios * 11 / 10", "ios = ios + 1")):
@@ -166,7 +162,7 @@ def mixed_sample(run: Run, **changes: object) -> Sample:
         ({"ios_by_block_size": (), "ios_by_zone": ()}, ""),
     ],
 )
-def test_counts_by_size_and_zone_add_up(latency_run: Run, changes: dict[str, object], reason: str) -> None:
+def test_counts_by_size_and_zone_add_up(latency_run, changes, reason) -> None:
     steps = [(StepPlace(1, Phase.ROUND, 1, 0), mixed_sample(latency_run, **changes))]
     if not reason:
         return refuse_contradictions(Path("run"), latency_run.manifest, steps)

@@ -119,9 +119,7 @@ def _typed(*words: str | Path) -> str:
 
 @pytest.mark.parametrize("forge", [_again_and_again, _itself])
 @pytest.mark.parametrize("table", _TABLES)
-def test_a_table_that_leads_to_the_same_pages_is_refused(
-    tmp_path, table: str, forge: Callable[[Path, str], Path]
-) -> None:
+def test_a_table_that_leads_to_the_same_pages_is_refused(tmp_path, table, forge) -> None:
     folder = forge(tmp_path / "run", table)
     why = _told(lambda: read_run(folder))
     assert why.startswith(f"can't read {folder / DATABASE_NAME}: "), why
@@ -141,7 +139,7 @@ def test_a_table_that_leads_to_the_same_pages_is_refused(
     ],
     ids=["manifest", "serve", "last step", "report", "verify", "resume", "ledger", "histograms"],
 )
-def test_all_that_read_a_record_end(tmp_path, table: str, reader: Callable[[Path], object]) -> None:
+def test_all_that_read_a_record_end(tmp_path, table, reader) -> None:
     folder = _again_and_again(tmp_path / "run", table)
     assert "it is damaged: its tables lead to the same rows again and again" in _told(lambda: reader(folder))
 

@@ -393,7 +393,7 @@ def verify(folder: Path) -> None:
 @pytest.mark.with_plugins
 @pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
 def test_an_edit_is_refused_by_what_it_contradicts_unless_only_a_seal_can_find_it(
-    runs: dict[str, Run], tmp_path, edit: Edit
+    runs, tmp_path, edit
 ) -> None:
     folder = edited(runs[edit.test], tmp_path / "run", edit.statements)
     if not edit.reason:
@@ -407,9 +407,7 @@ def test_an_edit_is_refused_by_what_it_contradicts_unless_only_a_seal_can_find_i
 
 @pytest.mark.with_plugins
 @pytest.mark.parametrize(("forgotten", "reason"), LEFT_AS_IT_WAS.items(), ids=LEFT_AS_IT_WAS)
-def test_a_simulated_run_is_not_made_real_by_changing_its_texts(
-    runs: dict[str, Run], tmp_path, forgotten: str, reason: str
-) -> None:
+def test_a_simulated_run_is_not_made_real_by_changing_its_texts(runs, tmp_path, forgotten, reason) -> None:
     folder = tmp_path / "run"
     statements = tuple(statement for what, statement in REAL.items() if what != forgotten)
     with pytest.raises(RecordError) as refused:
@@ -433,22 +431,20 @@ def test_a_simulated_run_is_not_made_real_by_changing_its_texts(
         (section("target", '"block"', '"file"'), "its target is a file, whose write cache can't be"),
     ],
 )
-def test_a_target_has_the_purge_and_the_cache_of_its_kind(
-    runs: dict[str, Run], tmp_path, statement: str, reason: str
-) -> None:
+def test_a_target_has_the_purge_and_the_cache_of_its_kind(runs, tmp_path, statement, reason) -> None:
     with pytest.raises(RecordError) as refused:
         read_for_report(edited(runs["lat"], tmp_path / "run", (*REAL.values(), statement)))
     assert reason in str(refused.value)
 
 
 @pytest.mark.with_plugins
-def test_a_planned_step_of_a_drive_that_exists_says_how_late_it_was(runs: dict[str, Run], tmp_path) -> None:
+def test_a_planned_step_of_a_drive_that_exists_says_how_late_it_was(runs, tmp_path) -> None:
     with pytest.raises(RecordError, match=r"none of [\d,]+ planned I/Os says how late it was submitted"):
         read_for_report(edited(runs["qos"], tmp_path / "run", tuple(REAL.values())))
 
 
 @pytest.mark.with_plugins
-def test_a_round_that_repeats_another_is_none(runs: dict[str, Run], tmp_path) -> None:
+def test_a_round_that_repeats_another_is_none(runs, tmp_path) -> None:
     rows = {
         "operation": "operation, ios, bytes, latency_sum_ns, latency_min_ns, latency_max_ns, histogram",
         "interval": "interval_index, elapsed_ns, in_flight, errors",
@@ -479,14 +475,14 @@ def test_a_round_that_repeats_another_is_none(runs: dict[str, Run], tmp_path) ->
     ("test", "target", "scale"),
     [("cbw", SMALL, 0.001), ("thermal", SMALL, 0.004), ("tp", f"{SMALL}&scale=3", 0.004)],
 )
-def test_a_run_of_any_kind_passes(tmp_path, test: str, target: str, scale: float) -> None:
+def test_a_run_of_any_kind_passes(tmp_path, test, target, scale) -> None:
     """Sizes and zones, rests, a scale; the edits of time of day show that lat passes, those below streams."""
     verify(shortened_run(test, tmp_path / "run", target=target, scale=scale).folder)
 
 
 @pytest.mark.with_plugins
 @pytest.mark.parametrize("test", ["qos", "trim"])
-def test_a_run_with_streams_passes(runs: dict[str, Run], test: str) -> None:
+def test_a_run_with_streams_passes(runs, test) -> None:
     verify(runs[test].folder)
 
 
@@ -499,7 +495,7 @@ def test_a_stream_that_plans_nothing_can_have_no_more_outstanding_than_its_deman
 
 @pytest.mark.with_plugins
 @pytest.mark.parametrize("name", ["fio-3-plain.json", "fio-3-bins.json", "fio-2-plain.json"])
-def test_imported_results_pass(tmp_path, name: str) -> None:
+def test_imported_results_pass(tmp_path, name) -> None:
     words = ("--capacity", "2TB", "--out", str(tmp_path / "run"))
     done = CliRunner().invoke(cli, ["import", "fio", str(DATA / "imported" / name), *words])
     assert done.exit_code == 0, done.output

@@ -57,7 +57,7 @@ def kept(
         max_size=4,
     )
 )
-def test_any_readings_come_back_the_same_and_in_order(health: list[HealthRecord]) -> None:
+def test_any_readings_come_back_the_same_and_in_order(health) -> None:
     assert kept(health=health).health == tuple(health)
 
 
@@ -69,7 +69,7 @@ def test_what_was_sampled_before_the_engine_opened_is_kept() -> None:
 
 @WITH_A_DISK
 @given(st.lists(st.lists(values_of(TelemetryPoint), max_size=5), max_size=3))
-def test_samples_come_back_by_time_and_of_two_at_once_the_later(batches: list[list[TelemetryPoint]]) -> None:
+def test_samples_come_back_by_time_and_of_two_at_once_the_later(batches) -> None:
     expected = {(point.t_ns, point.name): point for batch in batches for point in batch}
     assert kept(telemetry=batches).telemetry == tuple(expected[key] for key in sorted(expected))
 

@@ -1,6 +1,5 @@
 """A run folder is read without following a link in it: it may come from another lab."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.errors import RecordError
-from openpts.record.batch import Batch, read_batch, write_batch
+from openpts.record.batch import read_batch, write_batch
 from openpts.record.manifest import Attempt
 from openpts.record.reader import read_manifest, read_run
 from openpts.record.writer import DATABASE_NAME, RunWriter
@@ -31,7 +30,7 @@ def folder(tmp_path) -> Path:
 
 
 @pytest.mark.parametrize("read", [read_run, read_manifest])
-def test_a_linked_database_is_refused(folder: Path, read: Callable[[Path], object]) -> None:
+def test_a_linked_database_is_refused(folder, read) -> None:
     (folder / DATABASE_NAME).rename(folder.parent / "elsewhere")
     (folder / DATABASE_NAME).symlink_to("../elsewhere")
     with pytest.raises(RecordError, match=r"can't read .*run.db: run.db is a symbolic link"):
@@ -39,7 +38,7 @@ def test_a_linked_database_is_refused(folder: Path, read: Callable[[Path], objec
 
 
 @pytest.mark.parametrize("ending", ["-wal", "-shm", "-journal"])
-def test_what_sqlite_opens_beside_the_database_is_no_link(folder: Path, ending: str) -> None:
+def test_what_sqlite_opens_beside_the_database_is_no_link(folder, ending) -> None:
     """It would write to a shared memory of another's choice, and believe another's log."""
     victim = folder.parent / "precious"
     victim.write_bytes(b"precious")
@@ -62,12 +61,12 @@ def test_a_new_record_is_not_made_in_the_place_of_a_link(tmp_path) -> None:
 
 
 @pytest.mark.parametrize("name", ["batch.json", "index.html"])
-def test_a_file_of_a_suite_is_no_link(tmp_path, name: str) -> None:
+def test_a_file_of_a_suite_is_no_link(tmp_path, name) -> None:
     folder, victim = tmp_path / "suite", tmp_path / "precious"
     folder.mkdir()
     victim.write_bytes(b"{}")
     (folder / name).symlink_to(victim)
-    write: Callable[[Path, Batch], object] = write_batch if name == "batch.json" else write_batch_index
+    write = write_batch if name == "batch.json" else write_batch_index
     with pytest.raises(RecordError, match=f"{name} is a symbolic link"):
         write(folder, SUITE)
     assert victim.read_bytes() == b"{}"
@@ -79,7 +78,7 @@ def test_a_file_of_a_suite_is_no_link(tmp_path, name: str) -> None:
 
 
 @pytest.mark.parametrize("entry", ["../run", "1-iops", "/etc"])
-def test_a_suite_has_its_runs_within(folder: Path, entry: str) -> None:
+def test_a_suite_has_its_runs_within(folder, entry) -> None:
     suite = folder.parent / "suite"
     suite.mkdir()
     if entry == "1-iops":
@@ -95,7 +94,7 @@ def test_a_linked_report_is_not_verified(tmp_path) -> None:
         read_report(tmp_path / "report.json")
 
 
-def test_a_linked_capture_is_not_taken_for_one_of_the_run(folder: Path) -> None:
+def test_a_linked_capture_is_not_taken_for_one_of_the_run(folder) -> None:
     (folder / "capture").mkdir()
     (folder / "capture" / "capture-0001.parquet").write_bytes(b"PAR1")
     (folder / "capture" / "capture-0002.parquet").symlink_to("/etc/passwd")

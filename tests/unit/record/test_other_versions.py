@@ -53,7 +53,7 @@ def folder(tmp_path) -> Path:
     ],
     ids=lambda words: words[0],
 )
-def test_each_command_says_who_wrote_it_and_what_is_read_here(folder: Path, words: tuple[str, ...]) -> None:
+def test_each_command_says_who_wrote_it_and_what_is_read_here(folder, words) -> None:
     of_version(folder.with_name("copy"), 9, replace(manifest(), software=WRITTEN))
     before = (folder / DATABASE_NAME).read_bytes()
     ended = CliRunner().invoke(cli, [word.replace("FOLDER", str(folder)) for word in words])
@@ -76,7 +76,7 @@ def test_verify_says_the_same_of_the_record_below_a_report(tmp_path) -> None:
 
 @pytest.mark.parametrize("reading", [read_run, read_manifest, last_step])
 @pytest.mark.parametrize("version", [2, 9, 99])
-def test_each_reader_refuses_it(tmp_path, reading: object, version: int) -> None:
+def test_each_reader_refuses_it(tmp_path, reading, version) -> None:
     folder = of_version(tmp_path / "run", version, manifest())
     with pytest.raises(RecordError, match=f"has record version {version}, written by {UNNAMED}; "):
         reading(folder)  # type: ignore[operator]
@@ -95,7 +95,7 @@ _ENDLESS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELE
         "UPDATE manifest SET json = CAST(x'ff' AS TEXT) WHERE section = 'software'",
     ],
 )
-def test_what_does_not_say_who_wrote_it_is_refused_as_well(tmp_path, statement: str) -> None:
+def test_what_does_not_say_who_wrote_it_is_refused_as_well(tmp_path, statement) -> None:
     folder = of_version(tmp_path / "run", 9, replace(manifest(), software=WRITTEN), statement)
     with pytest.raises(RecordError, match=f"has record version 9, written by {UNNAMED}; "):
         read_run(folder)

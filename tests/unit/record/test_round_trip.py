@@ -85,7 +85,7 @@ def numbered(one: Sample) -> Sample:
 )
 @WITH_A_DISK
 @given(st.lists(values_of(Sample).map(numbered), min_size=1, max_size=3))
-def test_any_samples_come_back_the_same(samples: list[Sample]) -> None:
+def test_any_samples_come_back_the_same(samples) -> None:
     assert kept(samples) == samples
 
 
@@ -104,7 +104,7 @@ def test_any_samples_come_back_the_same(samples: list[Sample]) -> None:
 @pytest.mark.parametrize("kind", [test.conditions for test in PROCEDURES.values()], ids=list(PROCEDURES))
 @settings(max_examples=2)
 @given(data=st.data())
-def test_the_conditions_of_every_test_come_back_the_same(kind: type, data: st.DataObject) -> None:
+def test_the_conditions_of_every_test_come_back_the_same(kind, data) -> None:
     conditions = data.draw(values_of(kind))
     given_manifest = replace(manifest(), conditions=conditions)
     assert read_back(given_manifest) == given_manifest
@@ -112,9 +112,7 @@ def test_the_conditions_of_every_test_come_back_the_same(kind: type, data: st.Da
 
 @settings(max_examples=20)
 @given(st.lists(values_of(CycleFinished), max_size=7).map(tuple), st.lists(values_of(PurgeReport)).map(tuple))
-def test_every_cycle_comes_back_the_same(
-    cycles: tuple[CycleFinished, ...], purges: tuple[PurgeReport, ...]
-) -> None:
+def test_every_cycle_comes_back_the_same(cycles, purges) -> None:
     given_manifest = replace(manifest(), cycles=cycles, purges=purges)
     assert read_back(given_manifest) == given_manifest
 
@@ -163,7 +161,7 @@ def stored_manifest_of(folder: Path) -> Any:
 @pytest.mark.parametrize(("field", "kind"), VARIANTS, ids=[kind.__name__ for _, kind in VARIANTS])
 @settings(max_examples=3)
 @given(data=st.data())
-def test_every_kind_of_stimulus_comes_back_the_same(field: str, kind: type, data: st.DataObject) -> None:
+def test_every_kind_of_stimulus_comes_back_the_same(field, kind, data) -> None:
     stimulus = data.draw(values_of(Stimulus, **{field: values_of(kind)}))
     given_sample = replace(sample(), step=Step.of(stimulus, Duration(1)))
     assert isinstance(getattr(stimulus, field), kind)
@@ -173,7 +171,7 @@ def test_every_kind_of_stimulus_comes_back_the_same(field: str, kind: type, data
 @pytest.mark.parametrize("kind", get_args(StopRule), ids=lambda kind: kind.__name__)
 @settings(max_examples=3)
 @given(data=st.data())
-def test_every_stop_rule_comes_back_the_same(kind: type, data: st.DataObject) -> None:
+def test_every_stop_rule_comes_back_the_same(kind, data) -> None:
     given_sample = replace(sample(), step=Step.of(sample().step.stimulus, data.draw(values_of(kind)), 7))
     assert kept([given_sample]) == [given_sample]
 

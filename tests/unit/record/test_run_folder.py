@@ -365,7 +365,7 @@ _ENDLESS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELE
         "ALTER TABLE deviation ADD COLUMN more BLOB AS (zeroblob(1000000000))",
     ],
 )
-def test_a_database_that_computes_what_it_holds_is_refused(tmp_path, statements: str) -> None:
+def test_a_database_that_computes_what_it_holds_is_refused(tmp_path, statements) -> None:
     """A view that never ends kept its reader busy for ever."""
     with closing(RunWriter.create(tmp_path / "run", manifest())) as writer:
         writer.add_step(round_place(1, 0), sample())

@@ -5,7 +5,7 @@ import os
 import shutil
 import sqlite3
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 from types import FrameType
@@ -69,7 +69,7 @@ def numbers(run: Run) -> list[int]:
 
 @settings(max_examples=20)
 @given(st.lists(st.booleans(), max_size=10))
-def test_what_waited_is_stored_once_and_in_order(tmp_path_factory, full: Sequence[bool]) -> None:
+def test_what_waited_is_stored_once_and_in_order(tmp_path_factory, full) -> None:
     folder = tmp_path_factory.mktemp("lasting") / "run"
     writer, database = lasting(folder)
     for number, is_full in enumerate(full):
@@ -115,7 +115,7 @@ def test_a_step_that_is_repeated_meanwhile_is_set_aside_in_its_turn(tmp_path) ->
 
 
 @pytest.mark.parametrize("state", ["state", "file/state"], ids=["restarts leave it", "no state folder"])
-def test_what_waits_at_the_end_is_saved_elsewhere(state: str, tmp_path, monkeypatch) -> None:
+def test_what_waits_at_the_end_is_saved_elsewhere(state, tmp_path, monkeypatch) -> None:
     """Also of a run whose folder is called like what a run removes when it begins."""
     (tmp_path / "file").touch()
     (tmp_path / "tmp").mkdir()
@@ -178,7 +178,7 @@ def test_its_space_is_taken_and_given_back(tmp_path) -> None:
 
 @pytest.mark.parametrize(("number", "is_taken"), [(errno.ENOENT, True), (errno.EROFS, False)])
 def test_a_file_system_without_nameless_files_is_used_without_a_reserve(
-    tmp_path, monkeypatch, number: int, is_taken: bool
+    tmp_path, monkeypatch, number, is_taken
 ) -> None:
     def refuse(*_arguments: int) -> None:
         raise OSError(number, os.strerror(number))
@@ -265,7 +265,7 @@ def test_an_interrupt_in_a_change_of_the_manifest_leaves_it_whole(tmp_path) -> N
 
 
 @pytest.mark.parametrize("times", [2, 3])
-def test_only_the_last_step_can_be_given_again(times: int, tmp_path) -> None:
+def test_only_the_last_step_can_be_given_again(times, tmp_path) -> None:
     writer = RunWriter.create(tmp_path / "run", manifest())
     for place in (FIRST, *[SECOND] * times):
         writer.add_step(place, complete(step(4096)))
@@ -299,7 +299,7 @@ LOSSES: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.parametrize("name", [DATABASE_NAME, LOG_NAME])
 @pytest.mark.parametrize("loss", LOSSES)
-def test_a_loss_is_told_at_the_next_commit(tmp_path, loss: str, name: str) -> None:
+def test_a_loss_is_told_at_the_next_commit(tmp_path, loss, name) -> None:
     writer = RunWriter.create(tmp_path / "run", manifest())
     writer.add_step(round_place(1, 0), sample())
     LOSSES[loss](tmp_path / "run" / name)

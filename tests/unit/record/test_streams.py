@@ -40,7 +40,7 @@ def kept(samples: list[Sample]) -> list[Sample]:
 
 
 @pytest.mark.parametrize("scale", [1, 3])
-def test_what_streams_did_is_read_back_unchanged(tmp_path, scale: int) -> None:
+def test_what_streams_did_is_read_back_unchanged(tmp_path, scale) -> None:
     samples = measured(scale=scale)
     assert [sample.step for sample in samples] == list(STEPS)
     assert [len(sample.streams) for sample in samples] == [3, 2, 0, 0]
@@ -49,7 +49,7 @@ def test_what_streams_did_is_read_back_unchanged(tmp_path, scale: int) -> None:
     assert [step.sample for step in run.steps] == kept(samples)
 
 
-def test_a_stimulus_alone_takes_no_row_of_the_tables_of_streams(folder: Path) -> None:
+def test_a_stimulus_alone_takes_no_row_of_the_tables_of_streams(folder) -> None:
     tables = ("stream", "stream_result", "stream_operation", "stream_interval_operation")
     with closing(sqlite3.connect(folder / DATABASE_NAME)) as database:
         rows = {
@@ -64,7 +64,7 @@ def test_a_stimulus_alone_takes_no_row_of_the_tables_of_streams(folder: Path) ->
     assert plain not in rows["stream"]
 
 
-def test_the_histograms_of_streams_are_together_that_of_the_step(samples: list[Sample]) -> None:
+def test_the_histograms_of_streams_are_together_that_of_the_step(samples) -> None:
     """By the library that is no part of openpts: bucket by bucket."""
     for sample in samples[:2]:
         for name, operation in sample.operations.items():
@@ -83,7 +83,7 @@ def counts_of(encoded: list[bytes]) -> dict[int, int]:
     return {item.value_iterated_to: item.count_at_value_iterated_to for item in items}
 
 
-def test_what_was_planned_and_late_is_read_back(tmp_path, samples: list[Sample]) -> None:
+def test_what_was_planned_and_late_is_read_back(tmp_path, samples) -> None:
     """In virtual time nothing is late: as an engine of a real host has it."""
     slips = [samples[0].streams[n].write.histogram for n in range(3)]
     late = replace(
@@ -98,9 +98,7 @@ def test_what_was_planned_and_late_is_read_back(tmp_path, samples: list[Sample])
     assert [part.slips for part in run.steps[0].sample.streams] == slips
 
 
-def test_names_of_streams_are_read_on_one_line_with_all_of_them_visible(
-    tmp_path, samples: list[Sample]
-) -> None:
+def test_names_of_streams_are_read_on_one_line_with_all_of_them_visible(tmp_path, samples) -> None:
     streams = (Stream(READER, "a\x1b[31m\nb", stop=None), *BESIDE.streams[1:])
     hostile = replace(samples[0], step=replace(BESIDE, streams=streams))
     folder = stored(tmp_path / "run", [hostile])
@@ -108,7 +106,7 @@ def test_names_of_streams_are_read_on_one_line_with_all_of_them_visible(
     assert read_run(folder).steps[0].sample.step.streams[0].name == "a\\x1b[31m\\nb"
 
 
-def test_a_step_that_failed_at_once_has_no_results(tmp_path, samples: list[Sample]) -> None:
+def test_a_step_that_failed_at_once_has_no_results(tmp_path, samples) -> None:
     nothing = samples[0].streams[0].trim
     failed = replace(
         samples[0],
@@ -190,9 +188,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize(("statement", "reason"), CHANGES.values(), ids=CHANGES)
-def test_a_change_in_one_place_is_refused_by_stream_and_field(
-    folder: Path, tmp_path, statement: str, reason: str
-) -> None:
+def test_a_change_in_one_place_is_refused_by_stream_and_field(folder, tmp_path, statement, reason) -> None:
     shutil.copytree(folder, tmp_path / "run")
     both = (
         ("interval_operation", "stream_interval_operation")
@@ -207,7 +203,7 @@ def test_a_change_in_one_place_is_refused_by_stream_and_field(
     assert reason in str(refused.value)
 
 
-def test_frames_have_a_row_for_each_stream(folder: Path, samples: list[Sample]) -> None:
+def test_frames_have_a_row_for_each_stream(folder, samples) -> None:
     run = read_run(folder)
     rows = as_rows(run.frame("streams"))
     names = [(step, stream.name) for step, sample in enumerate(samples) for stream in sample.step.streams]
@@ -224,9 +220,7 @@ def test_frames_have_a_row_for_each_stream(folder: Path, samples: list[Sample]) 
     assert {row["step"] for row in in_intervals} == {0, 1}
 
 
-def test_a_simulated_drive_is_brought_back_by_the_streams_of_its_record(
-    tmp_path, folder: Path, samples: list[Sample]
-) -> None:
+def test_a_simulated_drive_is_brought_back_by_the_streams_of_its_record(tmp_path, folder, samples) -> None:
     """Where one stream did something else, it is no longer the same drive."""
     places = tuple(StepPlace(1, Phase.ROUND, 1, position) for position in range(len(STEPS)))
     apply = Apply(Phase.ROUND, 1, STEPS)

@@ -95,7 +95,7 @@ def test_what_did_not_run_or_failed_is_told_with_its_reason(tmp_path) -> None:
 
 
 @pytest.mark.parametrize("cases", [("simulated",), ("simulated", "simulated, shortened")])
-def test_simulated_runs_are_marked_once_at_the_head(tmp_path, cases: tuple[str, ...], golden) -> None:
+def test_simulated_runs_are_marked_once_at_the_head(tmp_path, cases, golden) -> None:
     entries = []
     for number, case in enumerate(cases, start=1):
         write_synthetic_run(tmp_path / f"{number}-iops", CASES[case])

@@ -36,7 +36,7 @@ def test_each_question_has_a_field_or_a_command() -> None:
 
 
 @pytest.mark.parametrize("test", _TESTS)
-def test_the_front_of_each_test_has_the_fields(test: str) -> None:
+def test_the_front_of_each_test_has_the_fields(test) -> None:
     report = build_report(made_up_run(test), "2026-02-03T04:05:06Z")
     for question, (_, fields) in _QUESTIONS.items():
         if fields:

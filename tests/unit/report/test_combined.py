@@ -35,21 +35,21 @@ def table(*rows: tuple[str, str], table_id: str = "t") -> Table:
     )
 
 
-def test_tests_stand_in_the_order_of_the_specification(combined: Report) -> None:
+def test_tests_stand_in_the_order_of_the_specification(combined) -> None:
     order = [section.test.split("-")[0] for section in combined.sections]
     known = list(PROCEDURES)
     assert sorted(order, key=known.index) == order
     assert set(order) == set(SPECIFIED)
 
 
-def test_all_pages_of_each_test_are_in_it(runs: list[Run], combined: Report) -> None:
+def test_all_pages_of_each_test_are_in_it(runs, combined) -> None:
     for run in runs:
         alone = build_report(run, DATE)
         for section in alone.sections:
             assert section in combined.sections
 
 
-def test_no_id_comes_twice(combined: Report) -> None:
+def test_no_id_comes_twice(combined) -> None:
     ids = [page.id for page in combined.pages()]
     blocks = [
         block.id for page in combined.pages() for block in page.blocks if isinstance(block, Table | Figure)
@@ -58,7 +58,7 @@ def test_no_id_comes_twice(combined: Report) -> None:
     assert len(blocks) == len(set(blocks))
 
 
-def test_every_link_and_table_leads_somewhere(combined: Report) -> None:
+def test_every_link_and_table_leads_somewhere(combined) -> None:
     pages, tables = {page.id for page in combined.pages()}, combined.tables()
     links = {cell.link for t in tables.values() for row in t.rows for cell in row.cells if cell.link}
     assert links
@@ -68,7 +68,7 @@ def test_every_link_and_table_leads_somewhere(combined: Report) -> None:
         assert not figure.detail_table_id or figure.detail_table_id in tables
 
 
-def test_the_summary_has_a_line_for_every_key_value(runs: list[Run], combined: Report) -> None:
+def test_the_summary_has_a_line_for_every_key_value(runs, combined) -> None:
     rows = combined.tables()["summary"].rows
     for run in runs:
         name = run.manifest.conditions.test
@@ -76,7 +76,7 @@ def test_the_summary_has_a_line_for_every_key_value(runs: list[Run], combined: R
         assert [row.cells[1] for row in rows if row.head.text == name.upper()] == wanted
 
 
-def test_the_same_test_twice_has_ids_of_its_own(runs: list[Run]) -> None:
+def test_the_same_test_twice_has_ids_of_its_own(runs) -> None:
     later = replace(runs[0], manifest=replace(runs[0].manifest, started_at="2027-01-01T00:00:00+00:00"))
     report = build_combined([later, runs[0]], DATE)
     assert [section.test for section in report.sections] == ["iops1-iops", "iops2-iops"]
@@ -89,7 +89,7 @@ def _trends(report: Report) -> list[tuple[str, str]]:
     return [(one.id, one.number) for one in report.front[0].blocks if isinstance(one, Figure)]
 
 
-def test_two_runs_of_a_test_have_the_same_small_plot_side_by_side(runs: list[Run]) -> None:
+def test_two_runs_of_a_test_have_the_same_small_plot_side_by_side(runs) -> None:
     first, other = runs[0], runs[3]
     later = [
         replace(first, manifest=replace(first.manifest, started_at=f"202{year}-01-01T00:00:00+00:00"))
@@ -102,7 +102,7 @@ def test_two_runs_of_a_test_have_the_same_small_plot_side_by_side(runs: list[Run
     assert _trends(build_combined([first, *later], DATE)) == of_iops
 
 
-def test_runs_of_two_drives_are_refused(runs: list[Run]) -> None:
+def test_runs_of_two_drives_are_refused(runs) -> None:
     manifest = runs[1].manifest
     other = replace(manifest, dut={**manifest.dut, "serial": replace(manifest.dut["serial"], value="OTHER1")})
     with pytest.raises(RecordError, match=r"several drives .*OTHER1.*openpts compare"):
@@ -114,9 +114,7 @@ def test_no_run_is_no_report() -> None:
         build_combined([], DATE)
 
 
-def test_a_red_line_of_one_run_names_it_in_front_and_stands_on_its_pages_only(
-    runs: list[Run], golden
-) -> None:
+def test_a_red_line_of_one_run_names_it_in_front_and_stands_on_its_pages_only(runs, golden) -> None:
     short = replace(runs[1], manifest=replace(runs[1].manifest, shortened=True))
     report = build_combined([runs[0], short], DATE)
     assert report.red_line.startswith("TP: SHORTENED RUN")

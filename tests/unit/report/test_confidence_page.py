@@ -73,7 +73,7 @@ def test_the_required_response_times_are_marked() -> None:
 
 
 @pytest.mark.parametrize(("count", "note"), [(130_000, "low n, N = 130,000"), (99_999, "= MRT, N = 99,999")])
-def test_five_nines_take_a_hundred_thousand_ios(count: int, note: str) -> None:
+def test_five_nines_take_a_hundred_thousand_ios(count, note) -> None:
     value, share = level(page_of(count), "5 nines")
     assert value.note == note
     assert (share.text == "99.999") == (count >= 100_000)
@@ -83,7 +83,7 @@ def test_five_nines_take_a_hundred_thousand_ios(count: int, note: str) -> None:
 
 @pytest.mark.proves("PTS-LAT-19", "PTS-LAT-21", "PTS-LAT-39", "PTS-WSAT-22", "PTS-WSAT-32")
 @pytest.mark.parametrize(("nines", "tone"), [(4, "pass"), (7, "fail")])
-def test_nines_asked_for_are_told_with_their_ios(nines: int, tone: str) -> None:
+def test_nines_asked_for_are_told_with_their_ios(nines, tone) -> None:
     page = page_of(130_000, nines)
     told = [v for v in parts(page)[2] if "nines need" in v.text]
     assert [verdict.tone for verdict in told] == [tone]

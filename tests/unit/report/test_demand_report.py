@@ -3,7 +3,6 @@
 from collections.abc import Callable
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
 
 from openpts.pages.model import Figure, Page, Report, Section, Table
 from openpts.record.reader import Run
@@ -56,7 +55,7 @@ def rows(table: Table) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("drive_class", list(DriveClass))
-def test_the_header_shows_cache_and_range_of_the_client_option(drive_class: DriveClass) -> None:
+def test_the_header_shows_cache_and_range_of_the_client_option(drive_class) -> None:
     report = made(demand_run("cbw", drive_class, active_range=ActiveRange(0, 75)))
     header = section_of(report).header
     assert header.revision == drive_class.revision
@@ -125,7 +124,7 @@ CASES: dict[str, tuple[Run, list[str]]] = {
 
 @pytest.mark.proves("PTS-CBW-33", "PTS-DIRTH-25")
 @pytest.mark.parametrize("case", CASES)
-def test_what_is_on_a_page(case: str, transcript: SnapshotAssertion) -> None:
+def test_what_is_on_a_page(case, transcript) -> None:
     run, pages = CASES[case]
     assert transcript_of(made(run), *pages) == transcript
 
@@ -134,7 +133,7 @@ def test_what_is_on_a_page(case: str, transcript: SnapshotAssertion) -> None:
 @pytest.mark.parametrize(
     "last_step", [0, 4, WDPC_STEPS, WDPC_STEPS + 5, *(WDPC_STEPS + 5 * ROUND_STEPS + n for n in (0, 4))]
 )
-def test_a_run_that_ended_anywhere_has_a_whole_report(test: str, state: StepState, last_step: int) -> None:
+def test_a_run_that_ended_anywhere_has_a_whole_report(test, state, last_step) -> None:
     report = made(ended_after(WHOLE[test], last_step, state))
     section = section_of(report)
     assert section.alerts[0].startswith(state.name)

@@ -9,7 +9,7 @@ from openpts.procedures.registry import PROCEDURES
 from openpts.report.build import build_report
 from tests.support.drawn_texts import Box, outside, overlapping, smallest_text_px, text_boxes
 from tests.support.made_up_run import made_up_run
-from tests.support.report_cases import SLOW_BUT_FOR_A_SAMPLE, Reports
+from tests.support.report_cases import SLOW_BUT_FOR_A_SAMPLE
 from tests.support.sample_figures import gallery
 
 PRINTED_WIDTH_PT = 186 / 25.4 * 72
@@ -51,7 +51,7 @@ def test_figures_of_all_kinds() -> None:
 
 @pytest.mark.full_matrix(most=3)
 @pytest.mark.parametrize("case", SLOW_BUT_FOR_A_SAMPLE)
-def test_reports_of_all_cases(reports: Reports, case: str) -> None:
+def test_reports_of_all_cases(reports, case) -> None:
     report = reports(case)
     if report.figures():
         assert faults(report) == []
@@ -59,7 +59,7 @@ def test_reports_of_all_cases(reports: Reports, case: str) -> None:
 
 @pytest.mark.full_matrix(most=3)
 @pytest.mark.parametrize("name", PROCEDURES)
-def test_reports_of_all_tests(name: str) -> None:
+def test_reports_of_all_tests(name) -> None:
     report = build_report(made_up_run(name), "2026-01-01T00:00:00+00:00")
     if report.figures():
         assert faults(report) == []

@@ -163,9 +163,7 @@ def axis_texts(figure: Figure) -> list[str]:
 @pytest.mark.full_matrix(most=3)
 @pytest.mark.parametrize("edge", EDGES)
 @pytest.mark.parametrize("name", SPECIFIED)
-def test_no_text_shows_a_program_s_innards(
-    name: str, edge: str, texts: Callable[[Report], list[str]]
-) -> None:
+def test_no_text_shows_a_program_s_innards(name, edge, texts) -> None:
     report = report_of(name, edge)
     found = [*texts(report), *(text for figure in report.figures() for text in axis_texts(figure))]
     for text in found:
@@ -174,7 +172,7 @@ def test_no_text_shows_a_program_s_innards(
 
 
 @pytest.mark.parametrize("name", PROCEDURES)
-def test_nothing_of_a_hostile_record_is_invisible(name: str) -> None:
+def test_nothing_of_a_hostile_record_is_invisible(name) -> None:
     def check(text: str) -> str:
         assert text.isprintable(), ascii(text)
         return text
@@ -189,7 +187,7 @@ def test_nothing_of_a_hostile_record_is_invisible(name: str) -> None:
 @pytest.mark.full_matrix(times=2)
 @pytest.mark.parametrize("edge", EDGES)
 @pytest.mark.parametrize("name", SPECIFIED)
-def test_every_plotted_number_is_in_the_figure_s_table_and_on_its_axes(name: str, edge: str) -> None:
+def test_every_plotted_number_is_in_the_figure_s_table_and_on_its_axes(name, edge) -> None:
     report = report_of(name, edge)
     tables = report.tables()
     for figure in report.figures():
@@ -221,7 +219,7 @@ def numbers(table: Table) -> set[float]:
 @pytest.mark.full_matrix
 @pytest.mark.parametrize("edge", ["25 rounds, not steady", "40 rounds, not steady"])
 @pytest.mark.parametrize("name", ["iops", "tp", "lat", "hir", "cbw", "dirth"])
-def test_without_steady_state_each_page_and_the_header_say_so(name: str, edge: str) -> None:
+def test_without_steady_state_each_page_and_the_header_say_so(name, edge) -> None:
     for section in report_of(name, edge).sections:
         assert any(line.startswith("STEADY STATE NOT REACHED") for line in section.alerts)
         fields = [row.value for group in section.header.groups for row in group.rows]

@@ -42,7 +42,7 @@ def parsed(text: str) -> tuple[list[str], list[list[str]]]:
 
 
 @pytest.mark.parametrize("case", ["steady", "failed", "nothing", "hostile", "simulated, shortened"])
-def test_every_number_of_every_table_is_in_its_file_unrounded(reports: Reports, case: str) -> None:
+def test_every_number_of_every_table_is_in_its_file_unrounded(reports, case) -> None:
     report = reports(case)
     files = csv_files(report)
     for table in report.tables().values():
@@ -55,14 +55,14 @@ def test_every_number_of_every_table_is_in_its_file_unrounded(reports: Reports, 
             assert all(any(field == repr(value) for field in fields) for value in values)
 
 
-def test_the_red_line_is_in_every_file(reports: Reports) -> None:
+def test_the_red_line_is_in_every_file(reports) -> None:
     report = reports("simulated, shortened")
     for name, text in csv_files(report).items():
         comments, _ = parsed(text)
         assert comments[0] == f"# {report.red_line}\n", name
 
 
-def test_no_field_is_a_formula(reports: Reports) -> None:
+def test_no_field_is_a_formula(reports) -> None:
     cells = ("=1+1", "+1", "-1", "-", "@x", "\t=1", "fine", 'say "a,b"\nand more')
     table = Table(
         "t",
@@ -82,7 +82,7 @@ def test_no_field_is_a_formula(reports: Reports) -> None:
     assert {row[1] for row in rows[1:]} == {"-5.0"}
 
 
-def test_checksums_are_those_of_sha256sum(reports: Reports, tmp_path) -> None:
+def test_checksums_are_those_of_sha256sum(reports, tmp_path) -> None:
     files = written(reports, "steady", tmp_path)
     done = subprocess.run(
         ["sha256sum", "--check", "--strict", files.sums.name],
@@ -96,7 +96,7 @@ def test_checksums_are_those_of_sha256sum(reports: Reports, tmp_path) -> None:
     assert sorted([*listed, files.sums.name]) == sorted(there)
 
 
-def test_files_elsewhere_are_named_after_drive_date_and_test(reports: Reports, tmp_path) -> None:
+def test_files_elsewhere_are_named_after_drive_date_and_test(reports, tmp_path) -> None:
     files = written(reports, "steady", tmp_path)
     assert files.json.name == "SYN-1000-NVMe-1.92-TB_SYN0000001_2025-01-14_iops.json"
     assert {path.parent.name for path in files.data} == {
@@ -104,7 +104,7 @@ def test_files_elsewhere_are_named_after_drive_date_and_test(reports: Reports, t
     }
 
 
-def test_a_hostile_name_stays_in_the_folder(reports: Reports, tmp_path) -> None:
+def test_a_hostile_name_stays_in_the_folder(reports, tmp_path) -> None:
     files = written(reports, "hostile", tmp_path / "out")
     assert all(path.resolve().is_relative_to(tmp_path / "out") for path in (*files.documents, *files.data))
 
@@ -128,7 +128,7 @@ def redacted_text(reports: Reports, serial: str) -> tuple[str, Report]:
 
 
 @pytest.mark.parametrize("stored", ["S4EVNX0R123456K", "S4EV\u202eNX0R\x1b123456K"])
-def test_a_redacted_report_has_the_serial_number_nowhere(stored: str, reports: Reports) -> None:
+def test_a_redacted_report_has_the_serial_number_nowhere(stored, reports) -> None:
     serial = visible_line(stored)
     text, report = redacted_text(reports, stored)
     digits = hashlib.sha256(serial.encode()).hexdigest()[:4]
@@ -141,7 +141,7 @@ def test_a_redacted_report_has_the_serial_number_nowhere(stored: str, reports: R
     assert report.redacted
 
 
-def test_a_short_serial_number_changes_no_figure(reports: Reports) -> None:
+def test_a_short_serial_number_changes_no_figure(reports) -> None:
     """The serial number 1 is in nearly every figure, but no figure is it."""
     run = read_run(reports.folder("steady"))
     plain = build_report(run, default_date(run))
@@ -154,13 +154,13 @@ def test_a_short_serial_number_changes_no_figure(reports: Reports) -> None:
 
 
 @pytest.mark.parametrize("case", ["steady", "failed", "nothing", "not steady", "simulated"])
-def test_a_stored_report_is_what_its_record_says(reports: Reports, case: str, tmp_path) -> None:
+def test_a_stored_report_is_what_its_record_says(reports, case, tmp_path) -> None:
     files = written(reports, case, tmp_path, replace(PLAIN, paper="us-letter", redact=True))
     source = ReportSource.of((reports.folder(case),))
     assert differences(read_report(files.json), source)[0] == []
 
 
-def test_a_changed_number_is_named(reports: Reports, tmp_path) -> None:
+def test_a_changed_number_is_named(reports, tmp_path) -> None:
     files = written(reports, "steady", tmp_path)
     plain = json.loads(files.json.read_bytes())
     page, block, row, column = next(
@@ -191,11 +191,11 @@ def test_what_is_no_report_is_one_line(tmp_path, golden) -> None:
 # ---- sources
 
 
-def test_several_runs_need_a_place(reports: Reports) -> None:
+def test_several_runs_need_a_place(reports) -> None:
     with pytest.raises(UsageError, match="--out"):
         ReportSource.of((reports.folder("steady"), reports.folder("failed")))
 
 
-def test_a_run_named_twice_is_refused(reports: Reports, tmp_path) -> None:
+def test_a_run_named_twice_is_refused(reports, tmp_path) -> None:
     with pytest.raises(UsageError, match="twice"):
         ReportSource.of((reports.folder("steady"), reports.folder("steady")), tmp_path)

@@ -20,7 +20,7 @@ from openpts.report.html import render_html
 from openpts.report.pdf import render_pdf
 from openpts.report.sources import ReportSource
 from openpts.report.write import ReportOptions, write_report
-from tests.support.report_cases import SLOW_BUT_FOR_A_SAMPLE, Reports
+from tests.support.report_cases import SLOW_BUT_FOR_A_SAMPLE
 
 ONLY_MODEL = ReportOptions(html=False, pdf=False, csv=False)
 LARGEST_HTML_BYTES = 5_000_000
@@ -77,7 +77,7 @@ def pdf_text(content: bytes, tmp_path) -> str:
     ).stdout
 
 
-def test_another_process_gives_the_same_bytes(reports: Reports, tmp_path) -> None:
+def test_another_process_gives_the_same_bytes(reports, tmp_path) -> None:
     """Counters, hash seeds and addresses of a process must not show."""
     folder = reports.folder("steady")
     script = (
@@ -90,7 +90,7 @@ def test_another_process_gives_the_same_bytes(reports: Reports, tmp_path) -> Non
     assert all_files(tmp_path / "own") == all_files(tmp_path / "other")
 
 
-def test_the_report_date_is_the_end_of_the_run_unless_given(reports: Reports, tmp_path) -> None:
+def test_the_report_date_is_the_end_of_the_run_unless_given(reports, tmp_path) -> None:
     source = ReportSource.of((reports.folder("steady"),))
     by_default = write_report(source, out=tmp_path, options=ONLY_MODEL)
     assert json.loads(by_default.json.read_bytes())["report_date"] == "2025-01-14T15:02:00Z"
@@ -101,7 +101,7 @@ def test_the_report_date_is_the_end_of_the_run_unless_given(reports: Reports, tm
 
 
 @pytest.mark.parametrize("case", SLOW_BUT_FOR_A_SAMPLE)
-def test_html_asks_for_nothing_outside_itself(reports: Reports, case: str) -> None:
+def test_html_asks_for_nothing_outside_itself(reports, case) -> None:
     html = html_of(reports(case))
     page = Page(html)
     assert all(reference.startswith("#") for reference in page.references)
@@ -115,7 +115,7 @@ def test_html_asks_for_nothing_outside_itself(reports: Reports, case: str) -> No
     assert not INNARDS.search(" ".join(page.text))
 
 
-def test_html_shows_all_drawings_and_tables_without_scripts(reports: Reports) -> None:
+def test_html_shows_all_drawings_and_tables_without_scripts(reports) -> None:
     report = reports("steady")
     page = Page(html_of(report))
     assert page.tags.count("svg") == len(report.figures())
@@ -125,7 +125,7 @@ def test_html_shows_all_drawings_and_tables_without_scripts(reports: Reports) ->
         assert value in text
 
 
-def test_drawings_use_the_colors_of_the_theme(reports: Reports) -> None:
+def test_drawings_use_the_colors_of_the_theme(reports) -> None:
     body = html_of(reports("steady")).split("<main", 1)[1].split("</main>", 1)[0]
     assert "var(--series-1)" in body
     assert "var(--mix-7)" in body
@@ -133,7 +133,7 @@ def test_drawings_use_the_colors_of_the_theme(reports: Reports) -> None:
 
 
 @pytest.mark.slow
-def test_hostile_text_stays_text(reports: Reports, tmp_path) -> None:
+def test_hostile_text_stays_text(reports, tmp_path) -> None:
     report = reports("hostile")
     html = html_of(report)
     assert "<script>alert" not in html
@@ -147,7 +147,7 @@ def test_hostile_text_stays_text(reports: Reports, tmp_path) -> None:
 
 @pytest.mark.full_matrix(most=3)
 @pytest.mark.parametrize("case", SLOW_BUT_FOR_A_SAMPLE)
-def test_pdf_can_be_made_of_every_case(reports: Reports, tmp_path, case: str) -> None:
+def test_pdf_can_be_made_of_every_case(reports, tmp_path, case) -> None:
     report = reports(case)
     content = render_pdf(report, draw_figures(report))
     printed = pdf_text(content, tmp_path)
@@ -161,7 +161,7 @@ def test_pdf_can_be_made_of_every_case(reports: Reports, tmp_path, case: str) ->
 
 
 @pytest.mark.proves("PTS-HDR-01", "PTS-HDR-02")
-def test_pdf_prints_titles_axes_values_and_header(reports: Reports, tmp_path) -> None:
+def test_pdf_prints_titles_axes_values_and_header(reports, tmp_path) -> None:
     report = reports("steady")
     content = render_pdf(report, draw_figures(report))
     assert b"pdfuaid" in content
@@ -196,7 +196,7 @@ def test_pdf_prints_titles_axes_values_and_header(reports: Reports, tmp_path) ->
 
 
 @pytest.mark.parametrize("name", ["report.html", "data", "data/a.csv"])
-def test_no_name_of_a_report_leads_elsewhere(reports: Reports, tmp_path, monkeypatch, name: str) -> None:
+def test_no_name_of_a_report_leads_elsewhere(reports, tmp_path, monkeypatch, name) -> None:
     """A folder from another lab may have links where the report's files will be."""
     contents = {".json": b"{}", ".html": b"<!doctype html>", ".pdf": b"%PDF", "data/a.csv": b"1\n"}
     monkeypatch.setattr(write, "_contents", lambda *_arguments: contents)
@@ -220,7 +220,7 @@ def test_no_name_of_a_report_leads_elsewhere(reports: Reports, tmp_path, monkeyp
     }
 
 
-def test_every_file_of_a_report_is_written_by_the_one_door(reports: Reports, tmp_path, monkeypatch) -> None:
+def test_every_file_of_a_report_is_written_by_the_one_door(reports, tmp_path, monkeypatch) -> None:
     """What is not handed to it does not appear."""
     handed: list[str] = []
     monkeypatch.setattr(
@@ -231,7 +231,7 @@ def test_every_file_of_a_report_is_written_by_the_one_door(reports: Reports, tmp
     assert all_files(tmp_path) == {}
 
 
-def test_a_folder_that_can_t_be_written_is_one_line(reports: Reports, tmp_path) -> None:
+def test_a_folder_that_can_t_be_written_is_one_line(reports, tmp_path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("")
     with pytest.raises(RecordError, match="can't write the report"):

@@ -18,7 +18,7 @@ def now() -> tuple[dict[str, str], bytes]:
     return rendered()
 
 
-def test_bytes_are_those_of_the_golden_report(now: tuple[dict[str, str], bytes]) -> None:
+def test_bytes_are_those_of_the_golden_report(now) -> None:
     stored = json.loads(HASHES.read_text())
     if stored["versions"] != versions():
         pytest.skip(f"the hashes are those of {stored['versions']}, here is {versions()}")
@@ -28,7 +28,7 @@ def test_bytes_are_those_of_the_golden_report(now: tuple[dict[str, str], bytes])
     assert differ == [], RENEW
 
 
-def test_pages_look_like_the_golden_report(now: tuple[dict[str, str], bytes]) -> None:
+def test_pages_look_like_the_golden_report(now) -> None:
     if shutil.which("pdftoppm") is None:
         pytest.skip("pdftoppm is not installed (package poppler-utils)")
     shown, stored = pictures(now[1]), stored_pictures()

@@ -8,7 +8,6 @@ from openpts.procedures.kit.host_limits import host_limit_deviations
 from openpts.record.reader import Run
 from openpts.report.host_limit_blocks import host_limit_blocks
 from openpts.units import NS_PER_S
-from openpts.vocabulary.facts import Facts
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import NOTHING, Interval
 from tests.support.busy_host import SAMPLED, end_s, on_a_host
@@ -38,14 +37,14 @@ def burdened(run: Run) -> Run:
     )
 
 
-def test_the_page_names_what_was_the_limit_how_long_and_where(measured: Run, snapshot) -> None:
+def test_the_page_names_what_was_the_limit_how_long_and_where(measured, snapshot) -> None:
     blocks = host_limit_blocks(burdened(measured))
     (table,) = (block for block in blocks if isinstance(block, Table))
     shown = {what: [cell.text for cell in row.cells] for what, row in rows(table).items()}
     assert (texts(blocks), shown) == snapshot
 
 
-def test_the_times_are_those_of_the_steps(measured: Run) -> None:
+def test_the_times_are_those_of_the_steps(measured) -> None:
     run = burdened(measured)
     assert run.host_marks is not None
     last = run.host_marks[-1]
@@ -53,13 +52,13 @@ def test_the_times_are_those_of_the_steps(measured: Run) -> None:
     assert run.host_marks[0].marked_ns() == run.steps[0].sample.elapsed_ns
 
 
-def test_the_ledger_has_one_entry_for_each_part_of_the_host(measured: Run, snapshot) -> None:
+def test_the_ledger_has_one_entry_for_each_part_of_the_host(measured, snapshot) -> None:
     entries = host_limit_deviations(burdened(measured))
     assert [entry.used.partition(":")[0] for entry in entries] == ["processor", "link"]
     assert [entry.used for entry in entries] == snapshot
 
 
-def test_preconditioning_alone_makes_no_entry(measured: Run, golden) -> None:
+def test_preconditioning_alone_makes_no_entry(measured, golden) -> None:
     results = [step for step in measured.steps if step.place.phase is not Phase.WIPC]
     begin_s = (results[0].sample.started_ns - measured.steps[0].sample.started_ns) / NS_PER_S
     run = on_a_host(measured, SAMPLED, engine_wait_pct=[(0, 0), (begin_s, 60), (end_s(measured), 0)])
@@ -77,7 +76,7 @@ def test_preconditioning_alone_makes_no_entry(measured: Run, golden) -> None:
     ids=["quiet", "not sampled", "an older record"],
 )
 def test_a_quiet_host_and_one_that_was_not_watched_are_told_apart(
-    sampled: Facts, values: dict[str, list[tuple[float, float]]], measured: Run, snapshot
+    sampled, values, measured, snapshot
 ) -> None:
     ends = {name: [(min(at_s, end_s(measured)), value) for at_s, value in of] for name, of in values.items()}
     run = on_a_host(measured, sampled, **ends)
@@ -85,7 +84,7 @@ def test_a_quiet_host_and_one_that_was_not_watched_are_told_apart(
     assert texts(host_limit_blocks(run)) == snapshot
 
 
-def test_the_table_of_intervals_names_the_limits(measured: Run) -> None:
+def test_the_table_of_intervals_names_the_limits(measured) -> None:
     last = measured.steps[-1].sample
     seconds = last.elapsed_ns // NS_PER_S
     intervals = tuple(

@@ -15,11 +15,11 @@ from tests.support.page_blocks import NO_SETTINGS, SIMULATED, rows, tables, text
 HOSTILE = "<b>\"'; #import \x1b[31m \u202e 漢" + "x" * 500
 
 
-def test_a_record_without_settings_says_so(bare: Run) -> None:
+def test_a_record_without_settings_says_so(bare) -> None:
     assert verdicts(host_page(bare)) == [NO_SETTINGS]
 
 
-def test_nothing_of_a_host_bears_on_a_simulated_drive(bare: Run) -> None:
+def test_nothing_of_a_host_bears_on_a_simulated_drive(bare) -> None:
     simulation = SimulationFacts("tlc", "a drive", "page-mapped", 1, 10**9, 1, ())
     target = replace(bare.manifest.target, simulation=simulation)
     run = replace(bare, manifest=replace(bare.manifest, target=target))
@@ -30,7 +30,7 @@ def test_nothing_of_a_host_bears_on_a_simulated_drive(bare: Run) -> None:
     assert verdicts(run_conditions_page(run))[0] == SIMULATED
 
 
-def test_each_item_stands_in_the_audit_also_where_nothing_is_known(bare: Run) -> None:
+def test_each_item_stands_in_the_audit_also_where_nothing_is_known(bare) -> None:
     audit = rows(tables(host_page(with_host(bare, {"turbo": "on"}, {"turbo": "on"})))["host-audit"])
     assert list(audit) == [advice.title for advice in ADVICE]
     assert texts(audit["Turbo"]) == ["on", "unchanged", "on", "on", "both"]
@@ -79,14 +79,14 @@ def test_each_item_stands_in_the_audit_also_where_nothing_is_known(bare: Run) ->
         ("clock_sync", "not synchronized", "not judged"),
     ],
 )
-def test_what_a_value_is_right_for(key: str, value: str, right_for: str, bare: Run) -> None:
+def test_what_a_value_is_right_for(key, value, right_for, bare) -> None:
     page = host_page(with_host(bare, {key: value}, {key: value}))
     (title,) = (advice.title for advice in ADVICE if advice.key == key)
     assert texts(rows(tables(page)["host-audit"])[title])[-1] == right_for
     assert any(title in text for text in verdicts(page)) == (right_for == "neither")
 
 
-def test_a_setting_that_changes_during_the_run_is_told_a_state_may(bare: Run, golden) -> None:
+def test_a_setting_that_changes_during_the_run_is_told_a_state_may(bare, golden) -> None:
     before = {"governor": "performance", "load": "0.10 0.10 0.10"}
     page = host_page(with_host(bare, before, {"governor": "powersave", "load": "0.90 0.90 0.90"}))
     audit = rows(tables(page)["host-audit"])
@@ -98,7 +98,7 @@ def test_a_setting_that_changes_during_the_run_is_told_a_state_may(bare: Run, go
 @pytest.mark.parametrize(
     ("processors", "right_for"), [("2, 3, 6", "both"), ("2, 4", "neither"), ("not pinned", "real-world")]
 )
-def test_threads_belong_on_the_node_of_the_drive(processors: str, right_for: str, bare: Run) -> None:
+def test_threads_belong_on_the_node_of_the_drive(processors, right_for, bare) -> None:
     manifest = replace(bare.manifest, engine={"processors": Fact(processors, "an engine")})
     node = {"numa_node": "node 1 of 2, processors 2-3,6-7"}
     page = host_page(with_host(replace(bare, manifest=manifest), node, node))
@@ -107,7 +107,7 @@ def test_threads_belong_on_the_node_of_the_drive(processors: str, right_for: str
     assert told[-1] == right_for
 
 
-def test_no_text_from_a_machine_breaks_the_audit(bare: Run) -> None:
+def test_no_text_from_a_machine_breaks_the_audit(bare) -> None:
     hostile = {advice.key: HOSTILE for advice in ADVICE}
     page = host_page(in_visible_texts(with_host(bare, hostile, hostile)))
     shown = [cell.text for row in tables(page)["host-audit"].rows for cell in row.cells]
@@ -119,7 +119,7 @@ def declared(run: Run, scenario: Scenario | None, *tuning: ChangeReport) -> Run:
 
 
 @pytest.mark.proves("SOL-GEN-02")
-def test_the_set_up_is_judged_by_what_the_run_was_declared_to_show(bare: Run) -> None:
+def test_the_set_up_is_judged_by_what_the_run_was_declared_to_show(bare) -> None:
     run = with_host(
         bare, {"governor": "powersave", "turbo": "on", "nomerges": "0", "scheduler": "mq-deadline"}
     )
@@ -138,12 +138,12 @@ def test_the_set_up_is_judged_by_what_the_run_was_declared_to_show(bare: Run) ->
     )
 
 
-def test_a_record_from_before_scenarios_declares_none(bare: Run) -> None:
+def test_a_record_from_before_scenarios_declares_none(bare) -> None:
     run = declared(with_host(bare, {"governor": "powersave"}), None)
     assert not any("Scenario" in text for text in verdicts(host_page(run)))
 
 
-def test_what_was_set_for_the_run_is_told_and_what_could_not_be(bare: Run) -> None:
+def test_what_was_set_for_the_run_is_told_and_what_could_not_be(bare) -> None:
     refused = "the kernel refuses this value here"
     tuning = (
         ChangeReport("scheduler", "/sys/block/sda/queue/scheduler", "mq-deadline", "none"),

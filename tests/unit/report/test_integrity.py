@@ -121,16 +121,16 @@ def one_of_each_kind(folder: Path) -> list[str]:
 
 
 @pytest.mark.slow
-def test_a_changed_byte_of_any_file_is_found(suite: Path) -> None:
+def test_a_changed_byte_of_any_file_is_found(suite) -> None:
     assert missed(suite / RUNS[0], files_of(suite / RUNS[0])) == []
 
 
 @pytest.mark.slow
-def test_a_changed_byte_below_a_suite_is_found(suite: Path) -> None:
+def test_a_changed_byte_below_a_suite_is_found(suite) -> None:
     assert missed(suite, one_of_each_kind(suite)) == []
 
 
-def test_files_that_change_places_are_found(suite: Path) -> None:
+def test_files_that_change_places_are_found(suite) -> None:
     names = [name for name in files_of(suite / RUNS[0]) if "SHA256SUMS" not in name]
     for first, second in pairwise(names):
         one, other = suite / RUNS[0] / first, suite / RUNS[0] / second
@@ -144,7 +144,7 @@ def test_files_that_change_places_are_found(suite: Path) -> None:
         other.write_bytes(contents[1])
 
 
-def test_runs_that_change_places_are_found(suite: Path, tmp_path) -> None:
+def test_runs_that_change_places_are_found(suite, tmp_path) -> None:
     copy = tmp_path / "suite"
     shutil.copytree(suite, copy)
     (copy / RUNS[0]).rename(copy / "other")
@@ -160,7 +160,7 @@ def test_runs_that_change_places_are_found(suite: Path, tmp_path) -> None:
         "run.db-wal", "x/y",
     ],
 )  # fmt: skip
-def test_an_additional_file_is_named(suite: Path, tmp_path, name: str) -> None:
+def test_an_additional_file_is_named(suite, tmp_path, name) -> None:
     copy = tmp_path / "suite"
     shutil.copytree(suite, copy)
     added = copy / RUNS[0] / name
@@ -179,7 +179,7 @@ def test_a_capture_that_was_cut_off_before_its_first_byte_was_stored_is_listed(t
     assert isinstance(verified.exception, NoVerdictError)  # of no version
 
 
-def test_the_list_is_one_for_sha256sum(suite: Path) -> None:
+def test_the_list_is_one_for_sha256sum(suite) -> None:
     listed = {line.split("  ")[1] for line in (suite / RUNS[0] / "SHA256SUMS").read_text().splitlines()}
     assert set(OF_A_RUN) <= listed
     of_suite = {line.split("  ")[1] for line in (suite / "SHA256SUMS").read_text().splitlines()}
@@ -247,7 +247,7 @@ def _lines_on_signatures() -> tuple[list[str], list[str]]:
 
 
 @pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="there is no ssh-keygen")
-def test_the_lines_of_the_manual_sign_a_folder_and_refuse_what_was_changed(suite: Path, tmp_path) -> None:
+def test_the_lines_of_the_manual_sign_a_folder_and_refuse_what_was_changed(suite, tmp_path) -> None:
     signing, checking = _lines_on_signatures()
     for owner in (".ssh/id_ed25519", "other"):
         (tmp_path / owner).parent.mkdir(exist_ok=True)

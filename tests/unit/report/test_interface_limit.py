@@ -32,9 +32,7 @@ def with_facts(interface: str | None, pcie: str | None) -> dict[str, Fact]:
         ("SAS, 12.0 Gbit", "Gen 3 x8", "SAS, 12.0 Gbit/s", 1200),
     ],
 )
-def test_the_slowest_link_in_use_is_the_limit(
-    interface: str, pcie: str | None, name: str, mb_per_s: float
-) -> None:
+def test_the_slowest_link_in_use_is_the_limit(interface, pcie, name, mb_per_s) -> None:
     limit = interface_limit(replace(RUN.manifest, dut=with_facts(interface, pcie)))
     assert limit is not None
     assert limit.name == name
@@ -45,12 +43,12 @@ def test_the_slowest_link_in_use_is_the_limit(
     ("interface", "pcie"),
     [(None, None), ("simulated", "none (simulated)"), ("USB", None), ("SAS, 22.5 Gbit", None)],
 )
-def test_without_a_link_that_is_known_there_is_no_limit(interface: str | None, pcie: str | None) -> None:
+def test_without_a_link_that_is_known_there_is_no_limit(interface, pcie) -> None:
     assert interface_limit(replace(RUN.manifest, dut=with_facts(interface, pcie))) is None
 
 
 @pytest.mark.parametrize(("pcie", "drawn"), [("Gen 5 x8", True), ("Gen 6 x16", False)])
-def test_the_limit_is_a_line_unless_it_would_press_the_values_flat(pcie: str, drawn: bool, golden) -> None:
+def test_the_limit_is_a_line_unless_it_would_press_the_values_flat(pcie, drawn, golden) -> None:
     manifest = replace(RUN.manifest, dut=with_facts("NVMe over PCIe", pcie))
     report = build_report(replace(RUN, manifest=manifest), "2026-02-03T04:05:06Z")
     (page,) = [page for page in report.pages() if page.id == "tp-1024-write"]

@@ -42,7 +42,7 @@ def digest(folder: Path, date: str = DATE, test: str = "iops") -> str | None:
     return part_digest(folder, test, date, record_files([folder]))
 
 
-def test_what_is_kept_is_what_would_be_made(folder: Path, cache: Path, monkeypatch) -> None:
+def test_what_is_kept_is_what_would_be_made(folder, cache, monkeypatch) -> None:
     first = made(folder)
     assert len(list(cache.iterdir())) == 1
     with monkeypatch.context() as patch:
@@ -53,14 +53,14 @@ def test_what_is_kept_is_what_would_be_made(folder: Path, cache: Path, monkeypat
     assert made(folder) == first
 
 
-def test_verification_judges_again(folder: Path, monkeypatch) -> None:
+def test_verification_judges_again(folder, monkeypatch) -> None:
     source = ReportSource.of([folder])
     write_report(source, options=ReportOptions(html=False, pdf=False))
     monkeypatch.setattr(KeptKind, "read", lambda *_: pytest.fail("what was judged before is used"))
     assert not differences(read_report(folder / "report.json"), source)[0]
 
 
-def test_nothing_is_kept_where_that_is_not_wanted(folder: Path, cache: Path, monkeypatch) -> None:
+def test_nothing_is_kept_where_that_is_not_wanted(folder, cache, monkeypatch) -> None:
     first = made(folder)
     shutil.rmtree(cache)
     monkeypatch.setenv("OPENPTS_CACHE", "off")
@@ -68,7 +68,7 @@ def test_nothing_is_kept_where_that_is_not_wanted(folder: Path, cache: Path, mon
     assert not cache.exists()
 
 
-def test_a_part_depends_on_its_record_its_place_and_its_date(folder: Path, tmp_path) -> None:
+def test_a_part_depends_on_its_record_its_place_and_its_date(folder, tmp_path) -> None:
     known = digest(folder)
     assert known == digest(folder)
     moved = Path(shutil.copytree(folder, tmp_path / "elsewhere"))
@@ -80,7 +80,7 @@ def test_a_part_depends_on_its_record_its_place_and_its_date(folder: Path, tmp_p
     assert known not in others
 
 
-def test_a_part_depends_on_every_file_of_openpts(folder: Path, tmp_path, monkeypatch) -> None:
+def test_a_part_depends_on_every_file_of_openpts(folder, tmp_path, monkeypatch) -> None:
     home = tmp_path / "openpts"
     home.mkdir()
     source = home / "__init__.py"
@@ -103,7 +103,7 @@ def test_a_part_depends_on_every_file_of_openpts(folder: Path, tmp_path, monkeyp
     assert len(set(found)) == len(found)
 
 
-def test_a_part_of_another_package_s_test_is_made_each_time(folder: Path, monkeypatch) -> None:
+def test_a_part_of_another_package_s_test_is_made_each_time(folder, monkeypatch) -> None:
     class Other:
         package = type("Package", (), {"is_own": False})
 

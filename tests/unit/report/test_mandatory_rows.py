@@ -142,7 +142,7 @@ def shown(page: Page, number: str) -> Figure | Table:
 @pytest.mark.proves("PTS-HIR-21..25", "PTS-XSR-18..21", "PTS-XSR-23", "PTS-CBW-44..59", "PTS-DIRTH-36..51")
 @pytest.mark.parametrize("drive_class", CLASSES)
 @pytest.mark.parametrize("name", [*ROWS, "tp"])
-def test_every_mandatory_row_has_its_page_with_its_plot(name: str, drive_class: DriveClass) -> None:
+def test_every_mandatory_row_has_its_page_with_its_plot(name, drive_class) -> None:
     report = report_of(name, drive_class)
     for section, rows in zip(report.sections, rows_of(name, drive_class), strict=True):
         pages = {page.title: page for page in section.pages}
@@ -179,7 +179,7 @@ def without(report: Report, page_id: str) -> Report:
 
 
 @pytest.mark.parametrize("name", [*ROWS, "tp"])
-def test_each_page_that_is_taken_away_is_missed_by_its_number(name: str) -> None:
+def test_each_page_that_is_taken_away_is_missed_by_its_number(name) -> None:
     report = report_of(name, DriveClass.ENTERPRISE)
     for section in report.sections:
         plots = PROCEDURES[name].required

@@ -53,14 +53,14 @@ def logarithmic_axes(part: RunPart) -> list[Axis]:
 
 
 @pytest.mark.parametrize("test", PROCEDURES)
-def test_every_test_has_its_report(test: str) -> None:
+def test_every_test_has_its_report(test) -> None:
     for axis in logarithmic_axes(part_of(without_latency(made_up_run(test)), DATE)):
         low, high = axis.domain
         assert 0 < low < high < math.inf, axis.title
 
 
 @given(st.lists(st.one_of(st.just(0.0), st.floats(1e-9, 1e9))))
-def test_what_is_0_changes_no_logarithmic_axis(values: list[float]) -> None:
+def test_what_is_0_changes_no_logarithmic_axis(values) -> None:
     axis = ticks.log_axis("x", values)
     assert axis == ticks.log_axis("x", [value for value in values if value > 0])
     assert all(axis.domain[0] < value < axis.domain[1] for value in values if value > 0)
@@ -68,7 +68,7 @@ def test_what_is_0_changes_no_logarithmic_axis(values: list[float]) -> None:
 
 
 @pytest.mark.parametrize("test", ["xsr", "wsat"])
-def test_panels_of_a_page_have_the_same_frame(test: str) -> None:
+def test_panels_of_a_page_have_the_same_frame(test) -> None:
     report = build_report(made_up_run(test), DATE)
     tables = report.tables()
     stacks = 0
@@ -89,7 +89,7 @@ MOST = 6
 
 
 @pytest.mark.parametrize("test", ["iops", "tp", "lat", "wsat", "hir"])
-def test_the_front_has_some_of_all_over_the_series(test: str) -> None:
+def test_the_front_has_some_of_all_over_the_series(test) -> None:
     part = part_of(made_up_run(test), "2026-02-03T04:05:06Z")
     lead = lead_figure(part)
     assert lead is not None

@@ -33,19 +33,19 @@ from tests.support.made_up_run import made_up_run, restless_rate
         (-2.5, 3, "-2.500"),
     ],
 )
-def test_fixed(value: float, decimals: int, text: str) -> None:
+def test_fixed(value, decimals, text) -> None:
     assert cells.fixed(value, decimals) == text
 
 
 @pytest.mark.parametrize(
     ("value", "text"), [(1.938, "+1.94"), (-1.98, "-1.98"), (0.001, "0.00"), (0.0, "0.00")]
 )
-def test_signed(value: float, text: str) -> None:
+def test_signed(value, text) -> None:
     assert cells.signed(value, 2) == text
 
 
 @given(st.floats(0, 1e9), st.floats(1e-3, 1e9))
-def test_linear_ticks_are_round_and_cover_the_values(low: float, span: float) -> None:
+def test_linear_ticks_are_round_and_cover_the_values(low, span) -> None:
     axis = ticks.linear_axis("x", low, low + span)
     assert axis.ticks[0] <= low + 1e-6 * span
     assert axis.ticks[-1] >= (low + span) * (1 - 1e-9)
@@ -53,7 +53,7 @@ def test_linear_ticks_are_round_and_cover_the_values(low: float, span: float) ->
 
 
 @given(st.lists(st.floats(1e-3, 1e8), min_size=1, max_size=20))
-def test_logarithmic_axis_shows_all_positive_values(values: list[float]) -> None:
+def test_logarithmic_axis_shows_all_positive_values(values) -> None:
     axis = ticks.log_axis("x", values)
     assert axis.domain[0] < min(values) <= max(values) < axis.domain[1]
     assert all(axis.domain[0] <= tick <= axis.domain[1] for tick in axis.ticks)
@@ -74,7 +74,7 @@ def test_window_axis_reaches_a_quarter_to_each_side_unless_the_data_need_more() 
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
-def test_end_labels_do_not_touch(places: list[float]) -> None:
+def test_end_labels_do_not_touch(places) -> None:
     spread = _apart(sorted(places), 320)
     gaps = [b - a for a, b in pairwise(spread)]
     assert all(gap >= 14 / 320 * 0.999 for gap in gaps)
@@ -82,7 +82,7 @@ def test_end_labels_do_not_touch(places: list[float]) -> None:
 
 
 @given(st.text())
-def test_any_text_becomes_one_visible_line(text: str) -> None:
+def test_any_text_becomes_one_visible_line(text) -> None:
     line = visible_line(text)
     assert line.isprintable()
     assert line == visible_line(line)
@@ -104,7 +104,7 @@ def test_the_font_s_gaps_are_written_as_code_points() -> None:
 
 
 @given(st.text())
-def test_what_the_font_has_stays_as_it_is_between_what_it_lacks(text: str) -> None:
+def test_what_the_font_has_stays_as_it_is_between_what_it_lacks(text) -> None:
     assert shown(text) == "".join(shown(character) for character in text)
 
 
@@ -113,7 +113,7 @@ def shown(text: str) -> str:
 
 
 @given(st.lists(st.floats(1e-3, 1e8), min_size=1, max_size=20))
-def test_logarithmic_axis_has_enough_ticks_to_be_read_and_not_too_many(values: list[float]) -> None:
+def test_logarithmic_axis_has_enough_ticks_to_be_read_and_not_too_many(values) -> None:
     found = ticks.log_axis("x", values).ticks
     assert 2 <= len(found) <= 12
     assert list(found) == sorted(set(found))
@@ -134,7 +134,7 @@ def test_logarithmic_axis_has_enough_ticks_to_be_read_and_not_too_many(values: l
         ("Cache, GB", ""),
     ],
 )
-def test_a_name_says_what_it_stands_for(label: str, words: str) -> None:
+def test_a_name_says_what_it_stands_for(label, words) -> None:
     assert plain_words(label) == words
 
 
@@ -150,7 +150,7 @@ def test_a_name_says_what_it_stands_for(label: str, words: str) -> None:
         ("one at a time", "reached", "", "one at a time, settled"),
     ],
 )
-def test_a_large_figure_says_whether_it_lasts(words: str, steady: str, state: str, shown: str) -> None:
+def test_a_large_figure_says_whether_it_lasts(words, steady, state, shown) -> None:
     label = "RND 4 KiB RW0"
     one = Measured(
         "key", label, "IOPS", Cell("1", 1.0), Better.HIGHER, "", state, steady, cover_label=label, words=words
@@ -164,7 +164,7 @@ def key_values(run: Run) -> list[Measured]:
 
 
 @pytest.mark.parametrize("name", ["iops", "tp", "lat", "cbw", "dirth"])
-def test_key_values_of_other_tests_say_that_they_are_not_steady(name: str) -> None:
+def test_key_values_of_other_tests_say_that_they_are_not_steady(name) -> None:
     values = key_values(made_up_run(name, rate=restless_rate))
     assert values
     assert all(value.state for value in values if value.value is not None)
@@ -172,7 +172,7 @@ def test_key_values_of_other_tests_say_that_they_are_not_steady(name: str) -> No
 
 
 @pytest.mark.parametrize(("name", "words"), [("wsat", "Steady State not found"), ("hir", "not measured")])
-def test_key_values_say_that_an_end_was_not_steady(name: str, words: str) -> None:
+def test_key_values_say_that_an_end_was_not_steady(name, words) -> None:
     found = key_values(made_up_run(name, rate=restless_rate))
     assert [value for value in found if words in value.noted_cell.note]
     assert not [value for value in key_values(made_up_run(name)) if words in value.noted_cell.note]

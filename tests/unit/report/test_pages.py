@@ -8,7 +8,6 @@ from fractions import Fraction
 
 import pytest
 from msgspec.structs import replace
-from syrupy.assertion import SnapshotAssertion
 
 from openpts.procedures.pts.suite import PTS
 from openpts.report.build import build_report
@@ -42,7 +41,7 @@ def climbing_rate(_stimulus: Stimulus, _phase: Phase, number: int) -> float:
 @pytest.mark.proves("PTS-LAT-32", "PTS-WSAT-25", "PTS-WSAT-29", "PTS-HIR-20", "PTS-HIR-28", "PTS-XSR-17")
 @pytest.mark.proves("PTS-CBW-43", "PTS-DIRTH-35", "PTS-DIRTH-53")
 @pytest.mark.parametrize("name", PTS)
-def test_what_is_on_the_pages(name: str, transcript: SnapshotAssertion) -> None:
+def test_what_is_on_the_pages(name, transcript) -> None:
     assert transcript_of(build_report(telling_run(name), DATE)) == transcript
 
 
@@ -58,7 +57,7 @@ COURSES = {
 @pytest.mark.proves("PTS-SSV-01..07", "PTS-FLOW-04", "PTS-IOPS-29", "PTS-TP-26", "PTS-LAT-24", "PTS-LAT-30")
 @pytest.mark.proves("PTS-HDR-03", "PTS-HDR-05..06")
 @pytest.mark.parametrize("course", COURSES)
-def test_what_the_window_shows(course: str, transcript: SnapshotAssertion) -> None:
+def test_what_the_window_shows(course, transcript) -> None:
     """Rounds 3 to 7: their mean is 1, their slope 0.003 of it a round, their r 0.3."""
     run = made_up_run(course.split(maxsplit=1)[0], rate=COURSES[course])
     software = {"test_software": Fact("openpts 9.8", "made up"), "kernel": Fact("Linux 6.1", "made up")}

@@ -15,7 +15,6 @@ from openpts.report.part_reader import WantedPart, begin_parts, packed, parts_as
 from openpts.report.run_part import in_order, part_of
 from openpts.report.sources import read_for_report
 from tests.support.made_up_run import made_up_run
-from tests.support.report_cases import Reports
 
 DATE = "2026-11-21T08:00:00Z"
 CASES = ("steady", "failed", "hostile", "simulated", "nothing")
@@ -56,7 +55,7 @@ def read(folders: list[Path], processes: int, *, make: str = "elsewhere") -> byt
 
 
 @pytest.mark.parametrize("processes", [2, pytest.param(4, marks=pytest.mark.slow)])
-def test_parts_are_the_same_from_any_number_of_processes(reports: Reports, processes: int) -> None:
+def test_parts_are_the_same_from_any_number_of_processes(reports, processes) -> None:
     folders = [reports.folder(case) for case in CASES]
     expected = sorted(
         (part_of(read_for_report(folder), DATE) for folder in folders), key=lambda part: part.folder
@@ -70,12 +69,12 @@ def test_parts_are_the_same_from_any_number_of_processes(reports: Reports, proce
 
 @pytest.mark.with_plugins
 @pytest.mark.parametrize("test", ["wsat", "hir", "cbw", "entropy", "lifetime"])
-def test_a_part_survives_the_way_between_processes(test: str) -> None:
+def test_a_part_survives_the_way_between_processes(test) -> None:
     part = part_of(made_up_run(test), DATE)
     assert unpacked_part(packed(part)) == part
 
 
-def test_a_record_that_can_t_be_read_is_told_from_the_other_process(reports: Reports, tmp_path) -> None:
+def test_a_record_that_can_t_be_read_is_told_from_the_other_process(reports, tmp_path) -> None:
     broken = tmp_path / os.fsdecode(b"broken\xff")
     broken.mkdir()
     (broken / "run.db").write_bytes(b"no database")
@@ -85,7 +84,7 @@ def test_a_record_that_can_t_be_read_is_told_from_the_other_process(reports: Rep
     assert told.strip() == str(here.value)
 
 
-def test_a_process_that_dies_is_no_empty_report(reports: Reports) -> None:
+def test_a_process_that_dies_is_no_empty_report(reports) -> None:
     told = read([reports.folder("steady"), reports.folder("failed")], 2, make="end")
     assert told.decode().strip() == "cannot read the records: a worker process ended early; see its output"
 

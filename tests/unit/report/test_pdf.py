@@ -35,7 +35,7 @@ def texts(path: Path) -> list[str]:
 
 
 @pytest.mark.parametrize(("paper", "size"), [("a4", "595.276 x 841.89 pts"), ("us-letter", "612 x 792 pts")])
-def test_paper_is_the_one_asked_for(tmp_path, paper: str, size: str) -> None:
+def test_paper_is_the_one_asked_for(tmp_path, paper, size) -> None:
     assert size in told("pdfinfo", printed(replace(golden_report(), paper=paper), tmp_path))
 
 
@@ -80,7 +80,7 @@ def test_a_mandatory_page_has_a_sheet_of_its_own_and_short_ones_share_one(tmp_pa
 
 
 @pytest.mark.parametrize(("pages", "most_sheets"), [(10, 1), (40, 1), (80, 1), (300, 3)])
-def test_contents_are_on_one_sheet_as_long_as_they_fit(tmp_path, pages: int, most_sheets: int) -> None:
+def test_contents_are_on_one_sheet_as_long_as_they_fit(tmp_path, pages, most_sheets) -> None:
     report = golden_report()
     section: Section = replace(
         report.sections[0], pages=tuple(short_page(f"Part {n:03}") for n in range(pages))
@@ -142,7 +142,7 @@ def test_a_long_table_repeats_its_head(tmp_path) -> None:
 
 
 @pytest.mark.parametrize("letters", [1, 90, 100, 120, 127, 128, 5_000])
-def test_a_table_of_many_columns_takes_cells_of_any_length(tmp_path, letters: int) -> None:
+def test_a_table_of_many_columns_takes_cells_of_any_length(tmp_path, letters) -> None:
     values = [f"v{column}" for column in range(10)]
     cells = tuple(map(Cell, ["Q" * letters, *values[1:]]))
     columns = tuple(Column(f"c{column}") for column in range(10))

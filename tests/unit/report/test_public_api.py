@@ -52,7 +52,7 @@ def test_a_notebook_lists_the_names_that_are_exported_and_no_others() -> None:
 
 
 @pytest.mark.parametrize("name", ["NoRecordError", "OpenptsError", "RecordError", "UsageError"])
-def test_an_error_is_shown_by_the_name_by_which_it_is_caught(name: str) -> None:
+def test_an_error_is_shown_by_the_name_by_which_it_is_caught(name) -> None:
     error = getattr(openpts, name)
     assert f"{error.__module__}.{error.__qualname__}" == f"openpts.{name}"
     with pytest.raises(error):
@@ -60,7 +60,7 @@ def test_an_error_is_shown_by_the_name_by_which_it_is_caught(name: str) -> None:
 
 
 @pytest.mark.with_plugins
-def test_what_the_interface_raises_is_shown_by_an_exported_name(run: openpts.Run, tmp_path) -> None:
+def test_what_the_interface_raises_is_shown_by_an_exported_name(run, tmp_path) -> None:
     for raising in (
         lambda: openpts.read_run(tmp_path),
         lambda: openpts.compare([tmp_path]),
@@ -79,7 +79,7 @@ def test_the_package_loads_nothing_before_it_is_asked() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_steps_are_those_of_the_database(run: openpts.Run, database: sqlite3.Connection) -> None:
+def test_steps_are_those_of_the_database(run, database) -> None:
     wanted = database.execute(
         "SELECT cycle, part, number, position, state, started_ns, elapsed_ns, gap_ns, "
         "(SELECT sum(ios) FROM operation WHERE operation.step_id = step.step_id), "
@@ -98,9 +98,7 @@ def test_steps_are_those_of_the_database(run: openpts.Run, database: sqlite3.Con
         assert (row["p99_9_ns"] is None) == (row["ios"] < 1000)
 
 
-def test_intervals_and_operations_are_those_of_the_database(
-    run: openpts.Run, database: sqlite3.Connection
-) -> None:
+def test_intervals_and_operations_are_those_of_the_database(run, database) -> None:
     intervals = rows(run, "intervals")
     (count, elapsed_ns) = database.execute("SELECT count(*), sum(elapsed_ns) FROM interval").fetchone()
     (ios,) = database.execute("SELECT sum(ios) FROM interval_operation").fetchone()
@@ -120,21 +118,19 @@ def test_intervals_and_operations_are_those_of_the_database(
     ("name", "query"),
     [("health", "SELECT name, value FROM health"), ("ledger", "SELECT rule_id, used FROM deviation")],
 )
-def test_other_frames_are_those_of_the_database(
-    name: str, query: str, run: openpts.Run, database: sqlite3.Connection
-) -> None:
+def test_other_frames_are_those_of_the_database(name, query, run, database) -> None:
     columns = query.removeprefix("SELECT ").split(" FROM ")[0].split(", ")
     wanted = database.execute(query).fetchall()
     assert sorted(tuple(row[column] for column in columns) for row in rows(run, name)) == sorted(wanted)
 
 
 @pytest.mark.parametrize("name", FRAMES)
-def test_an_empty_frame_has_its_columns(name: str, run: openpts.Run) -> None:
+def test_an_empty_frame_has_its_columns(name, run) -> None:
     nothing = openpts.Run(run.folder, run.manifest, (), ())
     assert nothing.frame(name) == {column: [] for column in run.frame(name)}
 
 
-def test_measures_are_those_of_the_report(run: openpts.Run) -> None:
+def test_measures_are_those_of_the_report(run) -> None:
     found = {measured.key: measured for measured in openpts.measures(run)}
     report = openpts.build_report(run)
     cells = {cell.text for page in report.pages() for block in page.blocks for cell in _cells(block)}
@@ -147,7 +143,7 @@ def _cells(block: Any) -> list[Any]:
 
 
 @pytest.mark.with_plugins
-def test_two_runs_are_compared(folder: Path, tmp_path) -> None:
+def test_two_runs_are_compared(folder, tmp_path) -> None:
     copy = tmp_path / "copy"
     copy.mkdir()
     (copy / "run.db").write_bytes((folder / "run.db").read_bytes())
@@ -155,7 +151,7 @@ def test_two_runs_are_compared(folder: Path, tmp_path) -> None:
     assert (comparison.names, len(comparison.runs)) == (("old", "new"), 2)
 
 
-def test_what_cannot_be_done_says_what_can(run: openpts.Run, tmp_path) -> None:
+def test_what_cannot_be_done_says_what_can(run, tmp_path) -> None:
     with pytest.raises(UsageError, match="no frame 'step': use one of steps, intervals"):
         run.frame("step")
     with pytest.raises(RecordError):

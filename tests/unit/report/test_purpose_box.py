@@ -48,12 +48,12 @@ def run() -> Run:
     return made_up_run("xsr")
 
 
-def test_without_a_declaration_there_is_no_box(run: Run) -> None:
+def test_without_a_declaration_there_is_no_box(run) -> None:
     assert "cover-purpose" not in build_report(run, DATE).tables()
 
 
 @pytest.mark.proves("SOL-GEN-03", "SOL-SYS-03", "HYP-USE-01")
-def test_all_that_is_declared_is_in_the_box_beside_what_was_measured(run: Run) -> None:
+def test_all_that_is_declared_is_in_the_box_beside_what_was_measured(run) -> None:
     heated = (TelemetryPoint(1, "temperature_c", 31.0), TelemetryPoint(9, "temperature_c", 72.5))
     report = build_report(replace(declaring(run, DECLARED), sampled=heated), DATE)
     tables = [block.id for block in report.front[0].blocks if isinstance(block, Table)]
@@ -79,7 +79,7 @@ def test_all_that_is_declared_is_in_the_box_beside_what_was_measured(run: Run) -
 
 
 @pytest.mark.proves("SOL-DEV-01")
-def test_what_is_off_target_is_marked(run: Run) -> None:
+def test_what_is_off_target_is_marked(run) -> None:
     hot = replace(declaring(run, DECLARED, "OLD"), sampled=(TelemetryPoint(1, "temperature_c", 91.0),))
     rows = box(build_report(hot, DATE))
     assert rows["Latest firmware"][0][1:] == ("the drive has OLD", "fail")
@@ -88,7 +88,7 @@ def test_what_is_off_target_is_marked(run: Run) -> None:
     assert unknown["Latest firmware"][0][2] == unknown["Design target: temperatures"][0][2] == "missing"
 
 
-def test_a_report_of_several_runs_has_one_box(run: Run) -> None:
+def test_a_report_of_several_runs_has_one_box(run) -> None:
     both = [declaring(run, DECLARED), declaring(made_up_run("wsat"), DECLARED, "OLD")]
     rows = box(build_combined(both, DATE))
     assert len(rows["Use case"]) == 1

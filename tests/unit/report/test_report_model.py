@@ -1,6 +1,5 @@
 import pytest
 from msgspec.structs import replace
-from syrupy.assertion import SnapshotAssertion
 
 from openpts.analysis.steady_state import judge
 from openpts.pages.model import Report, Verdict
@@ -13,7 +12,6 @@ from openpts.vocabulary.sample import NOTHING, IoFailure
 from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.stop import Duration
 from tests.support.page_transcript import transcript_of
-from tests.support.report_cases import Reports
 from tests.support.synthetic_run import Synthetic, write_synthetic_run
 
 # Plot 7-3 of the specification: rows in KiB, columns RW 0, 5, 35, 50, 65, 95, 100.
@@ -70,11 +68,11 @@ def verdicts(report: Report, page_id: str) -> str:
         *("no half KiB", "not steady", "slow"),
     ],
 )
-def test_what_is_on_the_pages(reports: Reports, transcript: SnapshotAssertion, case: str) -> None:
+def test_what_is_on_the_pages(reports, transcript, case) -> None:
     assert transcript_of(reports(case)) == transcript
 
 
-def test_a_flush_that_failed_has_no_place(reports: Reports, golden) -> None:
+def test_a_flush_that_failed_has_no_place(reports, golden) -> None:
     run = read_run(reports.folder("failed"))
     *steps, last = run.steps
     failure = IoFailure("flush", 0, 0, "Input/output error (EIO)")
@@ -83,7 +81,7 @@ def test_a_flush_that_failed_has_no_place(reports: Reports, golden) -> None:
     assert verdicts(report, "cover") == golden
 
 
-def test_idle_gaps_are_named_and_change_no_figure(reports: Reports) -> None:
+def test_idle_gaps_are_named_and_change_no_figure(reports) -> None:
     run = read_run(reports.folder("steady"))
     wipc, *steps = run.steps
     pause = replace(
@@ -101,7 +99,7 @@ def test_idle_gaps_are_named_and_change_no_figure(reports: Reports) -> None:
     assert largest.endswith("(before round 1, step 57: idle)")
 
 
-def test_a_size_below_the_sector_is_a_row_with_its_reason(reports: Reports) -> None:
+def test_a_size_below_the_sector_is_a_row_with_its_reason(reports) -> None:
     report = reports("no half KiB")
     table = report.tables()["iops-iops-table"]
     assert [cell.text for cell in table.rows[0].cells] == ["n/a"] * 7

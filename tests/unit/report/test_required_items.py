@@ -14,7 +14,7 @@ from openpts.procedures.registry import PROCEDURES
 from openpts.record.reader import Run
 from openpts.report.build import build_report
 from openpts.units import KIB
-from openpts.vocabulary.data import DataPattern, PatternData, ReducibleData, ZeroData
+from openpts.vocabulary.data import PatternData, ReducibleData, ZeroData
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import Fact
 from openpts.vocabulary.placement import Segments
@@ -72,12 +72,12 @@ def row_of(table: Table, label: str) -> str:
         ("device", "Other features", "features"),
     ],
 )
-def test_the_set_up_page_has_each_item(report: Report, table: str, label: str, text: str) -> None:
+def test_the_set_up_page_has_each_item(report, table, label, text) -> None:
     assert row_of(report.tables()[f"setup-{table}"], label) == text
 
 
 @pytest.mark.proves("PTS-RPT-11")
-def test_an_item_that_nothing_shows_is_there_all_the_same(run: Run) -> None:
+def test_an_item_that_nothing_shows_is_there_all_the_same(run) -> None:
     host = {key: fact for key, fact in run.manifest.host.items() if key != "interposer"}
     bare = replace(run, manifest=replace(run.manifest, host={**host, "cpu": Fact(None, "made up")}))
     hardware = build_report(bare, REPORT_DATE).tables()["setup-hardware"]
@@ -108,7 +108,7 @@ def texts_of(report: Report) -> str:
 
 @pytest.mark.proves("PTS-DAT-03")
 @pytest.mark.parametrize("name", PTS)  # some beyond the specification have data of their own
-def test_no_page_calls_other_data_random(name: str) -> None:
+def test_no_page_calls_other_data_random(name) -> None:
     zeros = made_up_run(name, adjust=lambda conditions: replace(conditions, data=ZeroData()))
     report = build_report(zeros, REPORT_DATE)
     for section in report.sections:
@@ -119,7 +119,7 @@ def test_no_page_calls_other_data_random(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PTS)
-def test_lba_segments_are_in_the_header(name: str) -> None:
+def test_lba_segments_are_in_the_header(name) -> None:
     segments = Segments(64, 1024 * KIB)
     run = made_up_run(name, adjust=lambda conditions: replace(conditions, segments=segments))
     for section in build_report(run, REPORT_DATE).sections:
@@ -157,7 +157,7 @@ def test_recovery_to_the_peak_waits_for_the_end_of_the_last_group(golden) -> Non
 
 
 @pytest.mark.parametrize("name", PROCEDURES)
-def test_conditions_are_told_in_words_and_not_by_the_names_of_fields(name: str) -> None:
+def test_conditions_are_told_in_words_and_not_by_the_names_of_fields(name) -> None:
     conditions = made_up_run(name).manifest.conditions
     names = set(conditions.__struct_fields__) - {"drive_class", "write_cache_enabled", "sector_bytes"}
     names -= conditions.unused | conditions.meaningless
@@ -183,7 +183,7 @@ def test_a_time_scale_is_told_as_the_ratio_that_was_given() -> None:
         (ReducibleData(40, 10, 8 * KIB), "entropy 40 %, copies 10 %, in pieces of 8 KiB"),
     ],
 )
-def test_a_data_pattern_can_be_made_again_from_what_is_told_of_it(data: DataPattern, told: str) -> None:
+def test_a_data_pattern_can_be_made_again_from_what_is_told_of_it(data, told) -> None:
     run = made_up_run("cbw", adjust=lambda conditions: replace(conditions, data=data))
     assert row_of(build_report(run, REPORT_DATE).tables()["setup-parameters"], "Data pattern") == told
 
@@ -199,7 +199,7 @@ def test_a_data_pattern_can_be_made_again_from_what_is_told_of_it(data: DataPatt
         ("dirth", "the lowest TOIO", "Four standard errors"),
     ],
 )
-def test_unclear_text_is_told_as_it_was_read_for_the_test(name: str, said: str, unsaid: str) -> None:
+def test_unclear_text_is_told_as_it_was_read_for_the_test(name, said, unsaid) -> None:
     table = build_report(made_up_run(name), REPORT_DATE).tables()["conformance-readings"]
     texts = " ".join(cell.text for row in table.rows for cell in row.cells)
     assert said in texts

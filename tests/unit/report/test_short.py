@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from syrupy.assertion import SnapshotAssertion
 
 from openpts.pages.model import Cell, Report, Table
 from openpts.procedures.pts.suite import PTS
@@ -42,11 +41,11 @@ def all_cells(report: Report) -> Iterator[Cell]:
     "TKP-LAT-04",
     "TKP-WSAT-03",
 )
-def test_what_is_on_the_pages(report: Report, transcript: SnapshotAssertion) -> None:
+def test_what_is_on_the_pages(report, transcript) -> None:
     assert transcript_of(report, *(page.id for page in report.pages())) == transcript
 
 
-def test_no_number_is_new(report: Report) -> None:
+def test_no_number_is_new(report) -> None:
     full = build_combined([telling_run(name) for name in PTS], DATE)
     known = {cell.value for cell in all_cells(full)}
     rounds = [table for table in report.tables().values() if table.head.label == "Round"]
@@ -56,7 +55,7 @@ def test_no_number_is_new(report: Report) -> None:
 
 @pytest.mark.parametrize("name", ["iops", "tp", "lat", "wsat"])
 @pytest.mark.parametrize("whole", [0, 5])
-def test_a_run_that_was_cut_off_beside_a_whole_one(name: str, whole: int) -> None:
+def test_a_run_that_was_cut_off_beside_a_whole_one(name, whole) -> None:
     cut = ended_after(made_up_run(name), whole)
     short = short_report([part_of(cut, DATE), part_of(made_up_run(name), DATE)], DATE)
     of_cut, of_whole = short.front[1:]
@@ -78,7 +77,7 @@ def test_what_was_not_done_is_not_claimed_and_a_round_has_its_own_length(golden)
 
 
 @pytest.mark.proves("TKP-IOPS-08")
-def test_the_table_of_iops_is_the_full_one_mirrored(report: Report) -> None:
+def test_the_table_of_iops_is_the_full_one_mirrored(report) -> None:
     full = report.tables()["iops-iops-table"]
     (short,) = [one for one in report.tables().values() if one.title.startswith("Average IOPS by block size")]
     assert [row.cells[::-1] for row in short.rows] == [row.cells for row in full.rows]

@@ -104,7 +104,7 @@ def numbers(shown: Table) -> Iterator[tuple[float | None, list[float | None]]]:
         yield row.head.value, [cell.value for cell in row.cells]
 
 
-def test_its_chapters_are_those_of_the_paper_in_its_order(report: Report) -> None:
+def test_its_chapters_are_those_of_the_paper_in_its_order(report) -> None:
     ours = [one.title for one in report.front]
     assert ours == ["Set-up", *PAPER["sections"][1:]]
 
@@ -120,16 +120,14 @@ def test_its_chapters_are_those_of_the_paper_in_its_order(report: Report) -> Non
         ("wsat", "write_saturation", ["Plot X-WSAT-IOPS", "Plot X-WSAT-LATENCY"]),
     ],
 )
-def test_plots_come_in_the_order_of_the_paper(
-    report: Report, name: str, chapter: str, plots: list[str]
-) -> None:
+def test_plots_come_in_the_order_of_the_paper(report, name, chapter, plots) -> None:
     figures = [block for block in page(report, name).blocks if isinstance(block, Figure)]
     assert [figure.number for figure in figures] == plots
     assert len(figures) == len(PAPER[chapter]["plots"]) + (2 if name == "lat" else 0)
 
 
 @pytest.mark.proves("TKP-IOPS-08")
-def test_iops_have_its_rows_columns_and_figures(report: Report) -> None:
+def test_iops_have_its_rows_columns_and_figures(report) -> None:
     of, shown = PAPER["iops"], table(report, "iops", "Average IOPS")
     assert [column.label for column in shown.columns] == of["columns_rw"]
     assert [row.head.value for row in shown.rows] == list(of["iops_by_kib"])
@@ -138,7 +136,7 @@ def test_iops_have_its_rows_columns_and_figures(report: Report) -> None:
 
 
 @pytest.mark.proves("TKP-TP-04")
-def test_throughput_has_its_rows_and_columns_in_units_of_base_10(report: Report) -> None:
+def test_throughput_has_its_rows_and_columns_in_units_of_base_10(report) -> None:
     of, shown = PAPER["throughput"], table(report, "tp", "Average MB/s (base 10)")
     assert [column.label for column in shown.columns] == of["columns"]
     for (size_kib, ours), (paper_kib, paper) in zip(
@@ -157,13 +155,13 @@ def test_throughput_has_its_rows_and_columns_in_units_of_base_10(report: Report)
         ("Min latency (ms)", "average_ms"),
     ],
 )
-def test_latencies_have_its_rows_and_columns(report: Report, beginning: str, key: str) -> None:
+def test_latencies_have_its_rows_and_columns(report, beginning, key) -> None:
     of, shown = PAPER["latency"], table(report, "lat", beginning)
     assert [column.label for column in shown.columns] == of["columns_rw"]
     assert [row.head.value for row in shown.rows] == list(of[f"{key}_by_kib"])
 
 
-def test_average_latencies_are_those_of_the_paper_and_between_the_extremes(report: Report) -> None:
+def test_average_latencies_are_those_of_the_paper_and_between_the_extremes(report) -> None:
     average, least, most = (table(report, "lat", f"{word} latency") for word in ("Average", "Min", "Max"))
     rounded = [[round(value or 0, 3) for value in row] for _, row in numbers(average)]
     assert rounded == list(PAPER["latency"]["average_ms_by_kib"].values())
@@ -179,9 +177,7 @@ def test_average_latencies_are_those_of_the_paper_and_between_the_extremes(repor
     ("name", "chapter", "to_paper"),
     [("iops", "iops", 1), ("tp", "throughput", MB / KIB), ("lat", "latency", 1000)],
 )
-def test_the_steady_state_has_its_rounds_values_and_average(
-    report: Report, name: str, chapter: str, to_paper: float, golden
-) -> None:
+def test_the_steady_state_has_its_rounds_values_and_average(report, name, chapter, to_paper, golden) -> None:
     of, shown = PAPER[chapter], table(report, name, "Steady State information")
     if name == "tp":  # a row for each size, the one that TKperf judges first
         texts = [cell.text for cell in shown.rows[0].cells]
@@ -196,7 +192,7 @@ def test_the_steady_state_has_its_rounds_values_and_average(
 
 
 @pytest.mark.proves("TKP-WSAT-02")
-def test_write_saturation_has_a_row_for_each_round(report: Report) -> None:
+def test_write_saturation_has_a_row_for_each_round(report) -> None:
     of, shown = PAPER["write_saturation"], table(report, "wsat", "Rounds")
     fills = 4 * CAPACITY_BYTES / (of["iops"] * 4 * KIB * 60)
     assert len(shown.rows) == int(fills) + 1
@@ -207,6 +203,6 @@ def test_write_saturation_has_a_row_for_each_round(report: Report) -> None:
         assert written == pytest.approx(min(number, fills) * of["iops"] * 4 * KIB * 60 / 1e9, rel=1e-3)
 
 
-def test_its_words_are_those_of_the_run(report: Report, golden) -> None:
+def test_its_words_are_those_of_the_run(report, golden) -> None:
     words = {one.id: getattr(one.blocks[0], "text", "") for one in report.front}
     assert words == golden

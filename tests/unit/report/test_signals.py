@@ -5,13 +5,11 @@ import signal
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from openpts.record.writer import DATABASE_NAME
-from tests.support.report_cases import Reports
 
 PATIENCE_S = 60
 
@@ -74,9 +72,7 @@ DRAWING = """
         (DRAWING, os.killpg, signal.SIGHUP),
     ],
 )
-def test_a_signal_ends_a_report_with_a_word(
-    program: str, send: Callable[[int, int], None], number: int, reports: Reports, tmp_path
-) -> None:
+def test_a_signal_ends_a_report_with_a_word(program, send, number, reports, tmp_path) -> None:
     folders = [reports.folder("steady"), reports.folder("five rounds")]
     with report(program, *folders, out=tmp_path / "out") as process:
         assert process.stdout is not None
@@ -89,7 +85,7 @@ def test_a_signal_ends_a_report_with_a_word(
 
 
 @pytest.mark.parametrize("program", [READING, DRAWING], ids=["reading", "drawing"])
-def test_helpers_of_a_killed_report_end_without_a_word(program: str, reports: Reports, tmp_path) -> None:
+def test_helpers_of_a_killed_report_end_without_a_word(program, reports, tmp_path) -> None:
     folders = [reports.folder("steady"), reports.folder("five rounds")]
     with report(program, *folders, out=tmp_path / "out") as process:
         assert process.stdout is not None

@@ -2,7 +2,6 @@
 
 import pytest
 from msgspec.structs import replace
-from syrupy.assertion import SnapshotAssertion
 
 from openpts.pages.model import Table
 from openpts.record.reader import in_visible_texts, read_run
@@ -13,7 +12,7 @@ from openpts.report.summary import summarize
 from openpts.report.times import default_date
 from openpts.vocabulary.facts import Fact
 from tests.support.page_transcript import transcript_of
-from tests.support.report_cases import SIMULATION, Reports
+from tests.support.report_cases import SIMULATION
 from tests.support.synthetic_run import HOSTILE
 
 MARK = "SIMULATED, preset enterprise-tlc, scale 1:67 - not a measurement of a drive"
@@ -23,7 +22,7 @@ def rows_of(table: Table) -> dict[str, str]:
     return {row.head.text: row.cells[0].text for row in table.rows}
 
 
-def test_the_summary_for_machines_is_marked(reports: Reports) -> None:
+def test_the_summary_for_machines_is_marked(reports) -> None:
     summary = summarize(read_run(reports.folder("simulated")))
     assert summary["simulated"] == MARK
     assert summary["target"]["simulation"]["seed"] == 1
@@ -32,7 +31,7 @@ def test_the_summary_for_machines_is_marked(reports: Reports) -> None:
     assert real["target"]["simulation"] is None
 
 
-def test_every_page_of_the_html_has_the_mark_on_paper_and_on_the_screen(reports: Reports) -> None:
+def test_every_page_of_the_html_has_the_mark_on_paper_and_on_the_screen(reports) -> None:
     report = reports("simulated")
     html = render_html(report, {})
     assert f"<title>{MARK} | " in html
@@ -43,13 +42,13 @@ def test_every_page_of_the_html_has_the_mark_on_paper_and_on_the_screen(reports:
 
 
 @pytest.mark.parametrize("case", ["simulated", "simulated, shortened"])
-def test_what_is_on_its_pages(reports: Reports, transcript: SnapshotAssertion, case: str) -> None:
+def test_what_is_on_its_pages(reports, transcript, case) -> None:
     report = reports(case)
     pages = transcript_of(report, "cover", "setup", "iops-preparation")
     assert f"{report.title}\n{pages}" == transcript
 
 
-def test_geometry_stands_beside_the_preset_and_not_among_the_software(reports: Reports) -> None:
+def test_geometry_stands_beside_the_preset_and_not_among_the_software(reports) -> None:
     run = read_run(reports.folder("simulated"))
     engine = {**run.manifest.engine, "geometry_superblocks": Fact("804", "model of preset enterprise-tlc")}
     report = build_report(replace(run, manifest=replace(run.manifest, engine=engine)), default_date(run))
@@ -59,7 +58,7 @@ def test_geometry_stands_beside_the_preset_and_not_among_the_software(reports: R
     assert any(item.startswith("Engine: ") for item in software)
 
 
-def test_processors_that_were_not_looked_at_are_a_sentence_and_no_tables(reports: Reports) -> None:
+def test_processors_that_were_not_looked_at_are_a_sentence_and_no_tables(reports) -> None:
     run = read_run(reports.folder("simulated"))
     unseen = tuple(replace(step, sample=replace(step.sample, cpu=None)) for step in run.steps)
     tables = build_report(replace(run, steps=unseen), default_date(run)).tables()
@@ -68,7 +67,7 @@ def test_processors_that_were_not_looked_at_are_a_sentence_and_no_tables(reports
     assert "iops-merged-tail" in tables
 
 
-def test_a_hostile_preset_stays_text(reports: Reports) -> None:
+def test_a_hostile_preset_stays_text(reports) -> None:
     run = read_run(reports.folder("simulated"))
     hostile = replace(SIMULATION, preset=HOSTILE, summary=HOSTILE, model=HOSTILE, assumed=(HOSTILE,))
     target = replace(run.manifest.target, simulation=hostile)

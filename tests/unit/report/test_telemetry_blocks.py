@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from syrupy.assertion import SnapshotAssertion
 
 from openpts.pages.model import Block, Figure, Table, Verdict, points_of
 from openpts.procedures.kit.header import purge_method
@@ -75,7 +74,7 @@ def sentences(found: tuple[Block, ...]) -> dict[str, str]:
         ("something new", "Something new"),
     ],
 )
-def test_names_become_words_with_their_unit(name: str, heading: str) -> None:
+def test_names_become_words_with_their_unit(name, heading) -> None:
     assert quantity(name).heading == heading
 
 
@@ -99,7 +98,7 @@ def test_rows_without_a_stored_value_have_the_one_that_held_unless_it_is_too_old
     assert value_at(series, 4 * second) == 5
 
 
-def test_processors_are_plotted_in_groups_and_listed_one_by_one(bare: Run, golden) -> None:
+def test_processors_are_plotted_in_groups_and_listed_one_by_one(bare, golden) -> None:
     single = {f"cpu_{cpu}_busy_pct": [(0.0, float(cpu)), (100.0, float(cpu))] for cpu in range(20)}
     found = blocks(
         bare,
@@ -122,7 +121,7 @@ def test_processors_are_plotted_in_groups_and_listed_one_by_one(bare: Run, golde
     assert plot.y.domain == (0, 100)
 
 
-def test_io_on_other_drives_has_a_panel_only_if_there_was_any(bare: Run) -> None:
+def test_io_on_other_drives_has_a_panel_only_if_there_was_any(bare) -> None:
     quiet = [(0.0, 0.0), (100.0, 0.0)]
     assert "X-RUN-3" not in figures(blocks(bare, others_read_bytes_per_s=quiet))
     found = blocks(
@@ -133,7 +132,7 @@ def test_io_on_other_drives_has_a_panel_only_if_there_was_any(bare: Run) -> None
     assert points_of(written, table(found, "others-values"))[15][1] == 25
 
 
-def test_all_panels_share_their_time(bare: Run) -> None:
+def test_all_panels_share_their_time(bare) -> None:
     found = blocks(
         bare,
         temperature_c=[(0, 40), (50, 45)],
@@ -146,7 +145,7 @@ def test_all_panels_share_their_time(bare: Run) -> None:
     assert {plot.zoom_group for plot in plots.values()} == {"run-conditions"}
 
 
-def test_a_link_that_stays_is_said_and_one_that_changes_is_marked(bare: Run, golden) -> None:
+def test_a_link_that_stays_is_said_and_one_that_changes_is_marked(bare, golden) -> None:
     steady = {"link_gt_per_s": [(0.0, 16.0), (100.0, 16.0)], "link_width": [(0.0, 4.0), (100.0, 4.0)]}
     said = sentences(blocks(bare, **steady))
     assert said == {"The PCIe link was 16 x4 (GT/s, lanes) all the time; errors on it: not reported.": "pass"}
@@ -170,7 +169,7 @@ def foreign(run: Run, *values: tuple[float, float]) -> dict[str, str]:
     return sentences(blocks(run, foreign_bytes=list(values)))
 
 
-def test_io_of_others_on_the_device_is_what_grew_during_the_steps(bare: Run, golden) -> None:
+def test_io_of_others_on_the_device_is_what_grew_during_the_steps(bare, golden) -> None:
     last_s = (end_ns(bare) - start_ns(bare)) / NS_PER_S
     # the purge before the first step, and readers after the last one, are not counted
     (clean,) = foreign(bare, (-5, 0), (1, 5e9), (last_s / 2, 5e9), (last_s + 10, 9e9)).items()
@@ -182,7 +181,7 @@ def test_io_of_others_on_the_device_is_what_grew_during_the_steps(bare: Run, gol
     assert uncounted == golden
 
 
-def test_telemetry_is_summed_up_and_plotted_from_the_start_of_the_run(bare: Run) -> None:
+def test_telemetry_is_summed_up_and_plotted_from_the_start_of_the_run(bare) -> None:
     start_ns = bare.steps[0].sample.started_ns
     sampled = tuple(
         TelemetryPoint(start_ns + n * 10**9, name, value + n)
@@ -201,7 +200,7 @@ def test_telemetry_is_summed_up_and_plotted_from_the_start_of_the_run(bare: Run)
     assert [x for x, _ in mean] == pytest.approx([0.5, 1.5, 2.5, 3.5, 4.5])
 
 
-def test_a_long_series_is_plotted_in_few_rows_that_keep_its_extremes(bare: Run) -> None:
+def test_a_long_series_is_plotted_in_few_rows_that_keep_its_extremes(bare) -> None:
     start_ns = bare.steps[0].sample.started_ns
     count = 20_000
     sampled = tuple(
@@ -222,12 +221,12 @@ def test_a_long_series_is_plotted_in_few_rows_that_keep_its_extremes(bare: Run) 
         ([0, 1, 0, 0], "Heat slowed the device down in 25.0 % of the samples."),
     ],
 )
-def test_throttling_is_told_as_a_share(throttled: list[int], told: str, bare: Run) -> None:
+def test_throttling_is_told_as_a_share(throttled, told, bare) -> None:
     sampled = tuple(TelemetryPoint(n, "throttled", value) for n, value in enumerate(throttled))
     assert told in verdicts(run_conditions_page(replace(bare, sampled=sampled)))
 
 
-def test_a_single_sample_is_no_series(bare: Run) -> None:
+def test_a_single_sample_is_no_series(bare) -> None:
     page = run_conditions_page(replace(bare, sampled=(TelemetryPoint(5, "temperature_c", 41.0),)))
     assert not any(isinstance(block, Figure) for block in page.blocks)
     assert "run-conditions-telemetry" in tables(page)
@@ -286,11 +285,11 @@ LOGS: dict[str, tuple[dict[str, float], dict[str, float] | None]] = {
 
 
 @pytest.mark.parametrize("case", LOGS)
-def test_what_is_told_of_a_log(case: str, bare: Run, snapshot) -> None:
+def test_what_is_told_of_a_log(case, bare, snapshot) -> None:
     assert "\n".join(lines_of(health_page(with_health(bare, *LOGS[case])))) == snapshot
 
 
-def test_without_anything_beside_the_steps_each_page_says_so(bare: Run, snapshot) -> None:
+def test_without_anything_beside_the_steps_each_page_says_so(bare, snapshot) -> None:
     assert health_alerts(bare) == ()
     manifest = replace(bare.manifest, healed=("the write cache of /dev/sda is WCE again",))
     run = replace(bare, steps=(), manifest=manifest)
@@ -298,7 +297,7 @@ def test_without_anything_beside_the_steps_each_page_says_so(bare: Run, snapshot
     assert "\n".join(line for page in pages for line in lines_of(page)) == snapshot
 
 
-def test_a_spare_of_0_with_a_threshold_of_0_is_no_alarm(bare: Run) -> None:
+def test_a_spare_of_0_with_a_threshold_of_0_is_no_alarm(bare) -> None:
     # drives without spare blocks say so, emulated ones too; the drive itself judges by its critical warning
     spare = {"available_spare_pct": 0.0, "available_spare_threshold_pct": 0.0, "critical_warning": 0.0}
     assert health_alerts(with_health(bare, BEFORE | spare, AFTER | spare)) == ()
@@ -316,19 +315,19 @@ def test_a_spare_of_0_with_a_threshold_of_0_is_no_alarm(bare: Run) -> None:
         ({"failure_foretold": 1}, "device health: the drive predicts its own failure"),
     ],
 )
-def test_an_error_or_a_reset_is_a_red_line(changed: dict[str, float], alert: str, bare: Run) -> None:
+def test_an_error_or_a_reset_is_a_red_line(changed, alert, bare) -> None:
     run = with_health(bare, BEFORE, AFTER | changed)
     assert health_alerts(run) == (alert,)
     (shown,) = (block for block in health_page(run).blocks if isinstance(block, Verdict))
     assert (shown.text.lower(), shown.tone) == (f"{alert}.".lower(), "fail")
 
 
-def test_throttling_is_a_red_line(bare: Run) -> None:
+def test_throttling_is_a_red_line(bare) -> None:
     run = with_health(bare, BEFORE | {"throttle_events": 0}, AFTER | {"throttle_events": 3})
     assert health_alerts(run) == ("device health: 3 times throttled by heat during the run",)
 
 
-def test_errors_of_the_link_are_a_red_line_those_of_before_are_none(bare: Run) -> None:
+def test_errors_of_the_link_are_a_red_line_those_of_before_are_none(bare) -> None:
     run = with_host(
         bare, {"aer": "correctable 2, nonfatal 1, fatal 0"}, {"aer": "correctable 5, nonfatal 1, fatal 1"}
     )
@@ -338,7 +337,7 @@ def test_errors_of_the_link_are_a_red_line_those_of_before_are_none(bare: Run) -
     )
 
 
-def test_gaps_of_each_part_with_median_and_longest(bare: Run) -> None:
+def test_gaps_of_each_part_with_median_and_longest(bare) -> None:
     gaps_ms = {Phase.ACCESS_GROUP: [1, 2, 9]}
     steps = []
     for number, step in enumerate(bare.steps):
@@ -353,7 +352,7 @@ def test_gaps_of_each_part_with_median_and_longest(bare: Run) -> None:
     assert verdicts(page)[1].startswith("Longest gap without I/O: 9.0")
 
 
-def test_processor_time_is_weighed_by_the_steps_lengths(bare: Run) -> None:
+def test_processor_time_is_weighed_by_the_steps_lengths(bare) -> None:
     long, short = bare.steps[0], bare.steps[1]
     seconds = 10**9
     run = replace(
@@ -372,7 +371,7 @@ def test_processor_time_is_weighed_by_the_steps_lengths(bare: Run) -> None:
     assert [cell.value for cell in whole.cells] == pytest.approx([20, 30, 60, 2, 8, 0.5])
 
 
-def test_the_pages_do_not_depend_on_the_folder(bare: Run) -> None:
+def test_the_pages_do_not_depend_on_the_folder(bare) -> None:
     moved = replace(bare, folder=Path("elsewhere"))
     for page_of in (host_page, health_page, run_conditions_page):
         assert page_of(moved) == page_of(bare)
@@ -401,7 +400,7 @@ RUN = made_up_run("iops")
 
 @pytest.mark.proves("PTS-PRG-02")
 @pytest.mark.parametrize("case", PURGES)
-def test_what_is_told_of_a_purge(case: str, transcript: SnapshotAssertion) -> None:
+def test_what_is_told_of_a_purge(case, transcript) -> None:
     run = replace(RUN, manifest=replace(RUN.manifest, purges=(PURGES[case],)))
     assert transcript_of(build_report(run, "2026-02-03T04:05:06Z"), "iops-preparation") == transcript
 

@@ -91,9 +91,7 @@ def test_what_they_do_not_hold_is_in_the_record(tmp_path) -> None:
         (CaptureReport("capture", lost="3 are in no file"), "of capture: 3 are in no file; no space left"),
     ],
 )
-def test_what_the_attempt_before_has_lost_stays_in_the_record(
-    earlier: CaptureReport | None, lost: str, tmp_path
-) -> None:
+def test_what_the_attempt_before_has_lost_stays_in_the_record(earlier, lost, tmp_path) -> None:
     told = Reported()
     order = CaptureOrder(tmp_path / "run" / "capture-2", 4096)
     engine = CapturingScript(result=RecordError("no space left"))
@@ -155,7 +153,7 @@ def since(then: str, now: str, required: str = "WCD") -> list[str]:
 
 
 @pytest.mark.parametrize("state", ["WCD", "WCE", "no volatile cache"])
-def test_a_cache_that_stayed_is_no_entry(state: str) -> None:
+def test_a_cache_that_stayed_is_no_entry(state) -> None:
     assert since(state, state) == []
 
 
@@ -194,7 +192,7 @@ def test_pieces_are_compressed_by_themselves_and_counted_once() -> None:
 
 @pytest.mark.proves("LSI-GEN-03")
 @pytest.mark.parametrize("entropy_pct", [0, 10, 25, 46, 67, 100])
-def test_the_engine_writes_what_is_asked_for(entropy_pct: float) -> None:
+def test_the_engine_writes_what_is_asked_for(entropy_pct) -> None:
     sample = sample_of(ReducibleData(entropy_pct), 5)
     assert len(sample) == SAMPLED_BYTES
     random_bytes = round(4096 * entropy_pct / 100)

@@ -101,7 +101,7 @@ def place(tmp_path, monkeypatch) -> Iterator[Path]:
     sys.modules.pop("chamber", None)
 
 
-def test_one_of_others_takes_part_at_each_moment(place: Path, snapshot) -> None:
+def test_one_of_others_takes_part_at_each_moment(place, snapshot) -> None:
     installed(place, "chamber", CONCERN, {"concern.chamber": "chamber:Chamber"})
     announced: list[str] = []
 
@@ -122,7 +122,7 @@ def test_one_of_others_takes_part_at_each_moment(place: Path, snapshot) -> None:
     assert "plugin_chamber" in run.manifest.software
 
 
-def test_one_may_refuse_a_run_before_anything_is_changed(place: Path) -> None:
+def test_one_may_refuse_a_run_before_anything_is_changed(place) -> None:
     installed(place, "chamber", CONCERN, {"concern.chamber": "chamber:Chamber"})
     with pytest.raises(UsageError, match="does not take the seed 13"):
         run_test(PROCEDURES["tp"], replace(small(place), seed=13), [])
@@ -138,7 +138,7 @@ def test_one_may_refuse_a_run_before_anything_is_changed(place: Path) -> None:
         "import openpts.hooks\nclass Chamber(openpts.hooks.Concern):\n    def check(self, order): 1 / 0\n",
     ],
 )
-def test_a_broken_one_ends_the_run_with_its_name(place: Path, source: str, snapshot) -> None:
+def test_a_broken_one_ends_the_run_with_its_name(place, source, snapshot) -> None:
     installed(place, "chamber", source, {"concern.chamber": "chamber:Chamber"})
     with pytest.raises(PluginError) as refusal:
         run_test(PROCEDURES["tp"], small(place), [])
@@ -152,7 +152,7 @@ def test_the_manual_names_each_moment_in_its_order() -> None:
     assert re.findall(r"^\| `(\w+)` \| ", text.partition("## Concerns")[2], re.MULTILINE) == list(MOMENTS)
 
 
-def test_a_concern_without_moments_does_nothing(place: Path) -> None:
+def test_a_concern_without_moments_does_nothing(place) -> None:
     context = RunContext(small(place), device=None)  # type: ignore[arg-type]
     for name in ("around_run", "around_record", "around_steps"):
         with getattr(Concern(), name)(context) as yielded:

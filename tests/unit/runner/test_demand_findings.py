@@ -20,7 +20,7 @@ def found(run: Run) -> dict[str, Deviation]:
 
 
 @pytest.mark.parametrize("test", ["cbw", "dirth"])
-def test_a_run_as_the_specification_wants_it_has_none(test: str) -> None:
+def test_a_run_as_the_specification_wants_it_has_none(test) -> None:
     assert found(demand_run(test)) == {}
 
 
@@ -29,7 +29,7 @@ def test_a_run_as_the_specification_wants_it_has_none(test: str) -> None:
     [("cbw", "PTS-CBW-33", "PTS-CBW-35"), ("dirth", "PTS-DIRTH-25", "PTS-DIRTH-27")],
 )
 @pytest.mark.proves("PTS-CBW-33", "PTS-CBW-35", "PTS-DIRTH-25", "PTS-DIRTH-27")
-def test_no_point_below_the_limit_and_none_between(test: str, limit: str, middle: str, golden) -> None:
+def test_no_point_below_the_limit_and_none_between(test, limit, middle, golden) -> None:
     """At 6 ms for a single I/O the lowest response time is that of the minimum: nothing lies between."""
     entries = found(demand_run(test, latency_us=6_000))
     assert set(entries) == {limit, middle}
@@ -42,7 +42,7 @@ def test_no_point_below_the_limit_and_none_between(test: str, limit: str, middle
     [("cbw", "PTS-CBW-17", "13.2 (3.2.2)"), ("dirth", "PTS-DIRTH-10", "14.2 (2.2.2)")],
 )
 @pytest.mark.proves("PTS-CBW-17", "PTS-DIRTH-10")
-def test_preconditioning_that_never_got_steady_is_entered(test: str, rule_id: str, clause: str) -> None:
+def test_preconditioning_that_never_got_steady_is_entered(test, rule_id, clause) -> None:
     """Minutes of 1 and 2 in turn: the last five are 1 2 1 2 1, whose range is 1 of 1.4 on average."""
 
     def restless(phase: Phase, number: int) -> float:
@@ -78,7 +78,7 @@ def test_shares_that_are_off_are_one_entry_with_the_worst(golden) -> None:
 
 @pytest.mark.parametrize(("test", "rule_id"), [("cbw", "PTS-CBW-38"), ("dirth", "PTS-DIRTH-30")])
 @pytest.mark.proves("PTS-CBW-38", "PTS-DIRTH-30")
-def test_ios_that_are_in_no_file_are_entered(test: str, rule_id: str) -> None:
+def test_ios_that_are_in_no_file_are_entered(test, rule_id) -> None:
     (entry,) = findings(with_capture(demand_run(test), "17 I/Os are in no file"))
     assert entry.rule_id == rule_id
     assert "17 I/Os are in no file" in entry.used
@@ -90,12 +90,12 @@ SECOND_NS = 10**9
 @pytest.mark.parametrize(
     ("minute_s", "interval_s"), [(60, 1), (10, 1), (4, 1), (3, 0.75), (0.4, 0.1), (2.5, 0.625), (4.5, 0.9)]
 )
-def test_an_interval_is_a_second_or_a_part_of_the_minute(minute_s: float, interval_s: float) -> None:
+def test_an_interval_is_a_second_or_a_part_of_the_minute(minute_s, interval_s) -> None:
     assert interval_ns(round(minute_s * SECOND_NS)) == round(interval_s * SECOND_NS)
 
 
 @given(minute_ns=st.integers(10**6, 3600 * SECOND_NS))
-def test_a_minute_is_whole_intervals_but_for_what_no_clock_shows(minute_ns: int) -> None:
+def test_a_minute_is_whole_intervals_but_for_what_no_clock_shows(minute_ns) -> None:
     length_ns = interval_ns(minute_ns)
     number = round(minute_ns / length_ns)
     assert number >= 4
@@ -125,9 +125,7 @@ def with_a_late_start(run: Run, state: int, late_ns: int) -> Run:
 
 @pytest.mark.proves("PTS-HIR-12..16")
 @pytest.mark.parametrize(("state", "rule_id"), RULES.items())
-def test_a_late_edge_is_entered_under_the_requirement_of_its_wait_state(
-    run: Run, state: int, rule_id: str
-) -> None:
+def test_a_late_edge_is_entered_under_the_requirement_of_its_wait_state(run, state, rule_id) -> None:
     assert findings(run) == ()
     assert findings(with_a_late_start(run, state, 9 * NS_PER_MS)) == ()
     late = findings(with_a_late_start(run, state, 11 * NS_PER_MS))

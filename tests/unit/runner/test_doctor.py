@@ -36,11 +36,11 @@ def by_key(examined: Doctor) -> dict[str, AuditFinding]:
     return {finding.advice.key: finding for finding in examined.findings()}
 
 
-def test_with_a_drive_each_item_of_the_table_is_looked_at(server: SystemRoots) -> None:
+def test_with_a_drive_each_item_of_the_table_is_looked_at(server) -> None:
     assert [finding.advice for finding in doctor(server, "nvme0n1").findings()] == list(ADVICE)
 
 
-def test_without_one_what_belongs_to_a_drive_is_left_out(server: SystemRoots) -> None:
+def test_without_one_what_belongs_to_a_drive_is_left_out(server) -> None:
     groups = {
         finding.advice.group
         for finding in doctor(server, None).findings()
@@ -49,14 +49,14 @@ def test_without_one_what_belongs_to_a_drive_is_left_out(server: SystemRoots) ->
     assert groups == set(Group) - {Group.QUEUE, Group.LINK}
 
 
-def test_every_item_that_is_wrong_has_a_remedy_or_a_reason(laptop: SystemRoots) -> None:
+def test_every_item_that_is_wrong_has_a_remedy_or_a_reason(laptop) -> None:
     for scenario in Scenario:
         for finding in doctor(laptop, "sdb", scenario).findings():
             wrong = finding.grade is Grade.BAD
             assert not wrong or finding.remedy not in {"", "this kernel has no setting for it"}, finding
 
 
-def test_a_drive_on_usb(laptop: SystemRoots) -> None:
+def test_a_drive_on_usb(laptop) -> None:
     found = by_key(doctor(laptop, "sdb"))
     told = {
         "scheduler": ("mq-deadline", Grade.BAD),
@@ -80,16 +80,14 @@ def test_a_drive_on_usb(laptop: SystemRoots) -> None:
         ("0-1,4-5", "0-1,4-5", Grade.BAD),
     ],
 )
-def test_a_drive_on_the_other_node_than_the_processors(
-    allowed: str, threads: str, grade: Grade, server: SystemRoots
-) -> None:
+def test_a_drive_on_the_other_node_than_the_processors(allowed, threads, grade, server) -> None:
     (server.proc / "self/status").write_text(f"Name:\topenpts\nCpus_allowed_list:\t{allowed}\n")
     finding = by_key(doctor(server, "nvme0n1"))["numa_node"]
     assert finding.fact.value == f"node 1 of 2, processors 2-3,6-7; threads: {threads}"
     assert finding.grade is grade
 
 
-def test_only_limits_on_that_drive_count(container: SystemRoots) -> None:
+def test_only_limits_on_that_drive_count(container) -> None:
     (container.sys / "fs/cgroup/docker-4f1c.scope/io.max").write_text("8:0 rbps=1\n")
     (container.sys / "fs/cgroup/docker-4f1c.scope/io.latency").unlink()
     (container.sys / "fs/cgroup/io.max").unlink()
@@ -97,7 +95,7 @@ def test_only_limits_on_that_drive_count(container: SystemRoots) -> None:
     assert by_key(doctor(container, None))["io_limit"].grade is Grade.BAD
 
 
-def test_what_was_applied_is_good_and_restored_as_it_was(laptop: SystemRoots) -> None:
+def test_what_was_applied_is_good_and_restored_as_it_was(laptop) -> None:
     before = settings_of(laptop)
     examined, journal = doctor(laptop, "sdb"), Journal(laptop.sys.parent / "journal", laptop)
     changeable = {f.advice.key for f in examined.findings() if f.remedy == "--apply changes it"}
@@ -115,7 +113,7 @@ def test_what_was_applied_is_good_and_restored_as_it_was(laptop: SystemRoots) ->
     assert restore(journal, laptop, examined.run) == ()
 
 
-def test_what_is_left_alone_is_in_the_table(server: SystemRoots) -> None:
+def test_what_is_left_alone_is_in_the_table(server) -> None:
     keys = {advice.key for advice in ADVICE}
     changed = {
         change.key for scenario in Scenario for change in doctor(server, "nvme0n1", scenario)._changes()
@@ -126,9 +124,7 @@ def test_what_is_left_alone_is_in_the_table(server: SystemRoots) -> None:
     assert changed & left_alone <= {"max_sectors_kb"}
 
 
-def test_what_a_killed_run_has_set_is_put_back_before_anything_is_applied(
-    server: SystemRoots, golden
-) -> None:
+def test_what_a_killed_run_has_set_is_put_back_before_anything_is_applied(server, golden) -> None:
     merging = BlockDevice.of_name("nvme0n1", server).folder / "queue/nomerges"
     merging.write_text("0\n")
     journal = Journal(server.sys.parent / "journal", server)

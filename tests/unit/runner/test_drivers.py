@@ -37,7 +37,7 @@ def test_of_a_program_s_runs_the_last_that_stands_is_the_answer() -> None:
         ("app", False, ResumePoint.PROGRAM),
     ],
 )
-def test_where_a_run_goes_on(test: str, accepted: bool, goes_on: ResumePoint) -> None:
+def test_where_a_run_goes_on(test, accepted, goes_on) -> None:
     assert driver_of(PROCEDURES[test]).goes_on(accepted=accepted) is goes_on
 
 

@@ -17,7 +17,7 @@ def nohup() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_that_ends_a_process_is_an_interrupt(sent: int) -> None:
+def test_a_signal_that_ends_a_process_is_an_interrupt(sent) -> None:
     before = signal.getsignal(sent)
     with pytest.raises(KeyboardInterrupt), terminate_as_interrupt():
         os.kill(os.getpid(), sent)

@@ -10,7 +10,7 @@ from openpts.record.reader import Run
 from openpts.report.build import build_report
 from openpts.units import KIB
 from openpts.vocabulary.engine_overhead import KERNEL_THREADS, own_latency_facts, own_latency_ns
-from openpts.vocabulary.facts import Fact, Facts
+from openpts.vocabulary.facts import Fact
 from openpts.vocabulary.phase import Phase
 from tests.support.findings import findings
 from tests.support.made_up_run import made_up_run
@@ -69,7 +69,7 @@ def test_a_thread_that_polls_does_not_sleep() -> None:
 
 
 @pytest.mark.parametrize("facts", [{}, {"own_latency_asleep": Fact(None, "test")}])
-def test_an_engine_that_does_not_tell_has_no_share(facts: Facts) -> None:
+def test_an_engine_that_does_not_tell_has_no_share(facts) -> None:
     assert own_latency_ns(facts) is None
     assert own_entries(replace(RUN, manifest=replace(RUN.manifest, engine=facts))) == []
 
@@ -101,7 +101,7 @@ def test_the_own_share_stands_beside_the_averages(golden) -> None:
 @pytest.mark.parametrize(
     ("value", "told"), [("loop0: loop driver", True), ("none that sysfs tells of", False)]
 )
-def test_kernel_threads_of_the_target_are_named_beside_the_averages(value: str, told: bool, golden) -> None:
+def test_kernel_threads_of_the_target_are_named_beside_the_averages(value, told, golden) -> None:
     dut = RUN.manifest.dut | {KERNEL_THREADS: Fact(value, "test")}
     texts = beside_the_table(replace(RUN, manifest=replace(RUN.manifest, dut=dut)))
     assert any(value in text for text in texts) is told

@@ -48,7 +48,7 @@ def of_drive(engine: Engine, roots: SystemRoots) -> dict[str, Gauge]:
     return {gauge.name: gauge for gauge in gauges}
 
 
-def test_a_drive_has_all_of_them(server: SystemRoots) -> None:
+def test_a_drive_has_all_of_them(server) -> None:
     gauges = of_drive(Engine(), server)
     of_drive_alone = ["temperature", "PCIe link", "PCIe errors", "interrupts"]
     assert list(gauges) == [*of_drive_alone, "I/O of others", "links to the drive", FOREIGN]
@@ -56,15 +56,13 @@ def test_a_drive_has_all_of_them(server: SystemRoots) -> None:
 
 
 @pytest.mark.parametrize(("path", "foreign"), [(IoPath.IO_URING, 0), (IoPath.NVME_PASSTHROUGH, 3000 * 512)])
-def test_what_goes_past_the_block_layer_is_not_taken_off_the_kernels_count(
-    path: IoPath, foreign: int, server: SystemRoots
-) -> None:
+def test_what_goes_past_the_block_layer_is_not_taken_off_the_kernels_count(path, foreign, server) -> None:
     gauge = of_drive(Engine(path, completed=3000 * 512), server)[FOREIGN]
     content = gauge.paths[0].read_bytes()
     assert gauge.understand([content], 0) == {"foreign_bytes": foreign}
 
 
-def test_a_file_has_no_temperature_and_others_are_all_but_the_disk_below_it(server: SystemRoots) -> None:
+def test_a_file_has_no_temperature_and_others_are_all_but_the_disk_below_it(server) -> None:
     (server.proc / "diskstats").touch()
     facts = TargetFacts(TargetKind.FILE, "x", "/srv/my data/x", 10**9, 512)
     gauges = target_gauges(OpenTarget(-1, facts, None), Engine(), Demand(1, 1, 4 * KIB), server)  # type: ignore[arg-type]
@@ -76,7 +74,7 @@ def test_a_file_has_no_temperature_and_others_are_all_but_the_disk_below_it(serv
     assert "(sdb)" in str(gauges[1].what)
 
 
-def test_every_gauge_of_a_machine_says_what_it_reads_or_why_nothing(server: SystemRoots) -> None:
+def test_every_gauge_of_a_machine_says_what_it_reads_or_why_nothing(server) -> None:
     for gauge in (*of_drive(Engine(), server).values(), *host_gauges(server, (0,))):
         assert (gauge.what is None) == (not gauge.paths), gauge
         assert gauge.source
@@ -86,6 +84,6 @@ def _unasked() -> Sequence[Gauge]:
     raise AssertionError("nothing is sampled")
 
 
-def test_telemetry_that_is_off_says_so_and_asks_for_nothing(server: SystemRoots) -> None:
+def test_telemetry_that_is_off_says_so_and_asks_for_nothing(server) -> None:
     sampler = sampler_of(TelemetryChoice(period_s=None), _unasked)
     assert sampler.facts == {"telemetry": Fact(None, "switched off by the operator")}

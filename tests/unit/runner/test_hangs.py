@@ -31,7 +31,7 @@ def test_a_deep_queue_that_is_answered_late_is_not_told_one_by_one() -> None:
 
 
 @given(st.lists(st.integers(1, HANG_NS), min_size=1, max_size=400))
-def test_one_hang_is_told_at_doublings_only(steps_ns: list[int]) -> None:
+def test_one_hang_is_told_at_doublings_only(steps_ns) -> None:
     age_ns, seen = 0, []
     for step_ns in steps_ns:
         age_ns += step_ns

@@ -72,9 +72,7 @@ def healer(monkeypatch) -> Recorder:
     return recorder
 
 
-def test_the_state_before_the_first_change_is_what_remains(
-    journal: Journal, healer: Recorder, server: SystemRoots
-) -> None:
+def test_the_state_before_the_first_change_is_what_remains(journal, healer, server) -> None:
     for day, value in enumerate(["first", "second", "third"], start=1):
         leave_behind(journal, WRITE_CACHE, {}, value)
         path = max(journal.folder.glob("*.json"), key=lambda path: path.stat().st_mtime_ns)
@@ -87,15 +85,13 @@ def test_the_state_before_the_first_change_is_what_remains(
     assert heal(journal, server, KINDS) == ()
 
 
-def test_what_a_living_process_has_changed_is_left_alone(
-    journal: Journal, healer: Recorder, server: SystemRoots
-) -> None:
+def test_what_a_living_process_has_changed_is_left_alone(journal, healer, server) -> None:
     journal.add(WRITE_CACHE, {}, {"value": "ours"})
     assert heal(journal, server, KINDS) == ()
     assert len(journal.entries()) == 1
 
 
-def test_only_what_was_asked_for_is_put_back(journal: Journal, healer: Recorder, server: SystemRoots) -> None:
+def test_only_what_was_asked_for_is_put_back(journal, healer, server) -> None:
     for kind in KINDS:
         leave_behind(journal, kind, {}, kind)
     heal(journal, server, [HOST_SETTING, WRITE_CACHE], concerns=lambda e: e.kind == WRITE_CACHE)
@@ -103,7 +99,7 @@ def test_only_what_was_asked_for_is_put_back(journal: Journal, healer: Recorder,
     assert {entry.kind for entry in journal.entries()} == KINDS - {WRITE_CACHE}
 
 
-def test_what_fails_is_told_and_stays(journal: Journal, healer: Recorder, server: SystemRoots) -> None:
+def test_what_fails_is_told_and_stays(journal, healer, server) -> None:
     leave_behind(journal, WRITE_CACHE, {}, "old")
     healer.error = TargetError("the drive is not there")
     (failed,) = heal(journal, server, KINDS)
@@ -115,12 +111,12 @@ def test_what_fails_is_told_and_stays(journal: Journal, healer: Recorder, server
     assert journal.entries() == ()
 
 
-def test_without_a_journal_there_is_nothing_to_do(journal: Journal, server: SystemRoots) -> None:
+def test_without_a_journal_there_is_nothing_to_do(journal, server) -> None:
     assert heal(journal, server, KINDS) == ()
     assert not journal.folder.exists()
 
 
-def test_an_entry_that_makes_no_sense_stops_everything(journal: Journal, server: SystemRoots) -> None:
+def test_an_entry_that_makes_no_sense_stops_everything(journal, server) -> None:
     journal.add(WRITE_CACHE, {}, {})
     next(journal.folder.glob("*.json")).write_text("{")
     with pytest.raises(JournalError, match="makes no sense"):
@@ -134,9 +130,7 @@ def block_target(name: str, roots: SystemRoots, monkeypatch) -> BlockTarget:
     return BlockTarget(Path(f"/dev/{name}"))
 
 
-def test_a_run_heals_its_own_drive_and_no_other(
-    journal: Journal, healer: Recorder, server: SystemRoots, monkeypatch
-) -> None:
+def test_a_run_heals_its_own_drive_and_no_other(journal, healer, server, monkeypatch) -> None:
     for name in ("sda", "nvme0n1"):
         leave_behind(journal, WRITE_CACHE, drive_subject(BlockDevice.of_name(name, server)), name)
     heal_before_run(block_target("nvme0n1", server, monkeypatch), journal, server)
@@ -144,9 +138,7 @@ def test_a_run_heals_its_own_drive_and_no_other(
     assert [entry.found["value"] for entry in journal.entries()] == ["sda"]
 
 
-def test_a_drive_that_another_run_owns_is_left_as_it_is(
-    journal: Journal, healer: Recorder, server: SystemRoots, monkeypatch
-) -> None:
+def test_a_drive_that_another_run_owns_is_left_as_it_is(journal, healer, server, monkeypatch) -> None:
     """Its own journal knows nothing of that run, which may be in another container."""
     drive = BlockDevice.of_name("nvme0n1", server)
     leave_behind(journal, WRITE_CACHE, drive_subject(drive), "nvme0n1")
@@ -163,14 +155,14 @@ def test_a_drive_that_another_run_owns_is_left_as_it_is(
     assert healer.healed == ["nvme0n1"]
 
 
-def test_a_run_on_a_file_heals_nothing(journal: Journal, healer: Recorder, server: SystemRoots) -> None:
+def test_a_run_on_a_file_heals_nothing(journal, healer, server) -> None:
     leave_behind(journal, WRITE_CACHE, drive_subject(BlockDevice.of_name("sda", server)), "sda")
     assert heal_before_run(FileTarget(Path("/srv/x"), 10**9), journal, server) == ()
     assert healer.healed == []
 
 
 def test_a_password_that_was_left_makes_a_run_on_that_drive_refuse(
-    journal: Journal, healer: Recorder, server: SystemRoots, monkeypatch
+    journal, healer, server, monkeypatch
 ) -> None:
     leave_behind(journal, DRIVE_PASSWORD, drive_subject(BlockDevice.of_name("sda", server)), "secret")
     assert heal_before_run(block_target("nvme0n1", server, monkeypatch), journal, server) == ()
@@ -180,7 +172,7 @@ def test_a_password_that_was_left_makes_a_run_on_that_drive_refuse(
     assert healer.healed == []
 
 
-def test_a_drive_is_known_by_serial_number_and_model_under_any_name(server: SystemRoots) -> None:
+def test_a_drive_is_known_by_serial_number_and_model_under_any_name(server) -> None:
     sda = BlockDevice.of_name("sda", server)
     moved = {**drive_subject(sda), "node": "/dev/sdz"}
     assert is_drive(sda, moved)
@@ -191,7 +183,7 @@ def test_a_drive_is_known_by_serial_number_and_model_under_any_name(server: Syst
         find_drive({**moved, "serial": "X"}, server)
 
 
-def test_a_drive_without_a_serial_number_is_known_by_its_node(server: SystemRoots) -> None:
+def test_a_drive_without_a_serial_number_is_known_by_its_node(server) -> None:
     loop = next(
         device
         for folder in sorted((server.sys / "block").iterdir())
@@ -201,7 +193,7 @@ def test_a_drive_without_a_serial_number_is_known_by_its_node(server: SystemRoot
     assert not is_drive(loop, {**drive_subject(loop), "node": "/dev/elsewhere"})
 
 
-def test_two_drives_that_say_they_are_the_same_are_not_guessed_between(server: SystemRoots) -> None:
+def test_two_drives_that_say_they_are_the_same_are_not_guessed_between(server) -> None:
     first, second = (BlockDevice.of_name(name, server) for name in ("nvme0n1", "nvme1n1"))
     subject = drive_subject(first)
     assert find_drive(subject, server) == first
@@ -211,14 +203,14 @@ def test_two_drives_that_say_they_are_the_same_are_not_guessed_between(server: S
         find_drive(subject, server)
 
 
-def test_whatever_is_changed_can_be_put_back(journal: Journal, server: SystemRoots) -> None:
+def test_whatever_is_changed_can_be_put_back(journal, server) -> None:
     """Also where a plug-in of others is broken: openpts' own are asked first."""
     for kind in KINDS:
         assert not hooks.healer_of(kind).put_back.__module__.startswith(hooks.__name__)
 
 
 def test_what_nothing_that_is_installed_can_put_back_keeps_runs_off_its_drive(
-    journal: Journal, server: SystemRoots, monkeypatch, snapshot
+    journal, server, monkeypatch, snapshot
 ) -> None:
     leave_behind(journal, "fan speed", drive_subject(BlockDevice.of_name("sda", server)), "low")
     (failed,) = heal(journal, server)
@@ -242,9 +234,7 @@ class _Erasing:
         return "the password was removed"
 
 
-def test_an_erasure_of_hours_keeps_no_run_waiting(
-    journal: Journal, server: SystemRoots, healer: Recorder, monkeypatch
-) -> None:
+def test_an_erasure_of_hours_keeps_no_run_waiting(journal, server, healer, monkeypatch) -> None:
     subject = drive_subject(BlockDevice.of_name("sda", server))
     leave_behind(journal, DRIVE_PASSWORD, subject, "secret")
 
@@ -263,9 +253,7 @@ def test_an_erasure_of_hours_keeps_no_run_waiting(
     assert (journal.entries(), healer.healed) == ((), ["old"])
 
 
-def test_a_password_is_taken_off_by_one_at_a_time(
-    journal: Journal, healer: Recorder, server: SystemRoots
-) -> None:
+def test_a_password_is_taken_off_by_one_at_a_time(journal, healer, server) -> None:
     leave_behind(journal, DRIVE_PASSWORD, {}, "secret")
     (entry,) = journal.left_behind()
 
@@ -278,7 +266,7 @@ def test_a_password_is_taken_off_by_one_at_a_time(
     assert heal(journal, server, KINDS)[0].put_back
 
 
-def test_a_turn_that_does_not_end_is_told_with_its_process(journal: Journal) -> None:
+def test_a_turn_that_does_not_end_is_told_with_its_process(journal) -> None:
     def take_a_turn(wait: Callable[[], None]) -> None:
         with journal_lock(journal):
             wait()

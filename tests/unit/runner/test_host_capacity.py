@@ -25,7 +25,7 @@ def nvme(roots: SystemRoots, count: int, **rates: float) -> list[DrivenDrive]:
     return drives
 
 
-def test_eight_drives_behind_one_uplink_would_need_eight_of_it(shelf: SystemRoots, snapshot) -> None:
+def test_eight_drives_behind_one_uplink_would_need_eight_of_it(shelf, snapshot) -> None:
     for number in range(2):
         entry = put(shelf.sys / f"firmware/dmi/entries/17-{number}/raw", "")
         entry.write_bytes(module(3200))
@@ -33,9 +33,7 @@ def test_eight_drives_behind_one_uplink_would_need_eight_of_it(shelf: SystemRoot
 
 
 @pytest.mark.parametrize(("rate", "said"), [(7.0 * GB, True), (7.2 * GB, False)])
-def test_a_memory_that_was_measured_is_what_counts(
-    rate: float, said: bool, shelf: SystemRoots, snapshot
-) -> None:
+def test_a_memory_that_was_measured_is_what_counts(rate, said, shelf, snapshot) -> None:
     """Twice the 3.53 GB/s that the drive can have, once a little less; its modules would do for both."""
     put(shelf.sys / "firmware/dmi/entries/17-0/raw", "").write_bytes(module(3200))
     memory = MemoryBandwidth(rate, measured=True, source="copies")
@@ -46,7 +44,7 @@ def test_a_memory_that_was_measured_is_what_counts(
         assert found == snapshot
 
 
-def test_one_drive_at_a_time_has_the_uplink_for_itself(shelf: SystemRoots) -> None:
+def test_one_drive_at_a_time_has_the_uplink_for_itself(shelf) -> None:
     assert expected_limits(nvme(shelf, 1), MANY, 100.0, shelf) == ()
 
 
@@ -54,26 +52,24 @@ def test_one_drive_at_a_time_has_the_uplink_for_itself(shelf: SystemRoots) -> No
     ("places", "said"),
     [((0, 1), "slots 4 and 5"), ((0, 1, 2), "slots 4 to 6"), ((0, 2, 5), "slots 4, 6 and 9")],
 )
-def test_drives_that_share_a_link_are_named_by_their_slots(
-    places: tuple[int, ...], said: str, shelf: SystemRoots
-) -> None:
+def test_drives_that_share_a_link_are_named_by_their_slots(places, said, shelf) -> None:
     drives = nvme(shelf, 8)
     (sentence,) = expected_limits([drives[place] for place in places], MANY, None, shelf)
     assert sentence.startswith(f"{said} share PCIe 3.0 x4")
 
 
-def test_drives_that_are_slow_enough_fit(shelf: SystemRoots) -> None:
+def test_drives_that_are_slow_enough_fit(shelf) -> None:
     drives = nvme(shelf, 8, bytes_per_s=0.4 * GB, ios_per_s=50_000)
     assert expected_limits(drives, MANY, 500.0, shelf) == ()
     assert len(expected_limits(nvme(shelf, 8, bytes_per_s=0.5 * GB), MANY, None, shelf)) == 1
 
 
-def test_neighbors_that_are_not_measured_are_named(shelf: SystemRoots) -> None:
+def test_neighbors_that_are_not_measured_are_named(shelf) -> None:
     (said,) = expected_limits(nvme(shelf, 2), MANY, None, shelf)
     assert said.endswith("and nvme2n1, nvme3n1, nvme4n1, nvme5n1, nvme6n1, nvme7n1 use it as well")
 
 
-def test_disks_behind_an_expander_fit_through_two_phys_or_not(shelf: SystemRoots) -> None:
+def test_disks_behind_an_expander_fit_through_two_phys_or_not(shelf) -> None:
     drives = [
         DrivenDrive.of_device(BlockDevice.of_name(name, shelf), shelf) for name in ("sda", "sdb", "sdc")
     ]
@@ -83,15 +79,13 @@ def test_disks_behind_an_expander_fit_through_two_phys_or_not(shelf: SystemRoots
     assert expected_limits(drives[1:], MANY, None, shelf) == ()
 
 
-def test_a_drive_in_a_slow_slot(server: SystemRoots, snapshot) -> None:
+def test_a_drive_in_a_slow_slot(server, snapshot) -> None:
     drive = DrivenDrive.of_device(BlockDevice.of_name("nvme1n1", server), server)
     assert expected_limits([drive], MANY, 800.0, server) == snapshot
 
 
 @pytest.mark.parametrize(("cpus", "quota", "said"), [(8, "max", 0), (4, "max", 1), (8, "400000", 1)])
-def test_processors_are_those_that_a_control_group_leaves(
-    cpus: int, quota: str, said: int, shelf: SystemRoots
-) -> None:
+def test_processors_are_those_that_a_control_group_leaves(cpus, quota, said, shelf) -> None:
     put(shelf.proc / "self/cgroup", "0::/\n")
     put(shelf.sys / "fs/cgroup/cpu.max", f"{quota} 100000\n")
     # 5 million I/Os at 500 ns: 2.5 processors, and as much again for the kernel
@@ -99,6 +93,6 @@ def test_processors_are_those_that_a_control_group_leaves(
     assert len(expected_limits(drives, cpus, 500.0, shelf)) == said
 
 
-def test_a_drive_that_tells_nothing_is_not_judged(server: SystemRoots) -> None:
+def test_a_drive_that_tells_nothing_is_not_judged(server) -> None:
     drive = DrivenDrive.of_device(BlockDevice.of_name("loop0", server), server)
     assert expected_limits([drive], 1, 10**6, server) == ()

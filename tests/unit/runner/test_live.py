@@ -3,7 +3,6 @@
 import signal
 import time
 from collections import deque
-from collections.abc import Callable
 
 import pytest
 from msgspec.structs import replace
@@ -54,7 +53,6 @@ from tests.unit.runner.live_bench import (
     FINISHED,
     HEALTH,
     PURGE,
-    Bench,
     bench,
     block_size,
     in_round,
@@ -75,7 +73,7 @@ def two_cycles() -> Script:
 
 
 @pytest.mark.proves("PTS-GEN-07", "PTS-TOOL-01")
-def test_a_script_is_carried_out_in_its_order(bench: Callable[..., Bench]) -> None:
+def test_a_script_is_carried_out_in_its_order(bench) -> None:
     subject = bench()
     subject.driver.drive(short_test())
     assert subject.driver.cycles == (FINISHED,)
@@ -94,7 +92,7 @@ def test_a_script_is_carried_out_in_its_order(bench: Callable[..., Bench]) -> No
 
 
 @pytest.mark.proves("PTS-PRG-01")
-def test_each_purge_begins_a_cycle_that_is_recorded_by_itself(bench: Callable[..., Bench]) -> None:
+def test_each_purge_begins_a_cycle_that_is_recorded_by_itself(bench) -> None:
     subject = bench()
     subject.driver.drive(two_cycles())
     manifest = read_run(subject.folder).manifest
@@ -105,7 +103,7 @@ def test_each_purge_begins_a_cycle_that_is_recorded_by_itself(bench: Callable[..
     assert [(end.cycle, end.finished.title) for end in ends] == [(1, "first"), (2, "second")]
 
 
-def test_what_every_cycle_departs_from_is_entered_once(bench: Callable[..., Bench]) -> None:
+def test_what_every_cycle_departs_from_is_entered_once(bench) -> None:
     subject = bench()
 
     def both_set_the_cache() -> Script:
@@ -121,7 +119,7 @@ def test_what_every_cycle_departs_from_is_entered_once(bench: Callable[..., Benc
     assert sum(isinstance(event, DeviationFound) for event in subject.events) == 1
 
 
-def test_a_step_is_in_the_record_when_it_is_told(bench: Callable[..., Bench]) -> None:
+def test_a_step_is_in_the_record_when_it_is_told(bench) -> None:
     subject = bench()
     behind = []
 
@@ -136,7 +134,7 @@ def test_a_step_is_in_the_record_when_it_is_told(bench: Callable[..., Bench]) ->
     assert not any(behind)
 
 
-def test_a_step_is_stored_together_with_its_entries(bench: Callable[..., Bench]) -> None:
+def test_a_step_is_stored_together_with_its_entries(bench) -> None:
     """A kill between the two would leave a step that stands without them."""
     stopped = (HostStall(started_ns=5, lasted_ns=20 * NS_PER_S),)
     subject = bench(lambda running: with_changes(complete(running), standstills=stopped))
@@ -153,7 +151,7 @@ def test_a_step_is_stored_together_with_its_entries(bench: Callable[..., Bench])
     assert found == [(steps, steps + entries_of_the_purges) for steps in (1, 2)]
 
 
-def test_a_cycle_that_ends_is_in_the_record_before_the_next_purge(bench: Callable[..., Bench]) -> None:
+def test_a_cycle_that_ends_is_in_the_record_before_the_next_purge(bench) -> None:
     subject = bench()
 
     def interrupted() -> Script:
@@ -165,7 +163,7 @@ def test_a_cycle_that_ends_is_in_the_record_before_the_next_purge(bench: Callabl
     assert read_run(subject.folder).manifest.cycles == (FINISHED,)
 
 
-def test_steps_of_one_phase_and_number_count_on_when_they_come_in_pieces(bench: Callable[..., Bench]) -> None:
+def test_steps_of_one_phase_and_number_count_on_when_they_come_in_pieces(bench) -> None:
     def in_pieces() -> Script:
         yield Purge()
         for number in (1, 2):
@@ -179,7 +177,7 @@ def test_steps_of_one_phase_and_number_count_on_when_they_come_in_pieces(bench: 
     ]
 
 
-def test_judgements_are_told_with_their_part_and_names(bench: Callable[..., Bench]) -> None:
+def test_judgements_are_told_with_their_part_and_names(bench) -> None:
     report = judge(range(1, 6), [1.0, 1, 1, 1, 1])
 
     def judging() -> Script:
@@ -191,9 +189,7 @@ def test_judgements_are_told_with_their_part_and_names(bench: Callable[..., Benc
     assert subject.events[-1] == SteadyStateJudged(Phase.WDPC, 5, ("RND 4 KiB RW0",), (report,))
 
 
-def test_the_last_step_of_a_round_is_written_while_the_next_round_runs(
-    bench: Callable[..., Bench], monkeypatch
-) -> None:
+def test_the_last_step_of_a_round_is_written_while_the_next_round_runs(bench, monkeypatch) -> None:
     subject = bench()
     add_step = subject.writer.add_step
 
@@ -210,7 +206,7 @@ def test_the_last_step_of_a_round_is_written_while_the_next_round_runs(
     ]
 
 
-def test_the_log_is_read_between_steps_and_kept_with_its_part(bench: Callable[..., Bench]) -> None:
+def test_the_log_is_read_between_steps_and_kept_with_its_part(bench) -> None:
     heard = []
 
     def asking() -> Script:
@@ -239,7 +235,7 @@ def test_the_log_is_read_between_steps_and_kept_with_its_part(bench: Callable[..
     assert all(record.reading == HEALTH for record in kept)
 
 
-def test_the_log_is_read_after_each_phase_where_its_monitor_is_set(bench: Callable[..., Bench]) -> None:
+def test_the_log_is_read_after_each_phase_where_its_monitor_is_set(bench) -> None:
     subject = bench()
     subject.driver.reads_each_phase = True
     subject.driver.drive(short_test())
@@ -250,9 +246,7 @@ def test_the_log_is_read_after_each_phase_where_its_monitor_is_set(bench: Callab
     ]
 
 
-def test_samples_are_written_with_the_step_beside_which_they_were_taken(
-    bench: Callable[..., Bench], tmp_path
-) -> None:
+def test_samples_are_written_with_the_step_beside_which_they_were_taken(bench, tmp_path) -> None:
     file = tmp_path / "temp1_input"
     file.write_text("41\n")
     gauge = Gauge("x", "x", "x", (file,), lambda contents, _: {"temperature_c": float(contents[0])})
@@ -273,9 +267,7 @@ def test_samples_are_written_with_the_step_beside_which_they_were_taken(
     assert all(abs(point.t_ns - 10**9) < 60 * 10**9 for point in points)
 
 
-def test_a_step_that_is_handed_over_late_does_not_move_what_is_sampled(
-    bench: Callable[..., Bench], monkeypatch
-) -> None:
+def test_a_step_that_is_handed_over_late_does_not_move_what_is_sampled(bench, monkeypatch) -> None:
     late_ns = iter((0, 5 * NS_PER_S, 7 * NS_PER_S, 0, NS_PER_S))
     now_ns = 100 * NS_PER_S
 
@@ -298,9 +290,7 @@ def test_a_step_that_is_handed_over_late_does_not_move_what_is_sampled(
     assert set(offsets) == {NS_PER_S - 100 * NS_PER_S}
 
 
-def test_steps_in_which_the_host_was_the_limit_are_told_when_the_record_has_them(
-    bench: Callable[..., Bench], monkeypatch
-) -> None:
+def test_steps_in_which_the_host_was_the_limit_are_told_when_the_record_has_them(bench, monkeypatch) -> None:
     subject = bench(gauges=[Gauge(ENGINE_THREADS, "x", "x")])
     # by the clock of this engine all steps are in the same second
     waits = TelemetryPoint(NS_PER_S // 2, "engine_wait_pct", 60.0)
@@ -318,9 +308,7 @@ def test_steps_in_which_the_host_was_the_limit_are_told_when_the_record_has_them
 
 
 @pytest.mark.proves("PTS-HIR-19")
-def test_no_command_reaches_the_drive_in_the_wait_states_of_host_idle_recovery(
-    bench: Callable[..., Bench],
-) -> None:
+def test_no_command_reaches_the_drive_in_the_wait_states_of_host_idle_recovery(bench) -> None:
     alone: list[bool] = []
 
     def looking(running: Step) -> Sample:
@@ -337,7 +325,7 @@ def test_no_command_reaches_the_drive_in_the_wait_states_of_host_idle_recovery(
     assert alone == [False, True, False]
 
 
-def test_a_drive_that_is_being_purged_is_left_alone(bench: Callable[..., Bench]) -> None:
+def test_a_drive_that_is_being_purged_is_left_alone(bench) -> None:
     subject = bench()
 
     def purging() -> Script:
@@ -349,7 +337,7 @@ def test_a_drive_that_is_being_purged_is_left_alone(bench: Callable[..., Bench])
     assert subject.preparation.alone_while_purged == [True]
 
 
-def test_listeners_hear_where_the_run_stands(bench: Callable[..., Bench]) -> None:
+def test_listeners_hear_where_the_run_stands(bench) -> None:
     subject = bench()
     subject.driver.drive(short_test())
     started = [event.apply for event in subject.events if isinstance(event, StepsStarted)]
@@ -363,9 +351,7 @@ def test_listeners_hear_where_the_run_stands(bench: Callable[..., Bench]) -> Non
 
 
 @pytest.mark.parametrize("with_intervals", [False, True])
-def test_the_answer_has_intervals_if_the_script_looks_at_them(
-    bench: Callable[..., Bench], with_intervals: bool
-) -> None:
+def test_the_answer_has_intervals_if_the_script_looks_at_them(bench, with_intervals) -> None:
     """A group of half-hour steps would hold the intervals of days until its end."""
     answers = []
 
@@ -389,7 +375,7 @@ def fails_at_512(running: Step) -> Sample:
     return failed(running) if block_size(running) == 512 else complete(running)
 
 
-def test_a_failed_io_ends_the_run_and_is_kept(bench: Callable[..., Bench]) -> None:
+def test_a_failed_io_ends_the_run_and_is_kept(bench) -> None:
     subject = bench(fails_at_512)
     with pytest.raises(
         RunFailedError,
@@ -399,7 +385,7 @@ def test_a_failed_io_ends_the_run_and_is_kept(bench: Callable[..., Bench]) -> No
     assert subject.steps() == [wipc(), in_round(1, 0), in_round(1, 1, StepState.FAILED)]
 
 
-def test_a_device_that_shrinks_between_steps_gets_no_further_step(bench: Callable[..., Bench]) -> None:
+def test_a_device_that_shrinks_between_steps_gets_no_further_step(bench) -> None:
     subject = bench()
     # before WIPC, after its step, before the round, after its first step
     subject.preparation.faults = [None, None, None, "x has 512 bytes now"]
@@ -409,7 +395,7 @@ def test_a_device_that_shrinks_between_steps_gets_no_further_step(bench: Callabl
     assert subject.steps()[:2] == [wipc(), in_round(1, 0)]
 
 
-def test_a_failed_step_of_a_device_that_has_gone_says_both(bench: Callable[..., Bench]) -> None:
+def test_a_failed_step_of_a_device_that_has_gone_says_both(bench) -> None:
     subject = bench(fails_at_512)
     subject.preparation.faults = [None, None, None, None, "x has gone away: see dmesg"]
     with pytest.raises(RunFailedError, match=r"LBA 8\) failed .*; x has gone away: see dmesg$"):
@@ -417,7 +403,7 @@ def test_a_failed_step_of_a_device_that_has_gone_says_both(bench: Callable[..., 
     assert subject.steps()[-1] == in_round(1, 1, StepState.FAILED)
 
 
-def test_an_idle_device_that_goes_away_is_not_waited_for(bench: Callable[..., Bench]) -> None:
+def test_an_idle_device_that_goes_away_is_not_waited_for(bench) -> None:
     subject = bench()
     subject.engine.waits = deque([None] * 4)
     subject.preparation.faults = [None, None, "x has gone away: see dmesg"]
@@ -426,7 +412,7 @@ def test_an_idle_device_that_goes_away_is_not_waited_for(bench: Callable[..., Be
     assert subject.engine.happened[-1] == "stop"
 
 
-def test_ctrl_c_stops_the_engine_and_keeps_the_finished_steps(bench: Callable[..., Bench]) -> None:
+def test_ctrl_c_stops_the_engine_and_keeps_the_finished_steps(bench) -> None:
     def interrupted(running: Step) -> Sample:
         if block_size(running) == 512:
             raise KeyboardInterrupt
@@ -440,9 +426,7 @@ def test_ctrl_c_stops_the_engine_and_keeps_the_finished_steps(bench: Callable[..
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_while_a_step_is_handed_over_loses_none(
-    bench: Callable[..., Bench], number: signal.Signals
-) -> None:
+def test_a_signal_while_a_step_is_handed_over_loses_none(bench, number) -> None:
     def signalled(running: Step) -> Sample:
         if block_size(running) == 512:
             signal.raise_signal(number)
@@ -454,7 +438,7 @@ def test_a_signal_while_a_step_is_handed_over_loses_none(
     assert subject.steps() == [wipc(), in_round(1, 0), in_round(1, 1)]
 
 
-def test_a_failed_purge_ends_the_run_before_any_io(bench: Callable[..., Bench]) -> None:
+def test_a_failed_purge_ends_the_run_before_any_io(bench) -> None:
     subject = bench(purge_error=PurgeError("3 of 64 marks are still there"))
     with pytest.raises(PurgeError):
         subject.driver.drive(short_test())
@@ -462,16 +446,14 @@ def test_a_failed_purge_ends_the_run_before_any_io(bench: Callable[..., Bench]) 
     assert read_run(subject.folder).manifest.purges == ()
 
 
-def test_an_engine_that_ends_without_a_result_is_a_failure(bench: Callable[..., Bench]) -> None:
+def test_an_engine_that_ends_without_a_result_is_a_failure(bench) -> None:
     subject = bench()
     subject.engine.stop()
     with pytest.raises(RunFailedError, match="the engine ended"):
         subject.driver.drive(short_test())
 
 
-def test_errors_that_do_not_end_the_run_are_in_the_ledger_with_their_step(
-    bench: Callable[..., Bench],
-) -> None:
+def test_errors_that_do_not_end_the_run_are_in_the_ledger_with_their_step(bench) -> None:
     subject = bench(lambda s: complete_with_errors(s) if block_size(s) == 512 else complete(s))
     subject.driver.drive(short_test())
     run = read_run(subject.folder)
@@ -487,14 +469,14 @@ def test_errors_that_do_not_end_the_run_are_in_the_ledger_with_their_step(
     assert [len(step.sample.errors) for step in run.steps] == [0, 0, 2, 0, 2]
 
 
-def test_a_failed_step_is_no_deviation_but_a_failure(bench: Callable[..., Bench]) -> None:
+def test_a_failed_step_is_no_deviation_but_a_failure(bench) -> None:
     subject = bench(fails_at_512)
     with pytest.raises(RunFailedError):
         subject.driver.drive(short_test())
     assert read_run(subject.folder).ledger == (DEVIATION,)
 
 
-def test_a_flush_that_fails_is_named_without_a_place(bench: Callable[..., Bench]) -> None:
+def test_a_flush_that_fails_is_named_without_a_place(bench) -> None:
     def flush_failed(running: Step) -> Sample:
         return replace(failed(running), failure=IoFailure("flush", 0, 0, "Input/output error"))
 
@@ -505,7 +487,7 @@ def test_a_flush_that_fails_is_named_without_a_place(bench: Callable[..., Bench]
         subject.driver.drive(short_test())
 
 
-def test_an_engine_that_stops_in_an_idle_gap_says_where(bench: Callable[..., Bench]) -> None:
+def test_an_engine_that_stops_in_an_idle_gap_says_where(bench) -> None:
     def gap() -> Script:
         yield Purge()
         yield Apply(Phase.WAIT_STATE, 1, (Step.of(None, Duration.seconds(1)),))
@@ -519,7 +501,7 @@ def test_an_engine_that_stops_in_an_idle_gap_says_where(bench: Callable[..., Ben
     assert read_run(subject.folder).steps[0].sample.step.stimulus is None
 
 
-def test_an_io_that_hangs_is_told_while_it_hangs(bench: Callable[..., Bench]) -> None:
+def test_an_io_that_hangs_is_told_while_it_hangs(bench) -> None:
     ages_s = (1, 4.9, 5, 5.1, 9.9, 10.1, 11, 20, 39, 41)
     waits = [OutstandingIo(round(age_s * 10**9), "write", 8192, 4096) for age_s in ages_s]
     subject = bench()
@@ -542,7 +524,7 @@ def until_it_fails(seen: list[Sample], *, may_fail: bool) -> Script:
     yield CycleFinished(Outcome(None, 0, "an I/O failed"))
 
 
-def test_the_failed_step_is_the_last_of_the_answer(bench: Callable[..., Bench]) -> None:
+def test_the_failed_step_is_the_last_of_the_answer(bench) -> None:
     subject, seen = bench(fails_at_512), list[Sample]()
     subject.driver.drive(until_it_fails(seen, may_fail=True))
     assert [sample.state for sample in seen] == [StepState.COMPLETE, StepState.FAILED]
@@ -551,7 +533,7 @@ def test_the_failed_step_is_the_last_of_the_answer(bench: Callable[..., Bench]) 
     assert run.manifest.cycles == (CycleFinished(Outcome(None, 0, "an I/O failed")),)
 
 
-def test_a_step_that_may_not_fail_ends_the_run(bench: Callable[..., Bench]) -> None:
+def test_a_step_that_may_not_fail_ends_the_run(bench) -> None:
     subject, seen = bench(fails_at_512), list[Sample]()
     with pytest.raises(RunFailedError):
         subject.driver.drive(until_it_fails(seen, may_fail=False))

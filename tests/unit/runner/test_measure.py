@@ -135,7 +135,7 @@ def test_an_engine_that_ends_without_a_result_is_an_error() -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_the_first_signal_is_a_wish_and_the_second_interrupts(number: int) -> None:
+def test_the_first_signal_is_a_wish_and_the_second_interrupts(number) -> None:
     before = signal.getsignal(number)
     with StopSignals() as stop:
         assert not stop.wished
@@ -155,7 +155,7 @@ def test_the_first_signal_is_a_wish_and_the_second_interrupts(number: int) -> No
         (OperationWeights(trim=1), True),
     ],
 )
-def test_only_writes_and_trims_change_a_target(operations: OperationWeights, changes: bool) -> None:
+def test_only_writes_and_trims_change_a_target(operations, changes) -> None:
     stimulus = Stimulus(100, (BlockSize(4096),), operations, 1, 1)
     assert stimulus.changes_target is changes
 
@@ -194,7 +194,7 @@ def workshop(monkeypatch) -> Workshop:
     return made
 
 
-def test_all_engines_stand_ready_before_the_first_begins(files: list[str], workshop: Workshop) -> None:
+def test_all_engines_stand_ready_before_the_first_begins(files, workshop) -> None:
     events: list[MeasurementEvent] = []
     measure.measure([MeasurementOrder(file, (STEP,), NativeOptions()) for file in files], events.append)
     assert workshop.happened == ["made", "made", "submit 1", "submit 1", "stop", "stop"]
@@ -203,22 +203,20 @@ def test_all_engines_stand_ready_before_the_first_begins(files: list[str], works
     assert workshop.flags == [os.O_RDONLY, os.O_RDONLY]
 
 
-def test_the_threads_spread_over_the_allowed_processors_near_the_target(
-    files: list[str], workshop: Workshop
-) -> None:
+def test_the_threads_spread_over_the_allowed_processors_near_the_target(files, workshop) -> None:
     orders = [MeasurementOrder(file, (STEP,), NativeOptions()) for file in files]
     measure.measure(orders, lambda event: None)
     assert workshop.cpus == [(2, 3, 7), (3, 7, 2)]
 
 
-def test_processors_that_were_named_are_taken(files: list[str], workshop: Workshop) -> None:
+def test_processors_that_were_named_are_taken(files, workshop) -> None:
     order = MeasurementOrder(files[0], (STEP,), NativeOptions(cpus=(1,)), pin_to_node=False)
     measure.measure([order], lambda event: None)
     assert workshop.cpus == [(1,)]
 
 
 @pytest.mark.needs("files")
-def test_without_consent_nothing_is_opened_for_writing(files: list[str], workshop: Workshop) -> None:
+def test_without_consent_nothing_is_opened_for_writing(files, workshop) -> None:
     Path(files[0].removeprefix("file:")).write_bytes(b"years of work" * 100_000)
     trims = Step.of(Stimulus(100, (BlockSize(4096),), OperationWeights(trim=1), 1, 1), Duration.seconds(1))
     with pytest.raises(RefusedError, match="--overwrite-file"):

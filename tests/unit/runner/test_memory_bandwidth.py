@@ -129,7 +129,7 @@ def test_a_processor_that_others_use_moves_less_and_is_known_to() -> None:
     assert share < alone_share <= 1.05
 
 
-def test_what_can_not_be_measured_has_its_reason(quiet: SystemRoots, tmp_path, golden) -> None:
+def test_what_can_not_be_measured_has_its_reason(quiet, tmp_path, golden) -> None:
     with pytest.raises(OSError, match="Invalid argument"):
         _native.measure_memory(cpus=[10**6], buffer_bytes=1, duration_ms=1)
     put(quiet.proc / "meminfo", "MemAvailable:    1024 kB\n")
@@ -138,9 +138,7 @@ def test_what_can_not_be_measured_has_its_reason(quiet: SystemRoots, tmp_path, g
     assert found.source == golden
 
 
-def test_a_figure_of_processors_that_were_busy_does_not_count(
-    quiet: SystemRoots, tmp_path, planted: dict[str, float]
-) -> None:
+def test_a_figure_of_processors_that_were_busy_does_not_count(quiet, tmp_path, planted) -> None:
     assert measured_memory(quiet, tmp_path).bytes_per_s == 5e9 * len(CPUS) + sum(CPUS)
     planted["share"] = 0.62
     found = measured_memory(quiet, tmp_path)
@@ -149,7 +147,7 @@ def test_a_figure_of_processors_that_were_busy_does_not_count(
 
 
 @pytest.mark.usefixtures("planted")
-def test_several_nodes_are_told_apart(quiet: SystemRoots, tmp_path, monkeypatch) -> None:
+def test_several_nodes_are_told_apart(quiet, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2})
     for node, cpus in ((0, "0-1"), (1, "2-3")):
         put(quiet.sys / f"devices/system/node/node{node}/cpulist", f"{cpus}\n")
@@ -168,7 +166,7 @@ def test_several_nodes_are_told_apart(quiet: SystemRoots, tmp_path, monkeypatch)
         ("note", "another run is on this host: a target belongs to run "),
     ],
 )
-def test_a_run_that_goes_on_is_left_alone(how: str, said: str, quiet: SystemRoots, tmp_path) -> None:
+def test_a_run_that_goes_on_is_left_alone(how, said, quiet, tmp_path) -> None:
     with other_run(how, tmp_path):
         # who has what open is seen in /proc alone
         found = measured_memory(quiet if how == "lock" else SystemRoots(), tmp_path)
@@ -178,13 +176,13 @@ def test_a_run_that_goes_on_is_left_alone(how: str, said: str, quiet: SystemRoot
 
 
 @pytest.mark.usefixtures("planted")
-def test_the_run_itself_is_no_other(quiet: SystemRoots, tmp_path) -> None:
+def test_the_run_itself_is_no_other(quiet, tmp_path) -> None:
     with host_used(tmp_path, RunOwner.this_process("id", "drive", (), quiet), alone=False):
         assert measured_memory(quiet, tmp_path).measured
 
 
 @pytest.mark.usefixtures("planted")
-def test_two_batches_see_each_other(quiet: SystemRoots, tmp_path) -> None:
+def test_two_batches_see_each_other(quiet, tmp_path) -> None:
     with other_run("lock", tmp_path):
         assert not memory_for_batch(new_run_id(), quiet, tmp_path).measured
     assert memory_for_batch(new_run_id(), quiet, tmp_path).measured
@@ -193,7 +191,7 @@ def test_two_batches_see_each_other(quiet: SystemRoots, tmp_path) -> None:
         assert measured_memory(quiet, tmp_path).measured
 
 
-def test_caches_that_processors_share_count_once(quiet: SystemRoots) -> None:
+def test_caches_that_processors_share_count_once(quiet) -> None:
     for cpu in range(4):
         pair = ("0-1", "2-3")[cpu // 2]
         caches = enumerate([("1", "48K", str(cpu)), ("2", "2048K", str(cpu)), ("3", "32768K", pair)])
@@ -206,7 +204,7 @@ def test_caches_that_processors_share_count_once(quiet: SystemRoots) -> None:
     assert last_level_cache_bytes([9], quiet) == 0
 
 
-def test_a_run_of_a_batch_has_what_the_batch_measured(tmp_path, shelf: SystemRoots, golden) -> None:
+def test_a_run_of_a_batch_has_what_the_batch_measured(tmp_path, shelf, golden) -> None:
     memory = MemoryBandwidth(12.5 * GB, measured=True, source="of the batch")
     write_batch(tmp_path, Batch(batch_id="id", started_at="2026-11-23T12:00:00+00:00", memory=memory))
     run_folder = tmp_path / "1-a"

@@ -85,7 +85,7 @@ def test_what_is_no_number_is_counted_and_left_out(golden) -> None:
         ("1e400", None),
     ],
 )
-def test_watts_are_read_with_label_and_unit(line: str, watts: float | None) -> None:
+def test_watts_are_read_with_label_and_unit(line, watts) -> None:
     heard, _ = _listen(
         _program(f'print("{line}"); print(7); import time; time.sleep(60)'), 1 + (watts is not None)
     )
@@ -128,6 +128,6 @@ def test_one_that_ignores_the_first_word_ends_all_the_same() -> None:
 
 
 @pytest.mark.parametrize("command", ["", "  ", "'", "/no/such/program 1"])
-def test_what_is_no_command_is_refused_before_anything_runs(command: str) -> None:
+def test_what_is_no_command_is_refused_before_anything_runs(command) -> None:
     with pytest.raises(UsageError, match="--power-command"):
         PowerCommand(command)

@@ -29,7 +29,6 @@ from tests.unit.cli.told_run import (
     SIMULATED,
     STARTED,
     WIPC,
-    Clock,
     begun,
     clock,
     ended,
@@ -48,7 +47,7 @@ def ios_after(elapsed_s: float) -> int:
 
 # in 0.1 s of ours a drive does what it does in 0.1 s; a simulated one lives for as long as was computed
 @pytest.mark.parametrize("tick_s", [0.1, 0.5, 7.0])
-def test_rates_are_those_of_the_last_second_of_the_engine(tick_s: float) -> None:
+def test_rates_are_those_of_the_last_second_of_the_engine(tick_s) -> None:
     progress = RunProgress()
     progress.on_event(STARTED)
     progress.on_event(begun(1, *(POINT,) * 56))
@@ -83,7 +82,7 @@ def test_steps_that_are_over_at_once_show_the_rate_that_they_had() -> None:
     assert progress.bytes_per_s_now == pytest.approx(1000 * 4 * KIB)
 
 
-def test_a_simulated_run_tells_the_time_of_the_drive_and_ours(clock: Clock) -> None:
+def test_a_simulated_run_tells_the_time_of_the_drive_and_ours(clock) -> None:
     progress = RunProgress()
     progress.on_event(SIMULATED)
     progress.on_event(begun(3, *(POINT,) * 56))
@@ -151,7 +150,7 @@ def test_preconditioning_by_drive_fills_ends_when_the_capacity_is_full() -> None
     assert seconds_left(progress) == ("about", 3 + 7 * 56)
 
 
-def test_a_step_until_steady_shows_no_end_that_is_not_known(clock: Clock) -> None:
+def test_a_step_until_steady_shows_no_end_that_is_not_known(clock) -> None:
     until_steady = Step.of(WIPC.stimulus, Steady(SteadyFigure.THROUGHPUT, NS_PER_S))
     progress = RunProgress()
     progress.on_event(STARTED)
@@ -164,7 +163,7 @@ def test_a_step_until_steady_shows_no_end_that_is_not_known(clock: Clock) -> Non
     assert time_text(progress) == "1.00 s elapsed"
 
 
-def test_the_counts_of_a_step_begin_behind_its_ramp_and_the_step_before(clock: Clock) -> None:
+def test_the_counts_of_a_step_begin_behind_its_ramp_and_the_step_before(clock) -> None:
     ramped = Step.of(WIPC.stimulus, ByteAmount(4_000_000), ramp_ns=NS_PER_S)
     progress = RunProgress()
     progress.on_event(STARTED)
@@ -180,7 +179,7 @@ def test_the_counts_of_a_step_begin_behind_its_ramp_and_the_step_before(clock: C
     assert progress.step_fraction == pytest.approx(0.5)
 
 
-def test_an_idle_gap_is_named_as_what_it_is(clock: Clock) -> None:
+def test_an_idle_gap_is_named_as_what_it_is(clock) -> None:
     gap = Step.of(None, Duration.seconds(10))
     progress = RunProgress()
     for event in (STARTED, begun(1, gap, POINT), ticked(1, 0, gap, step_elapsed_ns=NS_PER_S)):
@@ -213,9 +212,7 @@ SECONDS = Duration.seconds
         (FirstOf((STEADY, SECONDS(90)), at_least_ns=120 * NS_PER_S), 0.5, 60),
     ],
 )
-def test_the_end_is_foreseen_as_far_as_the_rule_allows(
-    stop: StopRule, fraction: float | None, left_s: float | None
-) -> None:
+def test_the_end_is_foreseen_as_far_as_the_rule_allows(stop, fraction, left_s) -> None:
     assert done_fraction(stop, DONE, CAPACITY) == pytest.approx(fraction)
     assert longest_left_s(stop, DONE, CAPACITY) == pytest.approx(left_s)
 
@@ -228,15 +225,13 @@ def test_a_ramp_lies_before_all_that_counts() -> None:
 
 
 @pytest.mark.parametrize("stop", [ByteAmount(10**12), DriveFills(1), IoCount(10**12)])
-def test_an_amount_has_no_bound_while_nothing_moves(stop: StopRule) -> None:
+def test_an_amount_has_no_bound_while_nothing_moves(stop) -> None:
     standing = StepCounts(60 * NS_PER_S, 10, 10, 0, 0)
     assert longest_left_s(stop, standing, CAPACITY) is None
 
 
 @given(values_of(StopRule), st.integers(-(10**12), 10**15), st.integers(0, 10**12), st.integers(0, 10**15))
-def test_any_rule_gives_a_share_and_no_negative_time(
-    stop: StopRule, elapsed_ns: int, ios: int, amount_bytes: int
-) -> None:
+def test_any_rule_gives_a_share_and_no_negative_time(stop, elapsed_ns, ios, amount_bytes) -> None:
     done = StepCounts(elapsed_ns, ios, amount_bytes, ios / 60, amount_bytes / 60)
     fraction, left_s = done_fraction(stop, done, CAPACITY), longest_left_s(stop, done, CAPACITY)
     assert fraction is None or 0 <= fraction <= 1

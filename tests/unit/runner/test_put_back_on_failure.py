@@ -27,7 +27,7 @@ def ended(device: Device, error: OpenptsError | None) -> None:
 
 
 @pytest.mark.parametrize("error", [RunFailedError("read failed"), InterruptedRunError("stopped")])
-def test_what_could_not_be_put_back_is_in_the_error(error: OpenptsError) -> None:
+def test_what_could_not_be_put_back_is_in_the_error(error) -> None:
     device = Device("the write cache of x could not be set back")
     with pytest.raises(type(error), match=f"^{error}; the write cache of x could not be set back$"):
         ended(device, error)

@@ -65,7 +65,7 @@ def told(subject: Bench) -> list[Event]:
     return [event for event in subject.events if isinstance(event, RecordDelayed | RunPaused | RunGoesOn)]
 
 
-def test_nothing_runs_until_all_is_written(bench: Callable[..., Bench], monkeypatch) -> None:
+def test_nothing_runs_until_all_is_written(bench, monkeypatch) -> None:
     subject = bench()
     FullFrom(subject, monkeypatch, gap_ns=None)
     subject.driver.drive(short_test())
@@ -84,7 +84,7 @@ def test_nothing_runs_until_all_is_written(bench: Callable[..., Bench], monkeypa
     subject.writer.close()
 
 
-def test_no_step_is_announced_before_it_is_stored(bench: Callable[..., Bench], monkeypatch) -> None:
+def test_no_step_is_announced_before_it_is_stored(bench, monkeypatch) -> None:
     subject = bench()
     FullFrom(subject, monkeypatch, gap_ns=None)
     on_event, missing = subject.driver.emit, list[StepFinished]()
@@ -105,9 +105,7 @@ def test_no_step_is_announced_before_it_is_stored(bench: Callable[..., Bench], m
     subject.writer.close()
 
 
-def test_what_was_measured_is_in_the_record_with_the_idle_time(
-    bench: Callable[..., Bench], monkeypatch
-) -> None:
+def test_what_was_measured_is_in_the_record_with_the_idle_time(bench, monkeypatch) -> None:
     subject = bench()
     FullFrom(subject, monkeypatch, gap_ns=None)
     subject.driver.drive(short_test())
@@ -122,9 +120,7 @@ def test_what_was_measured_is_in_the_record_with_the_idle_time(
 
 
 @pytest.mark.parametrize(("gap_ns", "entries"), [(0, 0), (PAUSE_S * NS_PER_S, 1)])
-def test_only_time_that_passes_for_the_drive_is_entered(
-    bench: Callable[..., Bench], monkeypatch, gap_ns: int, entries: int
-) -> None:
+def test_only_time_that_passes_for_the_drive_is_entered(bench, monkeypatch, gap_ns, entries) -> None:
     """That of a simulated drive stands still."""
     subject = bench()
     FullFrom(subject, monkeypatch, gap_ns)
@@ -135,7 +131,7 @@ def test_only_time_that_passes_for_the_drive_is_entered(
     assert len(found) == entries
 
 
-def test_the_operator_ends_a_pause(bench: Callable[..., Bench], monkeypatch) -> None:
+def test_the_operator_ends_a_pause(bench, monkeypatch) -> None:
     subject = bench()
     full = FullFrom(subject, monkeypatch, gap_ns=None)
 
@@ -150,7 +146,7 @@ def test_the_operator_ends_a_pause(bench: Callable[..., Bench], monkeypatch) -> 
     assert subject.steps() == [wipc(), in_round(1, 0), in_round(1, 1)]
 
 
-def test_the_lines_of_a_pause(bench: Callable[..., Bench], monkeypatch) -> None:
+def test_the_lines_of_a_pause(bench, monkeypatch) -> None:
     subject, progress = bench(), RunProgress(iops_now=192_186, bytes_per_s_now=1e9)
     FullFrom(subject, monkeypatch, gap_ns=None)
     subject.driver.drive(short_test())
@@ -188,7 +184,7 @@ def one_round(*, repeatable: bool) -> Script:
     assert [block_size(sample.step) for sample in samples] == [4096, 512]
 
 
-def test_passes_that_are_added_are_repeated_without_those_before_them(bench: Callable[..., Bench]) -> None:
+def test_passes_that_are_added_are_repeated_without_those_before_them(bench) -> None:
     def passes() -> Script:
         yield Purge()
         row = Apply(Phase.PROFILE, 1, (step(4096), step(4096)), 1, repeatable=True, until_alike=True)
@@ -210,7 +206,7 @@ def test_passes_that_are_added_are_repeated_without_those_before_them(bench: Cal
     assert ran == [6]
 
 
-def test_a_round_is_repeated_and_only_the_last_time_counts(bench: Callable[..., Bench], golden) -> None:
+def test_a_round_is_repeated_and_only_the_last_time_counts(bench, golden) -> None:
     subject = bench(disturbed(1))
     subject.driver.drive(one_round(repeatable=True))
     subject.writer.close()
@@ -227,9 +223,7 @@ def test_a_round_is_repeated_and_only_the_last_time_counts(bench: Callable[..., 
     assert states == [("complete", 2), ("repeated", 2)], "what was measured before is kept"
 
 
-def test_what_can_not_be_repeated_is_kept_with_its_mark_and_says_what_to_do(
-    bench: Callable[..., Bench], golden
-) -> None:
+def test_what_can_not_be_repeated_is_kept_with_its_mark_and_says_what_to_do(bench, golden) -> None:
     subject = bench(disturbed(1))
     subject.driver.drive(one_round(repeatable=False))
     first, second = read_run(subject.folder).steps
@@ -241,16 +235,14 @@ def test_what_can_not_be_repeated_is_kept_with_its_mark_and_says_what_to_do(
     assert entry.effect == golden
 
 
-def test_a_machine_that_always_falls_asleep_does_not_keep_a_run_from_its_end(
-    bench: Callable[..., Bench],
-) -> None:
+def test_a_machine_that_always_falls_asleep_does_not_keep_a_run_from_its_end(bench) -> None:
     subject = bench(disturbed(100))
     subject.driver.drive(one_round(repeatable=True))
     assert [happened for happened in subject.engine.happened if "submit" in happened] == ["submit 2"] * 4
     assert [bool(found.sample.standstills) for found in read_run(subject.folder).steps] == [True, True]
 
 
-def test_a_step_that_ends_late_for_no_fault_of_openpts_is_entered_too(bench: Callable[..., Bench]) -> None:
+def test_a_step_that_ends_late_for_no_fault_of_openpts_is_entered_too(bench) -> None:
     subject = bench(lambda running: replace(complete(running), elapsed_ns=7 * NS_PER_S))
     subject.driver.drive(one_round(repeatable=True))
     (entry,) = read_run(subject.folder).ledger
@@ -261,7 +253,7 @@ def test_a_step_that_ends_late_for_no_fault_of_openpts_is_entered_too(bench: Cal
 
 
 @pytest.mark.parametrize("late_ns", [0, NS_PER_S // 10])
-def test_the_drain_of_a_queue_is_no_deviation(bench: Callable[..., Bench], late_ns: int) -> None:
+def test_the_drain_of_a_queue_is_no_deviation(bench, late_ns) -> None:
     subject = bench(lambda running: replace(complete(running), elapsed_ns=NS_PER_S + late_ns))
     subject.driver.drive(one_round(repeatable=True))
     assert not read_run(subject.folder).ledger
@@ -282,7 +274,7 @@ def tracked_until_steady(found: list[object]) -> Script:
     found.append((yield from until_steady(tracking)))
 
 
-def test_tracked_minutes_become_steady_without_the_disturbed_one(bench: Callable[..., Bench]) -> None:
+def test_tracked_minutes_become_steady_without_the_disturbed_one(bench) -> None:
     minutes = [0]
 
     def third_minute_disturbed(running: Step) -> Sample:

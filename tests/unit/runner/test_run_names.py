@@ -15,8 +15,6 @@ from openpts.vocabulary.facts import Fact, TargetFacts, TargetKind
         (TargetKind.FILE, None, "file"),
     ],
 )
-def test_a_run_has_the_end_of_the_serial_number_in_its_name(
-    kind: TargetKind, serial: str | None, name: str
-) -> None:
+def test_a_run_has_the_end_of_the_serial_number_in_its_name(kind, serial, name) -> None:
     target = TargetFacts(kind, "loop0", "/dev/loop0", 10**9, 512)
     assert _short_name({"serial": Fact(serial, "VPD page 80h")}, target) == name

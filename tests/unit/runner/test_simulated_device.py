@@ -45,9 +45,7 @@ def test_a_capacity_that_makes_no_drive_is_refused_with_one_that_does() -> None:
         ("physical_per_user = ", "physical_per_user = nan # "),
     ],
 )
-def test_parameters_that_make_no_sense_are_told_with_their_place(
-    tmp_path, old: str, new: str, golden
-) -> None:
+def test_parameters_that_make_no_sense_are_told_with_their_place(tmp_path, old, new, golden) -> None:
     text = load_preset("client-qlc").text
     assert old in text
     (tmp_path / "mine.toml").write_text(text.replace(old, new, 1))

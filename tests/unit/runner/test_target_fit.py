@@ -58,9 +58,7 @@ SEGMENTS = st.builds(Segments, st.integers(1, 70), st.integers(1, 4000).map(lamb
     size_bytes=st.sampled_from([512, 4 * KIB, 64 * KIB, 1 * MIB]),
     start_pct=st.sampled_from([0, 10, 33.3, 97]),
 )
-def test_what_is_let_through_is_taken_by_the_engine(
-    placement: Placement, size_bytes: int, start_pct: float
-) -> None:
+def test_what_is_let_through_is_taken_by_the_engine(placement, size_bytes, start_pct) -> None:
     asked = stimulus(placement, size_bytes=size_bytes, active_range=ActiveRange(start_pct, 100))
     try:
         check_places(asked, FACTS, MOST.block_size_bytes)

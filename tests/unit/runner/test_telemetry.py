@@ -247,30 +247,30 @@ def read(tmp_path, monkeypatch) -> Iterator[Callable[..., Read]]:
         yield make
 
 
-def test_what_does_not_change_is_stored_now_and_then_and_at_the_end(read: Callable[..., Read]) -> None:
+def test_what_does_not_change_is_stored_now_and_then_and_at_the_end(read) -> None:
     subject = read()
     assert subject.stored([7] * 151) == [(0, 7), (60, 7), (120, 7)]
     assert subject.at_the_end() == [(150, 7)]
 
 
-def test_what_is_read_more_rarely_is_stored_again_more_rarely(read: Callable[..., Read]) -> None:
+def test_what_is_read_more_rarely_is_stored_again_more_rarely(read) -> None:
     subject = read(each=2)
     assert subject.stored([7] * 131) == [(0, 7), (120, 7)]
 
 
-def test_what_is_stored_at_the_end_is_not_stored_twice(read: Callable[..., Read]) -> None:
+def test_what_is_stored_at_the_end_is_not_stored_twice(read) -> None:
     subject = read()
     assert subject.stored([7, 7, 8]) == [(0, 7), (2, 8)]
     assert subject.at_the_end() == []
 
 
-def test_steps_below_the_resolution_are_not_stored_and_add_up(read: Callable[..., Read]) -> None:
+def test_steps_below_the_resolution_are_not_stored_and_add_up(read) -> None:
     subject = read(resolution=2.5)
     assert subject.stored(range(100, 111)) == [(0, 100), (3, 103), (6, 106), (9, 109)]
     assert subject.at_the_end() == [(10, 110)]
 
 
-def test_a_share_of_the_last_value_is_a_resolution_too(read: Callable[..., Read]) -> None:
+def test_a_share_of_the_last_value_is_a_resolution_too(read) -> None:
     subject = read(share=0.5)
     assert subject.stored([100, 149, 51, 150, 151, 200, 76, 75]) == [(0, 100), (4, 151), (7, 75)]
 
@@ -333,7 +333,7 @@ def damaged(content: bytes) -> Iterator[bytes]:
 
 
 @pytest.mark.parametrize("number", range(5))
-def test_what_a_killed_run_has_left_unfinished_is_not_taken(tmp_path, number: int) -> None:
+def test_what_a_killed_run_has_left_unfinished_is_not_taken(tmp_path, number) -> None:
     source, begin_ns = Source(), time.monotonic_ns()
     with opened(tmp_path) as shared:
         shared.since(begin_ns, {"stat": source})

@@ -25,7 +25,7 @@ def rules(target: UnopenedTarget, roots: SystemRoots, purge: PurgeChoice = Purge
     return [one.rule_id for one in target.deviations([STEP], purge, False, roots)]
 
 
-def test_a_drive_is_known_by_sysfs_alone(server: SystemRoots) -> None:
+def test_a_drive_is_known_by_sysfs_alone(server) -> None:
     device = BlockDevice.of_name("nvme0n1", server)
     target = UnopenedTarget._drive(device)
     assert target.facts.kind is TargetKind.BLOCK
@@ -39,15 +39,13 @@ def test_a_drive_is_known_by_sysfs_alone(server: SystemRoots) -> None:
 @pytest.mark.parametrize(
     ("name", "made"), [("loop0", True), ("dm-0", True), ("nvme2n1", False), ("sdb", False)]
 )
-def test_what_the_kernel_makes_of_other_storage_is_no_device_itself(
-    server: SystemRoots, name: str, made: bool
-) -> None:
+def test_what_the_kernel_makes_of_other_storage_is_no_device_itself(server, name, made) -> None:
     """The namespace of an NVMe subsystem with several paths is virtual in sysfs as well, and is a drive."""
     target = UnopenedTarget._drive(BlockDevice.of_name(name, server))
     assert ("PTS-GEN-05" in rules(target, server)) is made
 
 
-def test_a_drive_is_asked_how_it_can_be_purged(server: SystemRoots) -> None:
+def test_a_drive_is_asked_how_it_can_be_purged(server) -> None:
     """No node of the made-up machine can be opened, so its controller can't be asked."""
     device = BlockDevice.of_name("nvme0n1", server)
     target = UnopenedTarget._drive(device)
@@ -61,7 +59,7 @@ def test_a_drive_is_asked_how_it_can_be_purged(server: SystemRoots) -> None:
 
 
 @pytest.mark.parametrize("node", ["/dev/nvme0n1", "/dev/nvme0n9"])
-def test_a_drive_that_is_being_erased_is_not_asked(server: SystemRoots, monkeypatch, node: str) -> None:
+def test_a_drive_that_is_being_erased_is_not_asked(server, monkeypatch, node) -> None:
     """A question that is answered late makes the kernel reset it in the middle of a format."""
     device = BlockDevice.of_name("nvme0n1", server)
     sibling = device.folder.with_name("nvme0n9")
@@ -78,7 +76,7 @@ def test_a_drive_that_is_being_erased_is_not_asked(server: SystemRoots, monkeypa
     assert told.endswith("is open in process 4711 (nvme), which may be at work on it")
 
 
-def test_a_drive_without_a_medium_is_refused(server: SystemRoots) -> None:
+def test_a_drive_without_a_medium_is_refused(server) -> None:
     device = BlockDevice.of_name("nvme0n1", server)
     (device.folder / "size").write_text("0\n")
     with pytest.raises(TargetError, match="no capacity"):

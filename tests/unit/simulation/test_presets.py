@@ -38,7 +38,7 @@ def test_every_preset_ships_under_its_name() -> None:
 
 
 @pytest.mark.parametrize("preset", shipped_presets(), ids=lambda preset: preset.name)
-def test_what_a_shipped_preset_assumes_is_what_it_has(preset: Preset) -> None:
+def test_what_a_shipped_preset_assumes_is_what_it_has(preset) -> None:
     assert len(set(preset.assumed)) == len(preset.assumed)
     for name in preset.assumed:
         table = preset.as_written()
@@ -48,7 +48,7 @@ def test_what_a_shipped_preset_assumes_is_what_it_has(preset: Preset) -> None:
 
 
 @pytest.mark.parametrize("preset", shipped_presets(), ids=lambda preset: preset.name)
-def test_a_preset_is_read_as_it_is_written(preset: Preset) -> None:
+def test_a_preset_is_read_as_it_is_written(preset) -> None:
     """By Python's own reader, tables and keys in the order of the file."""
     written = tomllib.loads(preset.text)
     assert json.dumps(preset.as_written()) == json.dumps(written)
@@ -173,7 +173,7 @@ def test_other_values_by_their_names_are_what_an_edited_file_has() -> None:
         ("name.first", "1"),
     ],
 )
-def test_other_values_that_make_no_sense_are_refused(name: str, text: str, snapshot) -> None:
+def test_other_values_that_make_no_sense_are_refused(name, text, snapshot) -> None:
     with pytest.raises(UsageError) as error:
         load_preset("client-qlc", [(name, text)])
     assert str(error.value) == snapshot

@@ -40,7 +40,7 @@ def toml(value: Any) -> str:
 
 
 @pytest.mark.parametrize("preset", shipped_presets(), ids=lambda preset: preset.name)
-def test_the_figures_that_ship_are_read_and_have_names_of_their_own(preset: Preset) -> None:
+def test_the_figures_that_ship_are_read_and_have_names_of_their_own(preset) -> None:
     figures = figures_of(preset)
     assert len({figure.name for figure in figures}) == len(figures)
     assert (preset.name == "theory") == (not figures)
@@ -73,7 +73,7 @@ def test_the_stimulus_is_the_one_that_is_written() -> None:
 @pytest.mark.parametrize(
     ("entropy_pct", "data"), [(100, RandomData()), (46, ReducibleData(46)), (0, ZeroData())]
 )
-def test_entropy_chooses_what_is_written(entropy_pct: float, data: object) -> None:
+def test_entropy_chooses_what_is_written(entropy_pct, data) -> None:
     stimulus = Io(block_kib=4, entropy_pct=entropy_pct, seconds=1).step(1).stimulus
     assert stimulus is not None
     assert stimulus.data == data
@@ -88,9 +88,7 @@ def test_entropy_chooses_what_is_written(entropy_pct: float, data: object) -> No
         ({"tolerance_pct": None, "direction": "below"}, (199.9, 0), (200, 201), "below only"),
     ],
 )
-def test_a_claim_holds_up_to_its_edge(
-    claim: dict[str, Any], holding: tuple[float, ...], missing: tuple[float, ...], words: str
-) -> None:
+def test_a_claim_holds_up_to_its_edge(claim, holding, missing, words) -> None:
     figure = read(**claim)
     assert figure.claim == words
     assert all(figure.holds(model) for model in holding)

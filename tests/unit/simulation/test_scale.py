@@ -36,9 +36,7 @@ def concern(
 @pytest.mark.parametrize(
     ("capacity_bytes", "scale"), [(1, 1), (24 * GB, 1), (24 * GB + 1, 2), (48 * GB, 2), (CAPACITY, 67)]
 )
-def test_the_default_scale_is_the_smallest_that_simulates_24_gb_or_less(
-    capacity_bytes: int, scale: int
-) -> None:
+def test_the_default_scale_is_the_smallest_that_simulates_24_gb_or_less(capacity_bytes, scale) -> None:
     assert default_scale(ENTERPRISE, capacity_bytes) == scale
 
 
@@ -88,7 +86,7 @@ def settling_s(preset: Preset, scale: int, measured: Step) -> float:
 
 
 @pytest.mark.parametrize("measured", [step(60), step(60, block_size_bytes=2**20)])
-def test_a_phase_is_20_times_what_buffer_or_queue_need_and_at_the_very_least_twice(measured: Step) -> None:
+def test_a_phase_is_20_times_what_buffer_or_queue_need_and_at_the_very_least_twice(measured) -> None:
     scale = 68
     settled_s = settling_s(ENTERPRISE, scale, measured) * scale
     severities = []

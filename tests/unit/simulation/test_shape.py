@@ -28,7 +28,7 @@ def closed_form(alpha: float) -> float:
 
 
 @pytest.mark.parametrize("alpha", [1.01, 1.07, 1.125, 1.28, 1.52, 2.0, 5.0])
-def test_write_amplification_is_the_closed_form_with_lamberts_w(alpha: float) -> None:
+def test_write_amplification_is_the_closed_form_with_lamberts_w(alpha) -> None:
     """Where a program alone takes time, random writes are slower by the amplification."""
     text = load_preset("theory").text
     for old, new in [

@@ -32,7 +32,7 @@ def refused(*words: str) -> str:
 
 
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_objects_at_the_beginning_and_at_the_end(ending: signal.Signals) -> None:
+def test_objects_at_the_beginning_and_at_the_end(ending) -> None:
     with serving("--nvme-tcp", "127.0.0.1:0", "--serial", "SIM7") as program:
         assert program.stdout is not None
         begun = json.loads(program.stdout.readline())
@@ -87,7 +87,7 @@ def test_what_makes_no_sense(golden) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGKILL])
-def test_its_own_contents_are_found_again(ending: signal.Signals, tmp_path) -> None:
+def test_its_own_contents_are_found_again(ending, tmp_path) -> None:
     """Also those that a killed one has left; meanwhile no other one gets them."""
     words = ("--nvme-tcp", "127.0.0.1:0", "--data", str(tmp_path / "contents"))
     for content in (bytes(4096), b"kept" * 1024):

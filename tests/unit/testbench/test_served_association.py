@@ -2,7 +2,7 @@
 
 import struct
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
@@ -31,7 +31,7 @@ def disable(host: Host) -> None:
 
 
 @pytest.mark.parametrize("end", [hang_up, disable])
-def test_io_queues_end_with_their_controller(drive: ServedDrive, end: Callable[[Host], None]) -> None:
+def test_io_queues_end_with_their_controller(drive, end) -> None:
     with both(drive) as (host, io):
         assert io.read(0, 512).status == SUCCESS
         end(host)
@@ -39,12 +39,12 @@ def test_io_queues_end_with_their_controller(drive: ServedDrive, end: Callable[[
             io.receive()
 
 
-def test_io_queues_of_a_silent_host_end(drive: ServedDrive) -> None:
+def test_io_queues_of_a_silent_host_end(drive) -> None:
     with both(drive, keep_alive_ms=500) as (_, io), pytest.raises(ConnectionAbortedError):
         io.receive()
 
 
-def test_no_host_gets_more_than_there_is_room_for(drive: ServedDrive) -> None:
+def test_no_host_gets_more_than_there_is_room_for(drive) -> None:
     with both(drive) as (host, io):
         for refused in (
             io.command(2, 0, 0, 7, namespace=1, reads=3584),
@@ -56,7 +56,7 @@ def test_no_host_gets_more_than_there_is_room_for(drive: ServedDrive) -> None:
         assert len(host.command(6, 1, reads=512).data) == 512
 
 
-def test_more_commands_than_the_queue_has_end_it(drive: ServedDrive) -> None:
+def test_more_commands_than_the_queue_has_end_it(drive) -> None:
     with both(drive) as (_, io):
         # Writes that wait for their data are never answered.
         for _ in range(IO_ENTRIES):
@@ -68,7 +68,7 @@ def test_more_commands_than_the_queue_has_end_it(drive: ServedDrive) -> None:
         assert ended.value.fatal == 2
 
 
-def test_a_reset_gives_requests_for_events_up(drive: ServedDrive) -> None:
+def test_a_reset_gives_requests_for_events_up(drive) -> None:
     with admin(drive) as host:
         for _ in range(ADMIN_ENTRIES):
             for _ in range(4):
@@ -78,7 +78,7 @@ def test_a_reset_gives_requests_for_events_up(drive: ServedDrive) -> None:
         assert host.command(0x18).status == SUCCESS
 
 
-def test_each_host_hears_of_its_own_thresholds(drive: ServedDrive) -> None:
+def test_each_host_hears_of_its_own_thresholds(drive) -> None:
     with admin(drive) as first, admin(drive) as other:
         for host in (first, other):
             assert host.command(SET_FEATURES, EVENTS, 1 << 1).status == SUCCESS
@@ -87,7 +87,7 @@ def test_each_host_hears_of_its_own_thresholds(drive: ServedDrive) -> None:
             assert host.command(0x0C).result == 0x02_01_01
 
 
-def test_who_asks_where_the_drive_is_switches_nothing_of_it(drive: ServedDrive) -> None:
+def test_who_asks_where_the_drive_is_switches_nothing_of_it(drive) -> None:
     with admin(drive) as host, Host(drive.address, DISCOVERY_NQN) as asks:
         asks.enable()
         assert asks.command(SET_FEATURES, WRITE_CACHE, 0).status == INVALID_FIELD
@@ -98,7 +98,7 @@ def test_who_asks_where_the_drive_is_switches_nothing_of_it(drive: ServedDrive) 
             assert asks.command(GET_FEATURES, feature).result == 1 << 16
 
 
-def test_a_queue_is_connected_once_until_it_has_ended(drive: ServedDrive) -> None:
+def test_a_queue_is_connected_once_until_it_has_ended(drive) -> None:
     with both(drive) as (host, io):
         again = Host(drive.address, drive.names.nqn, queue=1, controller=host.controller)
         with pytest.raises(ConnectionRefusedError) as refused, again:
@@ -116,12 +116,12 @@ def test_a_queue_is_connected_once_until_it_has_ended(drive: ServedDrive) -> Non
                 assert time.monotonic() < end
 
 
-def test_a_host_may_send_all_data_at_once(drive: ServedDrive) -> None:
+def test_a_host_may_send_all_data_at_once(drive) -> None:
     with both(drive, piece_bytes=1 << 20) as (_, io):
         assert io.write(0, pattern(1 << 20)).status == SUCCESS
         assert io.read(0, 1 << 20).data == pattern(1 << 20)
 
 
-def test_a_host_reads_its_own_identifier(drive: ServedDrive) -> None:
+def test_a_host_reads_its_own_identifier(drive) -> None:
     with admin(drive) as host:
         assert host.command(GET_FEATURES, HOST_IDENTIFIER, 1, reads=16).data == bytes(range(16))

@@ -69,7 +69,7 @@ def proves(host: Host, **options: object) -> Authentication:
 
 
 @pytest.mark.parametrize(("hash_id", "group"), [(1, 0), (2, 1), (3, 2), (1, 3), (2, 4), (3, 5)])
-def test_both_sides_prove_what_they_know(drive: ServedDrive, hash_id: int, group: int) -> None:
+def test_both_sides_prove_what_they_know(drive, hash_id, group) -> None:
     own = transformed(DRIVE_KEY, "sha256", drive.names.nqn)
     chosen = {"drive_key": own, "hashes": (9, hash_id), "groups": (77, group)}
     with connected(drive) as admin:
@@ -81,7 +81,7 @@ def test_both_sides_prove_what_they_know(drive: ServedDrive, hash_id: int, group
             assert io.read(0, 4096).data == pattern(4096)
 
 
-def test_a_host_need_not_ask_the_drive_and_gets_no_weak_choice(drive: ServedDrive) -> None:
+def test_a_host_need_not_ask_the_drive_and_gets_no_weak_choice(drive) -> None:
     with connected(drive, host_nqn=ONE_WAY) as host:
         assert proves(host).run() == (1, 2)
         host.enable()
@@ -90,7 +90,7 @@ def test_a_host_need_not_ask_the_drive_and_gets_no_weak_choice(drive: ServedDriv
         assert host.command(0x18).status == 0
 
 
-def test_nothing_is_done_for_a_host_that_proved_nothing(drive: ServedDrive) -> None:
+def test_nothing_is_done_for_a_host_that_proved_nothing(drive) -> None:
     with connected(drive) as known, ExitStack() as stack:
         proves(known).run()
         known.enable()
@@ -127,9 +127,7 @@ def test_nothing_is_done_for_a_host_that_proved_nothing(drive: ServedDrive) -> N
         ({"reply_transaction": 8}, BAD_MESSAGE),
     ],
 )
-def test_a_host_that_cheats_fails_for_good(
-    drive: ServedDrive, cheat: dict[str, object], explanation: int
-) -> None:
+def test_a_host_that_cheats_fails_for_good(drive, cheat, explanation) -> None:
     with connected(drive) as host:
         with pytest.raises(AuthenticationFailedError) as failed:
             Authentication(host, **{"key": KEY, **cheat}).run()
@@ -140,7 +138,7 @@ def test_a_host_that_cheats_fails_for_good(
         assert host.command(0x18).status == AUTHENTICATION_REQUIRED
 
 
-def test_a_member_that_fails_to_prove_it_again_is_none(drive: ServedDrive) -> None:
+def test_a_member_that_fails_to_prove_it_again_is_none(drive) -> None:
     with connected(drive) as host:
         proves(host).run()
         host.enable()
@@ -149,12 +147,12 @@ def test_a_member_that_fails_to_prove_it_again_is_none(drive: ServedDrive) -> No
         assert host.command(0x18).status == AUTHENTICATION_REQUIRED
 
 
-def test_the_drive_proves_nothing_to_a_host_without_its_secret(drive: ServedDrive) -> None:
+def test_the_drive_proves_nothing_to_a_host_without_its_secret(drive) -> None:
     with connected(drive, host_nqn=ONE_WAY) as host, pytest.raises(AuthenticationFailedError):
         proves(host, drive_key=b"asked").run()
 
 
-def test_messages_out_of_turn(drive: ServedDrive) -> None:
+def test_messages_out_of_turn(drive) -> None:
     with connected(drive) as host:
         authentication = proves(host)
         done = host.send(0x7F, AUTH_RECEIVE, b"\0\1\1\xe9\0\x10\0\0", b"", 4096)
@@ -169,7 +167,7 @@ def test_messages_out_of_turn(drive: ServedDrive) -> None:
 
 @pytest.mark.parametrize("message", [b"\0", bytes(6), bytes(8), bytes(71), bytes([1, 2, 0, 0, 0, 0])])
 @pytest.mark.parametrize("negotiated", [False, True])
-def test_messages_that_are_cut(drive: ServedDrive, message: bytes, negotiated: bool) -> None:
+def test_messages_that_are_cut(drive, message, negotiated) -> None:
     with connected(drive) as host:
         authentication = proves(host)
         if negotiated:
@@ -181,7 +179,7 @@ def test_messages_that_are_cut(drive: ServedDrive, message: bytes, negotiated: b
         assert failed.value.explanation in {BAD_PAYLOAD, BAD_MESSAGE}
 
 
-def test_unknown_hosts_are_refused_and_any_may_ask_where_the_drive_is(drive: ServedDrive) -> None:
+def test_unknown_hosts_are_refused_and_any_may_ask_where_the_drive_is(drive) -> None:
     unknown = Host(drive.address, drive.names.nqn, host_nqn=HOST_NQN + "0")
     with pytest.raises(ConnectionRefusedError) as refused, unknown:
         pass

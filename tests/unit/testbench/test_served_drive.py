@@ -36,7 +36,7 @@ def drive() -> Iterator[ServedDrive]:
 
 @pytest.mark.parametrize("header_digest", [False, True])
 @pytest.mark.parametrize("data_digest", [False, True])
-def test_what_was_written_is_read_back(drive: ServedDrive, header_digest: bool, data_digest: bool) -> None:
+def test_what_was_written_is_read_back(drive, header_digest, data_digest) -> None:
     with both(drive, header_digest=header_digest, data_digest=data_digest) as (_, io):
         for lba, length in [(0, 512), (3, 4096), (100, 16 << 10), (2000, 256 << 10), (9000, 1 << 20)]:
             data = pattern(length, lba)
@@ -46,7 +46,7 @@ def test_what_was_written_is_read_back(drive: ServedDrive, header_digest: bool, 
         assert io.transfers == 2
 
 
-def test_a_spoiled_transfer_is_refused_and_may_be_tried_again(drive: ServedDrive) -> None:
+def test_a_spoiled_transfer_is_refused_and_may_be_tried_again(drive) -> None:
     with both(drive, data_digest=True) as (_, io):
         assert io.write(0, pattern(4096)).status == SUCCESS
         io.spoil_data_digest = True
@@ -56,7 +56,7 @@ def test_a_spoiled_transfer_is_refused_and_may_be_tried_again(drive: ServedDrive
         assert io.read(0, 4096).data == pattern(4096)
 
 
-def test_who_it_is(drive: ServedDrive) -> None:
+def test_who_it_is(drive) -> None:
     with admin(drive) as host:
         controller = host.identify(1)
         assert controller[4:24].decode().rstrip() == drive.names.serial
@@ -72,7 +72,7 @@ def test_who_it_is(drive: ServedDrive) -> None:
         assert host.property(0, 8) & 0xFFFF == 127
 
 
-def test_discovery_tells_where_it_is(drive: ServedDrive) -> None:
+def test_discovery_tells_where_it_is(drive) -> None:
     with Host(drive.address, DISCOVERY_NQN) as host:
         host.enable()
         assert host.identify(1)[111] == 2
@@ -85,7 +85,7 @@ def test_discovery_tells_where_it_is(drive: ServedDrive) -> None:
         assert entry[512:768].decode().strip() == "127.0.0.1"
 
 
-def test_only_its_own_name_connects(drive: ServedDrive) -> None:
+def test_only_its_own_name_connects(drive) -> None:
     with (
         pytest.raises(ConnectionRefusedError) as refused,
         Host(drive.address, "nqn.2014-08.org.example:none"),
@@ -96,7 +96,7 @@ def test_only_its_own_name_connects(drive: ServedDrive) -> None:
         pass
 
 
-def test_beyond_the_end(drive: ServedDrive) -> None:
+def test_beyond_the_end(drive) -> None:
     last = drive.capacity_bytes // 512 - 1
     with both(drive) as (_, io):
         assert io.read(last, 512).status == SUCCESS
@@ -106,7 +106,7 @@ def test_beyond_the_end(drive: ServedDrive) -> None:
         assert io.command(2, 0, 0, 0xFFFF, namespace=1, reads=1 << 20).status == INVALID_FIELD
 
 
-def test_compare_flush_and_zeroes(drive: ServedDrive) -> None:
+def test_compare_flush_and_zeroes(drive) -> None:
     with both(drive) as (_, io):
         io.write(64, pattern(4096))
         assert io.command(5, 64, 0, 7, namespace=1, data=pattern(4096)).status == SUCCESS
@@ -116,7 +116,7 @@ def test_compare_flush_and_zeroes(drive: ServedDrive) -> None:
         assert io.read(64, 4096).data == bytes(4096)
 
 
-def test_what_was_deallocated_is_zeros_and_utilisation_falls(drive: ServedDrive) -> None:
+def test_what_was_deallocated_is_zeros_and_utilisation_falls(drive) -> None:
     with both(drive) as (host, io):
         used = lambda: struct.unpack_from("<Q", host.identify(0, 1), 16)[0]  # noqa: E731
         io.write(4096, pattern(64 << 10))
@@ -127,7 +127,7 @@ def test_what_was_deallocated_is_zeros_and_utilisation_falls(drive: ServedDrive)
         assert io.read(4096, 64 << 10).data == bytes(48 << 10) + pattern(64 << 10)[48 << 10 :]
 
 
-def test_the_cache_is_switched_and_writes_are_slower_without(drive: ServedDrive) -> None:
+def test_the_cache_is_switched_and_writes_are_slower_without(drive) -> None:
     """By the model's own time: a loaded machine adds to what a host sees."""
     program_us = load_preset("client-qlc").as_written()["page_mapped"]["slc"]["program_us"]
     with both(drive) as (host, io):
@@ -156,7 +156,7 @@ def test_a_drive_without_a_volatile_cache_has_no_such_feature() -> None:
         assert host.command(0x09, 6, 0).status == INVALID_FIELD
 
 
-def test_features(drive: ServedDrive) -> None:
+def test_features(drive) -> None:
     with admin(drive) as host:
         assert host.command(0x09, 7, 0x0003_0003).result == 0x000F_000F
         assert host.command(0x09, 4, 300).status == SUCCESS
@@ -204,7 +204,7 @@ def test_air() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("action", [BLOCK_ERASE, CRYPTO_ERASE, OVERWRITE | 1 << 4])
-def test_a_sanitize_takes_its_time_refuses_io_and_erases(action: int) -> None:
+def test_a_sanitize_takes_its_time_refuses_io_and_erases(action) -> None:
     with served(sanitize_takes_s=1.5) as drive, both(drive) as (host, io):
         io.write(0, pattern(4096))
         assert host.log(0x81, 512)[2] & 7 == 0
@@ -247,7 +247,7 @@ def test_a_failed_sanitize_gives_nothing_out() -> None:
         assert io.read(0, 512).status == SUCCESS
 
 
-def test_the_end_of_a_sanitize_is_told(drive: ServedDrive) -> None:
+def test_the_end_of_a_sanitize_is_told(drive) -> None:
     with admin(drive) as host:
         waiting = host.post(0x0C, 0, b"", b"", 0)
         assert host.command(0x84, BLOCK_ERASE).status == SUCCESS
@@ -255,7 +255,7 @@ def test_the_end_of_a_sanitize_is_told(drive: ServedDrive) -> None:
 
 
 @pytest.mark.parametrize("secure_erase", [0, 1, 2])
-def test_a_format_erases_and_changes_the_sectors(secure_erase: int) -> None:
+def test_a_format_erases_and_changes_the_sectors(secure_erase) -> None:
     with served() as drive, both(drive) as (host, io):
         io.write(0, pattern(4096))
         assert host.command(0x80, 1 | secure_erase << 9, namespace=ALL).status == SUCCESS
@@ -325,7 +325,7 @@ def test_namespaces_are_made_and_deleted() -> None:
         assert host.command(0x0D, 0, data=bytes(wanted)).status == 0x115
 
 
-def test_a_silent_host_is_dropped(drive: ServedDrive) -> None:
+def test_a_silent_host_is_dropped(drive) -> None:
     with admin(drive, keep_alive_ms=1000) as host:
         begun = time.monotonic()
         assert host.command(0x18).status == SUCCESS
@@ -344,9 +344,7 @@ def test_a_silent_host_is_dropped(drive: ServedDrive) -> None:
         (6, struct.pack("<HHIII", 1, 9, 0, 0, 0), 1),
     ],
 )
-def test_who_breaks_the_protocol_is_told_and_dropped(
-    drive: ServedDrive, kind: int, header: bytes, fatal: int
-) -> None:
+def test_who_breaks_the_protocol_is_told_and_dropped(drive, kind, header, fatal) -> None:
     with admin(drive) as host:
         host.transmit(kind, header, b"")
         with pytest.raises(TerminatedError) as ended:
@@ -356,7 +354,7 @@ def test_who_breaks_the_protocol_is_told_and_dropped(
         assert host.command(0x18).status == SUCCESS
 
 
-def test_a_wrong_header_digest_ends_the_connection(drive: ServedDrive) -> None:
+def test_a_wrong_header_digest_ends_the_connection(drive) -> None:
     with admin(drive, header_digest=True) as host:
         host.stream.sendall(struct.pack("<BBBBI", 4, 1, 72, 0, 76) + bytes(68))
         with pytest.raises(TerminatedError) as ended:
@@ -422,14 +420,14 @@ def test_a_copy_and_a_file_that_was_changed_are_not_its_own(tmp_path, golden) ->
     assert refusal.rule_id == "file-data"  # it is no scratch file either
 
 
-def test_a_file_that_was_made_for_nothing_is_removed(tmp_path, drive: ServedDrive) -> None:
+def test_a_file_that_was_made_for_nothing_is_removed(tmp_path, drive) -> None:
     data = tmp_path / "drive"
     with pytest.raises(TargetError, match="can't listen"):
         serve_drive(replace(order(data=data), address=drive.address)).__enter__()
     assert not data.exists()
 
 
-def test_latency_follows_the_model(drive: ServedDrive) -> None:
+def test_latency_follows_the_model(drive) -> None:
     """Reads of what was written take what the model says, and a loaded machine adds to it."""
     with both(drive) as (_, io):
         for lba in range(0, 20_000, 256):

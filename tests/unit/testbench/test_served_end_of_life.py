@@ -25,7 +25,7 @@ def worn(tmp_path) -> Iterator[tuple[ServedDrive, Host, Host]]:
         yield drive, host, io
 
 
-def test_what_is_refused_changes_nothing(worn: tuple[ServedDrive, Host, Host]) -> None:
+def test_what_is_refused_changes_nothing(worn) -> None:
     drive, host, io = worn
     ranges = struct.pack("<IIQ", 0, 8, 0)
     assert io.write(0, bytes(4096)).status == WRITE_PROTECTED
@@ -40,7 +40,7 @@ def test_what_is_refused_changes_nothing(worn: tuple[ServedDrive, Host, Host]) -
     assert drive.served().write_bytes == 4096
 
 
-def test_what_is_refused_is_an_error_but_none_of_the_media(worn: tuple[ServedDrive, Host, Host]) -> None:
+def test_what_is_refused_is_an_error_but_none_of_the_media(worn) -> None:
     _, host, io = worn
     assert io.write(8, bytes(4096)).status == WRITE_PROTECTED
     media_errors, _, entries = struct.unpack_from("<QQQ", host.log(2, 512), 160)
@@ -49,6 +49,6 @@ def test_what_is_refused_is_an_error_but_none_of_the_media(worn: tuple[ServedDri
     assert (number, queue, status >> 1 & 0x7FF) == (1, 1, WRITE_PROTECTED)
 
 
-def test_the_end_of_life_is_told(worn: tuple[ServedDrive, Host, Host]) -> None:
+def test_the_end_of_life_is_told(worn) -> None:
     _, host, _ = worn
     assert host.command(0x0C).result == 0x02_00_01

@@ -33,7 +33,7 @@ def host_nqn(number: int) -> str:
 
 
 @pytest.mark.parametrize("hosts", [1, MANY])
-def test_admin_connections_shut_no_other_host_out(drive: ServedDrive, hosts: int) -> None:
+def test_admin_connections_shut_no_other_host_out(drive, hosts) -> None:
     with ExitStack() as stack:
         _, io = stack.enter_context(both(drive))
         for number in range(MANY):
@@ -45,7 +45,7 @@ def test_admin_connections_shut_no_other_host_out(drive: ServedDrive, hosts: int
         assert drive.served().connections <= 128 + 32
 
 
-def test_silent_connections_shut_no_other_host_out(drive: ServedDrive) -> None:
+def test_silent_connections_shut_no_other_host_out(drive) -> None:
     with ExitStack() as stack:
         for _ in range(MANY):
             stack.enter_context(stream_to(drive))
@@ -53,7 +53,7 @@ def test_silent_connections_shut_no_other_host_out(drive: ServedDrive) -> None:
         assert io.read(0, 512).status == SUCCESS
 
 
-def test_no_more_data_are_asked_for_than_there_is_room_for(drive: ServedDrive) -> None:
+def test_no_more_data_are_asked_for_than_there_is_room_for(drive) -> None:
     writes, at_once = 40, 32
     with both(drive) as (_, io):
         for number in range(writes):

@@ -77,7 +77,7 @@ def reverted(host: Host, drive: ServedDrive) -> None:
 
 
 @pytest.mark.parametrize("state", WORDS_OF)
-def test_it_answers_in_the_states_that_drives_are_met_in(state: str) -> None:
+def test_it_answers_in_the_states_that_drives_are_met_in(state) -> None:
     with served(access=Access(state)) as drive, admin(drive) as host:
         assert host.identify(1)[256] & 1
         found = Level0.parse(received(host).data)
@@ -93,7 +93,7 @@ def test_without_locking_it_has_no_such_command() -> None:
 
 
 @pytest.mark.parametrize("state", BROKEN)
-def test_a_broken_answer_is_one_that_nothing_can_be_taken_from(state: str) -> None:
+def test_a_broken_answer_is_one_that_nothing_can_be_taken_from(state) -> None:
     with served(access=Access(state)) as drive, admin(drive) as host:
         answer = received(host).data
         with pytest.raises(ValueError, match="bytes"):
@@ -112,7 +112,7 @@ def test_other_protocols_and_empty_sessions_are_refused() -> None:
 
 
 @pytest.mark.parametrize("state", LOCKED)
-def test_a_locked_drive_gives_and_takes_nothing(state: str) -> None:
+def test_a_locked_drive_gives_and_takes_nothing(state) -> None:
     with served(access=Access(state)) as drive, both(drive) as (host, io):
         for done in (io.read(0, 4096), io.write(0, pattern(4096))):
             assert (done.status, done.do_not_retry) == (ACCESS_DENIED, True)
@@ -135,7 +135,7 @@ def test_a_shadow_mbr_hides_what_is_there_and_takes_nothing() -> None:
 
 
 @pytest.mark.parametrize("state", [*LOCKED, "enabled", "sid-blocked"])
-def test_its_psid_reverts_it_and_erases_it(state: str) -> None:
+def test_its_psid_reverts_it_and_erases_it(state) -> None:
     with served(access=Access(state)) as drive, both(drive) as (host, io):
         if state not in LOCKED:
             assert io.write(0, pattern(4096)).status == 0

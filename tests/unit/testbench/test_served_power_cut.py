@@ -71,7 +71,7 @@ def test_without_the_cache_a_kill_takes_nothing(tmp_path) -> None:
     ("fault", "expected"),
     [("lost-write", bytes(SECTOR)), ("torn-sector", pattern(SECTOR)[: SECTOR // 2] + bytes(SECTOR // 2))],
 )
-def test_a_fault_shows_only_after_the_kill(fault: str, expected: bytes, tmp_path) -> None:
+def test_a_fault_shows_only_after_the_kill(fault, expected, tmp_path) -> None:
     data = pattern(SECTOR)
     with powered(tmp_path, f"&faults={fault}:1") as (_, io):
         io.command(WRITE, 0, 0, FUA, namespace=1, data=data)

@@ -34,7 +34,7 @@ def latest(host: Host) -> int:
     return host.log(6, 564)[4]
 
 
-def test_the_identify_data_announce_it(host: Host) -> None:
+def test_the_identify_data_announce_it(host) -> None:
     page = host.identify(1)
     assert struct.unpack_from("<H", page, 256)[0] & 1 << 4
     assert struct.unpack_from("<H", page, 316)[0] == 10  # minutes of the extended one
@@ -43,7 +43,7 @@ def test_the_identify_data_announce_it(host: Host) -> None:
     assert effects[SELF_TEST] & 1
 
 
-def test_there_is_one_at_a_time(host: Host) -> None:
+def test_there_is_one_at_a_time(host) -> None:
     assert now(host)[0] == 0
     assert latest(host) == 0xF
     assert begin(host, EXTENDED) == SUCCESS
@@ -54,20 +54,20 @@ def test_there_is_one_at_a_time(host: Host) -> None:
     assert latest(host) == EXTENDED << 4 | 1
 
 
-def test_a_format_ends_it(host: Host) -> None:
+def test_a_format_ends_it(host) -> None:
     assert begin(host, SHORT, namespace=1) == SUCCESS
     assert host.command(FORMAT, 0, namespace=1).status == SUCCESS
     assert now(host)[0] == 0
     assert latest(host) == SHORT << 4 | 4
 
 
-def test_what_makes_no_sense_is_refused(host: Host) -> None:
+def test_what_makes_no_sense_is_refused(host) -> None:
     assert begin(host, 5) == INVALID_FIELD
     assert begin(host, SHORT, namespace=77) == INVALID_NAMESPACE
     assert now(host)[0] == 0
 
 
-def test_a_reset_ends_a_short_one(host: Host) -> None:
+def test_a_reset_ends_a_short_one(host) -> None:
     for code, left in ((SHORT, 0), (EXTENDED, EXTENDED)):
         assert begin(host, code) == SUCCESS
         host.fabrics(0, struct.pack("<IIQ", 0, 0x14, 0))

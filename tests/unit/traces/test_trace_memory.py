@@ -37,7 +37,7 @@ def records(count: int, *, backward: bool) -> Iterator[bytes]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("count", "backward"), [(10_000_000, False), (3_000_000, True)])
-def test_memory_is_bounded(tmp_path, count: int, *, backward: bool) -> None:
+def test_memory_is_bounded(tmp_path, count, *, backward) -> None:
     order = [*COMMAND, "trace", "convert", "-", "-o", str(tmp_path / "out"), "--json"]
     order += ["--reorder", "any"] if backward else []
     pipe = subprocess.PIPE

@@ -167,7 +167,7 @@ def test_what_makes_no_sense_is_refused_with_what_does(golden) -> None:
         {"background": "backup", "idle": ["busy-only", "0.5ms"]},
     ],
 )
-def test_what_is_shown_as_on_the_command_line_is_read_back(name: str, values: dict[str, object]) -> None:
+def test_what_is_shown_as_on_the_command_line_is_read_back(name, values) -> None:
     conditions = given_words(**values)
     parameter = parameters_of(ReplayConditions)[name]
     shown = parameter.shown(conditions)
@@ -187,7 +187,7 @@ def test_numbers_of_passes_that_no_set_can_have_are_contradictions(golden) -> No
 
 
 @given(st.lists(st.floats(1, 1e6), min_size=3, max_size=7))
-def test_passes_are_added_while_the_standard_error_is_above_the_limit(scores: list[float]) -> None:
+def test_passes_are_added_while_the_standard_error_is_above_the_limit(scores) -> None:
     error_pct = 100 * float(stats.sem(scores)) / statistics.fmean(scores)
     if math.isclose(error_pct, 5):
         return
@@ -197,14 +197,14 @@ def test_passes_are_added_while_the_standard_error_is_above_the_limit(scores: li
 
 
 @given(st.dictionaries(st.sampled_from("abcdef"), st.floats(1, 1e5), min_size=1))
-def test_the_mean_of_ratios_does_not_depend_on_the_reference(scores: dict[str, float]) -> None:
+def test_the_mean_of_ratios_does_not_depend_on_the_reference(scores) -> None:
     other = {name: 2000 / score for name, score in scores.items()}
     there, back = (stats.gmean(list(ratios(*pair).values())) for pair in ((scores, other), (other, scores)))
     assert there * back == pytest.approx(1)
 
 
 @given(st.lists(st.integers(1, 10**9), min_size=1, max_size=200))
-def test_time_over_a_limit_is_the_sum_of_what_is_longer(latencies_ns: list[int]) -> None:
+def test_time_over_a_limit_is_the_sum_of_what_is_longer(latencies_ns) -> None:
     times = LatencyDistribution.merged([encode_counts((one, 1) for one in latencies_ns)])
     all_ns = np.array(latencies_ns)
     for limit_ms in (1, 10, 100):

@@ -56,6 +56,6 @@ def test_a_step_without_ios_has_no_latency() -> None:
 
 
 @pytest.mark.parametrize("read_pct", [0, 5, 65, 100])
-def test_mixes_are_written_reads_first(read_pct: int) -> None:
+def test_mixes_are_written_reads_first(read_pct) -> None:
     stimulus = Stimulus.of(AccessPattern.RANDOM, 512, read_pct, 1, 1, ActiveRange())
     assert str(stimulus) == f"RND 0.5 KiB {read_pct}/{100 - read_pct}"

@@ -8,9 +8,7 @@ from openpts.vocabulary.stimulus import ActiveRange
     ("start_pct", "end_pct", "first_lba", "last_lba"),
     [(0, 75, 0, 749_999), (0, 100, 0, 999_999), (0, 5, 0, 49_999), (20, 100, 199_999, 999_999)],
 )
-def test_active_range_rounds_down_and_includes_both_ends(
-    start_pct: float, end_pct: float, first_lba: int, last_lba: int
-) -> None:
+def test_active_range_rounds_down_and_includes_both_ends(start_pct, end_pct, first_lba, last_lba) -> None:
     # MaxUserLBA 999,999: the figures follow from 2.1.1 with fractions rounded down.
     assert ActiveRange(start_pct, end_pct).first_and_last_lba(999_999) == (first_lba, last_lba)
 

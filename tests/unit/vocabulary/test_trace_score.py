@@ -12,9 +12,7 @@ from openpts.vocabulary.replay import InFlightFit, trace_score
 @pytest.mark.parametrize(
     ("score", "mb_per_s", "access_us"), [(2440, 395, 66.3), (2970, 470, 53.3), (3085, 490, 51.5)]
 )
-def test_published_scores_come_of_published_rates_and_times(
-    score: int, mb_per_s: int, access_us: float
-) -> None:
+def test_published_scores_come_of_published_rates_and_times(score, mb_per_s, access_us) -> None:
     """PCMark 10, as a drive maker's guide prints it. Times have three digits: scores are within 0.1 %."""
     ios = 1_000_000
     found = trace_score(mb_per_s * MB, ios, round(access_us * 1000 * ios), NS_PER_S)
@@ -24,7 +22,7 @@ def test_published_scores_come_of_published_rates_and_times(
 
 
 @given(st.integers(4096, 10**12), st.integers(1, 10**6), st.integers(1000, 10**7), st.integers(2, 9))
-def test_at_depth_1_times_k_times_as_long_score_a_kth(bytes_: int, ios: int, latency_ns: int, k: int) -> None:
+def test_at_depth_1_times_k_times_as_long_score_a_kth(bytes_, ios, latency_ns, k) -> None:
     one, slower = (trace_score(bytes_, ios, ios * latency_ns * n, ios * latency_ns * n) for n in (1, k))
     assert one is not None
     assert slower is not None

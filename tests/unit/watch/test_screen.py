@@ -42,7 +42,7 @@ async def nothing(_app: RunScreen, _pilot: Pilot[None]) -> None:
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])
-def test_a_run_on_a_terminal(tmp_path, size: tuple[int, int], snapshot) -> None:
+def test_a_run_on_a_terminal(tmp_path, size, snapshot) -> None:
     write(tmp_path, in_round_seven())
     screen = driven(tmp_path, size, nothing)
     assert screen == snapshot

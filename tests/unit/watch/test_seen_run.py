@@ -111,7 +111,7 @@ def test_a_list_has_each_run_once_with_its_state(tmp_path) -> None:
 
 @pytest.mark.parametrize("name", [EVENTS_NAME, CLAIM_NAME, DATABASE_NAME])
 @pytest.mark.parametrize("kind", ["pipe", "link", "no UTF-8", "nested", "holes", "folder"])
-def test_whatever_is_in_one_folder_the_others_are_listed(kind: str, name: str, tmp_path) -> None:
+def test_whatever_is_in_one_folder_the_others_are_listed(kind, name, tmp_path) -> None:
     for one in ("a", "b", "c"):
         (tmp_path / one).mkdir()
         write(tmp_path / one, in_round_seven())

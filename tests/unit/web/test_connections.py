@@ -244,7 +244,7 @@ def test_a_session_ends_and_a_token_has_its_scheme(tmp_path) -> None:
         ("", "192.0.2.1", ""),
     ],
 )
-def test_whom_a_request_counts_for(peer: str, forwarded: str, client: str) -> None:
+def test_whom_a_request_counts_for(peer, forwarded, client) -> None:
     rules = Rules.of("127.0.0.1", (), None, ("127.0.0.1", "10.0.0.0/8"))
     assert rules.client_of(peer, forwarded) == client
     assert Rules.of("127.0.0.1", (), None).client_of("192.0.2.1", "192.0.2.2") == "192.0.2.1"

@@ -31,7 +31,7 @@ def plans(tmp_path, monkeypatch) -> Plans:
     return Plans(tmp_path / "plans", tmp_path / "runs")
 
 
-def test_a_plan_is_started_with_the_consent_that_was_typed(plans: Plans) -> None:
+def test_a_plan_is_started_with_the_consent_that_was_typed(plans) -> None:
     assert plans.names() == ("lab.toml",)
     words = plans.start("lab.toml", "/dev/nvme0n1", "S3R1AL").split("\n")
     folder = words[words.index("--out") + 1]
@@ -48,7 +48,7 @@ def test_a_plan_is_started_with_the_consent_that_was_typed(plans: Plans) -> None
     assert words == [*wanted, "--out", folder, "--detach"]
 
 
-def test_what_the_guard_says_is_shown(plans: Plans) -> None:
+def test_what_the_guard_says_is_shown(plans) -> None:
     with pytest.raises(RunFailedError, match="exit code 4: the guard says no"):
         plans.start("lab.toml", "/dev/nvme0n1", "WRONG")
 
@@ -66,9 +66,7 @@ def test_what_the_guard_says_is_shown(plans: Plans) -> None:
         ("lab.toml", "/dev/sda", "S1\n--overwrite-file", RefusedError),
     ],
 )
-def test_what_no_one_can_have_meant_is_not_started(
-    plans: Plans, name: str, target: str, serial: str, error: type[Exception]
-) -> None:
+def test_what_no_one_can_have_meant_is_not_started(plans, name, target, serial, error) -> None:
     with pytest.raises(error):
         plans.start(name, target, serial)
     assert list(plans.library.iterdir()) == []

@@ -40,7 +40,7 @@ def lines(piece: Piece) -> list[tuple[int, bytes]]:
     return [(int(end), line) for end, line in found]
 
 
-def test_all_lines_are_there_with_their_ends(folder: Path, monkeypatch) -> None:
+def test_all_lines_are_there_with_their_ends(folder, monkeypatch) -> None:
     content = (folder / EVENTS_NAME).read_bytes()
     for size in (1, 7, 64, 1000, 1 << 20):
         monkeypatch.setattr(live, "_PIECE_BYTES", size)
@@ -49,7 +49,7 @@ def test_all_lines_are_there_with_their_ends(folder: Path, monkeypatch) -> None:
         assert all(content[:end].endswith(line + b"\n") for end, line in found)
 
 
-def test_a_reader_that_comes_again_misses_nothing_and_gets_nothing_twice(folder: Path) -> None:
+def test_a_reader_that_comes_again_misses_nothing_and_gets_nothing_twice(folder) -> None:
     chance = random.Random(1)
     everything = [line for piece in pieces(folder) for line in lines(piece)]
     for _ in range(50):
@@ -59,7 +59,7 @@ def test_a_reader_that_comes_again_misses_nothing_and_gets_nothing_twice(folder:
         assert everything[:read] + rest == everything
 
 
-def test_half_a_line_waits_for_its_end(folder: Path) -> None:
+def test_half_a_line_waits_for_its_end(folder) -> None:
     size = (folder / EVENTS_NAME).stat().st_size
     with (folder / EVENTS_NAME).open("ab") as file:
         file.write(b'{"kind":"no')
@@ -69,7 +69,7 @@ def test_half_a_line_waits_for_its_end(folder: Path) -> None:
     assert lines(next_piece(folder, size)) == [(size + 16, b'{"kind":"note"}')]
 
 
-def test_a_line_without_an_end_is_not_read_to_it(folder: Path) -> None:
+def test_a_line_without_an_end_is_not_read_to_it(folder) -> None:
     """Of a file that another lab sent; each viewer would hold all of it."""
     with (folder / EVENTS_NAME).open("wb") as file:
         for _ in range(64):
@@ -84,7 +84,7 @@ def test_a_line_without_an_end_is_not_read_to_it(folder: Path) -> None:
         next_piece(folder, 0)
 
 
-def test_a_long_line_comes_whole(folder: Path) -> None:
+def test_a_long_line_comes_whole(folder) -> None:
     line = b'{"kind":"note","text":"%s"}' % (b"x" * (2 << 20))
     (folder / EVENTS_NAME).write_bytes(line + b"\n" + LINES[0] + b"\n")
     assert [text for piece in pieces(folder) for _, text in lines(piece)] == [line, LINES[0]]
@@ -99,7 +99,7 @@ def test_what_is_no_file_has_no_events(tmp_path) -> None:
 
 
 @pytest.mark.parametrize("after", [3, 10**9])
-def test_an_id_of_another_file_begins_anew(folder: Path, after: int) -> None:
+def test_an_id_of_another_file_begins_anew(folder, after) -> None:
     piece = next_piece(folder, after)
     assert piece.messages.startswith(b"event: again\n")
     assert lines(piece)[0][1] == LINES[0]
@@ -122,7 +122,7 @@ def test_no_link_is_read(tmp_path) -> None:
         next_piece(tmp_path, 0)
 
 
-def test_a_stream_goes_on_through_the_end_and_the_resumption_of_a_run(folder: Path, monkeypatch) -> None:
+def test_a_stream_goes_on_through_the_end_and_the_resumption_of_a_run(folder, monkeypatch) -> None:
     monkeypatch.setattr(live, "_LOOK_S", 0.01)
     monkeypatch.setattr(live, "_ASK_S", 0.01)
 
@@ -157,7 +157,7 @@ def test_a_stream_goes_on_through_the_end_and_the_resumption_of_a_run(folder: Pa
     assert data == [line.decode() for line in (*LINES, b'{"kind":"resumed"}')]
 
 
-def test_many_viewers_get_all_lines_from_one_look(folder: Path, monkeypatch) -> None:
+def test_many_viewers_get_all_lines_from_one_look(folder, monkeypatch) -> None:
     """Whenever they come, whatever they have, however slowly they read: in order, each line once."""
     monkeypatch.setattr(live, "_LOOK_S", 0.01)
     monkeypatch.setattr(live, "_VIEWERS_OF_A_LOOK", 1000)

@@ -13,7 +13,7 @@ VALUES = st.lists(st.floats(0.001, 1e7), min_size=3, max_size=40)
 
 
 @given(VALUES)
-def test_limits_are_the_mean_and_2_66_mean_moving_ranges(values: list[float]) -> None:
+def test_limits_are_the_mean_and_2_66_mean_moving_ranges(values) -> None:
     exact = [Fraction(value) for value in values]
     mean = sum(exact) / len(exact)
     moving = sum(abs(b - a) for a, b in pairwise(exact)) / (len(exact) - 1)
@@ -43,7 +43,7 @@ def test_montgomerys_example() -> None:
 
 
 @given(st.floats(0.001, 1e7), st.integers(1, 30))
-def test_equal_values_are_within_their_limits(value: float, count: int) -> None:
+def test_equal_values_are_within_their_limits(value, count) -> None:
     assert ControlLimits.of("", [value] * count).outside == 0
 
 

@@ -74,7 +74,7 @@ def run(*words: str) -> Result:
         ("--runtime 90", "--seconds 90"),
     ],
 )
-def test_fio_spellings_mean_the_same(fio: str, own: str) -> None:
+def test_fio_spellings_mean_the_same(fio, own) -> None:
     (spelled,), (meant,) = (orders(*words.split(), targets=(SIMULATED,)) for words in (fio, own))
     assert spelled.steps[0].stimuli[0].random_pct == meant.steps[0].stimuli[0].random_pct
     assert str(spelled.steps[0]) == str(meant.steps[0])
@@ -90,13 +90,13 @@ def test_fio_spellings_mean_the_same(fio: str, own: str) -> None:
         "--runtime 10 --seconds 10", "--runtime 1.5", "--runtime 0", "--fio-value TIME=3",
     ],
 )  # fmt: skip
-def test_spellings_that_make_no_sense(words: str, snapshot) -> None:
+def test_spellings_that_make_no_sense(words, snapshot) -> None:
     with pytest.raises(UsageError) as raised:
         orders(*words.split(), targets=(SIMULATED,))
     assert str(raised.value) == snapshot
 
 
-def test_the_jobs_of_a_file_are_the_streams_of_steps(job: Path) -> None:
+def test_the_jobs_of_a_file_are_the_streams_of_steps(job) -> None:
     (made,) = orders("--fio", str(job), "--fio-value", "TIME=7", targets=(SIMULATED,))
     assert [[stream.name for stream in step.streams] for step in made.steps] == [
         ["readers", "log"],
@@ -106,7 +106,7 @@ def test_the_jobs_of_a_file_are_the_streams_of_steps(job: Path) -> None:
     assert made.changes_target
 
 
-def test_the_environment_has_values_as_well(job: Path, monkeypatch) -> None:
+def test_the_environment_has_values_as_well(job, monkeypatch) -> None:
     monkeypatch.setenv("TIME", "5")
     (made,) = orders("--fio", str(job), targets=(SIMULATED,))
     assert made.steps[0].stop == Duration.seconds(5)
@@ -115,25 +115,25 @@ def test_the_environment_has_values_as_well(job: Path, monkeypatch) -> None:
 @pytest.mark.parametrize(
     "words", ["--bs 8k", "--rw randread", "--seconds 5", "--ramp 1", "--rate 100", "--zipf 1.2"]
 )
-def test_options_of_a_stimulus_exclude_a_job_file(job: Path, words: str) -> None:
+def test_options_of_a_stimulus_exclude_a_job_file(job, words) -> None:
     with pytest.raises(UsageError, match="exclude each other"):
         orders("--fio", str(job), "--fio-value", "TIME=7", *words.split(), targets=(SIMULATED,))
 
 
-def test_what_is_ignored_and_what_is_printed(job: Path, snapshot) -> None:
+def test_what_is_ignored_and_what_is_printed(job, snapshot) -> None:
     result = run("--fio", str(job), "--fio-value", "TIME=7", "--seed", "1", "--print-fio", SIMULATED)
     assert result.stderr == snapshot(name="stderr")
     assert result.stdout == snapshot(name="job file")
 
 
-def test_what_is_printed_otherwise_than_it_was_written_is_said(job: Path, snapshot) -> None:
+def test_what_is_printed_otherwise_than_it_was_written_is_said(job, snapshot) -> None:
     job.write_text("[trimmer]\nrw=trim\niodepth=4\nioengine=libaio\ndirect=1\ntime_based\nruntime=5\n")
     result = run("--fio", str(job), "--print-fio", SIMULATED)
     assert result.stderr == snapshot
     assert "iodepth=1\n" in result.stdout
 
 
-def test_keywords_of_fio_are_those_of_this_machine(job: Path) -> None:
+def test_keywords_of_fio_are_those_of_this_machine(job) -> None:
     job.write_text("[a]\nrw=randread\nbs=$pagesize\nnumjobs=$ncpus\ndirect=1\ntime_based\nruntime=5\n")
     (made,) = orders("--fio", str(job), targets=(SIMULATED,))
     (stimulus,) = made.steps[0].stimuli
@@ -160,7 +160,7 @@ def test_keywords_of_fio_are_those_of_this_machine(job: Path) -> None:
         ("runtime=${TIME}", "runtime=${HOURS}h"),
     ],
 )
-def test_refusals_have_the_place_and_the_reason(job: Path, change: str, to: str, snapshot) -> None:
+def test_refusals_have_the_place_and_the_reason(job, change, to, snapshot) -> None:
     assert change in JOBS
     job.write_text(JOBS.replace(change, to))
     with pytest.raises(UsageError) as raised:

@@ -102,7 +102,7 @@ def engine(request, descriptor: int, tmp_path) -> Iterator[Engine]:
 
 
 @pytest.mark.parametrize("says", EVERYWHERE | OURS)
-def test_check_refuses_what_submit_refuses(engine: Engine, says: str) -> None:
+def test_check_refuses_what_submit_refuses(engine, says) -> None:
     if isinstance(engine, FioEngine) and says in OURS:
         pytest.skip("fio makes what each step needs")
     steps = [SOUND, (EVERYWHERE | OURS)[says]]
@@ -115,7 +115,7 @@ def test_check_refuses_what_submit_refuses(engine: Engine, says: str) -> None:
     assert engine.progress().steps_begun == 0
 
 
-def test_what_check_takes_it_does_not_run(engine: Engine) -> None:
+def test_what_check_takes_it_does_not_run(engine) -> None:
     engine.check([SOUND, Step.of(None, Duration(1))])
     assert engine.poll(0.05) is None
     assert engine.progress().steps_begun == 0

@@ -27,5 +27,5 @@ def test_shares_follow_from_the_difference(tmp_path) -> None:
 
 
 @pytest.mark.parametrize("line", ["", "intr 1 2 3", "cpu a b c d e f g h", "cpu 1 2 3"])
-def test_a_kernel_without_counters_gives_none(tmp_path, line: str) -> None:
+def test_a_kernel_without_counters_gives_none(tmp_path, line) -> None:
     assert reading(tmp_path, line) is None

@@ -1,7 +1,5 @@
 """The text of a job, feature by feature; whether fio does as it says is shown in tests/device."""
 
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,7 +20,7 @@ from openpts.vocabulary.stimulus import (
     Stream,
     ThinkTime,
 )
-from openpts.vocabulary.stop import STREAMS_END, ByteAmount, DriveFills, Duration, FirstOf, IoCount, StopRule
+from openpts.vocabulary.stop import STREAMS_END, ByteAmount, DriveFills, Duration, FirstOf, IoCount
 from openpts_fio.engine.job import FioPath, JobSetting, job_file
 from tests.unit.fio.engine.steps import (
     CAPACITY,
@@ -131,7 +129,7 @@ numjobs=2
         ({"qd": 17}, {"iodepth": "17"}),
     ],
 )
-def test_what_a_stimulus_becomes(wanted: dict[str, Any], expected: dict[str, str]) -> None:
+def test_what_a_stimulus_becomes(wanted, expected) -> None:
     found = options(job(stimulus(**wanted)))
     assert {name: found.get(name) for name in expected} == expected
 
@@ -149,7 +147,7 @@ def test_what_a_stimulus_becomes(wanted: dict[str, Any], expected: dict[str, str
         (FirstOf((ByteAmount(8192), ByteAmount(4096), DriveFills(1))), {"io_size": "4096"}),
     ],
 )
-def test_what_a_stop_rule_becomes(stop: StopRule, expected: dict[str, str]) -> None:
+def test_what_a_stop_rule_becomes(stop, expected) -> None:
     found = options(job(stimulus(), stop))
     ending = {"runtime", "time_based", "io_size", "number_ios"}
     assert {name: value for name, value in found.items() if name in ending} == expected
@@ -240,9 +238,7 @@ time_based=1
         (5, 7, None, {"startdelay": "7000000us", "runtime": "8000000us"}),
     ],
 )
-def test_times_are_counted_from_the_streams_own_start(
-    ramp_s: int, delay_s: int, own_s: int | None, expected: dict[str, str]
-) -> None:
+def test_times_are_counted_from_the_streams_own_start(ramp_s, delay_s, own_s, expected) -> None:
     stop = None if own_s is None else Duration.seconds(own_s)
     stream = Stream(READS, delay_ns=delay_s * 10**9, stop=stop)
     found = options(step_job(Step((stream,), Duration.seconds(10), ramp_s * 10**9)))
@@ -267,9 +263,7 @@ def test_streams_that_end_by_themselves() -> None:
         ((5, 0), (3, 1), ["1"] * 3 + [None]),
     ],
 )
-def test_shares_are_dealt_to_threads(
-    shares: tuple[int, ...], tcs: tuple[int, ...], flows: list[str | None]
-) -> None:
+def test_shares_are_dealt_to_threads(shares, tcs, flows) -> None:
     streams = [Stream(stimulus(tc=tc), share=share) for share, tc in zip(shares, tcs, strict=True)]
     started = threads(step_job(Step(tuple(streams), SECOND)))
     assert [thread.get("flow") for thread in started] == flows
@@ -279,9 +273,7 @@ def test_shares_are_dealt_to_threads(
     per_s=st.floats(1000, 10**6), unit=st.sampled_from(CapUnit), tc=st.integers(1, 9),
     reads=st.sampled_from([0, 25, 65, 100]), sizes=st.sampled_from([4096, {4096: 1, 65536: 3}]),
 )  # fmt: skip
-def test_the_rates_of_all_threads_and_operations_sum_to_the_cap(
-    per_s: float, unit: CapUnit, tc: int, reads: int, sizes: dict[int, int] | int
-) -> None:
+def test_the_rates_of_all_threads_and_operations_sum_to_the_cap(per_s, unit, tc, reads, sizes) -> None:
     wanted = stimulus(sizes=sizes, tc=tc, read=reads, write=100 - reads, pacing=Capped(per_s, unit))
     started = threads(job(wanted))
     directions = 1 if reads in {0, 100} else 2
@@ -312,7 +304,7 @@ def test_reads_need_no_data() -> None:
 
 
 @pytest.mark.parametrize(("path", "present"), [(FioPath.LIBAIO, {"iodepth"}), (FioPath.PSYNC, set())])
-def test_other_paths_have_no_ring(path: FioPath, present: set[str]) -> None:
+def test_other_paths_have_no_ring(path, present) -> None:
     found = options(job(stimulus(), path=path))
     assert found["ioengine"] == path
     assert {"iodepth", "registerfiles", "fixedbufs"} & found.keys() == present
@@ -349,9 +341,7 @@ SIZES = st.sampled_from([512, 4 * KIB, 12 * KIB, 128 * KIB, MIB])
     size=SIZES, tc=st.integers(1, 9), start=st.integers(0, 40), length=st.integers(30, 60),
     sectors=st.integers(131_072, 10**9),
 )  # fmt: skip
-def test_sequential_parts_tile_the_range_but_for_less_than_a_block(
-    size: int, tc: int, start: int, length: int, sectors: int
-) -> None:
+def test_sequential_parts_tile_the_range_but_for_less_than_a_block(size, tc, start, length, sectors) -> None:
     target = TargetFacts(TargetKind.BLOCK, "drive", "/dev/drive", sectors * 512, 512)
     active = ActiveRange(start, start + length)
     started = threads(job(stimulus(sizes=size, random_pct=0, tc=tc, active_range=active), target=target))
@@ -371,7 +361,7 @@ def test_sequential_parts_tile_the_range_but_for_less_than_a_block(
     size=st.sampled_from([512, 4 * KIB, 128 * KIB, MIB]),
     random_pct=st.sampled_from([0, 100]),
 )  # fmt: skip
-def test_an_amount_is_dealt_out_in_whole_blocks(tc: int, blocks: int, size: int, random_pct: int) -> None:
+def test_an_amount_is_dealt_out_in_whole_blocks(tc, blocks, size, random_pct) -> None:
     target = TargetFacts(TargetKind.BLOCK, "drive", "/dev/drive", 1024 * MIB, 512)
     wanted = stimulus(sizes=size, random_pct=random_pct, tc=tc)
     for stop, name, unit in (

@@ -140,7 +140,7 @@ def test_synchronous_calls_have_no_queue() -> None:
 
 
 @pytest.mark.parametrize("bad", [Step.of(stimulus(random_pct=50), SECOND), Step.of(None, IoCount(1))])
-def test_nothing_runs_of_a_program_with_a_step_that_is_refused(bad: Step, tmp_path) -> None:
+def test_nothing_runs_of_a_program_with_a_step_that_is_refused(bad, tmp_path) -> None:
     target = tmp_path / "target"
     target.write_bytes(bytes(4096))
     fd = os.open(target, os.O_RDWR)

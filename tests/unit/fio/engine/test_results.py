@@ -71,7 +71,7 @@ def test_processor_time_is_the_threads_share_of_their_run_time() -> None:
 
 
 @pytest.mark.parametrize("name", ["fsync", "flush"])
-def test_syncs_are_counted_as_what_was_asked_for(name: str) -> None:
+def test_syncs_are_counted_as_what_was_asked_for(name) -> None:
     result = parsed("fsyncs", stimulus(write=4, **{name: 1}))
     syncs = result.operations[name]
     # one after each four writes but the last four, behind which fio ends
@@ -115,7 +115,7 @@ def test_without_a_result_the_first_line_says_why() -> None:
 
 
 @given(st.integers(0, 30_000))
-def test_a_result_that_is_cut_off_is_none(length: int) -> None:
+def test_a_result_that_is_cut_off_is_none(length) -> None:
     stdout, stderr = recorded("mixed-two-threads")
     with pytest.raises(NoResultError):
         parse_result(stdout[: min(length, len(stdout.rstrip()) - 1)], stderr, step())
@@ -136,7 +136,7 @@ def test_a_result_that_is_cut_off_is_none(length: int) -> None:
         ("write", []),
     ],
 )
-def test_figures_that_no_run_has_are_no_result(place: str, value: object) -> None:
+def test_figures_that_no_run_has_are_no_result(place, value) -> None:
     """Each ended the engine's thread once, or gave a sample that no record can hold."""
     found = jobs("read-errors")
     *way, last = place.split(".")
@@ -149,7 +149,7 @@ def test_figures_that_no_run_has_are_no_result(place: str, value: object) -> Non
 
 
 @given(st.text())
-def test_any_other_text_is_none(text: str) -> None:
+def test_any_other_text_is_none(text) -> None:
     with pytest.raises(NoResultError):
         parse_result(text, text, step())
 
@@ -161,7 +161,7 @@ def test_any_other_text_is_none(text: str) -> None:
         max_size=4,
     )
 )
-def test_threads_merge_as_if_all_ios_had_been_one_threads(threads: list[dict[int, int]]) -> None:
+def test_threads_merge_as_if_all_ios_had_been_one_threads(threads) -> None:
     result = parse_result(json.dumps({"jobs": [_job(bins) for bins in threads]}), "", step(stimulus(512)))
     read = result.operations["read"]
     values = [value for bins in threads for value, count in bins.items() for _ in range(count)]
@@ -176,7 +176,7 @@ BINS = st.dictionaries(st.integers(1, 10**9), st.integers(1, 1000), min_size=1, 
 
 
 @given(st.lists(BINS, min_size=3, max_size=3))
-def test_streams_have_the_jobs_in_their_order_and_sum_to_the_whole(threads: list[dict[int, int]]) -> None:
+def test_streams_have_the_jobs_in_their_order_and_sum_to_the_whole(threads) -> None:
     wanted = step(stimulus(512, tc=2), stimulus(512))
     result = parse_result(json.dumps({"jobs": [_job(bins) for bins in threads]}), "", wanted)
     one, other = (stream.operations["read"] for stream in result.streams)

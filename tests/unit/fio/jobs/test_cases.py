@@ -43,20 +43,20 @@ def refusal(options: str) -> str:
         "fio-job-etcd/etcd.fio",
     ],
 )
-def test_a_load_that_openpts_has_not_is_refused_by_name(name: str, snapshot) -> None:
+def test_a_load_that_openpts_has_not_is_refused_by_name(name, snapshot) -> None:
     with pytest.raises(WrittenFileError) as raised:
         of_file(name)
     assert [one.replace(f"{CASES}/", "") for one in raised.value.complaints] == snapshot
 
 
 @pytest.mark.parametrize("options", ZONED)
-def test_strides_of_zones_are_no_plain_sequence(options: str) -> None:
+def test_strides_of_zones_are_no_plain_sequence(options) -> None:
     assert options.splitlines()[0] in refusal(f"rw=read\n{options}")
     assert of_options(f"rw=read\n{options.replace('1m', '0')}").steps
 
 
 @pytest.mark.parametrize("options", WORKING_SET)
-def test_duplicates_of_a_set_are_refused_where_there_are_any(options: str) -> None:
+def test_duplicates_of_a_set_are_refused_where_there_are_any(options) -> None:
     assert "dedupe_mode=working_set" in refusal(f"rw=write\ndedupe_percentage=40\n{options}")
     for other in ("rw=write", "rw=read\ndedupe_percentage=40", "rw=write\ndedupe_percentage=0"):
         assert of_options(f"{other}\n{options}").steps
@@ -95,7 +95,7 @@ def test_what_an_option_without_effect_needs_is_refused_wherever_it_is_on() -> N
         ("rw=read:1000\nbs=4k", "rw=read:1000: 5,096 B"),
     ],
 )
-def test_what_is_no_multiple_of_the_sector_is_refused_with_its_line(options: str, named: str) -> None:
+def test_what_is_no_multiple_of_the_sector_is_refused_with_its_line(options, named) -> None:
     assert named in refusal(options)
     assert "check --for commit" not in refusal(options)
 

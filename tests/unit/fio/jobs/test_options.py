@@ -27,13 +27,13 @@ def _listed(*words: str) -> list[str]:
     return re.findall(r"^\s*([\w-]+)\s+:", said, re.MULTILINE)
 
 
-def test_each_option_that_fio_lists_is_in_the_table(fio: str) -> None:
+def test_each_option_that_fio_lists_is_in_the_table(fio) -> None:
     listed = set(_listed(fio, "--cmdhelp=all"))
     assert len(listed) > 200
     assert listed - set(BY_WORD) == set()
 
 
-def test_each_option_of_an_engine_that_fio_has_is_known(fio: str) -> None:
+def test_each_option_of_an_engine_that_fio_has_is_known(fio) -> None:
     said = subprocess.run([fio, "--enghelp"], capture_output=True, text=True, check=False).stdout
     engines = re.findall(r"^\s+([\w-]+)$", said, re.MULTILINE)
     assert {"libaio", "io_uring_cmd", "sg", "net"} <= set(engines)
@@ -56,12 +56,12 @@ def test_each_option_of_an_engine_that_fio_has_is_known(fio: str) -> None:
         ("steadystate_check_interval", OptionHandling.COUNTS),
     ],
 )
-def test_options_of_fio_3_41_are_known(word: str, treatment: OptionHandling) -> None:
+def test_options_of_fio_3_41_are_known(word, treatment) -> None:
     assert BY_WORD[word].treatment is treatment
 
 
 @pytest.mark.slow
-def test_an_alias_stands_for_the_option_that_fio_has_it_for(fio: str) -> None:
+def test_an_alias_stands_for_the_option_that_fio_has_it_for(fio) -> None:
     said = subprocess.run([fio, "--cmdhelp=all"], capture_output=True, text=True, check=False).stdout
     for name in re.findall(r"^\s*([\w-]+)\s+:", said, re.MULTILINE):
         about = subprocess.run([fio, f"--cmdhelp={name}"], capture_output=True, text=True, check=False).stdout

@@ -205,7 +205,7 @@ def normal_stimulus(stimulus: Stimulus) -> Stimulus:
 
 @settings(max_examples=200)
 @given(steps())
-def test_a_step_that_is_written_as_a_job_file_is_read_back_as_the_same_step(step: Step) -> None:
+def test_a_step_that_is_written_as_a_job_file_is_read_back_as_the_same_step(step) -> None:
     try:
         text = job_file(step, SETTING, DRIVE)
     except UsageError:
@@ -219,7 +219,7 @@ def test_a_step_that_is_written_as_a_job_file_is_read_back_as_the_same_step(step
 @pytest.mark.slow
 @settings(max_examples=200)
 @given(st.lists(steps(), min_size=1, max_size=3))
-def test_jobs_read_written_and_read_again_are_the_same_steps(made: list[Step]) -> None:
+def test_jobs_read_written_and_read_again_are_the_same_steps(made) -> None:
     try:
         first = read_back(flattened([job_file(step, SETTING, DRIVE) for step in made]))
         written = flattened([job_file(step, SETTING, DRIVE) for step in first])

@@ -66,7 +66,7 @@ def complaints(text: str) -> tuple[str, ...]:
         ("rw=read bs=64k size=48m offset=32m", 33_554_432, 67_108_864),
     ],
 )
-def test_the_range_is_that_which_fio_reads(options: str, start: int, end: int) -> None:
+def test_the_range_is_that_which_fio_reads(options, start, end) -> None:
     made = stimulus(*options.split())
     assert made.active_range.bytes_of(DRIVE.user_capacity_bytes, DRIVE.sector_bytes) == (start, end)
 
@@ -83,7 +83,7 @@ def test_the_range_is_that_which_fio_reads(options: str, start: int, end: int) -
         ("rw=randread bs=64k size=1m number_ios=40", None),
     ],
 )
-def test_without_time_based_an_amount_ends_it(options: str, amount_bytes: int | None) -> None:
+def test_without_time_based_an_amount_ends_it(options, amount_bytes) -> None:
     stop = only_step("[job]\n" + options.replace(" ", "\n")).stop
     expected = FirstOf((ByteAmount(MIB), IoCount(40))) if amount_bytes is None else ByteAmount(amount_bytes)
     assert stop == expected
@@ -113,7 +113,7 @@ def test_number_ios_alone_ends_it_where_it_comes_first_each_time_that_it_loops()
         ("rw=randwrite rate_iops=80 fsync=4", Capped(100.0, CapUnit.IOS)),
     ],
 )
-def test_pacing(options: str, pacing: object) -> None:
+def test_pacing(options, pacing) -> None:
     assert stimulus(*options.split()).pacing == pacing
 
 
@@ -153,7 +153,7 @@ def test_reads_and_writes_of_a_queue_of_one_are_refused() -> None:
         ("rw=randread numjobs=2 offset_increment=25%", ["job.1", "job.2"]),
     ],
 )
-def test_threads_are_one_stream_where_they_share_a_range_or_tile_it(options: str, names: list[str]) -> None:
+def test_threads_are_one_stream_where_they_share_a_range_or_tile_it(options, names) -> None:
     step = only_step("[job]\n" + TIMED + options.replace(" ", "\n"))
     assert [stream.name for stream in step.streams] == names
     assert sum(stream.stimulus.tc for stream in step.streams) == int(options.split("numjobs=")[1][0])
@@ -168,7 +168,7 @@ def test_threads_are_one_stream_where_they_share_a_range_or_tile_it(options: str
         ("rw=trim bs=1m iodepth=16 ioengine=io_uring_cmd", 16, False),
     ],
 )
-def test_queue_depth(options: str, qd: int, noted: bool) -> None:
+def test_queue_depth(options, qd, noted) -> None:
     found = translated("[job]\n" + TIMED + options.replace(" ", "\n"))
     assert found.steps[0].stimuli[0].qd == qd
     assert any("iodepth" in note for note in found.notes) == noted
@@ -188,7 +188,7 @@ def test_queue_depth(options: str, qd: int, noted: bool) -> None:
         ("dedupe_percentage=30", ReducibleData(100, 30, 4096)),
     ],
 )
-def test_data(options: str, data: object) -> None:
+def test_data(options, data) -> None:
     assert stimulus("rw=randwrite", options).data == data
 
 
@@ -204,7 +204,7 @@ def test_data(options: str, data: object) -> None:
         ("zoned_abs:60/8m:40/24m", Zones((Zone(60, 25), Zone(40, 75)))),
     ],
 )
-def test_distributions(option: str, placement: object) -> None:
+def test_distributions(option, placement) -> None:
     made = stimulus("rw=randread", f"random_distribution={option}")
     assert made.placement == placement
     end = 32 * MIB if option.startswith("zoned_abs") else 64 * MIB
@@ -236,7 +236,7 @@ def test_sizes_alignment_holes_syncs_and_priority() -> None:
         ("rw=read fdp=1 plids=5", UNSET),
     ],
 )
-def test_writes_name_the_placement_handle_of_the_job(options: str, handle: object) -> None:
+def test_writes_name_the_placement_handle_of_the_job(options, handle) -> None:
     assert stimulus(*options.split()).placement_handle == handle
 
 
@@ -301,7 +301,7 @@ def test_jobs_of_one_flow_share_in_it_by_whatever_number() -> None:
         "rw=write\ndataplacement=streams\nplids=1", "rw=randread\nrandom_distribution=zoned:9/",
     ],
 )  # fmt: skip
-def test_what_openpts_lacks_is_named(option: str, snapshot) -> None:
+def test_what_openpts_lacks_is_named(option, snapshot) -> None:
     assert complaints(f"[job]\n{option}\n") == snapshot
 
 
@@ -343,7 +343,7 @@ def test_a_job_for_a_partition_stays_in_it() -> None:
     ["[one]\nfilename=/dev/a\n[two]\nfilename=/dev/b\n", "[one]\nfilename=/dev/a:/dev/b\n"],
     ids=["one each", "several in one"],
 )
-def test_jobs_for_several_targets_are_refused(text: str, snapshot) -> None:
+def test_jobs_for_several_targets_are_refused(text, snapshot) -> None:
     with pytest.raises(WrittenFileError) as raised:
         translated("rw=read\n" + text)
     assert str(raised.value) == snapshot

@@ -23,7 +23,7 @@ from openpts.units import NS_PER_S, NS_PER_US
         *(("4096B", 4096), ("0x1000", 4096), ("0x10k", 16 * 1024)),
     ],
 )
-def test_a_number_with_a_suffix(text: str, number: int) -> None:
+def test_a_number_with_a_suffix(text, number) -> None:
     assert whole_number(text) == number
 
 
@@ -32,7 +32,7 @@ def test_with_kb_base_1000_the_two_kinds_of_suffixes_change_places() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "k", "4x", "1.5k", "4 k", "-4k", "4kk", "(2*4)k", "0x"])
-def test_what_fio_would_read_as_something_else_is_refused(text: str) -> None:
+def test_what_fio_would_read_as_something_else_is_refused(text) -> None:
     with pytest.raises(ValueTextError):
         whole_number(text)
 
@@ -48,12 +48,12 @@ def test_what_fio_would_read_as_something_else_is_refused(text: str) -> None:
         ("20msec", NS_PER_US, 20_000_000),
     ],
 )
-def test_a_time(text: str, unit_ns: int, expected_ns: int) -> None:
+def test_a_time(text, unit_ns, expected_ns) -> None:
     assert time_ns(text, unit_ns) == expected_ns
 
 
 @pytest.mark.parametrize("text", ["", "1.5", "5 s", "2y", "1-2"])
-def test_no_time(text: str) -> None:
+def test_no_time(text) -> None:
     with pytest.raises(ValueTextError):
         time_ns(text, NS_PER_S)
 
@@ -78,9 +78,7 @@ def test_a_size_is_bytes_or_per_cent_of_the_whole() -> None:
         (",,c", {"trim": "c"}),
     ],
 )
-def test_the_last_value_holds_for_the_directions_behind_it_unless_a_comma_follows(
-    text: str, expected: dict[str, str]
-) -> None:
+def test_the_last_value_holds_for_the_directions_behind_it_unless_a_comma_follows(text, expected) -> None:
     assert directions_of(text) == expected
 
 
@@ -105,11 +103,11 @@ def test_numbers_are_read_as_far_as_fio_reads_them() -> None:
         ("64MB", {64 << 20: 100}),
     ],
 )
-def test_sizes_with_shares(text: str, expected: dict[int, int]) -> None:
+def test_sizes_with_shares(text, expected) -> None:
     assert weighted_sizes(text, 1024) == expected
 
 
 @pytest.mark.parametrize("text", ["4k/60:8k/60", "4k/1.5", "4k/50/2", "4k/a", ""])
-def test_no_sizes_with_shares(text: str) -> None:
+def test_no_sizes_with_shares(text) -> None:
     with pytest.raises(ValueTextError):
         weighted_sizes(text, 1024)

@@ -22,7 +22,7 @@ def tables(sample: Sample) -> dict[str, Table]:
     return {block.id: block for block in stream_course(NAME, sample) if isinstance(block, Table)}
 
 
-def test_the_course_has_the_iops_of_each_interval(samples: list[Sample]) -> None:
+def test_the_course_has_the_iops_of_each_interval(samples) -> None:
     shown = tables(samples[0])["x-streams-course"]
     whole = samples[0].intervals[:4]
     assert [row.head.value for row in shown.rows] == [pytest.approx(0.1 * n) for n in range(1, 5)]
@@ -30,7 +30,7 @@ def test_the_course_has_the_iops_of_each_interval(samples: list[Sample]) -> None
         assert [cell.value for cell in row.cells] == [part.iops for part in interval.streams]
 
 
-def test_plots_refer_to_tables_beside_them(samples: list[Sample]) -> None:
+def test_plots_refer_to_tables_beside_them(samples) -> None:
     for sample in samples:
         blocks = stream_course(NAME, sample)
         ids = {block.id for block in blocks if isinstance(block, Table)}
@@ -40,7 +40,7 @@ def test_plots_refer_to_tables_beside_them(samples: list[Sample]) -> None:
         assert len({figure.id for figure in figures}) == len(figures)
 
 
-def test_a_stream_that_the_host_held_up_is_named(samples: list[Sample]) -> None:
+def test_a_stream_that_the_host_held_up_is_named(samples) -> None:
     """Two in a hundred by 5 ms; the other streams plan nothing or are in time."""
     writes = samples[0].streams[1].write.ios
     late = slips_of(*[1_000] * (writes - writes // 50), *[5_000_000] * (writes // 50))

@@ -34,7 +34,7 @@ def run_of(name: str, folder: Path, *words: str) -> Run:
 
 
 @pytest.mark.parametrize("path", OUTPUTS, ids=lambda path: path.stem)
-def test_what_the_command_says(path: Path, tmp_path, golden) -> None:
+def test_what_the_command_says(path, tmp_path, golden) -> None:
     there = shutil.copy(path, tmp_path)
     assert imported(Path(there), tmp_path / "run") == golden
 
@@ -42,7 +42,7 @@ def test_what_the_command_says(path: Path, tmp_path, golden) -> None:
 @pytest.mark.parametrize(
     "name", ["import-slow-job/rate-2-iops", "import-slow-job/thinktime", "p-fio-gtod/gtod", "p-fio-gtod/latp"]
 )
-def test_counts_and_bytes_are_those_of_the_output(name: str, tmp_path) -> None:
+def test_counts_and_bytes_are_those_of_the_output(name, tmp_path) -> None:
     run = run_of(f"{name}.json", tmp_path / "run")
     (job,) = json.loads((CASES / f"{name}.json").read_text())["jobs"]
     ((done, stated),) = ((step.sample.read, job["read"]) for step in run.steps)
@@ -55,7 +55,7 @@ def test_counts_and_bytes_are_those_of_the_output(name: str, tmp_path) -> None:
 
 @pytest.mark.parametrize("bw", [0, 1, 2, 7, 19])
 @pytest.mark.parametrize("unit", [1, 1024])
-def test_slow_jobs_have_bytes_or_kib_as_their_throughput_has(bw: int, unit: int, tmp_path) -> None:
+def test_slow_jobs_have_bytes_or_kib_as_their_throughput_has(bw, unit, tmp_path) -> None:
     """Just below the next whole KiB/s, in a second: fio 3 has bytes, fio 2 KiB."""
     moved_bytes = bw * 1024 + 1023 if unit == 1 or not bw else bw * 1024
     content = SMALL.replace("40960", str(moved_bytes // unit if bw else 512)).replace(
@@ -144,9 +144,7 @@ def test_a_server_that_gives_the_options_of_another_job_is_refused(tmp_path, gol
         (None, 1000, 0, False),
     ],
 )
-def test_jobs_that_fio_added_up_have_more_threads(
-    threads: str | None, longest_ms: int, in_all_ms: int, exceeds: bool
-) -> None:
+def test_jobs_that_fio_added_up_have_more_threads(threads, longest_ms, in_all_ms, exceeds) -> None:
     assert exceeds_threads({"numjobs": threads}, longest_ms, in_all_ms) is exceeds
 
 
@@ -179,7 +177,7 @@ def test_what_went_through_the_page_cache_is_in_the_ledger(tmp_path, golden) -> 
         ("rw=randtrim", False),
     ],
 )
-def test_the_page_cache_is_used_unless_fio_was_told(lines: str, cached: bool) -> None:
+def test_the_page_cache_is_used_unless_fio_was_told(lines, cached) -> None:
     pairs = (line.partition("=") for line in ("rw=read", *lines.split()))
     options = options_of((name, value if equals else None) for name, equals, value in pairs)
     assert bool(list(page_cache({"a": options}))) is cached
@@ -199,7 +197,7 @@ def test_the_page_cache_is_used_unless_fio_was_told(lines: str, cached: bool) ->
         ("", []),
     ],
 )
-def test_the_files_of_a_job_are_those_that_fio_opens(lines: str, files: list[str]) -> None:
+def test_the_files_of_a_job_are_those_that_fio_opens(lines, files) -> None:
     pairs = (line.split("=") for line in lines.split())
     assert files_of(options_of((name, value) for name, value in pairs)) == files
 

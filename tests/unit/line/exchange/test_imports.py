@@ -69,7 +69,7 @@ def measures(run: Run) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("path", FIO, ids=lambda path: path.stem)
-def test_the_figures_of_fio_are_those_that_it_states(path: Path, tmp_path) -> None:
+def test_the_figures_of_fio_are_those_that_it_states(path, tmp_path) -> None:
     run, jobs = fio_run(path.name, tmp_path / "run"), stated_jobs(path)
     found = {(one["stream"], one["operation"]): one for one in summarize(run)["streams"]}
     unit = 1 if "3" in path.stem else 1000
@@ -421,7 +421,7 @@ def test_what_fio_did_not_time_is_exported_as_unknown_and_not_as_0(tmp_path) -> 
 
 
 @pytest.mark.parametrize("name", ["fio-2-plain", "fio-3-plain"])
-def test_percentiles_without_a_distribution_are_exported_as_fio_states_them(name: str, tmp_path) -> None:
+def test_percentiles_without_a_distribution_are_exported_as_fio_states_them(name, tmp_path) -> None:
     run = fio_run(f"{name}.json", tmp_path / "run")
     jobs = {job["jobname"]: job for job in exported(run, tmp_path / "fio")}
     reader = next(job["read"] for job in stated_jobs(DATA / f"{name}.json") if job["jobname"] == "reader")

@@ -77,7 +77,7 @@ def sentences(report: Report, tone: str) -> list[str]:
     return [block.text for block in blocks if isinstance(block, Verdict) and block.tone == tone]
 
 
-def test_runs_of_one_drive_are_one_set_and_another_drive_is_held_against_them(run: Run, golden) -> None:
+def test_runs_of_one_drive_are_one_set_and_another_drive_is_held_against_them(run, golden) -> None:
     other = with_facts(run, **OTHER)
     mine, theirs = (1.01, 1, 0.99, 1, 1), (1.2, 1.22, 1.1, 1.2, 1.2)
     comparison = compared(*[at(run, share) for share in mine], *[at(other, share) for share in theirs])
@@ -94,7 +94,7 @@ def test_runs_of_one_drive_are_one_set_and_another_drive_is_held_against_them(ru
     assert sets[base]["median"] == sets[base]["warm"][1]
 
 
-def test_ranges_that_overlap_show_no_difference(run: Run) -> None:
+def test_ranges_that_overlap_show_no_difference(run) -> None:
     other = with_facts(run, **OTHER)
     runs = [at(run, share) for share in (1, 1.02, 1.04)] + [at(other, share) for share in (1.03, 1.05, 1.06)]
     comparison = compared(*runs)
@@ -108,7 +108,7 @@ def test_ranges_that_overlap_show_no_difference(run: Run) -> None:
     }
 
 
-def test_what_would_differ_alone_may_be_chance_among_several_lines(run: Run, golden) -> None:
+def test_what_would_differ_alone_may_be_chance_among_several_lines(run, golden) -> None:
     other = with_facts(run, **OTHER)
     mine, theirs = (1, 1.02, 0.98), (1.06, 1.1, 1.04)
     comparison = compared(*[at(run, share) for share in mine], *[at(other, share) for share in theirs])
@@ -133,7 +133,7 @@ def test_what_would_differ_alone_may_be_chance_among_several_lines(run: Run, gol
 
 
 @pytest.mark.proves("SOL-STAT-06")
-def test_seven_runs_that_lie_too_far_apart_are_discarded(run: Run, golden) -> None:
+def test_seven_runs_that_lie_too_far_apart_are_discarded(run, golden) -> None:
     other = with_facts(run, **OTHER)
     wild = [at(other, share / 100) for share in (90, 100, 140, 85, 130, 95, 120)]
     found = sets_of(compared(run, *wild))["Candidate X"]
@@ -144,7 +144,7 @@ def test_seven_runs_that_lie_too_far_apart_are_discarded(run: Run, golden) -> No
 
 
 @pytest.mark.proves("SOL-STAT-02")
-def test_a_single_run_says_nothing_about_spread(run: Run, golden) -> None:
+def test_a_single_run_says_nothing_about_spread(run, golden) -> None:
     found = sets_of(compared(run, at(with_facts(run, **OTHER), 2)))["Candidate X"]
     assert found["delta_pct"] == pytest.approx(100, abs=1e-6)
     assert found["rse_pct"] is None
@@ -153,7 +153,7 @@ def test_a_single_run_says_nothing_about_spread(run: Run, golden) -> None:
     assert answer == golden
 
 
-def test_a_cold_run_stands_apart(run: Run) -> None:
+def test_a_cold_run_stands_apart(run) -> None:
     entries = [Entry(at(run, 3), cold=True), Entry(run), Entry(with_facts(run, **OTHER))]
     comparison = compare_runs(entries)
     base = sets_of(comparison)[comparison.names[0]]
@@ -163,7 +163,7 @@ def test_a_cold_run_stands_apart(run: Run) -> None:
     assert [row.cells[-1].text for row in table.rows].count("not counted") == 3
 
 
-def test_labels_put_runs_together_and_say_what_their_spread_is(run: Run, golden) -> None:
+def test_labels_put_runs_together_and_say_what_their_spread_is(run, golden) -> None:
     runs = [with_facts(run, serial=f"N-{number}") for number in range(3)]
     entries = [Entry(one, label="batch") for one in runs] + [Entry(with_facts(run, **OTHER), label="other")]
     report = build_comparison(compare_runs(entries, base="other"))
@@ -172,12 +172,12 @@ def test_labels_put_runs_together_and_say_what_their_spread_is(run: Run, golden)
     assert mixed == golden
 
 
-def test_drives_of_one_model_are_told_apart_by_their_serial_numbers(run: Run) -> None:
+def test_drives_of_one_model_are_told_apart_by_their_serial_numbers(run) -> None:
     comparison = compared(with_facts(run, serial="N-1"), with_facts(run, serial="N-2"))
     assert [name.rsplit(" ", 1)[1] for name in comparison.names] == ["N-1", "N-2"]
 
 
-def test_other_conditions_make_another_set(run: Run) -> None:
+def test_other_conditions_make_another_set(run) -> None:
     comparison = compared(run, under(run, qd=7), under(run, seed=99))
     assert [(one.number, len(one.runs)) for one in comparison.tests[0].contenders] == [(1, 2), (2, 1)]
     assert differing(comparison) == {"": [], "iops": ["Queue depth (QD)"]}
@@ -195,7 +195,7 @@ def test_other_conditions_make_another_set(run: Run) -> None:
         (lambda run: under(run, drive_class=DriveClass.CLIENT), "Class"),
     ],
 )
-def test_what_was_not_made_alike_is_on_the_red_list(run: Run, change: Any, label: str, golden) -> None:
+def test_what_was_not_made_alike_is_on_the_red_list(run, change, label, golden) -> None:
     comparison = compared(run, change(with_facts(run, **OTHER)))
     assert differing(comparison)[""] == [label]
     report = build_comparison(comparison)
@@ -204,7 +204,7 @@ def test_what_was_not_made_alike_is_on_the_red_list(run: Run, change: Any, label
     assert [row.head.text for row in table.rows] == [label]
 
 
-def test_settings_of_the_host_are_compared_one_by_one_and_its_states_told(run: Run) -> None:
+def test_settings_of_the_host_are_compared_one_by_one_and_its_states_told(run) -> None:
     tuned = with_facts(run, "host_before", governor="performance", load="0.10 0.10 0.10", swap="none")
     other = with_facts(run, "host_before", governor="powersave", load="0.90 0.10 0.10", swap="none")
     declared = replace(other, manifest=replace(other.manifest, scenario=Scenario.REAL_WORLD))
@@ -218,7 +218,7 @@ def test_settings_of_the_host_are_compared_one_by_one_and_its_states_told(run: R
 
 
 @pytest.mark.proves("SOL-SYS-03")
-def test_bios_settings_are_judged_and_the_use_of_a_drive_is_shown(run: Run) -> None:
+def test_bios_settings_are_judged_and_the_use_of_a_drive_is_shown(run) -> None:
     def declaring(purpose: Purpose) -> Run:
         return replace(run, manifest=replace(run.manifest, purpose=purpose))
 
@@ -233,28 +233,28 @@ def test_bios_settings_are_judged_and_the_use_of_a_drive_is_shown(run: Run) -> N
     assert fields["Purpose: BIOS setting"].values[0] == ("not declared",)
 
 
-def test_firmware_is_judged_where_the_model_is_the_same(run: Run) -> None:
+def test_firmware_is_judged_where_the_model_is_the_same(run) -> None:
     assert differing(compared(run, with_facts(run, firmware="old")))[""] == ["Firmware"]
     assert differing(compared(run, with_facts(run, **OTHER)))[""] == []
 
 
-def test_runs_that_were_made_alike_say_so(run: Run, golden) -> None:
+def test_runs_that_were_made_alike_say_so(run, golden) -> None:
     report = build_comparison(compared(run, with_facts(run, **OTHER)))
     assert sentences(report, "pass") == golden
 
 
 @pytest.mark.parametrize("count", [0, 1])
-def test_one_run_is_no_comparison(run: Run, count: int) -> None:
+def test_one_run_is_no_comparison(run, count) -> None:
     with pytest.raises(UsageError, match="two runs or more"):
         compared(*[run] * count)
 
 
-def test_a_base_that_is_not_there_is_refused_with_the_names_that_are(run: Run) -> None:
+def test_a_base_that_is_not_there_is_refused_with_the_names_that_are(run) -> None:
     with pytest.raises(UsageError, match=r"invalid --base .*: use one of .*Candidate X"):
         compared(run, with_facts(run, **OTHER), base="nobody")
 
 
-def test_folders_that_make_no_sense_are_refused(tmp_path, reports: Reports) -> None:
+def test_folders_that_make_no_sense_are_refused(tmp_path, reports) -> None:
     folder = reports.folder("five rounds")
     with pytest.raises(UsageError, match="named twice"):
         read_entries([folder, folder])
@@ -270,14 +270,14 @@ def test_labels_and_cold_runs_are_found_by_their_folders(tmp_path) -> None:
     assert [(entry.label, entry.cold) for entry in entries] == [("first", False), ("", True)]
 
 
-def test_a_run_without_values_says_that_they_are_missing(run: Run, reports: Reports) -> None:
+def test_a_run_without_values_says_that_they_are_missing(run, reports) -> None:
     nothing = with_facts(read_run(reports.folder("preconditioned only")), **OTHER)
     found = sets_of(compared(run, nothing))["Candidate X"]
     assert (found["median"], found["delta_pct"], found["statement"]) == (None, None, "not measured")
     build_comparison(compared(nothing, run))
 
 
-def test_two_matrices_make_a_heat_map_of_shares_and_deltas(run: Run) -> None:
+def test_two_matrices_make_a_heat_map_of_shares_and_deltas(run) -> None:
     report = build_comparison(compared(run, at(with_facts(run, **OTHER), 1.25)))
     (heat,) = (figure for figure in report.figures() if figure.kind == "heat")
     shares, deltas = report.tables()[heat.table_id], report.tables()[heat.detail_table_id]
@@ -288,7 +288,7 @@ def test_two_matrices_make_a_heat_map_of_shares_and_deltas(run: Run) -> None:
     assert {cell.text for row in deltas.rows for cell in row.cells} == {"+25.0"}
 
 
-def test_drives_of_different_capacity_are_not_one_drive(run: Run, golden) -> None:
+def test_drives_of_different_capacity_are_not_one_drive(run, golden) -> None:
     target = run.manifest.target
     larger = replace(target, user_capacity_bytes=2 * target.user_capacity_bytes)
     other = replace(run, manifest=replace(run.manifest, target=larger))
@@ -299,7 +299,7 @@ def test_drives_of_different_capacity_are_not_one_drive(run: Run, golden) -> Non
     assert sentences(build_comparison(labeled), "fail") == golden
 
 
-def test_the_limit_of_the_standard_error_is_the_operators(run: Run, golden) -> None:
+def test_the_limit_of_the_standard_error_is_the_operators(run, golden) -> None:
     runs = [Entry(at(run, share)) for share in (0.8, 1, 1.2)]
     found = {
         limit_pct: sets_of(compare_runs(runs, rse_limit_pct=limit_pct)) for limit_pct in (1.0, 5.0, 12.0)
@@ -337,7 +337,7 @@ def test_names_of_key_values_have_room_and_what_is_far_away_flattens_no_other() 
     assert far == 1
 
 
-def test_each_run_is_a_dot_in_per_cent_of_the_base(run: Run) -> None:
+def test_each_run_is_a_dot_in_per_cent_of_the_base(run) -> None:
     report = build_comparison(compared(run, at(run, 1.1), at(run, 0.9), at(with_facts(run, **OTHER), 1.25)))
     (dots,) = (figure for figure in report.figures() if figure.kind == "strip")
     table = report.tables()[dots.table_id]

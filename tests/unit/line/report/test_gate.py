@@ -82,7 +82,7 @@ def points_of(run: Run) -> list:
     ]
 
 
-def test_a_limit_holds_at_its_very_value(run: Run) -> None:
+def test_a_limit_holds_at_its_very_value(run) -> None:
     runs = gated(run, 1.0)
     value = fmean(sample.iops for sample in points_of(run))
     figure = runs[0].find(IOPS)
@@ -94,7 +94,7 @@ def test_a_limit_holds_at_its_very_value(run: Run) -> None:
         assert result_of(f"{IOPS} {limit}", runs).verdict is verdict
 
 
-def test_the_worst_of_several_runs_counts(run: Run) -> None:
+def test_the_worst_of_several_runs_counts(run) -> None:
     runs = gated(run, 1.0, 0.5, 0.9)
     value = runs[1].find(IOPS)
     assert value is not None
@@ -102,7 +102,7 @@ def test_the_worst_of_several_runs_counts(run: Run) -> None:
     assert (one.value, one.runs) == (value.value, 3)
 
 
-def test_a_run_that_lacks_what_others_have_leaves_no_verdict(run: Run) -> None:
+def test_a_run_that_lacks_what_others_have_leaves_no_verdict(run) -> None:
     (whole,) = gated(run, 1.0)
     lacking = MeasuredRun.of(replace(run, steps=()), replace(whole.content, measures=()))
     for limits in (f"{IOPS} >= 1", f"{IOPS} >= -3 %"):
@@ -111,7 +111,7 @@ def test_a_run_that_lacks_what_others_have_leaves_no_verdict(run: Run) -> None:
         assert one.reason.endswith("does not measure it")
 
 
-def test_a_percentile_is_that_of_all_ios_of_the_window(run: Run) -> None:
+def test_a_percentile_is_that_of_all_ios_of_the_window(run) -> None:
     merged = Histogram()
     for sample in points_of(run):
         for operation in sample.transfers:
@@ -128,14 +128,14 @@ def test_a_percentile_is_that_of_all_ios_of_the_window(run: Run) -> None:
         assert figure.unit == "ms"
 
 
-def test_too_few_ios_give_no_verdict(run: Run) -> None:
+def test_too_few_ios_give_no_verdict(run) -> None:
     (one,) = result_of(f"{IOPS}.9 nines <= 1 s", gated(run, 1.0)).judged
     assert one.judgement is NONE
     assert one.reason.startswith("too few I/Os: ")
     assert one.reason.endswith("p99.9999999 needs 1,000,000,000")
 
 
-def test_a_deviation_gives_no_verdict_unless_allowed(run: Run) -> None:
+def test_a_deviation_gives_no_verdict_unless_allowed(run) -> None:
     run = deviating(run)
     limit = f"{IOPS} >= 1"
     assert result_of(limit, gated(run, 1.0)).verdict is PASS
@@ -144,7 +144,7 @@ def test_a_deviation_gives_no_verdict_unless_allowed(run: Run) -> None:
     assert 'allow = ["deviations"]' in one.reason
 
 
-def test_what_is_not_steady_gives_no_verdict_unless_allowed(run: Run, reports: Reports) -> None:
+def test_what_is_not_steady_gives_no_verdict_unless_allowed(run, reports) -> None:
     unsteady = MeasuredRun.of(read_run(reports.folder("not steady")))
     for limit in (f"{IOPS} >= 1", f"{IOPS}.p99 <= 1 h"):
         assert result_of(limit, [unsteady]).verdict is PASS
@@ -161,20 +161,20 @@ def test_what_is_not_steady_gives_no_verdict_unless_allowed(run: Run, reports: R
         (RunState.RUNNING, "the run goes on, or was killed"),
     ],
 )
-def test_an_unfinished_run_has_no_verdict(run: Run, state: RunState, reason: str) -> None:
+def test_an_unfinished_run_has_no_verdict(run, state, reason) -> None:
     cut = gated(replace(run, manifest=replace(run.manifest, state=state)), 1.0)
     required = 'require = ["steady"]'
     for result in (result_of(f"{IOPS} >= 1", cut), result_of((), cut, head=required)):
         assert {(one.judgement, one.reason) for one in result.judged} == {(NONE, reason)}
 
 
-def test_an_unfinished_run_that_broke_a_condition_has_failed_it(run: Run, reports: Reports) -> None:
+def test_an_unfinished_run_that_broke_a_condition_has_failed_it(run, reports) -> None:
     unsteady = read_run(reports.folder("not steady"))
     cut = replace(unsteady, manifest=replace(unsteady.manifest, state=RunState.INTERRUPTED))
     assert result_of((), [MeasuredRun.of(cut)], head='require = ["steady"]').verdict is FAIL
 
 
-def test_copies_of_a_run_are_one_run(run: Run) -> None:
+def test_copies_of_a_run_are_one_run(run) -> None:
     (copied,) = gated(run, 0.9)
     copied = replace(copied, folder="elsewhere")
     for runs, baseline in ((gated(run, 1.0, 1.1), [copied]), ([*gated(run, 1.0), copied], gated(run, 1.1))):
@@ -182,7 +182,7 @@ def test_copies_of_a_run_are_one_run(run: Run) -> None:
         assert (one.judgement, one.reason) == (NONE, "two folders are copies of one run: leave one out")
 
 
-def test_a_test_that_was_not_run_has_no_verdict_and_a_wrong_key_is_refused(run: Run) -> None:
+def test_a_test_that_was_not_run_has_no_verdict_and_a_wrong_key_is_refused(run) -> None:
     runs = gated(run, 1.0)
     (one,) = result_of("lat.rnd-4k-rw0.p99 <= 1 ms", runs).judged
     assert (one.judgement, one.reason) == (NONE, "no run of lat")
@@ -199,7 +199,7 @@ def test_a_test_that_was_not_run_has_no_verdict_and_a_wrong_key_is_refused(run: 
 BASES, SLOWER = (1.0, 1.004, 0.997), (0.951, 0.949, 0.952)
 
 
-def test_a_ratio_is_judged_by_the_interval_of_its_runs(run: Run) -> None:
+def test_a_ratio_is_judged_by_the_interval_of_its_runs(run) -> None:
     (one,) = result_of(f"{IOPS} >= -3 %", gated(run, *SLOWER), gated(run, *BASES)).judged
     values = [
         [found.value for each in gated(run, *side) if (found := each.find(IOPS))] for side in (SLOWER, BASES)
@@ -215,7 +215,7 @@ def test_a_ratio_is_judged_by_the_interval_of_its_runs(run: Run) -> None:
     assert result_of(f"{IOPS} <= 0.97 x", gated(run, *SLOWER), gated(run, *BASES)).verdict is PASS
 
 
-def test_several_limits_share_the_false_alarms(run: Run) -> None:
+def test_several_limits_share_the_false_alarms(run) -> None:
     sides = gated(run, *SLOWER), gated(run, *BASES)
     alone = result_of(f"{IOPS} >= -3 %", *sides).judged[0]
     three = result_of([f"{IOPS} >= {n} %" for n in (-3, -4, -5)], *sides).judged[0]
@@ -225,7 +225,7 @@ def test_several_limits_share_the_false_alarms(run: Run) -> None:
     assert three.high > alone.high
 
 
-def test_single_runs_and_overlapping_sets_ask_for_more(run: Run, golden) -> None:
+def test_single_runs_and_overlapping_sets_ask_for_more(run, golden) -> None:
     (one,) = result_of(f"{IOPS} >= -3 %", gated(run, 0.5), gated(run, 1.0)).judged
     assert one.judgement is NONE
     assert one.reason == golden
@@ -246,7 +246,7 @@ def on_days(runs: list[MeasuredRun], *days: int, host: str = "a") -> list[Measur
     ]
 
 
-def test_sides_without_a_session_in_common_have_a_wider_interval_and_say_so(run: Run, golden) -> None:
+def test_sides_without_a_session_in_common_have_a_wider_interval_and_say_so(run, golden) -> None:
     """On which side the shift between two sessions lies can't be told from a change."""
     slower, bases = gated(run, *SLOWER), gated(run, *BASES)
     limit = f"{IOPS} >= -3 %"
@@ -263,7 +263,7 @@ def test_sides_without_a_session_in_common_have_a_wider_interval_and_say_so(run:
         assert one.reason == golden
 
 
-def test_what_can_t_be_compared_has_no_verdict(run: Run, golden) -> None:
+def test_what_can_t_be_compared_has_no_verdict(run, golden) -> None:
     sides = gated(run, *SLOWER)
     assert result_of(f"{IOPS} >= -3 %", sides).judged[0].reason == golden
     other = replace(
@@ -302,14 +302,12 @@ def with_log(run: Run, before: dict[str, float], after: dict[str, float], firmwa
         ("no throttling", {}, NONE),
     ],
 )
-def test_conditions_are_read_from_the_log(
-    run: Run, condition: str, values: dict[str, float], verdict: Judgement
-) -> None:
+def test_conditions_are_read_from_the_log(run, condition, values, verdict) -> None:
     logged = with_log(run, dict.fromkeys(values, 0.0), values)
     assert result_of((), [MeasuredRun.of(logged)], head=f'require = ["{condition}"]').verdict is verdict
 
 
-def test_steady_conformant_and_firmware(run: Run, reports: Reports) -> None:
+def test_steady_conformant_and_firmware(run, reports) -> None:
     required = 'require = ["steady", "conformant", "same firmware"]'
     old, new = (MeasuredRun.of(with_log(run, {}, {}, firmware)) for firmware in "12")
     assert [one.judgement for one in result_of((), [old], [old], head=required).judged] == [PASS] * 3
@@ -319,7 +317,7 @@ def test_steady_conformant_and_firmware(run: Run, reports: Reports) -> None:
     assert result_of((), [MeasuredRun.of(deviating(run))], head=required).judged[1].judgement is FAIL
 
 
-def test_the_words_of_all_verdicts(run: Run, snapshot) -> None:
+def test_the_words_of_all_verdicts(run, snapshot) -> None:
     head = ALLOWED + 'require = ["steady", "no media errors", "no throttling", "same firmware", "conformant"]'
     limits = (
         f"{IOPS} >= 1",
@@ -342,7 +340,7 @@ def test_the_words_of_all_verdicts(run: Run, snapshot) -> None:
     assert [row.cells[1].text for row in table.rows] == [one.judgement.value for one in result.judged]
 
 
-def test_the_power_is_stated_for_each_relative_limit(run: Run, golden) -> None:
+def test_the_power_is_stated_for_each_relative_limit(run, golden) -> None:
     limits = parse_limits(ALLOWED.encode(), "l", [f"{IOPS} >= -3 %", f"{IOPS} <= 1.03 x"])
     rule, (least, most) = power_of(limits, gated(run, *BASES), ())
     assert rule.rows == 2
@@ -370,7 +368,7 @@ def invoke(*words: object) -> tuple[int, str]:
     return code, result.output
 
 
-def test_the_command_ends_with_its_verdict(run: Run, tmp_path) -> None:
+def test_the_command_ends_with_its_verdict(run, tmp_path) -> None:
     limits = tmp_path / "limits.toml"
     for bound, code in ((">= 1", 0), (">= 1 G", 10), (".p99.9999999 <= 1 s", 13)):
         limits.write_text(f'{ALLOWED}limits = ["{IOPS}{bound}"]')
@@ -386,7 +384,7 @@ def test_the_command_ends_with_its_verdict(run: Run, tmp_path) -> None:
     assert invoke(run.folder, "--limit", f"{IOPS} >= 1", "--junit", "-")[0] == 2
 
 
-def test_a_stimulus_without_a_figure_is_answered_with_one_of_its_figures(run: Run) -> None:
+def test_a_stimulus_without_a_figure_is_answered_with_one_of_its_figures(run) -> None:
     for written, meant in (("rnd-4k-rw0", "rnd_4_kib_rw0"), ("rnd-64k-rw65", "rnd_64_kib_rw65")):
         with pytest.raises(UsageError, match=rf"did you mean iops\.{meant}\.iops\?"):
             result_of(f"{written} >= 1", gated(run, 1.0))
@@ -397,7 +395,7 @@ class Terminal(io.TextIOWrapper):
         return True
 
 
-def test_a_terminal_has_verdicts_in_colors(run: Run, monkeypatch) -> None:
+def test_a_terminal_has_verdicts_in_colors(run, monkeypatch) -> None:
     shown = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", VisibleOutput(Terminal(shown, "utf-8", write_through=True)))
     limits = f'{ALLOWED}limits = [{{ measure = "{IOPS}", at_most = 1, note = "\\u001b[2J" }}]'
@@ -406,7 +404,7 @@ def test_a_terminal_has_verdicts_in_colors(run: Run, monkeypatch) -> None:
     assert "\x1b[2J" not in shown.getvalue().decode()
 
 
-def test_all_words_behind_baseline_are_runs_of_it(run: Run, reports: Reports) -> None:
+def test_all_words_behind_baseline_are_runs_of_it(run, reports) -> None:
     other, third = reports.folder("not steady"), reports.folder("steady")
     _, output = invoke("--limit", f"{IOPS} >= 1", run.folder, "--baseline", other, third, "--json")
     answer = json.loads(output)
@@ -419,7 +417,7 @@ def test_all_words_behind_baseline_are_runs_of_it(run: Run, reports: Reports) ->
 LENIENT = ("--allow", "deviations", "--allow", "not steady")
 
 
-def test_what_is_allowed_on_the_command_line_is_as_in_the_file(run: Run, tmp_path) -> None:
+def test_what_is_allowed_on_the_command_line_is_as_in_the_file(run, tmp_path) -> None:
     limits = tmp_path / "limits.toml"
     limits.write_text(f'{ALLOWED}limits = ["{IOPS} >= 1"]')
     by_file = json.loads(invoke(run.folder, "--limits", limits, "--json")[1])
@@ -433,7 +431,7 @@ def test_what_is_allowed_on_the_command_line_is_as_in_the_file(run: Run, tmp_pat
     assert invoke(*words, "--allow", "everything")[0] == 2
 
 
-def test_different_conditions_are_judged_where_they_are_allowed(run: Run) -> None:
+def test_different_conditions_are_judged_where_they_are_allowed(run) -> None:
     changed = replace(run.manifest.conditions, max_rounds=9)
     other = replace(run, manifest=replace(run.manifest, conditions=changed))
     sides, bases = gated(run, *SLOWER), gated(other, *BASES)
@@ -446,7 +444,7 @@ def test_different_conditions_are_judged_where_they_are_allowed(run: Run) -> Non
     assert allowed.verdict is FAIL
 
 
-def test_the_page_of_a_gate(run: Run, tmp_path, snapshot) -> None:
+def test_the_page_of_a_gate(run, tmp_path, snapshot) -> None:
     limits = ("--limit", f"{IOPS} >= 1", "--limit", f"{IOPS} >= 1 G", *LENIENT)
     code, output = invoke(run.folder, *limits, "--out", tmp_path, "--json")
     assert code == 10, output
@@ -462,7 +460,7 @@ def test_the_page_of_a_gate(run: Run, tmp_path, snapshot) -> None:
     assert not (tmp_path / "alone" / "gate.pdf").exists()
 
 
-def test_a_page_of_a_gate_is_redacted_as_its_lines_are(run: Run, tmp_path) -> None:
+def test_a_page_of_a_gate_is_redacted_as_its_lines_are(run, tmp_path) -> None:
     serial = str(run.manifest.dut["serial"].value)
     named = [tmp_path / f"{serial}-{number}" for number in (1, 2)]
     for folder in named:
@@ -475,6 +473,6 @@ def test_a_page_of_a_gate_is_redacted_as_its_lines_are(run: Run, tmp_path) -> No
     assert serial not in (tmp_path / "page" / "gate.html").read_text()
 
 
-def test_a_power_analysis_has_no_page(run: Run, tmp_path) -> None:
+def test_a_power_analysis_has_no_page(run, tmp_path) -> None:
     for words in (("--html",), ("--out", tmp_path), ("--junit", tmp_path / "x"), ("--tap",)):
         assert invoke(run.folder, "--power-analysis", *words)[0] == 2

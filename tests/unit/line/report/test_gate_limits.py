@@ -17,7 +17,7 @@ EXAMPLE = Path(__file__).parents[4] / "docs" / "limits.toml"
     "text",
     ["p99.99", "P99.99", "99.990000", "99.99 %", "4 nines", "four nines", "4_9s", "p99_99", "lat9999thUsec"],
 )
-def test_a_percentile_has_many_spellings(text: str) -> None:
+def test_a_percentile_has_many_spellings(text) -> None:
     (word,) = words_of(text)
     assert percentile_of(word) == 99.99
 
@@ -26,12 +26,12 @@ def test_a_percentile_has_many_spellings(text: str) -> None:
     ("text", "percentile"),
     [("p50", 50), ("p99", 99), ("five_nines", 99.999), ("9 nines", 99.9999999), ("P99.9999", 99.9999)],
 )
-def test_a_percentile_is_read_exactly(text: str, percentile: float) -> None:
+def test_a_percentile_is_read_exactly(text, percentile) -> None:
     assert [percentile_of(word) for word in words_of(text)] == [percentile]
 
 
 @pytest.mark.parametrize("text", ["p0", "p100", "p101", "p99.99999999999999999"])
-def test_what_no_percentile_can_be_is_none(text: str) -> None:
+def test_what_no_percentile_can_be_is_none(text) -> None:
     assert all(percentile_of(word) is None for word in words_of(text))
 
 
@@ -39,7 +39,7 @@ def test_what_no_percentile_can_be_is_none(text: str) -> None:
     "text",
     ["rnd_4_kib_rw0.iops", "iops.rnd-4k-rw0", "IOPS RND4K RW0", "RND 4 KiB RW0 iops", "iops.random_4kb_rw0"],
 )
-def test_order_and_spelling_of_a_name_are_free(text: str) -> None:
+def test_order_and_spelling_of_a_name_are_free(text) -> None:
     assert tokens_of(text) == tokens_of("rnd_4_kib_rw0.iops")
 
 
@@ -71,7 +71,7 @@ def test_order_and_spelling_of_a_name_are_free(text: str) -> None:
         ("m >= -3", "K", Fraction(-3)),
     ],
 )
-def test_a_bound_is_converted_exactly(text: str, unit: str, value: Fraction) -> None:
+def test_a_bound_is_converted_exactly(text, unit, value) -> None:
     assert bound_of(text).value_in(unit) == float(value)
 
 
@@ -86,7 +86,7 @@ def test_a_bound_is_converted_exactly(text: str, unit: str, value: Fraction) -> 
         ("m >= +0 %", 1.0),
     ],
 )
-def test_a_sign_or_an_x_makes_a_bound_relative(text: str, share: float) -> None:
+def test_a_sign_or_an_x_makes_a_bound_relative(text, share) -> None:
     bound = bound_of(text)
     assert bound.is_relative
     assert bound.share == share

@@ -27,7 +27,7 @@ def at_temperatures(run: Run, *temperatures_c: float) -> Run:
     return replace(run, sampled=(*others, *points))
 
 
-def test_the_median_of_what_was_sampled_counts(run: Run) -> None:
+def test_the_median_of_what_was_sampled_counts(run) -> None:
     (of,) = (one for one in MEASURED if one.label == TEMPERATURE)
     temperatures = (40.0, 41.0, 70.0)
     assert of.read(at_temperatures(run, *temperatures)) == median(temperatures)
@@ -35,20 +35,18 @@ def test_the_median_of_what_was_sampled_counts(run: Run) -> None:
 
 
 @pytest.mark.parametrize(("other_c", "differs"), [(40, False), (43, False), (43.5, True), (36, True)])
-def test_drives_of_other_temperatures_were_not_measured_alike(
-    run: Run, other_c: float, *, differs: bool
-) -> None:
+def test_drives_of_other_temperatures_were_not_measured_alike(run, other_c, *, differs) -> None:
     other = with_facts(at_temperatures(run, other_c, other_c), **OTHER)
     found = differing(compared(at_temperatures(run, 40, 40), other))
     assert found["iops"] == ([TEMPERATURE] if differs else [])
 
 
-def test_what_one_run_does_not_know_is_no_difference(run: Run) -> None:
+def test_what_one_run_does_not_know_is_no_difference(run) -> None:
     other = with_facts(replace(run, sampled=()), **OTHER)
     assert differing(compared(at_temperatures(run, 40), other))["iops"] == []
 
 
-def test_a_purge_that_leaves_data_differs(run: Run) -> None:
+def test_a_purge_that_leaves_data_differs(run) -> None:
     purges = tuple(replace(one, ran=True, samples=100, changed_samples=100) for one in run.manifest.purges)
     left = tuple(replace(one, changed_samples=90) for one in purges)
     pair = [

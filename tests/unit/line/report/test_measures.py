@@ -22,7 +22,6 @@ from openpts.vocabulary.stimulus import Stimulus
 from openpts_line.compare.contenders import ComparedRun, Entry, RunComparison, compare_runs
 from openpts_line.compare.metrics import metrics_of
 from tests.support.made_up_run import made_up_run, restless_rate
-from tests.support.report_cases import Reports
 
 
 def measures(run: Run) -> dict[str, Measured]:
@@ -38,7 +37,7 @@ def made_up(request) -> Run:
     return made_up_run(request.param)
 
 
-def test_keys_are_unique_and_made_for_machines(made_up: Run) -> None:
+def test_keys_are_unique_and_made_for_machines(made_up) -> None:
     found = measures(made_up)
     assert all(
         key == key.lower() and set(key) <= set("abcdefghijklmnopqrstuvwxyz0123456789_.") for key in found
@@ -49,7 +48,7 @@ def test_keys_are_unique_and_made_for_machines(made_up: Run) -> None:
     assert all(one.cover_label for one in on_cover)
 
 
-def test_a_ratio_of_states_gets_a_delta_only_where_one_side_is_better(made_up: Run) -> None:
+def test_a_ratio_of_states_gets_a_delta_only_where_one_side_is_better(made_up) -> None:
     """As the manual has it: each that it names, and no other."""
     named = ("FOB plateau / end zone", "least / most entropy", "last zone / first", "beside trims over alone")
     for one in measures(made_up).values():
@@ -60,7 +59,7 @@ def test_a_ratio_of_states_gets_a_delta_only_where_one_side_is_better(made_up: R
             assert one.better is Better.HIGHER
 
 
-def test_json_has_every_measure_by_its_key(made_up: Run) -> None:
+def test_json_has_every_measure_by_its_key(made_up) -> None:
     figures = summarize(made_up)["measures"]
     assert {key: one["value"] for key, one in figures.items()} == {
         key: one.value for key, one in measures(made_up).items()
@@ -68,7 +67,7 @@ def test_json_has_every_measure_by_its_key(made_up: Run) -> None:
 
 
 @pytest.mark.parametrize("test", sorted(PTS))
-def test_a_report_is_the_same_on_each_python(test: str, monkeypatch) -> None:
+def test_a_report_is_the_same_on_each_python(test, monkeypatch) -> None:
     """``sum`` rounds floats otherwise from Python 3.12 on: there ``verify`` would find another record."""
     inexact = builtins.sum
 
@@ -86,7 +85,7 @@ def test_a_report_is_the_same_on_each_python(test: str, monkeypatch) -> None:
     assert build_report(run, default_date(run)) == before
 
 
-def test_the_key_values_of_iops_are_the_averages_of_its_matrix(reports: Reports) -> None:
+def test_the_key_values_of_iops_are_the_averages_of_its_matrix(reports) -> None:
     run = read_run(reports.folder("steady"))
     found = measures(run)
     expected = {
@@ -98,7 +97,7 @@ def test_the_key_values_of_iops_are_the_averages_of_its_matrix(reports: Reports)
     assert {one.better for one in found.values()} == {Better.HIGHER}
 
 
-def test_what_was_not_measured_says_so(reports: Reports) -> None:
+def test_what_was_not_measured_says_so(reports) -> None:
     found = measures(read_run(reports.folder("preconditioned only"))).values()
     assert {(one.value, one.text, one.note, one.state) for one in found} == {
         (None, "n/a", "not measured", "")
@@ -145,7 +144,7 @@ def unreachable_limit(conditions: Conditions) -> Conditions:
 
 
 @pytest.mark.parametrize("name", ["cbw", "dirth"])
-def test_an_operating_point_names_its_demand_and_what_is_wrong_with_it(name: str) -> None:
+def test_an_operating_point_names_its_demand_and_what_is_wrong_with_it(name) -> None:
     run = made_up_run(name, adjust=unreachable_limit)
     point = summarize(run)["chosen_points"]["max"]
     at = f"TC {point['tc']} / QD {point['qd']}"
@@ -170,7 +169,7 @@ def test_without_a_round_there_is_no_operating_point() -> None:
     }
 
 
-def test_five_nines_of_too_few_ios_stand_in(reports: Reports) -> None:
+def test_five_nines_of_too_few_ios_stand_in(reports) -> None:
     run = made_up_run("lat")
     for cell in summarize(run)["iops"]:
         if cell["block_size_bytes"] == 4096:
@@ -197,7 +196,7 @@ def test_five_nines_of_too_few_ios_stand_in(reports: Reports) -> None:
         ("precon", "rnd_4_kib_rw0.fresh_steady", "IOPS", Better.HIGHER),
     ],
 )
-def test_a_figure_is_judged_by_what_it_is(test: str, key: str, unit: str, better: Better) -> None:
+def test_a_figure_is_judged_by_what_it_is(test, key, unit, better) -> None:
     one = measures(made_up_run(test))[key]
     assert (one.unit, one.better, one.is_key) == (unit, better, True)
 
@@ -214,7 +213,7 @@ def with_last_set(comparison: RunComparison, change: Callable[[ComparedRun], Com
     return replace(comparison, tests=(replace(test, contenders=(*others, changed)),))
 
 
-def test_runs_are_compared_by_key_whatever_the_labels_say(reports: Reports) -> None:
+def test_runs_are_compared_by_key_whatever_the_labels_say(reports) -> None:
     run = read_run(reports.folder("steady"))
     comparison = compare_runs([Entry(run, "a"), Entry(run, "b")])
     ((_, plain),) = metrics_of(comparison)

@@ -49,7 +49,7 @@ def gated(
 
 
 @pytest.mark.parametrize(("loss", "differs"), [(0, False), (0.01, False), (0.03, True)])
-def test_three_runs_against_three_have_one_difference(run: Run, loss: float, *, differs: bool) -> None:
+def test_three_runs_against_three_have_one_difference(run, loss, *, differs) -> None:
     draw = np.random.default_rng(20010)
     shares = draw.normal(1, 0.004, 3), draw.normal(1 - loss, 0.004, 3)
     runs = [[at(run, share) for share in side] for side in shares]
@@ -69,7 +69,7 @@ def dated(run: Run, day: int) -> Run:
     return replace(run, manifest=replace(run.manifest, started_at=f"2026-03-{day:02}T08:00:00+00:00"))
 
 
-def test_what_is_no_repeat_is_judged_by_neither(run: Run) -> None:
+def test_what_is_no_repeat_is_judged_by_neither(run) -> None:
     """Runs that drift, and copies of one run, have no spread of their own."""
     base = [at(run, share) for share in (1.0, 1.004, 0.997)]
     drifting = [dated(at(run, 0.8 + 0.001 * day), day) for day in range(1, 6)]

@@ -74,7 +74,7 @@ def columns_of(report: Report, figure: Figure) -> list[list[float]]:
         ("lifetime", 2, SEQ_MB_PER_S, "Full drive cycles"),
     ],
 )
-def test_the_curves_of_two_drives_are_in_one_plot(test: str, plots: int, value: float, x_title: str) -> None:
+def test_the_curves_of_two_drives_are_in_one_plot(test, plots, value, x_title) -> None:
     report = compared(run_of(test, "slow"), run_of(test, "fast", 2))
     shown = courses(report)
     assert len(shown) == plots
@@ -89,7 +89,7 @@ def test_the_curves_of_two_drives_are_in_one_plot(test: str, plots: int, value: 
 
 
 @pytest.mark.parametrize(("test", "x_title"), [("lat", "Confidence level (%)"), ("dirth", "IOPS")])
-def test_response_times_have_curves_as_well(test: str, x_title: str) -> None:
+def test_response_times_have_curves_as_well(test, x_title) -> None:
     report = compared(run_of(test, "slow"), run_of(test, "fast", 2))
     (figure,) = courses(report)
     assert (figure.x.title, figure.y.scale) == (x_title, "log")

@@ -43,7 +43,7 @@ def of_statistic(count: int, statistic: float) -> Grubbs | None:
 
 
 @pytest.mark.parametrize("count", [5, 10, 20, 40])
-def test_published_critical_values_have_their_chance(count: int) -> None:
+def test_published_critical_values_have_their_chance(count) -> None:
     for critical, chance in zip(PUBLISHED[count], (0.01, 0.05), strict=True):
         below, above = of_statistic(count, critical - 0.0015), of_statistic(count, critical + 0.0015)
         assert below is not None
@@ -52,7 +52,7 @@ def test_published_critical_values_have_their_chance(count: int) -> None:
 
 
 @pytest.mark.parametrize("count", [3, 4, 7, 24, 100])
-def test_the_chance_is_scipys(count: int) -> None:
+def test_the_chance_is_scipys(count) -> None:
     values = np.random.default_rng(count).normal(100, 3, count)
     found = grubbs_test(list(values))
     assert found is not None
@@ -85,7 +85,7 @@ def spread_of(runs: list[Run], least: float = 2.0) -> SpreadFigures | None:
     return next(value.spread for value in document.tests[0].key_values if value.key == KEY)
 
 
-def test_a_drive_that_is_slower_than_the_others_lies_out(run: Run, golden) -> None:
+def test_a_drive_that_is_slower_than_the_others_lies_out(run, golden) -> None:
     shares = (1.0, 1.004, 0.997, 1.002, 0.95)
     runs = of_drives(run, *shares)
     found = spread_of(runs)
@@ -106,12 +106,12 @@ def test_a_drive_that_is_slower_than_the_others_lies_out(run: Run, golden) -> No
     assert not other.lies_out
 
 
-def test_drives_with_an_ordinary_spread_have_no_odd_one(run: Run) -> None:
+def test_drives_with_an_ordinary_spread_have_no_odd_one(run) -> None:
     assert (found := spread_of(of_drives(run, 1.0, 1.03, 0.97, 1.01))) is not None
     assert not found.lies_out
 
 
-def test_two_drives_have_no_spread(run: Run) -> None:
+def test_two_drives_have_no_spread(run) -> None:
     assert spread_of(of_drives(run, 1.0, 1.03)) is None
     assert "compare-iops-spread" not in build_comparison(compared(*of_drives(run, 1.0, 1.03))).tables()
 
@@ -122,7 +122,7 @@ def compared_set(run: Run, share: float) -> tuple[ComparedSet, ComparedSet]:
     return base, other
 
 
-def test_e_n_is_the_difference_over_both_uncertainties(run: Run) -> None:
+def test_e_n_is_the_difference_over_both_uncertainties(run) -> None:
     for share in (0.9, 1.0, 1.02):
         base, other = compared_set(run, share)
         assert base.median is not None
@@ -135,7 +135,7 @@ def test_e_n_is_the_difference_over_both_uncertainties(run: Run) -> None:
         assert other.e_n == pytest.approx(expected)
 
 
-def test_conditions_that_differ_come_before_what_is_said_of_figures(run: Run, golden) -> None:
+def test_conditions_that_differ_come_before_what_is_said_of_figures(run, golden) -> None:
     other = with_facts(of_drives(run, 1.0, 0.9)[1], "host", cpu="another")
     comparison = compared(run, other)
     stream = StringIO()

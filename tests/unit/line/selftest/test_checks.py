@@ -1,6 +1,6 @@
 """Each check passes on this openpts, and fails where what it looks at is wrong."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -24,7 +24,7 @@ from tests.support.machine import lacking
 
 
 @pytest.mark.parametrize(("limit", "value"), [("RANGE_LIMIT", 0.21), ("SLOPE_LIMIT", 0.11)])
-def test_a_fault_of_the_analysis_is_in_the_answers(limit: str, value: float, tmp_path, monkeypatch) -> None:
+def test_a_fault_of_the_analysis_is_in_the_answers(limit, value, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(steady_state, limit, value)
     assert known_answers.check(tmp_path).faults
 
@@ -44,7 +44,7 @@ def measured(tmp_path_factory) -> Measurement:
     return measure_planted(100, tmp_path_factory.mktemp("pipe") / "delays")
 
 
-def test_the_same_ios_have_the_same_figures(measured: Measurement) -> None:
+def test_the_same_ios_have_the_same_figures(measured) -> None:
     assert judge_histogram(measured).faults == ()
 
 
@@ -71,20 +71,16 @@ def other_unit(measured: Measurement) -> Measurement:
 
 
 @pytest.mark.parametrize("spoiled", [without_an_io, lambda measured: slower(measured, 1.01)])
-def test_a_histogram_that_is_not_that_of_its_ios_fails(
-    measured: Measurement, spoiled: Callable[[Measurement], Measurement]
-) -> None:
+def test_a_histogram_that_is_not_that_of_its_ios_fails(measured, spoiled) -> None:
     assert judge_histogram(spoiled(measured)).verdict is Verdict.FAILED
 
 
 @pytest.mark.parametrize("spoiled", [other_clock, other_unit])
-def test_delays_that_are_not_the_planted_ones_fail(
-    measured: Measurement, spoiled: Callable[[Measurement], Measurement]
-) -> None:
+def test_delays_that_are_not_the_planted_ones_fail(measured, spoiled) -> None:
     assert judge_path(spoiled(measured)).verdict is Verdict.FAILED
 
 
-def test_known_delays_are_measured(tmp_path, measured: Measurement) -> None:
+def test_known_delays_are_measured(tmp_path, measured) -> None:
     """One of three attempts, as other tests have the processors, too."""
     more = (measure_planted(100, tmp_path / name) for name in ("second", "third"))
     findings = [judge_path(attempt) for attempt in (measured, *more)]
@@ -115,9 +111,7 @@ class OtherEngine:
         ("zones", {"random_pct": 79}),
     ],
 )
-def test_a_load_that_is_issued_otherwise_is_a_fault(
-    name: str, change: dict[str, Any], tmp_path, monkeypatch
-) -> None:
+def test_a_load_that_is_issued_otherwise_is_a_fault(name, change, tmp_path, monkeypatch) -> None:
     engine = known_loads._engine
     monkeypatch.setattr(known_loads, "_engine", lambda *words: OtherEngine(engine(*words), change))
     found = Expectations()

@@ -67,7 +67,7 @@ def resume(monkeypatch, backend: Backend, *words: str) -> Any:
     ],
 )
 def test_what_names_a_drive_is_handed_on_and_what_is_typed_counts_instead(
-    monkeypatch, typed: tuple[str, ...], expected: tuple[str, ...]
+    monkeypatch, typed, expected
 ) -> None:
     backend = Backend()
     assert resume(monkeypatch, backend, *typed).exit_code == 0

@@ -29,7 +29,7 @@ def test_a_test_that_there_is_not(tmp_path) -> None:
 
 
 @pytest.mark.parametrize("words", [("iops", "--hepl"), ("iops", "--tc", "none"), ("iops", "--tc")])
-def test_an_option_that_the_test_does_not_take(tmp_path, words: tuple[str, ...]) -> None:
+def test_an_option_that_the_test_does_not_take(tmp_path, words) -> None:
     with pytest.raises(click.UsageError):
         submit(tmp_path, *words)
 
@@ -47,7 +47,7 @@ def test_an_option_that_the_test_does_not_take(tmp_path, words: tuple[str, ...])
         (("--at-most", "2"), "--at-most is for the drives of one machine"),
     ],
 )
-def test_what_the_fleet_gives_a_run_itself(tmp_path, words: tuple[str, ...], what: str) -> None:
+def test_what_the_fleet_gives_a_run_itself(tmp_path, words, what) -> None:
     with pytest.raises(UsageError, match=f"^{what}"):
         submit(tmp_path, "iops", *words)
 
@@ -58,7 +58,7 @@ def test_the_slot_is_the_target(tmp_path) -> None:
 
 
 @pytest.mark.parametrize("words", [("iops", "--tc", "2"), ("app", "--", "make", "--out", "x")])
-def test_words_that_make_sense_go_to_slurm(tmp_path, words: tuple[str, ...], monkeypatch) -> None:
+def test_words_that_make_sense_go_to_slurm(tmp_path, words, monkeypatch) -> None:
     # Slurm's own would wait for a controller
     (tmp_path / "squeue").write_text("#!/bin/sh\nexit 1\n")
     (tmp_path / "squeue").chmod(0o755)

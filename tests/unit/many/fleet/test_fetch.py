@@ -53,7 +53,7 @@ def test_nothing_is_taken_from_a_host_that_measures() -> None:
         (Observation("a", RunState.FAILED, "h1"), "it is failed"),
     ],
 )
-def test_what_has_no_folder_is_refused_at_once(seen: Observation, reason: str) -> None:
+def test_what_has_no_folder_is_refused_at_once(seen, reason) -> None:
     with pytest.raises(FleetError, match=f"run a has no folder to fetch: {reason}"):
         in_the_way([seen], ["a"])
 
@@ -98,7 +98,7 @@ def here(tmp_path) -> Path:
     return tmp_path
 
 
-def test_waiting_ends_with_the_last_run_on_the_host(fleet: Fleet, here: Path, capsys) -> None:
+def test_waiting_ends_with_the_last_run_on_the_host(fleet, here, capsys) -> None:
     backend = Reported([[DONE, OTHER], [DONE, OTHER], [DONE]])
     with patch.object(fleet_fetch, "_POLL_S", 0.0):
         fetched(backend, fleet, ["a"], here, wait=True, as_json=False)
@@ -108,14 +108,14 @@ def test_waiting_ends_with_the_last_run_on_the_host(fleet: Fleet, here: Path, ca
     assert captured.err == "waiting: host h1, with run a, measures for b, which a transfer would disturb\n"
 
 
-def test_without_waiting_it_ends_at_once(fleet: Fleet, here: Path) -> None:
+def test_without_waiting_it_ends_at_once(fleet, here) -> None:
     with pytest.raises(FleetError, match=r"measures for b.*give --wait"):
         fetched(Reported([[DONE, OTHER]]), fleet, ["a"], here, wait=False, as_json=False)
     with pytest.raises(FleetError, match="run x has no folder to fetch: no host has begun it"):
         fetched(Reported([[DONE]]), fleet, ["x"], here, wait=True, as_json=False)
 
 
-def test_all_that_have_ended_are_fetched_from_idle_hosts(fleet: Fleet, here: Path, capsys) -> None:
+def test_all_that_have_ended_are_fetched_from_idle_hosts(fleet, here, capsys) -> None:
     fetched(Reported([[DONE, ELSEWHERE]]), fleet, [], here, wait=False, as_json=False)
     captured = capsys.readouterr()
     assert (captured.out, captured.err) == (
@@ -161,7 +161,7 @@ def sums_hold(out: Path, run_id: str) -> bool:
     return subprocess.run(command, cwd=out, check=False).returncode == 0
 
 
-def test_a_fetched_run_is_the_one_on_the_host(fleet: Fleet, large: Observation, tmp_path) -> None:
+def test_a_fetched_run_is_the_one_on_the_host(fleet, large, tmp_path) -> None:
     out = tmp_path / "results"
     found = fetch(fleet, large, out, here_)
     assert found.is_new
@@ -170,9 +170,7 @@ def test_a_fetched_run_is_the_one_on_the_host(fleet: Fleet, large: Observation, 
     assert [path.name for path in out.iterdir() if path.name.startswith(".")] == []
 
 
-def test_what_changes_on_the_host_meanwhile_is_not_taken_for_whole(
-    fleet: Fleet, large: Observation, tmp_path
-) -> None:
+def test_what_changes_on_the_host_meanwhile_is_not_taken_for_whole(fleet, large, tmp_path) -> None:
     changed = Path(large.folder or "") / "run.db"
 
     def changing(command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Reply:
@@ -187,7 +185,7 @@ def test_what_changes_on_the_host_meanwhile_is_not_taken_for_whole(
     assert content(Path(found.folder)) == on_the_host(large)
 
 
-def test_a_transfer_that_breaks_off_leaves_no_folder(fleet: Fleet, large: Observation, tmp_path) -> None:
+def test_a_transfer_that_breaks_off_leaves_no_folder(fleet, large, tmp_path) -> None:
     def broken(command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Reply:
         if command[0] == "sh":
             command = [word.replace("exec tar", "head -c 3000000 run.db; exit 1 #") for word in command]
@@ -199,9 +197,7 @@ def test_a_transfer_that_breaks_off_leaves_no_folder(fleet: Fleet, large: Observ
 
 
 @pytest.mark.slow
-def test_a_fetch_killed_at_any_moment_leaves_the_whole_or_none(
-    fleet: Fleet, large: Observation, tmp_path
-) -> None:
+def test_a_fetch_killed_at_any_moment_leaves_the_whole_or_none(fleet, large, tmp_path) -> None:
     whole, source = on_the_host(large), random.Random(7)
     context = multiprocessing.get_context("fork")
     for number in range(6):
@@ -218,9 +214,7 @@ def test_a_fetch_killed_at_any_moment_leaves_the_whole_or_none(
         assert content(Path(fetch(fleet, large, tmp_path / str(number), here_).folder)) == whole
 
 
-def test_a_folder_of_that_name_with_other_files_is_left_alone(
-    fleet: Fleet, large: Observation, tmp_path
-) -> None:
+def test_a_folder_of_that_name_with_other_files_is_left_alone(fleet, large, tmp_path) -> None:
     other = tmp_path / large.run_id
     other.mkdir()
     (other / "notes").write_text("mine")
@@ -229,7 +223,7 @@ def test_a_folder_of_that_name_with_other_files_is_left_alone(
     assert content(other) == {"notes": b"mine"}
 
 
-def test_a_run_that_has_no_folder_on_its_host_is_refused(fleet: Fleet, tmp_path) -> None:
+def test_a_run_that_has_no_folder_on_its_host_is_refused(fleet, tmp_path) -> None:
     gone = Observation("0199", RunState.COMPLETE, "h1", folder="/nowhere/0199")
     with pytest.raises(FleetError, match=r"host h1 can't read /nowhere/0199: .*can't cd"):
         fetch(fleet, gone, tmp_path / "results", here_)

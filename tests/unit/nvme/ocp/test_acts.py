@@ -84,7 +84,7 @@ def verdicts(
         ("formats", "NUSE-1", Override(identify=0, at=NUSE_AT, bytes="01")),
     ],
 )
-def test_a_planted_behavior_is_found(act: str, requirement: str, change: Override) -> None:
+def test_a_planted_behavior_is_found(act, requirement, change) -> None:
     assert verdicts(act, change)[requirement] is Verdict.NOT_MET
 
 
@@ -101,7 +101,7 @@ def test_a_planted_behavior_is_found(act: str, requirement: str, change: Overrid
         ("FWUP-11", Override(feature=0xC6, at=0, bytes="63", after=2)),
     ],
 )
-def test_planted_behavior_of_firmware_is_found(requirement: str, change: Override) -> None:
+def test_planted_behavior_of_firmware_is_found(requirement, change) -> None:
     assert verdicts("firmware", change, image=signed(b"2.0"))[requirement] is Verdict.NOT_MET
 
 
@@ -120,13 +120,13 @@ def test_firmware_that_is_as_asked_for_meets_all_and_none_is_checked_without_an_
     ("changes", "verdict"),
     [((), Verdict.MET), ((Override(log=0xC0, at=0, bytes="ffffffffffff", after=3),), Verdict.NOT_MET)],
 )
-def test_deallocated_space_is_room_to_write_in(changes: tuple[Override, ...], verdict: Verdict) -> None:
+def test_deallocated_space_is_room_to_write_in(changes, verdict) -> None:
     """A drive whose counter of written media rises as before, or faster, does not use it so."""
     assert verdicts("deallocated space", *changes, drive=ocp_drive(with_counters=False))["TRIM-4"] is verdict
 
 
 @pytest.mark.parametrize("act", ["questions", "reset", "formats", "shutdowns"])
-def test_a_drive_that_behaves_has_no_violation(act: str) -> None:
+def test_a_drive_that_behaves_has_no_violation(act) -> None:
     found = verdicts(act)
     assert [identifier for identifier, verdict in found.items() if verdict is Verdict.NOT_MET] == []
     assert sum(verdict is Verdict.MET for verdict in found.values()) >= 3

@@ -2,7 +2,6 @@
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.targets.open_target import OpenTarget
-from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import TargetFacts, TargetKind
 from openpts_nvme.drivers.dssd.kernel_door import KernelDoor
 from tests.data.system_trees import server
@@ -10,7 +9,7 @@ from tests.data.system_trees import server
 __all__ = ["server"]
 
 
-def test_a_shared_namespace_is_reset_by_its_live_controller(server: SystemRoots) -> None:
+def test_a_shared_namespace_is_reset_by_its_live_controller(server) -> None:
     drive = BlockDevice.of_name("nvme2n1", server)
     subsystem = server.sys / "devices/virtual/nvme-subsystem/nvme-subsys2"
     (server.sys / "class/nvme-subsystem").mkdir(parents=True, exist_ok=True)

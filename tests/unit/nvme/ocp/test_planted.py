@@ -130,7 +130,7 @@ def test_there_are_300_violations_and_more() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("chunk", range(CHUNKS))
-def test_every_planted_violation_is_found(chunk: int) -> None:
+def test_every_planted_violation_is_found(chunk) -> None:
     assert missed(plants()[chunk::CHUNKS]) == []
 
 
@@ -141,7 +141,7 @@ def test_some_planted_violations_are_found() -> None:
 @pytest.mark.parametrize(
     "seed", [pytest.param(seed, marks=pytest.mark.slow if seed % 10 else ()) for seed in range(CLEAN)]
 )
-def test_a_drive_that_conforms_has_no_violation(seed: int) -> None:
+def test_a_drive_that_conforms_has_no_violation(seed) -> None:
     judged = judge(ask(OcpDrive(seed).overrides()))
     assert failed(judged) == {}
     assert sum(each.verdict is Verdict.MET for each in judged) > 500

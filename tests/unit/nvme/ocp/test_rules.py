@@ -48,7 +48,7 @@ ANSWERS: Answers = {
         ("LC0[0] == 1 if LC7[1] == 1", State.NOT_CHECKED),
     ],
 )
-def test_a_line_ends_as_its_bytes_say(line: str, state: State) -> None:
+def test_a_line_ends_as_its_bytes_say(line, state) -> None:
     assert [each.outcome(ANSWERS).state for each in checks(line)] == [state]
 
 
@@ -91,7 +91,7 @@ def test_all_sources_have_names() -> None:
 
 @pytest.mark.parametrize("source", sorted(structures.SOURCES | descriptors.SOURCES))
 @pytest.mark.parametrize("size", [1, 30, 64, 263, 500, 2050, 4095])
-def test_an_answer_that_was_cut_off_is_judged_as_far_as_it_goes(source: str, size: int) -> None:
+def test_an_answer_that_was_cut_off_is_judged_as_far_as_it_goes(source, size) -> None:
     whole = {name: Answer(b"\x01" * 4096) for name in structures.SOURCES | descriptors.SOURCES}
     judged = judge({**whole, source: Answer(b"\x01" * size)})
     assert len(judged) == len(requirements())

@@ -68,7 +68,7 @@ def test_none_is_none() -> None:
         ("random_read_iops=5.1GB/s", "random_read", None),
     ],
 )
-def test_claims_are_taken_as_data_sheets_print_them(word: str, figure: str, value: float | None) -> None:
+def test_claims_are_taken_as_data_sheets_print_them(word, figure, value) -> None:
     if value is None:
         with pytest.raises(click.BadParameter):
             given("--claim", word)
@@ -87,7 +87,7 @@ def test_claims_are_taken_as_data_sheets_print_them(word: str, figure: str, valu
         (("random_write_iops=1", "random_write_iops=2"), "is given twice"),
     ],
 )
-def test_what_makes_no_sense_is_refused(words: tuple[str, ...], reason: str) -> None:
+def test_what_makes_no_sense_is_refused(words, reason) -> None:
     options = [piece for word in words for piece in ("--claim", word)]
     with pytest.raises(click.BadParameter) as refused:
         given(*options)

@@ -214,7 +214,7 @@ CASES: dict[str, tuple[Conditions, list[Event]]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_what_is_told_of_a_phase(case: str, snapshot) -> None:
+def test_what_is_told_of_a_phase(case, snapshot) -> None:
     conditions, events = CASES[case]
     assert "\n".join(lines_of(conditions, *events)) == snapshot
 

@@ -23,7 +23,7 @@ def worn() -> Run:
 
 
 @pytest.mark.proves("HYP-LIFE-04")
-def test_speeds_and_times_of_a_cycle(worn: Run) -> None:
+def test_speeds_and_times_of_a_cycle(worn) -> None:
     figures = summarize(worn)
     first = figures["cycles"][0]
     assert first["write_bytes_per_s"] == pytest.approx(8000 * 131_072)
@@ -33,7 +33,7 @@ def test_speeds_and_times_of_a_cycle(worn: Run) -> None:
     assert (figures["whole_cycles"], figures["io_errors"], figures["compared"]) == (30, 0, True)
 
 
-def test_the_forecast_is_an_interval_in_words_and_in_the_figure(worn: Run) -> None:
+def test_the_forecast_is_an_interval_in_words_and_in_the_figure(worn) -> None:
     forecast = summarize(worn)["rated_life_used_after_cycles"]
     # 90 % at 0.7 % a cycle, and the log is rounded down: half a per cent later
     assert forecast["likely"] == pytest.approx((90 + 0.5) / 0.7, rel=0.01)

@@ -19,7 +19,7 @@ def throttled() -> Run:
     return thermal_run(counting)
 
 
-def test_a_counter_that_rises_is_the_drives_own_word(throttled: Run) -> None:
+def test_a_counter_that_rises_is_the_drives_own_word(throttled) -> None:
     cold = summarize(throttled)["loads"]["cold_run"]
     assert cold["evidence"] == "drive"
     assert cold["first_throttle_s"] == 180

@@ -28,7 +28,7 @@ def table(report: Report, table_id: str) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("name", PRACTICE)
-def test_none_claims_to_follow_the_specification(name: str) -> None:
+def test_none_claims_to_follow_the_specification(name) -> None:
     report = build_report(made_up_run(name), DATE)
     assert report.subtitle.endswith(" - enterprise class")
     assert report.footer.startswith("Tests that are not part of SNIA SSS PTS; not certified by SNIA")

@@ -36,7 +36,7 @@ def entries(name: str, used: Any) -> list[tuple[str, str]]:
 
 @BOTH
 @pytest.mark.proves("PTS-CBW-01", "PTS-CBW-13", "PTS-DIRTH-01", "PTS-DIRTH-06")
-def test_both_classes_have_the_same_conditions_but_for_their_name(name: str) -> None:
+def test_both_classes_have_the_same_conditions_but_for_their_name(name) -> None:
     enterprise, client = standard(name), standard(name, DriveClass.CLIENT)
     assert client == replace(enterprise, drive_class=DriveClass.CLIENT)
     assert (client.write_cache_enabled, client.active_range) == (False, ActiveRange(0, 100))
@@ -79,14 +79,14 @@ def test_a_workload_that_is_not_possible_at_all_is_refused() -> None:
 
 
 @BOTH
-def test_more_points_between_are_allowed_and_none_is_not(name: str) -> None:
+def test_more_points_between_are_allowed_and_none_is_not(name) -> None:
     assert entries(name, replace(standard(name), mid_points=3)) == []
     ((rule_id, _),) = entries(name, replace(standard(name), mid_points=0))
     assert rule_id == {"cbw": "PTS-CBW-35", "dirth": "PTS-DIRTH-27"}[name]
 
 
 @BOTH
-def test_a_time_scale_leaves_the_limit_of_response_times(name: str) -> None:
+def test_a_time_scale_leaves_the_limit_of_response_times(name) -> None:
     scaled = at_time_scale(standard(name), 1 / 60)
     assert scaled.art_limit_ns == 5_000_000
     assert scaled.histogram_ns == 10 * 10**9

@@ -42,7 +42,7 @@ def conditions(drive_class: DriveClass = DriveClass.ENTERPRISE, **changes: Any) 
 @pytest.mark.parametrize(
     ("size", "read_pct"), [(4 * 1024, 0), (64 * 1024, 65), (1024 * 1024, 100)], ids=["4K", "64K", "1024K"]
 )
-def test_each_of_the_tracking_variables_alone_can_hold_the_test_up(size: int, read_pct: int) -> None:
+def test_each_of_the_tracking_variables_alone_can_hold_the_test_up(size, read_pct) -> None:
     def restless(stimulus: Stimulus, _phase: Phase, number: int) -> float:
         tracked = (stimulus.block_size_bytes, stimulus.read_pct) == (size, read_pct)
         return 100_000 * (1 + number % 2 if tracked else 1)

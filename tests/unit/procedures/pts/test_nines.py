@@ -21,9 +21,7 @@ SHORTEST_NS = 1200 * NS_PER_S
 @pytest.mark.parametrize(
     ("per_s", "nines", "seconds"), [(1000, 5, 1200), (1000, 6, 1500), (100, 6, 15_000), (7, 3, 1200)]
 )
-def test_the_length_is_that_of_one_and_a_half_times_the_ios_needed(
-    per_s: int, nines: int, seconds: int
-) -> None:
+def test_the_length_is_that_of_one_and_a_half_times_the_ios_needed(per_s, nines, seconds) -> None:
     measured = [step_of([[5] * per_s] * 3) for _ in range(5)]
     assert histogram_ns(SHORTEST_NS, nines, measured) == seconds * NS_PER_S
     assert histogram_ns(SHORTEST_NS, None, measured) == SHORTEST_NS

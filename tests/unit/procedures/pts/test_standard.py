@@ -62,7 +62,7 @@ def used(test: str, **values: Any) -> Any:
         ),
     ],
 )
-def test_both_values_in_words(test: str, parameter: str, value: Any, required: str, differs: str) -> None:
+def test_both_values_in_words(test, parameter, value, required, differs) -> None:
     entries = deviations(used(test, **{parameter: value}), standard(test), PTS[test].rules)
     assert [(entry.required, entry.used) for entry in entries] == [(required, differs)]
 
@@ -87,7 +87,7 @@ def test_the_standard_conditions_deviate_in_nothing() -> None:
 
 @pytest.mark.proves("PTS-IOPS-18", "PTS-FLOW-05")
 @pytest.mark.parametrize("test", ["iops", "tp", "lat"])
-def test_the_operator_may_go_on_after_round_25(test: str) -> None:
+def test_the_operator_may_go_on_after_round_25(test) -> None:
     """7.2 (3.2.1.2.3), 8.2 (2.4.1.4) and 9.2 (3.1.1.1.4) allow it."""
     assert deviations(used(test, max_rounds=40), standard(test), PTS[test].rules) == ()
 
@@ -95,7 +95,7 @@ def test_the_operator_may_go_on_after_round_25(test: str) -> None:
 @pytest.mark.parametrize(
     ("test", "rule_id"), [("hir", "PTS-HIR-10"), ("cbw", "PTS-CBW-27"), ("dirth", "PTS-DIRTH-19")]
 )
-def test_25_rounds_are_the_most_where_the_text_has_no_leave_to_go_on(test: str, rule_id: str) -> None:
+def test_25_rounds_are_the_most_where_the_text_has_no_leave_to_go_on(test, rule_id) -> None:
     (entry,) = deviations(used(test, max_rounds=26), standard(test), PTS[test].rules)
     assert (entry.rule_id, entry.required, entry.used) == (rule_id, "up to 25 rounds", "up to 26 rounds")
 
@@ -111,9 +111,7 @@ def test_25_rounds_are_the_most_where_the_text_has_no_leave_to_go_on(test: str, 
         ({"group_qds": [32, 32, 8]}, [("PTS-XSR-12", "group 3: QD 32", "group 3: QD 8")]),
     ],
 )
-def test_each_access_group_has_its_own_requirements(
-    values: dict[str, Any], expected: list[tuple[str, str, str]]
-) -> None:
+def test_each_access_group_has_its_own_requirements(values, expected) -> None:
     entries = deviations(used("xsr", **values), standard("xsr"), PTS["xsr"].rules)
     assert [(entry.rule_id, entry.required, entry.used) for entry in entries] == expected
 
@@ -129,7 +127,7 @@ def test_each_access_group_has_its_own_requirements(
         ("wsat", {"drive_fills": 1}),
     ],
 )
-def test_what_is_shortened_is_known_to_be(test: str, values: dict[str, Any]) -> None:
+def test_what_is_shortened_is_known_to_be(test, values) -> None:
     assert shortened(used(test, **values), standard(test))
 
 

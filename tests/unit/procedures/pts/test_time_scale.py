@@ -10,7 +10,6 @@ from msgspec import Struct
 
 from openpts.errors import UsageError
 from openpts.fields.time_scale import at_time_scale
-from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.pts.suite import PTS
 from openpts.vocabulary.drive_class import DriveClass
 
@@ -30,7 +29,7 @@ def leaves(value: Any, name: str = "") -> list[tuple[str, Any]]:
 
 @pytest.mark.parametrize("test", PTS.values(), ids=list(PTS))
 @given(scale=st.fractions(min_value=Fraction(1, 100_000), max_value=1))
-def test_durations_and_repetitions_are_scaled_and_nothing_else(test: Procedure, scale: Fraction) -> None:
+def test_durations_and_repetitions_are_scaled_and_nothing_else(test, scale) -> None:
     standard = test.standard_conditions(DriveClass.ENTERPRISE, 1)
     scaled = at_time_scale(standard, float(scale))
     for (name, before), (same, after) in zip(leaves(standard), leaves(scaled), strict=True):
@@ -55,6 +54,6 @@ def test_two_scales_one_after_the_other_are_their_product() -> None:
 
 
 @pytest.mark.parametrize("scale", [0, -1, 1.5, float("nan"), float("inf")])
-def test_other_scales_are_refused(scale: float) -> None:
+def test_other_scales_are_refused(scale) -> None:
     with pytest.raises(UsageError, match="more than 0 and at most 1"):
         at_time_scale(PTS["iops"].standard_conditions(DriveClass.ENTERPRISE, 1), scale)

@@ -68,7 +68,7 @@ def test_optional_workloads_beside_the_default_are_no_deviation_and_nothing_shor
 
 @pytest.mark.proves("PTS-WSAT-08")
 @pytest.mark.parametrize("name", ["write_intensive", "oltp", "vod", "composite"])
-def test_the_amount_written_is_four_times_the_capacity_to_an_io(name: str) -> None:
+def test_the_amount_written_is_four_times_the_capacity_to_an_io(name) -> None:
     workload = WORKLOADS[name]
     drive = Drive(CAPACITY_BYTES, lambda stimulus, phase, number: Fraction(9000))
     played = drive.play(
@@ -108,7 +108,7 @@ def test_the_purge_before_a_workload_takes_nothing_of_its_six_hours() -> None:
 
 
 @pytest.mark.parametrize("iops", [40_000, 50_000, 90_000])
-def test_threads_share_the_amount_in_the_last_minute_only(iops: int) -> None:
+def test_threads_share_the_amount_in_the_last_minute_only(iops) -> None:
     drive = Drive(CAPACITY_BYTES, lambda stimulus, phase, number: iops)
     played = drive.play(write_saturation_test(conditions(), CAPACITY_BYTES))
     lengths = [a.elapsed_ns for a in played.applied if a.phase is Phase.SATURATION]

@@ -3,12 +3,9 @@
 import json
 import re
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 
-from tests.support.browser import Browser
-from tests.support.report_cases import Reports
 from tests.support.report_page import (
     TICKS,
     alive,
@@ -26,7 +23,7 @@ from tests.support.sample_figures import gallery
 
 
 @pytest.mark.slow
-def test_series_scale_and_reset_of_a_plot(tab: Browser, reports: Reports, tmp_path) -> None:
+def test_series_scale_and_reset_of_a_plot(tab, reports, tmp_path) -> None:
     show(tab, written(reports("steady"), tmp_path))
     alive(tab, "iops-a1-rw0-plot")
     assert lines(tab, "iops-a1-rw0-plot") == 8
@@ -44,9 +41,7 @@ def test_series_scale_and_reset_of_a_plot(tab: Browser, reports: Reports, tmp_pa
     assert tab.run("document.querySelectorAll('#iops-a1-rw0-plot .view [aria-pressed=true]').length") == 0
 
 
-def test_the_tooltip_lists_all_series_in_the_plot_s_order_with_units(
-    tab: Browser, reports: Reports, tmp_path
-) -> None:
+def test_the_tooltip_lists_all_series_in_the_plot_s_order_with_units(tab, reports, tmp_path) -> None:
     report = reports("steady")
     show(tab, written(report, tmp_path))
     alive(tab, "iops-a1-rw0-plot")
@@ -65,7 +60,7 @@ def test_the_tooltip_lists_all_series_in_the_plot_s_order_with_units(
 
 
 @pytest.mark.slow
-def test_keys_step_through_the_values_and_zoom(tab: Browser, gallery_page: Path) -> None:
+def test_keys_step_through_the_values_and_zoom(tab, gallery_page) -> None:
     show(tab, gallery_page)
     alive(tab, "nines")
     tab.run("document.querySelector('#nines .drawing').focus()")
@@ -87,7 +82,7 @@ def test_keys_step_through_the_values_and_zoom(tab: Browser, gallery_page: Path)
     assert readout(tab, "nines") == ""
 
 
-def test_a_histogram_tells_share_and_confidence_level(tab: Browser, gallery_page: Path) -> None:
+def test_a_histogram_tells_share_and_confidence_level(tab, gallery_page) -> None:
     show(tab, gallery_page)
     alive(tab, "clp")
     table = gallery().tables()["clp-values"]
@@ -108,7 +103,7 @@ def test_a_histogram_tells_share_and_confidence_level(tab: Browser, gallery_page
     assert float(found[5]) == pytest.approx(100 * sum(count or 0 for count in counts[:15]) / total, abs=0.05)
 
 
-def test_dragging_shows_the_seconds_and_fits_y_to_them(tab: Browser, gallery_page: Path) -> None:
+def test_dragging_shows_the_seconds_and_fits_y_to_them(tab, gallery_page) -> None:
     show(tab, gallery_page)
     alive(tab, "wsat")
     whole_x, whole_y = ticks(tab, "wsat", "x"), ticks(tab, "wsat", "y")
@@ -127,7 +122,7 @@ def test_dragging_shows_the_seconds_and_fits_y_to_them(tab: Browser, gallery_pag
 
 
 @pytest.mark.slow
-def test_figures_of_a_group_zoom_together(tab: Browser, tmp_path) -> None:
+def test_figures_of_a_group_zoom_together(tab, tmp_path) -> None:
     wsat = next(figure for figure in gallery().figures() if figure.id == "wsat")
     report = changed(
         gallery(),
@@ -145,7 +140,7 @@ def test_figures_of_a_group_zoom_together(tab: Browser, tmp_path) -> None:
     assert ticks(tab, "prewrites", "x") == alone
 
 
-def test_axes_can_be_read_in_other_units(tab: Browser, tmp_path) -> None:
+def test_axes_can_be_read_in_other_units(tab, tmp_path) -> None:
     show(tab, written(changed(gallery(), wsat={"transfer_bytes": 4096}), tmp_path))
     alive(tab, "clp")
     before = ticks(tab, "clp", "x").split("|")
@@ -168,7 +163,7 @@ def test_axes_can_be_read_in_other_units(tab: Browser, tmp_path) -> None:
     assert not tab.run("document.querySelector('#hir [data-unit=rate]')"), "the size of its I/Os is not known"
 
 
-def test_a_row_marks_its_series_in_the_plot(tab: Browser, reports: Reports, tmp_path) -> None:
+def test_a_row_marks_its_series_in_the_plot(tab, reports, tmp_path) -> None:
     show(tab, written(reports("steady"), tmp_path))
     alive(tab, "iops-a1-rw0-plot")
     tab.run("document.querySelector('#iops-a1-rw0-values').scrollIntoView({ block: 'end' })")
@@ -184,7 +179,7 @@ def test_a_row_marks_its_series_in_the_plot(tab: Browser, reports: Reports, tmp_
 
 @pytest.mark.slow
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_all_kinds_of_figures_come_alive_in_both_themes(tab: Browser, gallery_page: Path, dark: bool) -> None:
+def test_all_kinds_of_figures_come_alive_in_both_themes(tab, gallery_page, dark) -> None:
     tab.media(dark=dark, still=True)
     show(tab, gallery_page)
     for figure in gallery().figures():

@@ -3,23 +3,18 @@
 import re
 import shutil
 import subprocess
-from pathlib import Path
 
 import msgspec
 import pytest
 
 from openpts.pages.model import Cell, Figure, Table
-from tests.support.browser import Browser
-from tests.support.report_cases import Reports
 from tests.support.report_page import alive, press, show, written
 from tests.support.sample_figures import gallery
 
 MARK = "SIMULATED, preset enterprise-tlc, scale 1:67 - not a measurement of a drive"
 
 
-def test_the_theme_is_the_system_s_until_one_is_chosen_and_that_is_kept(
-    tab: Browser, gallery_page: Path
-) -> None:
+def test_the_theme_is_the_system_s_until_one_is_chosen_and_that_is_kept(tab, gallery_page) -> None:
     ground = "getComputedStyle(document.body).backgroundColor"
     tab.media(dark=True)
     show(tab, gallery_page)
@@ -34,7 +29,7 @@ def test_the_theme_is_the_system_s_until_one_is_chosen_and_that_is_kept(
 
 
 @pytest.mark.slow
-def test_every_control_is_reached_and_shown_by_tab(tab: Browser, gallery_page: Path) -> None:
+def test_every_control_is_reached_and_shown_by_tab(tab, gallery_page) -> None:
     show(tab, gallery_page)
     tab.run("document.querySelectorAll('nav details').forEach(d => { d.open = true; })")
     controls = tab.run(
@@ -58,7 +53,7 @@ def test_every_control_is_reached_and_shown_by_tab(tab: Browser, gallery_page: P
     assert names == 0
 
 
-def test_without_scripts_the_same_is_to_be_read(tab: Browser, reports: Reports, tmp_path) -> None:
+def test_without_scripts_the_same_is_to_be_read(tab, reports, tmp_path) -> None:
     page = written(reports("steady"), tmp_path)
     content = """JSON.stringify([
       [...document.querySelectorAll('main table:not(.header table)')]
@@ -81,7 +76,7 @@ def test_without_scripts_the_same_is_to_be_read(tab: Browser, reports: Reports, 
     tab.console.clear()
 
 
-def test_a_browser_that_unpacks_nothing_says_so(tab: Browser, gallery_page: Path) -> None:
+def test_a_browser_that_unpacks_nothing_says_so(tab, gallery_page) -> None:
     script = tab.call("Page.addScriptToEvaluateOnNewDocument", source="delete window.DecompressionStream")
     try:
         show(tab, gallery_page)
@@ -94,7 +89,7 @@ def test_a_browser_that_unpacks_nothing_says_so(tab: Browser, gallery_page: Path
 
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [500, 1400])
-def test_nothing_is_wider_than_the_window(tab: Browser, reports: Reports, tmp_path, width: int) -> None:
+def test_nothing_is_wider_than_the_window(tab, reports, tmp_path, width) -> None:
     tab.window(width, 900)
     show(tab, written(reports("hostile"), tmp_path))
     alive(tab, "iops-a1-rw0-plot")
@@ -103,7 +98,7 @@ def test_nothing_is_wider_than_the_window(tab: Browser, reports: Reports, tmp_pa
 
 
 @pytest.mark.slow
-def test_small_figures_stand_side_by_side(tab: Browser, tmp_path) -> None:
+def test_small_figures_stand_side_by_side(tab, tmp_path) -> None:
     report = gallery()
     section = report.sections[0]
     small = [
@@ -127,7 +122,7 @@ def test_small_figures_stand_side_by_side(tab: Browser, tmp_path) -> None:
     assert tab.run("document.documentElement.scrollWidth") <= 1400
 
 
-def test_links_and_struck_claims(tab: Browser, reports: Reports, tmp_path) -> None:
+def test_links_and_struck_claims(tab, reports, tmp_path) -> None:
     report = reports("steady")
     page = report.front[0]
     table = report.tables()["cover-drive"]
@@ -146,7 +141,7 @@ def test_links_and_struck_claims(tab: Browser, reports: Reports, tmp_path) -> No
     assert tab.run("location.hash") == f"#{report.pages()[-1].id}"
 
 
-def test_a_practice_test_has_no_header_of_the_specification(tab: Browser, reports: Reports, tmp_path) -> None:
+def test_a_practice_test_has_no_header_of_the_specification(tab, reports, tmp_path) -> None:
     report = reports("steady")
     section = report.sections[0]
     header = msgspec.structs.replace(
@@ -161,7 +156,7 @@ def test_a_practice_test_has_no_header_of_the_specification(tab: Browser, report
 
 
 @pytest.mark.slow
-def test_printed_pages_have_header_red_line_and_no_controls(tab: Browser, reports: Reports, tmp_path) -> None:
+def test_printed_pages_have_header_red_line_and_no_controls(tab, reports, tmp_path) -> None:
     if shutil.which("pdftotext") is None:
         pytest.skip("pdftotext is not installed (package poppler-utils)")
     report = reports("simulated")
@@ -184,7 +179,7 @@ def test_printed_pages_have_header_red_line_and_no_controls(tab: Browser, report
     "case",
     ["hostile", "nothing", *(pytest.param(case, marks=pytest.mark.slow) for case in ("two rounds", "fast"))],
 )
-def test_pages_of_all_kinds_open_in_silence(tab: Browser, reports: Reports, tmp_path, case: str) -> None:
+def test_pages_of_all_kinds_open_in_silence(tab, reports, tmp_path, case) -> None:
     tab.call("Page.addScriptToEvaluateOnNewDocument", source="window.alert = () => console.log('ran')")
     report = reports(case)
     show(tab, written(report, tmp_path))

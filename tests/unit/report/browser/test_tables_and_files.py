@@ -4,22 +4,19 @@ import csv
 import io
 import re
 import struct
-from pathlib import Path
 
 import msgspec
 import pytest
 
 from openpts.pages.model import Report, points_of
 from openpts.report.csv_files import csv_files
-from tests.support.browser import Browser
-from tests.support.report_cases import Reports
 from tests.support.report_page import press, saved, show, written
 from tests.support.sample_figures import SECONDS, gallery
 
 MARK = "SIMULATED, preset enterprise-tlc, scale 1:67 - not a measurement of a drive"
 
 
-def test_tables_sort_by_value_and_come_back(tab: Browser, reports: Reports, tmp_path) -> None:
+def test_tables_sort_by_value_and_come_back(tab, reports, tmp_path) -> None:
     show(tab, written(reports("steady"), tmp_path))
     head = "#iops-iops-table .heads th:nth-child(2)"
     first = "document.querySelector('#iops-iops-table tbody tr th').textContent"
@@ -34,7 +31,7 @@ def test_tables_sort_by_value_and_come_back(tab: Browser, reports: Reports, tmp_
     assert tab.run(f"document.querySelector('{head}').ariaSort") is None
 
 
-def test_a_long_table_opens_on_demand(tab: Browser, gallery_page: Path) -> None:
+def test_a_long_table_opens_on_demand(tab, gallery_page) -> None:
     show(tab, gallery_page)
     assert "hir-values.csv of the data folder" in tab.run("document.querySelector('#hir-values').textContent")
     press(tab, "#hir-values summary")
@@ -59,9 +56,7 @@ def parsed(text: str) -> list[list[str | float]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", ["simulated", "hostile"])
-def test_saved_tables_hold_what_the_data_files_hold(
-    tab: Browser, reports: Reports, tmp_path, case: str
-) -> None:
+def test_saved_tables_hold_what_the_data_files_hold(tab, reports, tmp_path, case) -> None:
     report = reports(case)
     show(tab, written(report, tmp_path))
     files = csv_files(report)
@@ -76,9 +71,7 @@ def test_saved_tables_hold_what_the_data_files_hold(
     assert parsed(text) == parsed(files["data/iops-iops-table.csv"])
 
 
-def test_a_saved_drawing_stands_alone_and_bears_the_red_line(
-    tab: Browser, reports: Reports, tmp_path
-) -> None:
+def test_a_saved_drawing_stands_alone_and_bears_the_red_line(tab, reports, tmp_path) -> None:
     show(tab, written(reports("simulated"), tmp_path))
     for figure in ("iops-a1-rw0-plot", "iops-a8-plot"):
         tab.run(f"document.getElementById('{figure}').scrollIntoView()")
@@ -100,7 +93,7 @@ def test_a_saved_drawing_stands_alone_and_bears_the_red_line(
 
 
 @pytest.mark.slow
-def test_long_series_are_thinned_and_keep_their_extremes_unless_wanted_whole(tab: Browser, tmp_path) -> None:
+def test_long_series_are_thinned_and_keep_their_extremes_unless_wanted_whole(tab, tmp_path) -> None:
     report = gallery()
     values = [y for _, y in points_of(report.figures()[0].series[0], report.tables()["wsat-values"])]
     for full in (False, True):

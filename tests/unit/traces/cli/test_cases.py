@@ -33,7 +33,7 @@ def taken(name: str) -> Path:
         "iolog-without-header/nohead.iolog",
     ],
 )
-def test_what_is_no_trace_is_refused_for_its_own_reason(name: str, snapshot) -> None:
+def test_what_is_no_trace_is_refused_for_its_own_reason(name, snapshot) -> None:
     path = taken(name)
     assert as_typed("trace", "check", path.name) == snapshot
     assert seen("trace", "convert", path.name, "-o", "out.parquet")[1] == REFUSED
@@ -41,7 +41,7 @@ def test_what_is_no_trace_is_refused_for_its_own_reason(name: str, snapshot) -> 
 
 
 @pytest.mark.parametrize("kind", ["bw", "iops"])
-def test_a_log_of_rates_is_refused_also_without_its_name(kind: str) -> None:
+def test_a_log_of_rates_is_refused_also_without_its_name(kind) -> None:
     shutil.copy(CASES / "fio-log-bw-as-latency" / f"l_{kind}.1.log", "log")
     assert seen("trace", "check", "log")[1] == REFUSED
 
@@ -72,7 +72,7 @@ def test_a_log_of_submissions_is_refused_by_its_name() -> None:
         ("p-fio-iologs/v3.iolog", "fio_iolog", 30, 7),
     ],
 )
-def test_records_are_counted_as_they_are_in_the_file(name: str, format_: str, ios: int, skipped: int) -> None:
+def test_records_are_counted_as_they_are_in_the_file(name, format_, ios, skipped) -> None:
     text, code = seen("trace", "check", taken(name).name, "--json")
     found: dict[str, Any] = json.loads(text.splitlines()[-1])
     records = found["header"]["records"]

@@ -20,7 +20,7 @@ COMMANDS = {
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_name_of_another_form_is_answered_with_what_to_type(
-    command: str, snapshot, tmp_path, monkeypatch
+    command, snapshot, tmp_path, monkeypatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     answers = {}

@@ -100,7 +100,7 @@ def test_a_trace_comes_from_a_pipe_and_compressed() -> None:
 
 
 @pytest.mark.parametrize("to", ["fio_iolog", "blktrace", "msr"])
-def test_what_is_written_in_another_format_is_read_again(to: str) -> None:
+def test_what_is_written_in_another_format_is_read_again(to) -> None:
     Path("only").write_bytes(reads_and_writes(4000))
     written, code = result("convert", "only", "-o", "other", "--to", to)
     assert (written["ios"], code) == (4000, 0)

@@ -19,7 +19,6 @@ from tests.unit.procedures.pts.trace.scenario import (
     NEVER,
     SETTLES,
     STEADY,
-    Trajectory,
     assert_same,
     ended,
     play,
@@ -48,7 +47,7 @@ def saturation_s(workload: str, capacity_bytes: int) -> float:
 
 @pytest.mark.parametrize("capacity_bytes", CAPACITIES)
 @pytest.mark.proves("PTS-WSAT-01..02", "PTS-WSAT-04..09", "PTS-WSAT-18")
-def test_write_saturation(drive_class: str, capacity_bytes: int) -> None:
+def test_write_saturation(drive_class, capacity_bytes) -> None:
     table = load("wsat")
     played = play("wsat", drive_class, settling(STEADY, Phase.SATURATION), capacity_bytes)
     end_s = saturation_s("write_intensive", capacity_bytes)
@@ -58,7 +57,7 @@ def test_write_saturation(drive_class: str, capacity_bytes: int) -> None:
 
 @pytest.mark.parametrize("rule", ["4 x user capacity", "6 hours"])
 @pytest.mark.proves("PTS-WSAT-08")
-def test_write_saturation_says_which_rule_ended_it(drive_class: str, rule: str, golden) -> None:
+def test_write_saturation_says_which_rule_ended_it(drive_class, rule, golden) -> None:
     capacity_bytes = {"4 x user capacity": 100, "6 hours": 4000}[rule] * GB
     (outcome,) = play("wsat", drive_class, settling(STEADY, Phase.SATURATION), capacity_bytes).outcomes
     assert outcome.ended_by == golden
@@ -67,7 +66,7 @@ def test_write_saturation_says_which_rule_ended_it(drive_class: str, rule: str, 
 @pytest.mark.parametrize("capacity_bytes", [100 * GB, 1000 * GB])
 @pytest.mark.parametrize("workload", sorted(tables.WORKLOADS.keys()))
 @pytest.mark.proves("PTS-WSAT-12..17", "PTS-CBW-07..08", "PTS-CBW-10")
-def test_optional_workloads_of_write_saturation(drive_class: str, workload: str, capacity_bytes: int) -> None:
+def test_optional_workloads_of_write_saturation(drive_class, workload, capacity_bytes) -> None:
     table = load("wsat")
     played = play(
         "wsat",
@@ -80,7 +79,7 @@ def test_optional_workloads_of_write_saturation(drive_class: str, workload: str,
     assert_same(lines(played, capacity_bytes), specified(table, drive_class, case))
 
 
-def test_each_workload_of_write_saturation_has_a_cycle_of_its_own(drive_class: str) -> None:
+def test_each_workload_of_write_saturation_has_a_cycle_of_its_own(drive_class) -> None:
     names = list(tables.WORKLOADS)
     played = play(
         "wsat",
@@ -95,7 +94,7 @@ def test_each_workload_of_write_saturation_has_a_cycle_of_its_own(drive_class: s
 
 
 @pytest.mark.proves("PTS-WSAT-09")
-def test_write_saturation_tells_when_it_is_steady_and_goes_on(drive_class: str) -> None:
+def test_write_saturation_tells_when_it_is_steady_and_goes_on(drive_class) -> None:
     played = play("wsat", drive_class, settling(SETTLES, Phase.SATURATION), 5000 * GB)
     assert played.elapsed_s(Phase.SATURATION) == SIX_HOURS_S
     # minutes 1, 31, ... 331 are tracked
@@ -117,9 +116,7 @@ def test_write_saturation_tells_when_it_is_steady_and_goes_on(drive_class: str) 
     ],
 )
 @pytest.mark.proves("PTS-WSAT-08..09")
-def test_write_saturation_ends_when_steady_on_request(
-    drive_class: str, course: Trajectory, capacity_gb: int, end_s: float
-) -> None:
+def test_write_saturation_ends_when_steady_on_request(drive_class, course, capacity_gb, end_s) -> None:
     played = play(
         "wsat", drive_class, settling(course, Phase.SATURATION), capacity_gb * GB, stop_when_steady=True
     )
@@ -130,7 +127,7 @@ def test_write_saturation_ends_when_steady_on_request(
 @pytest.mark.parametrize(("iops", "nines", "length_s"), [(8000, 6, 1200), (8000, 7, 1875)])
 @pytest.mark.proves("PTS-WSAT-20..23")
 def test_the_histogram_of_write_saturation_is_long_enough_for_the_nines(
-    drive_class: str, iops: int, nines: int, length_s: float
+    drive_class, iops, nines, length_s
 ) -> None:
     played = play("wsat", drive_class, lambda stimulus, phase, number: iops, nines=nines)
     assert length_s <= played.elapsed_s(Phase.HISTOGRAM) < length_s + (60 if length_s > 1200 else 1e-6)
@@ -138,7 +135,7 @@ def test_the_histogram_of_write_saturation_is_long_enough_for_the_nines(
 
 @pytest.mark.parametrize("course", COURSES, ids=str)
 @pytest.mark.proves("PTS-HIR-01..07", "PTS-HIR-09..17", "PTS-HIR-19")
-def test_host_idle_recovery(drive_class: str, course: Trajectory) -> None:
+def test_host_idle_recovery(drive_class, course) -> None:
     table = load("hir")
     played = play("hir", drive_class, settling(course, Phase.WDPC))
     not_steady = frozenset() if course.steady_round else frozenset({"wdpc"})
@@ -151,7 +148,7 @@ def test_host_idle_recovery(drive_class: str, course: Trajectory) -> None:
 
 
 @pytest.mark.proves("PTS-HIR-11..17")
-def test_host_idle_recovery_takes_as_long_as_its_segments(drive_class: str) -> None:
+def test_host_idle_recovery_takes_as_long_as_its_segments(drive_class) -> None:
     played = play("hir", drive_class, settling(STEADY, Phase.WDPC))
     assert played.elapsed_s(Phase.WAIT_STATE) == 46800
     assert played.elapsed_s(Phase.RETURN_TO_BASELINE) == 9000
@@ -161,13 +158,13 @@ def test_host_idle_recovery_takes_as_long_as_its_segments(drive_class: str) -> N
         assert sum(step.step.stimulus is None for step in steps) == 360
 
 
-def test_25_tracking_rounds_last_12_hours_and_a_minute(drive_class: str) -> None:
+def test_25_tracking_rounds_last_12_hours_and_a_minute(drive_class) -> None:
     for name in ("hir", "cbw", "dirth"):
         assert play(name, drive_class, settling(NEVER, Phase.WDPC)).elapsed_s(Phase.WDPC) == 721 * 60
 
 
 @pytest.mark.proves("PTS-XSR-01..03", "PTS-XSR-05..07", "PTS-XSR-09..10", "PTS-XSR-12..13", "PTS-XSR-15")
-def test_cross_stimulus_recovery(drive_class: str) -> None:
+def test_cross_stimulus_recovery(drive_class) -> None:
     conditions: Any = PTS["xsr"].standard_conditions(DriveClass(drive_class), 1)
     chosen = (conditions.groups[1].tc, conditions.groups[1].qd)
     played = play("xsr", drive_class, settling(STEADY, Phase.ACCESS_GROUP))
@@ -180,7 +177,7 @@ def test_cross_stimulus_recovery(drive_class: str) -> None:
 
 
 @pytest.mark.proves("PTS-XSR-16")
-def test_the_random_stimulus_of_cross_stimulus_recovery_has_a_demand_of_its_own(drive_class: str) -> None:
+def test_the_random_stimulus_of_cross_stimulus_recovery_has_a_demand_of_its_own(drive_class) -> None:
     played = play("xsr", drive_class, settling(STEADY, Phase.ACCESS_GROUP))
     sequential, random, again = (
         {

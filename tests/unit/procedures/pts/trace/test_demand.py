@@ -89,13 +89,7 @@ def rate(points: dict[Point, float], preconditioning: Trajectory, rounds: Trajec
     "PTS-CBW-31..38",
     "PTS-CBW-40..42",
 )
-def test_composite(
-    drive_class: str,
-    preconditioning: Trajectory,
-    rounds: Trajectory,
-    points: dict[Point, float],
-    chosen: dict[str, Point],
-) -> None:
+def test_composite(drive_class, preconditioning, rounds, points, chosen) -> None:
     played = play("cbw", drive_class, rate(points, preconditioning, rounds))
     case = Case({"wdpc": [preconditioning.last_round], "round": [rounds.last_round]}, demand=chosen)
     assert_same(lines(played, CAPACITY_BYTES), specified(load("cbw"), drive_class, case))
@@ -115,7 +109,7 @@ def test_composite(
     "PTS-DIRTH-23..30",
     "PTS-DIRTH-32..34",
 )
-def test_demand_intensity(drive_class: str, workload: str, course: Trajectory) -> None:
+def test_demand_intensity(drive_class, workload, course) -> None:
     played = play("dirth", drive_class, rate(DEEP, course, course), workload=WORKLOADS[workload])
     case = Case(
         {"wdpc": [course.last_round], "round": [course.last_round]}, demand=DEEP_CHOICE, workloads=[workload]
@@ -126,9 +120,7 @@ def test_demand_intensity(drive_class: str, workload: str, course: Trajectory) -
 @pytest.mark.parametrize("drive_class", CLASSES)
 @pytest.mark.parametrize(("points", "chosen"), DRIVES)
 @pytest.mark.proves("PTS-DIRTH-10", "PTS-DIRTH-19..20")
-def test_demand_intensity_that_is_never_steady_goes_on(
-    drive_class: str, points: dict[Point, float], chosen: dict[str, Point]
-) -> None:
+def test_demand_intensity_that_is_never_steady_goes_on(drive_class, points, chosen) -> None:
     played = play("dirth", drive_class, rate(points, NEVER, NEVER), workload=WORKLOADS["oltp"])
     case = Case({"wdpc": [25], "round": [25]}, demand=chosen, workloads=["oltp"])
     assert_same(lines(played, CAPACITY_BYTES), specified(load("dirth"), drive_class, case))
@@ -137,7 +129,7 @@ def test_demand_intensity_that_is_never_steady_goes_on(
 
 @pytest.mark.parametrize("fast_in", [{8}, {1, 2, 3}], ids=["last round", "rounds before the window"])
 @pytest.mark.proves("PTS-CBW-28", "PTS-DIRTH-20")
-def test_operating_points_are_chosen_by_their_averages_over_the_window(fast_in: set[int]) -> None:
+def test_operating_points_are_chosen_by_their_averages_over_the_window(fast_in) -> None:
     usual = rate(DEEP, STEADY, SETTLES)
 
     def iops(stimulus: Stimulus, phase: Phase, number: int) -> float | Fraction:
@@ -152,7 +144,7 @@ def test_operating_points_are_chosen_by_their_averages_over_the_window(fast_in: 
 
 @pytest.mark.parametrize("name", ["cbw", "dirth"])
 @pytest.mark.proves("PTS-CBW-60", "PTS-DIRTH-52")
-def test_independent_preconditioning_comes_before_all_else_on_request(name: str) -> None:
+def test_independent_preconditioning_comes_before_all_else_on_request(name) -> None:
     constant = rate(DEEP, STEADY, STEADY)
     asked_for = lines(play(name, "enterprise", constant, precondition_passes=2.0), CAPACITY_BYTES)
     without = lines(play(name, "enterprise", constant), CAPACITY_BYTES)
@@ -163,7 +155,7 @@ def test_independent_preconditioning_comes_before_all_else_on_request(name: str)
 
 @pytest.mark.parametrize("drive_class", CLASSES)
 @pytest.mark.proves("PTS-DIRTH-02")
-def test_demand_intensity_has_one_random_block_size_by_default(drive_class: str) -> None:
+def test_demand_intensity_has_one_random_block_size_by_default(drive_class) -> None:
     conditions: Any = PTS["dirth"].standard_conditions(DriveClass(drive_class), 1)
     stimulus = conditions.workload.stimulus(tc=1, qd=1, active_range=conditions.active_range)
     assert stimulus.access_pattern is AccessPattern.RANDOM
@@ -177,7 +169,7 @@ def test_demand_intensity_has_one_random_block_size_by_default(drive_class: str)
     [(100, 300), (4000, 800), (16000, 1800)],
 )
 @pytest.mark.proves("PTS-CBW-22", "PTS-DIRTH-14")
-def test_a_round_pre_write_ends_by_the_first_of_its_rules(name: str, capacity_gb: int, end_s: float) -> None:
+def test_a_round_pre_write_ends_by_the_first_of_its_rules(name, capacity_gb, end_s) -> None:
     def iops(stimulus: Stimulus, phase: Phase, number: int) -> Fraction:
         return 500 * 10**6 / mean_block_bytes(stimulus)
 

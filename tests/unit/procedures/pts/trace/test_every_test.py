@@ -51,9 +51,7 @@ pytest_every = pytest.mark.parametrize(
 
 @pytest_every
 @pytest.mark.proves("PTS-PRG-01", "PTS-FLOW-01")
-def test_a_cycle_is_purged_then_has_its_cache_set_then_is_measured_and_ends(
-    name: str, drive_class: str
-) -> None:
+def test_a_cycle_is_purged_then_has_its_cache_set_then_is_measured_and_ends(name, drive_class) -> None:
     requests = [r for r in played(name, drive_class).requests if not isinstance(r, SteadyStateChecked)]
     kinds = "".join(
         {Purge: "p", SetWriteCache: "c", Apply: "a", CycleFinished: "f"}[type(request)]
@@ -68,7 +66,7 @@ def test_a_cycle_is_purged_then_has_its_cache_set_then_is_measured_and_ends(
 
 @pytest_every
 @pytest.mark.proves("PTS-PRE-05..06", "PTS-TOOL-10", "PTS-HIR-19", "PTS-XSR-15")
-def test_nothing_idles_but_the_wait_states_of_host_idle_recovery(name: str, drive_class: str) -> None:
+def test_nothing_idles_but_the_wait_states_of_host_idle_recovery(name, drive_class) -> None:
     idle = {
         apply.phase for apply in applies(name, drive_class) for step in apply.steps if step.stimulus is None
     }
@@ -77,7 +75,7 @@ def test_nothing_idles_but_the_wait_states_of_host_idle_recovery(name: str, driv
 
 @pytest_every
 @pytest.mark.proves("PTS-DEF-07")
-def test_every_round_applies_what_the_first_did(name: str, drive_class: str) -> None:
+def test_every_round_applies_what_the_first_did(name, drive_class) -> None:
     rounds = [
         apply for apply in applies(name, drive_class) if apply.phase in {Phase.ROUND, Phase.ROUND_PREWRITE}
     ]
@@ -92,7 +90,7 @@ def test_every_round_applies_what_the_first_did(name: str, drive_class: str) -> 
 
 @pytest_every
 @pytest.mark.proves("PTS-TP-16")
-def test_steps_that_follow_one_another_begin_where_the_last_one_stopped(name: str, drive_class: str) -> None:
+def test_steps_that_follow_one_another_begin_where_the_last_one_stopped(name, drive_class) -> None:
     # A stimulus has nothing that would send it back to the start of its range: no seed, no position. So
     # equal stimuli are one stream to an engine, and all of a test are in one active range.
     fields = set(Stimulus.__struct_fields__)
@@ -106,14 +104,14 @@ def test_steps_that_follow_one_another_begin_where_the_last_one_stopped(name: st
 
 @pytest_every
 @pytest.mark.proves("PTS-DAT-01")
-def test_all_data_is_random(name: str, drive_class: str) -> None:
+def test_all_data_is_random(name, drive_class) -> None:
     patterns = {s.stimulus.data for a in applies(name, drive_class) for s in a.steps if s.stimulus}
     assert patterns == {RandomData()}
 
 
 @pytest_every
 @pytest.mark.proves("PTS-THR-03", "PTS-THR-01")
-def test_demand_stays_the_same_but_where_a_test_varies_it(name: str, drive_class: str) -> None:
+def test_demand_stays_the_same_but_where_a_test_varies_it(name, drive_class) -> None:
     demands = {
         (s.stimulus.tc, s.stimulus.qd) for a in applies(name, drive_class) for s in a.steps if s.stimulus
     }
@@ -121,7 +119,7 @@ def test_demand_stays_the_same_but_where_a_test_varies_it(name: str, drive_class
 
 
 @pytest_every
-def test_parts_are_numbered_as_they_come(name: str, drive_class: str) -> None:
+def test_parts_are_numbered_as_they_come(name, drive_class) -> None:
     numbers: dict[tuple[int, Phase], list[int]] = {}
     cycle = 0
     for request in played(name, drive_class).requests:
@@ -139,14 +137,14 @@ def test_parts_are_numbered_as_they_come(name: str, drive_class: str) -> None:
 
 @pytest_every
 @pytest.mark.proves("PTS-SS-07")
-def test_rounds_say_that_there_may_be_25(name: str, drive_class: str) -> None:
+def test_rounds_say_that_there_may_be_25(name, drive_class) -> None:
     most = {apply.most for apply in applies(name, drive_class) if apply.phase in {Phase.ROUND, Phase.WDPC}}
     assert most <= {25}
 
 
 @pytest_every
 @pytest.mark.proves("PTS-CBW-38", "PTS-DIRTH-30")
-def test_only_demand_histograms_capture_every_io(name: str, drive_class: str) -> None:
+def test_only_demand_histograms_capture_every_io(name, drive_class) -> None:
     captured = {apply.phase for apply in applies(name, drive_class) for step in apply.steps if step.capture}
     assert captured == ({Phase.HISTOGRAM} if name in {"cbw", "dirth"} else set())
 
@@ -176,7 +174,7 @@ def test_only_demand_histograms_capture_every_io(name: str, drive_class: str) ->
         ("dirth", {"plateau_pct": 0}),
     ],
 )
-def test_a_test_with_another_setting_is_not_as_specified(name: str, changed: dict[str, Any]) -> None:
+def test_a_test_with_another_setting_is_not_as_specified(name, changed) -> None:
     def asked_for(**changed: Any) -> list[str]:
         # as fast as there is I/O outstanding, up to 16 of them
         iops = lambda stimulus, phase, number: (  # noqa: E731

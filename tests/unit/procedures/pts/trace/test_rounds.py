@@ -58,7 +58,7 @@ def rate(table: dict[str, Any], *courses: Trajectory) -> Rate:
     "PTS-PRE-01..02",
     "PTS-DEF-07",
 )
-def test_iops(drive_class: str, course: Trajectory) -> None:
+def test_iops(drive_class, course) -> None:
     table = load("iops")
     played = play("iops", drive_class, rate(table, course))
     assert_same(
@@ -72,14 +72,12 @@ def test_iops(drive_class: str, course: Trajectory) -> None:
 
 @pytest.mark.proves("PTS-IOPS-16", "PTS-SS-03")
 @pytest.mark.parametrize("courses", [(STEADY, SETTLES, STEADY), (SETTLES, STEADY, STEADY)])
-def test_iops_ends_when_the_last_tracked_variable_is_steady(
-    drive_class: str, courses: tuple[Trajectory, ...]
-) -> None:
+def test_iops_ends_when_the_last_tracked_variable_is_steady(drive_class, courses) -> None:
     assert ended(play("iops", drive_class, rate(load("iops"), *courses))) == [(8, 8)]
 
 
 @pytest.mark.proves("PTS-IOPS-16", "PTS-SS-03")
-def test_iops_is_not_steady_if_its_variables_never_are_so_at_once(drive_class: str) -> None:
+def test_iops_is_not_steady_if_its_variables_never_are_so_at_once(drive_class) -> None:
     early = Trajectory("steady up to round 5", lambda number: 1 if number <= 5 else NEVER.of_round(number), 5)
     late = Trajectory("steady from round 6", lambda number: NEVER.of_round(number) if number <= 5 else 1, 10)
     played = play("iops", drive_class, rate(load("iops"), early, late, STEADY))
@@ -89,7 +87,7 @@ def test_iops_is_not_steady_if_its_variables_never_are_so_at_once(drive_class: s
 @pytest.mark.parametrize("large", COURSES, ids=str)
 @pytest.mark.parametrize("small", COURSES, ids=str)
 @pytest.mark.proves("PTS-TP-01..03", "PTS-TP-05..12", "PTS-TP-14..15", "PTS-PRG-01", "PTS-THR-03")
-def test_throughput(drive_class: str, small: Trajectory, large: Trajectory) -> None:
+def test_throughput(drive_class, small, large) -> None:
     table = load("tp")
     played = play("tp", drive_class, rate(table, small, large))
     case = Case({"round": [small.last_round, large.last_round]})
@@ -99,7 +97,7 @@ def test_throughput(drive_class: str, small: Trajectory, large: Trajectory) -> N
 
 @pytest.mark.parametrize("course", COURSES, ids=str)
 @pytest.mark.proves("PTS-LAT-01..02", "PTS-LAT-04..11", "PTS-LAT-13..15")
-def test_latency(drive_class: str, course: Trajectory) -> None:
+def test_latency(drive_class, course) -> None:
     table = load("lat")
     played = play("lat", drive_class, rate(table, course))
     assert_same(
@@ -114,9 +112,7 @@ def test_latency(drive_class: str, course: Trajectory) -> None:
     [(8000, 5, 1200), (8000, 6, 1200), (8000, 7, 1875), (10709, 7, 1400.691), (8000, 8, 18750)],
 )
 @pytest.mark.proves("PTS-LAT-17..21")
-def test_the_histogram_is_long_enough_for_the_nines(
-    drive_class: str, iops: int, nines: int, length_s: float
-) -> None:
+def test_the_histogram_is_long_enough_for_the_nines(drive_class, iops, nines, length_s) -> None:
     (histogram,) = load("lat")["steady_when"]
 
     def rates(stimulus: Stimulus, phase: Phase, number: int) -> float:

@@ -10,7 +10,7 @@ TCS = QDS = (32, 16, 8, 6, 4, 2, 1)
 
 
 @pytest.mark.parametrize("name", ["cbw", "dirth"])
-def test_operating_points_are_all_combinations_from_high_to_low(name: str) -> None:
+def test_operating_points_are_all_combinations_from_high_to_low(name) -> None:
     table = load(name)["operating_points"]
     points = [tuple(point) for points in table.values() for point in points]
     assert Counter(points) == Counter((tc, qd) for tc in TCS for qd in QDS)

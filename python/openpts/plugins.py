@@ -50,6 +50,7 @@ class Kind(StrEnum):
     GAUGE = "gauge"
     EXPORTER = "exporter"
     OUTPUT = "output"
+    BATCH = "batch"
     PURGE = "purge"
     SCHEME = "scheme"
     TRACE_FORMAT = "trace-format"
@@ -69,6 +70,7 @@ _TYPES: Final = {
     Kind.GAUGE: "collections.abc:Callable",
     Kind.EXPORTER: "collections.abc:Callable",
     Kind.OUTPUT: "collections.abc:Callable",
+    Kind.BATCH: "openpts.cli.several:Several",
     Kind.PURGE: "openpts.device.purge.method:PurgeMethod",
     Kind.SCHEME: "openpts.device.targets.scheme:Scheme",
     Kind.TRACE_FORMAT: "builtins:str",
@@ -162,16 +164,18 @@ class Listing(Struct, frozen=True):
     """The order in which openpts' own objects stand, and words for them: an entry ``listing`` names it.
 
     ``suite`` are the tests that are run where none are named; without it, all. ``purges`` are the purge
-    methods that openpts should have, the best first. ``commands`` are by what they are for, each with what it
-    does in a few words; ``examples`` by command: command lines, each with what it does. The first page shows
-    ``first_examples``, its help also ``last_examples``. ``arguments`` make a command line of the path of a
-    command, such as ``openpts run iops``.
+    methods that openpts should have, the best first. ``commands`` are by what they are for, each with
+    what it does in a few words, and ``subcommands`` by ``group.NAME``; ``examples`` by command: command
+    lines, each with what it does. The first page shows ``first_examples``, its help also
+    ``last_examples``. ``arguments`` make a command line of the path of a command, such as ``openpts run
+    iops``.
     """
 
     tests: tuple[str, ...] = ()
     suite: tuple[str, ...] = ()
     purges: tuple[str, ...] = ()
     commands: Mapping[str, Mapping[str, str]] = {}
+    subcommands: Mapping[str, str] = {}
     first_examples: Examples = ()
     last_examples: Examples = ()
     examples: Mapping[str, Examples] = {}

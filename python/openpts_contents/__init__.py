@@ -217,6 +217,10 @@ LISTING: Final = Listing(
     suite=_OF_THE_SPECIFICATION,
     purges=_PURGES,
     commands=_COMMANDS,
+    subcommands={
+        "run.all": "Several tests, one after the other: all of PTS, or any.",
+        "plan.all": "Plan a suite: all of PTS, or any tests.",
+    },
     first_examples=_FIRST_EXAMPLES,
     last_examples=_EXAMPLES["run"][1:2],
     examples=_EXAMPLES,

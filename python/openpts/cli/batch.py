@@ -101,6 +101,11 @@ class BatchArgs(Struct, frozen=True):
     no_report: bool
 
 
+def run_asked(test: Procedure, options: dict[str, Any], limits: RunLimits | None, **asked: Any) -> None:
+    """The same, from what was typed: the fields of ``BatchArgs``."""
+    run_several(test, BatchArgs(**asked), options, limits)
+
+
 def run_several(test: Procedure, words: BatchArgs, options: dict[str, Any], limits: RunLimits | None) -> None:
     """Run the test on several drives, each a run of its own in a folder of the batch's.
 

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import click
 
+from openpts.cli.several import Several
 from openpts.errors import UsageError
 from openpts.fields.parsing import refuse
 
@@ -50,3 +51,16 @@ def refuse_alone(*, stagger_s: float | None, at_most: int | None) -> None:
     for name, value in (("--stagger", stagger_s), ("--at-most", at_most)):
         if value is not None:
             raise UsageError(f"{name} is for several drives: name more than one TARGET, or --drives")
+
+
+BATCH: Final = Several(
+    "batch",
+    options="openpts.cli.batch_options:BATCH_OPTIONS",
+    refuse_alone="openpts.cli.batch_options:refuse_alone",
+    run="openpts.cli.batch:run_asked",
+    prospect="openpts.cli.batch:print_prospect",
+    resume="openpts.cli.batch:resume_batch",
+    resume_suite="openpts.cli.suite:resume_suite",
+    as_recorded="openpts.batch.executor:as_recorded",
+    write_index="openpts.report.batch_index:write_batch_index",
+)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from openpts.cli.help_order import InOrder
-from openpts.plugins import Kind, imported, load, offers
+from openpts.plugins import Kind, imported, listing, load, offers
 
 if TYPE_CHECKING:
     from openpts.procedures.kit.procedure import Procedure
@@ -99,7 +99,17 @@ def of_plugins(taken: Collection[str]) -> dict[str, Place]:
     return {
         name: Place(partial(load, offer), offer.summary)
         for name, offer in offers(Kind.COMMAND).items()
-        if name not in taken
+        if name not in taken and "." not in name
+    }
+
+
+def of_group(group: str) -> dict[str, Place]:
+    """The commands of a group of the core that plug-ins have: those called ``group.NAME``."""
+    summaries = listing().subcommands
+    return {
+        name.removeprefix(f"{group}."): Place(partial(load, offer), summaries.get(name, offer.summary))
+        for name, offer in offers(Kind.COMMAND).items()
+        if name.startswith(f"{group}.")
     }
 
 

@@ -8,13 +8,14 @@ from typing import Any
 import click
 from msgspec import Struct
 
-from openpts.cli.commands_on_demand import OnDemandInOrder, Place, of_tests
+from openpts.cli.commands_on_demand import OnDemandInOrder, of_group, of_tests
 from openpts.cli.help_order import Decorator, together
 from openpts.cli.number_types import Endurance, FiniteRange
 from openpts.cli.options import flag, listing_option, option
 from openpts.cli.parameter_options import PassthroughArgs, command_with_rest, targets_of
 from openpts.cli.printed_document import print_document
 from openpts.cli.procedure_options import choices_of, options_of
+from openpts.cli.several import several
 from openpts.cli.terminal import BELOW_LABELS, wrapped
 from openpts.errors import UsageError
 from openpts.parameters.shipped_plans import shipped_names, shipped_plan
@@ -62,10 +63,8 @@ def _command(test: Procedure) -> click.Command:
 
         print_plan(next(iter(targets), None), choices_of(test, options), as_json=as_json, **options)
         if len(targets) > 1:
-            from openpts.cli.batch import print_prospect  # noqa: PLC0415 few plans are for several drives
-
             click.echo()
-            print_prospect(targets, sys.stdout)
+            several().part("prospect")(targets, sys.stdout)
 
     return command_with_rest(test, command)
 
@@ -87,12 +86,7 @@ class PlanList(Document, frozen=True, kw_only=True, tag="openpts.plans/1"):
 @click.group(
     "plan",
     cls=OnDemandInOrder,
-    commands=of_tests(
-        _command,
-        PROCEDURES,
-        "Plan the {0.title} test ({0.source}).",
-        {"all": Place("openpts.cli.plan_all:plan_all", "Plan a suite: all of PTS, or any tests.")},
-    ),
+    commands=of_tests(_command, PROCEDURES, "Plan the {0.title} test ({0.source}).", of_group("plan")),
     subcommand_metavar="TEST [ARGS]...",
     invoke_without_command=True,
     no_args_is_help=True,

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from openpts.cli.help_order import together
 from openpts.cli.options import FOLDER, PATH, argument, flag, option
 from openpts.cli.printed_document import print_object
+from openpts.cli.several import several
 from openpts.errors import OpenptsError, UsageError
 from openpts.record.batch import INDEX_NAME, has_drives_apart
 
@@ -83,10 +84,8 @@ def _reports_on_batch(
 
     A folder that is written to elsewhere has the drive's name without what ``redact`` takes away.
     """
-    from openpts.batch.executor import as_recorded  # noqa: PLC0415 slow to load
-    from openpts.record.batch import DONE, read_batch, write_batch  # noqa: PLC0415 likewise
+    from openpts.record.batch import DONE, read_batch, write_batch  # noqa: PLC0415 slow to load
     from openpts.record.reader import has_begun, read_manifest  # noqa: PLC0415 likewise
-    from openpts.report.batch_index import write_batch_index  # noqa: PLC0415 likewise
     from openpts.report.redaction import redacted_name  # noqa: PLC0415 likewise
     from openpts.report.sources import ReportSource  # noqa: PLC0415 likewise
     from openpts.report.write import write_report  # noqa: PLC0415 likewise
@@ -102,12 +101,12 @@ def _reports_on_batch(
             written.append(write_report(ReportSource.of((run,), place), out=place, options=options))
             if out is None:
                 reports = tuple(path.name for path in written[-1].documents)
-                stands = as_recorded(folder, entry, batch) if entry.state in DONE else entry
+                stands = several().part("as_recorded")(folder, entry, batch) if entry.state in DONE else entry
                 entries[index] = replace(stands, reports=reports, report_reason=None)
     if out is None:
         batch = replace(batch, entries=tuple(entries))
         write_batch(folder, batch)
-        write_batch_index(folder, batch)
+        several().part("write_index")(folder, batch)
     return tuple(folders), written
 
 

@@ -15,6 +15,7 @@ from openpts.cli.consent_options import (
 from openpts.cli.help_order import together
 from openpts.cli.live_outputs import LIVE_OPTIONS, log_stream
 from openpts.cli.options import flag, option
+from openpts.cli.several import several
 from openpts.errors import RecordError, UsageError
 from openpts.vocabulary.consent import Consent
 
@@ -68,16 +69,14 @@ def resume(
     stream = log_stream(as_json=as_json)
     if is_batch(folder):
         if read_batch(folder).suite is not None:
-            from openpts.cli.suite import resume_suite  # noqa: PLC0415 likewise
-
             agreed = consent_of_one(**consent)
-            resume_suite(folder, target, agreed, accepted, stream, no_report=no_report, as_json=as_json)
+            several().part("resume_suite")(
+                folder, target, agreed, accepted, stream, no_report=no_report, as_json=as_json
+            )
             return
         if target is not None:
             raise UsageError("--target names one drive: those of a batch are found by their serial numbers")
-        from openpts.cli.batch import resume_batch  # noqa: PLC0415 few commands are on several drives
-
-        resume_batch(folder, consent, accepted, stream, no_report=no_report, as_json=as_json)
+        several().part("resume")(folder, consent, accepted, stream, no_report=no_report, as_json=as_json)
         return
     agreed = consent_of_one(**consent)
     if is_beginning(folder) and not has_begun(folder) and not is_locked(folder / CLAIM_NAME):

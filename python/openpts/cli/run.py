@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from msgspec.structs import replace
 
-from openpts.cli.batch_options import BATCH_OPTIONS, refuse_alone
-from openpts.cli.commands_on_demand import OnDemandInOrder, Place, of_tests
+from openpts.cli.commands_on_demand import OnDemandInOrder, of_group, of_tests
 from openpts.cli.consent_options import CONFIRM_NAMESPACE, CONSENT_OPTIONS_OF_SEVERAL, consent_of_one, taken
 from openpts.cli.help_order import Decorator, together
 from openpts.cli.live_outputs import log_stream
@@ -17,6 +16,7 @@ from openpts.cli.options import FOLDER, listing_option, option
 from openpts.cli.parameter_options import PassthroughArgs, command_with_rest, targets_of
 from openpts.cli.procedure_options import choices_of, help_of, options_of
 from openpts.cli.run_words import PURGE_OPTION, RUN_OPTIONS
+from openpts.cli.several import several, several_options
 from openpts.errors import UsageError
 from openpts.fields.conditions import Conditions
 from openpts.plugins import imported
@@ -90,7 +90,7 @@ def _command(test: Procedure) -> click.Command:
     @together(*judge_options(test.conditions))
     @together(*([_LIST_OPTION] if test.lists else []))
     @_RUN_ID_OPTION
-    @together(*BATCH_OPTIONS, *CONSENT_OPTIONS_OF_SEVERAL, CONFIRM_NAMESPACE)
+    @together(*several_options(), *CONSENT_OPTIONS_OF_SEVERAL, CONFIRM_NAMESPACE)
     @RUN_OPTIONS
     def command(
         *,
@@ -115,18 +115,17 @@ def _command(test: Procedure) -> click.Command:
         judge = the_judge()
         limits = None if judge is None else judge.part("asked")(options)
         if len(targets) > 1 or drives is not None:
-            from openpts.cli.batch import BatchArgs, run_several  # noqa: PLC0415 few runs are of several drives
-
             if continued is not None:
                 raise UsageError("--continue follows the run of one drive: name one TARGET")
-            words = BatchArgs(
-                targets, drives, stagger_s or 0.0, at_most, as_json=as_json, no_report=no_report
+            asked = {"stagger_s": stagger_s or 0.0, "at_most": at_most, "as_json": as_json}
+            several().part("run")(
+                test, options, limits, targets=targets, drives=drives, no_report=no_report, **asked
             )
-            run_several(test, words, options, limits)
             return
         if continued is not None and options["like_run"] is not None:
             raise UsageError("--like can't go with --continue, which has the conditions of its own run")
-        refuse_alone(stagger_s=stagger_s, at_most=at_most)
+        if stagger_s is not None or at_most is not None:
+            several().part("refuse_alone")(stagger_s=stagger_s, at_most=at_most)
         if not targets:
             raise click.MissingParameter(param_hint="'TARGET'", param_type="argument")
         consent = consent_of_one(**taken(options))
@@ -141,14 +140,9 @@ def _command(test: Procedure) -> click.Command:
     return command_with_rest(test, command)
 
 
-_SUITE: Final = Place(
-    "openpts.cli.run_all:run_all", "Several tests, one after the other: all of PTS, or any."
-)
-
-
 @click.group(
     cls=OnDemandInOrder,
-    commands=of_tests(_command, PROCEDURES, others={"all": _SUITE}),
+    commands=of_tests(_command, PROCEDURES, others=of_group("run")),
     subcommand_metavar="TEST [ARGS]...",
 )
 def run() -> None:

@@ -38,7 +38,7 @@ class LatencyMonitor(Concern):
             yield is_set
 
     def log_values(self, run: RunContext) -> Mapping[str, float]:
-        """Its counts and thresholds."""
+        """Counts and thresholds of the monitor."""
         if (drive := _nvme_drive(run)) is None:
             return {}
         from openpts_nvme.outliers.drive_monitor import monitor_values  # noqa: PLC0415 see above
@@ -46,7 +46,7 @@ class LatencyMonitor(Concern):
         return monitor_values(drive[0])
 
     def healer_of(self, kind: str) -> Healer | None:
-        """Its setting."""
+        """Of the monitor's setting."""
         from openpts_nvme.outliers.drive_monitor import LATENCY_MONITOR, put_back_monitor  # noqa: PLC0415 see above
 
         return Healer(put_back_monitor) if kind == LATENCY_MONITOR else None
@@ -56,7 +56,7 @@ class PowerStates(Concern):
     """The test of power states sets them."""
 
     def healer_of(self, kind: str) -> Healer | None:
-        """Those that were found."""
+        """Of power states that were left otherwise than found."""
         from openpts.device.nvme.power_states import POWER_STATES, put_back_power_states  # noqa: PLC0415 see above
 
         return Healer(put_back_power_states) if kind == POWER_STATES else None

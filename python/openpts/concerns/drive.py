@@ -31,7 +31,7 @@ class Drive(Concern):
         return (*drive, others_gauge(disks_below(target.device, Path(target.facts.path), roots), roots))
 
     def healer_of(self, kind: str) -> Healer | None:
-        """Its write cache, and a password: that is for its owner to take off, with `openpts purge --unlock`.
+        """Heal a drive's write cache; a password is for its owner to take off, with `openpts purge --unlock`.
 
         A run that did so by itself would hide that a drive was locked.
         """

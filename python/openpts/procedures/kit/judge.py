@@ -8,7 +8,7 @@ from openpts.plugins import Kind, imported, load, offers
 
 
 class Judge(Struct, frozen=True):
-    """Its parts are ``module:object``, loaded on first use: help needs none that reads records.
+    """A judge's parts are ``module:object``, loaded on first use: help needs none that reads records.
 
     ``options`` are those of a run: called with the type of its conditions, or None for several tests.
     ``asked`` takes what was typed, removes its own, and gives an object whose ``ordered(order, test)`` is the

@@ -10,7 +10,7 @@ from openpts.analysis.figures import Figures, counted
 from openpts.analysis.host_limits import lateness, processors_full
 from openpts.analysis.interference import Interference
 from openpts.cli.io_streams import interferences, late_percentiles_ns, stream_names
-from openpts.conformance.standing import simulation_mark
+from openpts.procedures.kit.red_line import simulation_mark
 from openpts.runner.measure import CaptureEnded, MeasurementStarted
 from openpts.units import NS_PER_S
 from openpts.vocabulary.document import Document, filled

@@ -6,15 +6,12 @@ from pkgutil import resolve_name
 from typing import Any, Final
 
 from openpts.procedures.registry import procedure_of
-from openpts.procedures.shared.demand.conditions import DemandConditions
-from openpts.procedures.shared.rounds.conditions import RoundConditions
 from openpts.runner.progress import RunProgress
 from openpts.units import MB, NS_PER_S, format_capacity, format_duration, format_latency_ms, per_second
 from openpts.vocabulary.phase import Phase, phase_text
 from openpts.vocabulary.sample import Measured, Sample
 from openpts.vocabulary.stimulus import AccessPattern, Stream
-from openpts.vocabulary.stop import SteadyFigure
-from openpts.vocabulary.verdict import UNITS, SteadyState
+from openpts.vocabulary.verdict import SteadyState
 
 
 def phase_lines(progress: RunProgress) -> list[str]:
@@ -75,39 +72,10 @@ def _drive_cycle(_progress: RunProgress, samples: Sequence[Sample]) -> str:
     return ", ".join([*reported, format_duration(sum(sample.elapsed_ns for sample in samples))])
 
 
-def _round(progress: RunProgress, samples: Sequence[Sample]) -> str:
-    match progress.conditions:
-        case RoundConditions() as conditions:
-            return _tracked_points(conditions, samples)
-        case DemandConditions() as conditions:
-            return _tracked_demand(conditions, samples)
-        case _:
-            return each_figure(samples)
-
-
-def _tracked_points(conditions: RoundConditions, samples: Sequence[Sample]) -> str:
-    """Of a round of test points only what steady state is judged by: 56 figures would hide it."""
-    return ", ".join(
-        f"{variable.point} {_figure_text(variable.of(sample), variable.figure)}"
-        for variable in conditions.tracking
-        for sample in samples
-        if variable.matches(sample.step.stimulus)
-    )
-
-
-def _tracked_demand(conditions: DemandConditions, samples: Sequence[Sample]) -> str:
-    wanted = (conditions.precondition_tc, conditions.precondition_qd)
-    return ", ".join(
-        f"TC {stimulus.tc} QD {stimulus.qd} {_iops_and_times(sample)}"
-        for sample in samples
-        if (stimulus := sample.step.stimulus) and (stimulus.tc, stimulus.qd) == wanted
-    )
-
-
 def _tracking_round(progress: RunProgress, samples: Sequence[Sample]) -> str:
     """The tracked minute, and how far the drive is filled since its purge."""
     fills = progress.written_bytes / progress.capacity_bytes if progress.capacity_bytes else 0.0
-    return f"{_iops_and_times(samples[-1])}; {fills:.2f} drive fills written"
+    return f"{iops_and_times(samples[-1])}; {fills:.2f} drive fills written"
 
 
 def _long_stimulus(progress: RunProgress, samples: Sequence[Sample]) -> str:
@@ -171,7 +139,7 @@ _IN_PIECES: Final = frozenset({Phase.LOAD, Phase.REST})
 _LINES: Final[dict[Phase, Callable[[RunProgress, Sequence[Sample]], str]]] = {
     Phase.WIPC: _filled,
     Phase.WDPC: _tracking_round,
-    Phase.ROUND: _round,
+    Phase.ROUND: lambda _progress, samples: each_figure(samples),
     Phase.SATURATION: _tracking_round,
     Phase.WAIT_STATE: _bursts,
     Phase.RETURN_TO_BASELINE: _steady_access,
@@ -191,15 +159,11 @@ _LINES: Final[dict[Phase, Callable[[RunProgress, Sequence[Sample]], str]]] = {
 }
 
 
-def _iops_and_times(sample: Sample) -> str:
+def iops_and_times(sample: Sample) -> str:
+    """Of one access: its rate, its mean and its longest response time."""
     if not sample.ios:
         return "no I/O"
     return f"{sample.iops:,.0f} IOPS, ART {_ms(sample.mean_latency_ns)}, MRT {_ms(sample.max_latency_ns)}"
-
-
-def _figure_text(value: float, figure: SteadyFigure) -> str:
-    digits = {SteadyFigure.IOPS: 0, SteadyFigure.THROUGHPUT: 1, SteadyFigure.MEAN_LATENCY: 3}[figure]
-    return f"{value:,.{digits}f} {UNITS[figure]}"
 
 
 def _ms(latency_ns: float | None) -> str:

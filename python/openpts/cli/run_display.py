@@ -15,7 +15,7 @@ from rich.text import Text
 from openpts.cli.console import live_console
 from openpts.cli.log_lines import elapsed_text, event_lines, left_text, now_line, rate_text
 from openpts.cli.terminal import can_be_drawn_over
-from openpts.cli.verdict_lines import most_verdicts, steady_state_lines
+from openpts.cli.verdict_lines import steady_state_lines
 from openpts.runner.events import Event, Listener, PurgeProgressed, RunPaused, Ticked
 from openpts.runner.progress import RunProgress
 
@@ -87,7 +87,7 @@ def render_panel(progress: RunProgress) -> Group:
     grid.add_row("", left_text(progress))
     # As many rows as there will ever be: a panel that grows would write over the line above it.
     verdicts = steady_state_lines(progress, limits=False)
-    tracked = most_verdicts(progress.conditions) if progress.conditions else 0
+    tracked = progress.conditions.most_verdicts if progress.conditions else 0
     for row in range(max(tracked, len(verdicts))):
         grid.add_row("" if row else _LONGEST_LABEL, verdicts[row] if row < len(verdicts) else "")
     return Group(Text(), grid)

@@ -3,7 +3,6 @@
 from openpts.analysis.steady_state import RANGE_LIMIT, SLOPE_LIMIT, WINDOW_ROUNDS
 from openpts.fields.conditions import Conditions
 from openpts.procedures.shared.outcome_text import reached_text
-from openpts.procedures.shared.rounds.conditions import RoundConditions
 from openpts.runner.progress import RunProgress
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import CycleFinished
@@ -30,23 +29,16 @@ def steady_state_lines(progress: RunProgress, *, limits: bool = True) -> list[st
             for name, report in zip(judged.names, judged.reports, strict=True)
         ]
     conditions = progress.conditions
-    if conditions is None or most_verdicts(conditions) == 0:
+    if conditions is None or conditions.most_verdicts == 0:
         return []
     phase = Phase.WDPC if conditions.steady_state is SteadyState.MINUTES_THEN_ROUNDS else None
     return [f"judged from {conditions.round_word(phase)} {WINDOW_ROUNDS} on"]
 
 
-def most_verdicts(conditions: Conditions) -> int:
-    """How many tracking variables are judged at a time at the most."""
-    if isinstance(conditions, RoundConditions):
-        return len(conditions.tracking)
-    return 0 if conditions.steady_state is SteadyState.NONE else 1
-
-
 def cycle_line(cycle: int, finished: CycleFinished, conditions: Conditions | None) -> str:
     """How a cycle ended: steady state where the test looks for it, and what ended the stimulus."""
     outcome = finished.outcome
-    judged = outcome.last_round and (conditions is None or most_verdicts(conditions))
+    judged = outcome.last_round and (conditions is None or conditions.most_verdicts)
     found = []
     if outcome.steady_round is not None or judged:
         found.append(f"steady state {reached_text(outcome, conditions)}")

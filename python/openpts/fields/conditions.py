@@ -194,6 +194,11 @@ class Conditions(Struct, frozen=True, kw_only=True):
         """``PTS-E 2.0.1``; a test beyond the specification has only the class that its settings follow."""
         return self.drive_class.revision if self.of_specification else f"{self.drive_class.value} class"
 
+    @property
+    def most_verdicts(self) -> int:
+        """How many tracking variables are judged at a time at the most."""
+        return 0 if self.steady_state is SteadyState.NONE else 1
+
     def part_name(self, place: StepPlace) -> str | None:
         """What the test calls the part that a step belongs to; None where that is its phase."""
         del place

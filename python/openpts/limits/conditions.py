@@ -4,9 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from openpts.analysis.steady_state import WINDOW_ROUNDS
-from openpts.conformance.standing import import_mark, standing_of
+from openpts.conformance.standing import standing_of
 from openpts.limits.baseline import HeldAgainst
 from openpts.limits.limits_file import Required
+from openpts.procedures.kit.red_line import import_mark
 from openpts.procedures.shared.outcome_text import reached_text
 from openpts.record.reader import Run
 from openpts.report.health_page import counted_events

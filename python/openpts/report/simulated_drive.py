@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from textwrap import wrap
 from typing import Final
 
-from openpts.conformance.standing import simulation_name
 from openpts.pages.facts_table import sourced_table
 from openpts.pages.model import Table
 from openpts.pages.texts import brief, value_text
+from openpts.procedures.kit.red_line import simulation_name
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run
 from openpts.units import format_capacity, format_duration

@@ -5,10 +5,10 @@ from typing import Any, Final, Literal, NotRequired, TypedDict
 import msgspec
 
 from openpts.analysis.run_comparison import measured_median
-from openpts.conformance.standing import import_mark, simulation_mark
 from openpts.pages.measure import measure_figures
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.judge import the_judge
+from openpts.procedures.kit.red_line import import_mark, simulation_mark
 from openpts.procedures.registry import procedure_of
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from openpts.conformance.standing import red_line_of_all
 from openpts.pages.model import Block, Page, Report, Verdict
 from openpts.procedures.kit.content import MedianRun
+from openpts.procedures.kit.red_line import red_line_of_all
 from openpts.procedures.registry import procedure_of
 from openpts.report.times import default_date
 from openpts_line.compare.conditions import Conditions, conditions_of

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
-from openpts.conformance.standing import red_line_of
+from openpts.procedures.kit.red_line import red_line_of
 from openpts.procedures.registry import procedure_of
 from openpts.procedures.shared.outcome_text import reached_text
 from openpts.record.batch import Batch, BatchEntry, is_batch, read_batch

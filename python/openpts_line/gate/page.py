@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Final
 
-from openpts.conformance.standing import red_line_of_all
 from openpts.limits.judge import GateResult
 from openpts.limits.page import error_note, verdicts_page
 from openpts.limits.words import verdict_line
 from openpts.pages.kit import rows_table
 from openpts.pages.model import Report, Table
+from openpts.procedures.kit.red_line import red_line_of_all
 from openpts.report.times import default_date
 from openpts.runs.measured_run import MeasuredRun
 

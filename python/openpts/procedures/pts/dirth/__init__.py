@@ -47,4 +47,5 @@ PROCEDURE: Final = Procedure(
     """,
     quick={"time_scale": "1/300"},
     trends={3: "dirth-7-plot", 17: "dirth-4-plot"},
+    phase_line="openpts.cli.round_lines:round_line",
 )

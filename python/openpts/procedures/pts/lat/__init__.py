@@ -37,4 +37,5 @@ PROCEDURE: Final = Procedure(
     """,
     quick=QUICK,
     trends={2: "lat-clp-plot", 11: "lat-convergence-rw0-plot", 12: "lat-levels-plot"},
+    phase_line="openpts.cli.round_lines:round_line",
 )

@@ -95,4 +95,5 @@ PROCEDURE: Final = Procedure(
     quick=QUICK,
     at_rated_demand=True,
     trends={9: "tp-1024-write-plot", 10: "tp-128-write-plot"},
+    phase_line="openpts.cli.round_lines:round_line",
 )

@@ -154,6 +154,11 @@ class RoundConditions(Conditions, frozen=True, kw_only=True):
         return round(60 * NS_PER_S * self.time_scale)
 
     @property
+    def most_verdicts(self) -> int:
+        """Each of them in every round."""
+        return len(self.tracking)
+
+    @property
     def elements_per_round(self) -> int:
         """How many elements a round has."""
         return len(self.read_pcts) * len(self.block_sizes_bytes)

@@ -98,7 +98,6 @@ class AtaSecurityDrive:
     def identify_words(self) -> list[int]:
         """IDENTIFY DEVICE."""
         identity = parse_ata_information_page(IDENTIFY_PAGE.read_bytes())
-        assert identity is not None
         words = list(identity.words)
         words[82] |= self.supported << 1
         words[89], words[90] = 42, 1

@@ -39,7 +39,6 @@ def demand_run(
         return min(stimulus.toio / latency_us * 1e6, limit_iops) * factor(phase, number)
 
     def cpu(step: StepRecord) -> Sample:
-        assert step.sample.step.stimulus is not None
         shares = CpuShares(2.5, 3.0 + step.sample.step.stimulus.toio / 100, 7.4, 20 * NS_PER_S)
         return replace(step.sample, cpu=shares)
 

@@ -105,7 +105,6 @@ def hold_in_namespace(script: str, cleanup: ExitStack) -> int:
 def _started(cleanup: ExitStack, *command: str) -> int:
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     cleanup.enter_context(process)
-    assert process.stdout is not None
     assert process.stdout.readline() == b"open\n"
     return process.pid
 

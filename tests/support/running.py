@@ -60,7 +60,6 @@ def running(target: object, folder: Path, *, serial: str = "", with_fio: bool = 
         text=True,
     )
     with process:
-        assert process.stdout is not None
         run_id = process.stdout.readline().strip()
         assert run_id, "the run could not take its target: its error is in the captured output"
         yield Running(process, run_id, folder)

@@ -90,7 +90,6 @@ class SystemdHost:
 
     @property
     def first_process(self) -> int:
-        assert self.process is not None
         children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
         return int(children[0])
 

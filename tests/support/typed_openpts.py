@@ -56,7 +56,6 @@ def parsed(words: Sequence[str]) -> click.Context:
     context = cli.make_context("openpts", list(words))
     while isinstance(context.command, click.Group) and (rest := _rest(context)):
         name, command, rest = context.command.resolve_command(context, rest)
-        assert command is not None
         context = command.make_context(name, rest, parent=context)
     return context
 

@@ -261,7 +261,6 @@ def _in_other_process(function) -> object:
 def _when(folder: Path) -> dict[str, str]:
     (path,) = folder.glob("*.owner")
     owner = read_owner(path)
-    assert owner is not None
     return {"since": owner.since}
 
 

@@ -218,7 +218,6 @@ def test_a_record_says_which_plug_ins_took_part_and_with_what_files(place) -> No
     assert set(plugin_facts(sampling=True)) == {"plugin_sensors"}
     load(offers(Kind.COMMAND)["hello"])
     before = plugin_facts(sampling=False)["plugin_greeter"]
-    assert before.value is not None
     assert before.value.startswith("greeter 1.0 sha256:")
     assert before.source == "1 files of greeter-1.0.dist-info"
     module.write_text(COMMAND.replace("afar", "here"), encoding="utf-8")
@@ -354,7 +353,6 @@ def test_a_scheme_of_a_plug_in_opens_its_targets_and_no_other(beside_openpts) ->
     with pytest.raises(UsageError, match="lab:one is a drive of the lab, and this needs one that exists"):
         parse_target("lab:one")
     scheme = scheme_of("sim:mlc")
-    assert scheme is not None
     assert scheme.what == "a simulated drive"
     assert scheme_of("file:/x") is None
     assert scheme_of("/dev/disk/by-path/lab:one") is None

@@ -167,7 +167,6 @@ def test_a_kill_leaves_the_old_file_or_the_new_one(tmp_path) -> None:
     """
     for _ in range(5):
         with subprocess.Popen([sys.executable, "-c", textwrap.dedent(script)], stdout=subprocess.PIPE) as one:
-            assert one.stdout is not None
             one.stdout.readline()
             for _ in range(20):
                 assert read_file(tmp_path, "a") in contents

@@ -19,7 +19,6 @@ def start(place: Path) -> tuple[subprocess.Popen[str], Path]:
     process = subprocess.Popen(
         [sys.executable, "-c", _HOLDS, str(place)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
-    assert process.stdout is not None
     return process, Path(process.stdout.readline().strip())
 
 

@@ -94,8 +94,6 @@ def test_with_few_ios_chi_square_is_not_stated() -> None:
 def test_sizes_and_zones_of_a_step_are_held_against_its_own_pattern() -> None:
     sizes = tuple(10 * weight for weight in WEIGHTS)
     found = period_shares(counted(composite(), sizes, (500, 300, 200)))
-    assert found.block_sizes is not None
-    assert found.zones is not None
     assert found.block_sizes.shares_pct == pytest.approx(WEIGHTS)
     assert found.zones.shares_pct == pytest.approx(ZONES)
     assert all(shares.hold for shares in found.checked)
@@ -107,8 +105,6 @@ def test_a_scaled_drive_carried_out_fewer() -> None:
     sizes = tuple(500 * weight for weight in WEIGHTS)
     sample = counted(composite(), sizes, zones)
     alone, scaled = period_shares(sample).zones, period_shares(sample, 67).zones
-    assert alone is not None
-    assert scaled is not None
     assert not alone.hold
     assert scaled.hold
     assert alone.errors[0] == pytest.approx(500 / (50_000 * 0.25) ** 0.5)

@@ -151,7 +151,6 @@ def test_idle_recovery_table() -> None:
             for step, at_ns in [(burst, 0), (idle, 5 * NS_PER_S)][: 2 if idle_s else 1]
         ]
         summary = summarize_segment(steps, 5 * NS_PER_S)
-        assert summary is not None
         # active time alone counts: with its idle time, wait state 10 would have an eleventh of its IOPS
         assert summary.iops == pytest.approx(iops)
         assert summary.max_latency_ns == round(mrt_ms * NS_PER_MS)

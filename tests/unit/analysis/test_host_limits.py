@@ -79,7 +79,6 @@ def sample(
 )
 def test_late_is_what_is_later_than_timers_and_a_tenth_of_the_mean(mean_ns, slips_ns, late, limits) -> None:
     found = lateness(sample(mean_ns, slips_of(*slips_ns)))
-    assert found is not None
     assert (found.ios, found.late, found.limits) == (1000, late, limits)
     assert found.bound_ns == max(100_000, mean_ns // 10)
 
@@ -89,7 +88,6 @@ def test_late_is_what_is_later_than_timers_and_a_tenth_of_the_mean(mean_ns, slip
 def test_the_share_and_the_percentiles_are_those_of_the_slips(slips_ns) -> None:
     """As far as three digits tell them: what is within one bucket of the bound may be on either side."""
     found = lateness(sample(80_000, slips_of(*slips_ns)))
-    assert found is not None
     surely = sum(slip_ns > 100_200 for slip_ns in slips_ns)
     assert surely <= found.late <= sum(slip_ns > 99_800 for slip_ns in slips_ns)
     assert found.slips.percentile_ns(100) == pytest.approx(max(slips_ns), rel=0.001, abs=1)
@@ -148,7 +146,6 @@ def marked(name: str, *points: tuple[float, float], polling: bool = False) -> li
 @pytest.mark.parametrize("name", [name.replace("path_", "path_7_") for name in RULES])
 def test_a_value_marks_from_its_limit_on_and_nothing_below(name) -> None:
     rule = rule_of(name)
-    assert rule is not None
     assert marked(name, (0, 0), (10, rule.least_pct)) == [True] * 10
     assert marked(name, (0, 0), (10, rule.least_pct - 0.01)) == [False] * 10
     assert limits_of(frozenset((name,))) == (rule.limit,)

@@ -73,14 +73,12 @@ def test_a_return_to_baseline_has_no_pauses() -> None:
     steps = [burst(n * ON_NS, 100) for n in range(4)]
     assert [access.off_error_ns for access in accesses(steps, ON_NS, 0)] == [None] * 4
     summary = summarize_segment(steps, ON_NS)
-    assert summary is not None
     assert (summary.largest_off_error_ns, summary.mean_off_error_ns) == (None, None)
 
 
 def test_a_segment_weighs_its_accesses_by_their_ios() -> None:
     few, many = burst(0, 100, mean_ns=9000, mrt_ns=70_000), burst(ON_NS, 900, mean_ns=1000)
     summary = summarize_segment([few, many], ON_NS)
-    assert summary is not None
     assert summary.iops == 100
     assert summary.mean_latency_ns == (100 * 9000 + 900 * 1000) / 1000
     assert summary.max_latency_ns == 70_000
@@ -89,14 +87,12 @@ def test_a_segment_weighs_its_accesses_by_their_ios() -> None:
 def test_percentiles_of_the_accesses_are_those_of_numpy() -> None:
     counts = [100 + (37 * n) % 101 for n in range(60)]
     summary = summarize_segment(cycles(counts), ON_NS)
-    assert summary is not None
     low, high = numpy.percentile([ios / 5 for ios in counts], [5, 95])
     assert [summary.low_iops, summary.high_iops] == pytest.approx([low, high])
 
 
 def test_few_accesses_have_no_percentiles_and_none_have_no_summary() -> None:
     summary = summarize_segment(cycles([5] * 19), ON_NS)
-    assert summary is not None
     assert (summary.low_iops, summary.high_iops) == (None, None)
     assert summarize_segment([], ON_NS) is None
     assert summarize_segment([pause(0)], ON_NS) is None
@@ -213,7 +209,6 @@ def test_processor_use_is_weighed_by_time() -> None:
     cpus = CpuShares(0, 10, 2, 0), CpuShares(0, 50, 6, 0)
     parts = [with_changes(step, cpu=cpu) for step, cpu in zip((long, short), cpus, strict=True)]
     (summary,) = analyze_cross_stimulus([parts], MINUTE_NS).groups
-    assert summary.cpu is not None
     assert (summary.cpu.sys_pct, summary.cpu.iowait_pct) == (20, 3)
     (without,) = analyze_cross_stimulus([[parts[0], short]], MINUTE_NS).groups
     assert without.cpu is None
@@ -230,7 +225,6 @@ def test_recovery_counts_from_the_end_of_group_2_by_time_stamps() -> None:
         for share, minute in ((0.8, 3), (0.9, 4), (0.95, 6), (1.0, 8))
     }
     stable = results.stable_recovery
-    assert stable is not None
     # 95 % of the whole group's 520 MB/s is 494: minute 7
     assert stable.bandwidth_bytes_per_s == pytest.approx(494 * MB)
     assert stable.after_ns == 7 * MINUTE_NS + 2 * NS_PER_S
@@ -242,7 +236,6 @@ def test_a_drive_that_does_not_recover_has_no_recovery_by_share() -> None:
     results = analyze_cross_stimulus(groups, MINUTE_NS)
     assert results.peak_recovery_ns == 2 * MINUTE_NS + 2 * NS_PER_S
     assert [recovery.after_ns for recovery in results.recoveries] == [None] * 4
-    assert results.stable_recovery is not None
     assert results.stable_recovery.after_ns is None
 
 
@@ -258,7 +251,6 @@ def test_one_minute_of_noise_makes_no_median_peak() -> None:
     noisy = [100, 900, 400, 450, 474, 480, 499, 500, 510, 505, 490]
     groups = [group(0, FIRST), second, group(second[0].elapsed_ns + START, noisy)]
     peak = analyze_cross_stimulus(groups, MINUTE_NS).median_peak
-    assert peak is not None
     # medians of five: 450, 474, 474, 480, 499, 500, 500 - minutes 6 to 10 are the first to have 500
     assert peak.bandwidth_bytes_per_s == pytest.approx(500 * MB)
     assert peak.after_ns == START + 10 * MINUTE_NS

@@ -104,7 +104,6 @@ EDGES = [
 def test_verdicts_come_from_the_samples(values, range_ok, slope_ok, inside_band) -> None:
     rounds = complete_rounds(numbered([value * 10 for value in values]), POINTS)
     for verdict in judge_window(rounds, measurement_window(len(rounds), None), TRACKING):
-        assert verdict is not None
         assert verdict.values == pytest.approx([value * 10 for value in values])
         assert (verdict.range_ok, verdict.slope_ok, verdict.inside_band) == (range_ok, slope_ok, inside_band)
 
@@ -126,11 +125,9 @@ def test_a_variable_is_judged_by_its_own_figure() -> None:
     window = measurement_window(5, None)
     in_mb_per_s = TrackingVariable(AccessPattern.RANDOM, 128 * 1024, 0, SteadyFigure.THROUGHPUT)
     (verdict,) = judge_window(rounds, window, [in_mb_per_s])
-    assert verdict is not None
     assert verdict.average == pytest.approx(100 * 131072 / 1e6)
     in_ms = TrackingVariable(AccessPattern.RANDOM, 4 * 1024, 0, SteadyFigure.MEAN_LATENCY)
     (verdict,) = judge_window(rounds, window, [in_ms])
-    assert verdict is not None
     sample = rounds[0][in_ms.point]
     assert sample.mean_latency_ns is not None
     assert verdict.average == pytest.approx(sample.mean_latency_ns / 1e6)
@@ -270,16 +267,12 @@ def test_tail_needs_a_hundred_thousand_ios_in_each_round() -> None:
 
 def test_average_tail_and_maximum_are_in_order() -> None:
     cell = MatrixCell(tuple(step_sample(4096, 35, 40_000, 60) for _ in range(5)))
-    assert cell.mean_latency_ns is not None
-    assert cell.max_latency_ns is not None
-    assert cell.tail.mean_of_rounds_ns is not None
     assert cell.mean_latency_ns <= cell.tail.mean_of_rounds_ns <= cell.max_latency_ns
 
 
 def test_processor_use_is_left_out_unless_every_round_has_it() -> None:
     samples = [step_sample(4096, 0, 1000, 60) for _ in range(5)]
     cpu = MatrixCell(tuple(samples)).cpu
-    assert cpu is not None
     assert cpu.iowait_pct == pytest.approx(7.4)
     samples[1] = with_changes(samples[1], cpu=None)
     assert MatrixCell(tuple(samples)).cpu is None

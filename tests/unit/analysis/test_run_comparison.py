@@ -162,8 +162,6 @@ def test_a_set_that_is_discarded_is_compared_with_nothing() -> None:
 def test_plus_is_better_and_a_ratio_either_way(base, candidate) -> None:
     speed = advantage_pct(base, candidate, HIGHER)
     time = advantage_pct(base, candidate, LOWER)
-    assert speed is not None
-    assert time is not None
     assert (speed > 0) == (candidate / base > 1)
     assert (time > 0) == (base / candidate > 1)
     assert (1 + speed / 100) * (1 + time / 100) == pytest.approx(1, rel=1e-7)
@@ -203,7 +201,6 @@ CANDIDATE = (172_300.0, 175_800.0, 171_900.0)
 @pytest.mark.parametrize("error", [0.025, 0.005, 0.0007])
 def test_the_interval_is_students_of_the_logarithms(error) -> None:
     found = ratio_of(BASE, CANDIDATE)
-    assert found is not None
     exact = stats.ttest_ind(np.log(CANDIDATE), np.log(BASE)).confidence_interval(1 - 2 * error)
     assert found.value == pytest.approx(stats.gmean(CANDIDATE) / stats.gmean(BASE))
     assert found.low(error) == pytest.approx(math.exp(exact.low))
@@ -214,7 +211,6 @@ def test_the_interval_is_students_of_the_logarithms(error) -> None:
 def test_a_single_run_is_held_against_the_spread_of_several() -> None:
     """The prediction interval of one more value."""
     found = ratio_of(BASE, CANDIDATE[:1])
-    assert found is not None
     logs = np.log(BASE)
     reach = stats.t.ppf(0.995, 3) * logs.std(ddof=1) * math.sqrt(1 + 1 / 4)
     assert found.high(0.005) == pytest.approx(CANDIDATE[0] / stats.gmean(BASE) * math.exp(reach))
@@ -247,7 +243,6 @@ def test_the_power_is_that_of_the_noncentral_t(threshold, shift) -> None:
 @pytest.mark.parametrize("limit", [0.97, 1.0, 1.1])
 def test_what_is_found_is_found_in_95_of_100(runs, limit) -> None:
     change = found_ratio(limit, 0.01, runs, 0.0007)
-    assert change is not None
     assert change < limit
     assert alarm_probability(change, limit, 0.01, runs, 0.0007) == pytest.approx(0.95, abs=1e-6)
     assert alarm_probability(limit, limit, 0.01, runs, 0.0007) == pytest.approx(0.0007, rel=1e-3)
@@ -308,7 +303,6 @@ def test_unchanged_firmware_passes_and_a_loss_is_found() -> None:
 def test_an_interval_without_bound_is_infinite_and_not_an_error() -> None:
     """One run against two that lie far apart: Student's t of one degree of freedom is in the hundreds."""
     found = ratio_of((1.0,), (1.0, 10.0))
-    assert found is not None
     assert (found.low(1e-4), found.high(1e-4)) == (0.0, math.inf)
 
 
@@ -402,7 +396,6 @@ def test_false_alarms_stay_as_stated_where_a_session_has_runs_of_both_sides(base
     sides = [draw.normal(size=(count, len(side))) + shifts[:, side] for side in (base, candidate)]
     apart = are_apart(of_sessions(*base), of_sessions(*candidate))
     found = ratio_of([1.0 + each for each in base], [1.0 + each for each in candidate], apart=apart)
-    assert found is not None
     widening = found.high(error) ** (1 / found.spread) / found.value ** (1 / found.spread)
     squares = sum(side.var(axis=1, ddof=1) * (side.shape[1] - 1) for side in sides)
     spread = np.sqrt(squares / (len(base) + len(candidate) - 2))
@@ -457,7 +450,6 @@ def test_false_alarms_stay_as_stated_whatever_runs_share(law, *, in_turn) -> Non
     values = with_noise(law, count)
     sides = (values[:, ::2], values[:, 1::2]) if in_turn else (values[:, :3], values[:, 3:])
     found = ratio_of([1.0, 2.0, 3.0], [1.0, 2.0, 3.0], apart=not in_turn)
-    assert found is not None
     widening = found.high(error) ** (1 / found.spread)  # what a spread of 1 reaches
     spread = np.sqrt((sides[0].var(axis=1, ddof=1) + sides[1].var(axis=1, ddof=1)) / 2)
     fired = sides[1].mean(axis=1) - sides[0].mean(axis=1) + np.log(widening) * spread < 0

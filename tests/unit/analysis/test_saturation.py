@@ -69,10 +69,8 @@ def test_the_window_ends_at_the_steady_round_or_else_at_the_last_one() -> None:
         numbered += [(number, steady(1, 1740)), (number, steady(rate, 60))]
     steps = tracked_steps(numbered, MINUTE_NS, PERIOD_NS)
     found = analyze_saturation(steps, [], MINUTE_NS, 7)
-    assert found.verdict is not None
     assert (found.verdict.rounds, found.verdict.average, found.steady) == ((3, 4, 5, 6, 7), 10, True)
     last = analyze_saturation(steps, [], MINUTE_NS, None)
-    assert last.verdict is not None
     assert (last.verdict.rounds, last.steady) == ((4, 5, 6, 7, 8), False)
     few = analyze_saturation(steps[:5], [], MINUTE_NS, None)
     assert (few.verdict, few.histogram, few.tracked_iops) == (None, None, (30, 20, 10))
@@ -100,7 +98,6 @@ def test_zones_follow_their_rule() -> None:
     tail = [40] * 57 + [0, 15, 15]
     sample = course(*[100] * 10, 80, 60, *[40] * 27, tail)
     zones = zones_of(minutes_of([sample], MINUTE_NS), pieces_of([sample]))
-    assert zones is not None
     assert (zones.plateau_iops, zones.plateau_minutes, zones.settled_from) == (100, 10, 13)
     zone_seconds = [40] * 27 * 60 + tail
     mean = sum(zone_seconds) / len(zone_seconds)
@@ -125,7 +122,6 @@ def test_the_spread_of_a_minute_is_of_whole_intervals() -> None:
 def test_a_plateau_shorter_than_five_minutes_is_measured_by_its_first() -> None:
     sample = course(90, 88, 20, *[10] * 12)
     zones = zones_of(minutes_of([sample], MINUTE_NS), pieces_of([sample]))
-    assert zones is not None
     assert (zones.plateau_iops, zones.plateau_minutes, zones.settled_from) == (89, 2, 4)
 
 
@@ -143,7 +139,6 @@ def zones(course: list[float]) -> Zones | None:
 def test_plateau_transition_and_settled_level() -> None:
     transition = [60_000 - 2_000 * minute for minute in range(20)]
     found = zones([60_000] * 30 + transition + [20_000, 22_000] * 35)
-    assert found is not None
     # within 10 % of the first five minutes are 60,000, 58,000, 56,000 and 54,000: its figure is of all of it
     assert found.plateau_minutes == 34
     assert found.plateau_iops == pytest.approx((31 * 60_000 + 58_000 + 56_000 + 54_000) / 34)
@@ -159,7 +154,6 @@ def test_plateau_transition_and_settled_level() -> None:
 @pytest.mark.proves("PTS-WSAT-34")
 def test_oscillation_and_stalls_are_told() -> None:
     found = zones([50_000] * 10 + [30_000] * 130 + [5_000, 30_000] * 3)
-    assert found is not None
     assert found.settled_from == 11
     share = 3 / 136
     expected = 25_000 * (share * (1 - share)) ** 0.5 / (30_000 - 25_000 * share)
@@ -170,7 +164,6 @@ def test_oscillation_and_stalls_are_told() -> None:
 
 def test_a_plateau_that_is_never_left_has_no_end_zone() -> None:
     found = zones([50_000] * 40)
-    assert found is not None
     assert (found.plateau_minutes, found.settled_from, found.end_zone_iops) == (40, None, None)
 
 

@@ -94,7 +94,6 @@ def warm(seconds: Sequence[float], figures: Sequence[float | None] = ()) -> tupl
 def test_median_and_rse_are_those_of_statistics() -> None:
     seconds = [1.25, 1.5, 1.125, 1.75, 1.375]
     times = results_of(standard(), warm(seconds)).times(RunKind.WARM)
-    assert times is not None
     assert times.median == statistics.median(seconds)
     error = statistics.stdev(seconds) / math.sqrt(len(seconds))
     assert times.rse_pct == pytest.approx(100 * error / statistics.fmean(seconds))
@@ -104,7 +103,6 @@ def test_median_and_rse_are_those_of_statistics() -> None:
 def test_a_run_that_failed_counts_in_no_set() -> None:
     runs = (*warm([1, 2, 3]), replace_run(warm([9])[0], "ended with exit status 1"))
     times = results_of(standard(), runs).times(RunKind.WARM)
-    assert times is not None
     assert times.values == (1, 2, 3)
 
 

@@ -29,7 +29,6 @@ def reading(**values: float) -> HealthReading:
 def test_life_left_is_what_the_log_says_of_the_life_so_far() -> None:
     log = reading(host_write_bytes=30 * TB, percentage_used_pct=6)
     endurance = Endurance.of(log, log)
-    assert endurance is not None
     assert endurance.rated_bytes == pytest.approx(500 * TB)
     assert endurance.years_at(100 * GB / S_PER_DAY) == pytest.approx(470 * TB / (100 * GB) / DAYS_PER_YEAR)
 

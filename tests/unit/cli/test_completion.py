@@ -109,12 +109,6 @@ def test_values_follow_their_option(installed) -> None:
     assert offered(installed, ["run", "iops", "--seed"], "") == set()
 
 
-def test_of_options_those_are_offered_that_begin_so(installed) -> None:
-    options, long = (offered(installed, ["run", "iops"], current) for current in ("-", "--"))
-    assert {word for word in options if word.startswith("--")} == long < options
-    assert offered(installed, ["run", "iops"], "--see") == {"--seed"}
-
-
 def test_values_are_those_that_ship(installed) -> None:
     assert offered(installed, ["check", "sim:mlc", "--for"], "c") == {"commit"}
     assert offered(installed, ["run", "iops", "--plan"], "") == set(shipped_names())

@@ -91,7 +91,6 @@ def test_a_suite_takes_what_its_tests_take_together() -> None:
     # a record of as many steps as the longest runs have, by what docs/plan.md states of a second
     seconds = sum(one["longest"]["duration_ns"] for one in alone) / 1e9
     space = re.search(r"([\d.]+) (GB|MB)", lines[5])
-    assert space is not None
     assert float(space[1]) * {"GB": 1e9, "MB": 1e6}[space[2]] < 2 * 6500 * seconds
 
 

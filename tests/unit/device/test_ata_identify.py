@@ -23,7 +23,6 @@ def _identity(**words: int) -> AtaIdentity:
 
 def test_a_recorded_drive() -> None:
     identity = parse_ata_information_page(RECORDED.read_bytes())
-    assert identity is not None
     assert identity.model == "QEMU HARDDISK"
     assert identity.firmware == "2.5+"
     assert identity.form_factor is None
@@ -67,7 +66,6 @@ def test_any_page_is_read_or_refused(page) -> None:
 @given(st.binary(min_size=512, max_size=512))
 def test_any_words_give_printable_text(words) -> None:
     identity = parse_ata_information_page(bytes((0, 0x89)) + bytes(58) + words)
-    assert identity is not None
     texts = (identity.model or "", identity.firmware or "", identity.form_factor or "", *identity.features)
     assert all(text.isprintable() for text in texts)
 
@@ -78,20 +76,17 @@ def _recorded(name: str) -> str:
 
 def test_a_recorded_drive_that_is_frozen() -> None:
     identity = parse_identify_words(_recorded("samsung-870-qvo-frozen"))
-    assert identity is not None
     assert identity.model == "Samsung SSD 870 QVO 4TB"
     assert identity.capacity_bytes == 4_000_787_030_016  # as printed on its label: 4 TB
     assert str(identity.security) == "not enabled, frozen"
     assert identity.security.enhanced_erase
     assert (identity.security.erase_minutes, identity.security.enhanced_erase_minutes) == (4, 8)
     assert identity.sanitizes == frozenset()
-    assert identity.world_wide_name is not None
     assert identity.world_wide_name.startswith("5002538f")
 
 
 def test_a_recorded_old_disk_with_more_lines_before_its_words() -> None:
     identity = parse_identify_words(_recorded("seagate-st3160023as"))
-    assert identity is not None
     assert (identity.model, identity.serial) == ("ST3160023AS", "3JS2KSL3")
     assert identity.capacity_bytes == 312_581_808 * 512  # the sectors that hdparm counted there
     assert str(identity.security) == "not enabled"
@@ -101,7 +96,6 @@ def test_a_recorded_old_disk_with_more_lines_before_its_words() -> None:
 
 def test_the_lab_drive_has_no_security() -> None:
     identity = parse_identify_words(_recorded("qemu-sata"))
-    assert identity is not None
     assert identity.serial == "LABSATA0000"
     assert str(identity.security) == "no security feature set"
 

@@ -187,7 +187,6 @@ def test_paths_are_those_that_take_commands_whichever_they_are_by_now(server) ->
     (subsystem / "iopolicy").write_text("numa\n")
     controller("nvme7", transport="tcp", address="traddr=10.0.0.1,trsvcid=4420", state="connecting")
     told = NvmeSubsystem.of(drive).paths_fact(drive)
-    assert told is not None
     assert told.value == (
         "nvme2 (pcie, -, live); nvme7 (tcp, traddr=10.0.0.1,trsvcid=4420, connecting); I/O policy numa"
     )
@@ -210,7 +209,6 @@ def test_paths_are_those_that_take_commands_whichever_they_are_by_now(server) ->
 def test_a_path_takes_io_where_the_drive_says_so(ana) -> None:
     drive = ana("optimized", "non-optimized", "change")
     told = NvmeSubsystem.of(drive).paths_fact(drive)
-    assert told is not None
     assert told.value == (
         "nvme7 (tcp, -, live, optimized); nvme8 (tcp, -, live, non-optimized); nvme9 (tcp, -, live, change); "
         "I/O policy unknown"

@@ -17,7 +17,6 @@ from openpts.errors import TargetError
 )
 def test_the_deepest_mount_holds_a_file(path, mount_point, server) -> None:
     mount = find_mount(Path(path), server)
-    assert mount is not None
     assert mount.mount_point == mount_point
 
 
@@ -25,7 +24,6 @@ def test_of_mounts_on_one_another_the_last_counts(server) -> None:
     with (server.proc / "self/mountinfo").open("a") as mountinfo:
         mountinfo.write("40 27 259:0 / /boot/efi rw - xfs /dev/nvme0n1 rw\n")
     mount = find_mount(Path("/boot/efi/x"), server)
-    assert mount is not None
     assert mount.fs_type == "xfs"
 
 
@@ -34,7 +32,6 @@ def test_of_mounts_on_one_another_the_last_counts(server) -> None:
 )
 def test_the_device_below_is_found_by_number_or_source(path, name, server) -> None:
     device = device_below(Path(path), server)
-    assert device is not None
     assert device.name == name
 
 

@@ -56,7 +56,6 @@ def test_bytes_are_those_that_the_other_tool_rounded(drive) -> None:
 def _bounds(text: str) -> tuple[float, float]:
     """Three digits, the rest cut off: the numbers that are written like this."""
     match = re.fullmatch(r"([\d.]+) (\w+)", text)
-    assert match is not None
     number, scale = Decimal(match[1]), 10 ** UNITS[match[2]]
     last_digit = Decimal(1).scaleb(number.as_tuple().exponent)  # type: ignore[arg-type]
     return float(number * scale), float((number + last_digit) * scale)

@@ -101,7 +101,6 @@ def test_one_sector_that_is_left_is_enough_to_fail(drive, discard_is) -> None:
 
 @pytest.mark.parametrize(("granularity", "unit"), [("4096", 4096), ("0", 1), (str(3 * MIB), 3 * MIB)])
 def test_pieces_are_whole_units_of_the_drive(granularity, unit, drive, discard_is, monkeypatch) -> None:
-    assert drive.device is not None
     (drive.device.folder / "queue/discard_granularity").write_text(granularity)
     capacity_bytes = 5 * GIB + 512
     facts = TargetFacts(TargetKind.BLOCK, "nvme0n1", "/dev/nvme0n1", capacity_bytes, 512)
@@ -117,7 +116,6 @@ def test_pieces_are_whole_units_of_the_drive(granularity, unit, drive, discard_i
 
 @pytest.mark.parametrize("attribute", ["0", "", None])
 def test_a_drive_without_discard_says_so_before_it_is_marked(attribute, drive) -> None:
-    assert drive.device is not None
     limit = drive.device.folder / "queue/discard_max_bytes"
     limit.unlink() if attribute is None else limit.write_text(attribute)
     with pytest.raises(PurgeError, match=r"has no discard"):

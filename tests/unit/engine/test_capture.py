@@ -54,7 +54,6 @@ def measured(descriptor: int, capture: CaptureOrder | None) -> tuple[NativeEngin
 def test_the_files_hold_every_io_of_the_samples(descriptor, tmp_path, lba_bytes) -> None:
     engine, samples = measured(descriptor, CaptureOrder(tmp_path, lba_bytes))
     summary = engine.finish()
-    assert summary is not None
     files = list(tmp_path.glob("*.parquet"))
     assert (summary.ios, summary.discarded_ios, summary.files) == (2 * IOS, 0, len(files))
     assert summary.bytes_written == sum(path.stat().st_size for path in files)
@@ -81,7 +80,6 @@ def test_the_folder_is_made_with_the_first_step_that_asks_for_it(descriptor, tmp
     engine.submit(STEPS[1:])
     assert engine.poll(20) is not None
     summary = engine.finish()
-    assert summary is not None
     assert (summary.ios, summary.files) == (IOS, len(list(folder.iterdir())))
     (path,) = folder.iterdir()
     assert set(parquet.read_table(path).column("step").to_pylist()) == {1}

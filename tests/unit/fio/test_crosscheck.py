@@ -59,7 +59,6 @@ class Speed:
 
     def poll(self, timeout_s: float) -> Sample | None:
         step = self._submitted.pop(0)
-        assert step.stimulus is not None
         ios = next(self.iops)
         latency_ns = 10**9 * step.stimulus.toio // ios if ios else 0
         read = (

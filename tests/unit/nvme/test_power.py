@@ -81,7 +81,6 @@ def test_a_module_s_own_stream_has_energy_and_peak() -> None:
         for piece in source.pieces():
             found = found or PowerWindows(source.period_ns)
             found.add(piece)
-    assert found is not None
     assert source.period_ns == 4_000
     assert found.samples == len(watts)
     assert found.joules == pytest.approx(math.fsum(watts) * 4e-6, rel=1e-3)
@@ -160,7 +159,6 @@ def test_bursts_at_prime_intervals_tell_the_clock(offset_ms, period_ms) -> None:
         return 2 + 5 * busy + chosen.gauss(0, 0.5)
 
     found = clock_offset(t_ns, [watts_at(t) for t in t_ns], bursts)
-    assert found is not None
     assert found.offset_ns / NS_PER_MS == pytest.approx(offset_ms, abs=1.5 * period_ms)
 
 

@@ -201,7 +201,6 @@ def test_break_points_of_a_fill() -> None:
 def test_the_step_in_which_the_cache_ends_is_in_no_segment() -> None:
     """A GB at 900 MB/s takes 1.111 s: 0.593 GB at 2,000 and the rest at 500 do as well."""
     found = course(*[2000] * 20, 900, *[500] * 50)
-    assert found.cache_end is not None
     assert found.cache_end.at_bytes == pytest.approx(20.593 * STEP_BYTES, abs=1e-3 * STEP_BYTES)
     assert (found.cache_end.low_bytes, found.cache_end.high_bytes) == (20 * STEP_BYTES, 21 * STEP_BYTES)
     assert found.last_rate_from_bytes == found.cache_end.at_bytes
@@ -242,7 +241,6 @@ def test_intervals_place_the_end_of_a_cache_within_its_step(mixed, share) -> Non
     fast, slow = intervals_of(*[2000] * 10), intervals_of(*[500] * 10)
     found = course_of([*[fast] * 4, intervals_of(*[2000] * 4, mixed, *[500] * 5), *[slow] * 8])
     fall = found.cache_end
-    assert fall is not None
     truth = 80_000 * MB + 8_000 * MB + round(share * 2000 * MB)
     assert fall.at_bytes == pytest.approx(truth, abs=1)
     assert fall.low_bytes <= truth <= fall.high_bytes
@@ -254,7 +252,6 @@ def test_a_stall_before_the_end_of_a_cache_is_not_taken_for_it() -> None:
     fast, slow = intervals_of(*[2000] * 10), intervals_of(*[500] * 10)
     stalled = intervals_of(*[2000] * 3, 50, *[2000] * 4, *[500] * 2)
     found = course_of([*[fast] * 4, stalled, *[slow] * 8])
-    assert found.cache_end is not None
     assert found.cache_end.at_bytes == pytest.approx((80_000 + 7 * 2000 + 50) * MB, abs=1)
 
 
@@ -337,11 +334,6 @@ CACHED_THEN_DIRECT = [2000.0] * 30 + [500.0] * 40 + [250.0] * 30
 
 def spans(rates: Sequence[float]) -> list[tuple[int, int]]:
     return [(segment.start, segment.end) for segment in segments_of(rates)]
-
-
-def test_breaks_are_where_they_were_put() -> None:
-    assert spans(CACHED_THEN_DIRECT) == [(0, 30), (30, 70), (70, 100)]
-    assert [segment.rate for segment in segments_of(CACHED_THEN_DIRECT)] == pytest.approx([2000, 500, 250])
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -326,8 +326,6 @@ def test_the_interval_is_that_of_the_t_distribution(points, confidence) -> None:
 def test_a_crossing_is_where_the_ends_of_the_interval_reach_the_value(points) -> None:
     line, value = line_through(points), 100.0
     crossing = line.crossing(value, 0.95)
-    assert crossing is not None
-    assert crossing.latest is not None
     assert crossing.earliest < crossing.likely < crossing.latest
     for end, found in ((1, crossing.earliest), (0, crossing.latest)):
         root = optimize.brentq(lambda x, end=end: oracle_interval(points, x, 0.95)[end] - value, 0, 1e6)
@@ -339,7 +337,6 @@ def test_a_slope_that_may_be_none_has_no_latest_crossing() -> None:
     points = [(0.0, 0.0), (1.0, 0.5), (2.0, 0.2), (3.0, 0.6), (4.0, 0.3)]
     line = line_through(points)
     crossing = line.crossing(100, 0.95)
-    assert crossing is not None
     assert crossing.latest is None
     root = optimize.brentq(lambda x: oracle_interval(points, x, 0.95)[1] - 100, 4, 1e6)
     assert crossing.earliest == pytest.approx(root, rel=1e-9)
@@ -349,7 +346,6 @@ def test_a_slope_that_may_be_none_has_no_latest_crossing() -> None:
 
 def test_points_on_a_line_leave_no_doubt() -> None:
     crossing = line_through([(n, 3 * n + 1) for n in range(5)]).crossing(100, 0.95)
-    assert crossing is not None
     assert (crossing.earliest, crossing.likely, crossing.latest) == pytest.approx((33, 33, 33))
 
 

@@ -42,19 +42,16 @@ PASSES = [
 )
 def test_the_statistic_of_the_passes(unit, statistic, shown) -> None:
     figure = row_figure(PASSES, unit, statistic, RULE)
-    assert figure is not None
     assert figure.shown == pytest.approx(float(shown), rel=1e-12)
 
 
 def test_beside_it_stand_median_and_range() -> None:
     figure = row_figure(PASSES, FigureUnit.IOPS, Statistic.BEST, RULE)
-    assert figure is not None
     assert (figure.passes.low, figure.passes.median, figure.passes.high) == (200, 250, 260)
 
 
 def test_a_pass_of_another_length_counts_by_its_rate() -> None:
     figure = row_figure([one_pass(300, NS_PER_S), one_pass(1000)], FigureUnit.IOPS, Statistic.BEST, RULE)
-    assert figure is not None
     assert figure.shown == 300
 
 
@@ -71,7 +68,6 @@ def test_the_score_of_as_ssd() -> None:
     exact_r = {name: Fraction(str(value)) for name, value in read.items()}
     exact_w = {name: Fraction(str(value)) for name, value in write.items()}
     score = as_ssd_score(read, write)
-    assert score is not None
     tenth = Fraction(1, 10)
     assert score.read == pytest.approx(
         float(tenth * exact_r["Seq"] + exact_r["4K"] + exact_r["4K-64Thrd"]), rel=1e-12

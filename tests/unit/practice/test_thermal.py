@@ -69,7 +69,6 @@ def test_the_parts_in_their_order() -> None:
     ]
     (fill,) = steps(played, Phase.CONDITIONING, 1)
     assert fill.stop == ByteAmount(CAPACITY_BYTES)
-    assert fill.stimulus is not None
     assert (fill.stimulus.random_pct, fill.stimulus.block_size_bytes) == (0, 128 * KIB)
     assert (fill.stimulus.read_pct, fill.stimulus.toio) == (0, 32)
 

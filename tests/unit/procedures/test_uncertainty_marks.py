@@ -118,7 +118,6 @@ def test_steady_state_of_write_saturation_is_of_its_minutes(kept, words) -> None
     (steady,) = (one for key, one in found.items() if key.endswith("steady_iops"))
     assert steady.value is not None
     rounds = re.search(r"mean of the minutes of Tracking Rounds (\d+) - (\d+)", steady.note)
-    assert rounds is not None
     numbers = range(int(rounds[1]), int(rounds[2]) + 1)
     assert steady.value == pytest.approx(np.mean([8_000 * kept**number for number in numbers]), rel=1e-4)
     assert ("then it" in steady.note, words in steady.note) == (bool(words), True)

@@ -46,7 +46,6 @@ def test_the_page_names_what_was_the_limit_how_long_and_where(measured, snapshot
 
 def test_the_times_are_those_of_the_steps(measured) -> None:
     run = burdened(measured)
-    assert run.host_marks is not None
     last = run.host_marks[-1]
     assert last.marked_ns() == last.judged_ns == run.steps[-1].sample.elapsed_ns
     assert run.host_marks[0].marked_ns() == run.steps[0].sample.elapsed_ns

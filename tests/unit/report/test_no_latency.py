@@ -92,7 +92,6 @@ MOST = 6
 def test_the_front_has_some_of_all_over_the_series(test) -> None:
     part = part_of(made_up_run(test), "2026-02-03T04:05:06Z")
     lead = lead_figure(part)
-    assert lead is not None
     blocks = [block for section in part.sections for page in section.pages for block in page.blocks]
     whole = next(one for one in blocks if isinstance(one, Figure) and f"lead-{one.id}" == lead.id).series
     places = [whole.index(one) for one in lead.series]

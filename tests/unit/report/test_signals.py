@@ -75,7 +75,6 @@ DRAWING = """
 def test_a_signal_ends_a_report_with_a_word(program, send, number, reports, tmp_path) -> None:
     folders = [reports.folder("steady"), reports.folder("five rounds")]
     with report(program, *folders, out=tmp_path / "out") as process:
-        assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
         send(process.pid, number)
         _, errors = process.communicate(timeout=PATIENCE_S)
@@ -88,7 +87,6 @@ def test_a_signal_ends_a_report_with_a_word(program, send, number, reports, tmp_
 def test_helpers_of_a_killed_report_end_without_a_word(program, reports, tmp_path) -> None:
     folders = [reports.folder("steady"), reports.folder("five rounds")]
     with report(program, *folders, out=tmp_path / "out") as process:
-        assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
         process.kill()
         # until the last of them has closed the error channel, which they share
@@ -109,7 +107,6 @@ def test_a_helper_that_can_t_say_what_failed_to_a_killed_report_says_nothing(tmp
     failing += "    from unittest.mock import Mock\n"
     failing += "    write.ReportSource.manifests = lambda source: [Mock() for _ in source.run_folders]\n"
     with report(failing, *folders, out=tmp_path / "out") as process:
-        assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
         process.kill()
         _, errors = process.communicate(timeout=PATIENCE_S)

@@ -70,7 +70,6 @@ def step(block_size_bytes: int) -> Step:
 
 
 def block_size(running: Step) -> int:
-    assert running.stimulus is not None
     return running.stimulus.block_size_bytes
 
 

@@ -23,7 +23,6 @@ from openpts.vocabulary.stimulus import Step
 
 def complete(step: Step) -> Sample:
     """A plausible result of a step: 1000 writes in a second."""
-    assert step.stimulus is not None
     histogram = Histogram()
     histogram.record(1000, 1000)
     writes = OperationSample(

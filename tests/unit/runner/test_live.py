@@ -9,7 +9,6 @@ from msgspec.structs import replace
 from msgspec.structs import replace as with_changes
 
 from openpts.analysis.limited_seconds import ENGINE_THREADS, HostLimit
-from openpts.analysis.steady_state import judge
 from openpts.engine.contract import OutstandingIo
 from openpts.errors import InterruptedRunError, PurgeError, RunFailedError
 from openpts.gauge import Gauge
@@ -22,9 +21,7 @@ from openpts.runner.events import (
     Event,
     HostLimited,
     IoHangs,
-    SteadyStateJudged,
     StepFinished,
-    StepsStarted,
     Ticked,
 )
 from openpts.runner.stop_signals import terminate_as_interrupt
@@ -40,7 +37,6 @@ from openpts.vocabulary.requests import (
     ReadHealth,
     Script,
     SetWriteCache,
-    SteadyStateChecked,
     health_in,
     samples_in,
 )
@@ -119,21 +115,6 @@ def test_what_every_cycle_departs_from_is_entered_once(bench) -> None:
     assert sum(isinstance(event, DeviationFound) for event in subject.events) == 1
 
 
-def test_a_step_is_in_the_record_when_it_is_told(bench) -> None:
-    subject = bench()
-    behind = []
-
-    def compare(event: Event) -> None:
-        told.extend([event.place] if isinstance(event, StepFinished) else [])
-        behind.append(set(told) - {step.place for step in read_run(subject.folder).steps})
-
-    told: list[StepPlace] = []
-    subject.driver.emit = subject.driver.pause.emit = compare
-    subject.driver.drive(two_cycles())
-    assert len(told) == 2
-    assert not any(behind)
-
-
 def test_a_step_is_stored_together_with_its_entries(bench) -> None:
     """A kill between the two would leave a step that stands without them."""
     stopped = (HostStall(started_ns=5, lasted_ns=20 * NS_PER_S),)
@@ -175,18 +156,6 @@ def test_steps_of_one_phase_and_number_count_on_when_they_come_in_pieces(bench) 
     assert [(place.number, place.position) for place, _ in subject.steps()] == [
         (number, position) for number in (1, 2) for position in (0, 1, 2)
     ]
-
-
-def test_judgements_are_told_with_their_part_and_names(bench) -> None:
-    report = judge(range(1, 6), [1.0, 1, 1, 1, 1])
-
-    def judging() -> Script:
-        yield Purge()
-        yield SteadyStateChecked(Phase.WDPC, 5, ("RND 4 KiB RW0",), (report,))
-
-    subject = bench()
-    subject.driver.drive(judging())
-    assert subject.events[-1] == SteadyStateJudged(Phase.WDPC, 5, ("RND 4 KiB RW0",), (report,))
 
 
 def test_the_last_step_of_a_round_is_written_while_the_next_round_runs(bench, monkeypatch) -> None:
@@ -335,19 +304,6 @@ def test_a_drive_that_is_being_purged_is_left_alone(bench) -> None:
 
     subject.driver.drive(purging())
     assert subject.preparation.alone_while_purged == [True]
-
-
-def test_listeners_hear_where_the_run_stands(bench) -> None:
-    subject = bench()
-    subject.driver.drive(short_test())
-    started = [event.apply for event in subject.events if isinstance(event, StepsStarted)]
-    assert [(apply.phase, apply.number) for apply in started] == [
-        (Phase.WIPC, 1),
-        (Phase.ROUND, 1),
-        (Phase.ROUND, 2),
-    ]
-    assert subject.events[-1] == CycleEnded(1, FINISHED)
-    assert not any(isinstance(event, SteadyStateJudged) for event in subject.events)
 
 
 @pytest.mark.parametrize("with_intervals", [False, True])

@@ -71,7 +71,6 @@ def planted(monkeypatch) -> dict[str, float]:
 def other_run(how: str, folder: Path) -> Iterator[None]:
     words = [sys.executable, "-c", OTHER, how, str(folder)]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
         assert process.stdout.readline() == b"ready\n"
         try:
             yield

@@ -102,16 +102,6 @@ def test_values_are_on_the_engines_clock(tmp_path) -> None:
     assert all(sooner < later for sooner, later in pairwise(times))
 
 
-def test_what_does_not_change_is_stored_at_both_ends(tmp_path) -> None:
-    path, readings = _file(tmp_path, "value", "7\n"), {"value": 0}
-    sampler = Sampler([_counting(readings, "value", path)], PERIOD_S)
-    with sampler.running():
-        _until(lambda: readings["value"] >= 3)
-    points = sampler.take(0)
-    assert len(points) >= 2
-    assert {(point.name, point.value) for point in points} == {("value", 7.0)}
-
-
 def test_a_value_of_a_period_reaches_back_to_the_moment_at_which_it_was_read_before(tmp_path) -> None:
     read_at: list[int] = []
 

@@ -65,7 +65,6 @@ def test_seconds_are_those_of_the_simulated_drive_and_fills_need_no_scale() -> N
 
 def test_the_stimulus_is_the_one_that_is_written() -> None:
     stimulus = Io(block_kib=0.5, read_pct=65, tc=2, qd=8, range_pct=(10, 20), seconds=1).step(1).stimulus
-    assert stimulus is not None
     assert str(stimulus) == "RND 0.5 KiB 65/35"
     assert (stimulus.tc, stimulus.qd, stimulus.active_range) == (2, 8, ActiveRange(10, 20))
 
@@ -75,7 +74,6 @@ def test_the_stimulus_is_the_one_that_is_written() -> None:
 )
 def test_entropy_chooses_what_is_written(entropy_pct, data) -> None:
     stimulus = Io(block_kib=4, entropy_pct=entropy_pct, seconds=1).step(1).stimulus
-    assert stimulus is not None
     assert stimulus.data == data
 
 

@@ -56,7 +56,6 @@ def capacity_of_superblocks(superblocks: int) -> int:
 def test_fewer_than_300_superblocks_are_refused_if_a_smaller_scale_has_more(golden) -> None:
     assert concern("superblocks", 10 * capacity_of_superblocks(300), 10) is None
     found = concern("superblocks", 10 * capacity_of_superblocks(299), 10)
-    assert found is not None
     assert found.severity is Severity.REFUSE
     assert found.message == golden
     assert concern("superblocks", 10 * capacity_of_superblocks(299), 9) is None
@@ -64,14 +63,12 @@ def test_fewer_than_300_superblocks_are_refused_if_a_smaller_scale_has_more(gold
 
 def test_a_drive_that_is_small_itself_is_only_warned_of(golden) -> None:
     found = concern("superblocks", capacity_of_superblocks(299), 1)
-    assert found is not None
     assert found.severity is Severity.WARN
     assert found.message == golden
 
 
 def test_a_scale_that_fits_is_named_even_if_nothing_is_left_to_simulate(golden) -> None:
     found = concern("superblocks", CAPACITY, 10**9)
-    assert found is not None
     fitting = CAPACITY // capacity_of_superblocks(300)
     assert found.message == golden
     assert concern("superblocks", CAPACITY, fitting) is None
@@ -79,8 +76,6 @@ def test_a_scale_that_fits_is_named_even_if_nothing_is_left_to_simulate(golden) 
 
 def settling_s(preset: Preset, scale: int, measured: Step) -> float:
     shape = preset.shape(CAPACITY, scale)
-    assert shape is not None
-    assert measured.stimulus is not None
     queue_s = measured.stimulus.toio / expected_iops(shape, measured.stimulus, fresh=True)
     return max(shape.settling_ns / 1e9, queue_s)
 
@@ -104,7 +99,6 @@ def replace_length(measured: Step, seconds: float) -> Step:
 def test_the_longest_scale_that_a_phase_allows_is_named_and_is_right() -> None:
     phase = step(60, block_size_bytes=2**20)
     found = concern("phase length", CAPACITY, 273, phase)
-    assert found is not None
     assert found.severity is Severity.REFUSE
     fitting = int(found.message.split("a scale of ")[1].split()[0])
     severities = [concern("phase length", CAPACITY, scale, phase) for scale in (fitting, fitting + 1)]
@@ -114,7 +108,6 @@ def test_the_longest_scale_that_a_phase_allows_is_named_and_is_right() -> None:
 def test_the_worst_phase_is_named_and_amounts_are_no_phases() -> None:
     fill = Step.of(step(1).stimulus, ByteAmount(1))
     found = concern("phase length", CAPACITY, 67, fill, step(600), step(0.1, read_pct=100), step(60))
-    assert found is not None
     assert found.message.startswith("RND 4 KiB 100/0 lasts 0.10 s")
     assert concern("phase length", CAPACITY, 67, fill) is None
 
@@ -123,7 +116,6 @@ def test_every_step_that_does_not_settle_is_named(golden) -> None:
     mixed = step(60, block_size_bytes=2**20, read_pct=65)
     steps = (step(60, block_size_bytes=2**20), mixed, mixed, step(60))
     found = concern("phase length", CAPACITY, 67, *steps)
-    assert found is not None
     assert found.message == golden
 
 
@@ -131,7 +123,6 @@ def test_of_a_refused_run_the_others_that_do_not_settle_are_counted() -> None:
     sizes, pcts = (4096, 8192, 16384), (0, 35, 65)
     short = [step(0.1, block_size_bytes=size, read_pct=pct) for size in sizes for pct in pcts]
     found = concern("phase length", CAPACITY, 67, *short, *short)
-    assert found is not None
     assert found.severity is Severity.REFUSE
     assert found.message.endswith("; 8 other stimuli are too short as well")
 
@@ -165,7 +156,6 @@ def test_a_burst_is_held_against_the_buffer_that_is_not_scaled(golden) -> None:
     burst = [step(60), IDLE, step(5), IDLE, step(5)]
     assert concern("bursts", CAPACITY, 86, *burst) is None
     found = concern("bursts", CAPACITY, 273, *burst)
-    assert found is not None
     assert found.severity is Severity.WARN
     assert found.message == golden
     assert concern("bursts", CAPACITY, 273, step(60), step(5)) is None
@@ -175,7 +165,6 @@ def test_a_burst_is_held_against_the_buffer_that_is_not_scaled(golden) -> None:
 def test_tails_are_told_to_depend_on_the_rows_of_a_scaled_drive(golden) -> None:
     assert concern("tails", CAPACITY, 1) is None
     found = concern("tails", CAPACITY, 67)
-    assert found is not None
     assert found.message == golden
 
 
@@ -192,7 +181,6 @@ def test_pages_must_be_numbered_in_32_bits() -> None:
     most = int((2**32 - 2) / 1.28) * 4096
     assert concern("pages", most, 1) is None
     found = concern("pages", most + 10 * 4096, 1)
-    assert found is not None
     assert found.severity is Severity.REFUSE
 
 
@@ -207,7 +195,5 @@ def test_a_drive_that_collects_at_once_needs_longer_phases() -> None:
     stick = load_preset("tlc")
     at_once = stick.shape(32 * GB, 2)
     paced = Preset(stick.text.replace('pace = "burst"', 'pace = "paced"')).shape(32 * GB, 2)
-    assert at_once is not None
-    assert paced is not None
     assert at_once.settling_ns == pytest.approx((at_once.rows * 3500 + 5000) * 1000)
     assert paced.settling_ns < at_once.settling_ns / 5

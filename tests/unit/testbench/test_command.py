@@ -34,7 +34,6 @@ def refused(*words: str) -> str:
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_objects_at_the_beginning_and_at_the_end(ending) -> None:
     with serving("--nvme-tcp", "127.0.0.1:0", "--serial", "SIM7") as program:
-        assert program.stdout is not None
         begun = json.loads(program.stdout.readline())
         assert begun["serial"] == "SIM7"
         assert begun["capacity_bytes"] == 200_000_000 // 4096 * 4096
@@ -63,7 +62,6 @@ def test_hosts_with_a_secret_reach_it_from_elsewhere(tmp_path) -> None:
     assert "chmod 600" in refused("client-qlc", "--nvme-tcp", "0.0.0.0:0", "--auth-secrets", str(secrets))
     secrets.chmod(0o600)
     with serving("--nvme-tcp", "0.0.0.0:0", "--auth-secrets", str(secrets)) as program:
-        assert program.stdout is not None
         begun = json.loads(program.stdout.readline())
         assert begun["connect"].endswith(f"-n {begun['nqn']} --dhchap-secret=SECRET")
         address = f"127.0.0.1:{begun['address'].rpartition(':')[2]}"
@@ -92,7 +90,6 @@ def test_its_own_contents_are_found_again(ending, tmp_path) -> None:
     words = ("--nvme-tcp", "127.0.0.1:0", "--data", str(tmp_path / "contents"))
     for content in (bytes(4096), b"kept" * 1024):
         with serving(*words) as program:
-            assert program.stdout is not None
             begun = json.loads(program.stdout.readline())
             with Host(begun["address"], begun["nqn"]) as admin:
                 admin.enable()

@@ -28,7 +28,6 @@ def powered(folder: Path, faults: str) -> Iterator[tuple[Host, Host]]:
     command += ["--volatile-cache", "--data", str(folder / "media"), "--overwrite-file"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
-            assert process.stdout is not None
             told = json.loads(process.stdout.readline())
             with (
                 Host(told["address"], told["nqn"]) as admin,

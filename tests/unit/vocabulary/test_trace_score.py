@@ -16,7 +16,6 @@ def test_published_scores_come_of_published_rates_and_times(score, mb_per_s, acc
     """PCMark 10, as a drive maker's guide prints it. Times have three digits: scores are within 0.1 %."""
     ios = 1_000_000
     found = trace_score(mb_per_s * MB, ios, round(access_us * 1000 * ios), NS_PER_S)
-    assert found is not None
     assert found.score == pytest.approx(score, rel=0.001)
     assert (found.bandwidth_mb_per_s, found.access_us) == pytest.approx((mb_per_s, access_us))
 
@@ -24,8 +23,6 @@ def test_published_scores_come_of_published_rates_and_times(score, mb_per_s, acc
 @given(st.integers(4096, 10**12), st.integers(1, 10**6), st.integers(1000, 10**7), st.integers(2, 9))
 def test_at_depth_1_times_k_times_as_long_score_a_kth(bytes_, ios, latency_ns, k) -> None:
     one, slower = (trace_score(bytes_, ios, ios * latency_ns * n, ios * latency_ns * n) for n in (1, k))
-    assert one is not None
-    assert slower is not None
     assert one.score == pytest.approx(k * slower.score, abs=k)
 
 

@@ -79,7 +79,6 @@ def served(place: Path, *options: object, head_s: float = 10.0) -> Iterator[Serv
             [sys.executable, "-c", script, *words], stdout=subprocess.PIPE, stderr=errors, text=True
         ) as process,
     ):
-        assert process.stdout is not None
         said = process.stdout.readline()
         assert "serving" in said, log.read_text()
         try:

@@ -100,7 +100,6 @@ def test_a_short_transfer_that_fio_counts_as_a_whole_one_is_a_failure() -> None:
     assert job["read"]["short_ios"] == 0
     missing = job["read"]["total_ios"] * 4096 - job["read"]["io_bytes"]
     failure = parsed("short-reads").failure
-    assert failure is not None
     assert failure.operation == "read"
     assert f"short transfers: {missing} B" in failure.reason
 

@@ -89,7 +89,6 @@ def syncing(tmp_path, **options: str) -> dict[str, Any]:
     imported(written(tmp_path / "fio.json", json.dumps(output)), tmp_path / "run")
     run = read_run(tmp_path / "run")
     about = run.manifest.imported
-    assert about is not None
     (step,) = run.steps
     (back,) = exported(run, tmp_path / "fio")
     return {

@@ -127,7 +127,6 @@ def test_without_bins_there_is_no_distribution(tmp_path) -> None:
     assert values["reader, read, IOPS"] > 0
     assert values["reader, read, 99 %"] is None
     imported = run.manifest.imported
-    assert imported is not None
     stated = dict(imported.stated)["Percentiles of reader, read"]
     (reader,) = (job["read"] for job in stated_jobs(DATA / "fio-3-plain.json") if job["jobname"] == "reader")
     assert f"99 %: {reader['clat_ns']['percentile']['99.000000']:,}" in stated
@@ -146,7 +145,6 @@ def test_an_imported_run_is_marked_and_never_conformant(tmp_path, golden) -> Non
     runs = {"fio": fio_run("fio-3-bins.json", tmp_path / "fio"), **tkperf_runs(tmp_path)}
     for name, run in runs.items():
         imported = run.manifest.imported
-        assert imported is not None
         kept = (run.folder / "input" / imported.kept_as).read_bytes()
         assert kept == (DATA / imported.file).read_bytes()
         assert hashlib.sha256(kept).hexdigest() == imported.sha256

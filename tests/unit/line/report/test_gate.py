@@ -86,7 +86,6 @@ def test_a_limit_holds_at_its_very_value(run) -> None:
     runs = gated(run, 1.0)
     value = fmean(sample.iops for sample in points_of(run))
     figure = runs[0].find(IOPS)
-    assert figure is not None
     assert figure.value == pytest.approx(value)
     assert figure.name == "iops.rnd_4_kib_rw0.iops"
     exact = repr(figure.value)
@@ -97,7 +96,6 @@ def test_a_limit_holds_at_its_very_value(run) -> None:
 def test_the_worst_of_several_runs_counts(run) -> None:
     runs = gated(run, 1.0, 0.5, 0.9)
     value = runs[1].find(IOPS)
-    assert value is not None
     (one,) = result_of(f"{IOPS} >= 1", runs).judged
     assert (one.value, one.runs) == (value.value, 3)
 
@@ -121,7 +119,6 @@ def test_a_percentile_is_that_of_all_ios_of_the_window(run) -> None:
     up_to = np.cumsum(weights)
     for percentile in (50, 90, 99):
         figure = MeasuredRun.of(run).find(f"{IOPS}.p{percentile}")
-        assert figure is not None
         rank = math.ceil(percentile * up_to[-1] / 100)
         # a bucket is 0.098 % wide at most
         assert figure.value == pytest.approx(values[np.searchsorted(up_to, rank)] / 1e6, rel=0.002)
@@ -219,8 +216,6 @@ def test_several_limits_share_the_false_alarms(run) -> None:
     sides = gated(run, *SLOWER), gated(run, *BASES)
     alone = result_of(f"{IOPS} >= -3 %", *sides).judged[0]
     three = result_of([f"{IOPS} >= {n} %" for n in (-3, -4, -5)], *sides).judged[0]
-    assert alone.high is not None
-    assert three.high is not None
     assert alone.low == three.low
     assert three.high > alone.high
 
@@ -349,7 +344,6 @@ def test_the_power_is_stated_for_each_relative_limit(run, golden) -> None:
     assert least.spread_pct == pytest.approx(100 * spread)
     for down, up in zip(least.powers, most.powers, strict=True):
         assert down.found is not None
-        assert up.found is not None
         t = stats.t.ppf(1 - 0.005 / 14, 2 * down.runs - 2)
         shift = (math.log(0.97) - math.log(down.found)) / (spread * math.sqrt(2 / down.runs))
         assert stats.nct.sf(t, 2 * down.runs - 2, shift) == pytest.approx(0.95, abs=1e-5)

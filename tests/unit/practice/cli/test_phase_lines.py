@@ -41,7 +41,6 @@ def step(
 
 def measured(of: Step, ios: int, mean_ms: float, max_ms: float, elapsed_s: float = 1) -> Sample:
     """So many writes with that mean and largest response time."""
-    assert of.stimulus is not None
     size_bytes = of.stimulus.block_size_bytes
     slowest_ns, sum_ns = round(max_ms * NS_PER_MS), round(mean_ms * NS_PER_MS * ios)
     writes = OperationSample(ios, ios * size_bytes, sum_ns, 1, slowest_ns, b"")

@@ -7,9 +7,8 @@ import subprocess
 import msgspec
 import pytest
 
-from openpts.pages.model import Cell, Figure, Table
+from openpts.pages.model import Cell, Table
 from tests.support.report_page import alive, press, show, written
-from tests.support.sample_figures import gallery
 
 MARK = "SIMULATED, preset enterprise-tlc, scale 1:67 - not a measurement of a drive"
 
@@ -95,31 +94,6 @@ def test_nothing_is_wider_than_the_window(tab, reports, tmp_path, width) -> None
     alive(tab, "iops-a1-rw0-plot")
     assert tab.run("document.documentElement.scrollWidth") <= width
     assert tab.run("document.querySelector('nav > details').open") is (width > 900)
-
-
-@pytest.mark.slow
-def test_small_figures_stand_side_by_side(tab, tmp_path) -> None:
-    report = gallery()
-    section = report.sections[0]
-    small = [
-        msgspec.structs.replace(block, width_px=240, height_px=200)
-        for page in section.pages
-        for block in page.blocks
-        if isinstance(block, Figure) and block.id in {"wsat", "nines", "prewrites"}
-    ]
-    page = msgspec.structs.replace(section.pages[0], blocks=tuple(small))
-    rest = (table for table in report.tables().values())
-    data = msgspec.structs.replace(section.pages[1], blocks=tuple(rest))
-    report = msgspec.structs.replace(report, sections=(msgspec.structs.replace(section, pages=(page, data)),))
-    show(tab, written(report, tmp_path))
-    for figure in small:
-        alive(tab, figure.id)
-    boxes = "[...document.querySelectorAll('.beside figure')].map(figure => figure.getBoundingClientRect())"
-    places = tab.run(f"{boxes}.map(box => [box.left, box.bottom])")
-    assert len(places) == 3
-    assert places[0][0] < places[1][0] < places[2][0]
-    assert len({round(bottom) for _, bottom in places}) == 1
-    assert tab.run("document.documentElement.scrollWidth") <= 1400
 
 
 def test_links_and_struck_claims(tab, reports, tmp_path) -> None:

@@ -1,4 +1,4 @@
-"""Which processors are near a drive, from made-up machines."""
+"""Where drives sit, and which processors are near them, from made-up machines."""
 
 from pathlib import Path
 
@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openpts.device.block_device import BlockDevice
+from openpts.device.identity.slot import slot
 from openpts.device.link.nearby_cpus import cpus_near, numa_node, parse_cpu_list
 from openpts.device.targets.open_target import OpenTarget
 from openpts.system_files import SystemRoots
@@ -98,3 +99,65 @@ def test_any_set_of_processors_comes_back(cpus) -> None:
 def test_what_is_no_list_is_refused(text) -> None:
     with pytest.raises(ValueError, match=r".+"):
         parse_cpu_list(text)
+
+
+BACKPLANE = "devices/pci0000:00/0000:00:01.0/0000:01:00.0/host0/target0:0:8/0:0:8:0"
+
+
+@pytest.fixture
+def machine(tmp_path) -> SystemRoots:
+    """A drive in a slot of its own, one on a card behind a switch, and a SAS disk in a bay."""
+    sys = tmp_path / "sys"
+    for number, way in enumerate(("0000:80:01.0/0000:81:00.0", "0000:80:02.0/0000:90:00.0/0000:91:00.0")):
+        controller = sys / "devices/pci0000:80" / way / f"nvme/nvme{number}"
+        write(controller / "transport", "pcie")
+        write(controller / f"nvme{number}n1/dev", f"259:{number}")
+        (controller / f"nvme{number}n1/device").symlink_to(f"../../nvme{number}")
+    write(sys / "bus/pci/slots/3/address", "0000:81:00")
+    write(sys / "bus/pci/slots/7/address", "0000:90:00")
+    disk_in = sys / "devices/pci0000:00/0000:00:01.0/0000:01:00.0/host0/target0:0:1/0:0:1:0"
+    write(disk_in / "scsi_level", "7")
+    write(disk_in / "block/sda/dev", "8:0")
+    (disk_in / "block/sda/device").symlink_to("../../../0:0:1:0")
+    write(sys / "bus/pci/slots/1/address", "0000:01:00")  # of the adapter
+    bay = sys / BACKPLANE / "enclosure/0:0:8:0/Bay 04"
+    write(bay / "slot", "4")
+    (bay / "device").symlink_to(disk_in)
+    (sys / "class/enclosure").mkdir(parents=True)
+    (sys / "class/enclosure/0:0:8:0").symlink_to(sys / BACKPLANE / "enclosure/0:0:8:0")
+    return SystemRoots(sys=sys, dev=tmp_path / "dev")
+
+
+def disk_in(machine: SystemRoots, name: str) -> BlockDevice:
+    (folder,) = (path.parent for path in machine.sys.rglob("dev") if path.parent.name == name)
+    return BlockDevice(folder.resolve(), machine)
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "source"),
+    [
+        ("nvme0n1", "3", "bus/pci/slots/3/address"),
+        ("nvme1n1", "7/0000:91:00.0", "bus/pci/slots/7/address"),
+        ("sda", "4", "class/enclosure/0:0:8:0/Bay 04"),
+    ],
+)
+def test_a_slot_is_that_of_the_drive_with_its_source(machine, name, place, source) -> None:
+    found = slot(disk_in(machine, name), machine)
+    assert (found.value, found.source) == (place, str(machine.sys / source))
+
+
+def test_bays_of_several_enclosures_have_the_name_of_theirs(machine) -> None:
+    (machine.sys / "class/enclosure/0:0:9:0").mkdir()
+    assert slot(disk_in(machine, "sda"), machine).value == "0:0:8:0/4"
+
+
+def test_without_slot_or_bay_the_path_says_where(machine) -> None:
+    """A SCSI disk is in no PCI slot: its adapter is."""
+    (machine.sys / "class/enclosure/0:0:8:0").unlink()
+    assert slot(disk_in(machine, "sda"), machine).value is None
+    link = machine.dev / "disk/by-path/pci-0000:01:00.0-sas-phy1-lun-0"
+    link.parent.mkdir(parents=True)
+    write(machine.dev / "sda", "")
+    link.symlink_to("../../sda")
+    found = slot(disk_in(machine, "sda"), machine)
+    assert (found.value, found.source) == (link.name, str(link))

@@ -6,12 +6,17 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from openpts.device.targets.simulated_target import parse_simulated_target
 from openpts.errors import UsageError
+from openpts.pages.model import Verdict
 from openpts.parameters.overrides import Given, conditions_of
+from openpts.runner.simulated_device import SimulatedDevice
+from openpts.simulation.presets import load_preset
 from openpts.units import GB, GIB, KIB, MIB, NS_PER_S
 from openpts.vocabulary.data import RandomData, RandomOnce, ZeroData
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.purpose import Purpose
 from openpts.vocabulary.requests import Apply, CycleFinished, Purge, SetWriteCache
 from openpts.vocabulary.stimulus import ActiveRange, Step
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
@@ -22,6 +27,9 @@ from openpts_practice.rows.benchmarks.script import standard_conditions, support
 from openpts_practice.rows.conditions import FreeSpace
 from openpts_practice.rows.profiles import BENCHMARKS, POPULAR
 from openpts_practice.rows.steps import range_of
+from openpts_practice.rows.sustained.report import claims_of
+from openpts_practice.rows.sustained.results import claims_page
+from openpts_practice.rows.sustained.script import standard_conditions as sustained_standard
 from tests.unit.practice.benchmark_tables import (
     ATTO_FILE_BYTES,
     ATTO_KIB,
@@ -326,3 +334,37 @@ def test_a_time_scale_shortens_the_rows_of_whatever_benchmark_is_chosen() -> Non
     }
     # amounts stay
     assert {row.span_bytes for row in benchmark.rows} == {GIB}
+
+
+def rated(name: str) -> dict[str, str | None]:
+    facts = SimulatedDevice.of(parse_simulated_target(f"sim:{name}")).identity()
+    return {key: fact.value for key, fact in facts.items() if key.startswith("rated_")}
+
+
+def test_rates_in_the_units_of_claims() -> None:
+    preset = load_preset("client-qlc").rated
+    assert rated("client-qlc") == {
+        "rated_sequential_write_mb_per_s": f"{preset['sequential_write_bytes_per_s'] / 1e6:.12g}",
+        "rated_sequential_read_mb_per_s": f"{preset['sequential_read_bytes_per_s'] / 1e6:.12g}",
+        "rated_random_write_iops": f"{preset['random_write_iops']:.12g}",
+        "rated_random_read_iops": f"{preset['random_read_iops']:.12g}",
+    }
+
+
+def test_a_drive_of_another_capacity_is_not_held_against_the_claims_of_the_full_model(golden) -> None:
+    facts = SimulatedDevice.of(parse_simulated_target("sim:client-qlc?capacity=256GB")).identity()
+    rates = {key: fact for key, fact in facts.items() if key.startswith("rated_")}
+    assert {fact.value for fact in rates.values()} == {None}
+    assert {fact.source for fact in rates.values()} == {
+        "rated by the preset client-qlc for 1,024 GB, not for 256 GB"
+    }
+    claims, source = claims_of(sustained_standard(DriveClass.CLIENT, 1), facts)
+    assert claims == ()
+    assert not source.stands_in
+    (told,) = claims_page((), source, "a load", Purpose()).blocks
+    assert isinstance(told, Verdict)
+    assert told.text == golden
+
+
+def test_a_drive_of_no_data_sheet_tells_nothing() -> None:
+    assert rated("oracle") == {}

@@ -42,6 +42,8 @@ _SHORTEST_SHOWS: Final = 0.005
 _ALONE: Final = 0.99
 _ROUNDING: Final = 1e-9
 _RARELY: Final = 0.005
+_STANDS_OUT: Final = 4
+"""Times the median: of normal noise one value in 140 does."""
 _MOST_BATCHES: Final = 20
 _FEWEST_BATCHES: Final = 5
 _APART: Final = 10
@@ -252,22 +254,42 @@ def of_course(rates: Sequence[tuple[int, int, float]]) -> Uncertainty:
 
     What scatters is how far each rate lies from the middle of its two neighbors. Noise that lasts leaves them
     alike: how much more it is in batches is known by medians, which a jump of the course does not reach.
+    Where one rate has what the next lacks, batches scatter less than rates by themselves would let them, but
+    rarely by chance: that scatter counts then, and with it what stands out among the rates.
     """
     blocks = batches(rates)
     if not blocks:
         return of_mean((), "batches of intervals")
+    count, size = len(rates), len(rates) / len(blocks)
     own, of_batches = (
         _off_neighbors(values) for values in ([one[2] for one in rates], [b.value for b in blocks])
     )
-    variance = 2 / 3 * fmean(off**2 for off in own) / len(rates)
-    ratio = len(rates) / len(blocks) * (median(of_batches) / (median(own) or math.inf)) ** 2
+    variance = 2 / 3 * fmean(off**2 for off in own) / count
+    ratio = size * (median(of_batches) / (median(own) or math.inf)) ** 2
     degrees = max(1.0, (len(blocks) - 2) / 2)
+    by_itself = _usual_square(own) / count
+    # to have cut one rate of the first and the last, too, leaves an error
+    together = _usual_square(of_batches, median(own) / size) / len(blocks) + by_itself / count
+    if together < by_itself * _rarely_below(degrees):
+        variance, ratio = variance - by_itself + together, 1.0
     found = [Component(SCATTER, math.sqrt(variance), degrees)]
     if ratio > 1:
         more = ratio - 1
         lasting = Component(AUTOCORRELATION, math.sqrt(variance * more), degrees * more / (more + 2))
         found.append(lasting)
     return budget(found, spans=((blocks[0].start_ns, rates[-1][0] + rates[-1][1]),))
+
+
+def _usual_square(offs: Sequence[float], least_median: float = 0.0) -> float:
+    """The variance of values by how far they lie from their neighbors, those that stand out cut down."""
+    most = _STANDS_OUT * max(least_median, median(offs))
+    return 2 / 3 * fmean(min(off, most) ** 2 for off in offs)
+
+
+def _rarely_below(degrees: float) -> float:
+    """Below which share of the true variance an estimate lies but rarely (Wilson and Hilferty)."""
+    spread = 2 / (9 * degrees)
+    return max(0.0, 1 - spread + _NORMAL.inv_cdf(_RARELY) * math.sqrt(spread)) ** 3
 
 
 def _off_neighbors(values: Sequence[float]) -> list[float]:

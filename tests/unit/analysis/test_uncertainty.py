@@ -362,6 +362,28 @@ def test_what_stands_out_in_a_course_counts() -> None:
     assert of_course(rates).expanded == pytest.approx(of_rates(rates).expanded, rel=0.35)
 
 
+@pytest.mark.parametrize(("noise", "time_min"), [(0.02, 0), (0.02, 3), (0.02, 10)])
+@pytest.mark.parametrize("lost", [0, 1, 2, 4, 8, 100])
+def test_where_a_minute_has_what_the_next_lacks_the_mean_is_held(
+    noise: float, time_min: float, lost: float
+) -> None:
+    """Of whole I/Os a minute has one more or less than the true rate; three stalls are expected."""
+    rng, runs, minutes = np.random.default_rng(14), 150, 480
+    means, reaches = [], []
+    for _ in range(runs):
+        true = 100.37 + noise * lasting(rng, time_min, minutes)
+        true[rng.choice(minutes, rng.poisson(3), replace=False)] -= lost
+        rates = np.diff(np.floor(np.cumsum(true)), prepend=0.0).tolist()
+        means.append(np.mean(rates))
+        reaches.append(
+            of_course([(n * ROUND_NS, ROUND_NS, one) for n, one in enumerate(rates)]).expanded or 0.0
+        )
+    held = np.mean(np.abs(np.asarray(means) - (100.37 - 3 * lost / minutes)) <= reaches)
+    assert held >= stats.binom.ppf(0.001, runs, 0.93) / runs
+    if lost <= 2:  # the scatter of minutes by themselves is 0.03
+        assert np.median(reaches) < 0.4 * 2 * 0.03
+
+
 @pytest.mark.parametrize(
     "course", [(100, 102, 104, 106, 108), (90, 100, 100, 100, 100), (80, 80, 100, 100, 100)]
 )

@@ -9,7 +9,6 @@ import os
 import shutil
 import subprocess
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -18,12 +17,10 @@ import pytest
 
 from openpts.system_files import SystemRoots
 from openpts.units import MIB
-from tests.device.host_samplers import Samplers
 from tests.support.block_trace import TracingUnavailableError, require_tracing
 from tests.support.processes import until
 
 SHARED_MEMORY = Path("/dev/shm")
-SAMPLERS_START_S = 60
 Attach = Callable[..., Path]
 Run = Callable[..., str]
 
@@ -156,17 +153,3 @@ def tmpfs(attach: Attach, mount: Callable[..., Path]) -> Path:
     """A file system of 16 MiB of memory."""
     attach()  # it skips where it can't, and lets one test at a time
     return mount("none", "-t", "tmpfs", "-o", "size=16m")
-
-
-@pytest.fixture
-def samplers(tmp_path: Path, cleanup: ExitStack) -> Callable[..., Samplers]:
-    def started(*periods_s: float) -> Samplers:
-        made = Samplers(tmp_path, periods_s, cleanup)
-        deadline_s = time.monotonic() + SAMPLERS_START_S
-        while not all(path.exists() and path.stat().st_size for path in made.outputs):
-            assert time.monotonic() < deadline_s
-            time.sleep(0.1)
-        time.sleep(2 * max(periods_s))
-        return made
-
-    return started

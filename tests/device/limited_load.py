@@ -1,10 +1,9 @@
 """Reads a drive for some seconds and prints what each of them is marked with, and when they began, as JSON.
 
     python -m tests.device.limited_load NODE SECONDS [--cpus 0] [--group FOLDER] [--sys FOLDER --disk NAME]
-        [--shared FOLDER]
 
 ``--group`` is the control group that it joins before the first I/O. ``--sys`` and ``--disk`` tell the links
-to the drive from a made-up machine. In ``--shared`` it leaves what it reads of the host, or finds it.
+to the drive from a made-up machine.
 """
 
 import argparse
@@ -41,7 +40,6 @@ def main() -> None:
     arguments.add_argument("--sys", type=Path, default=Path("/sys"))
     arguments.add_argument("--disk")
     arguments.add_argument("--group", type=Path)
-    arguments.add_argument("--shared", type=Path)
     given = arguments.parse_args()
     block_bytes = given.block_kib * KIB
     fd = os.open(given.node, os.O_RDONLY | os.O_DIRECT)
@@ -56,7 +54,7 @@ def main() -> None:
         (given.group / "cgroup.procs").write_text(str(os.getpid()))
     # a path is looked up when a gauge is made: those of the group are after it was joined
     gauges += saturation_gauges(SystemRoots(), given.cpus)
-    sampler = Sampler(gauges, PERIOD_S, shared=given.shared)
+    sampler = Sampler(gauges, PERIOD_S)
     reads = Stimulus.of(AccessPattern.RANDOM, block_bytes, 100, 1, 4, ActiveRange())
     with sampler.running():
         time.sleep(3 * PERIOD_S)
@@ -76,8 +74,6 @@ def main() -> None:
     seconds = [None if one is None else sorted(one) for one in marks.marks]
     highest = {name: max(of_name.values) for name, of_name in series.items()}
     found = {"begun_at": begun_at, "seconds": seconds, "rates": rates, "highest": highest}
-    if given.shared:
-        found["busy_sampled_ns"] = [t_ns - offset_ns for t_ns in series["cpu_engine_busy_pct"].t_ns]
     sys.stdout.write(json.dumps(found))
 
 

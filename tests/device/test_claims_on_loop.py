@@ -7,8 +7,6 @@ import shlex
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -30,6 +28,7 @@ from openpts.vocabulary.purge import PurgeChoice
 from tests.device.openpts_process import openpts
 from tests.support.batches import suite_of
 from tests.support.openpts_command import COMMAND
+from tests.support.processes import until
 from tests.support.running import is_named, running
 
 # This checkout, with the interpreter of its virtual environment, may lie below /tmp.
@@ -113,7 +112,7 @@ def test_a_killed_run_owns_its_drive_as_long_as_its_fio_goes_on(
         os.kill(fio, signal.SIGKILL)
         assert next(iter(check(BlockTarget(node), roots))).rule_id == "owned"
         os.kill(job, signal.SIGKILL)
-        _until(lambda: check(BlockTarget(node), roots) == ())
+        until(lambda: check(BlockTarget(node), roots) == ())
 
 
 def _child(pid: int, command: str) -> int:
@@ -126,15 +125,8 @@ def _child(pid: int, command: str) -> int:
         found[:] = [one for one in pids if Path(f"/proc/{one}/comm").read_text().strip() == command]
         return bool(found)
 
-    _until(look)
+    until(look)
     return found[0]
-
-
-def _until(holds: Callable[[], bool]) -> None:
-    deadline_s = time.monotonic() + 20
-    while not holds():
-        assert time.monotonic() < deadline_s
-        time.sleep(0.05)
 
 
 @pytest.mark.needs("files")
@@ -216,7 +208,7 @@ def test_all_that_a_run_starts_to_write_is_its_own(attach, tmp_path: Path) -> No
     process = subprocess.Popen([*COMMAND, *command, "--no-report"], stdout=subprocess.DEVNULL)
     claim = tmp_path / "out/claim.jsonl"
     try:
-        _until(lambda: claim.exists() and claim.read_text().endswith("\n"))
+        until(lambda: claim.exists() and claim.read_text().endswith("\n"))
         ended = openpts("purge", str(node), "--confirm-device-path", str(node), cwd=tmp_path)
     finally:
         process.send_signal(signal.SIGINT)

@@ -116,7 +116,6 @@ def test_a_file_system_that_stays_read_only_gets_a_record_elsewhere(
     assert read_run(ext4 / "r1").steps == saved.steps[: len(read_run(ext4 / "r1").steps)]
 
 
-@pytest.mark.slow
 def test_a_folder_that_is_removed_is_saved_elsewhere(tmpfs: Path, tmp_path: Path) -> None:
     with measuring(tmpfs / "r1", tmp_path) as subject:
         shutil.rmtree(tmpfs / "r1")

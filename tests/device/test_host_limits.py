@@ -14,7 +14,6 @@ import pytest
 from openpts.device.block_device import BlockDevice
 from openpts.system_files import SystemRoots
 from openpts.units import MB, MIB, NS_PER_S
-from tests.device.host_samplers import Samplers
 
 LOAD_S = 4
 LEAST_FOUND = 0.99
@@ -104,17 +103,6 @@ def test_a_processor_that_others_take_is_found(attach_memory: Callable[[int], Pa
     found = load(attach_memory(64 * MIB), "--cpus", 0)
     assert share(found, "cpu_engine_busy") >= LEAST_FOUND
     assert share(found, "engine_wait") >= 0.8
-
-
-@pytest.mark.usefixtures("burning")
-@pytest.mark.slow
-def test_it_is_found_in_what_another_run_has_read(
-    attach_memory: Callable[[int], Path], samplers: Callable[..., Samplers], tmp_path: Path
-) -> None:
-    other = samplers(1.0)
-    found = load(attach_memory(64 * MIB), "--cpus", 0, "--shared", tmp_path)
-    assert set(found["busy_sampled_ns"]) & other.points(0).keys()
-    assert share(found, "cpu_engine_busy") >= LEAST_FOUND
 
 
 # PCIe 1.0 x1: 250 MB/s after the line code, 221.7 MB/s for data in packets of 256 B

@@ -6,19 +6,12 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.fields.conditions import Conditions
-from openpts.procedures.pts.suite import PTS
-from openpts.record.reader import read_run
 from openpts.report.build import build_report
 from openpts.report.summary import summarize
 from openpts.report.times import default_date
-from openpts.runner.order import Order
-from openpts.runner.run import run_test
 from openpts.units import KIB, MB, MIB, NS_PER_S
-from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.people import People
 from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.sample import StepState
 from tests.simulated.whole_tests import run_whole
 from tests.support.oracle_presets import CAPACITY_BYTES, write_oracle
@@ -62,18 +55,7 @@ def test_a_drive_of_known_rates_is_reported_with_exactly_those(tmp_path: Path) -
     reads, climbing, even = 900.0, (300.0, 400.0, 500.0, 600.0), 800.0
     rounds = [rate for write in (*climbing, *[even] * 5) for rate in (reads, write)]
     preset = write_oracle(tmp_path, [1000, *rounds])  # a purge begins it anew
-    order = Order(
-        target=f"sim:{preset}",
-        drive_class=DriveClass.ENTERPRISE,
-        adjust=lambda conditions: conditions,
-        consent=Consent(),
-        purge_choice=PurgeChoice.AUTO,
-        people=People(),
-        command_line=("run", "tp"),
-        folder=tmp_path / "run",
-        seed=1,
-    )
-    run = read_run(run_test(PTS["tp"], order, []).folder)
+    run = run_whole("tp", DriveClass.ENTERPRISE, tmp_path / "run", target=f"sim:{preset}")
     assert run.manifest.target.user_capacity_bytes == CAPACITY_BYTES
     small, large = summarize(run)["cycles"]
     window = (climbing[3], *[even] * 4)  # its range is 200 of 760: more than 20 %, so not the one

@@ -5,8 +5,6 @@ import os
 import pty
 import signal
 import subprocess
-import time
-from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -20,16 +18,10 @@ from openpts.record.reader import read_run
 from openpts.record.writer import EVENTS_NAME, LOG_NAME
 from tests.device.openpts_process import ONE_ELEMENT, openpts, start_openpts
 from tests.support.openpts_command import COMMAND
+from tests.support.processes import until
 
 FILE = ("file:drive.img?size=64MiB",)
 LONG = (*ONE_ELEMENT, "--step-seconds", "60", "--no-report")
-
-
-def until(holds: Callable[[], object], what: str) -> None:
-    deadline_s = time.monotonic() + 120
-    while not holds():
-        assert time.monotonic() < deadline_s, f"never {what}"
-        time.sleep(0.05)
 
 
 def lines(folder: Path) -> list[dict[str, Any]]:
@@ -127,14 +119,16 @@ def started_in(folder: Path) -> bool:
     return bytes(folder / "openpts-temporary-detach-") in words
 
 
+@pytest.mark.on_disk
 def test_a_start_that_is_killed_leaves_no_folder(tmp_path: Path) -> None:
-    words = ("run", "lat", "sim:mlc", "--quick", "--no-report", "--out", "run", "--detach")
+    words = ("run", "iops", *FILE, *LONG, "--out", "run", "--detach")
     # the path of a socket has room for 108 bytes
     with TemporaryDirectory() as place, start_openpts(*words, cwd=tmp_path, TMPDIR=place) as process:
-        until(partial(started_in, Path(place)), "started")
+        until(partial(started_in, Path(place)), "started", 60)
         process.kill()
         process.communicate()
-        until(lambda: not list(Path(place).glob("openpts-temporary-detach-*")), "removed")
+        until(lambda: not list(Path(place).glob("openpts-temporary-detach-*")), "removed", 60)
+    openpts("attach", "run", "--stop", cwd=tmp_path)  # one that had begun before
 
 
 @pytest.mark.slow

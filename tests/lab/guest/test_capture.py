@@ -123,14 +123,6 @@ def test_a_kill_leaves_no_block_trace(tmp_path: Path, state: Path) -> None:
     assert list((state / "journal").glob("*.json")) == []
 
 
-def test_losses_of_small_buffers_are_counted(tmp_path: Path) -> None:
-    command = [*COMMAND, "io", "/dev/nullb0", "--seconds", "2", "--qd", "64"]
-    found = _capture(
-        "/dev/nullb0", "--out", tmp_path / "c", "--way", "tracefs", "--buffer", 4, command=command
-    )
-    assert found["summary"]["lost"] > 0
-
-
 def test_each_way_that_is_not_there_says_why(tmp_path: Path, run: Run) -> None:
     words = [*COMMAND, "capture", str(NVME), "--seconds", "0.2", "--out", str(tmp_path / "c")]
     run("umount", "-a", "-t", "tracefs")

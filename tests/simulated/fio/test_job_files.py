@@ -22,14 +22,13 @@ from openpts.runner.run import run_test
 from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.limit import Judgement
-from openpts.vocabulary.people import People
 from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.purge import PurgeChoice
 from openpts_fio.workload import RoundFigure, WorkloadConditions
 from openpts_fio.workload.job import FioJob
 from openpts_fio.workload.suite import Limit, LimitedFigure, LimitedOperation, Suite, SuiteWorkload
 from tests.device import openpts_process
 from tests.device.openpts_process import Ended
+from tests.simulated.killed_run import ordered
 from tests.simulated.whole_tests import run_whole
 from tests.support.oracle_presets import write_oracle
 from tests.support.subject_files import CLONE
@@ -212,17 +211,7 @@ def test_a_run_goes_on_without_the_files_that_it_was_made_of(
             raise KeyboardInterrupt
 
     target = f"sim:{write_oracle(tmp_path, [1000.0])}"
-    order = Order(
-        target=target,
-        drive_class=DriveClass.ENTERPRISE,
-        adjust=adjust,
-        consent=Consent(),
-        purge_choice=PurgeChoice.AUTO,
-        people=People(),
-        command_line=("run",),
-        folder=tmp_path / "run",
-        seed=5,
-    )
+    order = replace(ordered("workload", tmp_path / "run", target), adjust=adjust)
     with pytest.raises(InterruptedRunError):
         run_test(PROCEDURES["workload"], order, [stop])
     begun = read_run(tmp_path / "run")

@@ -45,13 +45,10 @@ from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.purpose import Purpose
 from openpts_practice.rows.benchmarks import BenchmarksConditions
 from openpts_practice.rows.profiles import BENCHMARKS
-from tests.simulated.killed_run import Killed, killed, nth, ordered, small
+from tests.simulated.killed_run import SAMPLED, Killed, killed, nth, ordered, small
 from tests.support.oracle_presets import write_oracle
 from tests.support.page_blocks import rows, tables, texts
 from tests.support.transcript import Golden
-
-SCALES = {"hir": 0.01, "benchmarks": 0.01, "lifetime": 0.01, "thermal": 0.02}
-SAMPLED = {"tp", "thermal"}  # rounds in several cycles; readings of the log between steps
 
 
 def resumed(folder: Path, listeners: Any = (), target: str | None = None, **accepted: bool) -> Run:

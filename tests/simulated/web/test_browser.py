@@ -16,6 +16,7 @@ import pytest
 from tests.support.browser import CHROMIUM
 from tests.support.library_runs import TLC
 from tests.support.openpts_command import COMMAND
+from tests.support.processes import until as wait_until
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright")
 axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe-playwright-python")
@@ -270,7 +271,7 @@ def test_a_live_page_goes_on_through_a_kill_and_a_resumption(
     target = f"file:{tmp_path}/scratch?size=64MiB"
     scale = "1/50" if PICTURES else "1/600"
     run = openpts_run("run", "lat", target, "--time-scale", scale, "--out", place / "now", events=events)
-    _until(
+    wait_until(
         lambda: (
             (place / "now" / "run.db").exists() and events.exists() and b"run_started" in events.read_bytes()
         )
@@ -332,7 +333,7 @@ def test_a_plan_is_started_from_its_page_and_runs_to_its_end(chromium: Any, tmp_
             said = page.get_by_role(role).inner_text(timeout=120_000)
             assert ("nothing" in said) == (plan == "wrong.toml"), said
         assert "openpts attach" in said
-        _until(lambda: [one["state"] for one in _runs(page) if not one["in_progress"]] == ["complete"], 120)
+        wait_until(lambda: [one["state"] for one in _runs(page) if not one["in_progress"]] == ["complete"])
         [run] = _runs(page)
         assert Path(run["place"]).is_relative_to(place)
         assert (run["test"], run["model"]) == ("lat", "enterprise-tlc")
@@ -366,13 +367,6 @@ def openpts_run(tmp_path: Path) -> Iterator[Callable[..., "subprocess.Popen[str]
     for process in begun:
         process.kill()
         process.wait()
-
-
-def _until(holds: Callable[[], bool], at_most_s: float = 60.0) -> None:
-    end = time.monotonic() + at_most_s
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 @pytest.mark.slow

@@ -118,6 +118,8 @@ class Capped(Struct, frozen=True):
 
 def capped_streams(sample: Sample) -> Iterator[Capped]:
     """Streams of a step with planned I/Os that were never issued, or that waited when they were due."""
+    if sample.step.is_idle:
+        return
     parts: Sequence[Sample | StreamSample] = sample.streams or (sample,)
     for number, (stream, part) in enumerate(zip(sample.step.streams, parts, strict=True)):
         share, how = 0.0, ""

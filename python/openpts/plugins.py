@@ -2,7 +2,7 @@
 
 A plug-in is an installed distribution with entry points in the group ``openpts.plugins``::
 
-    door = "openpts.plugins:DOOR_1"                  # the version of this door that it was made for
+    door = "openpts.plugins:DOOR_2"                  # the version of this door that it was made for
     procedure.blocksizes = "acme_openpts:PROCEDURE"  # KIND.NAME = "module:object"
 
 Names are known from metadata alone. An object is imported when its name is asked for, and one that can't
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from openpts.vocabulary.facts import Fact, Facts
 
 GROUP: Final = "openpts.plugins"
-DOOR_1: Final = 1
-"""What the entry point ``door`` of a plug-in names: version 1 of what this module says."""
+DOOR_2: Final = 2
+"""What the entry point ``door`` of a plug-in names: version 2 of what this module says."""
 
 LONGEST_IMPORT_S: Final = 10.0
 """An import that takes longer is ended: scipy takes half a second, on a machine at rest."""
 
-_DOOR: Final = f"{__name__}:DOOR_1"
+_DOOR: Final = f"{__name__}:DOOR_2"
 _NAME: Final = r"[a-z][a-z0-9-]*(\.[a-z][a-z0-9-]*)?"
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-DOOR = "openpts.plugins:DOOR_1"
+DOOR = "openpts.plugins:DOOR_2"
 
 
 def installed(

@@ -36,7 +36,7 @@ def environment(tmp_path_factory) -> Path:
     installed(packages, "acme_hangs", _HANGS, {"procedure.hangs": "acme_hangs:PROCEDURE"})
     installed(packages, "acme_shadows", _RAISES, {"procedure.iops": "acme_shadows:PROCEDURE"})
     later = {"procedure.later": "acme_later:PROCEDURE"}
-    installed(packages, "acme_later", _RAISES, later, door="openpts.plugins:DOOR_2")
+    installed(packages, "acme_later", _RAISES, later, door="openpts.plugins:DOOR_1")
     return environment
 
 
@@ -118,7 +118,7 @@ def test_its_gauge_is_sampled(environment, tmp_path) -> None:
     [
         ("raises", "acme-raises 1.0: RuntimeError: made to fail"),
         ("hangs", "acme-hangs 1.0: its import took longer than 10 s"),
-        ("later", "acme-later 1.0: it was made for openpts.plugins:DOOR_2"),
+        ("later", "acme-later 1.0: it was made for openpts.plugins:DOOR_1"),
     ],
 )
 def test_a_broken_one_is_named_by_the_command_that_needs_it(environment, name, why) -> None:

@@ -132,7 +132,7 @@ def test_another_thread_than_the_main_one_loads_too(place) -> None:
     assert callable(found[0])
 
 
-@pytest.mark.parametrize("door", [None, "openpts.plugins:DOOR_2"])
+@pytest.mark.parametrize("door", [None, "openpts.plugins:DOOR_1"])
 def test_one_for_another_door_is_refused_unseen(place, door, golden) -> None:
     installed(place, "later", "1 / 0", {"exporter.tsv": "later:files"}, door=door)
     assert failures()["tsv"] == golden

@@ -6,7 +6,7 @@ of plug-ins, ``concern.NAME = "module:Class"``, those of openpts first, then by 
 are called; contexts are left in the reverse one.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # the run has loaded them
     from openpts.journal import Entry
     from openpts.journal_lock import JournalSnapshot
     from openpts.programs import Run as RunProgram
+    from openpts.record.health import TelemetryPoint
     from openpts.record.manifest import Manifest
     from openpts.record.reader import Run
     from openpts.record.spooling_writer import SpoolingWriter
@@ -36,6 +37,8 @@ if TYPE_CHECKING:  # the run has loaded them
     from openpts.vocabulary.deviation import Deviation
     from openpts.vocabulary.facts import Facts
     from openpts.vocabulary.health import HealthReading
+    from openpts.vocabulary.phase import StepPlace
+    from openpts.vocabulary.sample import Sample
 
 
 class RunContext(Struct):
@@ -139,6 +142,21 @@ class Concern:
         del run
         return {}
 
+    def follows(
+        self,
+        run: RunContext,
+        steps: "Sequence[tuple[StepPlace, Sample]]",
+        points: "Sequence[TelemetryPoint]",
+        now_ns: int,
+        ended: bool,
+    ) -> "Iterable[Event]":
+        """Events that follow from steps in the record and from what was sampled.
+
+        Each is handed over once, at a time of the engine's clock; ``ended``: no more will come.
+        """
+        del run, steps, points, now_ns, ended
+        return ()
+
     def on_event(self, event: "Event") -> None:
         """Called with whatever happens, before other listeners are."""
 
@@ -231,6 +249,16 @@ class Concerns:
         reading = self.run.device.health()
         values = self._merged("log_values")
         return replace(reading, values={**reading.values, **values}) if values else reading
+
+    def follows(
+        self,
+        steps: "Sequence[tuple[StepPlace, Sample]]",
+        points: "Sequence[TelemetryPoint]",
+        now_ns: int,
+        ended: bool,
+    ) -> "tuple[Event, ...]":
+        """See Concern."""
+        return self._all("follows", self.run, steps, points, now_ns, ended)
 
     def on_event(self, event: "Event") -> None:
         """See Concern."""

@@ -1,7 +1,7 @@
 """The host around a run: who else is on it, what it is and is set to, and when it was the limit."""
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -29,15 +29,21 @@ from openpts.journal import Journal
 from openpts.plugins import plugin_facts
 from openpts.procedures.kit.host_limits import host_limit_deviations
 from openpts.procedures.kit.path_loss import path_loss_deviations
+from openpts.record.health import TelemetryPoint
+from openpts.runner.events import Event
 from openpts.runner.host_capacity import DrivenDrive, expected_limits
 from openpts.runner.host_use import host_use
+from openpts.runner.host_watch import HostWatch
 from openpts.runner.memory_bandwidth import memory_of_run
 from openpts.runner.physical_device import PhysicalDevice
 from openpts.runner.tuning import tuned_host
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.deviation import Deviation
+from openpts.vocabulary.engine_overhead import never_sleeps
 from openpts.vocabulary.facts import Facts
 from openpts.vocabulary.memory_bandwidth import MemoryBandwidth
+from openpts.vocabulary.phase import StepPlace
+from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.tuning import Change, ChangeReport, Scenario
 
 _ROOTS: Final = SystemRoots()
@@ -47,6 +53,7 @@ class Host(Concern):
     """Of a simulated drive, whose time is virtual, only the facts."""
 
     _memory: MemoryBandwidth | None = None
+    _watch: HostWatch | None = None
 
     def around_run(self, run: RunContext) -> AbstractContextManager[None]:
         """On this host with others, or alone."""
@@ -75,8 +82,10 @@ class Host(Concern):
 
     def gauges(self, run: RunContext) -> Iterable[Gauge]:
         """Of the machine around the drive."""
-        if run.is_simulated or run.engine is None:
+        period_s = run.order.telemetry.period_s
+        if run.is_simulated or run.engine is None or period_s is None:
             return ()
+        self._watch = HostWatch(period_s, never_sleeps(run.engine.facts))
         return host_gauges(_ROOTS, run.engine.cpus, self._memory)
 
     def announcements(self, run: RunContext) -> Iterable[str]:
@@ -97,9 +106,21 @@ class Host(Concern):
         of_host = host_settings(_ROOTS, disk.number)
         return of_host | link_settings(disk, _ROOTS) | {"self_test": self_test_fact(disk)}
 
+    def follows(
+        self,
+        run: RunContext,
+        steps: Sequence[tuple[StepPlace, Sample]],
+        points: Sequence[TelemetryPoint],
+        now_ns: int,
+        ended: bool,
+    ) -> Iterable[Event]:
+        """In which of the seconds of a step the host was the limit."""
+        del run
+        return () if self._watch is None else self._watch.follows(steps, points, now_ns, ended)
+
     def findings(self, run: RunContext) -> Iterable[Deviation]:
         """When the host was the limit, and when paths to the drive were lost."""
-        if run.is_simulated or run.order.telemetry.period_s is None:
+        if self._watch is None:
             return ()
         return (*host_limit_deviations(run.record), *path_loss_deviations(run.record))
 

@@ -22,6 +22,19 @@ class HostWatch(Struct):
     _steps: list[tuple[StepPlace, Spans]] = field(default_factory=list)
     _seen: set[HostLimit] = field(default_factory=set)
 
+    def follows(
+        self,
+        steps: Sequence[tuple[StepPlace, Sample]],
+        points: Sequence[TelemetryPoint],
+        now_ns: int,
+        ended: bool,
+    ) -> Iterator[HostLimited]:
+        """See ScriptRunner."""
+        for place, sample in steps:
+            self.add_step(place, sample)
+        self.add_points(points)
+        return self.judged(now_ns, ended=ended)
+
     def add_step(self, place: StepPlace, sample: Sample) -> None:
         """Queues a finished step until its host values have been sampled."""
         if spans := spans_of(sample):

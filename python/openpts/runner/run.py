@@ -177,6 +177,7 @@ def _prepared(checked: _CheckedRun, order: Order, listeners: Sequence[Listener])
                 sampler,
                 driver,
                 past,
+                concerns.follows,
             )
             limits = concerns.announcements()
             runner.emit(RunStarted(checked.folder, manifest, checked.plan, begun.where, limits))

@@ -1,7 +1,7 @@
 """Drives a test script on a real engine: carries out what it asks and sends back what happened."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -10,12 +10,11 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from openpts.analysis.limited_seconds import ENGINE_THREADS
 from openpts.device.purge.purge import no_purge
 from openpts.device.write_cache import ENABLED
 from openpts.engine.contract import Engine, EngineStoppedError
 from openpts.errors import InterruptedRunError, RunFailedError
-from openpts.record.health import HealthRecord, ReadingPoint
+from openpts.record.health import HealthRecord, ReadingPoint, TelemetryPoint
 from openpts.record.spooling_writer import SpoolingWriter
 from openpts.runner.driver import Driver
 from openpts.runner.events import (
@@ -34,7 +33,6 @@ from openpts.runner.events import (
     StepsStarted,
     Ticked,
 )
-from openpts.runner.host_watch import HostWatch
 from openpts.runner.preparation import Preparation
 from openpts.runner.record_pause import RecordPause
 from openpts.runner.replay import BEFORE_THE_FIRST, places_of
@@ -43,7 +41,6 @@ from openpts.runner.stop_signals import StopSignals
 from openpts.runner.telemetry import Sampler
 from openpts.units import NS_PER_S
 from openpts.vocabulary.deviation import Deviation, StepDeviation
-from openpts.vocabulary.engine_overhead import never_sleeps
 from openpts.vocabulary.facts import PurgeReport, WriteCacheReport
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.phase import Phase, StepPlace
@@ -89,11 +86,23 @@ class RecordedPrefix(Struct, frozen=True):
     last_end_ns: int | None = None
 
 
+RecordedStep = tuple[StepPlace, Sample]
+Follows = Callable[[Sequence[RecordedStep], Sequence[TelemetryPoint], int, bool], Iterable[Event]]
+
+
+def _nothing(
+    _steps: Sequence[RecordedStep], _points: Sequence[TelemetryPoint], _now_ns: int, _ended: bool
+) -> Iterable[Event]:
+    return ()
+
+
 @dataclass(slots=True)
 class ScriptRunner:
     """One run of one script. What it measures is in the record before the next judgement but one.
 
     Listeners hear of a step when it is in the record, and of all that follows from it after that.
+    ``follows`` gives the events that follow from recorded steps and samples, of which each is handed over
+    once, at a time of the engine's clock, and whether no more will come.
     ``reads_each_phase``: the drive's log is read whenever another phase follows.
     """
 
@@ -105,6 +114,7 @@ class ScriptRunner:
     sampler: Sampler
     driver: Driver
     past: RecordedPrefix = field(default_factory=RecordedPrefix)
+    follows: Follows = _nothing
     reads_each_phase: bool = False
     pause: RecordPause = field(init=False)
     _phase: Phase | None = None
@@ -117,15 +127,13 @@ class ScriptRunner:
     _entered: set[Deviation] = field(init=False)
     _step_ended_ns: int | None = field(init=False)
     _engine_clock_offset_ns: int | None = None
-    _host_watch: HostWatch | None = None
+    _recorded: list[RecordedStep] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._place, self._step_ended_ns = self.past.place, self.past.last_end_ns
         self._purges, self._write_caches = list(self.past.purges), list(self.past.write_caches)
         self._cycles, self._entered = list(self.past.cycles), {one.kind for one in self.past.ledger}
         self.pause = RecordPause(self.writer, self.emit)
-        if ENGINE_THREADS in self.sampler.facts:
-            self._host_watch = HostWatch(self.sampler.period_s, never_sleeps(self.engine.facts))
 
     def drive(self, script: Script) -> None:
         """Run the script to its end.
@@ -418,8 +426,7 @@ class ScriptRunner:
             event, entries = self._waiting[0]
             if isinstance(event, StepFinished):
                 self.writer.add_step(event.place, event.sample, entries)
-                if self._host_watch is not None:
-                    self._host_watch.add_step(event.place, event.sample)
+                self._recorded.append((event.place, event.sample))
             self._waiting.pop(0)
             if not isinstance(event, StepFinished) or event.sample.state is not StepState.INTERRUPTED:
                 self.pause.tell(event)
@@ -441,7 +448,6 @@ class ScriptRunner:
             return
         if points := self.sampler.take(offset_ns):
             self.writer.add_telemetry(points)
-        if self._host_watch is not None:
-            self._host_watch.add_points(points)
-            for limited in self._host_watch.judged(time.monotonic_ns() + offset_ns, ended=ended):
-                self.pause.tell(limited)
+        steps, self._recorded = self._recorded, []
+        for event in self.follows(steps, points, time.monotonic_ns() + offset_ns, ended):
+            self.pause.tell(event)

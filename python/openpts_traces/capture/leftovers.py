@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from openpts.hooks import Concern, Healer
 from openpts.journal import Entry, Journal
 from openpts.programs import Run
 from openpts.system_files import SystemRoots, boot_id
@@ -34,11 +33,3 @@ def take_down(entry: Entry, roots: SystemRoots, run: Run) -> str:
     node = Path(entry.subject["node"])
     blktrace.take_down(node)
     return f"stopped the block trace of {node}, which a capture had begun that was killed"
-
-
-class Captures(Concern):
-    """What a killed capture has left slows each run on the host."""
-
-    def healer_of(self, kind: str) -> Healer | None:
-        """Takes it down, whatever the run's target is."""
-        return Healer(take_down, bears_on=lambda *_: True, of_drive=False) if kind == BLOCK_TRACE else None

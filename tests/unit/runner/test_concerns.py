@@ -78,6 +78,11 @@ class Chamber(Concern):
     def log_values(self, run):
         return {"chamber_c": 40.0}
 
+    def follows(self, run, steps, points, now_ns, ended):
+        if ended:
+            self.seen.append("follows")
+        return ()
+
     def on_event(self, event):
         name = type(event).__name__
         if name in {"RunStarted", "PurgeStarted"}:
@@ -161,4 +166,5 @@ def test_a_concern_without_moments_does_nothing(place) -> None:
         assert fields == {}
     for name in ("facts", "gauges", "announcements", "surroundings", "log_values", "findings"):
         assert not getattr(Concern(), name)(context)
+    assert not Concern().follows(context, (), (), 0, True)
     assert all(inspect.getdoc(moment) for moment in MOMENTS.values())

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 from msgspec.structs import replace as with_changes
 
-from openpts.analysis.limited_seconds import ENGINE_THREADS, HostLimit
+from openpts.analysis.limited_seconds import HostLimit
 from openpts.engine.contract import OutstandingIo
 from openpts.errors import InterruptedRunError, PurgeError, RunFailedError
 from openpts.gauge import Gauge
@@ -24,6 +24,7 @@ from openpts.runner.events import (
     StepFinished,
     Ticked,
 )
+from openpts.runner.host_watch import HostWatch
 from openpts.runner.stop_signals import terminate_as_interrupt
 from openpts.runner.telemetry import Sampler
 from openpts.units import NS_PER_S
@@ -260,7 +261,8 @@ def test_a_step_that_is_handed_over_late_does_not_move_what_is_sampled(bench, mo
 
 
 def test_steps_in_which_the_host_was_the_limit_are_told_when_the_record_has_them(bench, monkeypatch) -> None:
-    subject = bench(gauges=[Gauge(ENGINE_THREADS, "x", "x")])
+    subject = bench()
+    subject.driver.follows = HostWatch(0.001, polling=False).follows
     # by the clock of this engine all steps are in the same second
     waits = TelemetryPoint(NS_PER_S // 2, "engine_wait_pct", 60.0)
     monkeypatch.setattr(subject.driver.sampler, "take", lambda _offset_ns: (waits,))

@@ -118,7 +118,7 @@ test-anywhere: setup  ## tests as user 1000, in an overlay without io_uring, ter
 
 test-anywhere-sample: setup  ## of these what depends on all that (2 minutes)
 	$(ANYWHERE) tests/unit/cli/test_visible_output.py tests/unit/cli/test_devices.py tests/unit/traces/cli/test_trace.py \
-	  tests/unit/device/test_overlay.py tests/unit/device/test_scratch_file.py tests/unit/engine tests/device/test_io.py \
+	  tests/unit/device/test_allocation.py tests/unit/device/test_scratch_file.py tests/unit/engine tests/device/test_io.py \
 	  tests/device/test_claims_on_loop.py tests/device/test_run_on_a_file.py
 
 # One virtual machine for a file: it must not be booted in two processes.

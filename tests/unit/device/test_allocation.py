@@ -1,13 +1,21 @@
+"""Files as targets: their allocation, their file system, what lies over it."""
+
 import errno
 import os
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
+from openpts.device.file_system import check_file_system, device_below, find_mount
+from openpts.device.guard.overlay import stored_at
 from openpts.device.targets import allocation
 from openpts.device.targets.allocation import allocate_fully
-from openpts.errors import TargetError
+from openpts.errors import RefusedError, TargetError
+from openpts.runner.returning_drive import returning_device
+from openpts.system_files import SystemRoots
 from openpts.units import MIB
+from openpts.vocabulary.consent import Consent
 
 
 @pytest.fixture
@@ -70,3 +78,73 @@ def test_a_file_system_that_only_pretends_is_found_out(fd, path, monkeypatch) ->
         TargetError, match=r"allocated 0 B of 4\.19 MB: choose a file system without compression"
     ):
         allocate_fully(fd, 4 * MIB, path)
+
+
+@pytest.mark.parametrize(
+    ("path", "mount_point"),
+    [
+        ("/var/lib/x", "/"),
+        ("/boot/efi/x", "/boot/efi"),
+        ("/boot/efix", "/"),
+        ("/srv/my data/x", "/srv/my data"),
+    ],
+)
+def test_the_deepest_mount_holds_a_file(path, mount_point, server) -> None:
+    mount = find_mount(Path(path), server)
+    assert mount.mount_point == mount_point
+
+
+def test_of_mounts_on_one_another_the_last_counts(server) -> None:
+    with (server.proc / "self/mountinfo").open("a") as mountinfo:
+        mountinfo.write("40 27 259:0 / /boot/efi rw - xfs /dev/nvme0n1 rw\n")
+    mount = find_mount(Path("/boot/efi/x"), server)
+    assert mount.fs_type == "xfs"
+
+
+@pytest.mark.parametrize(
+    ("path", "name"), [("/x", "dm-0"), ("/boot/efi/x", "nvme1n1p1"), ("/srv/my data/x", "sdb")]
+)
+def test_the_device_below_is_found_by_number_or_source(path, name, server) -> None:
+    device = device_below(Path(path), server)
+    assert device.name == name
+
+
+def test_memory_is_no_drive(virtual_machine) -> None:
+    assert device_below(Path("/ramdisk/x"), virtual_machine) is None
+    with pytest.raises(TargetError, match="/ramdisk/x is on tmpfs, which is memory"):
+        check_file_system(Path("/ramdisk/x"), virtual_machine)
+    check_file_system(Path("/var/x"), virtual_machine)
+
+
+def test_without_mountinfo_nothing_is_known(malformed) -> None:
+    assert find_mount(Path("/x"), malformed) is None
+    assert device_below(Path("/x"), malformed) is None
+
+
+@pytest.mark.parametrize("layer", ["/", "//.", "{link}"])
+def test_a_layer_that_is_the_overlay_itself_is_no_place_of_a_file(layer, tmp_path) -> None:
+    (tmp_path / "link").symlink_to("/")
+    (tmp_path / "self").mkdir()
+    options = f"lowerdir={layer.format(link=tmp_path / 'link')},upperdir=/gone/upper,workdir=/gone/work"
+    (tmp_path / "self/mountinfo").write_text(f"27 1 0:50 / / rw - overlay overlay rw,{options}\n")
+    file = tmp_path / "plain"
+    file.touch()
+    with pytest.raises(RefusedError, match=r"refused \[overlay\]"):
+        stored_at(file, replace(SystemRoots(), proc=tmp_path))
+
+
+@pytest.mark.on_disk
+@pytest.mark.needs("files")
+def test_a_file_that_is_opened_again_after_a_power_cut_is_refused_before_it(tmp_path, monkeypatch) -> None:
+    found = find_mount(tmp_path, SystemRoots())
+    assert found is not None
+    overlay = replace(found, fs_type="overlay", super_options="lowerdir=/")
+    monkeypatch.setattr("openpts.device.guard.overlay.find_mount", lambda *_: overlay)
+    monkeypatch.setattr("openpts.device.guard.overlay.other_roots", lambda _roots: ())
+    file = tmp_path / "new"
+    with (
+        pytest.raises(RefusedError, match=r"refused \[overlay\]"),
+        returning_device(f"file:{file}?size=8MiB", Consent(), "run"),
+    ):
+        pass
+    assert not file.exists()

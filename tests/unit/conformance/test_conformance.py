@@ -60,6 +60,10 @@ def restimulated(sample: Sample, **changes: object) -> Sample:
     return replace(sample, step=replace(step, streams=(changed,)))
 
 
+def other_load(**changes: object) -> Callable[[Sample], Sample]:
+    return lambda sample: restimulated(sample, **changes)
+
+
 def shorter(sample: Sample) -> Sample:
     """Half as long, by plan and in fact."""
     stop = sample.step.stop
@@ -141,15 +145,15 @@ def test_what_is_disclosed_fulfils_the_rule_of_disclosure() -> None:
     ("name", "phase", "number", "change", "expected"),
     [
         ("iops", Phase.ROUND, None, shorter, {"PTS-IOPS-14"}),
-        ("iops", Phase.ROUND, None, lambda s: restimulated(s, tc=8), {"PTS-IOPS-09", "PTS-THR-03"}),
-        ("iops", Phase.ROUND, 1, lambda s: restimulated(s, data=ZeroData()), {"PTS-DAT-01", "PTS-IOPS-10"}),
-        ("iops", Phase.WIPC, None, lambda s: restimulated(s, data=ZeroData()), {"PTS-DAT-01", "PTS-IOPS-06"}),
-        ("iops", Phase.WIPC, None, lambda s: restimulated(s, random_pct=100), {"PTS-IOPS-07"}),
+        ("iops", Phase.ROUND, None, other_load(tc=8), {"PTS-IOPS-09", "PTS-THR-03"}),
+        ("iops", Phase.ROUND, 1, other_load(data=ZeroData()), {"PTS-DAT-01", "PTS-IOPS-10"}),
+        ("iops", Phase.WIPC, None, other_load(data=ZeroData()), {"PTS-DAT-01", "PTS-IOPS-06"}),
+        ("iops", Phase.WIPC, None, other_load(random_pct=100), {"PTS-IOPS-07"}),
         (
             "iops",
             Phase.ROUND,
             1,
-            lambda s: restimulated(s, active_range=ActiveRange(0, 50)),
+            other_load(active_range=ActiveRange(0, 50)),
             {"PTS-DEF-01", "PTS-GEN-04", "PTS-IOPS-01"},
         ),
         (
@@ -159,15 +163,9 @@ def test_what_is_disclosed_fulfils_the_rule_of_disclosure() -> None:
             lambda s: replace(s, gap_ns=5 * 10**9),
             {"PTS-PRE-05", "PTS-PRE-06", "PTS-TOOL-10"},
         ),
-        (
-            "tp",
-            Phase.ROUND,
-            None,
-            lambda s: restimulated(s, tc=2),
-            {"PTS-TP-05", "PTS-TP-09", "PTS-TP-16", "PTS-THR-03"},
-        ),
+        ("tp", Phase.ROUND, None, other_load(tc=2), {"PTS-TP-05", "PTS-TP-09", "PTS-TP-16", "PTS-THR-03"}),
         ("tp", Phase.ROUND, None, shorter, {"PTS-TP-12"}),
-        ("lat", Phase.ROUND, None, lambda s: restimulated(s, qd=2), {"PTS-LAT-04", "PTS-THR-03"}),
+        ("lat", Phase.ROUND, None, other_load(qd=2), {"PTS-LAT-04", "PTS-THR-03"}),
         (
             "lat",
             Phase.HISTOGRAM,
@@ -176,25 +174,25 @@ def test_what_is_disclosed_fulfils_the_rule_of_disclosure() -> None:
             {"PTS-LAT-19", "PTS-LAT-20", "PTS-LAT-21"},
         ),
         ("wsat", Phase.HISTOGRAM, None, shorter, {"PTS-WSAT-18"}),
-        ("wsat", Phase.SATURATION, None, lambda s: restimulated(s, tc=8), {"PTS-THR-03", "PTS-WSAT-18"}),
+        ("wsat", Phase.SATURATION, None, other_load(tc=8), {"PTS-THR-03", "PTS-WSAT-18"}),
         ("hir", Phase.WAIT_STATE, 10, shorter, {"PTS-HIR-16"}),
         ("hir", Phase.RETURN_TO_BASELINE, 3, shorter, {"PTS-HIR-17"}),
-        ("xsr", Phase.ACCESS_GROUP, 3, lambda s: restimulated(s, tc=2), {"PTS-XSR-12"}),
+        ("xsr", Phase.ACCESS_GROUP, 3, other_load(tc=2), {"PTS-XSR-12"}),
         ("xsr", Phase.ACCESS_GROUP, 2, lambda s: replace(s, gap_ns=10**10), {"PTS-XSR-15", "PTS-TOOL-10"}),
         ("cbw", Phase.ROUND, 2, shorter, {"PTS-CBW-24"}),
         ("cbw", Phase.ROUND_PREWRITE, 2, shorter, {"PTS-CBW-22"}),
-        ("cbw", Phase.WDPC, None, lambda s: restimulated(s, tc=16), {"PTS-CBW-14"}),
+        ("cbw", Phase.WDPC, None, other_load(tc=16), {"PTS-CBW-14"}),
         ("cbw", Phase.HISTOGRAM, 3, shorter, {"PTS-CBW-38"}),
         ("cbw", Phase.ROUND, 1, lambda s: replace(s, ios_by_zone=(4000, 4000, 2000)), {"PTS-CBW-11"}),
         ("cbw", Phase.ROUND, 1, lambda s: replace(s, cpu=None), {"PTS-CBW-26", "PTS-CBW-30", "PTS-CBW-51"}),
-        ("cbw", Phase.HISTOGRAM, 1, lambda s: restimulated(s, tc=32, qd=32), {"PTS-CBW-36"}),
-        ("cbw", Phase.HISTOGRAM, 2, lambda s: restimulated(s, tc=2), {"PTS-CBW-34", "PTS-CBW-40"}),
+        ("cbw", Phase.HISTOGRAM, 1, other_load(tc=32, qd=32), {"PTS-CBW-36"}),
+        ("cbw", Phase.HISTOGRAM, 2, other_load(tc=2), {"PTS-CBW-34", "PTS-CBW-40"}),
         ("dirth", Phase.HISTOGRAM_PREWRITE, 2, shorter, {"PTS-DIRTH-29"}),
         (
             "dirth",
             Phase.HISTOGRAM,
             1,
-            lambda s: restimulated(s, tc=2, qd=2),
+            other_load(tc=2, qd=2),
             {"PTS-DIRTH-24", "PTS-DIRTH-28", "PTS-DIRTH-33"},
         ),
     ],

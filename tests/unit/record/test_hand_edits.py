@@ -53,9 +53,21 @@ WHOLE_TIMES = """UPDATE manifest SET json = json_set(json, '$.time_scale', 1, '$
 
 class Edit(NamedTuple):
     test: str
-    statements: tuple[str, ...]
     reason: str
     """What the complaint says; empty where only a signature can find it."""
+    statements: tuple[str, ...]
+
+
+def lat(reason: str, *statements: str) -> Edit:
+    return Edit("lat", reason, statements)
+
+
+def qos(reason: str, *statements: str) -> Edit:
+    return Edit("qos", reason, statements)
+
+
+def update(table: str, change: str, where: str = ROUND) -> str:
+    return f"UPDATE {table} SET {change} WHERE {where}"
 
 
 REAL = {
@@ -78,244 +90,175 @@ REAL = {
 
 EDITS = {
     # times
-    "a stream's time halved": Edit(
-        "qos", (f"UPDATE stream_result SET elapsed_ns = elapsed_ns / 2 WHERE {PAIR}",), "were planned"
+    "a stream's time halved": qos(
+        "were planned", update("stream_result", "elapsed_ns = elapsed_ns / 2", PAIR)
     ),
-    "a stream longer than its step": Edit(
-        "qos",
-        (f"UPDATE stream_result SET elapsed_ns = elapsed_ns * 2 WHERE {PAIR}",),
-        "not all within its step",
+    "a stream longer than its step": qos(
+        "not all within its step", update("stream_result", "elapsed_ns = elapsed_ns * 2", PAIR)
     ),
-    "a step's time halved": Edit(
-        "lat",
-        (f"UPDATE step SET elapsed_ns = elapsed_ns / 2 WHERE {ROUND}",),
-        "its last interval begins later",
+    "a step's time halved": lat(
+        "its last interval begins later", update("step", "elapsed_ns = elapsed_ns / 2")
     ),
-    "a step moved": Edit(
-        "lat",
-        (f"UPDATE step SET started_ns = started_ns - 1000000 WHERE {ROUND}",),
-        "before the end of the step",
+    "a step moved": lat("before the end of the step", update("step", "started_ns = started_ns - 1000000")),
+    "a gap closed": lat(
+        "gap_ns is 0, and the step", "UPDATE step SET started_ns = started_ns + 1000000 WHERE step_id > 4"
     ),
-    "a gap closed": Edit(
-        "lat",
-        ("UPDATE step SET started_ns = started_ns + 1000000 WHERE step_id > 4",),
-        "gap_ns is 0, and the step",
+    "when a step was to end": lat(
+        "it ended after 340,000,000", update("step", "stop = replace(stop, '240000000', '340000000')")
     ),
-    "when a step was to end": Edit(
-        "lat",
-        (f"UPDATE step SET stop = replace(stop, '240000000', '340000000') WHERE {ROUND}",),
-        "it ended after 340,000,000",
-    ),
-    "which rule ended a step": Edit(
-        "lat", (f"UPDATE step SET ended_by = 'amount' WHERE {ROUND}",), "it ended with its amount"
-    ),
+    "which rule ended a step": lat("it ended with its amount", update("step", "ended_by = 'amount'")),
     # counts
-    "a step's I/Os doubled, in 1 of 1 outstanding": Edit(
-        "lat",
-        tuple(f"UPDATE {table} SET {DOUBLED} WHERE {ROUND}" for table in ("operation", "interval_operation")),
+    "a step's I/Os doubled, in 1 of 1 outstanding": lat(
         "its response times make 2 I/Os outstanding",
+        *(update(table, DOUBLED) for table in ("operation", "interval_operation")),
     ),
-    "a planned stream's I/Os doubled": Edit(
-        "qos",
-        tuple(
-            f"UPDATE {table} SET {DOUBLED} WHERE {PAIR}"
+    "a planned stream's I/Os doubled": qos(
+        "were planned",
+        *(
+            update(table, DOUBLED, PAIR)
             for table in (
                 *("operation", "interval_operation"),
                 *("stream_operation", "stream_interval_operation"),
             )
         ),
-        "were planned",
     ),
-    "I/Os outstanding": Edit(
-        "lat", (f"UPDATE interval SET in_flight = 9 WHERE {ROUND}",), "9 I/Os outstanding"
-    ),
-    "planned I/Os of a closed loop": Edit(
-        "lat", (f"UPDATE step SET unissued = 9 WHERE {ROUND}",), "it plans no I/O"
-    ),
-    "1,000 errors, with the first of them and in an interval": Edit(
-        "lat",
-        (
-            f"INSERT INTO io_error SELECT step_id, 0, 'read', 'EIO', 1000, '[0]' FROM step WHERE {ROUND}",
-            f"UPDATE interval SET errors = 1000 WHERE {ROUND} AND interval_index = 0",
-            "UPDATE step SET failure_operation = 'read', failure_offset_bytes = 0,"
-            f" failure_length_bytes = 512, failure_reason = 'EIO' WHERE {ROUND}",
-        ),
+    "I/Os outstanding": lat("9 I/Os outstanding", update("interval", "in_flight = 9")),
+    "planned I/Os of a closed loop": lat("it plans no I/O", update("step", "unissued = 9")),
+    "1,000 errors, with the first of them and in an interval": lat(
         "1,000 I/Os failed in it, and 0 were allowed",
+        f"INSERT INTO io_error SELECT step_id, 0, 'read', 'EIO', 1000, '[0]' FROM step WHERE {ROUND}",
+        f"UPDATE interval SET errors = 1000 WHERE {ROUND} AND interval_index = 0",
+        "UPDATE step SET failure_operation = 'read', failure_offset_bytes = 0,"
+        f" failure_length_bytes = 512, failure_reason = 'EIO' WHERE {ROUND}",
     ),
-    "more time than processors have": Edit(
-        "lat",
-        (
-            "UPDATE step SET cpu_user_pct = 90, cpu_sys_pct = 20, cpu_iowait_pct = 0, process_cpu_ns = 1"
-            f" WHERE {ROUND}",
-        ),
+    "more time than processors have": lat(
         "the host's processors had 110 %",
+        "UPDATE step SET cpu_user_pct = 90, cpu_sys_pct = 20, cpu_iowait_pct = 0, process_cpu_ns = 1"
+        f" WHERE {ROUND}",
     ),
     # stimuli
-    "a step's mix": Edit(
-        "lat",
-        (
-            f"""UPDATE step SET stimulus = replace(stimulus, '"read":65,"write":35', '"read":95,"write":5')
-            WHERE {MIXED}""",
-        ),
+    "a step's mix": lat(
         "where its stimulus has 95 of 100",
+        f"""UPDATE step SET stimulus = replace(stimulus, '"read":65,"write":35', '"read":95,"write":5')
+            WHERE {MIXED}""",
     ),
-    "a stream's mix": Edit(
-        "qos",
-        (
-            f"""UPDATE stream SET stimulus = replace(stimulus, '"read":100', '"read":50,"write":50')
-            WHERE {PAIR} AND position = 0""",
-        ),
+    "a stream's mix": qos(
         "where its stimulus has 50 of 100",
+        f"""UPDATE stream SET stimulus = replace(stimulus, '"read":100', '"read":50,"write":50')
+            WHERE {PAIR} AND position = 0""",
     ),
-    "streams of a step swapped by name": Edit(
-        "qos",
-        (f"UPDATE stream SET name = iif(position, 'reads', 'writes') WHERE {PAIR}",),
+    "streams of a step swapped by name": qos(
         "its streams are reads, writes, and in other steps writes, reads",
+        update("stream", "name = iif(position, 'reads', 'writes')", PAIR),
     ),
-    "a deeper queue": Edit(
-        "lat",
-        (f"""UPDATE step SET stimulus = replace(stimulus, '"qd":1', '"qd":4') WHERE {ROUND}""",),
-        "with other streams",
+    "a deeper queue": lat(
+        "with other streams", update("step", """stimulus = replace(stimulus, '"qd":1', '"qd":4')""")
     ),
     # histograms of intervals
-    "an interval's histogram in place of another's": Edit(
-        "lat",
-        (
-            f"""UPDATE interval_operation SET histogram = (SELECT histogram FROM interval_operation AS other
+    "an interval's histogram in place of another's": lat(
+        "read: an interval: ",
+        f"""UPDATE interval_operation SET histogram = (SELECT histogram FROM interval_operation AS other
             WHERE other.step_id = interval_operation.step_id AND other.interval_index = 1)
             WHERE {ROUND} AND interval_index = 0""",
-        ),
-        "read: an interval: ",
     ),
-    "histograms of intervals with one slower I/O": Edit(
-        "lat", (f"UPDATE interval_operation SET histogram = slower(histogram) WHERE {ROUND}",), "interval"
+    "histograms of intervals with one slower I/O": lat(
+        "interval", update("interval_operation", "histogram = slower(histogram)")
     ),
     # steps
-    "a step set aside": Edit(
-        "lat", (f"UPDATE step SET state = 'repeated' WHERE {ROUND}",), "at position 1, is missing"
+    "a step set aside": lat("at position 1, is missing", update("step", "state = 'repeated'")),
+    "the last step deleted": lat(
+        "does not end as it did", *(f"DELETE FROM {table} WHERE {LAST}" for table in OF_STEPS)
     ),
-    "the last step deleted": Edit(
-        "lat", tuple(f"DELETE FROM {table} WHERE {LAST}" for table in OF_STEPS), "does not end as it did"
+    "a round deleted": lat(
+        "table step has no row", *(f"DELETE FROM {table} WHERE {FIRST_NUMBER}" for table in OF_STEPS)
     ),
-    "a round deleted": Edit(
-        "lat",
-        tuple(f"DELETE FROM {table} WHERE {FIRST_NUMBER}" for table in OF_STEPS),
-        "table step has no row",
-    ),
-    "the intervals of a step deleted": Edit(
-        "lat",
-        tuple(f"DELETE FROM {table} WHERE {ROUND}" for table in ("interval", "interval_operation")),
+    "the intervals of a step deleted": lat(
         "it counts I/Os and has no intervals",
+        *(f"DELETE FROM {table} WHERE {ROUND}" for table in ("interval", "interval_operation")),
     ),
-    "a gap that only started_ns has, between planned steps": Edit(
-        "qos",
-        tuple(
-            f"UPDATE {table} SET started_ns = started_ns + 100000000000 WHERE {LAST_OF_PAIRS}"
+    "a gap that only started_ns has, between planned steps": qos(
+        "gap_ns is",
+        *(
+            update(table, "started_ns = started_ns + 100000000000", LAST_OF_PAIRS)
             for table in ("step", "stream_result")
         ),
-        "gap_ns is",
     ),
     # the ledger
-    "the ledger emptied": Edit("lat", ("DELETE FROM deviation",), "no entry on PTS-GEN-05"),
-    "an entry deleted": Edit(
-        "lat",
-        ("DELETE FROM deviation WHERE rule_id = 'PTS-LAT-11'",),
-        "no entry on PTS-LAT-11: 0.24 s per step",
+    "the ledger emptied": lat("no entry on PTS-GEN-05", "DELETE FROM deviation"),
+    "an entry deleted": lat(
+        "no entry on PTS-LAT-11: 0.24 s per step", "DELETE FROM deviation WHERE rule_id = 'PTS-LAT-11'"
     ),
-    "a finding deleted": Edit(
-        "qos", ("DELETE FROM deviation WHERE used LIKE 'not steady%'",), "no entry on PTS-GEN-01: not steady"
+    "a finding deleted": qos(
+        "no entry on PTS-GEN-01: not steady", "DELETE FROM deviation WHERE used LIKE 'not steady%'"
     ),
-    "an entry of the preparation, or of the drive's scale": Edit(
-        "lat", ("UPDATE deviation SET used = 'scale 1:1' WHERE used LIKE 'scale%'",), ""
+    "an entry of the preparation, or of the drive's scale": lat(
+        "", "UPDATE deviation SET used = 'scale 1:1' WHERE used LIKE 'scale%'"
     ),
-    "a standstill without its entry": Edit(
-        "lat",
-        (f"INSERT INTO standstill SELECT step_id, 0, started_ns, 2000000000 FROM step WHERE {LAST}",),
+    "a standstill without its entry": lat(
         "of 1 steps that lack",
+        f"INSERT INTO standstill SELECT step_id, 0, started_ns, 2000000000 FROM step WHERE {LAST}",
     ),
-    "standstills, errors that were allowed, late I/Os, with their entries": Edit(
-        "lat",
-        (
-            f"INSERT INTO standstill SELECT step_id, 0, started_ns, 2000000000 FROM step WHERE {LAST}",
-            "INSERT INTO deviation (rule_id, clause, required, used, effect, step_id, extent)"
-            f" SELECT 'PTS-GEN-01', '1.1', '{UNDISTURBED}', 'X', 'Y', step_id, 1 FROM step WHERE {LAST}",
-        ),
+    "standstills, errors that were allowed, late I/Os, with their entries": lat(
         "",
+        f"INSERT INTO standstill SELECT step_id, 0, started_ns, 2000000000 FROM step WHERE {LAST}",
+        "INSERT INTO deviation (rule_id, clause, required, used, effect, step_id, extent)"
+        f" SELECT 'PTS-GEN-01', '1.1', '{UNDISTURBED}', 'X', 'Y', step_id, 1 FROM step WHERE {LAST}",
     ),
     # the manifest, with its checksum made again
-    "steps of 0.24 s as if they were whole": Edit(
-        "lat",
-        (
-            section("shortened", "true", "false"),
-            WHOLE_TIMES,
-            "DELETE FROM deviation WHERE rule_id LIKE '%-11'",
-        ),
+    "steps of 0.24 s as if they were whole": lat(
         "was to last 0.24 s, and its rounds last 1 min 0 s",
+        section("shortened", "true", "false"),
+        WHOLE_TIMES,
+        "DELETE FROM deviation WHERE rule_id LIKE '%-11'",
     ),
-    "steps of 0.24 s as if a minute were that long": Edit(
-        "lat",
-        (
-            section("shortened", "true", "false"),
-            section("conditions", '"time_scale":0.004', '"time_scale":1'),
-        ),
+    "steps of 0.24 s as if a minute were that long": lat(
         "its minute lasts 240,000,000 ns",
+        section("shortened", "true", "false"),
+        section("conditions", '"time_scale":0.004', '"time_scale":1'),
     ),
-    "conditions": Edit("lat", (section("conditions", '"qd":1', '"qd":2'),), "with other streams"),
-    "shortened": Edit("lat", (section("shortened", "true", "false"),), "is not marked as shortened"),
-    "the verdict": Edit(
-        "lat", (section("cycles", '"steady_round":5', '"steady_round":null'),), "does not end as it did"
+    "conditions": lat("with other streams", section("conditions", '"qd":1', '"qd":2')),
+    "shortened": lat("is not marked as shortened", section("shortened", "true", "false")),
+    "the verdict": lat(
+        "does not end as it did", section("cycles", '"steady_round":5', '"steady_round":null')
     ),
-    "a purge": Edit(
-        "lat", ("UPDATE manifest SET json = '[]' WHERE section = 'purges'",), "does not end as it did"
-    ),
-    "the write cache": Edit(
-        "lat", (section("write_caches", "no volatile cache", "WCE"),), "no entry on PTS-CACHE-01"
-    ),
-    "names, dates, serial numbers, host and software in the manifest": Edit(
-        "lat", (section("dut", "sim", "SIM"), section("started_at", "20", "19")), ""
+    "a purge": lat("does not end as it did", "UPDATE manifest SET json = '[]' WHERE section = 'purges'"),
+    "the write cache": lat("no entry on PTS-CACHE-01", section("write_caches", "no volatile cache", "WCE")),
+    "names, dates, serial numbers, host and software in the manifest": lat(
+        "", section("dut", "sim", "SIM"), section("started_at", "20", "19")
     ),
     # what was read beside the I/O
-    "writes in the drive's log, which the engine counts as well": Edit(
-        "lat",
-        ("UPDATE health SET value = value * 2 WHERE name = 'nand_write_bytes'",),
+    "writes in the drive's log, which the engine counts as well": lat(
         "the drive's nand_write_bytes went",
+        "UPDATE health SET value = value * 2 WHERE name = 'nand_write_bytes'",
     ),
-    "writes that were sampled": Edit(
-        "lat",
-        ("UPDATE telemetry SET value = value / 2 WHERE name = 'drive_host_write_bytes'",),
+    "writes that were sampled": lat(
         "and by drive_host_write_bytes",
+        "UPDATE telemetry SET value = value / 2 WHERE name = 'drive_host_write_bytes'",
     ),
-    "readings of the drive's log, but writes of a simulated drive": Edit(
-        "lat", ("UPDATE health SET value = value * 2 WHERE name NOT LIKE '%_write_bytes'",), ""
+    "readings of the drive's log, but writes of a simulated drive": lat(
+        "", "UPDATE health SET value = value * 2 WHERE name NOT LIKE '%_write_bytes'"
     ),
-    "what was sampled: temperatures, power, processor time": Edit(
-        "lat",
-        (
-            "UPDATE telemetry SET value = value * 2 WHERE name = 'drive_energy_j'",
-            "UPDATE interval SET temperature_c = 20, throttled = 0",
-        ),
+    "what was sampled: temperatures, power, processor time": lat(
         "",
+        "UPDATE telemetry SET value = value * 2 WHERE name = 'drive_energy_j'",
+        "UPDATE interval SET temperature_c = 20, throttled = 0",
     ),
-    "times of day, as far as they leave the steps their time": Edit(
-        "lat",
-        (
-            "UPDATE step SET stored_at = '1999-01-01T00:00:00+00:00'",
-            "UPDATE health_reading SET read_at = '1999-01-01T00:00:00+00:00'",
-        ),
+    "times of day, as far as they leave the steps their time": lat(
         "",
+        "UPDATE step SET stored_at = '1999-01-01T00:00:00+00:00'",
+        "UPDATE health_reading SET read_at = '1999-01-01T00:00:00+00:00'",
     ),
-    "where offsets ended": Edit("lat", ("UPDATE step SET carried = '[1]'",), ""),
-    "a whole step, made up with its intervals as the drive could have done it": Edit(
-        "lat",
-        tuple(
+    "where offsets ended": lat("", "UPDATE step SET carried = '[1]'"),
+    "a whole step, made up with its intervals as the drive could have done it": lat(
+        "",
+        *(
             f"UPDATE {table} SET latency_min_ns = 50000, latency_max_ns = 50000,"
             f" latency_sum_ns = ios * 50000, histogram = all_at(50000, ios) WHERE {ROUND}"
             for table in ("operation", "interval_operation")
         ),
-        "",
     ),
-    "a simulated run made real in all of its places: texts, ledger, log, series, processor time, times": Edit(
-        "lat", tuple(REAL.values()), ""
+    "a simulated run made real in all of its places: texts, ledger, log, series, processor time, times": lat(
+        "", *tuple(REAL.values())
     ),
 }
 

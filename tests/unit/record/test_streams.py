@@ -123,31 +123,28 @@ def test_a_step_that_failed_at_once_has_no_results(tmp_path, samples) -> None:
 
 FIRST = "step_id = 1"
 OF_WRITER = f"{FIRST} AND position = 1"
+
+
+def _update(table: str, change: str) -> str:
+    return f"UPDATE {table} SET {change} WHERE {OF_WRITER}"
+
+
 CHANGES = {
-    "ios": (f"UPDATE stream_operation SET ios = ios + 1 WHERE {OF_WRITER}", "that of its streams together"),
+    "ios": (_update("stream_operation", "ios = ios + 1"), "that of its streams together"),
     "ios of step and stream": (
         "UPDATE {} SET ios = ios + 1 WHERE step_id = 1 AND operation = 'write'",
         "stream writer: write: ios is",
     ),
-    "sum": (
-        f"UPDATE stream_operation SET latency_sum_ns = latency_sum_ns - 1 WHERE {OF_WRITER}",
-        "latency_sum_ns is",
-    ),
+    "sum": (_update("stream_operation", "latency_sum_ns = latency_sum_ns - 1"), "latency_sum_ns is"),
     "histogram": (
         "UPDATE stream_operation SET histogram = (SELECT histogram FROM operation WHERE step_id = 2"
         f" AND operation = 'write') WHERE {OF_WRITER} AND operation = 'write'",
         "write: its histogram is not that of its streams together",
     ),
-    "unissued": (
-        f"UPDATE stream_result SET unissued = 7 WHERE {OF_WRITER}",
-        "that of its streams together 7",
-    ),
-    "errors": (
-        f"UPDATE stream_result SET errors = 7 WHERE {OF_WRITER}",
-        "its streams have 7 errors, the step 0",
-    ),
+    "unissued": (_update("stream_result", "unissued = 7"), "that of its streams together 7"),
+    "errors": (_update("stream_result", "errors = 7"), "its streams have 7 errors, the step 0"),
     "slips": (
-        f"UPDATE stream_result SET slips = (SELECT histogram FROM operation LIMIT 1) WHERE {OF_WRITER}",
+        _update("stream_result", "slips = (SELECT histogram FROM operation LIMIT 1)"),
         "its slips are not those of its streams together",
     ),
     "zones": (
@@ -181,7 +178,7 @@ CHANGES = {
         "step_id 1 has a stimulus, and rows in table stream",
     ),
     "block size": (
-        f"UPDATE stream SET stimulus = replace(stimulus, '131072', '65536') WHERE {OF_WRITER}",
+        _update("stream", "stimulus = replace(stimulus, '131072', '65536')"),
         "stream writer: write: bytes is",
     ),
 }

@@ -9,7 +9,6 @@ from msgspec.structs import replace
 from openpts.analysis.latency import encode_counts
 from openpts.fields.conditions import Conditions
 from openpts.pages.model import Figure, Report, Verdict, points_of
-from openpts.procedures.pts.wsat import WriteSaturationConditions
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run, StepRecord
 from openpts.report.build import build_report
@@ -28,7 +27,6 @@ NAMES = ("read_intensive", "vod", "write_intensive")
 
 
 def three_workloads(conditions: Conditions) -> Conditions:
-    assert isinstance(conditions, WriteSaturationConditions)
     return replace(conditions, workloads=tuple(WORKLOADS[name] for name in NAMES))
 
 

@@ -24,7 +24,6 @@ from openpts_line.compare.conditions import conditions_of
 from openpts_line.compare.contenders import Entry, RunComparison, compare_runs
 from openpts_line.compare.figures import comparison_document
 from openpts_line.compare.sources import read_entries
-from openpts_practice.rows.benchmarks import BenchmarksConditions
 from openpts_practice.rows.profiles import BENCHMARKS
 from tests.support.drawn_texts import outside, overlapping, text_boxes
 from tests.support.made_up_run import made_up_run
@@ -314,7 +313,6 @@ def test_names_of_key_values_have_room_and_what_is_far_away_flattens_no_other() 
     """Rows with long names; one that is 40 times as fast on the other drive."""
 
     def benchmarks(one: Conditions) -> Conditions:
-        assert isinstance(one, BenchmarksConditions)
         return replace(one, benchmarks=(BENCHMARKS["crystaldiskmark"], BENCHMARKS["solidigm-low"]))
 
     def faster(_stimulus: Stimulus, phase: Phase, number: int) -> float:

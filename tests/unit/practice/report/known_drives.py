@@ -15,7 +15,6 @@ from openpts.vocabulary.stimulus import Stimulus
 from openpts_practice.lifetime import Continued, ReadBack, StopOn
 from openpts_practice.rows import FigureUnit
 from openpts_practice.rows.conditions import FreeSpace
-from openpts_practice.rows.precon import PreconConditions
 from openpts_practice.rows.profiles import BENCHMARKS, SHORT
 from openpts_practice.thermal.script import COLD
 from tests.support.made_up_run import CAPACITY_BYTES, made_up_run, with_samples
@@ -79,7 +78,6 @@ def several_benchmarks() -> Run:
         return gain * (40_000, 20_000, 8_000)[(number - 1) // 4 % 3]
 
     def adjust(of: Conditions) -> Conditions:
-        assert isinstance(of, PreconConditions)
         low, demo = BENCHMARKS["solidigm-low"], BENCHMARKS["crystaldiskmark-demo"]
         rows = tuple(
             with_changes(row, units=(FigureUnit.MILLISECONDS,), data=None)

@@ -20,12 +20,10 @@ from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import StepState
 from openpts.vocabulary.stimulus import Stimulus
 from openpts.vocabulary.trimmed_reads import Promise, TrimmedReads
-from openpts_practice.qos import Limit, Operation, QosConditions
-from openpts_practice.rows.benchmarks import BenchmarksConditions
+from openpts_practice.qos import Limit, Operation
 from openpts_practice.rows.conditions import FreeSpace
-from openpts_practice.rows.precon import PreconConditions
 from openpts_practice.rows.profiles import BENCHMARKS, SHORT
-from openpts_practice.rows.sustained import Claim, SustainedConditions
+from openpts_practice.rows.sustained import Claim
 from tests.support.made_up_run import CAPACITY_BYTES, flat_rate, made_up_run
 from tests.support.page_transcript import transcript_of
 from tests.support.queueing_drive import QueueingDrive
@@ -87,7 +85,6 @@ def without_io(run: Run) -> Run:
 
 def precon(rate: Rate | None = None, **conditions: object) -> Run:
     def adjust(of: Conditions) -> Conditions:
-        assert isinstance(of, PreconConditions)
         return replace(of, **{"steady_after_drive_fills": 1} | conditions)
 
     return made_up_run("precon", rate=rate or ByState(), adjust=adjust)
@@ -121,7 +118,6 @@ def restless_precon() -> Run:
 
 def profiles(*names: str, passes: float = 0, free: FreeSpace | None = None) -> Run:
     def chosen(conditions: Conditions) -> Conditions:
-        assert isinstance(conditions, BenchmarksConditions)
         wanted = tuple(BENCHMARKS[name] for name in names)
         return replace(conditions, benchmarks=wanted, precondition_passes=passes, leave_free=free)
 
@@ -136,7 +132,6 @@ def spread_rows() -> Run:
         return 1000 + (next(calls) % 3) * (1 if number == 1 else 400) if phase is Phase.PROFILE else 1000
 
     def chosen(conditions: Conditions) -> Conditions:
-        assert isinstance(conditions, BenchmarksConditions)
         wanted = (BENCHMARKS["solidigm-low"],)
         return replace(conditions, benchmarks=wanted, until_rse_pct=5.0)
 
@@ -145,7 +140,6 @@ def spread_rows() -> Run:
 
 def lonely_rows() -> Run:
     def chosen(conditions: Conditions) -> Conditions:
-        assert isinstance(conditions, BenchmarksConditions)
         mixed = BENCHMARKS["solidigm-mixed"]
         rows = tuple(replace(row, name=f"row {n}") for n, row in enumerate(mixed.rows))
         return replace(conditions, benchmarks=(replace(mixed, rows=rows),))
@@ -179,7 +173,6 @@ def tired(stimulus: Stimulus, phase: Phase, number: int) -> float:
 
 def sustained(*claims: Claim, **rated: str) -> Run:
     def adjust(conditions: Conditions) -> Conditions:
-        assert isinstance(conditions, SustainedConditions)
         return replace(conditions, claims=claims, drive_fills=0.5)
 
     run = made_up_run("sustained", rate=tired, adjust=adjust)
@@ -197,7 +190,6 @@ def qos(*limits: Limit) -> Run:
     """A drive that does 100,000 reads or 25,000 writes a second, or a bit of both, one after the other."""
 
     def adjust(of: Conditions) -> Conditions:
-        assert isinstance(of, QosConditions)
         return replace(of, limits=limits) if limits else of
 
     def rate(stimulus: Stimulus, _phase: Phase, _number: int) -> float:

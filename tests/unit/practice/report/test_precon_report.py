@@ -7,7 +7,7 @@ from openpts.fields.conditions import Conditions
 from openpts.pages.model import Report, Verdict
 from openpts.record.reader import Run
 from openpts.report.build import build_report
-from openpts_practice.rows.precon import DriveState, PreconConditions
+from openpts_practice.rows.precon import DriveState
 from openpts_practice.rows.precon.report import report as content_of
 from openpts_practice.rows.precon.states import comparisons_of
 from tests.support.made_up_run import made_up_run
@@ -19,7 +19,6 @@ FRESH, SEQUENTIAL, RANDOM = DriveState
 
 def run() -> Run:
     def sooner(conditions: Conditions) -> Conditions:
-        assert isinstance(conditions, PreconConditions)
         return with_changes(conditions, steady_after_drive_fills=1)
 
     return made_up_run("precon", rate=ByState(), adjust=sooner)

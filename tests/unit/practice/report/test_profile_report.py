@@ -7,7 +7,6 @@ from openpts.fields.conditions import Conditions
 from openpts.pages.model import Report
 from openpts.record.reader import Run
 from openpts.report.build import build_report
-from openpts_practice.rows.benchmarks import BenchmarksConditions
 from openpts_practice.rows.benchmarks.report import report as content_of
 from openpts_practice.rows.profiles import BENCHMARKS
 from tests.support.made_up_run import made_up_run
@@ -18,7 +17,6 @@ DATE = "2026-02-03T04:05:06Z"
 
 def run_of(*names: str, passes: float = 0) -> Run:
     def chosen(conditions: Conditions) -> Conditions:
-        assert isinstance(conditions, BenchmarksConditions)
         wanted = tuple(BENCHMARKS[name] for name in names)
         return with_changes(conditions, benchmarks=wanted, precondition_passes=passes)
 

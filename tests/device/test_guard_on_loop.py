@@ -18,8 +18,8 @@ from openpts.device.guard import guard
 from openpts.device.guard.guard import check, open_target
 from openpts.device.guard.rules import quiet_refusals
 from openpts.device.guard.usage import read_usage
+from openpts.device.guard.verdict import Safety
 from openpts.device.listing.discovery import list_device, list_devices
-from openpts.device.listing.drive_listing import Safety
 from openpts.device.targets.target import BlockTarget, parse_target
 from openpts.errors import RefusedError, TargetError
 from openpts.system_files import SystemRoots

@@ -11,9 +11,8 @@ from openpts.batch.located_drive import LocatedDrive, located
 from openpts.batch.named_drives import WrittenDrive, fits
 from openpts.device.guard.consent import unconfirmed
 from openpts.device.guard.rules import SIGNATURE_RULE
+from openpts.device.guard.verdict import Safety, Verdict, verdict_on
 from openpts.device.identity.drive_name import model, serial_number
-from openpts.device.listing.drive_listing import Safety, Verdict
-from openpts.device.listing.inspect import verdict_on
 from openpts.device.targets.simulated_target import DEFAULT_SEED, names_simulated, parse_simulated_target
 from openpts.device.targets.target import BlockTarget, parse_target
 from openpts.errors import OpenptsError, RefusedError, UsageError

@@ -8,7 +8,8 @@ from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
-from openpts.device.listing.drive_listing import DeviceListing, PurgeAbility, Safety
+from openpts.device.guard.verdict import Safety
+from openpts.device.listing.drive_listing import DeviceListing, PurgeAbility
 from openpts.units import NS_PER_S, format_capacity, format_duration
 from openpts.vocabulary.facts import Fact, fact_of
 

@@ -5,7 +5,7 @@ from typing import Self
 
 from msgspec import Struct
 
-from openpts.device.listing.drive_listing import Safety, Verdict
+from openpts.device.guard.verdict import Safety, Verdict
 
 
 def verdict_lines(verdict: Verdict) -> Iterator[str]:

@@ -14,7 +14,7 @@ from openpts.cli.planned_run import fitting_target, planned_run
 from openpts.cli.printed_document import print_document
 from openpts.cli.procedure_options import Choices
 from openpts.cli.terminal import BELOW_LABELS, wrapped
-from openpts.device.listing.inspect import verdict_on
+from openpts.device.guard.verdict import verdict_on
 from openpts.device.targets.scheme import has_scheme
 from openpts.device.targets.target import parse_target
 from openpts.errors import UsageError

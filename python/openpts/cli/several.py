@@ -9,7 +9,7 @@ from openpts.plugins import Kind, imported, load, offers
 
 
 class Several(Struct, frozen=True):
-    """Its parts are ``module:object``.
+    """Parts are ``module:object``.
 
     ``options`` are those of a run that make it one on several drives; ``refuse_alone`` refuses what makes no
     sense of one. ``run`` (test, options, limits, and what those options gave) carries it out, ``prospect``

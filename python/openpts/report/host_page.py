@@ -11,27 +11,14 @@ from openpts.pages.kit import Cells, rows_table
 from openpts.pages.model import Block, Cell, Page, Table, Verdict
 from openpts.pages.texts import NOT_REPORTED, fact_text
 from openpts.record.reader import Run
+from openpts.report.run_conditions_page import AUDIT, no_audit
 from openpts.vocabulary.facts import Facts
 from openpts.vocabulary.tuning import Scenario
-
-_TITLE = "Host Set-up Audit"
 
 
 def host_page(run: Run) -> Page:
     """The audit of one run's host; if the record has no settings, only the reason."""
-    return Page("host-audit", _TITLE, _blocks(run))
-
-
-def no_audit(run: Run) -> Verdict | None:
-    """Why there is nothing to audit, for a page with other contents; None if there is an audit."""
-    manifest = run.manifest
-    if manifest.target.simulation is not None:
-        reason = "n/a (the drive is simulated: the host's set-up does not affect its figures)"
-    elif not manifest.host_before:
-        reason = "not reported (the record has no settings of the host)"
-    else:
-        return None
-    return Verdict(f"{_TITLE}: {reason}.")
+    return Page("host-audit", AUDIT, _blocks(run))
 
 
 def _blocks(run: Run) -> tuple[Block, ...]:

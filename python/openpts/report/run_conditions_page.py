@@ -18,7 +18,6 @@ from openpts.procedures.kit.header import date_and_time
 from openpts.record.manifest import Attempt, Manifest, RunState
 from openpts.record.reader import Run, StepRecord
 from openpts.report.host_limit_blocks import host_limit_blocks
-from openpts.report.host_page import no_audit
 from openpts.report.telemetry_blocks import telemetry_blocks
 from openpts.units import NS_PER_MS, NS_PER_S, format_duration, format_gap
 from openpts.vocabulary.better import Better
@@ -26,6 +25,7 @@ from openpts.vocabulary.engine_overhead import KERNEL_THREADS
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import CpuShares
 
+AUDIT: Final = "Host Set-up Audit"
 _ENGINE: Final = (
     ("Engine", "engine"),
     ("Own share of each latency", "own_latency"),
@@ -60,6 +60,18 @@ def run_conditions_page(run: Run, of_test: Sequence[Verdict] = ()) -> Page:
             ),
         )
     )
+
+
+def no_audit(run: Run) -> Verdict | None:
+    """Why there is nothing to audit, for a page with other contents; None if there is an audit."""
+    manifest = run.manifest
+    if manifest.target.simulation is not None:
+        reason = "n/a (the drive is simulated: the host's set-up does not affect its figures)"
+    elif not manifest.host_before:
+        reason = "not reported (the record has no settings of the host)"
+    else:
+        return None
+    return Verdict(f"{AUDIT}: {reason}.")
 
 
 def _host_blocks(run: Run) -> tuple[Block, ...]:

@@ -29,11 +29,11 @@ from openpts.record.manifest import Manifest
 from openpts.record.reader import Run, StepRecord
 from openpts.report.conformance_page import conformance_page
 from openpts.report.health_page import health_alerts, health_page
-from openpts.report.host_page import host_page, no_audit
+from openpts.report.host_page import host_page
 from openpts.report.imported_run import import_items
 from openpts.report.merge import prefixed
 from openpts.report.purpose_box import PurposeRow, purpose_rows
-from openpts.report.run_conditions_page import run_conditions_page
+from openpts.report.run_conditions_page import no_audit, run_conditions_page
 from openpts.report.setup_page import setup_page
 from openpts.report.simulated_drive import simulated_time, simulation_items
 from openpts.report.summary import summarize

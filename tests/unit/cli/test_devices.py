@@ -9,9 +9,10 @@ from click.testing import CliRunner
 from openpts.cli import devices as devices_module
 from openpts.cli.devices import devices
 from openpts.device.guard.rules import Refusal
+from openpts.device.guard.verdict import Verdict
 from openpts.device.identity.media import Media
 from openpts.device.link.link import NegotiatedLink
-from openpts.device.listing.drive_listing import DeviceListing, PurgeAbility, Verdict
+from openpts.device.listing.drive_listing import DeviceListing, PurgeAbility
 from openpts.errors import UsageError
 from openpts.vocabulary.facts import Fact
 from openpts.vocabulary.health import HealthReading

@@ -1,7 +1,8 @@
 from openpts.device.block_device import BlockDevice
+from openpts.device.guard.verdict import Safety
 from openpts.device.listing import inspect
 from openpts.device.listing.discovery import list_devices
-from openpts.device.listing.drive_listing import DeviceListing, Safety
+from openpts.device.listing.drive_listing import DeviceListing
 from openpts.device.security.level0 import Level0
 from openpts.device.security.security import Security
 from openpts.system_files import SystemRoots

@@ -7,8 +7,8 @@ import pytest
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.guard.usage import read_usage
+from openpts.device.guard.verdict import Safety
 from openpts.device.listing import inspect as inspect_module
-from openpts.device.listing.drive_listing import Safety
 from openpts.device.listing.inspect import look
 from openpts.device.purge.method import Capability
 from openpts.device.security.level0 import Level0

@@ -23,9 +23,10 @@ from msgspec.structs import replace
 from openpts.device.block_device import BlockDevice, whole_drives
 from openpts.device.guard.guard import settled
 from openpts.device.guard.usage import Usage, read_usage
+from openpts.device.guard.verdict import Verdict
 from openpts.device.identity.media import Media
 from openpts.device.link.link import NegotiatedLink
-from openpts.device.listing.drive_listing import DeviceListing, Verdict
+from openpts.device.listing.drive_listing import DeviceListing
 from openpts.device.listing.inspect import look
 from openpts.errors import RefusedError
 from openpts.system_files import SystemRoots

@@ -1,11 +1,10 @@
 """One drive as `openpts devices` shows it: what it is, how it is, and whether it may be tested."""
 
-from enum import StrEnum
 from typing import Self
 
 from msgspec import Struct, field
 
-from openpts.device.guard.rules import Refusal
+from openpts.device.guard.verdict import Safety, Verdict
 from openpts.device.identity.media import Media
 from openpts.device.link.link import NegotiatedLink
 from openpts.device.purge.method import Capability, PurgeMethod
@@ -13,33 +12,6 @@ from openpts.vocabulary.facts import Facts
 from openpts.vocabulary.health import HealthReading
 
 _NOT_ASKED = HealthReading("the drive was not asked")
-
-
-class Safety(StrEnum):
-    """Whether the guard would hand out a drive, once it is confirmed."""
-
-    FREE = "free"
-    REFUSED = "refused"
-    UNKNOWN = "unknown"
-
-
-class Verdict(Struct, frozen=True):
-    """``refusals`` are those of the guard's rules; ``unknown`` is the reason why they can't be judged."""
-
-    refusals: tuple[Refusal, ...] = ()
-    unknown: str = ""
-
-    @property
-    def safety(self) -> Safety:
-        """A refusal that is known outweighs what isn't."""
-        if self.refusals:
-            return Safety.REFUSED
-        return Safety.UNKNOWN if self.unknown else Safety.FREE
-
-    @property
-    def reason(self) -> str:
-        """The first refusal, or why it is unknown; empty for a free drive."""
-        return str(self.refusals[0]) if self.refusals else self.unknown
 
 
 class PurgeAbility(Struct, frozen=True):

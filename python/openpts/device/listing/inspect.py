@@ -11,24 +11,24 @@ from msgspec.structs import replace
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.guard.erase_in_progress import at_work
-from openpts.device.guard.guard import check, check_drive
+from openpts.device.guard.guard import check_drive
 from openpts.device.guard.rules import SECURITY_RULE, SIGNATURE_RULE, quiet_refusals
 from openpts.device.guard.signatures import recorded_signatures
 from openpts.device.guard.usage import Usage
+from openpts.device.guard.verdict import Verdict
 from openpts.device.health.health import read_health_of
 from openpts.device.identity.identity import drive_facts, identified_controller
 from openpts.device.identity.media import media
 from openpts.device.link.link import negotiated_link
-from openpts.device.listing.drive_listing import DeviceListing, PurgeAbility, Verdict
+from openpts.device.listing.drive_listing import DeviceListing, PurgeAbility
 from openpts.device.nvme.nvme_subsystem import NvmeSubsystem
 from openpts.device.purge.methods import capabilities
 from openpts.device.security.security import Security, read_security
 from openpts.device.targets.open_target import OpenTarget
 from openpts.device.targets.reading import open_for_reading
-from openpts.device.targets.target import BlockTarget, Target
+from openpts.device.targets.target import BlockTarget
 from openpts.device.write_cache import UNKNOWN, read_write_cache
 from openpts.errors import RefusedError, TargetError
-from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import Fact, Facts
 from openpts.vocabulary.health import HealthReading
 
@@ -55,14 +55,6 @@ def look(
     reported = _as_it_answers(device, usage, known, may_wake=may_wake)
     yield reported
     yield replace(reported, purge=_purge(device))
-
-
-def verdict_on(target: Target, roots: SystemRoots) -> Verdict:
-    """What the guard would say of a target now, but for the operator's word; opens it for reading at most."""
-    try:
-        return Verdict(check(target, roots))
-    except (RefusedError, TargetError) as error:
-        return Verdict(unknown=str(error))
 
 
 def _as_the_kernel_knows_it(device: BlockDevice, usage: Usage | RefusedError) -> DeviceListing:

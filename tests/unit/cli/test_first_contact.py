@@ -37,7 +37,6 @@ TREE = dict(all_commands())
 TELL_OF_THE_MACHINE = {("devices",), ("doctor",), ("attach",)}
 # Longer than a screen, or carried out at once, and held by tests of their own.
 HELD_ELSEWHERE = {("tour",)}
-MISSING = ("openpts: Missing argument '", "openpts: Missing option '")
 GROUPS_OF_TESTS = ("run", "plan")
 
 
@@ -146,38 +145,10 @@ def test_a_group_alone_shows_its_page(words) -> None:
         assert (len(alone.splitlines()) < 24, code) == (True, 0)
 
 
-@BY_TOP
-def test_every_wrong_word_gets_a_reason_and_a_way_on(top) -> None:
-    for words in below(top):
-        text, code = seen(*words, "--hepl")
-        assert (code, text.count("openpts: ")) == (2, 1)
-        assert text.startswith("openpts: No such option '--hepl'. ")
-        assert "'--help'" in text.split("Did you mean")[1]
-        text, code = seen(*words, "nope")
-        assert code in {2, 3, 8, 12}
-        assert text.startswith("openpts: ")
-
-
 @pytest.mark.parametrize("words", sorted(TELL_OF_THE_MACHINE), ids=" ".join)
 def test_what_needs_no_words_works_without(words) -> None:
     text, code = seen(*words)
     assert (code, text != "", text.startswith("openpts: ")) == (0, True, False)
-
-
-def needs_words(command: click.Command) -> bool:
-    return any(parameter.required for parameter in command.params)
-
-
-@BY_TOP
-def test_what_is_missing_is_said_with_usage_and_example(top) -> None:
-    for words in below(top):
-        if needs_words(TREE[words]):
-            path = " ".join(["openpts", *words])
-            text, code = seen(*words)
-            reason, usage, example = text.splitlines()
-            assert (code, reason.startswith(MISSING)) == (2, True)
-            assert usage.startswith(f"  Usage: {path} ")
-            assert example == f"  Example: {example_of(path)}"
 
 
 def commands_of_examples() -> list[str]:

@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 from typing import Any
 
 import pytest
@@ -192,14 +190,6 @@ def test_the_list_has_each_with_its_title() -> None:
     assert all(line.startswith(one["name"]) for line, one in zip(lines, found, strict=True))
     (tkperf,) = [one for one in found if one["name"] == "tkperf"]
     assert tkperf["tests"] == ["iops", "tp", "lat", "wsat"]
-
-
-def test_a_pipe_gets_the_file() -> None:
-    program = "from openpts.cli.main import main; main()"
-    shown = subprocess.run(
-        [sys.executable, "-c", program, "plan", "--list", "tkperf"], capture_output=True, check=True
-    )
-    assert shown.stdout == shipped_plan("tkperf")
 
 
 @pytest.mark.parametrize("name", shipped_names())

@@ -29,7 +29,6 @@ from tests.unit.procedures.pts.trace.player import Drive, Played
 
 CAPACITY_BYTES = 1000 * GB
 MINUTE_NS = 60 * NS_PER_S
-ROWS = [row.title for row in SHORT.rows]
 
 
 def conditions(**changes: Any) -> PreconConditions:
@@ -101,21 +100,6 @@ def test_the_whole_test_in_its_order() -> None:
         "after RND: RND 4 KiB QD1 Write",
         f"after RND: {rnd} Write",
         f"after RND: {seq} Write",
-        "end of after RND",
-    ]
-
-
-def test_a_state_that_is_disturbed_twice_is_restored_each_time() -> None:
-    """CrystalDiskMark writes two sequential rows, which the random state does not survive."""
-    asked = told(conditions(benchmarks=(BENCHMARKS["crystaldiskmark"],), recondition_passes=0.5))
-    random = asked[asked.index("course 3") + 1 :]
-    assert random == [
-        *(f"after RND: {row.title}" for row in BENCHMARKS["crystaldiskmark"].rows[:4]),
-        "after RND: RND4K Q32T1 Write",
-        "after RND: RND4K Q1T1 Write",
-        "after RND: SEQ1M Q8T1 Write",
-        "conditioning 5: RND 4 KiB 0/100 0.5",
-        "after RND: SEQ1M Q1T1 Write",
         "end of after RND",
     ]
 
@@ -301,17 +285,6 @@ def test_the_test_file_leaves_a_small_drive_fresh() -> None:
     reads = next(r for r in requests if isinstance(r, Apply) and r.phase is Phase.PROFILE)
     assert reads.steps[0].stimulus.active_range.end_pct == pytest.approx(10)
     assert 8 * GIB > 2 * GB
-
-
-def test_a_client_drive_has_its_cache_and_a_smaller_demand() -> None:
-    used = standard_conditions(DriveClass.CLIENT, 1)
-    assert (used.write_cache_enabled, used.tc, used.qd) == (True, 2, 16)
-
-
-def test_sectors_rule_rows_out() -> None:
-    used = supported_on(conditions(benchmarks=(BENCHMARKS["as-ssd"],)), 4096)
-    assert len(used.rows) == 7
-    assert used.impossible == ("AS SSD, Acc.time Write: 0.5 KiB",)
 
 
 def test_courses_that_never_got_steady_are_entered(golden) -> None:

@@ -15,7 +15,7 @@ from openpts.vocabulary.sample import NOTHING, OperationSample
 from openpts.vocabulary.stimulus import ActiveRange, FixedRate, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
 from openpts_practice.trim import AFTER, BEFORE, BESIDE
-from openpts_practice.trim.results import Concurrent, Effect, size_name
+from openpts_practice.trim.results import Concurrent, Effect
 from openpts_practice.trim.script import at_scale, points, standard_conditions, supported_on
 from openpts_practice.trim.script import script as trim_test
 from tests.unit.procedures.pts.trace.player import Drive, Played
@@ -221,13 +221,3 @@ def test_the_percentile_judged_is_one_that_all_loads_have_ios_for() -> None:
     assert Concurrent(few, few, few).judged_pct is None
     assert Concurrent(few, few, few).effect is Effect.UNDECIDED
     assert Concurrent(times(), times(), times()).effect is Effect.UNDECIDED
-
-
-def test_sizes_by_name() -> None:
-    assert [size_name(size) for size in (512, 4 * KIB, 1536 * KIB, 32 * MIB, 2 * GIB)] == [
-        "0.5 KiB",
-        "4 KiB",
-        "1536 KiB",
-        "32 MiB",
-        "2 GiB",
-    ]

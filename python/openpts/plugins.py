@@ -55,6 +55,8 @@ class Kind(StrEnum):
     SCHEME = "scheme"
     TRACE_FORMAT = "trace-format"
     PAGE = "page"
+    ALERT = "alert"
+    REQUIREMENTS = "requirements"
     JUDGE = "judge"
     JOB_FILES = "job-files"
     BATCH_OUTPUT = "batch-output"
@@ -75,6 +77,8 @@ _TYPES: Final = {
     Kind.SCHEME: "openpts.device.targets.scheme:Scheme",
     Kind.TRACE_FORMAT: "builtins:str",
     Kind.PAGE: "collections.abc:Callable",
+    Kind.ALERT: "collections.abc:Callable",
+    Kind.REQUIREMENTS: "collections.abc:Callable",
     Kind.JUDGE: "openpts.procedures.kit.judge:Judge",
     Kind.JOB_FILES: "builtins:object",
     Kind.BATCH_OUTPUT: "collections.abc:Callable",

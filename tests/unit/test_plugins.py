@@ -27,6 +27,7 @@ from openpts.gauge import Gauge
 from openpts.hooks import RunContext
 from openpts.plugins import Kind, audit, load, offers, plugin_facts
 from openpts.procedures.registry import PROCEDURES
+from openpts.report.build import build_report
 from openpts.runner import simulated_device
 from openpts.runner.device_under_test import device_under_test
 from openpts.runner.unopened_target import UnopenedTarget
@@ -36,6 +37,7 @@ from openpts.vocabulary.facts import TargetFacts, TargetKind
 from openpts.vocabulary.purge import PurgeChoice
 from openpts_contents import LISTING
 from tests.data.system_trees import server
+from tests.support.made_up_run import made_up_run
 from tests.support.plugin_folders import DOOR, installed, with_metadata
 
 __all__ = ["server"]
@@ -317,10 +319,38 @@ def test_every_purge_method_of_openpts_has_its_place_in_the_order() -> None:
     assert {name for name in OWN if name.startswith("purge.")} == set(OWN_PURGES)
 
 
+PAGES = """
+from openpts.pages.model import Page
+
+
+def page(run):
+    return Page("mine", "Mine", ())
+
+
+def alerts(run):
+    return ("something of mine",)
+"""
+
+
+def test_pages_and_red_lines_of_a_plug_in_stand_in_their_places(beside_openpts: Path) -> None:
+    before = build_report(made_up_run("iops"))
+    entries = {"page.back.mine": "acme_pages:page", "alert.mine": "acme_pages:alerts"}
+    installed(beside_openpts, "acme_pages", PAGES, entries)
+    plugins.packages.cache_clear()
+    after = build_report(made_up_run("iops"))
+    assert [page.id for page in after.front] == [page.id for page in before.front]
+    first, *others = [page.id for page in before.back]
+    assert [page.id for page in after.back] == [first, "mine", *others]
+    assert [section.alerts for section in after.sections] == [
+        (*section.alerts, "something of mine") for section in before.sections
+    ]
+
+
 LAB = """
 from contextlib import contextmanager
 
 from openpts.device.targets.scheme import Scheme
+from openpts.report.build import build_report
 from openpts.runner import simulated_device
 
 SCHEME = Scheme("lab", what="a drive of the lab", device="acme_lab:opened", unopened="acme_lab:unopened")

@@ -130,7 +130,7 @@ def undigested(
         footer=f"{form}  |  {test_id if len(parts) == 1 else f'{len(parts)} tests from {test_id} on'}",
         front=_front(parts, style),
         sections=sections,
-        back=(_of_all(parts, lambda part: part.health), glossary_page()),
+        back=(*_at(parts, "back"), glossary_page()),
         deviation_count=sum(part.deviation_count for part in parts),
         stem=_stem(parts),
         paper=paper,
@@ -143,21 +143,25 @@ def undigested(
 def _front(parts: Sequence[RunPart], style: Style) -> tuple[Page, ...]:
     """Summary, set-up, conformance, host and conditions: of several runs each once."""
     summary = cover_page(parts[0], style) if len(parts) == 1 else executive_page(parts, style)
-    audits = [(part.name, part.host) for part in parts if part.host is not None]
     limits = [(part.name, part.limits) for part in parts if part.limits is not None]
-    more: dict[str, list[tuple[str, Page]]] = {}
-    for part in parts:
-        for page in part.more:
-            more.setdefault(page.id, []).append((part.name, page))
     return (
         summary,
         *((merged_page(limits),) if limits else ()),
         _of_all(parts, lambda part: part.setup),
-        _of_all(parts, lambda part: part.conformance),
-        *((merged_page(audits),) if audits else ()),
+        *_at(parts, "conformance"),
+        *_at(parts, "audit"),
         _of_all(parts, lambda part: part.conditions),
-        *map(merged_page, more.values()),
+        *_at(parts, ""),
     )
+
+
+def _at(parts: Sequence[RunPart], place: str) -> Iterator[Page]:
+    """The pages that come in by the door, those of all parts with one id as one."""
+    found: dict[str, list[tuple[str, Page]]] = {}
+    for part in parts:
+        for page in part.pages_at(place):
+            found.setdefault(page.id, []).append((part.name, page))
+    return map(merged_page, found.values())
 
 
 def _of_all(parts: Sequence[RunPart], page_of: Callable[[RunPart], Page]) -> Page:

@@ -2,6 +2,7 @@
 
 from openpts.conformance.catalogue import Level
 from openpts.conformance.conformance import Conformance, counts_by_level
+from openpts.conformance.standing import requirements_of, standing_of
 from openpts.evidence.finding import STATUS_TITLES, Finding, Status
 from openpts.pages.kit import Cells, rows_table
 from openpts.pages.model import Block, Cell, Column, Page, Table, Verdict
@@ -12,6 +13,13 @@ from openpts.record.reader import Run
 
 _OPEN = frozenset({Status.DEVIATED, Status.NOT_REACHED, Status.UNVERIFIED})
 _TONES = {Status.MET: "pass", Status.DEVIATED: "fail"}
+
+
+def judged(run: Run) -> tuple[Standing, Page]:
+    """Where a run stands, and the page on that."""
+    requirements = requirements_of(run)
+    standing = standing_of(run, requirements)
+    return standing, conformance_page(run, standing, requirements)
 
 
 def conformance_page(run: Run, standing: Standing, requirements: tuple[Conformance, ...]) -> Page:

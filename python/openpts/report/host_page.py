@@ -21,6 +21,11 @@ def host_page(run: Run) -> Page:
     return Page("host-audit", AUDIT, _blocks(run))
 
 
+def audit_page(run: Run) -> Page | None:
+    """The audit, or None where there is none: the conditions of the run say why."""
+    return host_page(run) if no_audit(run) is None else None
+
+
 def _blocks(run: Run) -> tuple[Block, ...]:
     if (reason := no_audit(run)) is not None:
         return (reason,)

@@ -13,7 +13,6 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from openpts.conformance.standing import requirements_of, standing_of
 from openpts.errors import RecordError
 from openpts.pages.kit import Required
 from openpts.pages.measure import Measured
@@ -23,17 +22,15 @@ from openpts.plots.stacked_panels import with_aligned_panels
 from openpts.plugins import Kind, calling, load, offers
 from openpts.procedures.kit.header import drive_name, target_kind
 from openpts.procedures.kit.judge import the_judge
+from openpts.procedures.kit.red_line import red_line_of
 from openpts.procedures.kit.standing import Standing
 from openpts.procedures.registry import in_test_order, procedure_of
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run, StepRecord
-from openpts.report.conformance_page import conformance_page
-from openpts.report.health_page import health_alerts, health_page
-from openpts.report.host_page import host_page
 from openpts.report.imported_run import import_items
 from openpts.report.merge import prefixed
 from openpts.report.purpose_box import PurposeRow, purpose_rows
-from openpts.report.run_conditions_page import no_audit, run_conditions_page
+from openpts.report.run_conditions_page import run_conditions_page
 from openpts.report.setup_page import setup_page
 from openpts.report.simulated_drive import simulated_time, simulation_items
 from openpts.report.summary import summarize
@@ -54,8 +51,8 @@ class RunPart(msgspec.Struct, frozen=True):
     drive, ``purpose`` what that is for, ``simulated_time`` how long a simulated one was at work, ``applied``
     the demands of the steps. ``sections`` are the test's pages; the other pages are shared with other runs.
     ``figures`` are those that ``--json`` prints, in ASCII: a path need not be text.
-    ``host`` is None where there is no host to audit, ``limits`` for a run that was ordered without a limits
-    file, ``more`` are pages of plug-ins.
+    ``limits`` is None for a run that was ordered without a limits file. ``pages`` come in by the door, each
+    with its place: ``conformance``, ``audit``, ``back``, or an empty text for behind the conditions.
     """
 
     name: str
@@ -75,13 +72,10 @@ class RunPart(msgspec.Struct, frozen=True):
     applied: tuple[Applied, ...]
     sections: tuple[Section, ...]
     setup: Page
-    conformance: Page
-    host: Page | None
     conditions: Page
-    health: Page
     figures: str
     limits: Page | None = None
-    more: tuple[Page, ...] = ()
+    pages: tuple[tuple[str, Page], ...] = ()
     prefix: str = ""
 
     @property
@@ -94,14 +88,34 @@ class RunPart(msgspec.Struct, frozen=True):
         """The test's short name."""
         return self.manifest.conditions.test
 
+    def pages_at(self, place: str) -> list[Page]:
+        """The pages of a place, in their order."""
+        return [page for at, page in self.pages if at == place]
 
-def _pages_of_plug_ins(run: Run) -> Iterator[Page]:
+
+def _pages_of_plug_ins(run: Run) -> Iterator[tuple[str, Page]]:
     for offer in offers(Kind.PAGE).values():
         page_of = load(offer)
         with calling(offer):
             page: Page | None = page_of(run)
         if page is not None:
-            yield page
+            yield offer.name.rpartition(".")[0], page
+
+
+def _standing(run: Run) -> tuple[Standing, tuple[Page, ...]]:
+    """Where the run stands, by whoever judges it against the specification, with the page on that."""
+    offer = next(iter(offers(Kind.REQUIREMENTS).values()), None)
+    if offer is None:
+        return Standing(red_line_of(run), conformant=False, bottom_line=_NOT_JUDGED), ()
+    standing, page = load(offer)(run)
+    return standing, (page,)
+
+
+_NOT_JUDGED = "Nothing that is installed judges the run against the specification."
+
+
+def _alerts(run: Run) -> tuple[str, ...]:
+    return tuple(alert for offer in offers(Kind.ALERT).values() for alert in load(offer)(run))
 
 
 def part_of(run: Run, report_date: str) -> RunPart:
@@ -112,8 +126,8 @@ def part_of(run: Run, report_date: str) -> RunPart:
     """
     manifest, judge = run.manifest, the_judge()
     test = procedure_of(manifest.conditions.test)
-    requirements = requirements_of(run)
-    standing, content, alerts = standing_of(run, requirements), test.report(run), health_alerts(run)
+    standing, on_standing = _standing(run)
+    content, alerts = test.report(run), _alerts(run)
     sections = content.sections(standing, report_date)
     if not _has_own_way(run) and (missing := missing_plots(sections)):
         raise RecordError(
@@ -140,13 +154,10 @@ def part_of(run: Run, report_date: str) -> RunPart:
             for section in sections
         ),
         setup=setup_page(run, report_date),
-        conformance=conformance_page(run, standing, requirements),
-        host=host_page(run) if no_audit(run) is None else None,
         conditions=run_conditions_page(run, content.conditions()),
-        health=health_page(run),
         figures=json.dumps(summarize(run, content)),
         limits=None if judge is None else judge.part("page")(run, content),
-        more=tuple(_pages_of_plug_ins(run)),
+        pages=(*(("conformance", page) for page in on_standing), *_pages_of_plug_ins(run)),
     )
 
 

@@ -47,7 +47,7 @@ from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.verdict import TrackingVariable
 
-PRESET: Final = Path("python/openpts/simulation/presets/enterprise-tlc.toml")
+PRESET: Final = Path("packages/openpts/simulation/presets/enterprise-tlc.toml")
 PROGRAM: Final = "program_us = 2880.0"
 CAPACITY: Final = "1GB"
 POINT: Final = TrackingVariable(AccessPattern.RANDOM, 4096, 65)

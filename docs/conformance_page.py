@@ -16,7 +16,7 @@ from openpts.conformance.practice import GuideStatus, all_practices, answer_of, 
 from openpts.conformance.table import CHECKS
 
 ROOT: Final = Path(__file__).parents[1]
-PROOFS: Final = "python/openpts/conformance/proofs.toml"
+PROOFS: Final = "packages/openpts/conformance/proofs.toml"
 
 CHECKED: Final = "checked"
 BUILT_IN: Final = "built in"

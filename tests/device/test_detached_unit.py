@@ -29,7 +29,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The openpts of this tree, as hosts have it installed."""
     path = tmp_path_factory.mktemp("bin") / "openpts"
     root = Path(__file__).parents[2]
-    path.write_text(f'#!/bin/sh\nPYTHONPATH={root}/python exec {shlex.join(COMMAND)} "$@"\n')
+    path.write_text(f'#!/bin/sh\nPYTHONPATH={root}/packages exec {shlex.join(COMMAND)} "$@"\n')
     path.chmod(0o755)
     return str(path)
 

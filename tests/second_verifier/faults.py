@@ -185,7 +185,7 @@ def make_sample(scratch: Path, tests: Collection[str | int], runs: int = RUNS_OF
         for test in tests
     }
     every = [folder for some in folders.values() for folder in some]
-    return Sample(folders, dict(zip(every, figures_of(every, ROOT / "python") or (), strict=True)))
+    return Sample(folders, dict(zip(every, figures_of(every, ROOT / "packages") or (), strict=True)))
 
 
 def figures_of(folders: Sequence[Path], python: Path) -> list[Any] | None:
@@ -198,7 +198,7 @@ def figures_of(folders: Sequence[Path], python: Path) -> list[Any] | None:
         env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (python, ROOT)))},
         timeout=_TIME_LIMIT_S,
     )
-    if done.returncode and python == ROOT / "python":
+    if done.returncode and python == ROOT / "packages":
         raise RuntimeError(done.stderr.decode())
     return None if done.returncode else msgspec.json.decode(done.stdout)["runs"]
 
@@ -209,7 +209,7 @@ def is_found(fault: Fault, program: Path, sample: Sample, scratch: Path) -> bool
     copy = scratch / "copy"
     shutil.rmtree(copy, ignore_errors=True)
     shutil.copytree(
-        ROOT / "python", copy, copy_function=os.symlink, ignore=shutil.ignore_patterns("__pycache__")
+        ROOT / "packages", copy, copy_function=os.symlink, ignore=shutil.ignore_patterns("__pycache__")
     )
     fault.plant(copy)
     figures = figures_of(folders, copy)

@@ -58,7 +58,7 @@ def test_it_is_small_and_static(program: Path) -> None:
 
 def test_each_fault_has_its_place(tmp_path: Path) -> None:
     for fault in FAULTS:
-        original = ROOT / "python" / fault.file
+        original = ROOT / "packages" / fault.file
         copy = tmp_path / fault.file
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_bytes(original.read_bytes())

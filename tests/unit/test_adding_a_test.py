@@ -16,7 +16,7 @@ from tests.support.plugin_folders import with_metadata
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "adding-a-test.md").read_text(encoding="utf-8")
-FILES = dict(re.findall(r"^`(python/openpts\S+)`\n\n```python\n(.*?)```$", PAGE, re.DOTALL | re.MULTILINE))
+FILES = dict(re.findall(r"^`(packages/openpts\S+)`\n\n```python\n(.*?)```$", PAGE, re.DOTALL | re.MULTILINE))
 CHANGES = [
     (before, re.sub(r"^\+", "", after, flags=re.MULTILINE))
     for before, after in re.findall(r"^```diff\n-(.*)\n((?:\+.*\n)+)```$", PAGE, re.MULTILINE)

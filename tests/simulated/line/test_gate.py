@@ -21,7 +21,7 @@ from tests.support.oracle_presets import write_oracle
 from tests.support.shortened_runs import run_whole
 from tests.support.transcript import Golden
 
-PRESET = Path(__file__).parents[3] / "python/openpts/simulation/presets/enterprise-tlc.toml"
+PRESET = Path(__file__).parents[3] / "packages/openpts/simulation/presets/enterprise-tlc.toml"
 QUICK = ("--quick", "--no-report", "--seed", "1")
 
 

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 macro_rules! tables {
     ($($name:literal),* $(,)?) => {
-        [$(include_str!(concat!("../../../../python/openpts_nvme/logs/tables/", $name, ".toml"))),*]
+        [$(include_str!(concat!("../../../../packages/openpts_nvme/logs/tables/", $name, ".toml"))),*]
     };
 }
 
@@ -40,7 +40,7 @@ pub(super) fn declared(name: &str) -> &'static Declared {
     DECLARED.get(name).unwrap_or_else(|| panic!("no table {name}"))
 }
 
-/// A page, as far as it is to be filled in. `python/openpts_nvme/logs/declaration.py` says what each key means.
+/// A page, as far as it is to be filled in. `packages/openpts_nvme/logs/declaration.py` says what each key means.
 #[derive(Debug, Deserialize)]
 pub(super) struct Declared {
     name: String,

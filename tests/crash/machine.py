@@ -14,6 +14,7 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
+from tests import ROOT
 from tests.crash.victim import Reported, read_told
 from tests.crash.write_log import WriteLog
 from tests.lab.machine import in_lab
@@ -129,7 +130,7 @@ class Machine:
         (share / "commands").write_text(json.dumps(commands))
         marked = f"{sys.executable} -m tests.crash.marked record {share}/told {share}/commands"
         script = f"""
-        cd {Path(__file__).parents[2]}
+        cd {ROOT}
         export OPENPTS_STATE={RECORD}/state PYTHONPATH={os.environ.get("PYTHONPATH", "")}
         {_LOGGED}
         {before}

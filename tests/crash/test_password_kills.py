@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import ROOT
 from tests.lab.machine import in_lab, needs_lab
 from tests.support.ata_security_drive import CONFORMANT_MANNERS, Manners
 
@@ -28,7 +29,7 @@ def test_the_next_openpts_frees_a_drive_of_the_password_of_one_that_was_killed(
     seed = _SEED + _MANNERS.index(manners)
     arguments = f"{seed} {_KILLS} '{json.dumps(asdict(manners))}' {result}"
     script = f"""
-    cd {Path(__file__).parents[2]}
+    cd {ROOT}
     export PYTHONPATH={os.environ.get("PYTHONPATH", "")}
     exec {sys.executable} -m tests.crash.locked_drive {arguments}
     """

@@ -25,6 +25,7 @@ from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.people import People
 from openpts.vocabulary.purge import PurgeChoice
+from tests import ROOT
 from tests.device.openpts_process import openpts
 from tests.support.batches import suite_of
 from tests.support.openpts_command import COMMAND
@@ -32,7 +33,7 @@ from tests.support.processes import until
 from tests.support.running import is_named, running
 
 # This checkout, with the interpreter of its virtual environment, may lie below /tmp.
-CLONE: Final = shlex.quote(str(Path(__file__).parents[2]))
+CLONE: Final = shlex.quote(str(ROOT))
 VIEWS: Final = {
     "the same machine": "",
     "its own /run and /tmp": f"mount --bind {CLONE} /mnt; mount -t tmpfs none /run; "

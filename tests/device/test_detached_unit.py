@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from openpts.record.writer import LOG_NAME
+from tests import ROOT
 from tests.support.openpts_command import COMMAND
 from tests.support.systemd_host import SystemdHost, missing, systemd_host
 
@@ -28,7 +29,7 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SystemdHost]:
 def program(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The openpts of this tree, as hosts have it installed."""
     path = tmp_path_factory.mktemp("bin") / "openpts"
-    root = Path(__file__).parents[2]
+    root = ROOT
     path.write_text(f'#!/bin/sh\nPYTHONPATH={root}/packages exec {shlex.join(COMMAND)} "$@"\n')
     path.chmod(0o755)
     return str(path)

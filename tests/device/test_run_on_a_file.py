@@ -13,6 +13,7 @@ from openpts.errors import RecordError
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
 from openpts.vocabulary.sample import StepState
+from tests import ROOT
 from tests.device.openpts_process import FIGURES, ONE_ELEMENT, SHORT, openpts, start_openpts
 from tests.support.transcript import Golden
 
@@ -219,7 +220,7 @@ def _openpts_without_io_uring() -> list[str]:
         "from tests.support.machine import forbid_io_uring; forbid_io_uring()\n"
         "from openpts.cli.main import main; main()"
     )
-    root = Path(__file__).parents[2]
+    root = ROOT
     return ["env", f"PYTHONPATH={root}", os.sys.executable, "-c", program]
 
 

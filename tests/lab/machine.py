@@ -9,10 +9,10 @@ from typing import Final
 
 import pytest
 
+from tests import ROOT
 from tests.support.openpts_command import COMMAND
 from tests.support.openpts_command import TESTBENCH as SERVE
 
-ROOT: Final = Path(__file__).parents[2]
 LAB: Final = os.environ.get("OPENPTS_LAB")
 
 needs_lab: Final = pytest.mark.skipif(LAB is None, reason="OPENPTS_LAB does not name a device lab")

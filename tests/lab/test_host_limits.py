@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from tests import ROOT
 from tests.lab.machine import in_lab, needs_lab
 
 pytestmark = [needs_lab, pytest.mark.slow]
@@ -91,7 +92,7 @@ def test_an_idle_host_is_never_the_limit_of_a_slow_drive_and_a_burdened_one_is(t
             "--nvme",
             "128M,iops=100",
             script=f"""
-            cd {Path(__file__).parents[2]}
+            cd {ROOT}
             {load} {IDLE_S} --cpus 0 > {tmp_path}/idle || exit 10
             for n in 1 2; do python3 {tmp_path}/burn.py & burning="$burning $!"; done
             {load} {BURDENED_S} --cpus 0 > {tmp_path}/burdened || exit 11

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import ROOT
 from tests.lab.machine import in_lab, needs_lab, passes_in_lab
 
 pytestmark = needs_lab
@@ -20,7 +21,7 @@ def test_every_way_to_an_nvme_drive(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_rings_themselves_on_an_nvme_drive(tmp_path: Path) -> None:
-    root = Path(__file__).parents[2]
+    root = ROOT
     # as `make test-rust` has compiled it: of a crate alone the libraries would have other features
     build = ["cargo", "test", "--quiet", "--locked", "--no-run", "--message-format=json"]
     built = subprocess.run(build, cwd=root, capture_output=True, text=True, check=True)

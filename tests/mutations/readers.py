@@ -63,6 +63,7 @@ from openpts_many.fleet.configuration import read_fleet
 from openpts_practice.rows import CATALOGUE
 from openpts_practice.rows.profiles import read_benchmark
 from openpts_traces.treatment import Input, check, write
+from tests import DATA
 from tests.mutations.damaged_records import LooseRecord
 from tests.mutations.mutator import damaged
 from tests.mutations.seeds import Seeds
@@ -74,7 +75,7 @@ from tests.unit.fio.engine.steps import SECOND, stimulus
 Inputs = Callable[[int], bytes]
 MIB = 2**20
 SHORT_REPORT, SHORT_SUMS = "report-short.json", "report-short.SHA256SUMS"
-RECORDINGS = Path(__file__).parents[1] / "data/fio"
+RECORDINGS = DATA / "fio"
 RESULTS_OF_FIO = tuple(
     (RECORDINGS / f"{name}.stdout").read_bytes()
     for name in ("fsyncs", "interrupted", "mixed-two-threads", "read-errors", "short-reads")

@@ -14,9 +14,9 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from tests import ROOT
 from tests.second_verifier.generated import TESTS, generated_run, write_run
 
-ROOT: Final = Path(__file__).parents[2]
 BUILT: Final = ROOT / "build" / "second-look"
 """What `make second-verifier` builds."""
 GO_ENVIRONMENT: Final = {**os.environ, "CGO_ENABLED": "0"}

@@ -1,11 +1,11 @@
 """Figures of the page that explains a report, against the runs of which its pictures are drawn."""
 
-from pathlib import Path
-
 import pytest
 from docs.simulated_curves import CURVES, Row
 
-PAGE = " ".join((Path(__file__).parents[2] / "docs" / "why.md").read_text(encoding="utf-8").split())
+from tests import ROOT
+
+PAGE = " ".join((ROOT / "docs/why.md").read_text(encoding="utf-8").split())
 
 
 def iops(thousands: float) -> str:

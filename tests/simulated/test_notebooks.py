@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
+from tests import ROOT
 from tests.support.transcript import Transcript
 
-_NOTEBOOKS = Path(__file__).parents[2] / "examples" / "notebooks"
+_NOTEBOOKS = ROOT / "examples/notebooks"
 
 
 @pytest.mark.with_plugins

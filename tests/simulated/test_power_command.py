@@ -6,9 +6,10 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from openpts.cli.main import cli
+from tests import DATA
 from tests.support.transcript import Golden
 
-METER = Path(__file__).parents[1] / "data/cases/power-command-words/meter.sh"
+METER = DATA / "cases/power-command-words/meter.sh"
 
 
 def power_notes(folder: Path, command: str) -> list[str]:

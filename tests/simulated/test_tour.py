@@ -7,10 +7,11 @@ import pytest
 
 from openpts.cli import tour
 from openpts.cli.tour import STOPS
+from tests import ROOT
 from tests.device.openpts_process import openpts
 from tests.support.limited_runs import invoke
 
-_TUTORIAL = Path(__file__).parents[2] / "docs" / "tutorial.md"
+_TUTORIAL = ROOT / "docs/tutorial.md"
 
 
 @pytest.mark.slow  # a minute: of the tutorial, which types the same, a sample parses each command

@@ -11,9 +11,10 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from tests import ROOT
 from tests.support.machine import forbid_io_uring
 
-_CHECKOUT: Final = Path(__file__).parents[2]
+_CHECKOUT: Final = ROOT
 _CLONE: Final = Path("/tmp/a clone")
 _ANYBODY: Final = 1000
 _NODES: Final = {"null": "1 3", "zero": "1 5", "full": "1 7", "random": "1 8", "urandom": "1 9", "tty": "5 0"}

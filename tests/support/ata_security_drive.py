@@ -8,17 +8,17 @@ recorded on a drive: it is what the standard says, and what reports of users tel
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from pathlib import Path
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.identity.ata_identify import parse_ata_information_page
 from openpts.journal import Journal
 from openpts.programs import Reply
 from openpts.system_files import SystemRoots
+from tests import DATA
 from tests.support.held_drive import give_node
 from tests.support.identify_words import as_hdparm_prints
 
-IDENTIFY_PAGE = Path(__file__).parents[1] / "data/identify/qemu-sata-vpd-page-89.bin"
+IDENTIFY_PAGE = DATA / "identify/qemu-sata-vpd-page-89.bin"
 ATTEMPTS = 5
 # as libata hands on an aborted command in fixed format: recorded in the lab on 6.1
 _ABORTED_FIXED = "SG_IO: bad/missing sense data, sb[]:  70 00 0b 00 00 00 00 0a 04 41 40 01" + " 00" * 20

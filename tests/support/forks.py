@@ -17,6 +17,8 @@ from pathlib import Path
 from select import select
 from typing import IO, Any, Final
 
+from tests import ROOT
+
 # What a start of each command needs, and nothing that starts threads.
 _LOADED: Final = ("devices", "doctor", "io", "batch", "purge", "report", "resume", "run", "suite", "unlock")
 
@@ -28,7 +30,7 @@ class Forks:
     def _process(self) -> subprocess.Popen[str]:
         return subprocess.Popen(
             [sys.executable, "-c", "from tests.support.forks import serve; serve()"],
-            cwd=Path(__file__).parents[2],
+            cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

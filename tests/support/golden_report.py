@@ -37,6 +37,7 @@ from openpts.pages.ticks import linear_axis
 from openpts.plots.svg import draw_figures
 from openpts.report import html
 from openpts.report.pdf import render_pdf
+from tests import DATA
 from tests.support.sample_figures import (
     category_axis,
     confidence,
@@ -46,7 +47,7 @@ from tests.support.sample_figures import (
     write_saturation,
 )
 
-FOLDER: Final = Path(__file__).parents[1] / "data" / "golden"
+FOLDER: Final = DATA / "golden"
 HASHES: Final = FOLDER / "hashes.json"
 DPI: Final = 40
 _MIXES: Final = ("0/100", "65/35", "100/0")

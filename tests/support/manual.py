@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-ROOT: Final = Path(__file__).parents[2]
+from tests import ROOT
+
 _MADE: Final = {"command-line.md", "conformance.md", "conformance-guides.md"}
 """By `make docs`, from the commands, the requirements and the marks of tests."""
 PAGES: Final = (

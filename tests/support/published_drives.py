@@ -8,12 +8,12 @@ import struct
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
+from tests import DATA
 from tests.support.smart_log import SmartLog
 
-DRIVES: Final = Path(__file__).parents[1] / "data/drives"
+DRIVES: Final = DATA / "drives"
 _SIGNED_32: Final = 2**32
 
 # our names, and those of the layout

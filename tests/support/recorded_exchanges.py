@@ -2,11 +2,11 @@
 
 import tomllib
 from collections.abc import Sequence
-from pathlib import Path
 
 from openpts.programs import Reply
+from tests import DATA
 
-FOLDER = Path(__file__).parents[1] / "data/exchanges"
+FOLDER = DATA / "exchanges"
 
 
 class RecordedExchange:

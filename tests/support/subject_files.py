@@ -1,11 +1,11 @@
 """What tests need as a subject: a clone of FioSynth, traces."""
 
-from pathlib import Path
 from typing import Any, Final
 
 from openpts.procedures.pts.suite import PTS
+from tests import DATA
 
-_DATA: Final = Path(__file__).parents[1] / "data"
+_DATA: Final = DATA
 CLONE: Final = _DATA / "fiosynth"
 SMALL_TRACE: Final = _DATA / "fio" / "small.iolog"
 

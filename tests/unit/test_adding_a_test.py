@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from tests import ROOT
 from tests.support.plugin_folders import with_metadata
 
-ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "adding-a-test.md").read_text(encoding="utf-8")
 FILES = dict(re.findall(r"^`(packages/openpts\S+)`\n\n```python\n(.*?)```$", PAGE, re.DOTALL | re.MULTILINE))
 CHANGES = [

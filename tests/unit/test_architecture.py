@@ -8,16 +8,14 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from graphlib import TopologicalSorter
-from pathlib import Path
 from typing import Final
 
 import pytest
 
 from openpts.procedures.registry import PROCEDURES
 from openpts.runner.driver import Driver, driver_of
+from tests import ROOT
 from tests.support.syntax_trees import PACKAGE, nodes, trees
-
-ROOT: Final = Path(__file__).parents[2]
 
 NAMES_TESTS: Final = {
     "openpts_contents/": "the order of all, and examples",

@@ -3,14 +3,14 @@
 import re
 import subprocess
 import sys
-from pathlib import Path
 from typing import Final
 
 import pytest
 
+from tests import ROOT
 from tests.support.transcript import Transcript
 
-_MODULE: Final = Path(__file__).parents[2] / "rust/python/src/lib.rs"
+_MODULE: Final = ROOT / "rust/python/src/lib.rs"
 _FIRST_BUILD: Final = """
 import sys
 from openpts import _native

@@ -2,9 +2,9 @@
 
 import re
 import tomllib
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests import ROOT
+
 _PAGE = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
 _SECTIONS = dict(re.findall(r"^##+ (.+)\n((?:(?!^##).*\n)*)", _PAGE, re.MULTILINE))
 
@@ -25,7 +25,7 @@ def test_the_table_counts_the_commands_of_each_way() -> None:
 
 
 def test_each_way_is_typed() -> None:
-    script = (Path(__file__).resolve().parents[2] / "packaging" / "check-paths").read_text(encoding="utf-8")
+    script = (ROOT / "packaging/check-paths").read_text(encoding="utf-8")
     assert sorted(re.findall(r"\bway '(.+?)'", script)) == sorted(
         re.findall(r"^### (.+)$", _PAGE, re.MULTILINE)
     )

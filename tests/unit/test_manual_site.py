@@ -12,9 +12,9 @@ from docs.command_line import HEAD
 from docs.conformance_page import write_pages
 from docs.simulated_curves import CURVES
 
+from tests import ROOT
 from tests.support.browser import CHROMIUM
 
-ROOT: Final = Path(__file__).parents[2]
 _FROM_ELSEWHERE: Final = re.compile(r"<(?:script|link|img)[^>]*(?:src|href)=\"(?:https?:)?//[^>]*")
 
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 import openpts
+from tests import ROOT
 from tests.support.plugin_folders import installed
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).resolve().parents[2]
 _RAISES = "raise RuntimeError('made to fail')"
 _HANGS = "import time\ntime.sleep(3600)\n"
 

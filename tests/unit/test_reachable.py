@@ -6,12 +6,11 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cache
-from pathlib import Path
 from typing import Final
 
+from tests import ROOT
 from tests.support.syntax_trees import trees
 
-ROOT: Final = Path(__file__).parents[2]
 PROJECT: Final = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 _BY_PYTHON: Final = ("openpts", "openpts.__main__")

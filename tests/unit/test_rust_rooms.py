@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-RUST = Path(__file__).parents[2] / "rust"
+from tests import ROOT
+
+RUST = ROOT / "rust"
 TESTBENCH = RUST.parent / "packages/testbench"
 # each may use those behind it
 FLOORS = {

@@ -6,13 +6,13 @@ Each table says which modules use a way to write, all of them: a new one must be
 import ast
 import re
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
+from tests import ROOT
 from tests.support.syntax_trees import PACKAGE, nodes
 
-RUST = Path(__file__).parents[2] / "rust"
+RUST = ROOT / "rust"
 
 # what can't write, however it is combined
 HARMLESS_FLAGS = {

@@ -28,12 +28,13 @@ from openpts.report.sources import read_for_report
 from openpts.runner.run import run_test
 from openpts.vocabulary.people import People
 from openpts_line.exchange.junit import Case, CaseOutcome, junit_xml
+from tests import DATA
 from tests.simulated.killed_run import ordered
 from tests.support.batches import suite_entry, suite_of
 from tests.support.stream_runs import measured, stored
 from tests.support.synthetic_run import Synthetic, write_synthetic_run
 
-FROZEN = Path(__file__).parents[2] / "data/interfaces"
+FROZEN = DATA / "interfaces"
 _MOST_KEYS = 20
 LOGS = ("bw", "iops", "lat")
 LABELS = {"lot": "7", "ticket": "=QA-12"}

@@ -16,12 +16,13 @@ from openpts.record.manifest import RunState
 from openpts.record.reader import read_manifest, read_run
 from openpts.report.summary import summarize
 from openpts.vocabulary.drive_class import DriveClass
+from tests import ROOT
 from tests.support.limited_runs import ALLOW, TARGET, invoke
 from tests.support.oracle_presets import write_oracle
 from tests.support.shortened_runs import run_whole
 from tests.support.transcript import Golden
 
-PRESET = Path(__file__).parents[3] / "packages/openpts/simulation/presets/enterprise-tlc.toml"
+PRESET = ROOT / "packages/openpts/simulation/presets/enterprise-tlc.toml"
 QUICK = ("--quick", "--no-report", "--seed", "1")
 
 

@@ -18,10 +18,11 @@ from openpts.runner.events import Event, RunEnded
 from openpts.runner.run import run_test
 from openpts_line.exchange.metrics import RunMetrics, TextfileMetrics
 from openpts_line.exchange.metrics_server import served_metrics
+from tests import ROOT
 from tests.simulated.killed_run import ordered
 from tests.support.free_ports import free_ports
 
-_DASHBOARD = Path(__file__).parents[3] / "docs" / "grafana-dashboard.json"
+_DASHBOARD = ROOT / "docs/grafana-dashboard.json"
 [_PORT] = free_ports(1)
 
 

@@ -10,9 +10,10 @@ from typing import Any, Final
 import pytest
 import yaml
 
+from tests import ROOT
 from tests.device.openpts_process import openpts
 
-DOCS: Final = Path(__file__).resolve().parents[3] / "docs"
+DOCS: Final = ROOT / "docs"
 _FILE: Final = re.compile(r"`([\w-]+\.toml)`[^\n]*:\n\n```toml\n(.*?)```", re.DOTALL)
 _COMMAND: Final = re.compile(r"^    openpts ((?:.*\\\n)*.*)$", re.MULTILINE)
 

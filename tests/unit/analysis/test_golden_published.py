@@ -2,7 +2,6 @@
 
 import statistics
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,12 +21,12 @@ from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Measured, Sample
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import Duration
+from tests import DATA
 from tests.support.interval_samples import in_turn
 from tests.unit.procedures.pts.trace.player import Drive
 from tests.unit.procedures.pts.trace.scenario import play
 
 MINUTE_NS = 60 * NS_PER_S
-DATA = Path(__file__).parents[2] / "data"
 SPECIFICATION = yaml.safe_load((DATA / "published/specification.yaml").read_text())
 TKPERF = yaml.safe_load((DATA / "published/tkperf.yaml").read_text())
 DRIVES = yaml.safe_load((DATA / "published/drives.yaml").read_text())

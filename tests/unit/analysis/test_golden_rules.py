@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,12 +24,13 @@ from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import NOTHING, CpuShares, OperationSample, Sample, StepState
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import Duration
+from tests import DATA
 from tests.support.made_up_demand import Point
 from tests.unit.procedures.pts.trace.player import Drive
 from tests.unit.procedures.pts.trace.scenario import CAPACITY_BYTES, STEADY, play, settling
 from tests.unit.procedures.pts.trace.table import load
 
-VECTORS = yaml.safe_load((Path(__file__).parents[2] / "data/rule_vectors.yaml").read_text())
+VECTORS = yaml.safe_load((DATA / "rule_vectors.yaml").read_text())
 CHOICES = VECTORS["operating_points"]
 
 

@@ -1,7 +1,5 @@
 """Definition 2.1.24 against published windows, hand-worked edges and SciPy's least squares."""
 
-from pathlib import Path
-
 import msgspec
 import pytest
 import yaml
@@ -21,6 +19,7 @@ from openpts.vocabulary.sample import Sample, StepState
 from openpts.vocabulary.stimulus import AccessPattern, OperationWeights, Step
 from openpts.vocabulary.stop import Duration, SteadyFigure
 from openpts.vocabulary.verdict import TrackingVariable
+from tests import DATA
 from tests.support.synthetic_run import BLOCK_SIZES, READ_PCTS, TRACKING, step_sample
 
 POINTS = tuple(
@@ -133,7 +132,7 @@ def test_a_variable_is_judged_by_its_own_figure() -> None:
     assert verdict.average == pytest.approx(sample.mean_latency_ns / 1e6)
 
 
-WINDOWS = yaml.safe_load((Path(__file__).parents[2] / "data/steady_state_windows.yaml").read_text())
+WINDOWS = yaml.safe_load((DATA / "steady_state_windows.yaml").read_text())
 
 
 @pytest.mark.proves("PTS-SS-01", "PTS-SS-02", "PTS-DEF-04")

@@ -3,7 +3,6 @@
 import math
 import random
 from itertools import permutations
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -35,8 +34,8 @@ from openpts.analysis.run_comparison import (
 from openpts.analysis.sessions import Made, are_apart, drift_chance
 from openpts.analysis.student_t import critical_value
 from openpts.vocabulary.better import Better
+from tests import DATA
 
-DATA = Path(__file__).parents[2] / "data"
 SOLIDIGM = yaml.safe_load((DATA / "published/drives.yaml").read_text())["solidigm"]
 
 HIGHER, LOWER = Better.HIGHER, Better.LOWER

@@ -17,9 +17,10 @@ from openpts.device.block_device import whole_drives
 from openpts.parameters.shipped_plans import shipped_names
 from openpts.programs import OPENPTS
 from openpts.system_files import SystemRoots
+from tests import ROOT
 from tests.support.command_tree import all_commands
 
-FOLDER = Path(__file__).parents[3] / "packaging/completion"
+FOLDER = ROOT / "packaging/completion"
 INSTALLED = "/usr/share/openpts"
 DISKS = {
     "nvme0n1": (8, 0, "Fast One"),

@@ -1,14 +1,14 @@
 """Answers of smartctl from practice: what was written is told only where its unit is known."""
 
 import json
-from pathlib import Path
 
 import pytest
 
 from openpts.device.health.ata_health import ata_health
 from openpts.device.health.smartctl import SmartctlAnswer
+from tests import DATA
 
-CASES = Path(__file__).parents[2] / "data/cases/p-smartctl"
+CASES = DATA / "cases/p-smartctl"
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,3 @@
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,9 +9,10 @@ from openpts.device.identity.ata_identify import (
     parse_identify_words,
     read_ata_identity,
 )
+from tests import DATA
 from tests.support.recorded_exchanges import RecordedExchange
 
-RECORDED = Path(__file__).parents[2] / "data/identify/qemu-sata-vpd-page-89.bin"
+RECORDED = DATA / "identify/qemu-sata-vpd-page-89.bin"
 
 
 def _identity(**words: int) -> AtaIdentity:

@@ -1,7 +1,6 @@
 """ATA SANITIZE DEVICE, on answers recorded of real drives and on the words of hdparm's own source."""
 
 from itertools import chain, repeat
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -15,6 +14,7 @@ from openpts.device.purge.method import SanitizeKind
 from openpts.errors import PurgeError
 from openpts.programs import ProgramError, Reply, Run
 from openpts.system_files import SystemRoots
+from tests import DATA
 from tests.support.ata_security_drive import AtaSecurityDrive
 from tests.support.held_drive import held
 from tests.support.hours import Hours
@@ -263,7 +263,7 @@ def test_every_answer_that_tells_no_state_is_told_as_such() -> None:
 
 
 def test_folder_of_exchanges_names_its_sources() -> None:
-    files = list((Path(__file__).parents[2] / "data/exchanges").glob("*.toml"))
+    files = list((DATA / "exchanges").glob("*.toml"))
     assert files
     for path in files:
         assert path.read_text().startswith("# "), path

@@ -1,5 +1,3 @@
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,8 +10,9 @@ from openpts.device.nvme.nvme_identify import parse_identify_controller
 from openpts.errors import TargetError
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import Facts, TargetFacts, TargetKind
+from tests import DATA
 
-RECORDED = Path(__file__).parents[2] / "data/identify/qemu-nvme-identify-controller.bin"
+RECORDED = DATA / "identify/qemu-nvme-identify-controller.bin"
 KEYS = {
     "manufacturer", "model", "serial", "slot", "firmware", "capacity", "interface", "form_factor", "media",
     "nand_type", "features", "sector", "file_system", "pcie", "hba",

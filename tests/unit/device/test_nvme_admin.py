@@ -5,7 +5,6 @@ import fcntl
 import json
 import struct
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -23,9 +22,10 @@ from openpts.device.nvme.nvme_admin import (
     volatile_write_cache_enabled,
 )
 from openpts.device.nvme.nvme_identify import NvmeController, parse_identify_controller
+from tests import DATA
 from tests.support.published_drives import captured
 
-RECORDED = Path(__file__).parents[2] / "data/identify/qemu-nvme-identify-controller.bin"
+RECORDED = DATA / "identify/qemu-nvme-identify-controller.bin"
 Answer = Callable[[bytearray], int]
 
 
@@ -218,7 +218,7 @@ def test_any_bytes_are_taken_apart_and_texts_are_printable(data) -> None:
 
 
 def test_a_recorded_page_says_what_smartctl_reads_in_it() -> None:
-    recorded = (Path(__file__).parents[2] / "data/identify/qemu-nvme-identify-controller.bin").read_bytes()
+    recorded = (DATA / "identify/qemu-nvme-identify-controller.bin").read_bytes()
     controller = parse_identify_controller(recorded)
     told = json.loads(captured("qemu-nvme"))
     assert (controller.vid, controller.ssvid) == (

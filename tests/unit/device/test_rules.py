@@ -30,6 +30,7 @@ from openpts.device.targets.target import BlockTarget
 from openpts.errors import RefusedError
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.consent import Consent
+from tests import ROOT
 from tests.support.held_drive import give_node
 
 
@@ -120,7 +121,7 @@ def test_the_manual_has_the_table() -> None:
     rows = {
         rule.rule_id: rule.says for rule in (*QUIET_RULES, SECURITY_RULE, SIGNATURE_RULE)
     } | RULES_AT_THE_DOOR
-    manual = Path(__file__).parents[3] / "docs/safety.md"
+    manual = ROOT / "docs/safety.md"
     table = [line for line in manual.read_text().splitlines() if line.startswith("| `")]
     assert table == [f"| `{rule_id}` | {says} |" for rule_id, says in rows.items()]
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from itertools import chain, repeat
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -18,6 +17,7 @@ from openpts.errors import PurgeError
 from openpts.programs import Reply, Run
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import Fact
+from tests import DATA
 from tests.support.held_drive import held
 from tests.support.hours import Hours
 from tests.support.program_answers import no_programs
@@ -187,7 +187,7 @@ def test_without_sg3_utils_the_package_is_named(server, golden) -> None:
 
 
 def test_sense_data_of_both_formats() -> None:
-    recorded = (Path(__file__).parents[2] / "data/exchanges/scsi-debug.toml").read_text()
+    recorded = (DATA / "exchanges/scsi-debug.toml").read_text()
     fixed = " 00     70 00 00 00 00 00 00 0a  00 00 00 00 00 00 00 00\n 10     00 00\n"
     assert fixed in recorded
     assert parse_sense(fixed) == Sense(0, (0, 0), None)

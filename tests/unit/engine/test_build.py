@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from openpts import _native
+from tests import ROOT
 
-ROOT = Path(__file__).parents[3]
 LIBRARY = "libopenpts_native.so"
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from openpts.host.inventory import host_facts, primary_storage_fact
 from openpts.host.memory import available_memory_bytes, describe, memory_modules_fact
 from openpts.system_files import SystemRoots
+from tests import DATA
 
 KEYS = [
     "system", "motherboard", "bios", "cpu", "cpu_clock", "cpu_package_power", "microcode", "memory",
@@ -130,7 +131,7 @@ def test_a_machine_without_meminfo_tells_nothing(tmp_path) -> None:
     assert available_memory_bytes(SystemRoots(proc=tmp_path)) is None
 
 
-QEMU = (Path(__file__).parents[2] / "data/dmi/qemu-memory-device.bin").read_bytes()
+QEMU = (DATA / "dmi/qemu-memory-device.bin").read_bytes()
 
 
 def device(

@@ -16,8 +16,9 @@ from openpts.batch.named_drives import read_drives
 from openpts.errors import UsageError
 from openpts.limits.limits_file import read_limits
 from openpts_many.fleet.configuration import read_fleet
+from tests import ROOT
 
-DOCS: Final = Path(__file__).parents[3] / "docs"
+DOCS: Final = ROOT / "docs"
 PAGES: Final[dict[str, tuple[str, Callable[[Path], Any]]]] = {
     "drives": ("many-drives.md", read_drives),
     "fleet": ("fleet.md", read_fleet),

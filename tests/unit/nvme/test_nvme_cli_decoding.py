@@ -16,12 +16,13 @@ import pytest
 from openpts.device.health.nvme_health import OCP_UUID
 from openpts_nvme.logs.declaration import declared_logs
 from openpts_nvme.logs.page import decode
+from tests import ROOT
 from tests.support.drawn_pages import drawn_page
 from tests.support.encoded_pages import encode
 
 _PAGES = 60
-_MANUAL = Path(__file__).parents[3] / "docs/health.md"
-_SHIM = Path(__file__).parents[2] / "support/nvme_pages.c"
+_MANUAL = ROOT / "docs/health.md"
+_SHIM = ROOT / "tests/support/nvme_pages.c"
 
 pytestmark = pytest.mark.skipif(
     shutil.which("nvme") is None or shutil.which("cc") is None, reason="needs nvme-cli and a C compiler"

@@ -1,13 +1,12 @@
-from pathlib import Path
-
 import pytest
 
 from openpts.config_files.written_file import WrittenFileError
 from openpts.errors import UsageError
 from openpts.parameters.description_file import parse_description, read_description
 from openpts.vocabulary.facts import DescribedDrive, Fact, Facts
+from tests import ROOT
 
-EXAMPLE = Path(__file__).parents[3] / "docs/devices.md"
+EXAMPLE = ROOT / "docs/devices.md"
 TOLD: Facts = {
     "serial": Fact("S795NC0T100001", "sysfs"),
     "manufacturer": Fact("Samsung", "pci.ids"),

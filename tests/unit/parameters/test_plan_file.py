@@ -27,9 +27,8 @@ from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.placement import Zone, Zones
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.stimulus import ActiveRange, BlockSize
+from tests import ROOT
 from tests.unit.parameters.changed_values import changed_value
-
-ROOT = Path(__file__).parents[3]
 
 TOML = """\
 class = "client"

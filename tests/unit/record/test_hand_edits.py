@@ -22,11 +22,11 @@ from openpts.record.reader import Run, read_run
 from openpts.record.writer import CHECKSUM_SECTION, DATABASE_NAME, checksum_of
 from openpts.report.sources import read_for_report
 from openpts.runner.record_check import check_record
+from tests import DATA, ROOT
 from tests.support.shortened_runs import SMALL, shortened_run
 from tests.support.stream_runs import BESIDE, measured, stored
 
-RELIABILITY = Path(__file__).parents[3] / "docs" / "reliability.md"
-DATA = Path(__file__).parents[2] / "data"
+RELIABILITY = ROOT / "docs/reliability.md"
 
 # lat: one I/O at a time; qos and trim: two streams side by side, planned and not
 ROUND = "step_id = (SELECT min(step_id) + 1 FROM step WHERE part = 'round')"

@@ -15,6 +15,7 @@ from openpts.report.batch_index import write_batch_index
 from openpts.report.record_files import record_files
 from openpts.report.rederive import read_report
 from openpts.report.sources import ReportSource
+from tests import DATA
 from tests.support.batches import suite_entry, suite_of
 from tests.support.made_up_run import telling_run
 from tests.support.report_cases import SIMULATION
@@ -110,7 +111,7 @@ def test_a_linked_capture_is_not_taken_for_one_of_the_run(folder) -> None:
 
 parquet = pytest.importorskip("pyarrow.parquet")
 
-SAMPLE = Path(__file__).parents[2] / "data" / "captures" / "format-1.parquet"
+SAMPLE = DATA / "captures/format-1.parquet"
 OPERATIONS = ("read", "write", "trim", "flush", "fsync")
 
 

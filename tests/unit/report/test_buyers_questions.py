@@ -2,19 +2,19 @@
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 import pytest
 
 from openpts.pages.model import Report, Table
 from openpts.report.build import build_report
+from tests import ROOT
 from tests.support.command_tree import all_commands
 from tests.support.made_up_run import made_up_run
 
 pytestmark = pytest.mark.with_plugins
 
-_PAGE: Final = Path(__file__).parents[3] / "docs" / "report.md"
+_PAGE: Final = ROOT / "docs/report.md"
 _ROW: Final = re.compile(r"^\| (\d+) \| (.+?\?) \| (.+?) \|(?: (.+?))? \|$", re.MULTILINE)
 _QUESTIONS: Final = {
     found[2]: (found[3], found[4] or "") for found in _ROW.finditer(_PAGE.read_text("utf-8"))

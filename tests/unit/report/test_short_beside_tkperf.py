@@ -22,10 +22,10 @@ from openpts.units import KIB, MB, MIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.stimulus import Stimulus
+from tests import DATA
 from tests.support.made_up_run import CAPACITY_BYTES, made_up_run, with_intervals
 from tests.unit.procedures.pts.trace.player import Rate
 
-DATA = Path(__file__).parents[2] / "data"
 PAPER: dict[str, Any] = yaml.safe_load((DATA / "published/tkperf.yaml").read_text())
 WINDOWS = {one["name"]: one for one in yaml.safe_load((DATA / "steady_state_windows.yaml").read_text())}
 TESTS = ("iops", "tp", "lat", "wsat")

@@ -8,9 +8,10 @@ import duckdb
 import pytest
 
 from openpts_traces.treatment import Input, OpenOptions, ReadOptions, write
+from tests import ROOT
 from tests.support.made_traces import record
 
-PAGE = (Path(__file__).parents[3] / "docs" / "trace-queries.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/trace-queries.md").read_text(encoding="utf-8")
 QUERIES = re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL)
 (MAP,) = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
 GIB = 2**30

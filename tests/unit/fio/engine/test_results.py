@@ -1,7 +1,6 @@
 """Output of real fio 3.33 runs, read back; expected figures are taken from the recordings by hand or jq."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,9 +11,10 @@ from openpts.analysis.latency import LatencyDistribution
 from openpts.vocabulary.sample import NOTHING, IoErrors, IoFailure
 from openpts.vocabulary.stimulus import Step, Stimulus, Stream
 from openpts_fio.engine.results import FioResult, NoResultError, parse_result
+from tests import DATA
 from tests.unit.fio.engine.steps import SECOND, stimulus
 
-RECORDINGS = Path(__file__).parents[3] / "data/fio"
+RECORDINGS = DATA / "fio"
 
 
 def recorded(name: str) -> tuple[str, str]:

@@ -1,7 +1,5 @@
 """Job files of others: what openpts makes of them, against what fio 3.33 does with them."""
 
-from pathlib import Path
-
 import pytest
 
 from openpts.config_files.written_file import WrittenFileError
@@ -12,8 +10,9 @@ from openpts.vocabulary.translation import Translation
 from openpts_fio.jobs.job_file import parse_jobs, read_jobs
 from openpts_fio.jobs.options import BY_WORD, OptionHandling
 from openpts_fio.jobs.translation import translate
+from tests import DATA
 
-CASES = Path(__file__).parents[3] / "data" / "cases"
+CASES = DATA / "cases"
 DRIVE = TargetFacts(TargetKind.BLOCK, "drive", "/dev/drive", 1_600_321_314_816, 512)
 ZONED = ("zonesize=1m", "zonerange=1m", "zoneskip=1m", "zonesize=1m\nzonemode=none")
 WORKING_SET = ("dedupe_mode=working_set", "dedupe_mode=working_set\ndedupe_global=1")

@@ -3,15 +3,15 @@
 import re
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 
 from openpts_fio.jobs.options import BY_WORD, OPTIONS, OTHER_ENGINES, OptionHandling
+from tests import ROOT
 from tests.support.fio_options_page import options_tables
 from tests.support.fio_own_jobs import fio_own_jobs, own_jobs_table
 
-PAGE = Path(__file__).parents[4] / "docs" / "fio-jobs.md"
+PAGE = ROOT / "docs/fio-jobs.md"
 
 
 @pytest.fixture(scope="module")

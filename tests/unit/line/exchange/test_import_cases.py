@@ -14,10 +14,11 @@ from openpts.record.reader import Run, read_run
 from openpts_fio.imports.fio_import import fio_results
 from openpts_fio.imports.fio_options import exceeds_threads, files_of, options_of, page_cache
 from openpts_fio.imports.imported_run import Source
+from tests import DATA
 from tests.support.refusals import refusal
 from tests.unit.line.exchange.test_imports import SMALL, WANTED, exported, written
 
-CASES = Path(__file__).parents[3] / "data/cases"
+CASES = DATA / "cases"
 OUTPUTS = sorted([*CASES.glob("import-*/*.json"), *CASES.glob("p-fio-gtod/*.json")])
 
 

@@ -32,10 +32,11 @@ from openpts_fio.imports.fio_import import fio_results, parse_output
 from openpts_fio.imports.imported_run import Source, Wanted, write_imported
 from openpts_fio.imports.tkperf_import import tkperf_results
 from openpts_line.compare.contenders import Entry, compare_runs
+from tests import DATA
 from tests.support.refusals import refusal
 from tests.support.shortened_runs import shortened_run
 
-DATA = Path(__file__).parents[3] / "data/imported"
+DATA = DATA / "imported"
 FIO = sorted(DATA.glob("fio-*.json"))
 WANTED = Wanted(2 * TB, DriveClass.ENTERPRISE, {"model": "X"}, ("import",))
 

@@ -1,14 +1,13 @@
 """Verdicts of a gate in the forms of test runners."""
 
-from pathlib import Path
-
 import pytest
 from junitparser import Error, Failure, TestSuite
 
 from openpts.vocabulary.limit import JudgedLimit, Judgement
 from openpts_line.exchange.verdicts import gate_junit, gate_tap
+from tests import DATA
 
-_XSD = Path(__file__).parents[3] / "data" / "interfaces" / "junit.xsd"
+_XSD = DATA / "interfaces/junit.xsd"
 LIMITS = (
     JudgedLimit("iops.rnd_4_kib_rw0.iops", "at least 180,000 IOPS", Judgement.PASS, "measured 192,186 IOPS"),
     JudgedLimit("iops.rnd_4_kib_rw0.p99", "at most 1 ms", Judgement.FAIL, 'measured 1.3 ms, "slow" & more'),

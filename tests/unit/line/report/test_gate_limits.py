@@ -1,7 +1,6 @@
 """Limits as an operator writes them: names of measures, bounds with units, the file."""
 
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
 
@@ -9,8 +8,9 @@ from openpts.errors import OpenptsError, UsageError
 from openpts.limits.bound import bound_of, refuse_unsigned
 from openpts.limits.limits_file import Allowed, Required, parse_limits, read_limits
 from openpts.runs.reference import percentile_of, tokens_of, words_of
+from tests import ROOT
 
-EXAMPLE = Path(__file__).parents[4] / "docs" / "limits.toml"
+EXAMPLE = ROOT / "docs/limits.toml"
 
 
 @pytest.mark.parametrize(

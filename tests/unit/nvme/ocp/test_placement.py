@@ -2,13 +2,13 @@
 
 import tomllib
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
 from openpts_nvme.dssd.placement import Kind, identifiers, read_all, reasons, requirements
+from tests import DATA
 
-IDENTIFIERS = Path(__file__).parents[3] / "data/ocp/identifiers.toml"
+IDENTIFIERS = DATA / "ocp/identifiers.toml"
 
 
 def test_each_identifier_of_the_specification_is_placed_exactly_once() -> None:

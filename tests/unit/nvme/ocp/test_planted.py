@@ -2,7 +2,6 @@
 
 import struct
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -12,11 +11,12 @@ from openpts_nvme.dssd.answers import Answers
 from openpts_nvme.dssd.judge import Judged, Verdict, asked_sources, judge
 from openpts_testbench.overrides import Override
 from openpts_testbench.served_drive import Faults
+from tests import DATA
 from tests.support.nvme_tcp_door import TcpDoor
 from tests.support.ocp_drive import FIRST_HEALTH, LAST_HEALTH, OcpDrive, le
 from tests.support.served_drive import served
 
-PLANTED = Path(__file__).parents[3] / "data/ocp/planted.txt"
+PLANTED = DATA / "ocp/planted.txt"
 CHUNKS = 12
 CLEAN = 50
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from tests import DATA
 from tests.unit.cli.test_first_contact import as_typed, seen
 
-CASES = Path(__file__).parents[3] / "data" / "cases"
+CASES = DATA / "cases"
 REFUSED = 12
 
 

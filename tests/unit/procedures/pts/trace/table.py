@@ -6,12 +6,13 @@ Knows nothing of openpts: a line is text, made from the table alone.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from pathlib import Path
 from typing import Any, Final
 
 import yaml
 
-FOLDER: Final = Path(__file__).parents[4] / "data/traces"
+from tests import DATA
+
+FOLDER: Final = DATA / "traces"
 SECONDS: Final = {"s": 1, "min": 60, "h": 3600}
 
 Entry = Mapping[str, Any]
